@@ -25,6 +25,7 @@ class Console:
     def __init__(self, output: str = "table") -> None:
         self.output = output
         self._has_passing_line = False
+        self._has_passing_notice = False
 
     @classmethod
     def of(cls, invocation: Invocation) -> "Console":
@@ -92,11 +93,22 @@ class Console:
             sys.stdout.write(_CLEAR_LINE)
             sys.stdout.flush()
             self._has_passing_line = False
+        if self._has_passing_notice:
+            sys.stderr.write(_CLEAR_LINE)
+            sys.stderr.flush()
+            self._has_passing_notice = False
 
     def notice(self, text: str) -> None:
         """Print something that isn't data."""
         self.settle()
         sys.stderr.write(f"jupiterctl: {text}\n")
+
+    def passing_notice(self, text: str) -> None:
+        """Tell people at a terminal what is being done, in a line that goes away again."""
+        if self.is_table and _is_terminal(sys.stderr):
+            sys.stderr.write(_CLEAR_LINE + text[: _terminal_columns() - 1])
+            sys.stderr.flush()
+            self._has_passing_notice = True
 
     def confirm(self, question: str, invocation: Invocation) -> None:
         """Ask on a terminal, unless --yes was given; raises click.Abort at a no."""

@@ -120,9 +120,11 @@ def start(
     from jupiterd.client.channel import EXECUTE_TIMEOUT_S
     from jupiterd.ctl.calls import order, ordered
     from jupiterd.ctl.preflight.cycle_preflight import Preflight, domain_of
+    from jupiterd.ctl.preflight.looking_lines import Looking
 
     console = Console.of(invocation)
-    preflight = Preflight.of(domain_of(arguments))
+    with Looking(console) as told:
+        preflight = Preflight.of(domain_of(arguments), told)
     _tell_of_missing_sources(console, arguments)
     preflight.check(needs_verdict=not given["without_verdict"])
     slow = arguments.keys() & {"generator", "generator_folder", "judge", "judge_folder", "init"}
@@ -158,9 +160,11 @@ def plan(invocation: Invocation, *, verbose: bool, **given: Any) -> None:
     from jupiterd.ctl.calls import order
     from jupiterd.ctl.domain_cost import cost_lines, domain_cost
     from jupiterd.ctl.preflight.cycle_preflight import Preflight, domain_of
+    from jupiterd.ctl.preflight.looking_lines import Looking
 
     console, domain = Console.of(invocation), domain_of(arguments)
-    preflight = Preflight.of(domain)
+    with Looking(console) as told_of:
+        preflight = Preflight.of(domain, told_of)
     _tell_of_missing_sources(console, arguments)
     told = order(invocation.state_dir, "cycle.plan", arguments | preflight.arguments())
     begins_with = str(arguments.get("begins_with") or domain.init)

@@ -22,6 +22,7 @@ from jupiterd.locations import config_folder
 
 if TYPE_CHECKING:
     from jupiterd.ctl.preflight.cycle_preflight import Preflight
+    from jupiterd.ctl.preflight.looking_lines import Looking
     from jupiterd.ctl.source_reach import Reached
 
 
@@ -73,11 +74,16 @@ def lint(invocation: Invocation, domain: str, *, offline: bool) -> None:
       jupiterctl domain lint python
       jupiterctl domain lint ./cooking.yaml --offline
     """  # noqa: D301 - click's mark for lines that keep their ends
+    from jupiterd.ctl.preflight.looking_lines import Looking
+
     file = read_domain_file(domain)
     mistakes = _mistakes(file)
-    sources = [] if mistakes or offline else _reached(file)
-    looked = None if mistakes or offline else _looked(file)
-    Console.of(invocation).show(
+    console = Console.of(invocation)
+    with Looking(console) as told:
+        console.passing_notice("asking each source whether it answers")
+        sources = [] if mistakes or offline else _reached(file)
+        looked = None if mistakes or offline else _looked(file, told)
+    console.show(
         {
             "schema": SCHEMA,
             "file": str(file.path),
@@ -181,11 +187,13 @@ def show_schema(invocation: Invocation, to: Path | None) -> None:
 def _new_of_place(invocation: Invocation, name: str, place: str, language: str) -> None:
     from jupiterd.ctl.new_domain import checked_path, schema_file, written
     from jupiterd.ctl.preflight.domain_of_place import domain_of_place, file_text
+    from jupiterd.ctl.preflight.looking_lines import Looking
 
-    path = checked_path(Path(), name, language)
-    found = domain_of_place(name, place, language)
+    path, console = checked_path(Path(), name, language), Console.of(invocation)
+    with Looking(console) as told:
+        found = domain_of_place(name, place, language, told)
     written(path, file_text(found, place, schema_file()))
-    Console.of(invocation).show(
+    console.show(
         {
             "schema": SCHEMA,
             "domain": name,
@@ -216,11 +224,11 @@ def _reached(file: DomainFile) -> list["Reached"]:
     return reach(parse_domain(file.text, str(file.path)).data_sources)
 
 
-def _looked(file: DomainFile) -> "Preflight":
+def _looked(file: DomainFile, told: "Looking") -> "Preflight":
     from jupiterd.ctl.preflight.cycle_preflight import Preflight
     from jupiterd.cycle.domain import parse_domain
 
-    return Preflight.of(parse_domain(file.text, str(file.path)))
+    return Preflight.of(parse_domain(file.text, str(file.path)), told)
 
 
 def _reach_line(source: "Reached") -> str:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from jupiterd.ctl.preflight.source_survey import survey_of
+from jupiterd.ctl.preflight.source_survey import Told, silent, survey_of
 from jupiterd.cycle.data.holdout_outlook import HoldoutOutlook, holdout_outlook
 from jupiterd.cycle.data.survey import Survey
 from jupiterd.cycle.data.survey_lines import (
@@ -34,9 +34,12 @@ class Preflight:
     outlook: HoldoutOutlook
 
     @classmethod
-    def of(cls, domain: Domain) -> "Preflight":
-        """Look at the sources; it takes ten seconds at the most."""
-        survey = survey_of(domain)
+    def of(cls, domain: Domain, told: Told = silent) -> "Preflight":
+        """Look at the sources; it takes ten seconds at the most.
+
+        told: hears what is being done
+        """
+        survey = survey_of(domain, told)
         return cls(domain, survey, holdout_outlook(survey.counts, domain.holdout_rules()))
 
     @property

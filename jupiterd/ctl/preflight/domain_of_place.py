@@ -12,10 +12,15 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from jupiterd.ctl.preflight.cycle_preflight import Preflight
-from jupiterd.ctl.preflight.source_survey import NOT_COUNTED, survey_of
+from jupiterd.ctl.preflight.source_survey import NOT_COUNTED, Told, silent, survey_of
 from jupiterd.cycle.data.holdout_outlook import holdout_outlook
 from jupiterd.cycle.data.survey import Survey
-from jupiterd.cycle.data.survey_lines import dropped_line, outlook_lines, text_line
+from jupiterd.cycle.data.survey_lines import (
+    dropped_line,
+    outlook_lines,
+    reading_line,
+    text_line,
+)
 from jupiterd.cycle.domain import parse_domain
 from jupiterd.cycle.public_addresses import is_public
 from jupiterd.errors import EmptySourceError, NotFoundError, SourceUnreachableError, UsageError
@@ -34,13 +39,14 @@ EMPTY = "it holds no file that can be read"
 Plain = dict[str, Any]
 
 
-def domain_of_place(name: str, place: str, language: str) -> Preflight:
+def domain_of_place(name: str, place: str, language: str, told: Told = silent) -> Preflight:
     """Look at a place for ten seconds at the most, and return a domain for it.
 
     Args:
         name: the domain's.
         place: a folder, a file of rows, or an address of the web.
         language: of its text; empty: the text tells.
+        told: hears what is being done.
 
     Raises:
         EmptySourceError: nothing in it can be used.
@@ -59,7 +65,7 @@ def domain_of_place(name: str, place: str, language: str) -> Preflight:
     if plain["data_sources"][0].get("license") == "unknown":
         plain["license_policy"] = {"unknown": "warn"}
     asked = parse_domain(json.dumps(plain), f"{name}.yaml")
-    survey = survey_of(asked, goes_far=True, tells_language=not language)
+    survey = survey_of(asked, told, goes_far=True, tells_language=not language)
     _check_that_there_is_some(place, survey)
     domain = asked.model_copy(update={"language": survey.language or asked.language})
     return Preflight(domain, survey, holdout_outlook(survey.counts, domain.holdout_rules()))
@@ -164,10 +170,7 @@ def _why_source(survey: Survey) -> str:
     (source,) = survey.sources
     if source.why_not:
         return source.why_not
-    lost = dropped_line(survey)
-    least = "at least " if source.is_at_least else ""
-    told = f"{least}{source.found:,} found, {source.read:,} read: {text_line(survey)} would be kept"
-    return f"{told}; {lost}" if lost else told
+    return f"{reading_line(survey)}; {text_line(survey)} would be kept"
 
 
 def _why_holdout(found: Preflight) -> str:

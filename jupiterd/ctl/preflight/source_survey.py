@@ -9,7 +9,11 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from jupiterd.cycle.data.survey import SourceSurvey, Survey
@@ -22,6 +26,19 @@ RESERVE_S = 2.0
 GIVEN_UP_AFTER_S = 20.0
 """A process that says nothing by then, on however busy a machine, is ended."""
 
+TOLD_EVERY_S = 0.2
+"""So often somebody hears what is being done."""
+
+_END_BYTES = 200
+
+Told = Callable[[str], None]
+"""Called with the last line that the process has said, see `workers.data.survey.tell`; or empty."""
+
+
+def silent(_line: str) -> None:
+    """Tell nobody."""
+
+
 PROGRAM = ("-P", "-m", "jupiterd.workers.data.survey")
 """-P: a module's name of this folder isn't taken for ours."""
 
@@ -31,11 +48,14 @@ TOOK_TOO_LONG = f"{NOT_COUNTED}: looking at it took too long"
 FAILED = f"{NOT_COUNTED}: the look at it failed"
 
 
-def survey_of(domain: Domain, *, goes_far: bool = False, tells_language: bool = False) -> Survey:
+def survey_of(
+    domain: Domain, told: Told = silent, *, goes_far: bool = False, tells_language: bool = False
+) -> Survey:
     """Return what the domain's sources seem to hold.
 
     Args:
         domain: whose sources and rules count.
+        told: hears what is being done, a few times a second.
         goes_far: sources on other machines are asked, too.
         tells_language: the text decides the language, whatever the domain says.
     """
@@ -45,37 +65,56 @@ def survey_of(domain: Domain, *, goes_far: bool = False, tells_language: bool = 
             "language": "" if tells_language else domain.language,
             "license_policy": domain.license_policy.model_dump(mode="json"),
             "rules_off": sorted(map(str, domain.filters.off)),
-            "min_document_bytes": domain.evaluation.min_document_bytes,
-            "max_cluster_documents": domain.evaluation.max_cluster_documents,
+            "holdout": asdict(domain.holdout_rules()),
         },
         "within_s": WITHIN_S - RESERVE_S,
         "goes_far": goes_far,
     }
     with tempfile.TemporaryDirectory(prefix="jupiter-look-", ignore_cleanup_errors=True) as scratch:
-        answer = _answer(request, scratch)
+        answer = _answer(request, Path(scratch), told)
     if isinstance(answer, str):
         return Survey(tuple(_not_counted(domain, answer)))
     return Survey.from_plain(answer)
 
 
-def _answer(request: dict[str, Any], scratch: str) -> dict[str, Any] | str:
+def _answer(request: dict[str, Any], scratch: Path, told: Told) -> dict[str, Any] | str:
     """Return what the process says, or why it has nothing to say.
 
     scratch: where its own temporary files lie; it can't remove them where it is ended
     """
-    try:
-        done = subprocess.run(
+    asked, answered, saying = (scratch / name for name in ("asked", "answered", "saying"))
+    asked.write_text(json.dumps(request), encoding="utf-8")
+    began_s = time.monotonic()
+    with asked.open() as stdin, answered.open("w") as stdout, saying.open("w") as stderr:
+        looking = subprocess.Popen(
             [sys.executable, *PROGRAM],
-            input=json.dumps(request),
-            capture_output=True,
-            text=True,
-            timeout=GIVEN_UP_AFTER_S,
-            check=False,
-            env={**os.environ, "TMPDIR": scratch},
+            stdin=stdin,
+            stdout=stdout,
+            stderr=stderr,
+            env={**os.environ, "TMPDIR": str(scratch)},
         )
-    except subprocess.TimeoutExpired:
-        return TOOK_TOO_LONG
-    return json.loads(done.stdout) if done.returncode == 0 else FAILED
+        try:
+            while looking.poll() is None:
+                if time.monotonic() - began_s > GIVEN_UP_AFTER_S:
+                    return TOOK_TOO_LONG
+                told(_last_line(saying))
+                with suppress(subprocess.TimeoutExpired):
+                    looking.wait(TOLD_EVERY_S)
+        finally:  # also where somebody has pressed Ctrl-C
+            if looking.poll() is None:
+                looking.kill()
+                looking.wait()
+    if looking.returncode:
+        return FAILED
+    return json.loads(answered.read_text(encoding="utf-8"))
+
+
+def _last_line(path: Path) -> str:
+    """Return the last whole line that was written to a file, such as `120 480 read`; or nothing."""
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - _END_BYTES))
+        *lines, _ = file.read().decode("utf-8", "replace").split("\n")
+    return lines[-1] if lines else ""
 
 
 def _not_counted(domain: Domain, why_not: str) -> Sequence[SourceSurvey]:

@@ -1,50 +1,22 @@
 """Whether text can be judged, how well, and what would help: said before anything is spent.
 
-Owns that answer, from counts alone. Doesn't know where they come from: `domain lint`, `cycle plan`
-and `cycle start` read names for some seconds, and the step after collecting has read everything.
+Owns that answer, from what would be held out of the text. Doesn't know how that was found out:
+`domain lint`, `cycle plan` and `cycle start` read for some seconds.
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from jupiterd.cycle.data.clusters import Level
-from jupiterd.cycle.data.holdout_choice import (
-    as_many_as_are_scored,
-    choose_level,
-    counted_by,
-)
-from jupiterd.cycle.data.holdout_rules import (
-    MOST_GATE_SHARE,
-    MOST_HELD_OUT,
-    HoldoutRules,
-    wanted_parts,
-)
-from jupiterd.cycle.gate.looks import ledger_at
-from jupiterd.cycle.gate.power import POWER
-from jupiterd.cycle.student_t import t_upper_quantile
+from jupiterd.cycle.data.holdout_rules import HoldoutRules
+from jupiterd.cycle.data.paired_spread import FIRST, LATER
+from jupiterd.cycle.data.verdict_check import BYTES_OF_TOKEN, WHAT_HELPS, Found
 from jupiterd.formats import counted
 
-PAIRED_SD_BPB: Final = 0.04
-"""Of the differences between two students on a document; 0.04 to 0.15 were measured."""
-
-ALIKE_SHARE: Final = 0.2
-"""Share of their variance that documents of one cluster have in common."""
-
-BYTES_OF_TOKEN: Final = 4
-"""Of most text; only for people to read."""
-
-
-SEES_WELL_BPB: Final = 0.03
-"""A gain that a round usually brings, and a verdict should see."""
-
-WHAT_HELPS: Final = "add text, or start with --without-verdict"
-"""Where there is too little of it."""
+SEES_WELL_BPB: Final = 0.05
+"""A second round usually brings a gain of 0.08 or more, and a verdict should see that."""
 
 _MORE: Final = "with more documents, from more folders or sites, a smaller gain would show"
-
-_MANY: Final = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -52,10 +24,12 @@ class TextCounts:
     """What a domain's sources come to, or seem to."""
 
     documents: int
-    """Of those long enough to be scored."""
+    """Without copies of each other."""
     bytes: int
-    levels: Sequence[Level]
-    """Their clusters, the fewest first, as `clusters.levels_of` counts them."""
+    found: Found
+    """What would be held out of them."""
+    is_scaled: bool = False
+    """These figures are reckoned from a part that was read."""
 
     @property
     def tokens(self) -> int:
@@ -73,11 +47,11 @@ class HoldoutOutlook:
     dev_documents: int
     held_out_share: float
     """Of all documents."""
-    clusters_are: str
-    """What a cluster is, in words."""
-    detectable_bpb: float
-    """The smallest true gain that the first round shows with a chance of 80 %, where documents
-    differ as they usually do; infinite where there is no verdict."""
+    first_bpb: float
+    """The smallest true gain over counting that round 1 shows with a chance of 80 %, where
+    documents differ as they usually do; infinite where there is no verdict."""
+    later_bpb: float
+    """The same of the gain over the student before, in the round after it."""
     answer: str
     """Can it be judged, and how well? One sentence."""
     help: str
@@ -86,102 +60,38 @@ class HoldoutOutlook:
 
 def holdout_outlook(counts: TextCounts, rules: HoldoutRules) -> HoldoutOutlook:
     """Return whether this text can be judged, how well, and what would help."""
-    if not counts.documents or not counts.levels:
-        return _impossible(counts, rules, 0, 0, "document")
-    wanted = wanted_parts(counts.documents, rules)
-    whole, _ = choose_level(counts.levels, wanted, rules)
-    level = _counted_by(counts, whole, wanted.gate / counts.documents, rules)
-    if level.depth < whole.depth:
-        wanted = as_many_as_are_scored(wanted, level, rules)
-    if (
-        wanted.gate < rules.least_documents
-        or level.clusters < rules.least_clusters
-        or wanted.total > MOST_HELD_OUT * counts.documents
-    ):
-        return _impossible(counts, rules, wanted.gate, level.clusters, level.name)
-    seen = detectable_bpb(wanted.gate, level.effective, rules)
+    found = counts.found
+    can_be_judged = found.effective_clusters >= 2 and found.is_enough(rules)
+    first, later = (
+        found.detectable_bpb(rules, comparison) if can_be_judged else math.inf
+        for comparison in (FIRST, LATER)
+    )
+    sees_badly = _MORE if later > SEES_WELL_BPB else ""
     return HoldoutOutlook(
-        can_be_judged=True,
-        gate_documents=wanted.gate,
-        gate_clusters=level.clusters,
-        dev_documents=wanted.dev,
-        held_out_share=wanted.total / counts.documents,
-        clusters_are=level.name,
-        detectable_bpb=seen,
-        answer=f"yes: {wanted.total:,} of {counts.documents:,} documents are held out, "
-        f"{wanted.gate:,} of them for the gate; it would show a gain of about {seen:.3f} bits per "
-        f"byte with a chance of {POWER:.0%}",
-        help="" if seen <= SEES_WELL_BPB else _MORE,
+        can_be_judged=can_be_judged,
+        gate_documents=found.gate_documents,
+        gate_clusters=found.gate_clusters,
+        dev_documents=found.dev_documents,
+        held_out_share=found.held_out / counts.documents if can_be_judged else 0.0,
+        first_bpb=first,
+        later_bpb=later,
+        answer=_how_well(counts, rules) if can_be_judged else _why_not(counts, rules),
+        help=sees_badly if can_be_judged else WHAT_HELPS,
     )
 
 
-def _counted_by(counts: TextCounts, whole: Level, share: float, rules: HoldoutRules) -> Level:
-    """Return the level by which the gate counts, with the clusters that it would have.
-
-    Args:
-        counts: of the text.
-        whole: the level whose clusters are held out as wholes.
-        share: of all documents that the gate has.
-        rules: the domain's.
-    """
-    larger = None if rules.fraction is not None else counted_by(counts.levels, whole, rules)
-    if larger is None:
-        return Level(whole.depth, math.floor(whole.clusters * share), whole.effective * share)
-    # It has as many documents of each as of any other, of as many as there are documents for.
-    clusters = min(larger.clusters, math.floor(counts.documents * share))
-    return Level(larger.depth, clusters, clusters)
-
-
-def detectable_bpb(
-    documents: int,
-    clusters: float,
-    rules: HoldoutRules,
-    look: int = 1,
-    paired_sd_bpb: float = PAIRED_SD_BPB,
-) -> float:
-    """Return the smallest true gain that is shown with a chance of 80 %.
-
-    Args:
-        documents: that are scored.
-        clusters: of which they are; effective ones.
-        rules: the domain's.
-        look: how often a candidate has been judged, with this one.
-        paired_sd_bpb: how much documents differ in what one student saves the other.
-    """
-    if clusters < 2:
-        return math.inf
-    alpha, degrees = ledger_at(rules.alpha, look).for_each_test, clusters - 1
-    alike = ALIKE_SHARE / clusters + (1 - ALIKE_SHARE) / max(documents, 1)
-    errors = t_upper_quantile(alpha, degrees) + t_upper_quantile(1 - POWER, degrees)
-    return rules.margin_bpb + errors * paired_sd_bpb * math.sqrt(alike)
-
-
-def least_documents(rules: HoldoutRules) -> int:
-    """Return about how many documents there must be for a verdict."""
-    share = MOST_GATE_SHARE
-    if rules.fraction is not None:
-        share = max(wanted_parts(_MANY, rules).gate / _MANY, 1 / _MANY)
-    return math.ceil(max(rules.least_documents, rules.least_clusters) / share)
-
-
-def _impossible(
-    counts: TextCounts, rules: HoldoutRules, documents: int, clusters: int, name: str
-) -> HoldoutOutlook:
-    return HoldoutOutlook(
-        can_be_judged=False,
-        gate_documents=documents,
-        gate_clusters=clusters,
-        dev_documents=0,
-        held_out_share=0.0,
-        clusters_are=name,
-        detectable_bpb=math.inf,
-        answer=f"{counted(counts.documents, 'document')}, about {counts.tokens:,} tokens; "
-        f"a verdict needs at least {least_documents(rules):,}{_of_clusters(clusters, rules)}",
-        help=WHAT_HELPS,
+def _how_well(counts: TextCounts, rules: HoldoutRules) -> str:
+    about, found = _about(counts), counts.found
+    return (
+        f"yes: {about}{found.held_out:,} of {about}{counted(counts.documents, 'document')} are "
+        f"held out, {about}{found.gate_documents:,} of them for the gate; {found.promise(rules)}"
     )
 
 
-def _of_clusters(clusters: int, rules: HoldoutRules) -> str:
-    if clusters >= rules.least_clusters:
-        return ""
-    return f", so that the gate has {rules.least_documents}, from {rules.least_clusters} clusters"
+def _why_not(counts: TextCounts, rules: HoldoutRules) -> str:
+    told = f"{_about(counts)}{counted(counts.documents, 'document')}"
+    return f"{told}, about {counts.tokens:,} tokens; {counts.found.needed(rules)}"
+
+
+def _about(counts: TextCounts) -> str:
+    return "about " if counts.is_scaled else ""

@@ -54,6 +54,8 @@ ENOUGH_GATE_CLUSTERS: Final = 12
 MOST_HELD_OUT: Final = 0.5
 """Of all documents, no more are ever held out."""
 
+_MANY: Final = 1_000_000
+
 
 @dataclass(frozen=True)
 class HoldoutRules:
@@ -109,6 +111,14 @@ def wanted_parts(documents: int, rules: HoldoutRules) -> Parts:
     dev = min(max(LEAST_DEV_DOCUMENTS, math.floor(gate * DEV_SHARE)), documents // 6)
     vault = math.floor(gate * VAULT_SHARE) if documents >= VAULT_FROM else 0
     return Parts(gate, dev, vault)
+
+
+def least_documents(rules: HoldoutRules) -> int:
+    """Return about how many documents there must be for a verdict."""
+    share = MOST_GATE_SHARE
+    if rules.fraction is not None:
+        share = max(wanted_parts(_MANY, rules).gate / _MANY, 1 / _MANY)
+    return math.ceil(max(rules.least_documents, rules.least_clusters) / share)
 
 
 def shares_told(documents: int, rules: HoldoutRules) -> tuple[float, float, float]:

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
-from jupiterd.cycle.data.clusters import Level
 from jupiterd.cycle.data.holdout_outlook import TextCounts
+from jupiterd.cycle.data.verdict_check import Found
 
 
 @dataclass(frozen=True)
@@ -44,16 +44,19 @@ class SourceSurvey:
         """Say whether all of it was read."""
         return not self.why_not and not self.is_at_least and self.read >= self.found
 
+    @property
+    def is_scaled(self) -> bool:
+        """Say whether what would be kept is reckoned from a part that was read."""
+        return self.read < self.found
+
 
 @dataclass(frozen=True)
 class Survey:
     """What all sources of a domain seem to hold."""
 
     sources: tuple[SourceSurvey, ...] = ()
-    documents: int = 0
-    """Kept ones that are long enough to be scored."""
-    levels: tuple[Level, ...] = ()
-    """Of these documents."""
+    found: Found = field(default_factory=Found)
+    """What would be held out of all of them together."""
     language: str = ""
     """What most of the text is in, or `code:` and a programming language; empty: nobody asked."""
     reading_s: float = 0.0
@@ -63,6 +66,11 @@ class Survey:
     def took_s(self) -> float:
         """Return how long the look took, without the start of its process."""
         return self.reading_s + self.judging_s
+
+    @property
+    def documents(self) -> int:
+        """Return how many would be kept."""
+        return sum(source.documents for source in self.sources)
 
     @property
     def bytes(self) -> int:
@@ -80,9 +88,14 @@ class Survey:
         return all(source.is_whole for source in self.sources)
 
     @property
+    def is_scaled(self) -> bool:
+        """Say whether figures are reckoned from a part that was read."""
+        return any(source.is_scaled for source in self.sources)
+
+    @property
     def counts(self) -> TextCounts:
         """Return what the outlook on a verdict is computed of."""
-        return TextCounts(self.documents, self.bytes, self.levels)
+        return TextCounts(self.documents, self.bytes, self.found, is_scaled=self.is_scaled)
 
     def to_plain(self) -> dict[str, Any]:
         """Return it for programs."""
@@ -93,8 +106,7 @@ class Survey:
         """Rebuild what `to_plain` gave."""
         return cls(
             sources=tuple(SourceSurvey(**source) for source in told["sources"]),
-            documents=int(told["documents"]),
-            levels=tuple(Level(**level) for level in told["levels"]),
+            found=Found(**told["found"]),
             language=str(told["language"]),
             reading_s=float(told["reading_s"]),
             judging_s=float(told["judging_s"]),

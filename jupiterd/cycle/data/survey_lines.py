@@ -4,7 +4,7 @@ Pure. Owns the words; doesn't know how anything was counted.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from jupiterd.cycle.data.holdout_outlook import HoldoutOutlook
 from jupiterd.cycle.data.survey import SourceSurvey, Survey
@@ -21,27 +21,29 @@ def source_line(source: SourceSurvey) -> str:
     """Return what one source seems to hold."""
     if source.why_not:
         return f"source {plain(source.name)}: {plain(source.why_not)}"
-    least = "at least " if source.is_at_least else ""
-    told = [f"{least}{counted(source.found, 'document')}"]
-    if source.read < source.found:
-        told.append(f"{source.read:,} of them read")
-    about = "" if source.is_whole else "about "
-    told.append(f"{about}{source.documents:,} would be kept, {size(source.bytes)}")
-    if source.kinds:
-        told.append(_largest(source.kinds))
-    line = f"source {plain(source.name)}: {', '.join(told)}"
-    return f"{line}; dropped: {_largest(source.dropped)}" if source.dropped else line
+    about = _about(is_scaled=source.is_scaled)
+    told = [
+        _read_of([source]),
+        f"{about}{source.documents:,} would be kept, {about}{size(source.bytes)}",
+    ]
+    of_them = "of those read: " if source.is_scaled else ""
+    seen = [_largest(source.kinds)] if source.kinds else []
+    seen += [f"dropped {_largest(source.dropped)}"] if source.dropped else []
+    told += [of_them + "; ".join(seen)] if seen else []
+    return f"source {plain(source.name)}: {'; '.join(told)}"
 
 
 def text_line(survey: Survey) -> str:
     """Return what all of it comes to."""
-    about = "" if survey.is_whole else "about "
-    kept = sum(source.documents for source in survey.counted)
-    return f"{about}{kept:,} documents, {size(survey.bytes)}, about {survey.counts.tokens:,} tokens"
+    about = _about(is_scaled=survey.is_scaled)
+    return (
+        f"{about}{counted(survey.documents, 'document')}, {about}{size(survey.bytes)}, "
+        f"about {survey.counts.tokens:,} tokens"
+    )
 
 
 def reading_line(survey: Survey) -> str:
-    """Return what would be read, and what of it would be left out, first reasons first."""
+    """Return what was read, and what of it would be left out, first reasons first."""
     told = list(_reading(survey))
     far = [source for source in survey.sources if source.why_not]
     if far:
@@ -73,7 +75,9 @@ def dropped_line(survey: Survey) -> str:
     read = sum(source.read for source in survey.counted)
     if not dropped:
         return ""
-    return f"{dropped.total() / max(read, 1):.0%} are dropped: {_largest(dropped)}"
+    share = dropped.total() / max(read, 1)
+    of_them = " of those read" if survey.is_scaled else ""
+    return f"{share:.0%}{of_them} are dropped: {_largest(dropped)}"
 
 
 def is_hopeless(survey: Survey, outlook: HoldoutOutlook) -> bool:
@@ -93,13 +97,11 @@ def _is_known(source: SourceSurvey) -> bool:
 
 
 def _reading(survey: Survey) -> Iterator[str]:
-    asked = survey.counted
-    if not asked:
+    known = survey.counted
+    if not known:
         return
-    found = sum(source.found for source in asked)
-    least = "at least " if any(source.is_at_least for source in asked) else ""
-    sources = counted(len(asked), "source")
-    yield f"{least}{counted(found, 'document')} of {sources}, looked at for {survey.took_s:.0f} s"
+    sources = f"{len(known)} sources" if len(known) > 1 else "1 source"
+    yield f"{_read_of(known)} of {sources} in {survey.took_s:.0f} s"
     if lost := dropped_line(survey):
         yield lost
 
@@ -108,3 +110,29 @@ def _largest(counts: Mapping[str, int]) -> str:
     ranked = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
     told = ", ".join(f"{plain(name)} {count:,}" for name, count in ranked[:NAMED])
     return told + (f" and {len(ranked) - NAMED} more" if len(ranked) > NAMED else "")
+
+
+def _read_of(sources: Sequence[SourceSurvey]) -> str:
+    """Return how many were read of how many there are."""
+    read, found = (sum(getattr(each, name) for each in sources) for name in ("read", "found"))
+    least = "at least " if any(source.is_at_least for source in sources) else ""
+    nouns = {_NOUNS.get(source.kind, "row") for source in sources}
+    noun = nouns.pop() if len(nouns) == 1 else "document"
+    if read >= found:
+        return f"read {counted(read, noun)}{', and there may be more' if least else ''}"
+    return f"read {read:,} of {least}{counted(found, noun)}"
+
+
+def _about(*, is_scaled: bool) -> str:
+    """Return what is said before every figure that is scaled."""
+    return "about " if is_scaled else ""
+
+
+_NOUNS = {
+    "folder": "file",
+    "git": "file",
+    "python_stdlib": "file",
+    "web": "page",
+    "feed": "page",
+}
+"""Kind of a source -> what is read of it; of all others it is rows."""

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Final
 
 from blake3 import blake3
 
+from jupiterd.cycle.phases.comparison import comparison_of
 from jupiterd.cycle.phases.view import RoundView, item_id, result_of
 from jupiterd.cycle.work import PREVIOUS, Phase, WorkItem, WorkResult
 from jupiterd.ids import ArtifactId
@@ -152,6 +153,7 @@ def _splitting(view: RoundView, domain: "Domain", cleaning: tuple[WorkItem, ...]
         "language": domain.language,
         "left_out": {name.removeprefix(_DROPPED): count for name, count in dropped.items()},
         "needs_verdict": not view.without_verdict,
+        "comparison": asdict(comparison_of(view)),
     }
     return WorkItem(split_id(view.round), Phase.COLLECT, "hold_out", params, inputs)
 

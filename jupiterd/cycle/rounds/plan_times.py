@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from jupiterd.cycle.data.holdout_outlook import BYTES_OF_TOKEN, HoldoutOutlook
+from jupiterd.cycle.data.holdout_outlook import HoldoutOutlook
 from jupiterd.cycle.data.survey import Survey
+from jupiterd.cycle.data.verdict_check import BYTES_OF_TOKEN
 
 START_S = 3.0
 """Of the worker that does a phase."""
@@ -110,5 +111,4 @@ def _share_read(survey: Survey) -> float:
 
 
 def _tokens_of_document(survey: Survey) -> float:
-    documents = sum(source.documents for source in survey.counted)
-    return survey.counts.tokens / documents if documents else 0.0
+    return survey.counts.tokens / survey.documents if survey.documents else 0.0

@@ -26,8 +26,7 @@ from pydantic import TypeAdapter
 from jupiterd.cycle.data_sources import DataSource
 from jupiterd.cycle.domain import Holdout
 from jupiterd.cycle.licenses import UNKNOWN_LICENSE, LicensePolicy
-from jupiterd.cycle.lineage import Sample, text_hash
-from jupiterd.cycle.secrets import cleaned
+from jupiterd.cycle.lineage import Sample
 from jupiterd.cycle.split import TRAIN, part_of
 from jupiterd.errors import (
     EmptySourceError,
@@ -37,6 +36,7 @@ from jupiterd.errors import (
 )
 from jupiterd.frames import TaskFinished
 from jupiterd.workers.data.cleaned_document import with_kind
+from jupiterd.workers.data.collected_sample import collected_sample
 from jupiterd.workers.data.collectors import open_collector
 from jupiterd.workers.data.collectors.collector import (
     UNREACHABLE_HINT,
@@ -225,27 +225,9 @@ def _sample(
     collector: Collector, found: Document, params: CollectParams, removed: Counter[str]
 ) -> Sample:
     """Make a sample of a text: all that outlives this task passes here, without its secrets."""
-    text, secrets = cleaned(found.text)
+    sample, secrets = collected_sample(found, collector.collector, params.language, params.source)
     removed.update({f"removed.{kind}": number for kind, number in secrets.items()})
-    read = Sample(
-        id=text_hash(text),
-        text=text,
-        kind="real",
-        depth=0,
-        parents=(),
-        cluster_id=found.cluster_id,
-        source_uri=found.uri,
-        revision=found.revision,
-        license=found.license,
-        collector=collector.collector,
-        fetched_at=found.fetched_at or params.fetched_at,
-        language=params.language,
-        source=params.source,
-        source_hash=found.source_hash,
-        extractor=found.extractor,
-        robots_ok=found.robots_ok,
-    )
-    return with_kind(read, found.uri if found.name is None else found.name)
+    return replace(sample, fetched_at=sample.fetched_at or params.fetched_at)
 
 
 def _write(samples: Iterator[Sample], output: Path, params: CollectParams) -> dict[str, float]:

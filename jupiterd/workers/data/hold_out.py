@@ -3,15 +3,14 @@
 Owns looking at all of it at once: near-duplicates, the plan of the first round, and what becomes of
 text that comes later. Doesn't know how much is held out, or which clusters (`holdout_plan`).
 
-Of a group of near-duplicates nothing is held out where one of them is trained on; else one of them
-is, and the others are dropped. What was held out in the rounds before stays as it was: text that is
-equal or nearly so is dropped, and so is further text of the same clusters. Only of a source that
-had no text before more is held out, by the same plan. Two streams over the text; none of it is in
-memory, but for what was held out before.
+What was held out in the rounds before stays as it was: text that is equal or nearly so is dropped,
+and so is further text of the same clusters. Only of a source that had no text before more is held
+out, by the same plan. Two streams over the text; none of it is in memory, but for what was held out
+before.
 
 inputs: clean.N, dropped.N (from `clean`), holdout_before, plan_before (of the round before; absent
 in the first) · params: holdout (see `HoldoutRules`), language, left_out (reason -> documents that
-cleaning left out), needs_verdict
+cleaning left out), needs_verdict, comparison (see `Comparison`)
 outputs: train, holdout (sample folders, by id), plan (plan.json), dropped (some of what was dropped
 here and in `clean`)
 """
@@ -23,11 +22,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from jupiterd.cycle.data.clusters import DOCUMENT, cluster_path, level_name
-from jupiterd.cycle.data.clusters import Path as ClusterPath
+from jupiterd.cycle.data.clusters import DOCUMENT, level_name
 from jupiterd.cycle.data.holdout_choice import plan_holdout
-from jupiterd.cycle.data.holdout_plan import Collected, HoldoutPlan
+from jupiterd.cycle.data.holdout_plan import HoldoutPlan
 from jupiterd.cycle.data.holdout_rules import HoldoutRules
+from jupiterd.cycle.data.holdout_sides import COPY, HELD_BEFORE, LATE, sides_of
+from jupiterd.cycle.data.paired_spread import FIRST, Comparison
 from jupiterd.cycle.data.verdict_check import Found, check_verdict
 from jupiterd.cycle.drop_reason import NOTHING_LEFT_HINT, DropReason
 from jupiterd.cycle.filters import is_code
@@ -35,8 +35,8 @@ from jupiterd.cycle.lineage import Sample
 from jupiterd.cycle.split import DEV, GATE, TRAIN, VAULT
 from jupiterd.errors import EmptySourceError
 from jupiterd.frames import TaskFinished
+from jupiterd.workers.data.collected_text import CollectedText
 from jupiterd.workers.data.drops import Drops, read_drops
-from jupiterd.workers.data.near_duplicates import NearDuplicates
 from jupiterd.workers.data.progress import Progress, silent
 from jupiterd.workers.data.sample_file import SampleWriter, read_samples
 from jupiterd.workers.data.sorted_samples import SortedSampleWriter, merged
@@ -65,6 +65,8 @@ class HoldOutParams:
     language: str
     left_out: Mapping[str, int] = field(default_factory=dict[str, int])
     needs_verdict: bool = True
+    comparison: Comparison = FIRST
+    """What the round's candidate will be compared with."""
 
 
 def run(task: Task) -> TaskFinished:
@@ -74,6 +76,7 @@ def run(task: Task) -> TaskFinished:
         str(task.params["language"]),
         {str(name): int(count) for name, count in task.params.get("left_out", {}).items()},
         bool(task.params.get("needs_verdict", True)),
+        Comparison(**task.params.get("comparison", {})),
     )
     before = read_before(task.inputs.get("plan_before"), task.inputs.get("holdout_before"))
     batches = Batches(task.inputs_named("clean"), task.inputs_named("dropped"))
@@ -115,7 +118,12 @@ def hold_out(
         EmptySourceError: no text is left.
         TooLittleTextError: there can't be a verdict, and one is wanted.
     """
-    text = _Text.read(batches.clean, before, is_code=is_code(params.language), progress=progress)
+    text = CollectedText.of(
+        merged(batches.clean),
+        before.held_out,
+        is_code=is_code(params.language),
+        progress=progress,
+    )
     if not text.documents:
         reasons = ", ".join(sorted(params.left_out)) or "there was none"
         raise EmptySourceError(
@@ -130,13 +138,13 @@ def hold_out(
     found = Found.of(writing.held_out, len(text.documents), text.size_bytes, params.rules)
     if before.plan is None and params.needs_verdict:
         check_verdict(found, params.rules, params.left_out)
-    _write_plan(output / "plan", plan, reason, before.sources | text.sources)
-    told = found.told(params.rules) + _of_whom(plan, text, params.rules)
+    _write_plan(output / "plan", plan, reason, before.sources.union(text.sources))
+    told = found.told(params.rules, params.comparison) + _of_whom(plan, text, params.rules)
     counted = level_name(min(plan.depth, plan.counted_depth))
     return writing.counts(), {"holdout": told, "clusters_are": counted}
 
 
-def _of_whom(plan: HoldoutPlan, text: "_Text", rules: HoldoutRules) -> str:
+def _of_whom(plan: HoldoutPlan, text: CollectedText, rules: HoldoutRules) -> str:
     """Say so where the gate counts by files, which of few folders may be alike."""
     folders = len({each.path[0] for each in text.documents})
     if min(plan.depth, plan.counted_depth) < DOCUMENT or folders >= rules.least_clusters:
@@ -152,65 +160,18 @@ def _write_plan(folder: Path, plan: HoldoutPlan, reason: str, sources: frozenset
     (folder / PLAN_FILE).write_text(text, encoding="utf-8")
 
 
-@dataclass(frozen=True)
-class _Text:
-    """What was looked at: of each document in the order of the batches, what the plan needs."""
-
-    documents: list[Collected]
-    sources: frozenset[str]
-    size_bytes: int
-    held_before: frozenset[int]
-    """Groups of what was held out before."""
-
-    @classmethod
-    def read(
-        cls, clean: Sequence[Path], before: Before, *, is_code: bool, progress: Progress
-    ) -> "_Text":
-        near = NearDuplicates(is_code=is_code)
-        number_of: dict[str, int] = {}
-        for sample in before.held_out:
-            number_of[sample.id] = len(number_of)
-            near.add(sample.text)
-        held, last = len(number_of), ""
-        numbers: list[int] = []
-        places: list[tuple[ClusterPath, int]] = []
-        sources: set[str] = set()
-        count = held
-        for number, sample in enumerate(merged(clean), 1):
-            if sample.id in number_of:
-                numbers.append(number_of[sample.id])
-            else:
-                if sample.id != last:  # equal texts follow each other
-                    near.add(sample.text)
-                    count, last = count + 1, sample.id
-                numbers.append(count - 1)
-            size = len(sample.text.encode())
-            places.append((cluster_path(sample.source_uri, sample.cluster_id), size))
-            sources.add(sample.source)
-            progress(number, 0, "samples")
-        groups = near.groups()
-        documents = [
-            Collected(path, size, groups[number])
-            for number, (path, size) in zip(numbers, places, strict=True)
-        ]
-        total = sum(size for _, size in places)
-        return cls(documents, frozenset(sources), total, frozenset(groups[:held]))
-
-
 class _Writing:
     """Writes each document to its side."""
 
-    def __init__(self, plan: HoldoutPlan, text: _Text, before: Before, progress: Progress) -> None:
+    def __init__(
+        self, plan: HoldoutPlan, text: CollectedText, before: Before, progress: Progress
+    ) -> None:
         self._plan = plan
         self._text = text
         self._before = before
         self._progress: Callable[[int, int, str], None] = progress
-        self._parts = [plan.part_of(each.path) for each in text.documents]
-        pairs = zip(text.documents, self._parts, strict=True)
-        trained = {each.group for each, part in pairs if part == TRAIN}
-        self._trained_on = trained - text.held_before
-        self._taken: set[int] = set()
-        """Groups of which one is held out now."""
+        late = {n for n, source in enumerate(text.sources) if source in before.sources}
+        self._sides = sides_of(plan, text.documents, text.held_before, late)
         self._drops = Drops()
         self._counts: Counter[str] = Counter(
             dict.fromkeys(("train_documents", "train_bytes", "holdout_bytes", "late_documents"), 0)
@@ -240,23 +201,22 @@ class _Writing:
     def _place(
         self, number: int, sample: Sample, train: SampleWriter, held: SortedSampleWriter
     ) -> None:
-        document, part = self._text.documents[number], self._parts[number]
-        cluster = self._plan.cluster_of(document.path)
-        if document.group in self._text.held_before:
+        document, side = self._text.documents[number], self._sides[number]
+        if side == HELD_BEFORE:
             self._drops.add(sample, DropReason.IN_HOLDOUT)
-        elif document.group in self._trained_on:
+        elif side == TRAIN:
+            cluster = self._plan.cluster_of(document.path)
             train.add(replace(sample, cluster_id=cluster, split=TRAIN))
             self._counts.update(train_documents=1, train_bytes=document.size_bytes)
             self._clusters.add(cluster)
-        elif self._before.plan is not None and sample.source in self._before.sources:
+        elif side == LATE:
             self._counts["late_documents"] += 1
             self._drops.add(sample, DropReason.IN_HOLDOUT)
-        elif document.group in self._taken:
+        elif side == COPY:
             self._drops.add(sample, DropReason.NEAR_DUPLICATE)
         else:
-            self._taken.add(document.group)
             counted = self._plan.counted_as(document.path)
-            self._hold(held, replace(sample, cluster_id=counted, split=part))
+            self._hold(held, replace(sample, cluster_id=counted, split=side))
 
     def _hold(self, held: SortedSampleWriter, sample: Sample) -> None:
         size = len(sample.text.encode())

@@ -20,14 +20,20 @@ from typing import Any
 import psutil
 from pydantic import TypeAdapter
 
-from jupiterd.cycle.data.clusters import levels_of
-from jupiterd.cycle.data.survey import SourceSurvey, Survey
+from jupiterd.cycle.data.survey import Survey
 from jupiterd.cycle.data_sources import DataSource
 from jupiterd.errors import JupiterError
 from jupiterd.workers.data.collectors import open_collector
 from jupiterd.workers.data.extraction import Extractor, Limits
+from jupiterd.workers.data.progress import Progress, silent
 from jupiterd.workers.data.survey_sample import Looked, SourceSample
-from jupiterd.workers.data.survey_verdicts import Rules, judged, main_language
+from jupiterd.workers.data.survey_verdicts import (
+    JudgedSource,
+    Rules,
+    judged_in_time,
+    main_language,
+    surveyed,
+)
 
 LEAST_S = 3.0
 """For reading and judging, however long this process took to begin on a busy machine."""
@@ -49,15 +55,23 @@ def main() -> int:
     """Answer one request."""
     request: dict[str, Any] = json.load(sys.stdin)
     request["within_s"] = max(LEAST_S, request["within_s"] - _since_the_start_s())
-    json.dump(survey(request).to_plain(), sys.stdout)
+    json.dump(survey(request, tell).to_plain(), sys.stdout)
     return 0
 
 
-def survey(request: Mapping[str, Any]) -> Survey:
+def tell(done: int, total: int, unit: str) -> None:
+    """Say on standard error what is being done: a number, of how many (0: not known), and what."""
+    sys.stderr.write(f"{done} {total} {unit}\n")
+    sys.stderr.flush()
+
+
+def survey(request: Mapping[str, Any], told: Progress = silent) -> Survey:
     """Return what the sources seem to hold.
 
-    request: sources (as in a domain file), rules (see `Rules`), within_s; and `goes_far`: sources
-        that are far away are asked, too
+    Args:
+        request: sources (as in a domain file), rules (see `Rules`), within_s; and `goes_far`:
+            sources that are far away are asked, too.
+        told: hears what is being done.
     """
     began_s = time.monotonic()
     whole_s, goes_far = float(request["within_s"]), bool(request.get("goes_far"))
@@ -77,13 +91,13 @@ def survey(request: Mapping[str, Any]) -> Survey:
                     continue
                 short = _cut_short(source, share_s)
                 own, end_s = scratch / str(number), now_s + share_s
-                sample = SourceSample(short, extractor, own, end_s, rules.language)
+                sample = SourceSample(short, extractor, own, end_s, rules.language, told)
                 looked.append(_look(sample))
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     if not rules.language:
         rules = rules.of_language(main_language(looked))
-    return _summed(looked, rules, began_s, whole_s)
+    return _summed(looked, rules, began_s, whole_s, told)
 
 
 FAR = "not counted before collection"
@@ -134,20 +148,20 @@ def _since_the_start_s() -> float:
     return max(0.0, now_s - psutil.Process().create_time())
 
 
-def _summed(looked: list[Looked], rules: Rules, began_s: float, whole_s: float) -> Survey:
+def _summed(
+    looked: list[Looked], rules: Rules, began_s: float, whole_s: float, told: Progress
+) -> Survey:
     judging_from_s = time.monotonic()
-    sources: list[SourceSurvey] = []
-    paths: list[tuple[str, ...]] = []
+    sources: list[JudgedSource] = []
     for number, one in enumerate(looked):
         now_s = time.monotonic()
         left_s = max(0.0, began_s + whole_s - now_s)
-        verdicts = judged(one, rules, now_s + left_s / (len(looked) - number))
-        paths += verdicts.scored_paths
-        sources.append(verdicts.survey)
-    levels = levels_of(paths, rules.max_cluster_documents) if paths else ()
+        until_s = now_s + left_s / (len(looked) - number)
+        sources.append(judged_in_time(one, rules, until_s, told))
+    surveys, found = surveyed(sources, rules)
     judging_s = round(time.monotonic() - judging_from_s, 2)
     reading_s = round(judging_from_s - began_s, 2)
-    return Survey(tuple(sources), len(paths), levels, rules.language, reading_s, judging_s)
+    return Survey(surveys, found, rules.language, reading_s, judging_s)
 
 
 if __name__ == "__main__":

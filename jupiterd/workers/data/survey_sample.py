@@ -22,7 +22,7 @@ from jupiterd.workers.data.collectors.collector import Collector, Document, Visi
 from jupiterd.workers.data.collectors.files import SourceFile
 from jupiterd.workers.data.extraction import Extractor
 from jupiterd.workers.data.previous import Previous
-from jupiterd.workers.data.progress import silent
+from jupiterd.workers.data.progress import Progress, silent
 from jupiterd.workers.data.skips import SkipLog
 
 MOST_READ = 400
@@ -77,9 +77,11 @@ class SourceSample:
         scratch: Path,
         until_s: float,
         language: str = "",
+        told: Progress = silent,
     ) -> None:
         self.source = source
         self._language = language
+        self._told = told
         self._scratch = scratch
         self._until_s = until_s
         self._extractor = extractor
@@ -120,6 +122,7 @@ class SourceSample:
         with closing(_iterated(collector, visit)) as documents:
             for document in islice(documents, MOST_READ):
                 read.append(document)
+                self._told(len(read), len(self._files), "read")
                 size += len(document.text)
                 if size > MOST_READ_BYTES or self._is_over(len(read)):
                     return read, False

@@ -5,20 +5,24 @@ Owns judging a sample, and what it says of the rest. Doesn't know how anything i
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
-from jupiterd.cycle.data.clusters import Path as ClusterPath
-from jupiterd.cycle.data.clusters import cluster_path
+from jupiterd.cycle.data.holdout_forecast import holdout_forecast
+from jupiterd.cycle.data.holdout_plan import Collected
+from jupiterd.cycle.data.holdout_rules import HoldoutRules
 from jupiterd.cycle.data.survey import ReadDocument, SourceSurvey, kept_shares, thinned
-from jupiterd.cycle.lineage import Sample, text_hash
+from jupiterd.cycle.data.verdict_check import Found
+from jupiterd.cycle.filters import is_code
+from jupiterd.cycle.lineage import Sample
 from jupiterd.cycle.text_rules.document_kind import DocumentForm, DocumentKind
 from jupiterd.workers.data.clean import Asked, judge
-from jupiterd.workers.data.cleaned_document import with_kind
+from jupiterd.workers.data.collected_sample import collected_sample
+from jupiterd.workers.data.collected_text import CollectedText
 from jupiterd.workers.data.collectors.collector import Document
 from jupiterd.workers.data.language_id import main_language_of
-from jupiterd.workers.data.near_duplicates import NearDuplicates
+from jupiterd.workers.data.progress import Progress
 from jupiterd.workers.data.survey_sample import Looked, Unread, ending_of
 
 NO_TIME = "not counted: there was no time to read any of it"
@@ -45,31 +49,28 @@ class Rules:
     license_policy: Mapping[str, Any]
     rules_off: Sequence[str]
     """Names of rules that aren't asked."""
-    min_document_bytes: int
-    max_cluster_documents: int
+    holdout: HoldoutRules
 
     @classmethod
     def from_plain(cls, told: Mapping[str, Any]) -> Self:
         """Return what a request says."""
-        return cls(**told)
+        fields = dict(told)
+        return cls(holdout=HoldoutRules(**fields.pop("holdout")), **fields)
 
     @property
     def asked(self) -> Asked:
         """Return what is asked of each text, as a cycle asks it."""
-        return Asked.of_params(asdict(self))
+        return Asked.of_params(
+            {
+                "language": self.language,
+                "license_policy": self.license_policy,
+                "rules_off": self.rules_off,
+            }
+        )
 
     def of_language(self, language: str) -> Self:
         """Return the same for text in that language."""
         return replace(self, language=language)
-
-
-@dataclass(frozen=True)
-class Verdicts:
-    """What becomes of one source."""
-
-    survey: SourceSurvey
-    scored_paths: list[ClusterPath]
-    """Of every document that would be kept and is long enough to be scored."""
 
 
 @dataclass(frozen=True)
@@ -86,58 +87,111 @@ class JudgedDocument:
         """Return the size of its text; 0 where it is left out."""
         return 0 if self.reason else len(self.sample.text.encode())
 
+
+@dataclass(frozen=True)
+class JudgedSource:
+    """What was judged of one source, in the order in which it was read."""
+
+    looked: Looked
+    judged: list[JudgedDocument]
+
     @property
-    def path(self) -> ClusterPath:
-        """Return the clusters that it is of."""
-        return cluster_path(self.document.uri, self.document.cluster_id)
+    def unread(self) -> list[Unread]:
+        """Return what there was no time for."""
+        late = self.looked.read[len(self.judged) :]
+        return [*self.looked.unread, *map(Unread.of, late)]
 
 
-def judged(looked: Looked, rules: Rules, until_s: float) -> Verdicts:
-    """Return what would be kept of a source.
+def judged_in_time(looked: Looked, rules: Rules, until_s: float, told: Progress) -> JudgedSource:
+    """Judge one document after the other, some of them however late it is.
 
-    until_s: what isn't judged by then, on the clock of this process, counts as not read
+    Args:
+        looked: what was read of a source.
+        rules: the domain's.
+        until_s: what isn't judged by then, on the clock of this process, counts as not read.
+        told: hears how many were judged, and of how many.
     """
-    source = looked.source
-    if looked.why_not:
-        told, is_empty = looked.why_not, looked.is_empty
-        survey = SourceSurvey(source.name, source.kind, why_not=told, is_empty=is_empty)
-        return Verdicts(survey, [])
-    found = _without_copies(_judged_in_time(looked.read, rules, until_s))
-    if not found and not looked.skipped:
-        return Verdicts(SourceSurvey(source.name, source.kind, why_not=NO_TIME), [])
-    unread = [*looked.unread, *map(Unread.of, looked.read[len(found) :])]
-    return _extrapolated(looked, found, unread, rules.min_document_bytes)
-
-
-def _judged_in_time(
-    documents: Sequence[Document], rules: Rules, until_s: float
-) -> list[JudgedDocument]:
-    """Judge one after the other, some of them however late it is."""
     asked = rules.asked
     found: list[JudgedDocument] = []
-    for number, document in enumerate(documents):
+    for number, document in enumerate(looked.read):
         if number >= LEAST_JUDGED and time.monotonic() > until_s:
             break
-        sample = _sample(document, rules.language)
+        sample = _sample(document, rules.language, looked.source.name)
         found.append(JudgedDocument(document, sample, _reason(sample, asked)))
-    return found
+        told(number + 1, len(looked.read), "judged")
+    return JudgedSource(looked, found)
 
 
-def _without_copies(found: Sequence[JudgedDocument]) -> list[JudgedDocument]:
-    """Return the same, those that are nearly an earlier kept one left out."""
-    near = NearDuplicates(is_code=False)
-    for each in found:
-        near.add("" if each.reason else each.sample.text)  # nothing is near to an empty text
-    return [
-        each if group == number else replace(each, reason=NEAR_DUPLICATE)
-        for number, (each, group) in enumerate(zip(found, near.groups(), strict=True))
+def surveyed(
+    sources: Sequence[JudgedSource], rules: Rules
+) -> tuple[tuple[SourceSurvey, ...], Found]:
+    """Return what each source comes to, and what would be held out of all of them together."""
+    text, places = _text_of(sources, rules)
+    copies = _copies(text, places)
+    found: list[SourceSurvey] = []
+    documents = list(text.documents)
+    for number, source in enumerate(sources):
+        own = {place for from_source, place in copies if from_source == number}
+        survey, unread = _extrapolated(source, own)
+        found.append(survey)
+        first = len(documents)
+        documents += [replace(each, group=first + n) for n, each in enumerate(unread)]
+    return tuple(found), holdout_forecast(documents, rules.holdout)
+
+
+Place = tuple[int, int]
+"""The number of a source, and that of a document among those judged of it."""
+
+
+def _text_of(
+    sources: Sequence[JudgedSource], rules: Rules
+) -> tuple[CollectedText, Sequence[Place]]:
+    """Return all kept text in the order in which a cycle sees it, and whence each text comes."""
+    places = [
+        (number, place)
+        for number, source in enumerate(sources)
+        for place, each in enumerate(source.judged)
+        if not each.reason
     ]
+    samples = {place: sources[place[0]].judged[place[1]].sample for place in places}
+    places.sort(key=lambda place: (samples[place].id, place[0], samples[place].source_uri))
+    text = CollectedText.of((samples[place] for place in places), is_code=is_code(rules.language))
+    return text, places
+
+
+def _copies(text: CollectedText, places: Sequence[Place]) -> set[Place]:
+    """Return what is nearly an earlier text."""
+    seen: set[int] = set()
+    copies: set[Place] = set()
+    for document, place in zip(text.documents, places, strict=True):
+        if document.group in seen:
+            copies.add(place)
+        seen.add(document.group)
+    return copies
 
 
 def _extrapolated(
-    looked: Looked, found: Sequence[JudgedDocument], unread: Sequence[Unread], least_bytes: int
-) -> Verdicts:
-    """Return what all of a source comes to, if what wasn't read is like what was."""
+    source: JudgedSource, copies: Collection[int]
+) -> tuple[SourceSurvey, list[Collected]]:
+    """Return what all of a source comes to, if what wasn't read is like what was.
+
+    Also the documents that are taken to be kept of what wasn't read; sizes are those of what was.
+
+    copies: numbers of the documents that are copies of others
+    """
+    looked, unread = source.looked, source.unread
+    if looked.why_not:
+        told, is_empty = looked.why_not, looked.is_empty
+        survey = SourceSurvey(
+            looked.source.name, looked.source.kind, why_not=told, is_empty=is_empty
+        )
+        return survey, []
+    if not source.judged and not looked.skipped:
+        return SourceSurvey(looked.source.name, looked.source.kind, why_not=NO_TIME), []
+    found = [
+        replace(each, reason=NEAR_DUPLICATE) if number in copies else each
+        for number, each in enumerate(source.judged)
+    ]
     kept = [each for each in found if not each.reason]
     read = [ReadDocument("", 0)] * sum(looked.skipped.values())
     read += [
@@ -145,11 +199,11 @@ def _extrapolated(
         for each in found
     ]
     others = thinned([each.ending for each in unread], kept_shares(read))
-    paths = [each.path for each in kept if each.kept_bytes >= least_bytes]
-    scored = len(paths) / len(kept) if kept else 0.0
-    paths += [unread[others[n]].path for n in thinned([""] * len(others), {"": scored})]
-    documents = len(kept) + len(others)
-    size = sum(each.kept_bytes for each in kept)
+    sizes = [each.kept_bytes for each in kept]
+    like = [
+        Collected(unread[place].path, sizes[number % len(sizes)], 0)
+        for number, place in enumerate(others)
+    ]
     reasons = Counter(looked.skipped) + Counter(each.reason for each in found if each.reason)
     survey = SourceSurvey(
         name=looked.source.name,
@@ -157,13 +211,13 @@ def _extrapolated(
         found=looked.found,
         read=len(read),
         kept=len(kept),
-        documents=documents,
-        bytes=size * documents // len(kept) if kept else 0,
+        documents=len(kept) + len(others),
+        bytes=sum(sizes) + sum(each.size_bytes for each in like),
         is_at_least=looked.is_at_least,
         dropped=dict(reasons.most_common()),
         kinds=dict(Counter(each.sample.document_kind for each in kept).most_common()),
     )
-    return Verdicts(survey, paths)
+    return survey, like
 
 
 def main_language(looked: Iterable[Looked]) -> str:
@@ -191,25 +245,7 @@ def _reason(sample: Sample, asked: Asked) -> str:
     return "" if reason is None else str(reason)
 
 
-def _sample(document: Document, language: str = "") -> Sample:
-    """Return a document as collecting makes a sample of it, as far as rules look at it.
-
-    language: the domain's; empty: not known yet
-    """
-    name = document.uri if document.name is None else document.name
-    read = Sample(
-        id=text_hash(document.text),
-        text=document.text,
-        kind="real",
-        depth=0,
-        parents=(),
-        cluster_id=document.cluster_id,
-        source_uri=document.uri,
-        revision=document.revision,
-        license=document.license,
-        collector="survey",
-        fetched_at="",
-        language=language,
-        extractor=document.extractor,
-    )
-    return with_kind(read, name)
+def _sample(document: Document, language: str = "", source: str = "") -> Sample:
+    """Return a document as collecting makes a sample of it; language: empty: not known yet."""
+    sample, _ = collected_sample(document, "survey", language, source)
+    return sample

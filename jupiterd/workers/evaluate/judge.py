@@ -28,6 +28,7 @@ from jupiterd.cycle.gate.record import (
     settings_of,
 )
 from jupiterd.cycle.gate.verdict import Verdict
+from jupiterd.cycle.phases.comparison import BESIDE_STUDENT
 from jupiterd.cycle.round_table import JUDGED_AT
 from jupiterd.frames import Scalar, TaskFinished
 from jupiterd.workers.evaluate.score_file import (
@@ -51,7 +52,8 @@ def run(task: Task) -> TaskFinished:
     }
     judged_at = dt.datetime.now(tz=dt.UTC).isoformat(timespec="seconds")  # noqa: TID251
     margin = {"margin_bpb": settings_of(task.params).margin_bpb}
-    told = {**summary_of(verdict), **margin, JUDGED_AT: judged_at}
+    beside = {BESIDE_STUDENT: bool(task.params.get("incumbent"))}
+    told = {**summary_of(verdict), **margin, **beside, JUDGED_AT: judged_at}
     return TaskFinished({"verdict": "verdict"}, counts, told)
 
 

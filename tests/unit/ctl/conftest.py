@@ -85,7 +85,7 @@ def looked(monkeypatch) -> Callable[[Survey], None]:
     """Let a look at sources find enough text at once, or what the test says."""
 
     def find(survey: Survey) -> None:
-        monkeypatch.setattr(cycle_preflight, "survey_of", lambda _domain: survey)
+        monkeypatch.setattr(cycle_preflight, "survey_of", lambda _domain, _told: survey)
 
     find(ENOUGH)
     return find

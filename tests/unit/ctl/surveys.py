@@ -1,7 +1,7 @@
 """Looks at sources as they come from the process that reads them, for tests that read none."""
 
-from jupiterd.cycle.data.clusters import DOCUMENT, Level
 from jupiterd.cycle.data.survey import SourceSurvey, Survey
+from jupiterd.cycle.data.verdict_check import Found
 
 ENOUGH = Survey(
     sources=(
@@ -11,8 +11,7 @@ ENOUGH = Survey(
             dropped={"too-short": 15, "stub": 5}, kinds={"documentation": 300, "prose": 80},
         ),
     ),
-    documents=37_000,
-    levels=(Level(0, 4_000, 3_000.0), Level(DOCUMENT, 37_000, 37_000.0)),
+    found=Found(38_000, 190_000_000, 769, 80, 62.0, 192, 1_345),
     reading_s=1.5,
     judging_s=0.5,
 )  # fmt: skip
@@ -21,8 +20,7 @@ TWELVE = Survey(
     sources=(
         SourceSurvey("notes", "folder", found=12, read=12, kept=12, documents=12, bytes=60_000),
     ),
-    documents=12,
-    levels=(Level(0, 1, 1.0), Level(DOCUMENT, 12, 12.0)),
+    found=Found(12, 60_000, 3, 3, 3.0, 2, 5),
     reading_s=1.0,
 )
 
@@ -31,7 +29,6 @@ FAR = Survey(
         *TWELVE.sources,
         SourceSurvey("docs.example.org", "web", why_not="not counted before collection"),
     ),
-    documents=12,
-    levels=TWELVE.levels,
+    found=TWELVE.found,
     reading_s=1.0,
 )

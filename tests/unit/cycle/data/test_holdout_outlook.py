@@ -1,26 +1,30 @@
-"""Whether text can be judged is said from counts alone."""
+"""Whether text can be judged is said from what would be held out of it."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
-from jupiterd.cycle.data.clusters import levels_of, path_of_file
+from jupiterd.cycle.data.clusters import path_of_file
 from jupiterd.cycle.data.holdout_choice import plan_holdout
-from jupiterd.cycle.data.holdout_outlook import (
-    TextCounts,
-    detectable_bpb,
-    holdout_outlook,
-    least_documents,
-)
+from jupiterd.cycle.data.holdout_forecast import holdout_forecast
+from jupiterd.cycle.data.holdout_outlook import TextCounts, holdout_outlook
 from jupiterd.cycle.data.holdout_plan import Collected
-from jupiterd.cycle.data.holdout_rules import HoldoutRules
+from jupiterd.cycle.data.holdout_rules import HoldoutRules, least_documents
+from jupiterd.cycle.data.paired_spread import FIRST, LATER, Comparison, detectable_bpb
+from jupiterd.cycle.data.verdict_check import Found
 
 RULES = HoldoutRules("salt")
 
 
-def counts(documents, folders=6):
-    paths = [path_of_file(f"f{n % folders}/{n}.md") for n in range(documents)]
-    return TextCounts(documents, documents * 9400, levels_of(paths))
+def collected(documents, folders=6):
+    names = [f"f{n % folders}/{n}.md" for n in range(documents)]
+    return [Collected(path_of_file(name), 9400, n) for n, name in enumerate(names)]
+
+
+def counts(documents, rules=RULES):
+    found = holdout_forecast(collected(documents), rules)
+    return TextCounts(documents, documents * 9400, found)
 
 
 def test_too_few_documents_are_told_with_what_would_do():
@@ -28,41 +32,90 @@ def test_too_few_documents_are_told_with_what_would_do():
     assert not outlook.can_be_judged
     assert outlook.answer.startswith("17 documents, about 39,950 tokens; a verdict needs at least")
     assert outlook.help == "add text, or start with --without-verdict"
-    assert math.isinf(outlook.detectable_bpb)
+    assert math.isinf(outlook.first_bpb)
+    assert math.isinf(outlook.later_bpb)
 
 
 def test_nothing_at_all_can_not_be_judged():
-    assert not holdout_outlook(TextCounts(0, 0, ()), RULES).can_be_judged
+    assert not holdout_outlook(TextCounts(0, 0, Found()), RULES).can_be_judged
 
 
 def test_sixty_documents_can_be_judged_and_more_see_more():
     seen = [holdout_outlook(counts(n), RULES) for n in (60, 120, 400, 4000)]
     assert all(outlook.can_be_judged for outlook in seen)
     assert seen[0].gate_documents == 15
-    found = [outlook.detectable_bpb for outlook in seen]
-    assert found == sorted(found, reverse=True)
+    for which in ("first_bpb", "later_bpb"):
+        found = [getattr(outlook, which) for outlook in seen]
+        assert found == sorted(found, reverse=True)
 
 
 @pytest.mark.parametrize("documents", range(10, 130, 3))
 def test_what_is_foretold_is_what_is_planned(documents):
-    names = [f"f{n % 6}/{n}.md" for n in range(documents)]
-    text = [Collected(path_of_file(name), 9400, n) for n, name in enumerate(names)]
+    text = collected(documents)
     plan, _ = plan_holdout(text, RULES)
     held = sum(plan.part_of(each.path) == "gate" for each in text)
     outlook = holdout_outlook(counts(documents), RULES)
     assert outlook.can_be_judged == (documents >= least_documents(RULES))
-    if outlook.can_be_judged:
-        assert held == outlook.gate_documents
+    assert held == outlook.gate_documents
+
+
+def test_copies_are_held_out_once_and_not_at_all_beside_one_that_is_trained_on():
+    text = collected(120)
+    copied = [*text, *(replace(each, path=(f"x{n}",)) for n, each in enumerate(text[:60]))]
+    found, single = holdout_forecast(copied, RULES), holdout_forecast(text, RULES)
+    assert found.documents == 180
+    assert found.held_out <= single.held_out + 5
 
 
 def test_what_the_domain_asks_for_counts():
     strict = HoldoutRules("salt", min_documents=400, min_clusters=40)
-    assert not holdout_outlook(counts(400), strict).can_be_judged
+    assert not holdout_outlook(counts(400, strict), strict).can_be_judged
     assert least_documents(strict) == 1334
     assert least_documents(HoldoutRules("s", fraction=0.1, dev=0.25, vault=0.25)) == 240
 
 
 def test_later_looks_see_less():
-    found = [detectable_bpb(30, 30, RULES, look) for look in (1, 2, 5, 20)]
+    found = [detectable_bpb(30, 30, RULES, Comparison(look)) for look in (1, 2, 5, 20)]
     assert found == sorted(found)
     assert math.isinf(detectable_bpb(30, 1, RULES))
+
+
+def test_a_gain_over_counting_has_to_be_larger_than_one_over_the_student_before():
+    assert detectable_bpb(30, 30, RULES, FIRST) > 2 * detectable_bpb(30, 30, RULES, LATER)
+    outlook = holdout_outlook(counts(120), RULES)
+    assert outlook.first_bpb > 2 * outlook.later_bpb
+    assert outlook.answer == (
+        "yes: 37 of 120 documents are held out, 30 of them for the gate; it shows, with a chance "
+        f"of 80%, a gain from about {outlook.first_bpb:.2g} bits per byte in round 1 (over "
+        f"counting) and from {outlook.later_bpb:.2g} in later rounds (over the student before)"
+    )
+
+
+def test_what_a_verdict_has_measured_counts_more_than_what_is_usual():
+    measured = Comparison(3, beside_student=True, standard_error_bpb=0.002)
+    found = counts(120).found
+    seen = detectable_bpb(found.gate_documents, found.effective_clusters, RULES, measured)
+    assert 0.005 + 2 * 0.002 < seen < 0.02
+    assert found.promise(RULES, measured) == (
+        f"it shows, with a chance of 80%, a gain from about {seen:.2g} bits per byte over the "
+        "student before, as the last verdict measured"
+    )
+    again = Comparison(2, standard_error_bpb=0.03)
+    assert "now (over counting, as the last verdict measured) and from " in (
+        found.promise(RULES, again)
+    )
+
+
+def test_scaled_figures_are_told_as_such():
+    outlook = holdout_outlook(replace(counts(120), is_scaled=True), RULES)
+    assert outlook.answer.startswith(
+        "yes: about 37 of about 120 documents are held out, about 30 of them for the gate; "
+    )
+
+
+def test_what_lacks_is_told_beside_what_there_is():
+    found = Found(200, 1_000_000, gate_documents=30, gate_clusters=4, effective_clusters=3.0)
+    assert holdout_outlook(TextCounts(190, 900_000, found), RULES).answer == (
+        "190 documents, about 225,000 tokens; a verdict needs 12 documents from 6 clusters for the "
+        "gate, and it would have 30 from 4"
+    )

@@ -47,6 +47,9 @@ SILENT_COUNT = "silent:"
 """In the counts of collecting, before a host: so many of its pages couldn't be had, since it
 stopped answering."""
 
+OTHER_FILES_COUNT = "other_files"
+"""In the counts of reading: files that are no documents, which count as nothing left out."""
+
 _FIRST_SKIPPED = "first skipped "
 """In the counts of reading, before a reason and the name of the first that was left out for it."""
 
@@ -104,6 +107,8 @@ def _detail(phase: Phase, counts: Mapping[str, float]) -> str:
         told += f"; stopped answering, and the next round asks again (pages): {silent}"
     if dropped := _listed(counts, "dropped.", MOST_REASONS):
         told += f"; dropped {whole['dropped']} ({dropped})"
+    if others := whole[OTHER_FILES_COUNT]:
+        told += f"; {others:,} other files beside them: images, style sheets and the like"
     if reasons := _skipped(counts):
         rows = whole["skipped_rows"]
         of_rows = f"; rows skipped: {rows}" if rows else ""

@@ -269,13 +269,21 @@ def _of_license(sample: Sample, policy: LicensePolicy) -> dict[str, int]:
     return {"unknown_license": 1} if is_warned else {}
 
 
+SLOW_HINT = "try again once the machine has less to do, or leave these files out with `glob`"
+
+
 def nothing_found(name: str, skips: SkipLog) -> EmptySourceError | SourceUnreachableError:
     """Return what is wrong with a source of which nothing could be read."""
     if skips.counts[SkipReason.UNREACHABLE]:
         return SourceUnreachableError(f"{name} can't be reached", UNREACHABLE_HINT)
     if not skips.counts:
         return EmptySourceError(f"{name} has no file, page or row that the source asks for")
-    reasons = ", ".join(f"{reason} {number}" for reason, number in skips.counts.most_common(4))
+    reasons = ", ".join(
+        f"{reason} {number}" + (f" ({skips.details[reason]})" if reason in skips.details else "")
+        for reason, number in skips.counts.most_common(4)
+    )
+    if set(skips.counts) == {SkipReason.TIMED_OUT}:
+        return EmptySourceError(f"nothing of {name} could be read in time: {reasons}", SLOW_HINT)
     return EmptySourceError(f"{name} has no text that can be used: {reasons}")
 
 

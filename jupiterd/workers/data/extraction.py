@@ -37,7 +37,11 @@ class Limits:
     memory_bytes: int = 2 << 30
     """Address space of the process, its libraries (a quarter of a GiB) included."""
     cpu_s: float = 60.0
-    wall_s: float = 90.0
+    """Of the processor: on a busy machine a document may take as long as others leave it."""
+    wall_s: float = 300.0
+    """By the clock, for a parser that waits for something."""
+    tries: int = 2
+    """How often a document is begun that took too long by the clock; by the processor, once."""
     documents: int = 2000
     """The process is replaced after so many, for what parsers never give back."""
 
@@ -59,6 +63,13 @@ def extractor_of(form: str) -> str:
     """Return name@version of what reads documents of this form; empty for plain text."""
     package = EXTRACTORS.get(form)
     return f"{package}@{version(package)}" if package else ""
+
+
+class _TooLateError(UnreadableError):
+    """A document's time by the clock is up; its process may have been kept waiting."""
+
+    def __init__(self, wall_s: float) -> None:
+        super().__init__(SkipReason.TIMED_OUT, detail=f"took longer than {wall_s:g} s")
 
 
 class Extractor:
@@ -94,7 +105,7 @@ class Extractor:
             "form": form, "data": data, "url": url, "charset": charset, "name": name or url,
             "language": self._language, "cpu_s": self._limits.cpu_s,
         }  # fmt: skip
-        reply = self._asked(order)
+        reply = self._answer(order)
         reason = SkipReason(reply["reason"]) if "reason" in reply else None
         if reason is SkipReason.OUT_OF_MEMORY:
             self._end()  # what is left of its memory may not be enough for the next one
@@ -109,6 +120,15 @@ class Extractor:
     def begin(self, form: str, data: bytes, name: str) -> None:
         """Do nothing yet."""
 
+    def _answer(self, order: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what comes of a document; one that a busy machine kept waiting is begun again."""
+        for _ in range(self._limits.tries - 1):
+            try:
+                return self._asked(order)
+            except _TooLateError:
+                continue
+        return self._asked(order)
+
     def _asked(self, order: Mapping[str, Any]) -> dict[str, Any]:
         if self._done >= self._limits.documents:
             self._end()
@@ -121,9 +141,9 @@ class Extractor:
             return cast("dict[str, Any]", msgpack.unpackb(self._reply(link, deadline_s)))
         except TimeoutError as error:
             self._end()
-            raise UnreadableError(SkipReason.TIMED_OUT) from error
+            raise _TooLateError(self._limits.wall_s) from error
         except OSError as error:
-            raise UnreadableError(self._cause_of_death()) from error
+            raise self._cause_of_death() from error
         except ValueError as error:  # text that is no text
             raise UnreadableError(SkipReason.BROKEN) from error
 
@@ -144,14 +164,17 @@ class Extractor:
             data += piece
         return bytes(data)
 
-    def _cause_of_death(self) -> SkipReason:
-        """Collect the dead process and say what it died of."""
+    def _cause_of_death(self) -> UnreadableError:
+        """Collect the dead process and return what it died of."""
         if self._process is None:
             raise Bug("a process that was never started has died")
         self._close_link()
         status = self._process.wait()
         self._process = None
-        return SkipReason.TIMED_OUT if -status == signal.SIGXCPU else SkipReason.CRASHED
+        if -status != signal.SIGXCPU:
+            return UnreadableError(SkipReason.CRASHED)
+        detail = f"took longer than {self._limits.cpu_s:g} s of the processor"
+        return UnreadableError(SkipReason.TIMED_OUT, detail=detail)
 
     def _started(self) -> socket.socket:
         if self._link is not None:

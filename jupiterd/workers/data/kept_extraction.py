@@ -87,7 +87,7 @@ class KeptExtraction:
         try:
             found = self._extractor.read(*asked) if begun is None else begun.result()
         except UnreadableError as error:
-            return _packed({"reason": str(error.reason)})
+            return _packed({"reason": str(error.reason), "detail": error.detail})
         reason = {} if found.reason is None else {"reason": str(found.reason)}
         return _packed({"text": found.text, "told": dict(found.told), **reason})
 
@@ -104,5 +104,5 @@ def _unpacked(form: str, kept: bytes) -> Extracted:
     fields = cast("dict[str, Any]", msgpack.unpackb(kept))
     reason = SkipReason(fields["reason"]) if "reason" in fields else None
     if "text" not in fields:
-        raise UnreadableError(reason or SkipReason.BROKEN)
+        raise UnreadableError(reason or SkipReason.BROKEN, detail=fields.get("detail", ""))
     return Extracted(fields["text"], extractor_of(form), fields["told"], reason)

@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Self
 from urllib.parse import urlsplit
 
-from jupiterd.cycle.phase_summary import SILENT_COUNT, first_skipped_count
+from jupiterd.cycle.phase_summary import OTHER_FILES_COUNT, SILENT_COUNT, first_skipped_count
 from jupiterd.workers.data.sample_file import LineWriter
 
 FILE_NAME = "skipped.jsonl.zst"
@@ -111,6 +111,8 @@ class SkipCounts:
         """Reason -> what else was told of the first of which anything was."""
         self.used_bytes = 0
         self.skipped_bytes = 0
+        self.other_files = 0
+        """Files that are no documents: images, style sheets and the like."""
         self._silent: Counter[str] = Counter()
         """Host -> what wasn't asked for, because it had stopped answering."""
 
@@ -133,6 +135,11 @@ class SkipCounts:
         if reason is SkipReason.NOT_ASKED:
             self._silent[urlsplit(uri).netloc] += 1
 
+    def add_other(self, size_bytes: int = 0) -> None:
+        """Record a file that is no document; nobody misses its text."""
+        self.other_files += 1
+        self.skipped_bytes += size_bytes
+
     def totals(self) -> dict[str, float]:
         """Return all of them together as `skipped`, each reason as `skipped.REASON`.
 
@@ -146,7 +153,9 @@ class SkipCounts:
             for reason, uri in sorted(self.firsts.items())
         }
         seen = {"used_bytes": float(self.used_bytes), "skipped_bytes": float(self.skipped_bytes)}
-        return {"skipped": float(self.counts.total()), **by_reason, **firsts, **by_host, **seen}
+        others = {OTHER_FILES_COUNT: float(self.other_files)} if self.other_files else {}
+        skipped = {"skipped": float(self.counts.total()), **by_reason, **firsts, **by_host}
+        return {**skipped, **others, **seen}
 
 
 class SkipLog(SkipCounts):

@@ -44,6 +44,8 @@ ONE_DOCUMENT_S = 3.0
 FEW_PAGES = 4
 """Of a site, a second apart: enough to tell its language, and that it answers."""
 
+_LIMITS = Limits(cpu_s=ONE_DOCUMENT_S, wall_s=2 * ONE_DOCUMENT_S, tries=1)
+
 READING_SHARE = 0.6
 """Of the time; the rest is for judging what was read."""
 
@@ -81,7 +83,7 @@ def survey(request: Mapping[str, Any], told: Progress = silent) -> Survey:
     rules = Rules.from_plain(request["rules"])
     scratch = Path(tempfile.mkdtemp(prefix="jupiter-survey-"))
     try:
-        with Extractor(Limits(cpu_s=ONE_DOCUMENT_S, wall_s=ONE_DOCUMENT_S)) as extractor:
+        with Extractor(_LIMITS) as extractor:
             looked: list[Looked] = []
             for number, source in enumerate(sources):
                 now_s = time.monotonic()

@@ -23,7 +23,7 @@ from jupiterd.workers.data.collectors.files import SourceFile
 from jupiterd.workers.data.extraction import Extractor
 from jupiterd.workers.data.previous import Previous
 from jupiterd.workers.data.progress import Progress, silent
-from jupiterd.workers.data.skips import SkipLog
+from jupiterd.workers.data.skips import SkipLog, SkipReason
 
 MOST_READ = 400
 """Of one source: so many tell a share to about five in a hundred; more would only take time."""
@@ -109,7 +109,8 @@ class SourceSample:
             skipped = {str(reason): number for reason, number in skips.counts.items()}
             if not read and self._begun == len(self._files):
                 told = nothing_found(collector.name, skips).message
-                return Looked(self.source, why_not=told, is_empty=True)
+                is_empty = not skips.counts[SkipReason.TIMED_OUT]
+                return Looked(self.source, why_not=told, is_empty=is_empty)
         unread = [Unread.of(file) for file in self._files[self._begun :]]
         found = len(self._files) or len(read) + sum(skipped.values())
         is_at_least = not self._files and not is_whole

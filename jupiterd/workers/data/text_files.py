@@ -10,6 +10,7 @@ import io
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import IO
 
@@ -17,6 +18,7 @@ from jupiterd.cycle.text_rules.text_form import Layout, text_form
 from jupiterd.errors import EmptySourceError, UsageError
 from jupiterd.workers.data.collectors.collector import Extraction
 from jupiterd.workers.data.collectors.files import printable
+from jupiterd.workers.data.collectors.other_files import is_no_document, lies_beside_pages
 from jupiterd.workers.data.encodings import decoded
 from jupiterd.workers.data.file_forms import form_of
 from jupiterd.workers.data.file_rows import rows_in_file
@@ -76,6 +78,10 @@ class TextFiles:
         files = self._files()
         found = 0
         for name, file in files:
+            has_pages = partial(lies_beside_pages, file)
+            if file != self._path and is_no_document(unpacked_name(name), "", has_pages):
+                self.skips.add_other(_size_of(file))
+                continue
             for text in self._texts(name, file):
                 found += 1
                 yield text

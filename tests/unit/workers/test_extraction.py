@@ -161,6 +161,22 @@ def test_a_pdf_that_loops_its_parser_is_cut_short_and_the_next_one_is_read():
         assert extractor.read("pdf", pdf()).text == "Hello from a page"
 
 
+def test_a_document_that_a_busy_machine_keeps_waiting_is_begun_again_and_told_as_slow():
+    with Extractor(Limits(wall_s=30.0)) as extractor:
+        extractor.read("pdf", pdf())
+        stopped = extractor.pid
+        os.kill(stopped, signal.SIGSTOP)  # gets nothing of the processor, as on a busy machine
+        extractor._limits = Limits(wall_s=1.0)
+        assert extractor.read("pdf", pdf()).text == "Hello from a page"
+        assert extractor.pid not in {0, stopped}
+        os.kill(extractor.pid, signal.SIGSTOP)
+        extractor._limits = Limits(wall_s=0.5, tries=1)
+        with pytest.raises(UnreadableError) as caught:
+            extractor.read("pdf", pdf())
+        assert caught.value.reason == SkipReason.TIMED_OUT
+        assert caught.value.detail == "took longer than 0.5 s"
+
+
 def test_a_document_that_kills_its_parser_costs_nothing_but_itself():
     with Extractor() as extractor:
         extractor.read("pdf", pdf())

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from jupiterd.cycle.base.globs import WantedNames, glob_pattern
 from jupiterd.cycle.data_sources import FolderSource
+from jupiterd.cycle.phase_summary import summarise
+from jupiterd.cycle.work import Phase
 from jupiterd.errors import DiskFullError
 from jupiterd.frames import Progressed
 from jupiterd.workers.__main__ import translate
@@ -58,6 +60,20 @@ def test_text_pages_and_pdfs_are_read_by_their_endings(notes, tmp_path):
     assert texts["c.pdf"] == "Hello from a page"
     extractors = [sample.extractor.partition("@")[0] for sample in samples_in(tmp_path / "out")]
     assert extractors == ["", "trafilatura", "pypdfium2"]
+
+
+def test_images_and_style_sheets_of_pages_are_no_documents_that_were_left_out(notes, tmp_path):
+    (notes / "site" / "static").mkdir(parents=True)
+    (notes / "site" / "a.html").write_text(page("A page"))
+    for name in ("site/a.png", "site/a.svg", "site/static/a.css", "site/static/a.js", "a.woff2"):
+        (notes / name).write_text("no document at all")
+    (notes / "program").mkdir()
+    (notes / "program" / "a.js").write_text("function pump(water) { return water; }\n")
+    counts = gather(notes, tmp_path / "out")
+    assert (counts["documents"], counts["skipped"], counts["other_files"]) == (2, 0, 5)
+    read = sum(file.stat().st_size for file in notes.rglob("*") if file.is_file())
+    assert counts["used_bytes"] + counts["skipped_bytes"] == read
+    assert "5 other files beside them" in summarise(Phase.COLLECT, counts)[2]
 
 
 def test_the_bad_ones_are_left_out_and_the_rest_goes_on(notes, tmp_path):

@@ -87,7 +87,8 @@ def test_what_is_no_text_is_skipped_and_counted(tmp_path):
         "broken": "broken.jsonl.gz",
         "not_text": "noise.txt",
     }
-    assert (files.skips.counts.total(), files.skipped_rows) == (5, 2)
+    assert (files.skips.counts.total(), files.skipped_rows) == (4, 2)
+    assert files.skips.other_files == 1
     assert files.skips.seen_bytes == sum(path.stat().st_size for path in tmp_path.iterdir())
 
 

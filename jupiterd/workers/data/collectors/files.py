@@ -16,6 +16,7 @@ from blake3 import blake3
 
 from jupiterd.cycle.base.globs import WantedNames
 from jupiterd.workers.data.collectors.collector import Document, Found, Unchanged, Visit
+from jupiterd.workers.data.collectors.other_files import is_no_document, lies_beside_pages
 from jupiterd.workers.data.collectors.tables import in_one_form
 from jupiterd.workers.data.extraction import extractor_of
 from jupiterd.workers.data.file_forms import form_of
@@ -62,7 +63,8 @@ def documents_of(
 ) -> Iterator[Found]:
     """Yield a document for each file that can be read, within the bounds; record the others."""
     read_bytes, number = 0, 0
-    for number, file in enumerate(_begun_ahead(visit.choose(files), visit, bounds), 1):
+    wanted = visit.choose(_of_documents(files, visit))
+    for number, file in enumerate(_begun_ahead(wanted, visit, bounds), 1):
         visit.progress(number, 0, "files")
         if number > bounds.max_files:
             visit.skips.add(file.uri, SkipReason.TOO_MANY)
@@ -76,6 +78,29 @@ def documents_of(
         yield from _documents(file, visit, bounds, _Stated(license_id, revision))
         read_bytes += visit.skips.seen_bytes - before
     visit.progress(number, number, "files")
+
+
+def _of_documents(files: Iterable[SourceFile], visit: Visit) -> Iterator[SourceFile]:
+    """Yield the files that may be documents; count the others, such as images, by themselves."""
+    for file in files:
+        path = file.path
+        name = printable(unpacked_name(file.name))
+        has_pages = partial(lies_beside_pages, path) if path is not None else _nowhere
+        if is_no_document(name, visit.language, has_pages):
+            visit.skips.add_other(_size_of(path))
+        else:
+            yield file
+
+
+def _nowhere() -> bool:
+    return False
+
+
+def _size_of(path: Path | None) -> int:
+    try:
+        return path.stat().st_size if path is not None else 0
+    except OSError:
+        return 0
 
 
 def _begun_ahead(files: Iterable[SourceFile], visit: Visit, bounds: Bounds) -> Iterator[SourceFile]:

@@ -64,7 +64,7 @@ def _of_cycle(cycle: CycleState) -> Iterator[Finding]:
     if cycle.verdicts:
         number = max(cycle.verdicts)
         verdict = cycle.verdicts[number]
-        detail = f"{verdict.verdict} at {verdict.val_bpb:.4f} bits a byte, {verdict.reason}"
+        detail = f"{verdict.verdict} at {verdict.val_bpb:.4f} bits per byte, {verdict.reason}"
         about = f"{own}/{number}/{verdict.artifact[:12]}"  # it may be judged again
         yield Finding("verdict", about, f"round {number} of {name_of(cycle)}", detail)
 

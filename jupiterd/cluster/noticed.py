@@ -27,6 +27,9 @@ PENDING: Final = "pending"
 TOLD_OTHERWISE: Final = {"node-gone", "node-waits", "no-leader", *alerts.TABLE}
 """Lines of health that are events of machines, leaders or alerts already."""
 
+TOLD_BY_RUNS: Final = {"run-failed", "verdict"}
+"""Alerts of what the run itself tells as it happens."""
+
 TOLD_LINE_BY_LINE: Final = {"contradiction", "no-effect"}
 """Lines of health of which there are several: each is a line of somebody's file."""
 
@@ -118,7 +121,10 @@ def _health(before: Document, after: Document) -> Iterator[Event]:
 
 def _alerts(before: Document, after: Document) -> Iterator[Event]:
     were, are = ({row["key"]: row for row in each.get("alerts") or ()} for each in (before, after))
+    known = before.get("known_runs") or ()
     for key in are.keys() - were.keys():
+        if are[key].get("code") in TOLD_BY_RUNS and are[key].get("cycle") in known:
+            continue
         words = f"alert: {plain(are[key].get('title'))}"
         yield _told_of(are[key], _severity(are[key]), words)
     for key in were.keys() - are.keys():
@@ -168,6 +174,10 @@ def _run(was: Document, now: Document) -> Iterator[Event]:
 
 def _went_on(was: Document, now: Document) -> Iterator[Event]:
     cycle, named = str(now.get("id")), _named(now)
+    for verdict in _new(was, now, "verdicts", *OF_A_VERDICT):
+        words = f"{named}: round {plain(verdict.get('round'))} {plain(verdict.get('verdict'))}, "
+        words += plain(verdict.get("reason"))
+        yield Event(Severity.INFO, "verdict-reached", words, cycle=cycle)
     if now.get("phase") and (now["phase"], now.get("round")) != (
         was.get("phase"),
         was.get("round"),
@@ -176,10 +186,6 @@ def _went_on(was: Document, now: Document) -> Iterator[Event]:
         yield Event(Severity.INFO, "phase-began", words, cycle=cycle)
     for told in _new(was, now, "events", "seq"):
         yield Event(Severity.INFO, "run-told", f"{named}: {plain(told.get('text'))}", cycle=cycle)
-    for verdict in _new(was, now, "verdicts", *OF_A_VERDICT):
-        words = f"{named}: round {plain(verdict.get('round'))} {plain(verdict.get('verdict'))}, "
-        words += plain(verdict.get("reason"))
-        yield Event(Severity.INFO, "verdict-reached", words, cycle=cycle)
 
 
 def _changed(now: Document) -> Event:

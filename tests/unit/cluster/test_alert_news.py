@@ -88,7 +88,7 @@ def test_the_ledger_tells_of_the_latest_verdict_and_of_what_failed() -> None:
     (verdict,) = ledger_findings(ledger.state)
     assert verdict.key == f"verdict:{CYCLE}/1/v"
     assert verdict.subject == "round 1 of the cycle python"
-    assert verdict.detail == "PROMOTE at 2.2500 bits a byte, it is better"
+    assert verdict.detail == "PROMOTE at 2.2500 bits per byte, it is better"
 
 
 @pytest.mark.parametrize(

@@ -139,6 +139,16 @@ def test_what_was_only_news_is_never_over():
     assert list(noticed(raised, BEFORE)) == []
 
 
+@pytest.mark.parametrize("code", ["verdict", "run-failed"])
+def test_what_a_run_has_told_itself_is_not_told_again_by_its_alert(code):
+    row = {"key": f"{code}:1", "code": code, "severity": "info", "title": "round 1: HOLD"}
+    of_a_run = row | {"cycle": CYCLE["id"]}
+    assert not [*noticed(BEFORE, BEFORE | {"alerts": [of_a_run]})]
+    assert [*noticed(BEFORE, BEFORE | {"alerts": [row | {"cycle": "strange"}]})]
+    loss = of_a_run | {"code": "loss-nan"}
+    assert [*noticed(BEFORE, BEFORE | {"alerts": [loss]})], "no run tells of that"
+
+
 @pytest.mark.parametrize(
     ("changed", "codes"),
     [

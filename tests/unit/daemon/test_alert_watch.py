@@ -135,7 +135,7 @@ async def test_a_line_of_health_gets_older_while_it_is_looked_at(
         for after_s in (0.0, 2.0, 250.9):
             monkeypatch.setattr(health_document, "now_s", lambda at=begun_s + after_s: at)
             ages = {line["code"]: line["age_s"] for line in status_document(node)["health"]}
-            assert ages["alone"] == int(after_s)
+            assert ages["alone-locally"] == int(after_s)
 
 
 async def test_an_alert_is_an_event_when_it_is_raised_and_when_it_is_over(tmp_path: Path) -> None:

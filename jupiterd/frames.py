@@ -95,6 +95,10 @@ class OuterStepArrived:
     """This island's own way is among those that are merged."""
     is_compared: bool = True
     """Logits of what follows are asked for: an island has a part in the round that isn't known."""
+    horizon: Mapping[str, float] = field(default_factory=dict[str, float])
+    """What losses on held-out text have decided, see `cycle.training.horizon`."""
+    scored_step: int = 0
+    """Steps that what follows contains, where it is scored on held-out text; 0: it isn't."""
 
 
 @dataclass(frozen=True)
@@ -171,6 +175,10 @@ class WayWritten:
     """The last outer step that the island had taken when its round ended."""
     digest: bytes = b""
     """BLAKE3 of the weights and the momentum that it had after that one; see `cycle.same_state`."""
+    scored_step: int = 0
+    """Steps that the weights contain that it has scored last on held-out text; 0: none."""
+    held_out: float = 0.0
+    """Their loss, in nats a token; 0: there is no text that may decide."""
 
 
 @dataclass(frozen=True)

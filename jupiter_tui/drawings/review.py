@@ -27,9 +27,10 @@ def review(scene: Scene, width: int, noun: str) -> Lines:
 
 
 def _lines(found: Document, width: int) -> Iterator[Line]:
+    how = "is running" if found.get("state") == "running" else "has ended"
     yield line(
         f"{plain(found.get('domain'))}, round {plain(found.get('round'))}: "
-        f"{plain(found.get('phase'))} has ended", Tone.STRONG,
+        f"{plain(found.get('phase'))} {how}", Tone.STRONG,
     )  # fmt: skip
     yield _labelled("in", _count(found.get("in")))
     yield _labelled("out", _count(found.get("out")))

@@ -29,8 +29,9 @@ class Obeyed:
         """
         is_outdated = term == self.term and 0 < epoch < self.epoch
         if is_outdated or term < self.least_term(leader):
+            of = f"{short(leader)}'s term {term}, attempt {epoch}"
             raise RefusedError(
-                f"an order of {short(leader)}'s term {term}, epoch {epoch} came after {self.words}",
+                f"an order of {of} came after {self.words}",
                 "the leader it came from has been replaced; nothing needs doing",
             )
         return Obeyed(term, epoch or self.epoch, leader)
@@ -43,7 +44,7 @@ class Obeyed:
     def words(self) -> str:
         """What people read."""
         whose = "" if self.leader is None else f" of {short(self.leader)}"
-        return f"term {self.term}, epoch {self.epoch}{whose}"
+        return f"term {self.term}, attempt {self.epoch}{whose}"
 
     def __str__(self) -> str:
         return f"{self.term}/{self.epoch}/{self.leader or ''}"

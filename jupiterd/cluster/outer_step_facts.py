@@ -25,6 +25,8 @@ class OuterStepTaken:
         "lag": 1,
         "way_bytes": {},
         "predicted_tokens_per_s": 0.0,
+        "horizon": {},
+        "scored_step": 0,
     }
     """Fields that came later than steps that name their parents: see `registers.fact_hash`."""
     cycle: CycleId
@@ -73,6 +75,11 @@ class OuterStepTaken:
     predicted_tokens_per_s: float = 0.0
     """Of all who have a part in the round, with their exchanges, when these began to train
     together; 0: nobody could know."""
+    horizon: Mapping[str, float] = field(default_factory=dict[str, float])
+    """What losses on held-out text had decided by then, see `cycle.training.horizon`."""
+    scored_step: int = 0
+    """Inner steps that the merged weights contain, where each island scores them on held-out text;
+    0: they aren't scored."""
 
 
 @dataclass(frozen=True)

@@ -127,7 +127,9 @@ def _ranges(made: Sequence[Committed]) -> tuple[list[Range], list[str]]:
         is_same_gang = before is not None and before.epoch == each.epoch
         first = before.cursor if before is not None and is_same_gang else each.began
         if first is None:
-            problems.append(f"nobody knows where epoch {each.epoch} began, which made {each.name}")
+            problems.append(
+                f"nobody knows where attempt {each.epoch} began, which made {each.name}"
+            )
             continue
         if each.cursor < first:
             problems.append(f"{each.name} ends at {each.cursor}, before it begins at {first}")

@@ -64,11 +64,23 @@ class Training:
     """Or `average`."""
     lag: int = 1
     """See `LAGS`."""
+    places: tuple[int, ...] = ()
+    """Inner steps after which a round ends in any case, from the first on."""
+    ended: int = 0
+    """After so many inner steps training is over, before the schedule is; 0: it isn't."""
 
     @property
     def steps(self) -> int:
         """Return the inner steps of the whole run."""
-        return self.schedule.steps
+        return self.ended or self.schedule.steps
+
+    def steps_of_round(self, first_step: int, every_steps: int) -> int:
+        """Return how long a round is: as near to that as equal rounds up to a place can be."""
+        place = next((each for each in self.places if each > first_step), None)
+        if place is None:
+            return min(every_steps, self.steps - first_step)
+        left = place - first_step
+        return -(-left // -(-left // every_steps))
 
 
 @dataclass(frozen=True)
@@ -209,7 +221,7 @@ def _with_round(
     merged: OuterOrder, training: Training, members: Collection[Member], every_steps: int
 ) -> OuterOrder:
     """Return the same step with the round that follows it."""
-    steps = min(every_steps, training.steps - merged.first_step)
+    steps = training.steps_of_round(merged.first_step, every_steps)
     if not steps:
         return merged
     taking_part = sorted(members, key=lambda member: member.name)

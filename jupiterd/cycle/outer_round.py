@@ -64,6 +64,10 @@ class Way:
     """The last outer step that it had taken by then; empty: nobody knows."""
     digest: bytes = field(default=b"", repr=False)
     """Of the weights and the momentum after that one, see `same_state`; empty: nobody knows."""
+    scored_step: int = 0
+    """Steps that the weights contain that it has scored last on held-out text; 0: none."""
+    held_out: float = 0.0
+    """Their loss, see `islands.outer_horizon`."""
 
     @property
     def tokens_per_s(self) -> float:

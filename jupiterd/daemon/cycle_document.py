@@ -272,11 +272,11 @@ def _events_of(cycle: CycleState) -> list[dict[str, Any]]:
     for number, opened in sorted(cycle.epochs_opened.items()):
         start = _start_in_words(cycle, opened)
         engine = ", ".join(filter(None, [opened.engine, opened.engine_reason]))
-        text = f"epoch {number}: {counted(len(opened.gang), 'rank')} ({engine}) {start}"
+        text = f"attempt {number}: {counted(len(opened.gang), 'rank')} ({engine}) {start}"
         events.append({"seq": EPOCH_SEQ * number, "text": text})
         closed = cycle.epochs_closed.get(number)
         if closed is not None and closed.reason != "finished":
-            text = f"epoch {number} ended: {closed.reason}"
+            text = f"attempt {number} ended: {closed.reason}"
             events.append({"seq": EPOCH_SEQ * number + 1, "text": text})
     return [*events, *_early_ends(cycle), *_parkings(cycle)]
 

@@ -119,7 +119,7 @@ class EpochLine:
         self.tip = made.artifact
         if not self._leading.cycle(self._cycle).ends_at(self._round, made.artifact):
             raise LineChangedError(
-                f"epoch {launch.epoch} trained a line of the cycle that counts no more"
+                f"attempt {launch.epoch} trained a line of the cycle that counts no more"
             )
 
     def _is_held_by_others(self) -> bool:

@@ -128,7 +128,7 @@ class Holder:
             self._ended = max(self._ended, (term, epoch))
             ended = [held for held in self._held.values() if held.order.epoch == epoch]
             kept = await self._kept_of(epoch, ended, wish) if wish is not None else None
-            await self._end(ended, RefusedError(f"epoch {epoch} was ended here"))
+            await self._end(ended, RefusedError(f"attempt {epoch} was ended here"))
         return kept
 
     async def prepare(self, request: peer_pb2.PrepareRanksRequest) -> peer_pb2.PrepareRanksReply:
@@ -150,7 +150,7 @@ class Holder:
         ranks = [order.id for order in held if order.epoch == epoch]
         asked = [self._workers.ask_to_stop(rank, "the gang is formed anew") for rank in ranks]
         if not any(asked):
-            raise NotFoundError(f"no rank of epoch {epoch} runs here just now")
+            raise NotFoundError(f"no rank of attempt {epoch} runs here just now")
 
     def finish_steps(self) -> list[HeldWork]:
         """Begin nothing more, and have the ranks here stop after their running step and save it.
@@ -168,7 +168,7 @@ class Holder:
         A leader that follows it is told, for it asks for what has been finished and ends it then.
         """
         left = [w for w in self._held.values() if (w.order.cycle, w.order.epoch) in closed]
-        why = RefusedError("its epoch has been closed")
+        why = RefusedError("its attempt has been closed")
         for held in left:
             held.fail(why)
         await self._end([held for held in left if not held.is_followed], why)
@@ -182,7 +182,7 @@ class Holder:
         async with self._changing:
             await self._obedience.check(leader, order.term, order.epoch)
             outdated = [held for held in self._held.values() if held.is_outdated_by(order)]
-            await self._end(outdated, RefusedError(f"epoch {order.epoch} has begun here"))
+            await self._end(outdated, RefusedError(f"attempt {order.epoch} has begun here"))
             return self._attach(order) if order.is_attach else self._begin(order)
 
     def _attach(self, order: WorkOrder) -> HeldWork:
@@ -197,7 +197,7 @@ class Holder:
 
     def _begin(self, order: WorkOrder) -> HeldWork:
         if (order.term, order.epoch) <= self._ended:
-            raise RefusedError(f"epoch {order.epoch} has been ended")
+            raise RefusedError(f"attempt {order.epoch} has been ended")
         if order.id in self._held:
             raise ConflictError(f"{order.id} runs here already")
         if self._last_kept is not None and self._last_kept[0] == order.epoch:

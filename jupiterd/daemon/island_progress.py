@@ -6,7 +6,8 @@ Owns the sums. Pure. Doesn't know where readings come from, or who shows them.
     tokens/s           those of the last outer steps, exchanges among them; before, their sum
     predicted          what the leader predicts of all of them together, with their exchanges
     peak               of all their devices, where it is known of all
-    loss, held out     their mean, each as weighty as what it does in a second
+    loss               their mean, each as weighty as what it does in a second
+    held out           of the weights that all have merged, as the leader has decided by it
     gang               all their ranks, each with its island
 """
 
@@ -22,10 +23,8 @@ TRAIN = "train"
 OUTER_STEP = "outer_step"
 OF_ONE_ISLAND = frozenset(
     {OUTER_STEP, "waiting", PREDICTED, "rank_tokens_per_s"}
-    | {"held_out_step", "best_step", "best_held_out", "risen"}
+    | {"held_out", "held_out_step", "best_step", "best_held_out", "risen"}
 )
-"""Each island measures at steps of its own, between exchanges; the last weights are those of all.
-"""
 NOT_AT_WORK = frozenset({"away", "failed"})
 
 
@@ -46,7 +45,12 @@ def united(run: Plain, parts: Sequence[Plain]) -> dict[str, Any]:
         "unit": "steps",
         "rate": None if least is None else least["rate"],
         "eta_s": None if least is None else least["eta_s"],
-        "values": {**_values(at_work), **_rates(outer), "tokens": tokens},
+        "values": {
+            **_values(at_work),
+            **_rates(outer),
+            **outer.get("held_out", {}),
+            "tokens": tokens,
+        },
         "gang": _gang(states, parts),
         "epoch": max((part["epoch"] or 0 for part in parts), default=None),
         "resumed_from_step": max((part["resumed_from_step"] or 0 for part in parts), default=None),

@@ -22,7 +22,7 @@ from jupiterd.cluster.facts import (
 from jupiterd.cluster.foretold_speeds import newest
 from jupiterd.cluster.island_newcomers import too_slow
 from jupiterd.cluster.island_nodes import read
-from jupiterd.cluster.island_runs import TOO_SLOW, going_on_in, island_id, islands_in, stopped_in
+from jupiterd.cluster.island_runs import TOO_SLOW, going_on_in, islands_in, stopped_in
 from jupiterd.cluster.island_seeds import left_out_last
 from jupiterd.cluster.layouts import Island
 from jupiterd.cluster.outer_pace import Ended, paced_steps
@@ -31,10 +31,8 @@ from jupiterd.cluster.registers import fact_hash
 from jupiterd.cycle.island_speeds import speeds_before
 from jupiterd.cycle.outer_orders import (
     ADRIFT,
-    LAGS,
     Member,
     OuterOrder,
-    Training,
     first_orders,
     is_over,
     next_order,
@@ -42,12 +40,20 @@ from jupiterd.cycle.outer_orders import (
 from jupiterd.cycle.outer_round import LOST_GRACE_S, Closing, Way
 from jupiterd.cycle.phases.steps import TrainRound
 from jupiterd.cycle.run_phases import drawing
+from jupiterd.cycle.training.horizon import Horizon
 from jupiterd.cycle.work import Phase
-from jupiterd.daemon.clock import now_s, wall_iso
+from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.drifted_islands import without_drifted
 from jupiterd.daemon.foretelling import step_foretold
 from jupiterd.daemon.island_joining import joining
 from jupiterd.daemon.island_progress import OUTER_STEP
+from jupiterd.daemon.islands.island_facts import island_started, last_weights
+from jupiterd.daemon.islands.outer_decisions import (
+    horizon_after,
+    shown_decisions,
+    training_at,
+    with_decisions,
+)
 from jupiterd.daemon.item_runner import ItemRunner
 from jupiterd.daemon.layouts import inner_steps_of, speeds_of_islands
 from jupiterd.daemon.leading import Leading
@@ -84,10 +90,7 @@ class IslandsConductor:
         self._times = OuterTimes()
         self._sound_seen_s = 0.0
         """When an island was here last that has the weights of all, as training ends."""
-        plan, settings = training.plan, training.settings
-        self._training = Training(
-            plan.schedule(), plan.batch_sequences, settings.outer, LAGS[settings.sync]
-        )
+        self._training = training_at(training, Horizon())
 
     async def train(self, step: TrainRound) -> None:
         """Return when the final checkpoint is recorded, or the islands' line counts no more.
@@ -136,7 +139,7 @@ class IslandsConductor:
         """Record the islands and the rounds that are open in the beginning, in one entry."""
         weights = self._of.settings.start_from or await self._drawn(step)
         islands = [
-            _started(self._of, number, island, weights)
+            island_started(self._of, number, island, weights)
             for number, island in enumerate(read(self._of.settings.island_nodes), 1)
         ]
         speeds = speeds_of_islands(
@@ -193,11 +196,15 @@ class IslandsConductor:
         if not (there and counts()):  # no more, since we have looked at what there is
             return
         ended = self._times.ended(last, taken, closing, gathering.ways)
-        order = self._next([each for _, each in rounds], there, closing, gathering.ways, ended)
+        open_now = [each for _, each in rounds]
+        horizon = horizon_after(self._of, open_now, closing, gathering.ways)
+        self._training = training_at(self._of, horizon)
+        order = self._next(open_now, there, closing, gathering.ways, ended)
         ways = [gathering.artifact(island) for island in closing.counted]
         islands = [started for _, started in self._islands().values()]
-        step = self._times.timed(self._fact(order, islands, last, ways), gathering.ways)
-        await self._leading.record(step)
+        fact = self._fact(order, islands, last, ways)
+        fact = with_decisions(self._of, fact, horizon, open_now)
+        await self._leading.record(self._times.timed(fact, gathering.ways))
         self._tell(order, closing)
 
     async def _let_go(self, taken: OuterStepTaken, ways: Mapping[str, Way]) -> None:
@@ -340,7 +347,7 @@ class IslandsConductor:
         while not (self._leading.is_over or self._is_over()):
             self._check_any_left()
             if (made := self._last_weights()) is not None:
-                await self._leading.record(_final(self._of, made, taken))
+                await self._leading.record(last_weights(self._of, made, taken))
                 await self._others_end()
                 return
             await self._leading.ways.news(LOOK_S)
@@ -400,8 +407,8 @@ class IslandsConductor:
         outer = {
             "number": last.number,
             "states": states,
-            "steps": self._of.plan.steps,
             "first_step": taken.first_step,
+            **shown_decisions(self._of, last),
             "tokens": last.total_tokens,
             "step_tokens": step_tokens,
             "tokens_per_s": of_all(line, NEWEST).tokens_per_s,
@@ -452,42 +459,5 @@ def _islands_in_words(count: int) -> str:
     return "one island" if count == 1 else f"{count} islands"
 
 
-def _started(of: RunTraining, number: int, island: Island, weights: str) -> TrainingStarted:
-    """Return the run of an island; groups that begin the same round apart have the same ones."""
-    parent = of.started
-    return TrainingStarted(
-        cycle=island_id(parent.cycle, of.round, of.start, number),
-        name=f"{parent.name}/{number}",
-        data=parent.data,
-        model=parent.model,
-        model_yaml=parent.model_yaml,
-        engine=island.engine,
-        nodes=island.nodes,
-        settings={**parent.settings, "start_from": weights, "max_ranks": 0, "island_nodes": ""},
-        started_at=wall_iso(),
-        parent=parent.cycle,
-        parent_round=of.round,
-    )
-
-
 def _island(started: TrainingStarted) -> Island:
     return Island.of(started.engine, started.nodes)
-
-
-def _final(
-    of: RunTraining, made: CheckpointCommitted, taken: OuterStepTaken
-) -> CheckpointCommitted:
-    """Return what is recorded where an island has written the last weights of all."""
-    return CheckpointCommitted(
-        cycle=of.started.cycle,
-        round=of.round,
-        parent=of.start,
-        artifact=made.artifact,
-        epoch=made.epoch,
-        step=made.step,
-        tokens=taken.total_tokens,
-        cursor=taken.cursor,
-        loss=made.loss,
-        is_final=True,
-        began_with=of.start,
-    )

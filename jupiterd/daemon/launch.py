@@ -159,7 +159,7 @@ def nccl_failure(cycle: CycleState) -> str:
     """
     for epoch, closed in sorted(cycle.epochs_closed.items()):
         if closed.code == NcclFailedError.code:
-            return f"NCCL failed in epoch {epoch}"
+            return f"NCCL failed in attempt {epoch}"
     return ""
 
 

@@ -188,4 +188,6 @@ def _arrived(
         positions=fact.positions.get(island, ""),
         is_counted=island in fact.islands,
         is_compared=not fact.batches.keys() <= {*fact.islands},
+        horizon=dict(fact.horizon),
+        scored_step=fact.scored_step,
     )

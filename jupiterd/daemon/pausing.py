@@ -38,8 +38,14 @@ def is_interactive(cycle: CycleState, begun: CycleStarted) -> bool:
 
 
 def place_of(cycle: CycleState) -> Place | None:
-    """Return the last phase that has results on the line that counts; None: nothing has."""
-    return place_before(current_round(cycle), done_in(cycle, current_round(cycle)))
+    """Return the last phase that has results on the line that counts; None: nothing has.
+
+    A training has them with its last checkpoint, not with those on the way.
+    """
+    number = current_round(cycle)
+    done, last = done_in(cycle, number), cycle.last_checkpoint(number)
+    is_trained = last is not None and last.is_final
+    return place_before(number, done if is_trained else done - {Phase.TRAIN})
 
 
 def current_round(cycle: CycleState) -> int:

@@ -21,7 +21,6 @@ from jupiterd.cycle.training.fitted_plan import (
     bounded,
     plan_of_round,
     plan_of_run,
-    without_growth,
 )
 from jupiterd.cycle.work import WorkResult
 from jupiterd.daemon.leading import Leading
@@ -49,6 +48,8 @@ class RunTraining:
     """
     tokens: int = 0
     """Trained on along the cycle's line by then."""
+    sequences: int = 0
+    """Of the data; 0: nobody knows."""
 
 
 def training_of(
@@ -70,10 +71,9 @@ def training_of(
     settings = RunSettings.parse(dict(started.settings))
     preset = parse_model(started.model_yaml)
     shape = fitted(preset, settings.seq_len, int(data.counts["vocab_size"]))
-    plan = plan_of_run(preset, settings, state.manifests[ROUND].sequences)
-    if settings.island_nodes:
-        plan = without_growth(plan, preset.recipe)
-    return RunTraining(started, settings, shape, plan, trained_on(data))
+    sequences = state.manifests[ROUND].sequences
+    plan = plan_of_run(preset, settings, sequences)
+    return RunTraining(started, settings, shape, plan, trained_on(data), sequences=sequences)
 
 
 def _of_a_round(
@@ -106,8 +106,6 @@ def _of_a_round(
         trained = Trained(tokens, is_of_others=bool(first) and round_number == 1)
         plan = plan_of_round(plan, shape, packed.sequences, trained)
     plan = bounded(plan, shape.recipe, settings.max_steps)
-    if by_islands:
-        plan = without_growth(plan, shape.recipe)
     return RunTraining(
         started,
         settings,
@@ -117,6 +115,7 @@ def _of_a_round(
         round=round_number,
         start=start,
         tokens=tokens,
+        sequences=0 if packed is None else packed.sequences,
     )
 
 

@@ -121,6 +121,10 @@ class WayMade:
     """Hash of the last outer step that the island had taken by then; empty: nobody knows."""
     digest: bytes = b""
     """Of what it had after that one, see `cycle.same_state`; empty: nobody knows."""
+    scored_step: int = 0
+    """Steps that the weights contain that it has scored last on held-out text; 0: none."""
+    held_out: float = 0.0
+    """Their loss, see `cycle.islands.outer_horizon`."""
 
 
 @dataclass(frozen=True)
@@ -284,6 +288,8 @@ def _way(message: peer_pb2.WorkWay) -> WayMade:
         message.size_bytes,
         message.stands_at,
         message.digest[:DIGEST_BYTES],
+        message.scored_step,
+        message.held_out,
     )
 
 

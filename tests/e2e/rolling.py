@@ -15,8 +15,8 @@ from pathlib import Path
 from jupiterd.cluster.cycle_state import CycleState
 from jupiterd.cluster.facts import CheckpointCommitted
 from tests.e2e.cluster import BIN, Cluster, Daemon, Document, all_gone
-from tests.e2e.test_training_run import write_letters
 from tests.e2e.wholeness import left_over
+from tests.support.training_runs import write_letters
 
 NEW: Sequence[str | Path] = (BIN / "jupiterd",)
 """The program of the checkout."""

@@ -9,8 +9,8 @@ from jupiterd.cluster.cycle_state import CycleState
 from jupiterd.cluster.facts import CheckpointCommitted
 from tests.e2e.cluster import NAMES, Daemon, running
 from tests.e2e.surroundings import own_network
-from tests.e2e.test_training_run import training, write_letters
 from tests.e2e.wholeness import left_over
+from tests.support.training_runs import until_trained, write_letters
 
 pytestmark = [
     pytest.mark.net,
@@ -50,7 +50,7 @@ async def test_training_goes_on_from_the_checkpoint_before_the_damaged_one(tmp_p
                 *("--max-steps", str(STEPS), "--gradient-accumulation-steps", "2"),
             )
             assert begun.returncode == 0, begun.stderr
-            await training(cluster, daemons[0], 110, 120)
+            await until_trained(cluster, daemons[0], 110, 120)
             stopped = cluster.ctl("train", "stop", "--yes", "--wait", "--timeout", "30s")
             assert stopped.returncode == 0, stopped.stderr
             await cluster.recorded(

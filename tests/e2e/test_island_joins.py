@@ -10,7 +10,7 @@ from tests.e2e.cluster import NAMES, Cluster, Daemon, running
 from tests.e2e.outer_digests import digests
 from tests.e2e.surroundings import own_network
 from tests.e2e.test_islands import outer_steps, until_step
-from tests.e2e.test_training_run import write_letters
+from tests.support.training_runs import write_letters
 
 pytestmark = [
     pytest.mark.net,

@@ -1,18 +1,16 @@
 """Two islands, one on MLX and one on torch, train one model, through the death of a leader."""
 
 import asyncio
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from jupiterd.cluster.cycle_state import CycleState
 from jupiterd.cluster.facts import OuterStepTaken
-from tests.e2e.cluster import NAMES, Cluster, Daemon, running
+from tests.e2e.cluster import Daemon
 from tests.e2e.outer_digests import digests
-from tests.e2e.surroundings import own_network
-from tests.e2e.test_training_run import write_letters
 from tests.e2e.wholeness import left_over
+from tests.support.training_runs import Training, TwoDaemons, two_daemons, write_letters
 
 pytest.importorskip("mlx.core")
 
@@ -47,39 +45,30 @@ async def test_islands_of_both_engines_outlive_their_leader_with_equal_weights(
     tmp_path: Path,
 ) -> None:
     letters = write_letters(tmp_path)
-    with own_network() as prefix:
-        daemons = [Daemon(tmp_path, name, prefix) for name in NAMES[:2]]
-        async with running(daemons) as cluster:
-            (view, *_) = await cluster.meet()
-            leader = cluster.by_id(view["cluster"]["leader"], view)
-            survivor = next(daemon for daemon in daemons if daemon is not leader)
-            follower = asyncio.ensure_future(
-                asyncio.to_thread(train, cluster, letters, survivor, leader)
-            )
-            await until_step(survivor, 2, 120)
-            leader.kill()
-            before = len(outer_steps(survivor))
-            await until_step(survivor, before, 60)  # alone, under its own lead
-            leader.start()
-            ended = await follower
-            assert ended.returncode == 0, cluster.told(ended.stdout + ended.stderr)
-            taken = outer_steps(survivor)
-        assert_curves(tmp_path / "curves")
-        assert_whole(taken)
-        assert_equal_weights(survivor, leader)
-        assert left_over(tmp_path, []) == []
+    async with two_daemons(tmp_path) as two:
+        leader, survivor = two.leader, two.survivor
+        follower = train(two, letters)
+        await until_step(survivor, 2, 120)
+        leader.kill()
+        before = len(outer_steps(survivor))
+        await until_step(survivor, before, 60)  # alone, under its own lead
+        leader.start()
+        ended = await follower
+        assert ended.returncode == 0, two.cluster.told(ended.stdout + ended.stderr)
+        taken = outer_steps(survivor)
+    assert_curves(tmp_path / "curves")
+    assert_whole(taken)
+    assert_equal_weights(survivor, leader)
+    assert left_over(tmp_path, []) == []
 
 
-def train(
-    cluster: Cluster, letters: Path, survivor: Daemon, leader: Daemon
-) -> subprocess.CompletedProcess[str]:
-    return cluster.ctl(
-        *("train", "start", "--data", str(letters), "--model", "1m", "--seq-len", "64"),
+def train(two: TwoDaemons, letters: Path) -> Training:
+    islands = f"torch:{two.survivor.name} mlx:{two.leader.name}"
+    return two.train(
+        letters,
         *("--max-steps", str(STEPS), "--gradient-accumulation-steps", "2"),
-        *("--islands", f"torch:{survivor.name} mlx:{leader.name}", "--sync-every", str(EVERY)),
-        *("--log-dir", str(letters.parent / "curves"), "--wait", "--timeout", "250"),
-        daemon=survivor,
-        timeout_s=270,
+        *("--islands", islands, "--sync-every", str(EVERY)),
+        *("--log-dir", str(letters.parent / "curves")),
     )
 
 

@@ -9,8 +9,8 @@ import pytest
 from jupiterd.workers.data.tokenizer import save_tokenizer, train_tokenizer
 from tests.e2e.cluster import NAMES, Daemon, running
 from tests.e2e.surroundings import own_network
-from tests.e2e.test_training_run import write_letters
 from tests.e2e.wholeness import left_over
+from tests.support.training_runs import write_letters
 
 if TYPE_CHECKING:
     from transformers import GPT2LMHeadModel

@@ -8,8 +8,8 @@ import pytest
 from jupiterd.cycle.work import Phase
 from tests.e2e.cluster import NAMES, Cluster, Daemon, running
 from tests.e2e.surroundings import own_network
-from tests.e2e.test_training_run import write_letters
 from tests.e2e.tiny_domain import write_domain
+from tests.support.training_runs import write_letters
 
 pytestmark = [
     pytest.mark.net,

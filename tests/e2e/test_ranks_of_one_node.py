@@ -13,8 +13,8 @@ from jupiterd.cluster.cycle_state import CycleState
 from jupiterd.cluster.facts import CheckpointCommitted
 from tests.e2e.cluster import NAMES, Cluster, Daemon, all_gone, running
 from tests.e2e.surroundings import own_network
-from tests.e2e.test_training_run import training, write_letters
 from tests.e2e.wholeness import left_over
+from tests.support.training_runs import until_trained, write_letters
 
 pytestmark = [
     pytest.mark.net,
@@ -48,7 +48,7 @@ async def test_one_of_two_ranks_of_a_node_dies_and_the_gang_heals(tmp_path: Path
             (view, *_) = await cluster.meet()
             node = next(seen["id"] for seen in view["nodes"] if seen["name"] == two.name)
             ended = asyncio.ensure_future(trained(cluster, letters, accumulation=BATCH // 3))
-            document = await training(cluster, one, struck_at, 150)
+            document = await until_trained(cluster, one, struck_at, 150)
             seats = {seat["rank"]: seat for seat in document["gang"]}
             pids = [seat["pid"] for seat in seats.values() if seat["node"] == node]
             assert (sorted(seats), len(pids)) == ([0, 1, 2], 2)

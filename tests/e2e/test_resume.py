@@ -99,7 +99,7 @@ async def test_training_goes_on_from_the_last_finished_step_when_a_worker_is_kil
         assert ended["step"] == 240
         assert ended["epoch"] == 2
         assert ended["resumed_from_step"] == again["resumed_from_step"]
-        assert any("epoch 1 ended" in event["text"] for event in ended["events"])
+        assert any("attempt 1 ended" in event["text"] for event in ended["events"])
         (cycle,) = cluster[0].state().cycles.values()
         steps = [fact.step for fact in cycle.line() if isinstance(fact, CheckpointCommitted)]
         at_branch = 192  # the last fifth is the branch

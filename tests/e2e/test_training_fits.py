@@ -1,6 +1,5 @@
 """A run that nothing was said of follows its data, on real daemons, through its leader's death."""
 
-import asyncio
 import json
 from pathlib import Path
 
@@ -8,9 +7,9 @@ import pytest
 
 from jupiterd.cluster.facts import CheckpointCommitted
 from jupiterd.cycle.training.horizon import Horizon
-from tests.e2e.cluster import NAMES, Cluster, Daemon, Document, running
-from tests.e2e.surroundings import own_network
-from tests.e2e.test_training_run import training, write_letters
+from tests.e2e.cluster import Cluster, Daemon, Document
+from tests.e2e.test_islands import outer_steps, run_of
+from tests.support.training_runs import two_daemons, until_trained, write_letters
 
 pytestmark = [
     pytest.mark.net,
@@ -26,31 +25,56 @@ async def test_steps_follow_the_text_and_what_was_decided_outlives_the_leader(
     tmp_path: Path,
 ) -> None:
     letters = write_letters(tmp_path)
-    with own_network() as prefix:
-        daemons = [Daemon(tmp_path, name, prefix) for name in NAMES[:2]]
-        async with running(daemons) as cluster:
-            (view, *_) = await cluster.meet()
-            leader = cluster.by_id(view["cluster"]["leader"], view)
-            survivor = next(daemon for daemon in daemons if daemon is not leader)
-            follower = asyncio.ensure_future(
-                asyncio.to_thread(
-                    cluster.ctl,
-                    *("train", "start", "--data", str(letters), "--model", "1m"),
-                    *("--seq-len", "64", "--gradient-accumulation-steps", str(BATCH // 2)),
-                    *("--wait", "--timeout", "300"),
-                    daemon=survivor,
-                    timeout_s=320,
-                )
-            )
-            before = await training(cluster, survivor, 40, 150)
-            while not before.get("held_out_loss"):
-                before = await training(cluster, survivor, before["step"] + 1, 60)
-            leader.kill()
-            ended = await follower
-            assert ended.returncode == 0, cluster.told(ended.stdout + ended.stderr)
-            assert ", best at step " in ended.stdout
-            assert_follows_text(cluster, survivor)
-            assert_shown(cluster, survivor)
+    async with two_daemons(tmp_path) as two:
+        cluster, survivor = two.cluster, two.survivor
+        follower = two.train(letters, "--gradient-accumulation-steps", str(BATCH // 2))
+        before = await until_trained(cluster, survivor, 40, 150)
+        while not before.get("held_out_loss"):
+            before = await until_trained(cluster, survivor, before["step"] + 1, 60)
+        two.leader.kill()
+        ended = await follower
+        assert ended.returncode == 0, cluster.told(ended.stdout + ended.stderr)
+        assert ", best at step " in ended.stdout
+        assert_follows_text(cluster, survivor)
+        assert_shown(cluster, survivor)
+
+
+async def test_two_islands_follow_the_text_and_end_with_the_best_weights_that_they_merged(
+    tmp_path: Path,
+) -> None:
+    letters = write_letters(tmp_path)
+    async with two_daemons(tmp_path) as two:
+        cluster, survivor = two.cluster, two.survivor
+        names = f"torch:{survivor.name} torch:{two.leader.name}"
+        batch = "--gradient-accumulation-steps", str(BATCH // 2)
+        follower = two.train(letters, *batch, "--islands", names, "--sync-every", "10")
+        before = await until_trained(cluster, survivor, 40, 150)
+        while not before.get("held_out_loss"):
+            before = await until_trained(cluster, survivor, before["step"] + 1, 60)
+        two.leader.kill()
+        ended = await follower
+        assert ended.returncode == 0, cluster.told(ended.stdout + ended.stderr)
+        assert ", best at step " in ended.stdout
+        run = run_of(survivor)
+        assert run is not None
+        taken = outer_steps(survivor)
+        assert_passes(taken[-1].first_step, run.manifests[1].sequences)
+        horizons = [Horizon.of(step.horizon) for step in taken]
+        decided = [each.decay_from for each in horizons if each.decay_from]
+        assert decided
+        assert len({*decided}) == 1, "decided once, whoever led"
+        last = run.last_checkpoint(1)
+        assert last is not None
+        best = Horizon.of(last.horizon)
+        assert best.best_step in {step.scored_step for step in taken}
+        losses = [each.best_loss for each in horizons if each.step]
+        assert best.best_loss <= min(losses) + 1e-6
+        assert_shown(cluster, survivor)
+
+
+def assert_passes(steps: int, sequences: int) -> None:
+    passes = steps * BATCH / sequences
+    assert 3.9 <= passes <= 16.1, passes
 
 
 def assert_follows_text(cluster: Cluster, asked: Daemon) -> None:
@@ -58,8 +82,7 @@ def assert_follows_text(cluster: Cluster, asked: Daemon) -> None:
     (run,) = asked.state().cycles.values()
     made = [fact for fact in run.line() if isinstance(fact, CheckpointCommitted)]
     assert len(run.epochs_opened) >= 2, "the leader's death must have cost an epoch"
-    passes = made[-1].step * BATCH / run.manifests[1].sequences
-    assert 3.9 <= passes <= 16.1, passes
+    assert_passes(made[-1].step, run.manifests[1].sequences)
     horizons = [Horizon.of(fact.horizon) for fact in made]
     decided = [horizon.decay_from for horizon in horizons if horizon.decay_from]
     assert decided

@@ -17,7 +17,6 @@ from statistics import fmean
 from jupiterd.cluster.island_runs import islands_of, number_of
 from jupiterd.ids import CycleId
 from tests.e2e.cluster import Document, all_gone
-from tests.e2e.test_training_run import WORDS, write_letters
 from tests.e2e.wholeness import left_over
 from tests.network import links
 from tests.network.asked_run import LOOK_S, AskedRun, is_open
@@ -32,6 +31,7 @@ from tests.network.outer_line_checks import (
     assert_taken_once,
 )
 from tests.network.struck_run import orphans
+from tests.support.training_runs import WORDS, write_letters
 
 MIXED = "mlx:m1 torch:m2,m3"
 THREE = "mlx:m1 torch:m2 torch:m3"

@@ -16,11 +16,11 @@ import psutil
 
 from jupiterd.cluster.facts import CheckpointCommitted
 from tests.e2e.cluster import Document, all_gone
-from tests.e2e.test_training_run import write_letters
 from tests.e2e.wholeness import left_over
 from tests.network.asked_run import AskedRun, is_open
 from tests.network.blows import CUTS, Blow, Hit, blows_for, dealt, strike
 from tests.network.machines import Machine, Machines, machines_on
+from tests.support.training_runs import write_letters
 
 RANKS = 3
 BATCH = 1

@@ -90,7 +90,7 @@ def bounded(plan: TrainPlan, recipe: Recipe, max_steps: int | None) -> TrainPlan
     if max_steps is None or plan.steps <= max_steps:
         return plan
     if plan.extends_by_steps and max_steps <= plan.least_steps:
-        plan = without_growth(plan, recipe)
+        plan = _without_growth(plan, recipe)
     changed = {
         "steps": max_steps,
         "decay_steps": round(max_steps * recipe.decay_fraction),
@@ -99,10 +99,8 @@ def bounded(plan: TrainPlan, recipe: Recipe, max_steps: int | None) -> TrainPlan
     return plan.model_copy(update=changed)
 
 
-def without_growth(plan: TrainPlan, recipe: Recipe) -> TrainPlan:
-    """Return the plan with the steps that it takes in any case: islands can't decide midway."""
-    if not plan.extends_by_steps:
-        return plan
+def _without_growth(plan: TrainPlan, recipe: Recipe) -> TrainPlan:
+    """Return the plan with the steps that it takes in any case."""
     steps = plan.least_steps
     changed = {
         "steps": steps,

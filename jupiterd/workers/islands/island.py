@@ -8,7 +8,8 @@ with. Once the outer step of that round is there, what it has trained since then
 the new outer weights, plus the way from there to here (as a late difference is rebased).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 
@@ -122,6 +123,14 @@ class Island:
         """Train on from what all have in common; what was trained since then is dropped."""
         self._load(self.state.weights)
         self.base = self.state.weights
+
+    @contextmanager
+    def merged_weights(self) -> Generator[None]:
+        """Let the engine have the weights of the last outer step meanwhile."""
+        trained = self._weights()
+        self._engine.load_exact(self.begun)
+        yield
+        self._engine.load_exact(self.layout.tensors(trained))
 
     def _load(self, weights: Vector) -> None:
         self._engine.load_exact(self.layout.tensors(weights))

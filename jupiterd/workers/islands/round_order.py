@@ -32,6 +32,9 @@ class RoundOrder:
     """Whose order it is."""
     lag: int = 1
     """See `closes`."""
+    scored_step: int = 0
+    """Steps that the weights after it contain, where they are scored on held-out text; 0: they
+    aren't."""
 
     @classmethod
     def of(cls, arrived: OuterStepArrived, island: str) -> Self:
@@ -45,6 +48,7 @@ class RoundOrder:
             arrived.positions,
             island,
             arrived.lag,
+            arrived.scored_step,
         )
 
     @classmethod
@@ -54,10 +58,11 @@ class RoundOrder:
         Raises:
             CorruptArtifactError: it didn't give that.
         """
+        told: dict[str, Any] = {"scored_step": 0, **plain}  # it came later than the others
         kinds = {field.name: field.type for field in fields(cls)}
-        if {name: type(value) for name, value in plain.items()} != kinds:
+        if {name: type(value) for name, value in told.items()} != kinds:
             raise CorruptArtifactError("a checkpoint's place between outer steps is not ours")
-        return cls(**plain)
+        return cls(**told)
 
     def to_plain(self) -> dict[str, Any]:
         """Return it as a checkpoint has it."""

@@ -33,12 +33,15 @@ class BestWeights:
         if best_step and found is not None:
             self._files[best_step] = self._linked(found, best_step)
 
-    def take(self, step: int, engine: Engine) -> None:
-        """Write down the weights as they are after a step, where the disk has room for them."""
+    def take(self, step: int, engine: Engine, best_step: int = 0) -> None:
+        """Write down the weights as they are after a step, where the disk has room for them.
+
+        best_step: whose weights stay in any case
+        """
         if not (self._is_kept and self._is_written(step, engine)):
             return
         self._files[step] = self._folder / _name(step)
-        for old in sorted(self._files)[:-NEWEST]:
+        for old in {*sorted(self._files)[:-NEWEST]} - {best_step}:
             gone = self._files.pop(old)
             if gone.parent == self._folder:
                 gone.unlink(missing_ok=True)

@@ -32,7 +32,7 @@ class HeldOutWatch:
         """Begin with what was decided before.
 
         sequences: of the data
-        best: None where they aren't kept, as of islands: their last weights are those of all
+        best: None where they aren't kept
         """
         self._engine = engine
         self._plan = plan

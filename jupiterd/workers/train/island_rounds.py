@@ -27,6 +27,7 @@ from jupiterd.workers.islands.island import Island, are_numbers
 from jupiterd.workers.islands.round_order import RoundOrder
 from jupiterd.workers.link import Task
 from jupiterd.workers.train.island_exchange import IslandExchange
+from jupiterd.workers.train.island_scores import IslandScores
 from jupiterd.workers.train.job import check_batch
 from jupiterd.workers.train.loop import StepDone, TrainingLoop
 from jupiterd.workers.train.rank_checkpoints import RankCheckpoints, Tally
@@ -82,6 +83,7 @@ class IslandRounds:
         self._report = report
         seq_len = loop.batches.shards.seq_len
         self._exchange = IslandExchange(task, loop.engine, island, seq_len)
+        self._scores = IslandScores(loop.watch, island, keeper, report)
         self.step = 0
         """Inner steps that the weights contain, of all the run's."""
         self._last: StepDone | None = None
@@ -128,7 +130,7 @@ class IslandRounds:
     @property
     def can_be_kept(self) -> bool:
         """Say whether the state is one to go on from: none of the last step is, before all meet."""
-        return self.is_over or self.step < self._plan.steps
+        return self.is_over or self.step < self._scores.watch.end_step
 
     @property
     def readings(self) -> Mapping[str, float]:
@@ -154,6 +156,8 @@ class IslandRounds:
         self.step = step if self._has_part or not orders else orders[0].first_step
         self._checkpoints.tally = Tally(self.step, tokens, self._tokens_of_step)
         self._exchange.begin(self._after)
+        if (last := self._island.last) is not None:
+            self._scores.score_again(last, self.step)
         if (order := self._island.sent) is not None:
             self._send_again(order)
         self._task.send(OuterStepWanted(self._after))
@@ -173,7 +177,9 @@ class IslandRounds:
     def _told_of(self, order: RoundOrder, steps: int, elapsed_s: float = 0.0) -> WayWritten:
         """Return what is told of our way in a round, but for what packing it shows."""
         tokens = steps * order.batch_sequences * self._loop.batches.shards.seq_len
-        return WayWritten(f"way-{order.number:06}", order.step, tokens, math.inf, elapsed_s)
+        told = WayWritten(f"way-{order.number:06}", order.step, tokens, math.inf, elapsed_s)
+        watch = self._scores.watch
+        return replace(told, scored_step=watch.scored_step, held_out=watch.held_out)
 
     @property
     def _tokens_of_step(self) -> int:
@@ -241,7 +247,8 @@ class IslandRounds:
         """Tell that no step comes to its end for a while, and that nothing is wrong with that."""
         last = {} if self._last is None else readings(self._last, self._engine.rank)
         values = {**last, **self.readings, "step": self.step, "waiting": 1.0}
-        self._task.progress(self.step, self._plan.steps, "steps", **values)
+        steps = self._scores.watch.expected_steps(self.step)
+        self._task.progress(self.step, steps, "steps", **values)
 
     def _take_outer_step(self) -> None:
         """Take the outer step that has arrived, and go on with what we were at if that is open."""
@@ -258,9 +265,12 @@ class IslandRounds:
         self._is_behind |= not (goes_on or self._is_sent)
         if self._is_done and self._has_diverged:
             self._fall_back()
+        self._scores.take_up(arrived, self.step)
         self._task.send(OuterStepWanted(self._after))
         if self._is_done and self._island.next is None:
             self._jump(self._island.orders[0])
+        if self.is_over:
+            self._scores.end()
         if self.is_over and self._engine.rank == 0:
             self._save(must_be_saved=True)
 

@@ -48,6 +48,7 @@ from jupiterd.workers.train.job import Job
 from jupiterd.workers.train.joining_ramp import JoiningRamp
 from jupiterd.workers.train.late_rank import LateRank
 from jupiterd.workers.train.loop import StepDone, TrainingLoop
+from jupiterd.workers.train.outer_watch import OuterWatch
 from jupiterd.workers.train.rank_checkpoints import RankCheckpoints, Tally
 from jupiterd.workers.train.run_report import (
     Curves,
@@ -170,16 +171,16 @@ class RankTraining:
         self._rounds.run(self._start.step, self._start.tokens)
 
     def _new_watch(self, sequences: int) -> HeldOutWatch:
-        """Return the watch over development text; the weights of islands are those of all."""
+        """Return the watch over development text: an island's is over merged weights."""
         params = self._task.params
         horizon = Horizon.of(params.get("horizon") or {})
-        best = None
-        if "island" not in params:
-            is_first_here = not int(params.get("local_rank", 0))
-            best = BestWeights(self._task.output_dir / "best", is_kept=is_first_here)
-            checkpoint = self._task.inputs.get("checkpoint")
-            best.go_on(horizon.best_step, self._start.step, checkpoint)
-        return HeldOutWatch(self._engine, self._plan, self._validation, sequences, horizon, best)
+        is_first_here = not int(params.get("local_rank", 0))
+        best = BestWeights(self._task.output_dir / "best", is_kept=is_first_here)
+        kind = OuterWatch if "island" in params else HeldOutWatch
+        watch = kind(self._engine, self._plan, self._validation, sequences, horizon, best)
+        if (checkpoint := self._task.inputs.get("checkpoint")) is not None:
+            watch.arrived(self._start.step, checkpoint)
+        return watch
 
     def _island(self) -> Island:
         """Return the island as it was, or as it begins with the weights that there are."""

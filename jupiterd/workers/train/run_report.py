@@ -110,8 +110,16 @@ class RunReport(AbstractContextManager["RunReport"]):
         elif done.held_out is not None:
             self._write(done.step, {"val_loss": done.held_out})
         if done.held_out is not None and horizon.step:
-            self._tell(held_out_lines(self._place, horizon, self._told))
-            self._told = horizon
+            self.decided(horizon)
+
+    def scored(self, step: int, loss: float) -> None:
+        """Tell of the loss on held-out text of weights that islands have merged."""
+        self._write(step, {"val_loss": loss})
+
+    def decided(self, horizon: Horizon) -> None:
+        """Tell what a measurement on held-out text has decided."""
+        self._tell(held_out_lines(self._place, horizon, self._told))
+        self._told = horizon
 
     def outer_step(self, number: int, name: str, digest: bytes, ways: int) -> None:
         """Tell of an outer step that was taken, and of the weights and the momentum after it."""

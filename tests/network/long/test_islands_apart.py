@@ -14,7 +14,6 @@ from jupiterd.cluster.island_seeds import BY_NO_GANG
 from jupiterd.cluster.progress_tree import Progress
 from jupiterd.ids import CycleId, NodeId, short
 from tests.e2e.outer_digests import digests
-from tests.e2e.test_training_run import write_letters
 from tests.e2e.wholeness import left_over
 from tests.network import links
 from tests.network.asked_run import AskedRun
@@ -26,6 +25,7 @@ from tests.network.outer_line_checks import (
     assert_one_line,
     assert_taken_once,
 )
+from tests.support.training_runs import write_letters
 
 pytest.importorskip("mlx.core")
 

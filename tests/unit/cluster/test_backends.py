@@ -27,7 +27,7 @@ MIXED = replace(CPU, devices=("cuda:0", "cpu"))
         ((GPU, MIXED), "", GLOO, "gloo, since 1 of 2 don't train on CUDA devices"),
         ((GPU, WINDOWS), "", GLOO, "gloo, since 1 of 2 don't train on CUDA devices"),
         ((CPU, CPU), "", GLOO, "gloo, since nobody trains on a CUDA device"),
-        ((GPU, GPU), "NCCL failed in epoch 3", GLOO, "gloo, since NCCL failed in epoch 3"),
+        ((GPU, GPU), "NCCL failed in attempt 3", GLOO, "gloo, since NCCL failed in attempt 3"),
     ],
 )
 def test_the_ranks_talk_over_what_all_of_them_have(
@@ -52,6 +52,6 @@ def test_ranks_beyond_the_batch_are_left_out_before_the_backend_is_chosen() -> N
 
 
 def test_after_nccl_has_failed_the_label_and_the_reason_say_gloo() -> None:
-    choice = choose_engine(TORCH, {A: GPU, B: GPU}, nccl_failure="NCCL failed in epoch 1")
+    choice = choose_engine(TORCH, {A: GPU, B: GPU}, nccl_failure="NCCL failed in attempt 1")
     assert choice.label == "torch/gloo"
-    assert choice.reason.endswith("gloo, since NCCL failed in epoch 1")
+    assert choice.reason.endswith("gloo, since NCCL failed in attempt 1")

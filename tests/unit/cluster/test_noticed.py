@@ -155,7 +155,7 @@ def test_what_a_run_has_told_itself_is_not_told_again_by_its_alert(code):
         ({"phase": "train"}, ["phase-began"]),
         ({"state": "paused"}, ["run-changed"]),
         ({"state": "failed", "failure": {"message": "no text"}}, ["run-failed"]),
-        ({"events": [{"seq": 1, "text": "epoch 1: 2 ranks"}]}, ["run-told"]),
+        ({"events": [{"seq": 1, "text": "attempt 1: 2 ranks"}]}, ["run-told"]),
         (
             {"verdicts": [{"round": 1, "verdict": "HOLD", "reason": "not shown"}]},
             ["verdict-reached"],
@@ -187,7 +187,7 @@ def test_one_that_began_and_failed_between_two_looks_is_told_with_its_failure():
 
 
 def test_old_ones_that_come_to_be_shown_are_no_news_until_they_go_on():
-    old = CYCLE | {"id": "0ver", "state": "finished", "events": [{"seq": 1, "text": "epoch 1"}]}
+    old = CYCLE | {"id": "0ver", "state": "finished", "events": [{"seq": 1, "text": "attempt 1"}]}
     assert told(BEFORE, with_runs(CYCLE, old)) == []
     again = told(BEFORE, with_runs(CYCLE, old | {"state": "running"}))
     assert [event[1] for event in again] == ["run-changed"]

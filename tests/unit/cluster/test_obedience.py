@@ -19,13 +19,13 @@ def test_the_highest_order_obeyed_never_goes_back() -> None:
 @pytest.mark.parametrize(("term", "epoch"), [(2, 9), (3, 3), (0, 0), (2, 0)])
 @pytest.mark.parametrize("known", [LEADER, None])
 def test_a_lower_term_or_epoch_is_refused(term: int, epoch: int, known: NodeId | None) -> None:
-    with pytest.raises(RefusedError, match="after term 3, epoch 4"):
+    with pytest.raises(RefusedError, match="after term 3, attempt 4"):
         Obeyed(3, 4, known).after(LEADER, term, epoch)
 
 
 @pytest.mark.parametrize("epoch", [0, 4, 5])
 def test_of_two_leaders_of_one_term_the_first_is_obeyed(epoch: int) -> None:
-    with pytest.raises(RefusedError, match=r"of bbbbbbbb's term 3, .* epoch 4 of aaaaaaaa"):
+    with pytest.raises(RefusedError, match=r"of bbbbbbbb's term 3, .* attempt 4 of aaaaaaaa"):
         Obeyed(3, 4, LEADER).after(OTHER, 3, epoch)
 
 

@@ -59,13 +59,16 @@ def test_steps_that_were_written_before_fields_came_still_name_each_other() -> N
     assert list(outer_line({fact_hash(step): step for step in found}).values()) == found
     overlapped, timed = replace(second, lag=2), replace(second, elapsed_s=1.5)
     foretold = replace(second, predicted_tokens_per_s=900.0)
-    assert len({fact_hash(step) for step in (second, overlapped, timed, foretold)}) == 4
+    scored, decided = replace(second, scored_step=40), replace(second, horizon={"step": 40.0})
+    told = second, overlapped, timed, foretold, scored, decided
+    assert len({fact_hash(step) for step in told}) == len(told)
 
 
 def as_written(step: OuterStepTaken) -> Wire:
     """The fact as it was written when islands were new."""
     kind, version, body = to_wire(step)
     later = {"start", "elapsed_s", "trained_s", "lag", "way_bytes", "predicted_tokens_per_s"}
+    later |= {"horizon", "scored_step"}
     return kind, version, {name: value for name, value in body.items() if name not in later}
 
 

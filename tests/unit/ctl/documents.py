@@ -41,7 +41,7 @@ def cycle(state: str = "running", **more: Any) -> dict[str, Any]:
                   elapsed_s=20.0, values={"loss": 4.1234, "tokens_per_s": 10240.4, "tokens": 1}),
             phase(1, "evaluate", "waiting"),
         ],
-        "events": [{"seq": 2, "text": "epoch 1: 2 ranks (gloo) from the start of the round"}],
+        "events": [{"seq": 2, "text": "attempt 1: 2 ranks (gloo) from the start of the round"}],
     } | more  # fmt: skip
 
 

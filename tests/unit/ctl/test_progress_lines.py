@@ -131,12 +131,12 @@ def test_events_and_verdicts_are_shown_once():
 
 
 def test_an_event_with_an_earlier_number_is_shown_when_it_is_told():
-    later = {"seq": 4000, "text": "island 2, epoch 4"}
-    earlier = {"seq": 3000, "text": "island 1, epoch 3"}
+    later = {"seq": 4000, "text": "island 2, attempt 4"}
+    earlier = {"seq": 3000, "text": "island 1, attempt 3"}
     shown, lines = next_lines(Shown(), cycle(phases=[], events=[later]), 0.0)
-    assert [line.text for line in lines] == ["island 2, epoch 4"]
+    assert [line.text for line in lines] == ["island 2, attempt 4"]
     _, lines = next_lines(shown, cycle(phases=[], events=[earlier, later]), 1.0)
-    assert [line.text for line in lines] == ["island 1, epoch 3"]
+    assert [line.text for line in lines] == ["island 1, attempt 3"]
 
 
 def test_a_missing_leader_is_mentioned_once_each_time():

@@ -108,7 +108,7 @@ def test_an_overlap_is_told_with_its_ends() -> None:
 
 def test_a_gang_nobody_knows_the_beginning_of_proves_nothing() -> None:
     found = judged([committed("k1", 40), committed("k2", 80, epoch=2, began=None)])
-    assert found.problems[0] == "nobody knows where epoch 2 began, which made k2"
+    assert found.problems[0] == "nobody knows where attempt 2 began, which made k2"
 
 
 def test_a_round_without_a_manifest_proves_nothing() -> None:

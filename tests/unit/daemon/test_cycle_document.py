@@ -401,9 +401,9 @@ def test_verdicts_carry_the_numbers_of_the_gate() -> None:
 def test_events_tell_of_each_epoch_and_of_its_end_unless_that_was_orderly() -> None:
     events = document(*TRAINED)["events"]
     assert [event["text"] for event in events] == [
-        "epoch 1: 2 ranks (torch/gloo) from the start of the round",
-        "epoch 1 ended: node b has gone",
-        "epoch 2: 2 ranks (torch/gloo) from step 100",
+        "attempt 1: 2 ranks (torch/gloo) from the start of the round",
+        "attempt 1 ended: node b has gone",
+        "attempt 2: 2 ranks (torch/gloo) from step 100",
     ]
     numbers = [event["seq"] for event in events]
     assert numbers == sorted(set(numbers))

@@ -53,7 +53,7 @@ async def test_a_gangs_work_outlives_the_link_to_its_leader(tmp_path: Path) -> N
         assert await anext(followed) == STEP
         await dispatcher(new).end(there, 2, 3)
         assert workers.running == set()
-        with pytest.raises(RefusedError, match="epoch 3 was ended"):
+        with pytest.raises(RefusedError, match="attempt 3 was ended"):
             await anext(followed)
 
 

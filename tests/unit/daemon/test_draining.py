@@ -106,7 +106,7 @@ class Gang:
         self.asked.append(node)
         if self.is_deaf:
             self.is_deaf = False
-            raise NotFoundError("no rank of epoch 3 runs here just now")
+            raise NotFoundError("no rank of attempt 3 runs here just now")
         self.stopped.set()
 
     async def until_stopped(self, eligible: frozenset[NodeId] = frozenset({A, B})) -> None:

@@ -90,9 +90,9 @@ def test_a_later_round_has_what_is_left_of_sixteen_passes(before: int, most: int
     assert (plan.steps, plan.warmup_steps) == (most, 0)
 
 
-def test_islands_take_what_is_trained_in_any_case() -> None:
+def test_islands_grow_as_a_gang_does_and_keep_no_trunk() -> None:
     plan = plan_of(1, BEGUN, *packed(1, 80), by_islands=True)
-    assert (plan.steps, plan.extends_by_steps, plan.keeps_trunk) == (80, 0, False)
+    assert (plan.steps, plan.extends_by_steps, plan.keeps_trunk) == (320, 40, False)
 
 
 def test_what_is_asked_before_the_round_is_packed_has_the_steps_of_the_size() -> None:

@@ -137,7 +137,7 @@ async def test_an_epoch_whose_line_counts_no_more_keeps_its_leaf_and_ends(
     term = Recording(checkpoint("k1", step=10))
     conductor = epoch_on(term, "k1")
     await term.record(*news)
-    with pytest.raises(LineChangedError, match="epoch 3 trained a line"):
+    with pytest.raises(LineChangedError, match="attempt 3 trained a line"):
         await conductor._line.commit(A, made("k2", 20), LAUNCH, ending_at(100))
     last = cast("CheckpointCommitted", term.recorded[-1])
     assert (last.artifact, last.parent) == ("k2", "k1")

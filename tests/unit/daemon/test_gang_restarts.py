@@ -59,7 +59,7 @@ async def test_after_a_crash_in_nccl_the_next_epoch_uses_gloo_and_says_why() -> 
     failure = nccl_failure(term.state)
     choice = choose_engine(TORCH, {A: machine, B: machine}, nccl_failure=failure)
     assert choice.label == "torch/gloo"
-    assert "gloo, since NCCL failed in epoch 3" in choice.reason
+    assert "gloo, since NCCL failed in attempt 3" in choice.reason
 
 
 async def test_memory_may_run_out_as_often_as_there_is_less_to_try(

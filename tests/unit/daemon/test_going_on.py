@@ -271,7 +271,7 @@ async def test_an_epoch_that_nccl_has_failed_is_remembered_by_the_ledger() -> No
     closed = term.recorded[-1]
     assert isinstance(closed, EpochClosed)
     assert (closed.reason, closed.code) == (failed.message, "nccl-failed")
-    assert nccl_failure(term.cycle(CYCLE)) == "NCCL failed in epoch 3"
+    assert nccl_failure(term.cycle(CYCLE)) == "NCCL failed in attempt 3"
 
 
 async def test_other_ends_of_an_epoch_say_nothing_against_nccl() -> None:

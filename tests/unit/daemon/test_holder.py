@@ -217,7 +217,7 @@ async def test_a_leader_ends_an_epoch_at_once(tmp_path: Path) -> None:
         await left.aclose()
         await holder.end(LEADER, TERM, EPOCH)
         assert workers.running == set()
-        with pytest.raises(RefusedError, match="epoch 3 was ended"):
+        with pytest.raises(RefusedError, match="attempt 3 was ended"):
             await anext(followed)
         with pytest.raises(NotFoundError):
             await anext(holder.run(LEADER, NEXT_LEADER))
@@ -284,7 +284,7 @@ async def test_a_leader_gets_what_an_epoch_has_finished_that_others_have_closed(
 async def test_an_order_that_comes_after_the_end_of_its_epoch_is_refused(tmp_path: Path) -> None:
     async with holding(tmp_path) as (holder, workers):
         await holder.end(LEADER, TERM, EPOCH)
-        with pytest.raises(RefusedError, match="epoch 3 has been ended"):
+        with pytest.raises(RefusedError, match="attempt 3 has been ended"):
             await anext(holder.run(LEADER, RANK))
         assert workers.running == set()
         await begin(holder, replace(RANK, epoch=EPOCH + 1))
@@ -319,7 +319,7 @@ async def test_another_gang_ends_what_the_one_before_left_here(tmp_path: Path) -
         later = replace(RANK, id="c/r1/train/4/0", epoch=EPOCH + 1)
         await begin(holder, later)
         assert workers.running == {later.id}
-        with pytest.raises(RefusedError, match="after term 4, epoch 4"):
+        with pytest.raises(RefusedError, match="after term 4, attempt 4"):
             await anext(holder.run(LEADER, RANK))
 
 
@@ -339,7 +339,7 @@ async def test_another_leaders_gang_ends_that_of_a_leader_who_is_over(tmp_path: 
         other = replace(RANK, id="d/r1/train/4/0", term=TERM + 1, epoch=EPOCH + 1)
         await begin(holder, other)
         assert workers.running == {other.id}
-        with pytest.raises(RefusedError, match="epoch 4 has begun"):
+        with pytest.raises(RefusedError, match="attempt 4 has begun"):
             await anext(events)
 
 
@@ -409,5 +409,5 @@ async def test_a_worker_whose_ending_fails_is_ended_all_the_same(tmp_path: Path)
         workers.run = run  # type: ignore[method-assign]
         (events,) = await begin(holder, RANK)
         await holder.end(LEADER, TERM, EPOCH)
-        with pytest.raises(RefusedError, match="epoch 3 was ended"):
+        with pytest.raises(RefusedError, match="attempt 3 was ended"):
             await anext(events)

@@ -53,13 +53,14 @@ def test_people_see_one_run_that_is_as_far_as_the_last_of_its_islands(board: Pro
     }
 
 
-def test_the_loss_on_held_out_text_is_their_mean_and_nobody_has_a_best_step(
-    board: ProgressBoard,
-) -> None:
-    for island, held_out in ((ONE, 3.0), (OTHER, 4.0)):
-        values = {"loss": 2.0, "held_out": held_out, "best_step": 60.0, "risen": 1.0}
+def test_the_loss_on_held_out_text_is_that_of_what_all_have_merged(board: ProgressBoard) -> None:
+    for island in (ONE, OTHER):
+        values = {"loss": 2.0, "held_out": 9.0, "best_step": 60.0, "risen": 1.0}
         board.advance(island, "train", Advanced(100, 200, "steps", values), 5.0)
-    assert shown(board)["values"] == {"loss": 2.0, "held_out": 3.5, "tokens": 10_000}
+    assert shown(board)["values"] == {"loss": 2.0, "tokens": 10_000}, "none was decided by yet"
+    decided = {"held_out": 3.5, "best_held_out": 3.4, "best_step": 80.0}
+    board.note(RUN, {"outer": OUTER | {"held_out": decided}})
+    assert shown(board)["values"] == {"loss": 2.0, "tokens": 10_000} | decided
 
 
 def test_an_island_that_is_away_holds_up_nobody(board: ProgressBoard) -> None:

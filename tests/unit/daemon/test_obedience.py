@@ -35,7 +35,7 @@ async def test_higher_terms_and_epochs_are_obeyed(file: LedgerFile) -> None:
 async def test_a_lower_term_or_epoch_is_refused(file: LedgerFile, term: int, epoch: int) -> None:
     obedience = Obedience(file)
     await obedience.check(LEADER, 3, 4)
-    with pytest.raises(RefusedError, match="after term 3, epoch 4"):
+    with pytest.raises(RefusedError, match="after term 3, attempt 4"):
         await obedience.check(LEADER, term, epoch)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 import pytest
 
 from jupiterd.cycle.plan import TrainPlan
-from jupiterd.cycle.training.fitted_plan import fitted_plan, without_growth
+from jupiterd.cycle.training.fitted_plan import fitted_plan
 from jupiterd.cycle.training.horizon import (
     MOST_WORSE,
     Horizon,
@@ -159,8 +159,3 @@ def test_plans_of_different_growth_train_differently_and_old_plans_hash_as_befor
     assert "extends_by_steps" not in plan_of_one_million().what_counts()
     assert "extends_by_steps" not in plan_of_one_million().to_plain()
     assert TrainPlan.from_plain(plan.to_plain()) == plan
-
-
-def test_islands_take_the_steps_that_are_taken_in_any_case() -> None:
-    plan = without_growth(growing(), ONE_MILLION.recipe)
-    assert (plan.steps, plan.decay_steps, plan.extends_by_steps) == (160, 32, 0)

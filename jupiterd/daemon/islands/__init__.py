@@ -1,0 +1,1 @@
+"""Outer rounds of several gangs, as the leader carries them out."""

@@ -1,0 +1,51 @@
+"""What is recorded of islands: that they begin, and the last weights of all.
+
+Owns these facts. Doesn't know when they are recorded (`islands_conductor`).
+"""
+
+from jupiterd.cluster.facts import CheckpointCommitted, OuterStepTaken, TrainingStarted
+from jupiterd.cluster.island_runs import island_id
+from jupiterd.cluster.layouts import Island
+from jupiterd.daemon.clock import wall_iso
+from jupiterd.daemon.run_training import RunTraining
+
+
+def island_started(of: RunTraining, number: int, island: Island, weights: str) -> TrainingStarted:
+    """Return the run of an island; groups that begin the same round apart have the same ones."""
+    parent = of.started
+    return TrainingStarted(
+        cycle=island_id(parent.cycle, of.round, of.start, number),
+        name=f"{parent.name}/{number}",
+        data=parent.data,
+        model=parent.model,
+        model_yaml=parent.model_yaml,
+        engine=island.engine,
+        nodes=island.nodes,
+        settings={**parent.settings, "start_from": weights, "max_ranks": 0, "island_nodes": ""},
+        started_at=wall_iso(),
+        parent=parent.cycle,
+        parent_round=of.round,
+    )
+
+
+def last_weights(
+    of: RunTraining, made: CheckpointCommitted, taken: OuterStepTaken
+) -> CheckpointCommitted:
+    """Return what is recorded where an island has written the last weights of all.
+
+    These are the best that were merged, where the losses on held-out text say so.
+    """
+    return CheckpointCommitted(
+        cycle=of.started.cycle,
+        round=of.round,
+        parent=of.start,
+        artifact=made.artifact,
+        epoch=made.epoch,
+        step=made.step,
+        tokens=taken.total_tokens,
+        cursor=taken.cursor,
+        loss=made.loss,
+        is_final=True,
+        began_with=of.start,
+        horizon=made.horizon,
+    )

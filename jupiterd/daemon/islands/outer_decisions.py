@@ -1,0 +1,78 @@
+"""What the leader decides by losses on held-out text, from one outer step to the next.
+
+Owns what is read from the ledger and from ways for that, and what of it is recorded. Doesn't know
+the rules (`cycle.islands.outer_horizon`), or how a round is gathered.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from jupiterd.cluster.facts import OuterStepTaken
+from jupiterd.cluster.held_out_words import held_out_readings
+from jupiterd.cycle.islands.outer_horizon import MergedLoss, decided, is_scored, places
+from jupiterd.cycle.outer_orders import LAGS, Training
+from jupiterd.cycle.outer_round import Closing, Way
+from jupiterd.cycle.training.held_out_measures import sequences_to_score
+from jupiterd.cycle.training.horizon import Horizon, expected_steps, schedule
+from jupiterd.daemon.run_training import RunTraining
+
+
+def training_at(of: RunTraining, horizon: Horizon) -> Training:
+    """Return what the next round depends on, as far as it is decided."""
+    plan, settings = of.plan, of.settings
+    return Training(
+        schedule(plan, horizon),
+        plan.batch_sequences,
+        settings.outer,
+        LAGS[settings.sync],
+        places(plan, horizon),
+        horizon.ended,
+    )
+
+
+def horizon_after(
+    of: RunTraining, rounds: Sequence[OuterStepTaken], closing: Closing, ways: Mapping[str, Way]
+) -> Horizon:
+    """Return what is decided when the oldest of the open rounds closes.
+
+    closing, ways: whose ways don't count has other weights, or none
+    """
+    told = [
+        MergedLoss(ways[each].scored_step, ways[each].held_out)
+        for each in closing.counted
+        if ways[each].scored_step
+    ]
+    last = rounds[-1]
+    return decided(of.plan, Horizon.of(last.horizon), told, last.first_step + last.steps)
+
+
+def with_decisions(
+    of: RunTraining,
+    taken: OuterStepTaken,
+    horizon: Horizon,
+    rounds: Sequence[OuterStepTaken],
+) -> OuterStepTaken:
+    """Return an outer step with what is decided, and whether its weights are scored.
+
+    Args:
+        of: what is trained.
+        taken: the step.
+        horizon: what is decided by then.
+        rounds: those that were open before it.
+    """
+    merged = rounds[0].first_step + rounds[0].steps
+    asked = max(horizon.step, *(each.scored_step for each in rounds))
+    scored = sequences_to_score(of.plan.batch_sequences, of.sequences)
+    smallest = min((taken.batches or rounds[0].batches).values(), default=1)
+    is_due = is_scored(of.plan, horizon, merged, asked, scored, smallest)
+    return replace(taken, horizon=horizon.to_plain(), scored_step=merged if is_due else 0)
+
+
+def shown_decisions(of: RunTraining, taken: OuterStepTaken) -> dict[str, object]:
+    """Return what people see of it: the steps that are expected, and the losses."""
+    horizon = Horizon.of(taken.horizon)
+    risen = {"risen": 1.0} if horizon.has_risen or horizon.ended else {}
+    return {
+        "steps": expected_steps(of.plan, horizon, taken.first_step),
+        "held_out": held_out_readings(taken.horizon) | risen,
+    }

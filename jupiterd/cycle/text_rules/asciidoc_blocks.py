@@ -15,6 +15,7 @@ from jupiterd.cycle.text_rules.blocks import (
     heading,
     paragraph,
 )
+from jupiterd.cycle.text_rules.line_search import SearchedLines
 
 _HEADING = re.compile(r"(={1,6}|#{1,6})[ \t]+(\S.*)$")
 _DELIMITER = re.compile(
@@ -47,6 +48,7 @@ def asciidoc_blocks(lines: Sequence[str], depth: int = 0) -> list[Block]:
         return paragraph([_marks(line) for line in lines])
     found: list[Block] = []
     at, language = 0, ""
+    lines = SearchedLines(lines)
     while at < len(lines):
         line = lines[at].strip()
         if source := _SOURCE.match(line):
@@ -87,13 +89,11 @@ def _item(lines: Sequence[str], at: int, item: re.Match[str]) -> Found:
     return as_item(paragraph([_marks(text)]), nested + marker), end
 
 
-def _delimited(lines: Sequence[str], at: int, mark: str, depth: int, language: str) -> Found:
+def _delimited(lines: SearchedLines, at: int, mark: str, depth: int, language: str) -> Found:
     is_fence = mark.startswith("```")
     closing = "```" if is_fence else mark
-    end = at + 1
-    while end < len(lines) and lines[end].rstrip() != closing:
-        end += 1
-    if end == len(lines):
+    end = lines.next_equal(closing, at + 1, _DELIMITER.match)
+    if end is None:
         return [], at + 1  # it is never closed, so it opens nothing
     body = lines[at + 1 : end]
     if is_fence or mark.startswith(("----", "....")):

@@ -24,6 +24,7 @@ from jupiterd.cycle.text_rules.blocks import (
     within,
 )
 from jupiterd.cycle.text_rules.formulas import displayed_formula, is_beginning
+from jupiterd.cycle.text_rules.line_search import SearchedLines
 from jupiterd.cycle.text_rules.markdown_html import html_blocks
 
 _FENCE = re.compile(r"(`{3,}|~{3,})[ \t]*([^`]*)$")
@@ -53,7 +54,7 @@ _MODULE_LINE = re.compile(
 _DEFINITION = re.compile(r"\[(?!\^)[^\]\n]{1,300}\]:[ \t]*(?:\S.*)?$")
 _ABBREVIATION = re.compile(r"\*\[[^\]\n]{1,100}\]:")
 
-_Recogniser = Callable[[Sequence[str], int, str, int], Found | None]
+_Recogniser = Callable[[SearchedLines, int, str, int], Found | None]
 """Is given all lines, the number of one, that one without its indentation, and the depth."""
 
 
@@ -66,10 +67,11 @@ def markdown_blocks(lines: Sequence[str], depth: int = 0) -> list[Block]:
     """
     if depth > MAX_DEPTH:
         return paragraph(lines)
-    return blocks_between(lines, lambda at: _next(lines, at, lines[at].strip(), depth))
+    searched = SearchedLines(lines)
+    return blocks_between(lines, lambda at: _next(searched, at, lines[at].strip(), depth))
 
 
-def _next(lines: Sequence[str], at: int, line: str, depth: int) -> Found:
+def _next(lines: SearchedLines, at: int, line: str, depth: int) -> Found:
     if line[0] in "ie" and _MODULE_LINE.match(line):
         return [], at + 1
     if indent_of(lines[at]) >= 4 and not _ITEM.match(line):
@@ -250,7 +252,7 @@ def _formula(lines: Sequence[str], at: int, _line: str, _depth: int) -> Found | 
     return (code(found[0], "math"), found[1]) if found is not None else None
 
 
-def _html(lines: Sequence[str], at: int, _line: str, _depth: int) -> Found | None:
+def _html(lines: SearchedLines, at: int, _line: str, _depth: int) -> Found | None:
     return html_blocks(lines, at)
 
 
@@ -294,7 +296,7 @@ _INTERRUPTS: Mapping[str, Callable[[str], bool]] = MappingProxyType(
         "1": _any_of(_NUMBERED),
         ">": lambda _line: True,
         "|": lambda _line: True,
-        "<": lambda line: html_blocks([line], 0) is not None,
+        "<": lambda line: html_blocks(SearchedLines([line]), 0) is not None,
         "!": _any_of(_ADMONITION),
         "?": _any_of(_ADMONITION),
         "/": _any_of(_SLASHES),

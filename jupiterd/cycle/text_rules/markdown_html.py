@@ -4,10 +4,11 @@ Owns which elements are which. Doesn't know Markdown, nor pages that are HTML al
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from jupiterd.cycle.text_rules.blocks import Block, BlockKind, Found, code
+from jupiterd.cycle.text_rules.line_search import SearchedLines
 
 MAX_TAG_LINES = 40
 """A tag that goes on for longer isn't one."""
@@ -37,7 +38,7 @@ _INLINE = frozenset(
 _TAGS = re.compile(r"</?[A-Za-z][^<>]{0,2000}>")
 
 
-def html_blocks(lines: Sequence[str], at: int) -> Found | None:
+def html_blocks(lines: SearchedLines, at: int) -> Found | None:
     """Return what an element that begins a line holds; None where it is part of a paragraph."""
     line = lines[at].strip()
     if line.startswith("</"):
@@ -55,27 +56,24 @@ def html_blocks(lines: Sequence[str], at: int) -> Found | None:
     return _READERS.get(name.lower(), _tags)(lines, at)
 
 
-def _after(lines: Sequence[str], at: int, closing: str) -> int:
+def _after(lines: SearchedLines, at: int, closing: str) -> int:
     """Return the number of the line after the one that closes it; the next one where none does."""
-    wanted = closing.lower()
-    for number in range(at, len(lines)):
-        if wanted in lines[number].lower():
-            return number + 1
-    return at + 1
+    found = lines.next_holding(closing, at)
+    return at + 1 if found is None else found + 1
 
 
-def _table(lines: Sequence[str], at: int) -> Found:
+def _table(lines: SearchedLines, at: int) -> Found:
     end = _after(lines, at, "</table")
     return [Block(BlockKind.TABLE, tuple(lines[at:end]))], end
 
 
-def _example(lines: Sequence[str], at: int) -> Found:
+def _example(lines: SearchedLines, at: int) -> Found:
     end = _after(lines, at, "</pre")
     body = "\n".join(lines[at:end])
     return code(_TAGS.sub("", body).split("\n")), end
 
 
-def _tags(lines: Sequence[str], at: int) -> Found:
+def _tags(lines: SearchedLines, at: int) -> Found:
     """Leave out tags alone on their lines, and read the text between others as a paragraph."""
     end = at + 1
     joined = lines[at]
@@ -90,6 +88,6 @@ def _tags(lines: Sequence[str], at: int) -> Found:
     return ([Block(BlockKind.PARAGRAPH, (text,))] if text else []), end
 
 
-_READERS: Mapping[str, Callable[[Sequence[str], int], Found]] = MappingProxyType(
+_READERS: Mapping[str, Callable[[SearchedLines, int], Found]] = MappingProxyType(
     {"table": _table, "pre": _example}
 )

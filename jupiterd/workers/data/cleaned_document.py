@@ -3,25 +3,61 @@
 Owns that step, which every collected text passes, those of older versions too. Doesn't know rules.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Protocol
 
 from jupiterd.cycle.filters import is_code
 from jupiterd.cycle.lineage import Sample, text_hash
 from jupiterd.cycle.text_rules.cleaned_markup import cleaned_markup
 from jupiterd.cycle.text_rules.document_kind import DocumentForm, DocumentKind, document_kind
+from jupiterd.workers.data.extraction import Extracted
+from jupiterd.workers.data.extraction_process import CLEANING
+from jupiterd.workers.data.extractors.cleaning import order
+
+MOST_CLEANED_HERE = 1 << 14
+"""Characters: so many take milliseconds, whatever is in them; more are cleaned within limits."""
+
+Cleaning = Callable[[str, DocumentForm], str]
 
 
-def with_kind(sample: Sample, name: str) -> Sample:
+class Extraction(Protocol):
+    """Reads documents within limits."""
+
+    def read(self, form: str, data: bytes) -> Extracted:
+        """Return what one says; raises UnreadableError."""
+        ...
+
+
+def within_limits(extraction: Extraction) -> Cleaning:
+    """Return how markup is cleaned that may be anything: at most as long as a document is read.
+
+    What it returns raises UnreadableError where that isn't enough.
+    """
+
+    def clean(text: str, form: DocumentForm) -> str:
+        if len(text) <= MOST_CLEANED_HERE or not form.markup:
+            return cleaned_markup(text, form)
+        return extraction.read(CLEANING, order(text, form)).text
+
+    return clean
+
+
+def with_kind(sample: Sample, name: str, clean: Cleaning = cleaned_markup) -> Sample:
     """Return a collected sample with its kind, its markup cleaned; unchanged where it has one.
 
     Args:
         sample: as it was read, without secrets.
         name: what tells its kind; empty where its content alone does.
+        clean: cleans its markup.
+
+    Raises:
+        UnreadableError: `clean` gave it up.
     """
     if sample.document_kind:
         return sample
     form = _form(name, sample)
-    text = cleaned_markup(sample.text, form)
+    text = clean(sample.text, form)
     # Whatever its markup was: it is Markdown now.
     kind = str(form.kind) if form.markup else str(form)
     return replace(sample, id=text_hash(text), text=text, document_kind=kind)

@@ -35,7 +35,7 @@ from jupiterd.errors import (
     WorkStoppedError,
 )
 from jupiterd.frames import TaskFinished
-from jupiterd.workers.data.cleaned_document import with_kind
+from jupiterd.workers.data.cleaned_document import Cleaning, with_kind, within_limits
 from jupiterd.workers.data.collected_sample import collected_sample
 from jupiterd.workers.data.collectors import open_collector
 from jupiterd.workers.data.collectors.collector import (
@@ -54,7 +54,7 @@ from jupiterd.workers.data.progress import Progress, silent
 from jupiterd.workers.data.purged_addresses import PurgedAddresses
 from jupiterd.workers.data.sample_file import SampleWriter
 from jupiterd.workers.data.scratch import own_scratch
-from jupiterd.workers.data.skips import SkipLog, SkipReason
+from jupiterd.workers.data.skips import SkipLog, SkipReason, UnreadableError
 from jupiterd.workers.data.work_queue import WorkQueue
 from jupiterd.workers.link import Task
 
@@ -197,19 +197,24 @@ def _samples(
     collector: Collector, visit: Visit, params: CollectParams, removed: Counter[str]
 ) -> Iterator[Sample]:
     """Yield a sample for each document that the policy permits; count what its text loses."""
+    clean = within_limits(visit.extraction)
     for found in collector.documents(visit):
         if visit.purged.leaves_out(found.uri, visit.skips):
             continue
-        if isinstance(found, Unchanged):
-            kept = visit.previous.sample(found.uri)
-            if kept is not None:
-                yield with_kind(kept, kept.source_uri)
-        elif not params.policy.permits(found.license, found.uri):
-            visit.skips.add(found.uri, SkipReason.LICENSE)
-        elif not _can_be_written(found):
-            visit.skips.add(found.uri, SkipReason.NOT_TEXT)
-        else:
-            yield _sample(collector, found, params, removed)
+        try:
+            if isinstance(found, Unchanged):
+                kept = visit.previous.sample(found.uri)
+                if kept is not None:
+                    yield with_kind(kept, kept.source_uri, clean)
+            elif not params.policy.permits(found.license, found.uri):
+                visit.skips.add(found.uri, SkipReason.LICENSE)
+            elif not _can_be_written(found):
+                visit.skips.add(found.uri, SkipReason.NOT_TEXT)
+            else:
+                yield _sample(found, collector.collector, params, removed, clean)
+        except UnreadableError as error:
+            told = error.detail or "couldn't be cleaned"
+            visit.skips.add(found.uri, error.reason, detail=f"its markup {told}")
 
 
 def _can_be_written(found: Document) -> bool:
@@ -222,10 +227,14 @@ def _can_be_written(found: Document) -> bool:
 
 
 def _sample(
-    collector: Collector, found: Document, params: CollectParams, removed: Counter[str]
+    found: Document,
+    collector: str,
+    params: CollectParams,
+    removed: Counter[str],
+    clean: Cleaning,
 ) -> Sample:
     """Make a sample of a text: all that outlives this task passes here, without its secrets."""
-    sample, secrets = collected_sample(found, collector.collector, params.language, params.source)
+    sample, secrets = collected_sample(found, collector, params.language, params.source, clean)
     removed.update({f"removed.{kind}": number for kind, number in secrets.items()})
     return replace(sample, fetched_at=sample.fetched_at or params.fetched_at)
 

@@ -7,12 +7,17 @@ from collections.abc import Mapping
 
 from jupiterd.cycle.lineage import Sample, text_hash
 from jupiterd.cycle.secrets import cleaned
-from jupiterd.workers.data.cleaned_document import with_kind
+from jupiterd.cycle.text_rules.cleaned_markup import cleaned_markup
+from jupiterd.workers.data.cleaned_document import Cleaning, with_kind
 from jupiterd.workers.data.collectors.collector import Document
 
 
 def collected_sample(
-    found: Document, collector: str, language: str, source: str
+    found: Document,
+    collector: str,
+    language: str,
+    source: str,
+    clean: Cleaning = cleaned_markup,
 ) -> tuple[Sample, Mapping[str, int]]:
     """Return the sample, and how many secrets of each kind its text lost.
 
@@ -21,6 +26,10 @@ def collected_sample(
         collector: name@version of who read it.
         language: the domain's; empty: not known yet.
         source: the source's name in the domain file.
+        clean: cleans its markup.
+
+    Raises:
+        UnreadableError: `clean` gave it up.
     """
     text, secrets = cleaned(found.text)
     read = Sample(
@@ -41,4 +50,4 @@ def collected_sample(
         extractor=found.extractor,
         robots_ok=found.robots_ok,
     )
-    return with_kind(read, found.uri if found.name is None else found.name), secrets
+    return with_kind(read, found.uri if found.name is None else found.name, clean), secrets

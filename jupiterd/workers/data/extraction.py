@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from importlib.metadata import version
 from types import TracebackType
 from typing import Any, Self, cast
@@ -59,6 +60,7 @@ class Extracted:
     """Why there is no text, though it could be read."""
 
 
+@cache  # looking a version up reads the package's files
 def extractor_of(form: str) -> str:
     """Return name@version of what reads documents of this form; empty for plain text."""
     package = EXTRACTORS.get(form)
@@ -87,6 +89,7 @@ class Extractor:
         self._process: subprocess.Popen[bytes] | None = None
         self._link: socket.socket | None = None
         self._done = 0
+        self._is_stopped = False
 
     @property
     def pid(self) -> int:
@@ -128,6 +131,13 @@ class Extractor:
             except _TooLateError:
                 continue
         return self._asked(order)
+
+    def stop(self) -> None:
+        """End the process, also under a document that another thread waits for: it has crashed."""
+        self._is_stopped = True
+        process = self._process
+        if process is not None:
+            process.kill()
 
     def _asked(self, order: Mapping[str, Any]) -> dict[str, Any]:
         if self._done >= self._limits.documents:
@@ -187,6 +197,8 @@ class Extractor:
                 stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,
             )
+        if self._is_stopped:  # while it was being started
+            self._process.kill()
         self._link, self._done = ours, 0
         return ours
 

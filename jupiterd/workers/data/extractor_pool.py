@@ -57,6 +57,9 @@ class ExtractorPool:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._threads.shutdown(cancel_futures=True)
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        for extractor in self._extractors:
+            extractor.stop()  # nobody wants to know any more what a document says
+        self._threads.shutdown()
         for extractor in self._extractors:
             extractor.__exit__(kind, error, trace)

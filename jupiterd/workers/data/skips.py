@@ -52,7 +52,7 @@ class SkipReason(StrEnum):
     """Its parser couldn't make anything of it."""
     ENCRYPTED = "encrypted"
     TIMED_OUT = "timed_out"
-    """Fetching it, or taking the text out of it, took too long."""
+    """Fetching it, taking the text out of it, or cleaning its markup took too long."""
     OUT_OF_MEMORY = "out_of_memory"
     """Its parser needed more memory than it is given."""
     CRASHED = "crashed"

@@ -3,13 +3,18 @@
 import os
 import signal
 import threading
+import time
 import zlib
 from pathlib import Path
 
 import psutil
 import pytest
 
+from jupiterd.cycle.text_rules.cleaned_markup import cleaned_markup
+from jupiterd.cycle.text_rules.document_kind import DocumentForm, DocumentKind
+from jupiterd.workers.data.cleaned_document import MOST_CLEANED_HERE, within_limits
 from jupiterd.workers.data.extraction import Extractor, Limits
+from jupiterd.workers.data.extractor_pool import ExtractorPool
 from jupiterd.workers.data.kept_extraction import MAX_TRIES, KeptExtraction
 from jupiterd.workers.data.skips import SkipReason, UnreadableError
 from jupiterd.workers.data.work_queue import WorkQueue
@@ -276,3 +281,26 @@ def test_a_page_in_a_western_encoding_is_read_whatever_it_says(shared, head, cha
         assert (
             "A\u00f1o, se\u00f1al, coraz\u00f3n; \u00bfqu\u00e9 dijo el se\u00f1or?" in found.text
         )
+
+
+def test_a_pool_that_is_left_ends_what_it_is_busy_with(tmp_path):
+    began_s = time.monotonic()
+    with ExtractorPool(cores=2) as pool:
+        endless = [pool.begin("html", b"<p>" * (1 << 20) + b"%d" % n, "") for n in range(4)]
+        while not any(future.running() for future in endless):
+            time.monotonic()
+    assert all(future.cancelled() or future.exception() is not None for future in endless)
+    assert time.monotonic() - began_s < Limits().wall_s / 3
+
+
+def test_markup_is_cleaned_within_limits():
+    form = DocumentForm(DocumentKind.DOCUMENTATION, "markdown")
+    usual = "# A pump\n\nIt moves [water](a.md).  \nAll of it.\n\n" * (MOST_CLEANED_HERE // 40)
+    endless = "".join(f"- item {n} of [a list](a.md) with <b>marks</b>\n" for n in range(200_000))
+    with Extractor(Limits(cpu_s=0.2)) as extractor:
+        clean = within_limits(extractor)
+        assert clean(usual, form) == cleaned_markup(usual, form)
+        with pytest.raises(UnreadableError) as caught:
+            clean(endless, form)
+        assert caught.value.reason == SkipReason.TIMED_OUT
+        assert clean("- [one](a.md) item", form) == "- one item"

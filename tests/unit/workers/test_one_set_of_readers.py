@@ -9,9 +9,10 @@ from jupiterd.cycle.data_sources import FolderSource
 from jupiterd.cycle.phase_summary import summarise
 from jupiterd.cycle.work import Phase
 from jupiterd.errors import EmptySourceError
+from jupiterd.workers.data import collect as collecting
 from jupiterd.workers.data.collectors.folder import Folder
 from jupiterd.workers.data.extraction import Extractor
-from jupiterd.workers.data.skips import SkipCounts
+from jupiterd.workers.data.skips import SkipCounts, SkipReason, UnreadableError
 from jupiterd.workers.data.text_files import TextFiles
 from tests.unit.workers.collecting import collect, skipped, texts_in
 from tests.unit.workers.local_site import page
@@ -123,3 +124,24 @@ def test_a_field_within_another_is_named_with_a_dot(tmp_path):
     (tmp_path / "rows.jsonl").write_text('{"meta": {"body": "inner"}}\n')
     with Extractor() as extractor:
         assert list(TextFiles(tmp_path, "meta.body", extractor).documents()) == ["inner"]
+
+
+def test_a_text_whose_markup_takes_too_long_to_clean_is_left_out_and_named(tmp_path, monkeypatch):
+    def give_up(_extraction):
+        def clean(text, _form):
+            if "endless" in text:
+                raise UnreadableError(SkipReason.TIMED_OUT)
+            return text
+
+        return clean
+
+    monkeypatch.setattr(collecting, "within_limits", give_up)
+    root = tmp_path / "docs"
+    root.mkdir()
+    (root / "a.md").write_text("# An endless page\n")
+    (root / "b.md").write_text("# Another page\n")
+    source = FolderSource.model_validate({"kind": "folder", "path": str(root)})
+    counts = collect(Folder(source), tmp_path / "out")
+    assert texts_in(tmp_path / "out") == {"folder:docs/b.md": "# Another page\n"}
+    assert skipped(tmp_path / "out") == {"folder:docs/a.md": "timed_out"}
+    assert counts["skipped.timed_out"] == 1

@@ -5,6 +5,7 @@ one block. Doesn't know which of them belong to the text of a page, or how block
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -79,6 +80,8 @@ class Leaves:
     _pieces: list[str] = field(default_factory=list[str])
     _link_chars: int = 0
     _holders: set[Any] = field(default_factory=set[Any])
+    _numbered: Counter[Any] = field(default_factory=Counter[Any])
+    """Ordered list -> how many of its items were seen."""
 
     @classmethod
     def of(cls, tree: Any) -> list[Leaf]:  # noqa: ANN401 - lxml has no types
@@ -102,7 +105,7 @@ class Leaves:
         elif tag == "table" and (rows := _rows_of(element)):
             self._add(element, "\n".join(rows), items, is_framed=is_framed, is_code=True)
         else:
-            self._contents(element, _inner(element, items, self.found), is_framed=is_framed)
+            self._contents(element, self._inner(element, items), is_framed=is_framed)
 
     def _contents(self, element: Any, items: tuple[Item, ...], *, is_framed: bool) -> None:  # noqa: ANN401
         self._pieces.append(element.text or "")
@@ -116,10 +119,10 @@ class Leaves:
         self._flush(element, items, is_framed=is_framed)
 
     def _flush(self, element: Any, items: tuple[Item, ...], *, is_framed: bool) -> None:  # noqa: ANN401
-        text = _lines("".join(self._pieces))
+        text = "".join(self._pieces)
         self._pieces.clear()
         links, self._link_chars = self._link_chars, 0
-        if not text:
+        if not text or text.isspace() or not (text := _lines(text)):
             return
         mark = HEADINGS.get(element.tag)
         text = f"{mark} {text.replace(chr(10), ' ')}" if mark else text
@@ -165,6 +168,22 @@ class Leaves:
             self._link_chars += len(text)
         return _marked(text, _MARKS[tag]) if tag in _MARKS else text
 
+    def _inner(self, element: Any, items: tuple[Item, ...]) -> tuple[Item, ...]:  # noqa: ANN401
+        """Return what the contents of an element lie in."""
+        tag = element.tag
+        if tag == "blockquote":
+            return (*items, Item("> ", "> "))
+        if tag in {"dt", "dd"}:
+            return _of_definition(tag, items, self.found[-1] if self.found else None)
+        if tag != "li":
+            return items
+        parent = element.getparent()
+        if parent is not None and parent.tag == "ol":
+            self._numbered[parent] += 1
+            marker = f"{self._numbered[parent]}. "
+            return (*items, Item(marker, " " * len(marker)))
+        return (*items, Item("- ", "  "))
+
 
 def _formula(element: Any) -> str:  # noqa: ANN401
     """Return a formula as TeX where the page has it so, else its letters."""
@@ -178,25 +197,12 @@ def _formula(element: Any) -> str:  # noqa: ANN401
     return f"$${tex}$$" if element.get("display") == "block" else f"${tex}$"
 
 
-def _inner(element: Any, items: tuple[Item, ...], found: list[Leaf]) -> tuple[Item, ...]:  # noqa: ANN401
-    """Return what the contents of an element lie in."""
-    tag = element.tag
-    if tag == "blockquote":
-        return (*items, Item("> ", "> "))
+def _of_definition(tag: str, items: tuple[Item, ...], last: Leaf | None) -> tuple[Item, ...]:
+    """Return what a term or its meaning lies in, after the last block."""
     if tag == "dt":
-        last = found[-1] if found else None
         return last.items if last is not None and last.is_term else (*items, Item("- ", "  "))
-    if tag == "dd":
-        last = found[-1] if found else None
-        is_of_term = last is not None and len(last.items) > len(items)
-        return last.items[: len(items) + 1] if last is not None and is_of_term else items
-    if tag != "li":
-        return items
-    parent = element.getparent()
-    if parent is not None and parent.tag == "ol":
-        marker = f"{1 + sum(1 for _ in element.itersiblings('li', preceding=True))}. "
-        return (*items, Item(marker, " " * len(marker)))
-    return (*items, Item("- ", "  "))
+    is_of_term = last is not None and len(last.items) > len(items)
+    return last.items[: len(items) + 1] if last is not None and is_of_term else items
 
 
 def _is_hidden(element: Any) -> bool:  # noqa: ANN401
@@ -207,11 +213,14 @@ def _is_frame(element: Any) -> bool:  # noqa: ANN401
     if element.tag in FRAME_TAGS or element.get("role") in {"navigation", "search", "banner"}:
         return True
     names = f"{element.get('class') or ''} {element.get('id') or ''}"
-    return element.tag not in {"body", "html"} and FRAME_NAMES.search(names) is not None
+    is_named = len(names) > 1 and element.tag not in {"body", "html"}
+    return is_named and FRAME_NAMES.search(names) is not None
 
 
 def _lines(text: str) -> str:
     """Return inline text with its white space as a browser shows it."""
+    if "\0" not in text and "\u00a0" not in text:
+        return " ".join(text.split())
     lines = (_SPACE.sub(" ", line).strip() for line in text.split("\0"))
     return "\n".join(line for line in lines if line)
 

@@ -21,6 +21,8 @@ MAX_LINKED = 0.5
 
 _PIECE_CHARS, _MAX_PIECES = 20, 40
 _NO_LETTER = re.compile(r"[\W_]+")
+_NO_ASCII_LETTER = bytes(code for code in range(128) if not chr(code).isalnum())
+_LOWER = bytes(range(256)).lower()
 
 
 def written(leaves: Iterable[Leaf]) -> str:
@@ -56,11 +58,10 @@ def text_of_page(leaves: Sequence[Leaf], recognised: str) -> list[Leaf]:
     keys = [_squeezed(leaf.text) for leaf in leaves]
     is_found = [_is_in(key, whole) for key in keys]
     region = _region([leaf for leaf, found in zip(leaves, is_found, strict=True) if found])
-    inside: set[Any] = set() if region is None else set(region.iter())
     return [
         leaf
         for leaf, key, found in zip(leaves, keys, is_found, strict=True)
-        if found or (leaf.element in inside and _belongs(leaf, is_known=key in whole))
+        if found or (_belongs(leaf, key, whole) and _is_inside(leaf.element, region))
     ]
 
 
@@ -70,25 +71,47 @@ def _is_in(key: str, whole: str) -> bool:
         return False
     if key in whole:
         return True
-    pieces = [key[start : start + _PIECE_CHARS] for start in range(0, len(key), _PIECE_CHARS)]
-    return 2 * sum(piece in whole for piece in pieces[:_MAX_PIECES]) >= len(pieces[:_MAX_PIECES])
+    starts = range(0, len(key), _PIECE_CHARS)[:_MAX_PIECES]
+    wanted = (len(starts) + 1) // 2
+    spared = len(starts) - wanted
+    for start in starts:
+        if key[start : start + _PIECE_CHARS] in whole:
+            wanted -= 1
+        else:
+            spared -= 1
+        if wanted == 0 or spared < 0:
+            break
+    return wanted == 0
 
 
 def _squeezed(text: str) -> str:
+    """Return the letters and digits alone, in lower case."""
+    if text.isascii():
+        return text.encode().translate(_LOWER, _NO_ASCII_LETTER).decode()
     return _NO_LETTER.sub("", text).lower()
 
 
 def _region(found: Sequence[Leaf]) -> Any:  # noqa: ANN401 - lxml has no types
     """Return the smallest element that holds nearly all blocks that were recognised."""
     chars: Counter[Any] = Counter()
-    total = 0
-    for leaf in found:
-        total += len(leaf.text)
-        for element in leaf.element.iterancestors():  # a lone paragraph has a heading beside it
-            chars[element] += len(leaf.text)
-    holders = [element for element, held in chars.items() if held >= MIN_REGION * total]
+    for leaf in found:  # a lone paragraph has a heading beside it
+        chars[leaf.element.getparent()] += len(leaf.text)
+    least = MIN_REGION * chars.total()
+    held: Counter[Any] = Counter()
+    for parent, number in chars.items():
+        if parent is not None:
+            held.update(dict.fromkeys((parent, *parent.iterancestors()), number))
+    holders = [element for element, number in held.items() if number >= least]
     return max(holders, key=lambda element: sum(1 for _ in element.iterancestors()), default=None)
 
 
-def _belongs(leaf: Leaf, *, is_known: bool) -> bool:
-    return not leaf.is_framed and (is_known or leaf.link_chars <= MAX_LINKED * len(leaf.text))
+def _belongs(leaf: Leaf, key: str, whole: str) -> bool:
+    if leaf.is_framed:
+        return False
+    return leaf.link_chars <= MAX_LINKED * len(leaf.text) or key in whole
+
+
+def _is_inside(element: Any, region: Any) -> bool:  # noqa: ANN401
+    while element is not None and element is not region:
+        element = element.getparent()
+    return element is not None

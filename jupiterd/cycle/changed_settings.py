@@ -48,7 +48,8 @@ def with_changes(domain: Domain, changes: Mapping[str, str]) -> Domain:
     known = {setting: text for setting, text in changes.items() if setting in CHANGEABLE}
     if not known:
         return domain
-    plain = domain.model_dump(mode="json", exclude_none=True)
+    # What is left out has a meaning of its own, and stays so.
+    plain = domain.model_dump(mode="json", exclude_none=True, exclude_unset=True)
     try:
         for setting, text in known.items():
             part, _, key = setting.partition(".")

@@ -25,6 +25,10 @@ from jupiterd.cycle.text_rules.rules_off import RuleName, rules_mistake, rules_o
 from jupiterd.cycle.yaml_text import YamlMistakesError, parse_yaml
 from jupiterd.errors import InvalidDomainError
 
+SHORT_TEMPERATURE = 0.3
+SHORT_MAX_TOKENS = 384
+"""Of the short tasks, where the file doesn't say."""
+
 _NAME_PATTERN = r"^[a-z][a-z0-9_-]{0,31}$"
 _NAME_EXPECTED = "a name of up to 32 lower-case letters, digits, - and _"
 _NAME = Field(pattern=_NAME_PATTERN, json_schema_extra={"expected": _NAME_EXPECTED})
@@ -68,7 +72,8 @@ class RewritingTemplate(Part):
     samples: Annotated[int, Field(ge=1, le=100_000)] = 200
     """How many texts a round asks for."""
     max_tokens: Annotated[int, Field(ge=32, le=8192)] = 768
-    """The longest text, in tokens of the generator; one that is cut off there is refused."""
+    """The longest text, in tokens of the generator; one that is cut off there is refused. Absent:
+    384 for the short tasks, since small models that go on for longer go round in circles."""
 
 
 Template = Annotated[CompleteFunctionTemplate | RewritingTemplate, Field(discriminator="kind")]
@@ -93,7 +98,8 @@ class Generation(Part):
     max_tokens: Annotated[int, Field(ge=8, le=4096)] = 128
     """The longest function written, in tokens of the generator."""
     temperature: Annotated[float, Field(ge=0.0, le=2.0)] = 0.8
-    """Sampling temperature; below 1 because a small model's tail is noise."""
+    """Sampling temperature; below 1 because a small model's tail is noise. Absent: 0.3 for the
+    short tasks, whose answers are to say what their passage says."""
     top_p: Annotated[float, Field(ge=0.05, le=1.0)] = 0.95
     """Nucleus sampling: the share of probability that is drawn from."""
 
@@ -104,8 +110,15 @@ class Generation(Part):
 
     def max_tokens_of(self, template: "CompleteFunctionTemplate | RewritingTemplate") -> int:
         """Return the longest text of one template, in tokens."""
-        is_function = isinstance(template, CompleteFunctionTemplate)
-        return self.max_tokens if is_function else template.max_tokens
+        if isinstance(template, CompleteFunctionTemplate):
+            return self.max_tokens
+        is_usual = template.kind in USUAL and "max_tokens" not in template.model_fields_set
+        return SHORT_MAX_TOKENS if is_usual else template.max_tokens
+
+    def temperature_of(self, template: "CompleteFunctionTemplate | RewritingTemplate") -> float:
+        """Return the sampling temperature of one template."""
+        is_usual = template.kind in USUAL and "temperature" not in self.model_fields_set
+        return SHORT_TEMPERATURE if is_usual else self.temperature
 
 
 class MixRatio(Part):

@@ -36,6 +36,12 @@ MAX_CANARY_ITEMS: Final = 8
 WITHOUT: Final = "without"
 """In the summary of an item whose generator couldn't be had: why."""
 
+GIVEN_UP: Final = "given_up"
+"""In the summary of an item that wasn't asked to its end, since nothing of it could be used: so."""
+
+TRIED: Final = 48
+"""Answers of one item of which none can be used, before no more are asked."""
+
 
 @dataclass(frozen=True)
 class Piece:
@@ -127,6 +133,11 @@ def seed_of(order: str, number: int) -> int:
 def place_of(sample_id: str, order: str) -> bytes:
     """Return what a document is sorted by."""
     return blake3(f"{order}\0{sample_id}".encode()).digest(16)
+
+
+def told_given_up(summaries: Sequence[Mapping[str, Scalar]]) -> list[str]:
+    """Return what people are told of templates that the generator can't do; each once."""
+    return list(dict.fromkeys(str(each[GIVEN_UP]) for each in summaries if GIVEN_UP in each))
 
 
 def told_without(summaries: Sequence[Mapping[str, Scalar]]) -> list[str]:

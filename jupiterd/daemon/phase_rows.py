@@ -14,7 +14,7 @@ from jupiterd.cluster.facts import LEFT_OPEN, EpochClosed, WorkCompleted
 from jupiterd.cluster.foretold_speeds import compared
 from jupiterd.cluster.held_out_words import held_out_told
 from jupiterd.cluster.trunk import start_of
-from jupiterd.cycle.generating import told_without
+from jupiterd.cycle.generating import told_given_up, told_without
 from jupiterd.cycle.lost_sources import lost_among
 from jupiterd.cycle.phase_flow import Flow, flow_of
 from jupiterd.cycle.phase_summary import summarise, total_counts
@@ -140,7 +140,8 @@ def _finished(phase: Phase, done: Sequence[WorkCompleted]) -> dict[str, Any]:
     counts = total_counts([fact.counts for fact in own_work(phase, done)])
     count, unit, detail = summarise(phase, counts)
     lost = lost_among((fact.summary, fact.counts) for fact in done)
-    without = told_without([fact.summary for fact in done])
+    summaries = [fact.summary for fact in done]
+    without = [*told_without(summaries), *told_given_up(summaries)]
     held = [str(fact.summary["holdout"]) for fact in done if "holdout" in fact.summary]
     lost_told = (each.told() for each in lost)
     more = [*held, *lost_told, *without, *share_told(done), *students_told(done)]

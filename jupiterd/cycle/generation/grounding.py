@@ -1,6 +1,6 @@
 """Whether an answer is about the passage that it was asked about, by the words that both have.
 
-Owns the measure. Models that are too small for a task write fluently of something else; whoever
+Owns the measures. Models that are too small for a task write fluently of something else; whoever
 rewrites a passage uses its terms. Doesn't know tasks, and can't tell whether what is said is true.
 """
 
@@ -14,6 +14,11 @@ from jupiterd.cycle.unspaced import LETTERS_PER_WORD, letters_of
 STEM_CHARS: Final = 5
 """Words that begin alike are taken for forms of one; shorter ones carry the grammar."""
 
+_LINK: Final = re.compile(r"https?://(?:www\.)?([a-z0-9][a-z0-9.-]*\.[a-z0-9]+)", re.IGNORECASE)
+_OF_EXAMPLES: Final = re.compile(
+    r"(?:^|\.)(?:example(?:\.(?:com|net|org))?|test|invalid|localhost|local|internal)$|^[\d.]+$"
+)
+"""RFC 2606 and 6761, and addresses of numbers alone."""
 _WORD: Final = re.compile(r"[^\W_]+")
 
 
@@ -24,6 +29,16 @@ def grounded_share(text: str, passage: str, language: str) -> float:
     """
     terms, known = _terms(text, language), set(_terms(passage, language))
     return sum(term in known for term in terms) / len(terms) if terms and known else 1.0
+
+
+def unknown_hosts(text: str, passage: str) -> int:
+    """Return to how many sites an answer links that its passage doesn't name: they're made up.
+
+    Those that are kept for examples, and a reader's own machine, aren't counted.
+    """
+    known = passage.lower()
+    hosts = {found.lower().rstrip(".") for found in _LINK.findall(text)}
+    return sum(not _OF_EXAMPLES.search(host) and host not in known for host in hosts)
 
 
 def _terms(text: str, language: str) -> Sequence[str]:

@@ -18,6 +18,12 @@ _LABEL: Final = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 """What is left of a part that was only begun."""
+_LABELLED: Final = re.compile(
+    r"\A[\s#*_>-]*(?:questions?|answers?|exercises?|solutions?|preguntas?|respuestas?|ejercicios?|"
+    r"soluci[o\u00f3]n(?:es)?|q|a)[\s\d*_]*:",
+    re.IGNORECASE,
+)
+"""What stands in front of a sentence without being of it: "Answer: It is ...", and "It is ..."."""
 _HEADING: Final = re.compile(r"(?:\n+#{1,6} [^\n]*)+\Z")
 
 
@@ -28,7 +34,7 @@ def loop_start(text: str) -> int | None:
     """
     seen: set[str] = set()
     for found in _SENTENCE.finditer(_CODE.sub(_blank, text)):
-        words = [word.lower() for word in _WORDS.findall(found[0])]
+        words = [word.lower() for word in _WORDS.findall(_LABELLED.sub("", found[0]))]
         if len(words) < LEAST_WORDS:
             continue
         said = " ".join(words)

@@ -18,10 +18,6 @@ from jupiterd.errors import UsageError
 
 SAMPLES: Final = 100
 """Of each task in a round."""
-MAX_TOKENS: Final = 384
-"""Small models that go on for longer go round in circles."""
-TEMPERATURE: Final = 0.3
-"""An answer is to say what its passage says; each passage is another one anyway."""
 
 PYTHON: Final = "code:python"
 
@@ -35,11 +31,8 @@ def domain_with(domain: Domain, generator: Mapping[str, Any]) -> Domain:
     """
     if not generator or "templates" in domain.generation.model_fields_set:
         return domain
-    said = domain.generation.model_fields_set
-    usual = {"templates": usual_templates(domain.language), "temperature": TEMPERATURE}
-    generation = domain.generation.model_copy(
-        update={key: value for key, value in usual.items() if key not in said}
-    )
+    usual = {"templates": usual_templates(domain.language)}
+    generation = domain.generation.model_copy(update=usual)
     return domain.model_copy(update={"generation": generation})
 
 
@@ -54,8 +47,9 @@ def recorded(text: str, domain: Domain, generator: Mapping[str, Any]) -> tuple[s
 
 def usual_templates(language: str) -> tuple[Template, ...]:
     """Return the templates of a domain that names none."""
-    form = {"samples": SAMPLES, "max_tokens": MAX_TOKENS}
-    tasks = tuple(RewritingTemplate.model_validate({"kind": kind, **form}) for kind in USUAL)
+    tasks = tuple(
+        RewritingTemplate.model_validate({"kind": kind, "samples": SAMPLES}) for kind in USUAL
+    )
     is_python = language == PYTHON
     return (CompleteFunctionTemplate(kind="complete_function"), *tasks) if is_python else tasks
 

@@ -69,7 +69,7 @@ def writing(
         "language": domain.language,
         "fetched_at": view.started_at,
         "purged": sorted(view.purged),
-        "temperature": generation.temperature,
+        "temperature": generation.temperature_of(piece.template),
         "top_p": generation.top_p,
         **_asked(piece.generator),
         **piece.params(number, _order(view, round_number or view.round)),

@@ -11,8 +11,10 @@ from pathlib import Path
 
 from blake3 import blake3
 
+from jupiterd.cycle.generating import TRIED
 from jupiterd.cycle.templates.prompt import Written
 from jupiterd.cycle.templates.refusal import Refused
+from jupiterd.cycle.templates.texts import TEMPLATES
 from jupiterd.errors import (
     GeneratorRefusedError,
     GeneratorUnreachableError,
@@ -96,6 +98,15 @@ class Answering:
                     raise
                 self.lost = error
 
+    @property
+    def is_hopeless(self) -> bool:
+        """The generator can't do what is asked: nothing that it wrote can be used.
+
+        Functions are asked for to the end: of a student's that is young few parse, and they count.
+        """
+        is_rewriting = str(self._task.params["template"]["kind"]) in TEMPLATES
+        return is_rewriting and self.tally.answered >= TRIED and not self.tally.accepted
+
     def _take_kept(self, cache: AnswerCache, keys: Sequence[bytes]) -> None:
         for number, key in enumerate(keys):
             if (written := cache.get(key)) is not None:
@@ -106,7 +117,7 @@ class Answering:
         left = [number for number in range(len(requests)) if number not in self.found]
         engine = self._engine
         engine.batch = int(self._task.params.get("batch", engine.batch))
-        while left:
+        while left and not self.is_hopeless:
             if self._task.stop_requested:
                 raise WorkStoppedError("generating was stopped")
             batch, left = left[: engine.batch], left[engine.batch :]
@@ -115,6 +126,8 @@ class Answering:
                 self.tally.tokens += written.tokens
                 cache.put(keys[batch[at]], written)
                 self._take(batch[at], written)
+                if self.is_hopeless:
+                    break
 
     def _take(self, number: int, written: Written) -> None:
         taken = self._chosen[number].ask.taken(written)

@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from jupiterd.cycle.generating import WITHOUT
+from jupiterd.cycle.generating import GIVEN_UP, WITHOUT
 from jupiterd.cycle.lineage import Sample, text_hash
 from jupiterd.cycle.purge import Purge
 from jupiterd.cycle.secrets import cleaned
@@ -61,7 +61,7 @@ def run(task: Task) -> TaskFinished:
         _write(task.output_dir / name, samples)
     refusals.write(task.output_dir / "refused")
     outputs = {name: name for name in ("samples", "parents", "refused")}
-    summary = _whose(task) | _without(answering, len(chosen))
+    summary = _whose(task) | _without(answering, len(chosen)) | _given_up(task, answering)
     return TaskFinished(outputs, {**_counts(answering, len(made)), **counts}, summary)
 
 
@@ -82,6 +82,14 @@ def _without(answering: Answering, wanted: int) -> dict[str, Scalar]:
         return {}
     answered = f"{len(answering.found)} of {wanted} prompts were answered"
     return {WITHOUT: f"{answering.lost.message}; {answered}"}
+
+
+def _given_up(task: Task, answering: Answering) -> dict[str, Scalar]:
+    """Return what people are told where the generator can't do what is asked."""
+    if not answering.is_hopeless:
+        return {}
+    tried, kind = answering.tally.answered, task.params["template"]["kind"]
+    return {GIVEN_UP: f"{kind}: none of {tried} answers could be used, so no more were asked"}
 
 
 def _whose(task: Task) -> dict[str, Scalar]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from jupiterd.cycle.generating import TRIED
 from jupiterd.cycle.generator import Generator
 from jupiterd.cycle.templates.prompt import Prompt, Written
 from jupiterd.errors import (
@@ -291,13 +292,14 @@ def test_what_came_with_a_failure_is_handed_on_before_it():
             next(came)
 
 
-def generate(served: Answering, folder: Path) -> tuple[TaskFinished, list[Any]]:
+def generate(served: Answering, folder: Path, wanted: int = 6) -> tuple[TaskFinished, list[Any]]:
     documents = folder / "documents"
     with SampleWriter(documents) as writer:
-        for number in range(6):
+        for number in range(wanted):
             writer.add(real(f"Loaf number {number}. {PASSAGE}"))
     params: dict[str, Any] = {
-        "template": {"kind": "faq", "samples": 6}, "seed": 3, "max_tokens": 400, "language": "en",
+        "template": {"kind": "faq", "samples": wanted}, "seed": 3, "max_tokens": 400,
+        "language": "en",
         "temperature": 0.7, "top_p": 0.9, "fetched_at": "", "generator": f"{served.url}#tiny",
         "server": Generator("t", url=served.url, model="tiny").to_plain(),
     }  # fmt: skip
@@ -358,3 +360,20 @@ def test_a_generator_that_answers_nothing_is_told(tmp_path: Path):
         pytest.raises(GeneratorRefusedError, match="no such model"),
     ):
         generate(served, tmp_path)
+
+
+def test_what_a_generator_cannot_do_is_not_asked_to_the_end(tmp_path: Path):
+    with answering(lambda *_: answer("No.")) as served:
+        finished, made = generate(served, tmp_path, 2 * TRIED)
+        assert TRIED <= len(served.asked) < 2 * TRIED
+    assert (finished.counts["prompts"], made) == (TRIED, [])
+    assert finished.summary["given_up"] == (
+        f"faq: none of {TRIED} answers could be used, so no more were asked"
+    )
+
+
+def test_a_single_answer_that_can_be_used_has_it_asked_to_the_end(tmp_path: Path):
+    with answering(lambda _, n: answer("No." if n else FAQ)) as served:
+        finished, made = generate(served, tmp_path, 2 * TRIED)
+    assert (finished.counts["prompts"], len(made)) == (2 * TRIED, 1)
+    assert "given_up" not in finished.summary

@@ -2,7 +2,7 @@
 
 import pytest
 
-from jupiterd.cycle.generation.grounding import grounded_share
+from jupiterd.cycle.generation.grounding import grounded_share, unknown_hosts
 from tests.unit.cycle.templates.test_answers import CHINESE, ELSEWHERE, PASSAGE, RIGHT
 
 
@@ -27,3 +27,12 @@ def test_without_spaces_pairs_of_letters_are_compared():
 
 def test_where_there_is_nothing_to_compare_nothing_is_missing():
     assert grounded_share("", PASSAGE, "en") == grounded_share(PASSAGE, "", "en") == 1.0
+
+
+def test_links_that_the_passage_does_not_name_are_made_up():
+    passage = "See the handbook at https://docs.bread.org/loaf for more."
+    assert unknown_hosts("It is told at https://www.docs.bread.org/.", passage) == 0
+    assert unknown_hosts("Ask http://127.0.0.1:8000 or https://api.example.com/v1.", passage) == 0
+    assert (
+        unknown_hosts("See https://help.shortk.com/a and HTTPS://Help.Shortk.com/b.", passage) == 1
+    )

@@ -34,3 +34,9 @@ def test_a_part_that_was_only_begun_goes_with_it():
     assert before_loop(answered_alike) == PAIR
     headed = f"{PAIR}\n\n### The cache\n\nIt holds what was read last for a minute."
     assert before_loop(headed.replace("Answer: ", "")) == PAIR.replace("Answer: ", "")
+
+
+def test_a_label_in_front_makes_no_other_sentence_of_it():
+    assert before_loop(f"{PAIR} It holds what was read last for a minute.") == PAIR
+    bold = PAIR.replace("Answer:", "**Answer 1:**")
+    assert before_loop(f"{bold} It holds what was read last for a minute.") == bold

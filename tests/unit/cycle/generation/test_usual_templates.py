@@ -38,7 +38,7 @@ def test_without_one_nothing_is_asked():
 def test_a_cycle_s_record_spells_out_what_is_asked():
     text, asked = recorded("", domain("en"), SERVER)
     assert parse_domain(text, "bread.yaml") == asked
-    assert (asked.generation.kinds, asked.generation.temperature) == (TASKS, 0.3)
+    assert asked.generation.kinds == TASKS
     assert recorded("as it is", domain("en"), {}) == ("as it is", domain("en"))
     named = domain("en", "generation: {templates: [{kind: summary}]}\n")
     assert recorded("as it is", named, SERVER) == ("as it is", named)
@@ -51,8 +51,7 @@ def test_what_a_file_says_counts():
 
 def test_the_other_keys_stay_as_they_are_and_may_be_changed_under_way():
     usual = domain_with(domain("en", "generation: {temperature: 0.5}\n"), SERVER)
-    assert usual.generation.temperature == 0.5
-    assert domain_with(domain("en"), SERVER).generation.temperature == 0.3
+    assert {usual.generation.temperature_of(each) for each in usual.generation.templates} == {0.5}
     assert with_changes(usual, {"generation.top_p": "0.5"}).generation.kinds == TASKS
     fewer = with_changes(usual, {"generation.templates": "[{kind: summary}]"})
     assert fewer.generation.kinds == ("summary",)
@@ -64,3 +63,16 @@ def test_a_generator_of_which_nothing_would_be_asked_is_an_error():
         check_is_used(domain(language), {})
     with pytest.raises(UsageError, match=r"bread wants no generated text: .* are empty"):
         check_is_used(domain("en", "generation: {templates: []}\n"), SERVER)
+
+
+def test_short_tasks_are_drawn_coolly_and_kept_short_whoever_names_them():
+    """A file that names them, to have fewer, means no others."""
+    named = domain("en", "generation: {templates: [{kind: summary, samples: 4}, {kind: faq}]}\n")
+    for each in (named, with_changes(named, {"generation.top_p": "0.5"})):
+        short, long = each.generation.templates
+        assert each.generation.temperature_of(short) == 0.3
+        assert each.generation.max_tokens_of(short) == 384
+        assert each.generation.temperature_of(long) == 0.8
+        assert each.generation.max_tokens_of(long) == 768
+    warm = with_changes(named, {"generation.temperature": "0.9"}).generation
+    assert warm.temperature_of(warm.templates[0]) == 0.9

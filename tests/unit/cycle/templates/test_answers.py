@@ -141,6 +141,11 @@ def test_a_good_answer_is_taken_and_passes_the_filters_that_follow(kind: str):
         ("summary", PROSE, Refusal.MALFORMED),
         ("explanation", ELSEWHERE, Refusal.UNGROUNDED),
         ("explanation", f"The text above is about bread. {PROSE}", Refusal.LEAKS_PROMPT),
+        (
+            "explanation",
+            f"The answer to this question is found there. {PROSE}",
+            Refusal.LEAKS_PROMPT,
+        ),
         ("explanation", f"El texto anterior trata de pan. {PROSE}", Refusal.LEAKS_PROMPT),
     ],
 )

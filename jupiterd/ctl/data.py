@@ -14,6 +14,7 @@ from jupiterd.ctl.wait_options import UNTIL_ITS_END, check_wait, wait_options
 from jupiterd.document_schema import SCHEMA
 from jupiterd.errors import UnhealthyError, UsageError
 from jupiterd.ids import short
+from jupiterd.path_text import path_text
 
 NOUN = "data"
 
@@ -65,7 +66,7 @@ def prepare(
     options = {key: value for key, value in given.items() if value is not None}
     named: dict[str, str] = {}
     if tokenizer is not None and ("/" in tokenizer or Path(tokenizer).exists()):
-        options["tokenizer_path"] = str(Path(tokenizer).expanduser().resolve())
+        options["tokenizer_path"] = path_text(Path(tokenizer).expanduser().resolve())
     elif tokenizer is not None:
         named["tokenizer"] = tokenizer
     from jupiterd.ctl.calls import order

@@ -11,6 +11,7 @@ from typing import Any
 from jupiterd.ctl.hub_model import is_hub_name
 from jupiterd.ctl.invocation import Invocation
 from jupiterd.errors import EmptySourceError, NotFoundError
+from jupiterd.path_text import path_of, path_text
 
 GIVE_TEXT = "give it a folder or file with text, such as .txt, .md, .py or .jsonl"
 
@@ -24,14 +25,14 @@ def source_arguments(
         NotFoundError: there is no such folder or file on this machine.
         EmptySourceError: the folder has nothing in it.
     """
-    path = Path(text).expanduser()
+    path = path_of(text)
     is_here = path.exists()
     if not is_here and not is_hub_name(text):
-        raise NotFoundError(f"there is no folder or file {path}", GIVE_TEXT)
+        raise NotFoundError(f"there is no folder or file {path_text(path)}", GIVE_TEXT)
     if path.is_dir() and not any(path.iterdir()):
-        raise EmptySourceError(f"the folder {path} is empty", GIVE_TEXT)
+        raise EmptySourceError(f"the folder {path_text(path)} is empty", GIVE_TEXT)
     kind = "folder" if is_here else "hugging_face"
-    where = str(path.resolve()) if is_here else text
+    where = path_text(path.resolve()) if is_here else text
     return {
         "source": {"kind": kind, "path": where, **(options or {})},
         "name": name or _name_of(Path(where).name if is_here else text),

@@ -24,6 +24,7 @@ from jupiterd.cycle.data_sources import (
     ParquetSource,
     WebSource,
 )
+from jupiterd.path_text import path_of
 
 HUB = "https://huggingface.co"
 TIMEOUT_S = 10.0
@@ -113,7 +114,7 @@ def _ask(source: DataSource, timeout_s: float) -> None:
 def _look(
     path: str, globs: Sequence[str], exclude: Sequence[str] = (), *, must_be_folder: bool = False
 ) -> None:
-    root = Path(path).expanduser()
+    root = path_of(path)
     if root.is_file() and not must_be_folder:
         if not os.access(root, os.R_OK):
             raise UnreachableError("the file can't be read")

@@ -25,6 +25,7 @@ from jupiterd.cycle.domain import parse_domain
 from jupiterd.cycle.public_addresses import is_public
 from jupiterd.errors import EmptySourceError, NotFoundError, SourceUnreachableError, UsageError
 from jupiterd.formats import printable
+from jupiterd.path_text import path_of, path_text
 
 COLUMNS = 98
 """Of the file's comments."""
@@ -78,7 +79,7 @@ def file_text(found: Preflight, place: str, schema: Path) -> str:
     source.pop("name", None)
     told = [
         f"# yaml-language-server: $schema={schema.resolve().as_posix()}",
-        *_comment(f"Made of {printable(place)}; check it again: jupiterctl domain lint "
+        *_comment(f"Made of {_told(place)}; check it again: jupiterctl domain lint "
                   f"{domain.domain}. Every key there is: jupiterctl domain new NAME "
                   "--from-template"),
         "version: 1",
@@ -98,22 +99,26 @@ def file_text(found: Preflight, place: str, schema: Path) -> str:
     return "\n".join(told) + "\n"
 
 
+def _told(place: str) -> str:
+    return printable(path_text(place))
+
+
 def _source(place: str) -> Plain:
     if re.match(r"https?://", place):
         return _address(place)
     if "://" in place and not place.startswith("file://"):
-        raise UsageError(f"{printable(place)} is nothing that can be read", HINT)
+        raise UsageError(f"{_told(place)} is nothing that can be read", HINT)
     if place.startswith("file://"):
         return {"kind": "git", "url": place, "license": "unknown"}
-    path = Path(place).expanduser().absolute()
+    path = path_of(place).absolute()
     if path.is_dir():
-        return {"kind": "folder", "path": str(path), "license": "private"}
+        return {"kind": "folder", "path": path_text(path), "license": "private"}
     if not path.exists():
-        raise NotFoundError(f"there is no folder {printable(place)} on this machine", HINT)
+        raise NotFoundError(f"there is no folder {_told(place)} on this machine", HINT)
     for kind, endings in _TABLES.items():
         if path.name.lower().endswith(endings):
-            return {"kind": kind, "path": str(path), "license": "private"}
-    raise UsageError(f"{printable(place)} is one file, and no rows", "give the folder it lies in")
+            return {"kind": kind, "path": path_text(path), "license": "private"}
+    raise UsageError(f"{_told(place)} is one file, and no rows", "give the folder it lies in")
 
 
 _TABLES = {
@@ -157,7 +162,7 @@ def _check_that_there_is_some(place: str, survey: Survey) -> None:
     if not source.why_not and not source.kept and not source.is_at_least:
         lost = dropped_line(survey)
         why = "docs/domains.md explains each reason, and how a rule is loosened" if lost else HINT
-        raise EmptySourceError(f"nothing in {printable(place)} can be used: {lost or EMPTY}", why)
+        raise EmptySourceError(f"nothing in {_told(place)} can be used: {lost or EMPTY}", why)
 
 
 def _why_language(language: str) -> str:

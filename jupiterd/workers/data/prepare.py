@@ -24,6 +24,7 @@ from jupiterd.cycle.secrets import cleaned
 from jupiterd.cycle.split import DEV, in_holdout
 from jupiterd.errors import InvalidSettingError
 from jupiterd.frames import TaskFinished
+from jupiterd.path_text import path_of
 from jupiterd.workers.data import streamed_text
 from jupiterd.workers.data.collectors.collector import Extraction
 from jupiterd.workers.data.extraction import Extractor
@@ -165,7 +166,7 @@ class _Reading:
             yield from streamed_text.documents(settings, self.skips)
             self.skipped_rows = self.skips.counts.total()
             return
-        files = TextFiles(Path(settings.path), settings.field, self._extraction, self.skips)
+        files = TextFiles(path_of(settings.path), settings.field, self._extraction, self.skips)
         for text in files.documents():
             self.skipped_rows = files.skipped_rows
             yield text

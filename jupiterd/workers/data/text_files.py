@@ -16,8 +16,8 @@ from typing import IO
 
 from jupiterd.cycle.text_rules.text_form import Layout, text_form
 from jupiterd.errors import EmptySourceError, UsageError
+from jupiterd.path_text import path_text
 from jupiterd.workers.data.collectors.collector import Extraction
-from jupiterd.workers.data.collectors.files import printable
 from jupiterd.workers.data.collectors.other_files import is_no_document, lies_beside_pages
 from jupiterd.workers.data.encodings import decoded
 from jupiterd.workers.data.file_forms import form_of
@@ -63,6 +63,7 @@ class TextFiles:
             skips: told what is used and what is left out.
         """
         self._path = path
+        self._told = path_text(path)
         self._field = field
         self._limits = _RowLimits(field)
         self._extraction = extraction
@@ -90,11 +91,11 @@ class TextFiles:
 
     def _files(self) -> list[tuple[str, Path]]:
         if self._path.is_file():
-            return [(printable(self._path.name), self._path)]
+            return [(path_text(self._path.name), self._path)]
         if not self._path.is_dir():
-            raise EmptySourceError(f"there is no folder or file {self._path}", GIVE_TEXT)
+            raise EmptySourceError(f"there is no folder or file {self._told}", GIVE_TEXT)
         if not os.access(self._path, os.R_OK | os.X_OK):
-            raise UsageError(f"the folder {self._path} can't be read", "check its permissions")
+            raise UsageError(f"the folder {self._told} can't be read", "check its permissions")
         inside = self._path.resolve()
         found = sorted(
             (path.relative_to(self._path).as_posix(), path)
@@ -102,12 +103,12 @@ class TextFiles:
             if path.is_file() and path.resolve().is_relative_to(inside)
         )
         files = [
-            (printable(name), path)
+            (path_text(name), path)
             for name, path in found
             if not any(part.startswith(".") for part in Path(name).parts)
         ]
         if not files:
-            raise EmptySourceError(f"the folder {self._path} is empty", GIVE_TEXT)
+            raise EmptySourceError(f"the folder {self._told} is empty", GIVE_TEXT)
         return files
 
     def _nothing_found(self, files: int) -> EmptySourceError:
@@ -115,13 +116,13 @@ class TextFiles:
         if self.skipped_rows:
             why = skips.details.get(SkipReason.NO_FIELD) or skips.details.get(SkipReason.BROKEN, "")
             told = f"no row of its tables has text in a field called {self._field}"
-            return EmptySourceError(f"{self._path} has no text: {told}; {why}", NAME_FIELD)
+            return EmptySourceError(f"{self._told} has no text: {told}; {why}", NAME_FIELD)
         reasons = ", ".join(
             f"{reason} {number}, such as {skips.firsts[reason]}"
             for reason, number in skips.counts.most_common(3)
         )
         return EmptySourceError(
-            f"{self._path} has no text: none of its files ({files}) can be read: {reasons}",
+            f"{self._told} has no text: none of its files ({files}) can be read: {reasons}",
             GIVE_TEXT,
         )
 

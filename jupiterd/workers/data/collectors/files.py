@@ -15,6 +15,7 @@ from pathlib import Path
 from blake3 import blake3
 
 from jupiterd.cycle.base.globs import WantedNames
+from jupiterd.path_text import path_text
 from jupiterd.workers.data.collectors.collector import Document, Found, Unchanged, Visit
 from jupiterd.workers.data.collectors.other_files import is_no_document, lies_beside_pages
 from jupiterd.workers.data.collectors.tables import in_one_form
@@ -84,7 +85,7 @@ def _of_documents(files: Iterable[SourceFile], visit: Visit) -> Iterator[SourceF
     """Yield the files that may be documents; count the others, such as images, by themselves."""
     for file in files:
         path = file.path
-        name = printable(unpacked_name(file.name))
+        name = path_text(unpacked_name(file.name))
         has_pages = partial(lies_beside_pages, path) if path is not None else _nowhere
         if is_no_document(name, visit.language, has_pages):
             visit.skips.add_other(_size_of(path))
@@ -124,7 +125,7 @@ def _begun_ahead(files: Iterable[SourceFile], visit: Visit, bounds: Bounds) -> I
 
 def _begun(file: SourceFile, visit: Visit, bounds: Bounds) -> tuple[SourceFile, int]:
     """Begin with a file; return it with its bytes read already, and how many they are."""
-    name = printable(unpacked_name(file.name))
+    name = path_text(unpacked_name(file.name))
     if is_table(name) or _may_be_list(file) or visit.purged.has(file.uri):
         return file, 0
     try:
@@ -204,7 +205,7 @@ def _bytes_of(file: SourceFile) -> bytes:
 
 
 def _found(file: SourceFile, data: bytes, visit: Visit, bounds: Bounds, stated: _Stated) -> Found:
-    name = printable(unpacked_name(file.name))
+    name = path_text(unpacked_name(file.name))
     form = form_of(name)
     source_hash = blake3(data).hexdigest()
     if visit.previous.has(file.uri, source_hash, extractor_of(form)):
@@ -292,8 +293,3 @@ class Walk:
         if entry.is_dir(follow_symlinks=False):
             return f"{name}/"
         return name if entry.is_file() else ""
-
-
-def printable(name: str) -> str:
-    """Return a file's name as text: what isn't UTF-8 in it is written out."""
-    return os.fsencode(name).decode("utf-8", "backslashreplace")

@@ -5,19 +5,19 @@ Owns what belongs to such a source and how it is named.
 
 from collections.abc import Iterator, Mapping
 from functools import partial
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import Any
 
 from jupiterd.cycle.base.globs import WantedNames
 from jupiterd.cycle.data_sources import FolderSource
 from jupiterd.errors import EmptySourceError
+from jupiterd.path_text import path_of, path_text
 from jupiterd.workers.data.collectors.collector import Found, Visit
 from jupiterd.workers.data.collectors.files import (
     Bounds,
     SourceFile,
     Walk,
     documents_of,
-    printable,
     read_within,
 )
 from jupiterd.workers.data.skips import SkipReason
@@ -30,14 +30,15 @@ class Folder:
 
     def __init__(self, source: FolderSource) -> None:
         self._source = source
-        self._root = Path(source.path).expanduser()
-        self.name = f"the folder {self._root}"
+        self._root = path_of(source.path)
+        self._told = path_text(self._root)
+        self.name = f"the folder {self._told}"
 
     def documents(self, visit: Visit) -> Iterator[Found]:
         """Yield every file that the glob matches, but hidden ones and links that lead out."""
         if not self._root.is_dir():
             raise EmptySourceError(
-                f"the data source {self._root} is no folder on any machine that was asked"
+                f"the data source {self._told} is no folder on any machine that was asked"
             )
 
         def leave_out(name: str) -> None:
@@ -54,10 +55,10 @@ class Folder:
         return iter(())
 
     def _uri(self, name: str) -> str:
-        return f"folder:{printable(self._root.name)}/{printable(name)}"
+        return f"folder:{path_text(self._root.name)}/{path_text(name)}"
 
     def _file(self, name: str) -> SourceFile:
-        path = PurePosixPath(printable(name))
+        path = PurePosixPath(path_text(name))
         cluster = path.parts[0] if len(path.parts) > 1 else path.stem
         read = partial(read_within, self._root / name, self._source.max_document_bytes)
         return SourceFile(cluster, self._uri(name), name, read, self._root / name)

@@ -12,12 +12,12 @@ from typing import Any
 
 from jupiterd.cycle.base.globs import WantedNames
 from jupiterd.cycle.data_sources import GitSource
+from jupiterd.path_text import path_text
 from jupiterd.workers.data.collectors.collector import Found, Unchanged, Visit
 from jupiterd.workers.data.collectors.files import (
     Bounds,
     SourceFile,
     documents_of,
-    printable,
 )
 from jupiterd.workers.data.git_program import Blob, BlobReader, Repository
 from jupiterd.workers.data.skips import SkipReason, UnreadableError
@@ -80,7 +80,7 @@ class GitRepository:
             yield from documents_of(files, visit, bounds, source.license, commit)
 
     def _file(self, blob: Blob, reader: BlobReader) -> SourceFile:
-        name = printable(blob.name)
+        name = path_text(blob.name)
         folders = PurePosixPath(name).parts[:-1][: self._source.cluster_depth]
         cluster = "/".join([self._source.url, *folders])
         return SourceFile(cluster, self._uri(name), name, partial(self._read, blob, reader))

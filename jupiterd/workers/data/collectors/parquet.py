@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from jupiterd.cycle.data_sources import ParquetSource
+from jupiterd.path_text import path_of
 from jupiterd.workers.data.collectors.collector import Found, Visit
 from jupiterd.workers.data.collectors.table_files import files_below
 from jupiterd.workers.data.collectors.tables import (
@@ -28,7 +29,7 @@ class Parquet:
     def __init__(self, source: ParquetSource, limits: TableLimits | None = None) -> None:
         self._source = source
         self._limits = limits or limits_of(source)
-        self._path = Path(source.path).expanduser()
+        self._path = path_of(source.path)
         self.name = f"the table {self._path}"
 
     def documents(self, visit: Visit) -> Iterator[Found]:

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from jupiterd.cycle.base.globs import WantedNames
 from jupiterd.errors import EmptySourceError
+from jupiterd.path_text import path_text
 from jupiterd.workers.data.collectors.collector import Visit
-from jupiterd.workers.data.collectors.files import Walk, printable
+from jupiterd.workers.data.collectors.files import Walk
 from jupiterd.workers.data.skips import SkipReason
 
 
@@ -20,14 +21,14 @@ def files_below(path: Path, endings: tuple[str, ...], visit: Visit) -> Iterator[
         EmptySourceError: there is no such file or folder on this machine.
     """
     if path.is_file():
-        yield printable(path.name), path
+        yield path_text(path.name), path
         return
     if not path.is_dir():
         raise EmptySourceError(f"there is no file or folder {path} on this machine")
 
     def leave_out(name: str) -> None:
-        visit.skips.add(f"{path.name}/{printable(name)}", SkipReason.LEADS_OUT)
+        visit.skips.add(f"{path.name}/{path_text(name)}", SkipReason.LEADS_OUT)
 
     for name in Walk(path, WantedNames("**/*"), leave_out).names():
         if name.endswith(endings):
-            yield f"{printable(path.name)}/{printable(name)}", path / name
+            yield f"{path_text(path.name)}/{path_text(name)}", path / name

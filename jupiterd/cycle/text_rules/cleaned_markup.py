@@ -27,6 +27,9 @@ MAX_NOTE_CELLS, MIN_NOTE_WORDS = 3, 8
 MAX_NAVIGATION_CELLS = 6
 """A table at either end of a page with so few, and empty ones among them, leads to other pages."""
 
+MAX_LAST_NAMES = 2
+"""The page before and the one behind."""
+
 MIN_REPEATED_WORDS = 4
 """A shorter paragraph is a label, which says where one is, and may come again."""
 
@@ -49,8 +52,8 @@ def cleaned_markup(text: str, form: DocumentForm) -> str:
         return text
     document = document_of(text, form)
     blocks = [left for block in document.blocks for left in _cleaned(block, document.defined)]
-    whole = _without_layout_at_ends(blocks)
-    own = _without_contents(_without_frame(whole) if form.kind is DocumentKind.WEB else whole)
+    own = _without_contents(_without_layout_at_ends(blocks))
+    own = _without_frame(own) if form.kind is DocumentKind.WEB else own
     fresh = _without_repeated_code(_without_repeated_text(own))
     found = written(_without_empty_sections(fresh))
     end = "\n" if text.endswith("\n") else ""
@@ -128,14 +131,24 @@ def _without_frame(blocks: Sequence[Block]) -> list[Block]:
     headings = (number for number, one in enumerate(blocks) if one.kind is BlockKind.HEADING)
     above = blocks[: next(headings, 0)]
     if not all(map(_is_name, above)):
-        return list(blocks)
+        above = ()
     names = {_bare(" ".join(block.lines)) for block in above}
     end = len(blocks)
     while end > len(above) and _is_name(blocks[end - 1]):
         if _bare(" ".join(blocks[end - 1].lines)) not in names:
             break
         end -= 1
-    return list(blocks[len(above) : end])
+    return _without_last_names(blocks[len(above) : end])
+
+
+def _without_last_names(blocks: Sequence[Block]) -> list[Block]:
+    """Leave out a list of one or two names at the end that nothing leads to: pages near by."""
+    end = len(blocks)
+    while end and blocks[end - 1].kind is BlockKind.ITEM and _is_name(blocks[end - 1]):
+        end -= 1
+    before = " ".join(blocks[end - 1].lines) if end else ":"
+    is_list = before.endswith(":") or blocks[end - 1].kind in (BlockKind.HEADING, BlockKind.ITEM)
+    return list(blocks if is_list or len(blocks) - end > MAX_LAST_NAMES else blocks[:end])
 
 
 def _is_name(block: Block) -> bool:

@@ -19,6 +19,7 @@ _NO_DOCUMENT: Final = frozenset(
     ).split()
 )
 _OF_PAGES: Final = frozenset({"css", "js"})
+_FOLDERS_UP: Final = 3
 _PAGES: Final = (".html", ".htm", ".xhtml")
 
 
@@ -37,8 +38,8 @@ def is_no_document(name: str, language: str, has_pages: Callable[[], bool]) -> b
 
 
 def lies_beside_pages(file: Path) -> bool:
-    """Say whether there are web pages in a file's folder, or in the one above it."""
-    return _has_pages(file.parent) or _has_pages(file.parent.parent)
+    """Say whether there are web pages in a file's folder, or in one of those above it."""
+    return any(map(_has_pages, file.parents[:_FOLDERS_UP]))
 
 
 @cache

@@ -174,12 +174,21 @@ def test_a_table_at_an_end_that_leads_to_other_pages_goes(place: str) -> None:
 
 
 def test_what_stands_above_a_web_pages_first_heading_and_names_others_goes() -> None:
-    text = "# Pumps\n\nA pump lifts water.\n\n- a valve"
+    text = "# Pumps\n\nA pump lifts water. It has:\n\n- a valve"
     page = f"Wells\n\n- The handbook\n\n{text}\n\nWells"
     assert cleaned_markup(page, DocumentForm(DocumentKind.WEB)) == text
     assert cleaned(page) == page, "a file that somebody wrote begins where it begins"
     said = f"A pump is a machine that lifts water, and more.\n\n{text}"
     assert cleaned_markup(said, DocumentForm(DocumentKind.WEB)) == said
+
+
+def test_a_list_of_the_pages_near_by_goes_from_a_web_pages_end() -> None:
+    text = "# Pumps\n\nA pump lifts water."
+    page = f"{text}\n\n- **Prev** 2. Wells\n- **Next** 4. Drains"
+    assert cleaned_markup(page, DocumentForm(DocumentKind.WEB)) == text
+    assert cleaned(page) == page
+    listed = f"{text}\n\n- a valve\n- a hose\n- a tap"
+    assert cleaned_markup(listed, DocumentForm(DocumentKind.WEB)) == listed
 
 
 def test_a_pages_title_above_its_heading_goes() -> None:

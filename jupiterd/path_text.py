@@ -1,6 +1,6 @@
-r"""A path as text that can travel and be shown, whatever bytes its names are made of.
+"""A path as text that can travel and be shown, whatever bytes its names are made of.
 
-Owns that form: what isn't UTF-8 is written as `\xe9`, as Python writes it. Doesn't know who names a
+Owns that form: what isn't UTF-8 is written as Python escapes a byte. Doesn't know who names a
 path, or what lies there. Messages, facts and files of settings take valid UTF-8 alone.
 """
 

@@ -10,6 +10,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 
 from jupiterd.cluster.facts import WorkCompleted
+from jupiterd.cycle.data.shared_hosts import in_turns
 from jupiterd.cycle.domain import Domain
 from jupiterd.cycle.lost_sources import Lost, in_place_of, is_enough, lost_among
 from jupiterd.cycle.phases.view import RoundView, item_id
@@ -37,6 +38,7 @@ class Collecting:
         names = [source.name for source in domain.data_sources]
         self._names = {item_id(view.round, Phase.COLLECT, n): name for n, name in enumerate(names)}
         """Item -> its source."""
+        self._sources = dict(zip(self._names, domain.data_sources, strict=True))
         self._before = {
             item: view.completed.get(item_id(view.round - 1, Phase.COLLECT, number))
             for number, item in enumerate(self._names)
@@ -57,12 +59,20 @@ class Collecting:
         """
         lost: dict[str, JupiterError] = {}
         async with asyncio.TaskGroup() as group:
-            for item in items:
-                group.create_task(self._collect(item, lost, check), name=item.id)
+            for turns in in_turns({item.id: self._sources[item.id] for item in items}):
+                own = [item for item in items if item.id in turns]
+                group.create_task(self._collect_in_turn(own, lost, check), name=own[0].id)
         if lost and not self._is_enough():
             raise self._too_little(lost)
         if lost:
             await self._leading.record(*(self._fact(*each) for each in sorted(lost.items())))
+
+    async def _collect_in_turn(
+        self, items: Sequence[WorkItem], lost: dict[str, JupiterError], check: Callable[[], None]
+    ) -> None:
+        """Collect from sources of the same hosts, one after the other wherever each is read."""
+        for item in items:
+            await self._collect(item, lost, check)
 
     async def _collect(
         self, item: WorkItem, lost: dict[str, JupiterError], check: Callable[[], None]

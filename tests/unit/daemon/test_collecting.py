@@ -23,6 +23,8 @@ from jupiterd.locations import config_folder
 from tests.e2e.tiny_domain import write_domain
 from tests.unit.cluster.building import CYCLE, checkpoint, round_over, started
 from tests.unit.daemon.two_nodes import found, serving
+from tests.unit.workers import local_site
+from tests.unit.workers.local_site import page
 
 pytestmark = [pytest.mark.net, pytest.mark.timeout(120)]
 
@@ -200,3 +202,21 @@ async def test_too_little_text_for_a_sequence_says_what_is_missing(tmp_path: Pat
         assert failed.code == "empty-source"
         assert "left no real text" in failed.message
         assert "; source project failed: one: file://" in failed.message
+
+
+async def test_two_sources_of_one_host_are_read_one_after_the_other(tmp_path: Path) -> None:
+    with local_site.serving() as site:
+        for part in ("one", "two"):
+            links = [f"{part}-{number}" for number in range(3)]
+            site.put(f"/{part}", page(part, *links))
+            for link in links:
+                site.put(f"/{link}", page(link))
+        named = "{{kind: web, name: {part}, urls: ['{url}/{part}'], max_depth: 1, delay_s: 0.0, "
+        told = named + "allow_private_addresses: true, license: MIT}}"
+        sources = [told.format(part=part, url=site.url) for part in ("one", "two")]
+        async with leading(tmp_path, domain_of(tmp_path, *sources, files=False)) as term:
+            await collect(term)
+            assert [fact.counts["documents"] for fact in collected(term).values()] == [4, 4]
+    pages = [path for path in site.asked if path != "/robots.txt"]
+    assert sorted(pages[:4]) == ["/one", "/one-0", "/one-1", "/one-2"]
+    assert sorted(pages[4:]) == ["/two", "/two-0", "/two-1", "/two-2"]

@@ -36,7 +36,7 @@ def folder(tmp_path):
     (root / "f.txt").write_bytes("Año, señal y corazón".encode("cp1252"))
     (root / "g.txt.gz").write_bytes(gzip.compress(b"packed text"))
     (root / "h.json").write_text('{"setting": 1}')
-    (root / "i.png").write_bytes(b"\x89PNG\0\0\0\rIHDR")
+    (root / "i.md").write_bytes(b"\x89PNG\0\0\0\rIHDR")
     return root
 
 
@@ -48,7 +48,7 @@ LEFT_OUT = {
     "d.jsonl.gz#2": "no_field",
     "d.jsonl.gz#3": "not_text",
     "d.jsonl.gz#4": "broken",
-    "i.png": "not_text",
+    "i.md": "not_text",
 }
 
 

@@ -3,7 +3,8 @@
 Owns which lines those are. Doesn't know files, or how the lines of a page become paragraphs.
 
 Such a line stands at the same end of a page near by, but for its numbers: left and right pages may
-have heads of their own, and each chapter its own title.
+have heads of their own, and each chapter its own title. The outermost line may also have a number
+that counts on from page to page, beside the title of a section that is no longer than its page.
 """
 
 import re
@@ -17,6 +18,10 @@ NEAR_PAGES = 2
 
 MAX_CHARS = 160
 
+MIN_COUNTED = 2
+"""So many pages near by are counted on from one."""
+
+_COUNT = re.compile(r"^\D{0,3}?(\d{1,4})\b|\b(\d{1,4})\W{0,3}$")
 _NUMBER = re.compile(r"\d+|\b[ivxlc]{1,7}\b", re.IGNORECASE)
 _LETTER = re.compile(r"[^\W\d_]")
 _ROW_NUMBERS = 3
@@ -41,10 +46,26 @@ def _running(ends: Sequence[Sequence[str]]) -> Iterator[int]:
         ends: of each page its lines at one end, the outermost first.
     """
     keys = [[_key(line) for line in end] for end in ends]
+    outermost = [list(filter(_key, end[:1])) for end in ends]
+    begun = [_begun(lines, number) for number, lines in enumerate(outermost)]
     for number, own in enumerate(keys):
-        around = keys[max(0, number - NEAR_PAGES) : number] + keys[number + 1 :][:NEAR_PAGES]
-        near = {key for page in around for key in page}
-        yield next((at for at, key in enumerate(own) if not key or key not in near), len(own))
+        around = _near(number, len(keys))
+        near = {key for other in around for key in keys[other]}
+        counted = sum(bool(begun[other] & begun[number]) for other in around)
+        first = 1 if counted >= MIN_COUNTED else 0
+        text = (at for at, key in enumerate(own) if at >= first and (not key or key not in near))
+        yield next(text, len(own))
+
+
+def _near(number: int, pages: int) -> list[int]:
+    around = range(max(0, number - NEAR_PAGES), min(pages, number + 1 + NEAR_PAGES))
+    return [other for other in around if other != number]
+
+
+def _begun(lines: Sequence[str], number: int) -> frozenset[int]:
+    """Return which page was the first, by the numbers at either end of a line of this one."""
+    found = (pair for line in lines for pair in _COUNT.findall(line.strip()))
+    return frozenset(int(one) - number for pair in found for one in pair if one)
 
 
 def _key(line: str) -> str:

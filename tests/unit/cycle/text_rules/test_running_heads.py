@@ -39,6 +39,21 @@ def test_left_and_right_pages_may_have_heads_of_their_own():
     assert without_running_heads(made) == list(PROSE)
 
 
+def test_a_head_of_one_page_goes_where_its_number_counts_on() -> None:
+    heads = (
+        "2.1. Names 11",
+        "12 Chapter 2. The device",
+        "2.2. Waiting 13",
+        "14 Chapter 2. The end",
+    )
+    made = [f"{text}\n{foot}" for foot, text in zip(heads, PROSE, strict=True)]
+    assert without_running_heads(made) == list(PROSE)
+    lone = [
+        f"{text}\nIt took {7 * n * n + 3} s, and no more than {n}" for n, text in enumerate(PROSE)
+    ]
+    assert without_running_heads(lone[:1] + list(PROSE[1:])) == lone[:1] + list(PROSE[1:])
+
+
 def test_text_that_comes_once_stays_at_the_end_of_a_page():
     assert without_running_heads(list(PROSE)) == list(PROSE)
 

@@ -16,6 +16,12 @@ from typing import Final
 from jupiterd.cycle.data.holdout_rules import HoldoutRules
 from jupiterd.cycle.gate.looks import ledger_at
 from jupiterd.cycle.gate.power import POWER
+from jupiterd.cycle.gate.skewness import (
+    SKEW_ERRORS,
+    allowance,
+    careful_quantile,
+    skewness_error,
+)
 from jupiterd.cycle.student_t import t_upper_quantile
 
 BESIDE_COUNTING_SD_BPB: Final = 0.13
@@ -59,7 +65,9 @@ def detectable_bpb(
     if clusters < 2:
         return math.inf
     alpha, degrees = ledger_at(rules.alpha, comparison.look).for_each_test, clusters - 1
-    errors = t_upper_quantile(alpha, degrees) + t_upper_quantile(1 - POWER, degrees)
+    given_away = allowance(SKEW_ERRORS * skewness_error(math.ceil(clusters)), clusters)
+    least = careful_quantile(t_upper_quantile(alpha, degrees), given_away)
+    errors = least + t_upper_quantile(1 - POWER, degrees)
     error = comparison.standard_error_bpb or _standard_error(documents, clusters, comparison)
     return rules.margin_bpb + errors * error
 

@@ -16,6 +16,7 @@ from jupiterd.cycle.gate.power import Reach, reach_of
 from jupiterd.cycle.gate.proxy import Taught
 from jupiterd.cycle.gate.sanity import Sanity
 from jupiterd.cycle.gate.scores import ClozeScore, DocumentScore
+from jupiterd.cycle.gate.skewness import SKEW_ERRORS
 from jupiterd.cycle.gate.strata import stratum_improvements, worst_stratum
 from jupiterd.cycle.gate.tie_break import Judged, TieBreak, weigh
 
@@ -29,8 +30,8 @@ class GateSettings:
     stratum_veto_bpb: float
     min_documents: int
     min_clusters: int
-    guards_skew: bool = True
-    """Whether the tests allow for skewed errors of few clusters; verdicts of before didn't."""
+    skew_errors: float | None = SKEW_ERRORS
+    """How far the tests allow for skewed errors of few clusters, see `paired.measure`."""
 
 
 @dataclass(frozen=True)
@@ -155,5 +156,5 @@ class Case:
             self.clusters,
             margin_bpb,
             self.ledger.for_each_test,
-            guards_skew=self.settings.guards_skew,
+            skew_errors=self.settings.skew_errors,
         )

@@ -30,6 +30,7 @@ from jupiterd.cycle.gate.skewness import (
     careful_quantile,
     careful_t,
     sample_skewness,
+    skewness_error,
 )
 from jupiterd.cycle.student_t import t_cdf, t_upper_quantile
 
@@ -57,7 +58,7 @@ def measure(
     margin_bpb: float,
     alpha: float,
     *,
-    guards_skew: bool = False,
+    skew_errors: float | None = None,
 ) -> Evidence:
     """Return the paired test at one-sided `alpha`.
 
@@ -66,14 +67,14 @@ def measure(
         clusters: the cluster of each document, two or more different ones.
         margin_bpb: what the improvement is at most, by the hypothesis that p is of.
         alpha: one-sided level of the two bounds.
-        guards_skew: whether bounds allow for skewed errors; verdicts of before didn't.
+        skew_errors: so many standard errors of the skewness bounds allow for beside that of the
+            sample; None: they allow for none at all, as the first verdicts.
     """
     documents = len(improvements)
     mean = math.fsum(improvements) / documents
     errors = _errors(improvements, clusters, mean)
     standard_error, degrees = _spread(errors, documents)
-    skew = sample_skewness([error for error, _ in errors]) if guards_skew else 0.0
-    below, above = (allowance(sign * skew, degrees + 1) for sign in (-1, 1))
+    below, above = _allowances([error for error, _ in errors], degrees + 1, skew_errors)
     t = _ratio(mean - margin_bpb, standard_error)
     quantile = t_upper_quantile(alpha, degrees)
     return Evidence(
@@ -85,6 +86,16 @@ def measure(
         mean - careful_quantile(quantile, below) * standard_error,
         mean + careful_quantile(quantile, above) * standard_error,
     )
+
+
+def _allowances(
+    errors: Sequence[float], clusters: float, skew_errors: float | None
+) -> tuple[float, float]:
+    """Return what the lower and the upper bound give away because errors may be skewed."""
+    if skew_errors is None:
+        return 0.0, 0.0
+    skew, unknown = sample_skewness(errors), skew_errors * skewness_error(len(errors))
+    return allowance(unknown - skew, clusters), allowance(unknown + skew, clusters)
 
 
 def _errors(

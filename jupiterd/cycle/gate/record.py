@@ -25,6 +25,7 @@ from jupiterd.cycle.gate.case import Findings, GateSettings
 from jupiterd.cycle.gate.proxy import ProxyRun, Taught
 from jupiterd.cycle.gate.sanity import Sanity
 from jupiterd.cycle.gate.scores import ClozeScore, DocumentScore
+from jupiterd.cycle.gate.skewness import SKEW_ERRORS
 from jupiterd.cycle.gate.tie_break import Judged
 from jupiterd.cycle.gate.verdict import Verdict, decide
 from jupiterd.cycle.judge.pair import Pair
@@ -44,9 +45,11 @@ SCHEMA = "jupiter/verdict/v3"
 SCHEMA_WITH_JUDGE = "jupiter/verdict/v4"
 """v3, and what a judge said: the form where the domain names one."""
 
-TEST = "paired@2"
-"""Name@version of the test; of what was given without one the first, which took errors to be
-symmetric."""
+TEST = "paired@3"
+"""Name@version of the test."""
+
+_SKEW_ERRORS = {"paired@2": 0.0, TEST: SKEW_ERRORS}
+"""Test -> how far it allows for skewed errors; what was given without one takes none to be."""
 
 SCHEMA_BEFORE_STUDENTS = "jupiter/verdict/v2"
 """v3 without what small students have shown: nobody had trained any yet."""
@@ -156,13 +159,13 @@ def settings_of(given: Mapping[str, Any]) -> GateSettings:
         stratum_veto_bpb=float(given["gate"]["stratum_veto_bpb"]),
         min_documents=int(given["holdout"]["min_documents"]),
         min_clusters=int(given["holdout"]["min_clusters"]),
-        guards_skew=given.get("test") == TEST,
+        skew_errors=_SKEW_ERRORS.get(str(given.get("test", ""))),
     )
 
 
 def _settings_told(settings: GateSettings) -> dict[str, Any]:
     """Return the settings as verdict.json has them; the test is told by what was given."""
-    return {name: each for name, each in asdict(settings).items() if name != "guards_skew"}
+    return {name: each for name, each in asdict(settings).items() if name != "skew_errors"}
 
 
 def decide_on(

@@ -17,6 +17,7 @@ from jupiterd.cycle.data.holdout_plan import Collected
 from jupiterd.cycle.data.holdout_rules import HoldoutRules
 from jupiterd.cycle.gate.looks import ledger_at
 from jupiterd.cycle.gate.paired import measure
+from jupiterd.cycle.gate.skewness import SKEW_ERRORS
 from jupiterd.cycle.split import GATE
 
 PAIRED_SD = 0.04
@@ -37,6 +38,11 @@ def symmetric(chance: Random) -> float:
 def skewed(chance: Random) -> float:
     """Return a number of skewness -1: most are a little good, few are very bad."""
     return -(chance.gammavariate(4.0, 1.0) - 4.0) / 2.0
+
+
+def very_skewed(chance: Random) -> float:
+    """Return a number of skewness -2."""
+    return 1.0 - chance.expovariate(1.0)
 
 
 @dataclass(frozen=True)
@@ -85,7 +91,7 @@ class Collection:
         clusters = [cluster for _, cluster in self.judged]
         alpha = ledger_at(self.rules.alpha, look).for_each_test
         margin = self.rules.margin_bpb
-        evidence = measure(saved, clusters, margin, alpha, guards_skew=True)
+        evidence = measure(saved, clusters, margin, alpha, skew_errors=SKEW_ERRORS)
         return evidence.lower_bound_bpb > margin
 
 

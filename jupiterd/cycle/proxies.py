@@ -12,6 +12,7 @@ from typing import Final
 
 from jupiterd.cycle.architectures import parameter_count
 from jupiterd.cycle.plan import ModelShape, Recipe, TrainPlan, derive
+from jupiterd.cycle.training.step_budget import first_budget
 
 _Z_SUM: Final = 1.6449 + 0.8416
 """Of a one-sided test at 5 %, and of a chance of 80 %."""
@@ -73,9 +74,19 @@ class Proxies:
         recipe = self.shape.recipe
         return recipe.first_steps * recipe.batch_sequences * self.shape.seq_len
 
-    def plan(self, seed: int) -> TrainPlan:
-        """Return how the student of one seed is trained."""
-        plan = derive(self.shape, 1, seed=seed)
+    def plan(self, seed: int, real_tokens: int = 0) -> TrainPlan:
+        """Return how the student of one seed is trained.
+
+        real_tokens: of the text that all arms have alike: students take the size's steps, or four
+            passes over it where that is less (see `training.step_budget`); 0: nobody knows. It is
+            the same for all arms that are compared, so that none wins by more steps.
+        """
+        recipe = self.shape.recipe
+        steps = recipe.first_steps
+        if real_tokens:
+            sequences = -(-real_tokens // self.shape.seq_len)
+            steps = first_budget(steps, recipe.batch_sequences, sequences).least
+        plan = derive(self.shape, 1, {"steps": steps}, seed)
         return plan.model_copy(update={"keeps_trunk": False})
 
 

@@ -259,10 +259,8 @@ def _can_be_scored(view: RoundView, domain: "Domain") -> bool:
 
 def _text(view: RoundView, domain: "Domain", shape: "ModelShape") -> WorkItem:
     proxies = proxies_in(view, domain, shape)
-    packed = view.completed[item_id(view.round, Phase.PACK, 0)]
-    per_byte = packed.counts.get("tokens_per_byte") or _USUAL_TOKENS_PER_BYTE
     params: dict[str, Any] = {
-        "real_bytes": round(proxies.tokens / per_byte),
+        "real_bytes": round(proxies.tokens / _per_byte(view)),
         "scored_bytes": proxies.scored_bytes,
         "limits": _limits(domain, proxies),
         "seed": view.seed,
@@ -274,6 +272,12 @@ def _text(view: RoundView, domain: "Domain", shape: "ModelShape") -> WorkItem:
     inputs = {"kept": view.completed[uniting(view)].outputs["kept"], **held_out(view, domain)}
     phase = _home(view, domain)
     return WorkItem(_id(view, phase, "text"), phase, "choose_proxy_text", params, inputs)
+
+
+def _per_byte(view: RoundView) -> float:
+    """Return how many tokens a byte of the round's text has."""
+    packed = view.completed[item_id(view.round, Phase.PACK, 0)]
+    return packed.counts.get("tokens_per_byte") or _USUAL_TOKENS_PER_BYTE
 
 
 def _limits(domain: "Domain", proxies: Proxies) -> dict[str, int]:
@@ -371,6 +375,7 @@ def _students(
     proxies = proxies_in(view, domain, shape)
     text = _text_result(view, domain)
     packed = view.completed[item_id(1, Phase.PACK, 0)]
+    tokens = 0 if text is None else round(text.counts.get("proxy_bytes", 0) * _per_byte(view))
     for packing in arms:
         arm = packing.id.split("/")[3].removeprefix("arm-")
         for seed in proxies.seeds:
@@ -378,7 +383,7 @@ def _students(
                 "arm": arm,
                 "seed": seed,
                 "shape": proxies.shape.to_plain(),
-                "plan": proxies.plan(seed).to_plain(),
+                "plan": proxies.plan(seed, tokens).to_plain(),
                 "round": view.round,
                 "spread_bpb": proxies.spread_bpb,
                 "limits": _limits(domain, proxies),

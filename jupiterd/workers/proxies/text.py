@@ -63,6 +63,7 @@ def run(task: Task) -> TaskFinished:
     outputs = {"real": "real", "yardstick": "yardstick"}
     counts: dict[str, float] = {
         "proxy_documents": len(real),
+        "proxy_bytes": sum(real.values()),
         "yardstick_documents": len(yardstick),
     }
     if packed := params.get("packed"):

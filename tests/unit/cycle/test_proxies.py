@@ -47,3 +47,12 @@ def test_seeds_are_the_cycles_own_and_each_trains_by_its_own():
     plans = [proxies.plan(seed) for seed in proxies.seeds]
     assert [plan.seed for plan in plans] == [7001, 7002, 7003]
     assert len({plan.model_copy(update={"seed": 0}).hash() for plan in plans}) == 1
+
+
+@pytest.mark.parametrize(("tokens", "steps"), [(0, 40), (40_960, 40), (10_240, 40), (5_120, 20)])
+def test_students_take_the_sizes_steps_or_four_passes_over_the_text_that_all_have(tokens, steps):
+    proxies = proxies_of(shape_of("1m"))
+    plan = proxies.plan(1, tokens)
+    assert (plan.steps, plan.extends_by_steps) == (steps, 0)
+    assert plan.learning_rate == proxies.plan(1).learning_rate
+    assert plan.schedule().learning_rate(steps - 1) < plan.learning_rate / 2, "its rate falls"

@@ -55,6 +55,8 @@ class Cluster:
         self.yardstick = 5
         self.share = 0.3
         """Of generated text, in a round's packing and in each arm."""
+        self.real_bytes = 40_000.0
+        """Of the text that all arms have."""
         self.changes = changes
         self.too_large: frozenset[str] = frozenset()
         """Students that nobody has memory for."""
@@ -74,7 +76,10 @@ class Cluster:
         return {
             "pack": {"synthetic_documents": synthetic, "tokens_per_byte": 0.25, **packed},
             "generate": {"prompts": 10.0},
-            "choose_proxy_text": {"yardstick_documents": float(self.yardstick)},
+            "choose_proxy_text": {
+                "yardstick_documents": float(self.yardstick),
+                "proxy_bytes": self.real_bytes,
+            },
             "pack_arm": {
                 "arm_synthetic_documents": float(self.usable),
                 "arm_synthetic_share": self.share if self.usable else 0.0,
@@ -219,8 +224,19 @@ def test_arms_have_the_same_real_text_and_the_same_seeds(domain: Domain) -> None
         for arm in ("mix", "real", "candidate", "incumbent")
     }
     assert plans["mix"] == plans["real"] == plans["candidate"] == plans["incumbent"]
+    (steps,) = {plan["steps"] for of_arm in plans.values() for plan in of_arm}
+    assert steps == 40, "10,000 tokens, 79 sequences: four passes would be as many"
     shards = {i.inputs["shards"] for i in cluster.asked if i.params.get("arm") == "candidate"}
     assert shards == {cluster.completed[of_candidate(2, "arm-candidate")[0]].outputs["shards"]}
+
+
+def test_where_the_real_text_is_small_all_arms_take_four_passes_over_it(domain: Domain) -> None:
+    cluster = Cluster()
+    cluster.real_bytes = 10_000.0
+    cluster.walk(domain)
+    cluster.walk(domain, 2)
+    steps = {item.params["plan"]["steps"] for item in cluster.asked if item.task == "train_proxy"}
+    assert steps == {10}
 
 
 def test_little_is_scored_of_many_documents(domain: Domain) -> None:

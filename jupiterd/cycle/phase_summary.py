@@ -40,6 +40,8 @@ _DATA_SET = (
 )
 """Of text that was made into a data set."""
 
+_HELD_OUT_CLUSTERS = ", all that there is of {holdout_clusters:,} folders, files or rows"
+
 UNJUDGED_COUNT = "quality_unjudged"
 """In the counts of filtering: texts were to be judged by quality, and the reference has none."""
 
@@ -118,7 +120,7 @@ def _detail(phase: Phase, counts: Mapping[str, float]) -> str:
 
 def _template(phase: Phase, counts: Mapping[str, float]) -> str:
     if _is_data_set(phase, counts):
-        return _DATA_SET
+        return _DATA_SET + (_HELD_OUT_CLUSTERS if counts.get("holdout_clusters") else "")
     is_parted = phase is Phase.COLLECT and "holdout_documents" in counts
     return _DETAILS.get(phase, "") + (_HELD_OUT if is_parted else "")
 

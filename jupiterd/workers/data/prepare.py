@@ -11,29 +11,28 @@ nothing is held out)
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
 
 from tokenizers import Tokenizer
 
-from jupiterd.cycle.data.holdout_rules import LEAST_DEV_DOCUMENTS
 from jupiterd.cycle.lineage import Sample, text_hash
 from jupiterd.cycle.run_settings import DataSettings
 from jupiterd.cycle.secrets import cleaned
-from jupiterd.cycle.split import DEV, in_holdout
+from jupiterd.cycle.split import DEV
 from jupiterd.errors import InvalidSettingError
 from jupiterd.frames import TaskFinished
 from jupiterd.path_text import path_of
 from jupiterd.workers.data import streamed_text
 from jupiterd.workers.data.collectors.collector import Extraction
 from jupiterd.workers.data.extraction import Extractor
-from jupiterd.workers.data.near_duplicates import NearDuplicates
+from jupiterd.workers.data.prepared_split import split_of
 from jupiterd.workers.data.progress import Progress, silent
 from jupiterd.workers.data.sample_file import SampleWriter
 from jupiterd.workers.data.shards import MAX_VOCAB, ShardIndex, ShardWriter
 from jupiterd.workers.data.skips import SkipCounts, SkipLog
-from jupiterd.workers.data.text_files import TextFiles
+from jupiterd.workers.data.text_files import PlacedText, TextFiles
 from jupiterd.workers.data.tokenizer import (
     END_OF_TEXT,
     TOKENIZER_FILE,
@@ -49,40 +48,10 @@ from jupiterd.workers.link import Task
 SAMPLE_BYTES = 16 << 20
 """The tokenizer is trained on the text that comes first, so much of it."""
 
-HELD_OUT_BYTES = 256 << 10
-"""No more is held out: a thousand pages tell the loss well enough, and are scored in a minute."""
-
 LONE_SHARE = 10
 """Where there is one document alone, a tenth of it is cut off its end and held out."""
 
 _BATCH_DOCUMENTS = 64
-_SALT = "validation"
-
-
-@dataclass
-class Split:
-    """Decides which documents are held out, as they come."""
-
-    fraction: float
-    chosen: frozenset[str]
-    """Held out whatever chance says: so that a small set has enough held out."""
-    copied: frozenset[str] = frozenset()
-    """Never held out: a near-duplicate is trained on."""
-    held: dict[str, str] = field(default_factory=dict[str, str])
-    """Hash -> text."""
-    held_bytes: int = 0
-
-    def takes(self, text: str) -> bool:
-        """Say whether the document is held out; it is kept here then."""
-        digest = text_hash(text)
-        if digest in self.held:
-            return True
-        is_chosen = _is_chosen(digest, self.fraction, self.chosen) and digest not in self.copied
-        if not is_chosen or self.held_bytes >= HELD_OUT_BYTES:
-            return False
-        self.held[digest] = text
-        self.held_bytes += len(text.encode())
-        return True
 
 
 def run(task: Task) -> TaskFinished:
@@ -130,11 +99,10 @@ def _prepared(
     sample = _first(documents, reading.sample_bytes)
     if len(sample) == 1 and settings.holdout:
         sample = _cut_in_two(sample[0])
-    split = _split(sample, settings.holdout)
-    is_held = [split.takes(text) for text in sample]
-    kept = [text for text, held in zip(sample, is_held, strict=True) if not held]
+    split = split_of(sample, settings.holdout)
+    kept = [each.text for each in sample if not split.takes(each)]
     ready = _provide_tokenizer(tokenizer, settings, kept, output_dir / "tokenizer")
-    rest = (text for text in documents if not split.takes(text))
+    rest = (each.text for each in documents if not split.takes(each))
     packing = _Packing(ready, ShardWriter(output_dir / "shards"), settings.max_tokens, progress)
     packing.pack(chain(kept, rest))
     index = packing.finish(output_dir / "tokenizer")
@@ -146,6 +114,7 @@ def _prepared(
         "vocab_size": index.vocab_size,
         "holdout_documents": len(split.held),
         "holdout_bytes": split.held_bytes,
+        "holdout_clusters": len(split.held_clusters),
         **removed,
         **reading.skips.totals(),
         "skipped_rows": reading.skipped_rows,
@@ -161,82 +130,44 @@ class _Reading:
         self.skipped_rows = 0
         self._extraction = extraction
 
-    def texts(self, settings: DataSettings) -> Iterator[str]:
+    def texts(self, settings: DataSettings) -> Iterator[PlacedText]:
         if settings.kind == "hugging_face":
-            yield from streamed_text.documents(settings, self.skips)
+            rows = streamed_text.documents(settings, self.skips)
+            yield from (PlacedText(text, (str(number),)) for number, text in enumerate(rows))
             self.skipped_rows = self.skips.counts.total()
             return
         files = TextFiles(path_of(settings.path), settings.field, self._extraction, self.skips)
-        for text in files.documents():
+        for placed in files.documents():
             self.skipped_rows = files.skipped_rows
-            yield text
+            yield placed
         self.skipped_rows = files.skipped_rows
 
 
-def _without_secrets(texts: Iterator[str], removed: Counter[str]) -> Iterator[str]:
+def _without_secrets(texts: Iterator[PlacedText], removed: Counter[str]) -> Iterator[PlacedText]:
     """Yield the texts as documents; count what they lose."""
-    for text in texts:
-        document, secrets = cleaned(text)
+    for placed in texts:
+        document, secrets = cleaned(placed.text)
         removed.update({f"removed.{kind}": number for kind, number in secrets.items()})
-        yield document
+        yield replace(placed, text=document)
 
 
-def _first(documents: Iterator[str], most_bytes: int) -> list[str]:
-    sample: list[str] = []
+def _first(documents: Iterator[PlacedText], most_bytes: int) -> list[PlacedText]:
+    sample: list[PlacedText] = []
     size_bytes = 0
-    while size_bytes < most_bytes and (text := next(documents, None)) is not None:
-        sample.append(text)
-        size_bytes += len(text.encode())
+    while size_bytes < most_bytes and (placed := next(documents, None)) is not None:
+        sample.append(placed)
+        size_bytes += len(placed.text.encode())
     return sample
 
 
-def _cut_in_two(text: str) -> list[str]:
+def _cut_in_two(placed: PlacedText) -> list[PlacedText]:
     """Return the text and its end apart, cut where a line ends; whole where it is one line."""
-    lines = text.splitlines(keepends=True)
+    lines = placed.text.splitlines(keepends=True)
     last = len(lines) - len(lines) // LONE_SHARE
     if last == len(lines) or last == 0:
-        return [text]
-    return ["".join(lines[:last]), "".join(lines[last:])]
-
-
-def _split(sample: list[str], fraction: float) -> Split:
-    """Leave it to chance, unless that would hold out too little of the sample, or all of it.
-
-    As in a cycle, near-duplicates are on one side, which is that of training where chance differs,
-    and a small set has a few documents held out, for the loss of one or two tells nothing.
-    """
-    if not fraction:
-        return Split(0.0, frozenset())
-    sizes = {text_hash(text): len(text) for text in sample}
-    held = [digest for digest in sizes if in_holdout(digest, _SALT, fraction)]
-    if len(sizes) == 1:
-        return Split(0.0, frozenset())
-    if len(sizes) == 2 or len(held) == len(sizes):
-        return Split(0.0, frozenset([min(sizes, key=lambda digest: (sizes[digest], digest))]))
-    least = max(1, min(LEAST_DEV_DOCUMENTS, len(sizes) // 6))
-    chosen = frozenset(sorted(sizes)[:least] if len(held) < least else ())
-    return Split(fraction, chosen, _copied(sample, fraction, chosen))
-
-
-def _is_chosen(digest: str, fraction: float, chosen: frozenset[str]) -> bool:
-    return digest in chosen or in_holdout(digest, _SALT, fraction)
-
-
-def _copied(sample: list[str], fraction: float, chosen: frozenset[str]) -> frozenset[str]:
-    """Return the documents of the sample that have a near-duplicate which is trained on."""
-    near = NearDuplicates(is_code=True)  # texts that differ in their numbers alone are two
-    for text in sample:
-        near.add(text)
-    groups = near.groups()
-    digests = [text_hash(text) for text in sample]
-    trained = {
-        group
-        for group, digest in zip(groups, digests, strict=True)
-        if not _is_chosen(digest, fraction, chosen)
-    }
-    return frozenset(
-        digest for group, digest in zip(groups, digests, strict=True) if group in trained
-    )
+        return [placed]
+    end = PlacedText("".join(lines[last:]), (*placed.path, "end"))
+    return [replace(placed, text="".join(lines[:last])), end]
 
 
 def _provide_tokenizer(

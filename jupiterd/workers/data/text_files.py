@@ -14,6 +14,8 @@ from functools import partial
 from pathlib import Path
 from typing import IO
 
+from jupiterd.cycle.data.clusters import Path as ClusterPath
+from jupiterd.cycle.data.clusters import path_of_file
 from jupiterd.cycle.text_rules.text_form import Layout, text_form
 from jupiterd.errors import EmptySourceError, UsageError
 from jupiterd.path_text import path_text
@@ -39,6 +41,15 @@ GIVE_TEXT = "give it a folder or file with text, such as .txt, .md, .html, .pdf,
 NAME_FIELD = "name the field with text: --field NAME"
 
 _WIDE_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
+
+@dataclass(frozen=True)
+class PlacedText:
+    """A text, and what it belongs to."""
+
+    text: str
+    path: ClusterPath
+    """The folders, the file, and the row or the piece of it."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +81,7 @@ class TextFiles:
         self.skips = skips or SkipCounts()
         self.skipped_rows = 0
 
-    def documents(self) -> Iterator[str]:
+    def documents(self) -> Iterator[PlacedText]:
         """Yield every text that isn't blank, in an order that is the same each time.
 
         Raises:
@@ -83,9 +94,10 @@ class TextFiles:
             if file != self._path and is_no_document(unpacked_name(name), "", has_pages):
                 self.skips.add_other(_size_of(file))
                 continue
-            for text in self._texts(name, file):
+            path = path_of_file(name)
+            for number, text in enumerate(self._texts(name, file)):
                 found += 1
-                yield text
+                yield PlacedText(text, (*path, str(number)) if number else path)
         if not found:
             raise self._nothing_found(len(files))
 

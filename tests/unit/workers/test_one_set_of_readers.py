@@ -56,7 +56,7 @@ def test_a_data_set_takes_the_text_out_of_every_form(folder):
     skips = SkipCounts()
     with Extractor() as extractor:
         files = TextFiles(folder, "text", extractor, skips)
-        first, *others = files.documents()
+        first, *others = (each.text for each in files.documents())
     assert first.startswith("# A page\n")
     assert others == [*READ, *PLAIN]
     assert skips.counts.total() == len(LEFT_OUT)
@@ -99,7 +99,7 @@ def test_parquet_lies_among_other_files(tmp_path):
     parquet.write_table(table, tmp_path / "rows.parquet")
     with Extractor() as extractor:
         files = TextFiles(tmp_path, "text", extractor)
-        assert list(files.documents()) == ["one", "two"]
+        assert [each.text for each in files.documents()] == ["one", "two"]
     assert files.skips.counts.total() == files.skipped_rows == 1
 
 
@@ -123,7 +123,8 @@ def test_where_no_row_has_text_its_fields_or_fault_are_told(tmp_path, rows, told
 def test_a_field_within_another_is_named_with_a_dot(tmp_path):
     (tmp_path / "rows.jsonl").write_text('{"meta": {"body": "inner"}}\n')
     with Extractor() as extractor:
-        assert list(TextFiles(tmp_path, "meta.body", extractor).documents()) == ["inner"]
+        (found,) = TextFiles(tmp_path, "meta.body", extractor).documents()
+        assert found.text == "inner"
 
 
 def test_a_text_whose_markup_takes_too_long_to_clean_is_left_out_and_named(tmp_path, monkeypatch):

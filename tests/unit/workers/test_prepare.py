@@ -2,6 +2,7 @@
 
 import json
 import random
+import shutil
 
 import numpy as np
 import pytest
@@ -16,7 +17,8 @@ from jupiterd.errors import (
 )
 from jupiterd.frames import TaskFailed, TaskFinished
 from jupiterd.workers.data import streamed_text
-from jupiterd.workers.data.prepare import HELD_OUT_BYTES, prepare
+from jupiterd.workers.data.prepare import prepare
+from jupiterd.workers.data.prepared_split import HELD_OUT_BYTES
 from jupiterd.workers.data.sample_file import read_samples
 from jupiterd.workers.data.shards import ShardSet
 from jupiterd.workers.data.skips import SkipCounts, SkipReason
@@ -273,3 +275,27 @@ def test_a_hub_that_falls_silent_is_asked_again_later(monkeypatch):
     assert next(found) == "one"
     with pytest.raises(SourceUnreachableError, match="a/b sends nothing any more"):
         next(found)
+
+
+def test_whole_folders_are_held_out_where_there_are_enough_of_them(tmp_path):
+    source = tmp_path / "books"
+    for number in range(60):
+        book = letters(tmp_path / f"made{number}", count=4, seed=number)
+        shutil.copytree(book, source / f"book{number:02}")
+    counts = prepare(settings(source, holdout=0.2), None, tmp_path / "out")
+    book_of = {path.read_text(): path.parent.name for path in source.rglob("*.txt")}
+    trained = {book_of[text] for text in set(text_of(tmp_path / "out").split(END_OF_TEXT)) - {""}}
+    held = {book_of[text] for text in held_out(tmp_path / "out")}
+    assert held
+    assert not trained & held
+    assert counts["holdout_clusters"] == len(held)
+
+
+def test_of_one_long_file_no_piece_is_held_out_beside_those_that_are_trained_on(tmp_path):
+    source = letters(tmp_path / "letters", 150)
+    lines = (f"Line {number} of a very long file says no more.\n" for number in range(60_000))
+    (source / "long.txt").write_text("".join(lines))
+    prepare(settings(source, holdout=0.5), None, tmp_path / "out")
+    held = held_out(tmp_path / "out")
+    assert held
+    assert not any("very long file" in text for text in held)

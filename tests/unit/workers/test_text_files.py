@@ -27,7 +27,7 @@ def text_files_of(path, field="text"):
 
 
 def documents(path, field="text"):
-    return list(text_files_of(path, field).documents())
+    return [each.text for each in text_files_of(path, field).documents()]
 
 
 def rows(*texts, field="text"):
@@ -82,7 +82,7 @@ def test_what_is_no_text_is_skipped_and_counted(tmp_path):
     (tmp_path / "good.txt").write_text("text")
     (tmp_path / "odd.jsonl").write_text("no json\n[]\n" + rows("two"))
     files = text_files_of(tmp_path)
-    assert list(files.documents()) == ["text", "two"]
+    assert [each.text for each in files.documents()] == ["text", "two"]
     assert files.skips.firsts == {
         "broken": "broken.jsonl.gz",
         "not_text": "noise.txt",

@@ -16,6 +16,7 @@ from jupiterd.workers.data.skips import SkipReason, UnreadableError
 from jupiterd.workers.data.work_queue import WorkQueue
 
 MAX_TRIES = 3
+"""Of a document by itself: one that was begun ahead, beside others, may be blameless."""
 
 _AHEAD_OF_CORE = 4
 
@@ -36,6 +37,7 @@ class KeptExtraction:
         self._extractor = extractor
         self._queue = queue
         self._pool = pool
+        self._max_tries = MAX_TRIES if pool is None else MAX_TRIES + 1
         self._begun: dict[str, Future[Extracted]] = {}
 
     @property
@@ -82,7 +84,7 @@ class KeptExtraction:
         key: str,
         asked: tuple[str, bytes, str, str, str],
     ) -> bytes:
-        if begun is None and self._queue.take(key).tries > MAX_TRIES:
+        if begun is None and self._queue.take(key).tries > self._max_tries:
             return _packed({"reason": str(SkipReason.GAVE_UP)})
         try:
             found = self._extractor.read(*asked) if begun is None else begun.result()

@@ -271,6 +271,25 @@ def test_a_document_over_which_the_worker_was_killed_again_and_again_is_given_up
         assert reason_of(kept, "pdf", b"deadly") == SkipReason.GAVE_UP
 
 
+def test_the_end_of_a_worker_counts_for_nothing_of_what_it_had_begun_ahead(tmp_path: Path, shared):
+    class Killed(BaseException):
+        pass
+
+    class Deadly:
+        def read(self, *_arguments):
+            raise Killed
+
+    with WorkQueue(tmp_path / "extracted.db") as queue, ExtractorPool(cores=1) as pool:
+        KeptExtraction(shared, queue, pool).begin("html", b"<p>begun beside others</p>", "")
+        for _ in range(MAX_TRIES):
+            again = KeptExtraction(Deadly(), queue, pool)
+            again.begin("html", b"<p>begun beside others</p>", "")
+            with pytest.raises(Killed):
+                again.read("html", b"<p>begun beside others</p>")
+        alone = KeptExtraction(Deadly(), queue, pool)
+        assert reason_of(alone, "html", b"<p>begun beside others</p>") == SkipReason.GAVE_UP
+
+
 @pytest.mark.parametrize("head", ["", '<meta charset="utf-8">', '<meta charset="iso-8859-1">'])
 @pytest.mark.parametrize("charset", ["", "utf-8", "iso-8859-1"])
 def test_a_page_in_a_western_encoding_is_read_whatever_it_says(shared, head, charset):

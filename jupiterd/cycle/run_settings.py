@@ -18,6 +18,7 @@ ISLANDS = r"^(auto|on|off|(torch|mlx):[^\s:]+( (torch|mlx):[^\s:]+)*)$"
 
 
 FROM_SETTINGS, FROM_DATA = "settings", "data"
+OF_THE_SIZE, OF_TUNING = "size", "tuning"
 
 OF_ISLANDS = ("islands", "island_nodes", "sync_every", "sync", "outer", "ways")
 """What people may say of how islands train a cycle's rounds, in the words of a run.
@@ -82,6 +83,9 @@ class RunSettings(Asked):
     seed: Annotated[int, Field(ge=0, le=2**32 - 1)] = 1
     start_from: Annotated[str, Field(pattern=r"^([0-9a-f]{64})?$")] = ""
     """Artifact with the weights to begin with; empty: they are drawn at random."""
+    recipe: Literal["size", "tuning"] = OF_THE_SIZE
+    """Whose rate, warm-up, decay and passes are taken, in all rounds: those of the size, or those
+    for weights that were given, see `training.tuning`. What older builds started has the size's."""
     islands: Annotated[str, Field(pattern=ISLANDS, max_length=4096)] = AUTO
     """Whether several gangs train it, exchanging what they have learned now and then: on, off,
     or who they are, such as `mlx:mini torch:box`; auto: where that is predicted to be best."""

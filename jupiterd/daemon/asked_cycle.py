@@ -204,23 +204,25 @@ def _model(domain: "Domain", arguments: Arguments, size: str) -> str:
 
 def _settings(arguments: Arguments) -> "RunSettings":
     """Return what is said of islands, and of the weights to begin with."""
-    from jupiterd.cycle.run_settings import OF_ISLANDS, RunSettings
+    from jupiterd.cycle.run_settings import OF_ISLANDS, OF_TUNING, RunSettings
 
     given = dict(arguments.get("settings") or {})
     if strange := sorted(given.keys() - {*OF_ISLANDS}):
         raise UsageError(f"{strange[0].replace('_', '-')}: that is said of a training run alone")
-    return RunSettings.parse(given | {"start_from": str(_init(arguments).get("weights") or "")})
+    init = _init(arguments)
+    how = {"start_from": str(init.get("weights") or ""), **({"recipe": OF_TUNING} if init else {})}
+    return RunSettings.parse(given | how)
 
 
 def _recorded(settings: "RunSettings", nodes: Sequence[NodeId]) -> dict[str, Scalar]:
     """Return what is recorded of a cycle's settings; what nobody has said is left out."""
-    from jupiterd.cycle.run_settings import OF_ISLANDS
+    from jupiterd.cycle.run_settings import OF_ISLANDS, OF_THE_SIZE
 
-    told = settings.model_dump(
-        mode="json", include={*OF_ISLANDS, "start_from", MAX_RANKS, "steps_from", "max_steps"}
-    )
+    more = {"start_from", "recipe", MAX_RANKS, "steps_from", "max_steps"}
+    told = settings.model_dump(mode="json", include={*OF_ISLANDS, *more})
     told[NODES] = ",".join(nodes)
     silent = {name for name in ("start_from", MAX_RANKS, NODES, "max_steps") if not told[name]}
+    silent |= {"recipe"} if settings.recipe == OF_THE_SIZE else set()
     return {name: value for name, value in told.items() if name not in silent}
 
 
@@ -237,23 +239,17 @@ def _foretold(
     """
     from jupiterd.cycle.domain import parse_domain
     from jupiterd.cycle.memory import flops_per_token
-    from jupiterd.cycle.plan import derive, parse_model
+    from jupiterd.cycle.plan import parse_model
     from jupiterd.cycle.round_cost import CycleCost, RoundCost
-    from jupiterd.cycle.run_settings import FROM_DATA
-    from jupiterd.cycle.training.fitted_plan import Trained, bounded, plan_of_round
+    from jupiterd.cycle.run_settings import OF_TUNING
+    from jupiterd.cycle.training.fitted_plan import planned_rounds
+    from jupiterd.cycle.training.tuning import tuning_lines
 
     text, domain = started.model_yaml, parse_domain(started.domain_yaml, f"{started.domain}.yaml")
     overrides = domain.training.model_dump(exclude_none=True)
     preset, shape = parse_model(text), parse_model(text, overrides)
-    plan = derive(shape, 1, overrides, started.seed)
-    later = derive(shape, 2, overrides, started.seed, goes_on=True)
-    sequences, most = told.tokens // shape.seq_len, settings.max_steps
-    if sequences and settings.steps_from == FROM_DATA:
-        trained = Trained(is_of_others=bool(settings.start_from))
-        plan = bounded(plan_of_round(plan, shape, sequences, trained), shape.recipe, most)
-        after = Trained(plan.steps * plan.batch_sequences * shape.seq_len)
-        later = plan_of_round(later, shape, sequences, after)
-    plan, later = (bounded(each, shape.recipe, most) for each in (plan, later))
+    sequences = told.tokens // shape.seq_len
+    plan, later = planned_rounds(shape, settings, overrides, started.seed, sequences)
     choice = _choice(leading, wanted)
     settings = checked_islands(leading, wanted, shape, plan, settings)
     if choice is None:
@@ -279,11 +275,14 @@ def _foretold(
         {
             "sheet": [
                 *expected.lines,
+                *(tuning_lines(shape, plan) if settings.recipe == OF_TUNING else []),
                 *cost.lines(),
                 *([] if told.has_base else _advice(expected, cost)),
             ],
             "expected": {
                 **expected.values,
+                "learning_rate": plan.learning_rate,
+                "is_tuning": settings.recipe == OF_TUNING,
                 "guessed_tokens_per_s": round(power.flops_per_s / flops_per_token(shape), 1),
             },
             "cost": cost.to_plain(),

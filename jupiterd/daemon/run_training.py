@@ -15,13 +15,14 @@ from jupiterd.cycle.phases.steps import TrainRound
 from jupiterd.cycle.plan import ModelShape, TrainPlan, derive, parse_model
 from jupiterd.cycle.run_phases import trained_on
 from jupiterd.cycle.run_plan import fitted
-from jupiterd.cycle.run_settings import FROM_DATA, RunSettings
+from jupiterd.cycle.run_settings import FROM_DATA, OF_TUNING, RunSettings
 from jupiterd.cycle.training.fitted_plan import (
     Trained,
     bounded,
     plan_of_round,
     plan_of_run,
 )
+from jupiterd.cycle.training.tuning import shortly_warmed, tuned
 from jupiterd.cycle.work import WorkResult
 from jupiterd.daemon.leading import Leading
 from jupiterd.errors import Bug, NotFoundError
@@ -100,12 +101,15 @@ def _of_a_round(
         parent_round=round_number,
     )
     goes_on = not by_islands and bool(trunk_of(state, round_number))
-    plan = derive(shape, round_number, overrides, begun.seed, goes_on=goes_on)
+    is_tuning = settings.recipe == OF_TUNING
+    trained_as = tuned(shape) if is_tuning else shape
+    plan = derive(trained_as, round_number, overrides, begun.seed, goes_on=goes_on)
     packed, tokens = state.manifests.get(round_number), 0 if before is None else before.tokens
     if settings.steps_from == FROM_DATA and packed is not None:
-        trained = Trained(tokens, is_of_others=bool(first) and round_number == 1)
+        trained = Trained(tokens, bool(first) and round_number == 1, is_tuning)
         plan = plan_of_round(plan, shape, packed.sequences, trained)
-    plan = bounded(plan, shape.recipe, settings.max_steps)
+    plan = bounded(plan, trained_as.recipe, settings.max_steps)
+    plan = shortly_warmed(plan) if is_tuning else plan
     return RunTraining(
         started,
         settings,

@@ -32,6 +32,7 @@ from jupiterd.errors import (
 from jupiterd.ids import CycleId, NodeId, short
 
 if TYPE_CHECKING:
+    from jupiterd.cycle.plan import ModelShape, TrainPlan
     from jupiterd.cycle.run_settings import RunSettings
     from jupiterd.daemon.leading import Leading
 
@@ -51,17 +52,13 @@ async def start_training(leading: "Leading", arguments: Arguments) -> dict[str, 
     """
     _check_that_nothing_trains(leading)
     from jupiterd.cycle.plan import parse_model  # 8 MB, idle or not
-    from jupiterd.cycle.run_plan import derive_run, fitted, kept_as, sequences_in
-    from jupiterd.cycle.run_settings import FROM_DATA, RunSettings
-    from jupiterd.cycle.training.fitted_plan import plan_of_run
+    from jupiterd.cycle.run_plan import fitted, kept_as, sequences_in
+    from jupiterd.cycle.training.fitted_plan import first_plan_of_run, plan_of_run
 
     engine = check_wanted(str(arguments.get("engine", AUTO)))
     nodes, most = named_nodes(leading, str(arguments.get("nodes", EVERYBODY)))
     choice = _gang(leading, engine, nodes, most)
-    given = {"max_ranks": most, "start_from": str(arguments.get("weights") or "")}
-    settings = RunSettings.parse({**arguments.get("settings", {}), **given})
-    if settings.max_steps is None and settings.epochs is None and not settings.start_from:
-        settings = settings.model_copy(update={"steps_from": FROM_DATA})
+    settings = _settings(arguments, most)
     model, text = _model(arguments, settings.seq_len)
     preset = parse_model(text)
     run = CycleId(secrets.token_hex(8))
@@ -76,14 +73,14 @@ async def start_training(leading: "Leading", arguments: Arguments) -> dict[str, 
     _check_vocabulary(model, preset.vocab_size, vocab_size, settings)
     shape = fitted(preset, settings.seq_len, vocab_size)
     gang = settings.model_copy(update={"ranks": len(choice.gang)})
-    plan = derive_run(preset.recipe, preset.seq_len, gang, 0)
+    plan = first_plan_of_run(preset, gang.model_copy(update={"max_steps": None}))
     asked = Asked(engine, nodes, most, settings.islands, Exchanges.of(settings))
     settings = with_gang(leading, asked, choice, shape, plan, settings)
     if made is not None:
         sequences = sequences_in(int(made.counts["tokens"]), settings.seq_len)
         plan = plan_of_run(preset, settings, sequences)
     else:
-        plan = derive_run(preset.recipe, preset.seq_len, settings, settings.max_steps or 0)
+        plan = first_plan_of_run(preset, settings)
     islands = islands_of_settings(settings)
     expected = estimate(leading, choice, shape, plan, asked=asked, islands=islands)
     settings = kept_as(settings, expected.fit)
@@ -110,8 +107,8 @@ async def start_training(leading: "Leading", arguments: Arguments) -> dict[str, 
         "gradient_accumulation_steps": settings.gradient_accumulation_steps,
         "batch_sequences": settings.batch_sequences,
         "seq_len": settings.seq_len,
-        "sheet": [*expected.lines, *_first_weights(model, settings)],
-        "expected": expected.values,
+        "sheet": [*expected.lines, *_first_weights(model, shape, plan, settings)],
+        "expected": {**expected.values, "learning_rate": plan.learning_rate},
         "layouts": expected.layouts,
     }
 
@@ -211,6 +208,19 @@ def _gang(leading: "Leading", engine: str, nodes: tuple[NodeId, ...], most: int)
     return replace(choice, gang=choice.gang[: most or None])
 
 
+def _settings(arguments: Arguments, most_ranks: int) -> "RunSettings":
+    """Return what was asked for, and what follows from it: steps, and a recipe."""
+    from jupiterd.cycle.run_settings import FROM_DATA, OF_TUNING, RunSettings
+
+    given = {"max_ranks": most_ranks, "start_from": str(arguments.get("weights") or "")}
+    settings = RunSettings.parse({**arguments.get("settings", {}), **given})
+    if settings.max_steps is None and settings.epochs is None:
+        settings = settings.model_copy(update={"steps_from": FROM_DATA})
+    if settings.start_from:
+        settings = settings.model_copy(update={"recipe": OF_TUNING})
+    return settings
+
+
 def _model(arguments: Arguments, seq_len: int) -> tuple[str, str]:
     """Return what people call the model, and its text."""
     name = str(arguments["model"])
@@ -228,8 +238,15 @@ def _check_vocabulary(model: str, has: int, needs: int, settings: "RunSettings")
         )
 
 
-def _first_weights(model: str, settings: "RunSettings") -> list[str]:
-    return [f"Starts from the weights of {model}"] if settings.start_from else []
+def _first_weights(
+    model: str, shape: "ModelShape", plan: "TrainPlan", settings: "RunSettings"
+) -> list[str]:
+    """Return what is said of the weights to begin with, and of how they are tuned."""
+    from jupiterd.cycle.training.tuning import tuning_lines
+
+    if not settings.start_from:
+        return []
+    return [f"Starts from the weights of {model}", *tuning_lines(shape, plan)]
 
 
 COMMANDS: Mapping[str, Command] = {

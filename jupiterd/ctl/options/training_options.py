@@ -44,7 +44,12 @@ _COMPUTING = (
     click.option("--gradient-checkpointing", type=click.Choice(("auto", "on", "off"))),
     click.option("--attention", type=click.Choice(("auto", "sdpa", "flash"))),
     click.option("--optimizer", type=click.Choice(("adamw", "muon"))),
-    click.option("--lr", "learning_rate", type=float, help="Peak; the size's own unless told."),
+    click.option(
+        "--lr",
+        "learning_rate",
+        type=float,
+        help="Peak; the size's own unless told, or what tuning given weights takes: 2e-5.",
+    ),
 )
 _LENGTHS = (
     click.option(

@@ -12,6 +12,7 @@ from jupiterd.cycle.data.holdout_outlook import HoldoutOutlook
 from jupiterd.cycle.data.survey import Survey
 from jupiterd.cycle.data.survey_lines import is_hopeless, reading_line, text_line
 from jupiterd.cycle.rounds.plan_times import PhaseTimes, disk_bytes, least_of
+from jupiterd.cycle.training.tuning import HIGH_RATE
 from jupiterd.formats import duration, plain, size
 
 MOST_LINES = 12
@@ -106,8 +107,18 @@ def _training(planned: PlannedCycle) -> str:
         told += f" (up to {first['steps']:,} steps{passes}, while held-out loss falls)"
     if later:
         told += f"; each later round: {_steps(least_of(cost, 'later'))}"
+    told += _rate(planned.foretold.get("expected") or {})
     most = planned.max_steps
     return f"{told}; no more than {most:,} steps a round, as asked" if most else told
+
+
+def _rate(expected: Mapping[str, Any]) -> str:
+    """Return the learning rate that weights are tuned with; nothing of weights that are drawn."""
+    if not expected.get("is_tuning"):
+        return ""
+    rate = float(expected["learning_rate"])
+    high = ", which is high: weights soon forget what they knew" if rate >= HIGH_RATE else ""
+    return f"; tuned with a learning rate of {rate:g}{high}"
 
 
 def _steps(cost: Mapping[str, Any]) -> str:

@@ -6,9 +6,16 @@ Owns putting a step budget into a plan. Doesn't know losses (`horizon`) or where
 import math
 from dataclasses import dataclass
 
-from jupiterd.cycle.plan import MOST_WARMUP_STEPS, ModelShape, Recipe, TrainPlan
+from jupiterd.cycle.plan import (
+    MOST_WARMUP_STEPS,
+    ModelShape,
+    Overrides,
+    Recipe,
+    TrainPlan,
+    derive,
+)
 from jupiterd.cycle.run_plan import derive_run, total_steps
-from jupiterd.cycle.run_settings import FROM_DATA, RunSettings
+from jupiterd.cycle.run_settings import FROM_DATA, OF_TUNING, RunSettings
 from jupiterd.cycle.training.held_out_measures import (
     PLACES_COST,
     least_interval,
@@ -17,9 +24,11 @@ from jupiterd.cycle.training.held_out_measures import (
 from jupiterd.cycle.training.step_budget import (
     StepBudget,
     first_budget,
+    former_tuning_budget,
     later_budget,
     tuning_budget,
 )
+from jupiterd.cycle.training.tuning import shortly_warmed, tuned
 
 
 @dataclass(frozen=True)
@@ -30,6 +39,29 @@ class Trained:
     """In the rounds before."""
     is_of_others: bool = False
     """They came in from outside: round 1 tunes them."""
+    is_tuning: bool = False
+    """They came in from outside, and every round tunes them by the recipe for that."""
+
+
+def planned_rounds(
+    shape: ModelShape, settings: RunSettings, overrides: Overrides, seed: int, sequences: int
+) -> tuple[TrainPlan, TrainPlan]:
+    """Return the plans of round 1 and of a later one, as they are foretold.
+
+    sequences: of the data, as reckoned; 0: nobody knows, so the steps are the size's
+    """
+    is_tuning = settings.recipe == OF_TUNING
+    recipe_of = tuned(shape) if is_tuning else shape
+    plan = derive(recipe_of, 1, overrides, seed)
+    later = derive(recipe_of, 2, overrides, seed, goes_on=True)
+    most = settings.max_steps
+    if sequences and settings.steps_from == FROM_DATA:
+        trained = Trained(is_tuning=is_tuning)
+        plan = bounded(plan_of_round(plan, shape, sequences, trained), recipe_of.recipe, most)
+        after = Trained(plan.steps * plan.batch_sequences * shape.seq_len, is_tuning=is_tuning)
+        later = plan_of_round(later, shape, sequences, after)
+    plan, later = (bounded(each, recipe_of.recipe, most) for each in (plan, later))
+    return (shortly_warmed(plan), shortly_warmed(later)) if is_tuning else (plan, later)
 
 
 def plan_of_round(
@@ -40,8 +72,11 @@ def plan_of_round(
     plan: with those of the size; sequences: of the round's data
     """
     size = plan.steps, plan.batch_sequences, sequences
+    if trained.is_tuning:
+        budget = tuning_budget(plan.batch_sequences, sequences)
+        return shortly_warmed(fitted_plan(plan, tuned(shape).recipe, budget, sequences))
     if trained.is_of_others:
-        budget = tuning_budget(*size)
+        budget = former_tuning_budget(*size)
     elif trained.tokens:
         passes = trained.tokens / max(1, sequences * shape.seq_len)
         budget = later_budget(*size, passes)
@@ -50,17 +85,36 @@ def plan_of_round(
     return fitted_plan(plan, shape.recipe, budget, sequences)
 
 
+def first_plan_of_run(preset: ModelShape, settings: RunSettings) -> TrainPlan:
+    """Return the plan of a run whose data isn't there yet, with the steps that were asked for.
+
+    0 steps: nobody knows how many the data takes.
+    """
+    is_tuning = settings.recipe == OF_TUNING
+    recipe = tuned(preset).recipe if is_tuning else preset.recipe
+    plan = derive_run(recipe, preset.seq_len, settings, settings.max_steps or 0)
+    return shortly_warmed(plan) if is_tuning else plan
+
+
 def plan_of_run(preset: ModelShape, settings: RunSettings, sequences: int) -> TrainPlan:
     """Return the plan of a run on so many sequences: with the steps that were asked for, or fitted.
 
     The size's own steps count by their tokens: a run's batch and sequences are other ones.
     """
+    if settings.recipe == OF_TUNING:
+        return shortly_warmed(_plan_of_run(tuned(preset), settings, sequences))
+    return _plan_of_run(preset, settings, sequences)
+
+
+def _plan_of_run(preset: ModelShape, settings: RunSettings, sequences: int) -> TrainPlan:
     recipe, seq_len = preset.recipe, preset.seq_len
     if settings.steps_from != FROM_DATA:
         return derive_run(recipe, seq_len, settings, total_steps(settings, sequences))
     tokens = recipe.first_steps * recipe.batch_sequences * seq_len
     steps = math.ceil(tokens / (settings.batch_sequences * settings.seq_len))
-    budget = first_budget(steps, settings.batch_sequences, sequences)
+    is_tuning = settings.recipe == OF_TUNING
+    batch = settings.batch_sequences
+    budget = tuning_budget(batch, sequences) if is_tuning else first_budget(steps, batch, sequences)
     plan = derive_run(recipe, seq_len, settings, steps)
     return fitted_plan(plan, recipe, budget, sequences)
 

@@ -16,7 +16,11 @@ LATER_PASSES = 2
 """Of a later round, at once: it goes on with weights that have seen most of its text."""
 
 TUNING_PASSES = 1
+MOST_TUNING_PASSES = 3
 """Of weights that know a lot already: they soon know small data by heart."""
+
+
+UNBOUNDED_STEPS = 100_000_000
 
 
 @dataclass(frozen=True)
@@ -54,8 +58,14 @@ def later_budget(
     return _budget(preset_steps, batch_sequences, sequences, LATER_PASSES, most)
 
 
-def tuning_budget(preset_steps: int, batch_sequences: int, sequences: int) -> StepBudget:
-    """Return the steps of a training that begins with weights that others trained."""
+def tuning_budget(batch_sequences: int, sequences: int) -> StepBudget:
+    """Return the steps of a training of weights that others trained, whatever their size."""
+    passes = TUNING_PASSES, MOST_TUNING_PASSES
+    return _budget(UNBOUNDED_STEPS, batch_sequences, sequences, *passes)
+
+
+def former_tuning_budget(preset_steps: int, batch_sequences: int, sequences: int) -> StepBudget:
+    """Return the steps that round 1 of a cycle takes which an older build began with weights."""
     return _budget(preset_steps, batch_sequences, sequences, TUNING_PASSES, GOOD_PASSES)
 
 

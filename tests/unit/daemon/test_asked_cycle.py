@@ -182,6 +182,7 @@ def begun_with(monkeypatch: pytest.MonkeyPatch, **init: Any) -> CycleStarted:
 def test_a_cycle_may_begin_with_a_model_that_others_made(monkeypatch: pytest.MonkeyPatch) -> None:
     started = begun_with(monkeypatch, **BASE)
     assert (started.size, started.settings["start_from"]) == ("base", "a" * 64)
+    assert started.settings["recipe"] == "tuning"
     shape = parse_model(started.model_yaml)
     assert (shape.vocab_size, shape.hidden, shape.seq_len) == (3_000, 64, asking.USUAL_SEQ_LEN)
     state = CycleState()
@@ -192,7 +193,9 @@ def test_a_cycle_may_begin_with_a_model_that_others_made(monkeypatch: pytest.Mon
     view = CycleConductor(leading, started.cycle)._view()
     assert view.first_model == "a" * 64
     state.apply(replace(packed(1), cycle=started.cycle), (1, A, "u", 2))
-    assert training_of(leading, started.cycle, 1).settings.start_from == "a" * 64
+    first = training_of(leading, started.cycle, 1)
+    assert first.settings.start_from == "a" * 64
+    assert (first.plan.weight_decay, first.plan.learning_rate < 1e-4) == (0.0, True)
     orders = EpochOrders(leading, started.cycle, 1, shape, derive(shape, 1))
     assert orders.asked("start_from") == "a" * 64, "the gang's ranks load it"
 

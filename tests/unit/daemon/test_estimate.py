@@ -120,7 +120,26 @@ async def test_weights_to_begin_with_are_recorded(tmp_path: Path) -> None:
         told = {"model": "mine", "config": json.dumps(GPT2), "weights": "a" * 64}
         done = await start_training(leading, {**ASKED, **told})
         assert recorded(leading)[1].start_from == "a" * 64
-        assert done["sheet"][-1] == "Starts from the weights of mine"
+        assert done["sheet"][-2] == "Starts from the weights of mine"
+
+
+async def test_weights_that_are_given_are_tuned_by_a_recipe_of_their_own(tmp_path: Path) -> None:
+    async with leads(tmp_path, data_asked(), MADE) as leading:
+        told = {"model": "mine", "config": json.dumps(GPT2), "weights": "a" * 64}
+        done = await start_training(leading, {**ASKED, **told})
+        assert recorded(leading)[1].recipe == "tuning"
+        rate = done["expected"]["learning_rate"]
+        assert 2e-5 <= rate < 1e-4
+        assert done["sheet"][-1].startswith(f"Learning rate {rate:g}: tunes weights of")
+
+
+async def test_a_rate_that_is_high_for_given_weights_is_called_so(tmp_path: Path) -> None:
+    async with leads(tmp_path, data_asked(), MADE) as leading:
+        told = {"model": "mine", "config": json.dumps(GPT2), "weights": "a" * 64}
+        settings = {**ASKED["settings"], "learning_rate": 3e-3}
+        done = await start_training(leading, {**ASKED, **told, "settings": settings})
+        assert done["expected"]["learning_rate"] == 3e-3
+        assert "0.003 is high for weights that are given" in done["sheet"][-1]
 
 
 @pytest.mark.parametrize(

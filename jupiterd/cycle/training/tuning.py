@@ -1,0 +1,77 @@
+"""How weights that others trained are tuned: gently, and for a few passes.
+
+Pure. Owns the rate that follows from a model's size, the rest of that recipe, and what is said of
+it. Doesn't know where weights come from, or what a step does with a rate.
+
+Full tuning of 7 billion parameters takes 2e-5, a warm-up of 3 %, three passes and no weight decay
+(Taori et al. 2023, Stanford Alpaca, README). Larger models take less: 1e-5 at 13 billion (the same
+page), 2e-6 at 70 billion (Lambert et al. 2024, "Tulu 3", arXiv 2411.15124), which is 2e-5 times 7
+billion through the parameters. SmolLM2 of 135 million was tuned well with 2e-5, too. Below
+that the best rate of Adam grows as a model gets narrower, with one through its width, so with one
+through the root of its parameters (Yang et al. 2022, "Tensor Programs V", arXiv 2203.03466).
+"""
+
+import math
+
+from jupiterd.cycle.architectures import parameter_count
+from jupiterd.cycle.plan import ModelShape, TrainPlan
+
+USUAL_RATE = 2e-5
+SMALL_PARAMETERS = 135_000_000
+LARGE_PARAMETERS = 7_000_000_000
+MOST_RATE = 8e-5
+"""Of the smallest models."""
+HIGH_RATE = 1e-4
+"""From here on weights soon forget what they knew: SmolLM2 was ruined by 3e-3."""
+
+WARMUP_FRACTION = 0.03
+MOST_WARMUP_STEPS = 100
+
+
+def tuning_rate(parameters: int) -> float:
+    """Return the peak of the learning rate for weights of so many parameters, to two digits."""
+    if parameters > LARGE_PARAMETERS:
+        rate = USUAL_RATE * LARGE_PARAMETERS / parameters
+    else:
+        rate = USUAL_RATE * math.sqrt(max(1.0, SMALL_PARAMETERS / max(1, parameters)))
+    return float(f"{min(MOST_RATE, rate):.1e}")
+
+
+def tuned(shape: ModelShape) -> ModelShape:
+    """Return the model with the recipe for weights that are given, in place of its size's own."""
+    rate = tuning_rate(parameter_count(shape))
+    changed = {
+        "learning_rate": rate,
+        "later_learning_rate": rate,
+        "warmup_fraction": WARMUP_FRACTION,
+        "weight_decay": 0.0,
+    }
+    return shape.model_copy(update={"recipe": shape.recipe.model_copy(update=changed)})
+
+
+def shortly_warmed(plan: TrainPlan) -> TrainPlan:
+    """Return the plan with a warm-up that is short enough for weights that are given."""
+    return plan.model_copy(update={"warmup_steps": min(MOST_WARMUP_STEPS, plan.warmup_steps)})
+
+
+def tuning_lines(shape: ModelShape, plan: TrainPlan) -> list[str]:
+    """Return what is said of how weights are tuned, before anything starts."""
+    parameters = parameter_count(shape)
+    millions = f"{parameters / 1e6:,.0f}" if parameters >= 10**7 else f"{parameters / 1e6:.2f}"
+    usual, size = tuning_rate(parameters), f"{millions} million parameters"
+    rate = plan.learning_rate
+    why = f"tunes weights of {size}" if rate == usual else f"as asked; {usual:g} is usual at {size}"
+    how = f"warm-up {_warmup(plan)}, weight decay {plan.weight_decay:g}"
+    told = [f"Learning rate {rate:g}: {why}; {how}"]
+    if rate >= HIGH_RATE:
+        told.append(
+            f"A learning rate of {rate:g} is high for weights that are given: from {HIGH_RATE:g} "
+            "on they soon forget what they knew"
+        )
+    return told
+
+
+def _warmup(plan: TrainPlan) -> str:
+    if not plan.steps:
+        return f"{WARMUP_FRACTION:.0%} of the steps"
+    return "1 step" if plan.warmup_steps == 1 else f"{plan.warmup_steps:,} steps"

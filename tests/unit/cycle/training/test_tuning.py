@@ -1,0 +1,106 @@
+"""The recipe for weights that others trained."""
+
+import pytest
+
+from jupiterd.cycle.plan import ModelShape, TrainPlan, derive
+from jupiterd.cycle.run_settings import OF_TUNING, RunSettings
+from jupiterd.cycle.training.fitted_plan import (
+    Trained,
+    first_plan_of_run,
+    plan_of_round,
+    plan_of_run,
+    planned_rounds,
+)
+from jupiterd.cycle.training.step_budget import passes_over
+from jupiterd.cycle.training.tuning import HIGH_RATE, tuned, tuning_lines, tuning_rate
+from tests.unit.cycle.training.presets import ONE_MILLION
+
+TUNING = RunSettings(steps_from="data", recipe=OF_TUNING, seq_len=256)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "rate"),
+    [
+        (1_000_000, 8e-5),
+        (134_515_008, 2e-5),
+        (1_240_000_000, 2e-5),
+        (7_000_000_000, 2e-5),
+        (13_000_000_000, 1.1e-5),
+        (70_000_000_000, 2e-6),
+    ],
+)
+def test_the_rate_follows_from_the_size(parameters: int, rate: float) -> None:
+    assert tuning_rate(parameters) == pytest.approx(rate, rel=1e-9)
+    assert tuning_rate(parameters) < HIGH_RATE
+
+
+def test_a_larger_model_never_gets_a_higher_rate() -> None:
+    rates = [tuning_rate(10**exponent) for exponent in range(1, 13)]
+    assert rates == sorted(rates, reverse=True)
+
+
+def test_weights_that_are_given_are_tuned_for_one_to_three_passes() -> None:
+    for sequences in (40, 160, 5_000):
+        plan = plan_of_run(ONE_MILLION, TUNING, sequences)
+        batch = plan.batch_sequences
+        assert passes_over(plan.steps, batch, sequences) <= 3 + batch / sequences
+        assert plan.least_steps * batch >= sequences or plan.steps * batch >= sequences
+        assert (plan.weight_decay, plan.learning_rate) == (0.0, 8e-5)
+
+
+def test_the_warm_up_is_short_however_long_the_training() -> None:
+    long = TUNING.model_copy(update={"steps_from": "settings", "max_steps": 50_000})
+    assert plan_of_run(ONE_MILLION, long, 100).warmup_steps == 100
+    short = long.model_copy(update={"max_steps": 200})
+    assert plan_of_run(ONE_MILLION, short, 100).warmup_steps == 6
+
+
+def test_what_people_say_of_rate_and_decay_counts_more() -> None:
+    asked = {"max_steps": 10, "steps_from": "settings", "learning_rate": 3e-3, "weight_decay": 0.1}
+    settings = TUNING.model_copy(update=asked)
+    for plan in (first_plan_of_run(ONE_MILLION, settings), plan_of_run(ONE_MILLION, settings, 40)):
+        assert (plan.learning_rate, plan.weight_decay) == (3e-3, 0.1)
+
+
+def test_later_rounds_of_a_cycle_that_began_with_weights_tune_them_too() -> None:
+    trained = Trained(9_000_000, is_tuning=True)
+    for goes_on in (True, False):
+        plan = derive(tuned(ONE_MILLION), 2, goes_on=goes_on)
+        fitted = plan_of_round(plan, ONE_MILLION, 160, trained)
+        assert (fitted.least_steps, fitted.steps) == (40, 120)
+        assert (fitted.learning_rate, fitted.weight_decay) == (8e-5, 0.0)
+
+
+def test_a_cycle_is_foretold_as_it_is_trained() -> None:
+    first, later = planned_rounds(ONE_MILLION, TUNING, {}, 1, 160)
+    assert (first.least_steps, first.steps, first.learning_rate) == (40, 120, 8e-5)
+    assert (later.least_steps, later.steps, later.learning_rate) == (40, 120, 8e-5)
+    first, _ = planned_rounds(ONE_MILLION, TUNING, {"learning_rate": 3e-3}, 1, 160)
+    assert first.learning_rate == 3e-3
+
+
+def test_training_from_random_weights_is_what_it_was() -> None:
+    settings = TUNING.model_copy(update={"recipe": "size"})
+    first, later = planned_rounds(ONE_MILLION, settings, {}, 1, 0)
+    assert (first, later) == (
+        derive(ONE_MILLION, 1, seed=1),
+        derive(ONE_MILLION, 2, None, 1, goes_on=True),
+    )
+    assert plan_of_run(ONE_MILLION, settings, 40).learning_rate == 3e-3
+
+
+def lines(shape: ModelShape, plan: TrainPlan) -> str:
+    return "\n".join(tuning_lines(shape, plan))
+
+
+def test_the_rate_is_told_and_one_that_is_high_is_called_so() -> None:
+    usual = plan_of_run(ONE_MILLION, TUNING, 160)
+    told = lines(ONE_MILLION, usual)
+    assert "Learning rate 8e-05: tunes weights of 1.12 million parameters" in told
+    assert "is high" not in told
+    high = usual.model_copy(update={"learning_rate": 3e-3})
+    told = lines(ONE_MILLION, high)
+    assert "Learning rate 0.003: as asked; 8e-05 is usual" in told
+    assert "0.003 is high for weights that are given" in told
+    unknown = first_plan_of_run(ONE_MILLION, TUNING)
+    assert "warm-up 3% of the steps" in lines(ONE_MILLION, unknown)

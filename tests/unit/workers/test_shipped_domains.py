@@ -48,4 +48,4 @@ def test_a_shipped_domain_keeps_its_text_and_can_be_judged(domain, tmp_path, see
         tmp_path / "parts",
     )
     assert counts["dev_documents"] > 0
-    assert "would be seen" in str(told["holdout"])
+    assert "it shows, with a chance of" in str(told["holdout"])

@@ -11,6 +11,7 @@ from jupiterd.ctl.console import Console
 from jupiterd.ctl.data_samples import samples
 from jupiterd.ctl.invocation import Invocation, dry_run
 from jupiterd.ctl.wait_options import UNTIL_ITS_END, check_wait, wait_options
+from jupiterd.cycle.architectures import MAX_VOCAB
 from jupiterd.document_schema import SCHEMA
 from jupiterd.errors import UnhealthyError, UsageError
 from jupiterd.ids import short
@@ -34,7 +35,7 @@ def command() -> None:
 @click.option(
     "--tokenizer", metavar="NAME|FOLDER", help="A data set's, or a folder's; else one is trained."
 )
-@click.option("--vocab-size", type=click.IntRange(257, 65_536), help="Of one that is trained.")
+@click.option("--vocab-size", type=click.IntRange(257, MAX_VOCAB), help="Of one that is trained.")
 @click.option("--holdout", type=click.FloatRange(0.0, 0.5), help="Share held out; 0.05.")
 @click.option("--field", metavar="NAME", help="What holds the text in a table; text.")
 @click.option("--subset", metavar="NAME", help="Of a Hugging Face data set, such as 20231101.es.")

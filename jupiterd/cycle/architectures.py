@@ -15,8 +15,8 @@ GPT2: Final = "gpt2"
 ON_MLX: Final = frozenset({QWEN3})
 """What mlx-lm computes as transformers does, from the same folder; GPT-2 isn't among them."""
 
-MAX_VOCAB = 65_536
-"""Token ids are kept in 16 bits."""
+MAX_VOCAB = 1 << 20
+"""No public model has as many entries; ids take 32 bits where they must (`data.token_width`)."""
 
 _NAMES: Mapping[str, tuple[str, ...]] = {
     "vocab_size": ("vocab_size",),
@@ -76,8 +76,8 @@ def shape_fields(name: str, config: Mapping[str, Any]) -> dict[str, Any]:
     found = {field: _first(name, config, keys) for field, keys in _NAMES.items()}
     if found["vocab_size"] > MAX_VOCAB:
         raise UsageError(
-            f"{name} has a vocabulary of {found['vocab_size']}, and token ids are 16 bits",
-            f"choose a model with a vocabulary of at most {MAX_VOCAB}",
+            f"{name} has a vocabulary of {found['vocab_size']:,}",
+            f"choose a model with a vocabulary of at most {MAX_VOCAB:,}",
         )
     hidden, heads = found["hidden"], found["heads"]
     return found | {

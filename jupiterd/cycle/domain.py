@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 from pydantic import Field, field_validator
 from pydantic_core.core_schema import ValidationInfo
 
+from jupiterd.cycle.architectures import MAX_VOCAB
 from jupiterd.cycle.data.holdout_rules import HoldoutRules
 from jupiterd.cycle.data_sources import DataSource, named
 from jupiterd.cycle.drop_reason import DropReason
@@ -238,7 +239,7 @@ class Training(Part):
 
     steps: Annotated[int, Field(ge=1, le=100_000_000)] | None = None
     """Optimizer steps of a round; unless told, as many as its text is worth."""
-    vocab_size: Annotated[int, Field(ge=257, le=65_536)] | None = None
+    vocab_size: Annotated[int, Field(ge=257, le=MAX_VOCAB)] | None = None
     """Entries of the tokenizer: 256 bytes, one end mark, the rest merges."""
     seq_len: Annotated[int, Field(ge=16, le=131_072)] | None = None
     """Tokens of one training sequence."""

@@ -30,6 +30,12 @@ from jupiterd.errors import TooLargeForDeviceError
 LOGIT_CHUNK_TOKENS = 1024
 """Tokens whose logits exist at a time; all of a batch's would be the largest tensor of all."""
 
+LOGIT_CHUNK_BYTES = 256 << 20
+"""The most that they may take in fp32: large vocabularies have chunks of fewer tokens."""
+
+_WHOLE_TOKENS = 64
+"""Chunks are multiples of it, so that products of matrices stay quick."""
+
 RECOMPUTE_COST = 4 / 3
 """Time of a step with gradient checkpointing: the forward pass is done twice."""
 
@@ -81,6 +87,12 @@ def memory_need(
         + _mask_bytes(shape, plan, precision),
         logits=_logit_bytes(shape, tokens),
     )
+
+
+def logit_chunk_tokens(vocab_size: int) -> int:
+    """Return how many tokens' logits exist at a time, by what LOGIT_CHUNK_BYTES hold in fp32."""
+    fitting = LOGIT_CHUNK_BYTES // (4 * vocab_size) // _WHOLE_TOKENS * _WHOLE_TOKENS
+    return max(_WHOLE_TOKENS, min(LOGIT_CHUNK_TOKENS, fitting))
 
 
 def flops_per_token(shape: ModelShape) -> int:
@@ -257,5 +269,5 @@ def _layer_bytes(shape: ModelShape, residual: int, wide: int) -> int:
 
 def _logit_bytes(shape: ModelShape, tokens: int) -> int:
     """Return what the output layer needs: the logits of a chunk twice, and its own gradient."""
-    chunk = 2 * 4 * min(tokens, LOGIT_CHUNK_TOKENS) * shape.vocab_size
+    chunk = 2 * 4 * min(tokens, logit_chunk_tokens(shape.vocab_size)) * shape.vocab_size
     return chunk + 4 * shape.vocab_size * shape.hidden

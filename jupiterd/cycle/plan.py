@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from jupiterd.cycle.architectures import QWEN3, shape_fields
+from jupiterd.cycle.architectures import MAX_VOCAB, QWEN3, shape_fields
 from jupiterd.cycle.engine_options import EngineOptions, Switch
 from jupiterd.cycle.plain import Plain, hash_of
 from jupiterd.cycle.schedule import Schedule
@@ -67,7 +67,7 @@ class ModelShape(Plain):
     """Version of this form."""
     size: Annotated[str, Field(min_length=1, max_length=32)]
     """What the preset is called, such as 1m."""
-    vocab_size: Annotated[int, Field(ge=257, le=65_536)]
+    vocab_size: Annotated[int, Field(ge=257, le=MAX_VOCAB)]
     """Rows of the embedding; the tokenizer has at most this many entries."""
     seq_len: Annotated[int, Field(ge=16, le=131_072)]
     """Tokens of one training sequence."""

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from jupiterd.cycle.architectures import MAX_VOCAB
 from jupiterd.cycle.engine_options import EngineOptions
 from jupiterd.errors import UsageError
 from jupiterd.frames import Scalar
@@ -135,7 +136,7 @@ class DataSettings(Asked):
     """0: all of them."""
     tokenizer_path: Annotated[str, Field(max_length=4096)] = ""
     """A Hugging Face folder on the same disk whose tokenizer is used; empty: one is trained."""
-    vocab_size: Annotated[int, Field(ge=257, le=65_536)] = 32_768
+    vocab_size: Annotated[int, Field(ge=257, le=MAX_VOCAB)] = 32_768
     """Entries of the tokenizer, if one is trained."""
     holdout: Annotated[float, Field(ge=0.0, le=0.5)] = 0.05
     """Share of the documents that is held out for validation; 0: none."""

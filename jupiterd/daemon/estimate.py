@@ -95,6 +95,7 @@ def estimate(
         [*run_sheet(shape, fit.plan, options, fit.need, whole), *changes],
         {
             "parameters": parameter_count(shape),
+            "vocab_size": shape.vocab_size,
             "engine": " and ".join(sorted({gang.engine for gang in gangs})),
             "precision": options.precision,
             "optimizer": options.optimizer,

@@ -23,9 +23,9 @@ def race(tmp_path: Path) -> Race:
     few = {"hidden": 16, "layers": 1, "ff": 16, "heads": 1, "kv_heads": 1, "head_dim": 16}
     shape = preset("1m").model_copy(update={**few, "vocab_size": 257, "seq_len": 16})
     tokens = np.random.default_rng(7).integers(0, shape.vocab_size, 16 * 32 + 1)
-    writer = ShardWriter(tmp_path / "shards")
+    writer = ShardWriter(tmp_path / "shards", 257)
     writer.append(tokens.tolist())
-    writer.finish(seq_len=16, vocab_size=257, tokenizer_hash="", documents=1, size_bytes=1)
+    writer.finish(seq_len=16, tokenizer_hash="", documents=1, size_bytes=1)
     held_out = [MicroBatch(tokens[None, :16], tokens[None, 1:17])]
     return Race(shape, Text(ShardSet(tmp_path / "shards"), held_out, 1.0), 2, 1, 1)
 

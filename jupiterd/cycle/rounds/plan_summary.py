@@ -66,7 +66,7 @@ def _told(planned: PlannedCycle) -> Iterator[tuple[str, str]]:
     yield "machines", _machines(planned.foretold)
     yield "time", _times(planned)
     if expected:
-        yield "disk", _disk(planned, int(expected["parameters"]))
+        yield "disk", _disk(planned, expected)
     yield "written", planned.writer
     if advice := _advice(planned):
         yield "advice", advice
@@ -174,6 +174,7 @@ def _about(seconds: float | None, *, is_most: bool = False) -> str:
     return f"{'up to ' * is_most}~{duration(max(seconds, 1.0))}"
 
 
-def _disk(planned: PlannedCycle, parameters: int) -> str:
-    needed = disk_bytes(planned.survey, parameters, planned.rounds)
+def _disk(planned: PlannedCycle, expected: Mapping[str, Any]) -> str:
+    parameters, vocab_size = int(expected["parameters"]), int(expected.get("vocab_size", 0))
+    needed = disk_bytes(planned.survey, parameters, planned.rounds, vocab_size)
     return f"about {size(needed)} on each machine that keeps the cycle"

@@ -10,6 +10,7 @@ from typing import Any
 
 from jupiterd.cycle.data.holdout_outlook import HoldoutOutlook
 from jupiterd.cycle.data.survey import Survey
+from jupiterd.cycle.data.token_width import token_bytes
 from jupiterd.cycle.data.verdict_check import BYTES_OF_TOKEN
 
 START_S = 3.0
@@ -22,7 +23,6 @@ STUDENTS = 2
 TEXT_COPIES = 3
 """Documents, cleaned ones and kept ones; packed to about a third each."""
 PACKED_SHARE = 1 / 3
-BYTES_OF_SHARD_TOKEN = 2
 BYTES_OF_PARAMETER = 12
 """Of a checkpoint: weights and two moments in fp32."""
 ROUNDS_KEPT = 2
@@ -76,9 +76,13 @@ def phase_times(
     )
 
 
-def disk_bytes(survey: Survey, parameters: int, rounds: int) -> int:
-    """Return about what a cycle leaves on a disk that has all of it."""
-    text = survey.bytes * (TEXT_COPIES * PACKED_SHARE + BYTES_OF_SHARD_TOKEN / BYTES_OF_TOKEN)
+def disk_bytes(survey: Survey, parameters: int, rounds: int, vocab_size: int = 0) -> int:
+    """Return about what a cycle leaves on a disk that has all of it.
+
+    vocab_size: of the model; 0: not known, and none of the largest
+    """
+    of_shards = token_bytes(vocab_size) / BYTES_OF_TOKEN
+    text = survey.bytes * (TEXT_COPIES * PACKED_SHARE + of_shards)
     checkpoints = CHECKPOINTS_OF_ROUND * BYTES_OF_PARAMETER * parameters
     return round(min(rounds, ROUNDS_KEPT) * (text + checkpoints))
 

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from jupiterd.cycle.architectures import MAX_VOCAB
 from jupiterd.cycle.lineage import Sample
 from jupiterd.cycle.mixing import Offered, shuffle_key, take_synthetic
 from jupiterd.cycle.purge import Purge
@@ -23,11 +24,12 @@ from jupiterd.frames import TaskFinished
 from jupiterd.workers.data.contents import contents, write_contents
 from jupiterd.workers.data.progress import Progress, silent
 from jupiterd.workers.data.sample_file import read_all
-from jupiterd.workers.data.shards import MAX_VOCAB, ShardIndex, ShardWriter
+from jupiterd.workers.data.shards import ShardIndex, ShardWriter
 from jupiterd.workers.data.tokenizer import (
     END_OF_TEXT,
     copy_tokenizer,
     encode_batch,
+    entries_of,
     load_tokenizer,
     save_tokenizer,
     tokenizer_hash,
@@ -84,7 +86,7 @@ def pack(
 
     Raises:
         EmptySourceError: the text isn't enough for one sequence.
-        InvalidSettingError: the vocabulary doesn't fit 16 bits.
+        InvalidSettingError: the vocabulary is larger than any model's.
     """
     samples = sorted(read_all(kept), key=lambda sample: shuffle_key(sample.id, str(params.seed)))
     purge = Purge(params.purged)
@@ -159,13 +161,13 @@ def _write_shards(
 ) -> ShardIndex:
     # Read back even when just trained, so that both ways tokenize alike.
     tokenizer = load_tokenizer(output_dir / "tokenizer")
-    vocab_size = tokenizer.get_vocab_size()
+    vocab_size = entries_of(tokenizer)
     if vocab_size > MAX_VOCAB:
-        raise InvalidSettingError(f"a vocabulary of {vocab_size} doesn't fit 16-bit shards")
+        raise InvalidSettingError(f"a vocabulary of {vocab_size:,} is larger than {MAX_VOCAB:,}")
     end = tokenizer.token_to_id(END_OF_TEXT)
     if end is None:
         raise InvalidSettingError(f"the tokenizer has no {END_OF_TEXT}")
-    writer = ShardWriter(output_dir / "shards")
+    writer = ShardWriter(output_dir / "shards", vocab_size)
     for start in range(0, len(samples), _BATCH_DOCUMENTS):
         batch = samples[start : start + _BATCH_DOCUMENTS]
         encoded = encode_batch(tokenizer, list(texts[start : start + _BATCH_DOCUMENTS]))
@@ -174,7 +176,6 @@ def _write_shards(
         progress(min(start + _BATCH_DOCUMENTS, len(samples)), len(samples), "documents")
     return writer.finish(
         seq_len=params.seq_len,
-        vocab_size=vocab_size,
         tokenizer_hash=tokenizer_hash(output_dir / "tokenizer"),
         documents=len(samples),
         size_bytes=sum(len(text.encode()) for text in texts),

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from tokenizers import Tokenizer
 
+from jupiterd.cycle.architectures import MAX_VOCAB
 from jupiterd.cycle.lineage import Sample, text_hash
 from jupiterd.cycle.run_settings import DataSettings
 from jupiterd.cycle.secrets import cleaned
@@ -30,7 +31,7 @@ from jupiterd.workers.data.extraction import Extractor
 from jupiterd.workers.data.prepared_split import split_of
 from jupiterd.workers.data.progress import Progress, silent
 from jupiterd.workers.data.sample_file import SampleWriter
-from jupiterd.workers.data.shards import MAX_VOCAB, ShardIndex, ShardWriter
+from jupiterd.workers.data.shards import ShardIndex, ShardWriter
 from jupiterd.workers.data.skips import SkipCounts, SkipLog
 from jupiterd.workers.data.text_files import PlacedText, TextFiles
 from jupiterd.workers.data.tokenizer import (
@@ -38,6 +39,7 @@ from jupiterd.workers.data.tokenizer import (
     TOKENIZER_FILE,
     copy_tokenizer,
     encode_batch,
+    entries_of,
     load_tokenizer,
     save_tokenizer,
     tokenizer_hash,
@@ -103,7 +105,8 @@ def _prepared(
     kept = [each.text for each in sample if not split.takes(each)]
     ready = _provide_tokenizer(tokenizer, settings, kept, output_dir / "tokenizer")
     rest = (each.text for each in documents if not split.takes(each))
-    packing = _Packing(ready, ShardWriter(output_dir / "shards"), settings.max_tokens, progress)
+    writer = ShardWriter(output_dir / "shards", entries_of(ready))
+    packing = _Packing(ready, writer, settings.max_tokens, progress)
     packing.pack(chain(kept, rest))
     index = packing.finish(output_dir / "tokenizer")
     _write_held_out(split.held, output_dir / "holdout")
@@ -184,9 +187,8 @@ def _provide_tokenizer(
     else:
         copy_tokenizer(given, folder)
     tokenizer = load_tokenizer(folder)  # read back even when just trained: both ways act alike
-    if tokenizer.get_vocab_size() > MAX_VOCAB:
-        size = tokenizer.get_vocab_size()
-        raise InvalidSettingError(f"a vocabulary of {size} doesn't fit 16-bit shards")
+    if (size := entries_of(tokenizer)) > MAX_VOCAB:
+        raise InvalidSettingError(f"a vocabulary of {size:,} is larger than {MAX_VOCAB:,}")
     return tokenizer
 
 
@@ -233,7 +235,6 @@ class _Packing:
     def finish(self, tokenizer_folder: Path) -> ShardIndex:
         return self._writer.finish(
             seq_len=0,
-            vocab_size=self._tokenizer.get_vocab_size(),
             tokenizer_hash=tokenizer_hash(tokenizer_folder),
             documents=self._counts["documents"],
             size_bytes=self._counts["bytes"],

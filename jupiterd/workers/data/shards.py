@@ -1,4 +1,4 @@
-"""Packed tokens on disk: uint16 files beside an `index.json`, read through memory maps.
+"""Packed tokens on disk: files of ids beside an `index.json`, read through memory maps.
 
 Owns that format, both ways. Doesn't know tokenizers, samples, or who reads which sequence when.
 Which document each token is of says `documents.index` (`cycle.document_index`), where the writer
@@ -6,13 +6,14 @@ was told.
 
 All files together are one stream of tokens. Sequence i is the tokens [i * seq_len, i * seq_len +
 seq_len + 1): the inputs are its first seq_len, the targets its last seq_len, so neighbouring
-sequences share one token.
+sequences share one token. An id takes 16 bits, or 32 where the vocabulary needs them
+(`cycle.data.token_width`); all files of a folder are alike.
 """
 
 import json
 import mmap
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ import numpy as np
 from blake3 import blake3
 from numpy.typing import NDArray
 
+from jupiterd.cycle.data.token_width import NARROW_BYTES, WIDE_BYTES, token_bytes
 from jupiterd.cycle.document_index import (
     DOCUMENTS_FILE,
     ENTRY,
@@ -28,13 +30,11 @@ from jupiterd.cycle.document_index import (
     DocumentIndex,
     DocumentIndexBuilder,
 )
-from jupiterd.errors import Bug, CorruptArtifactError
+from jupiterd.errors import Bug, CorruptArtifactError, UsageError
 
 INDEX_FILE = "index.json"
-TOKEN_TYPE = np.dtype("<u2")
-MAX_VOCAB = 1 << 16
-MAX_FILE_TOKENS = 32 << 20
-"""Tokens of one file: 64 MiB."""
+_TYPES = {NARROW_BYTES: np.dtype("<u2"), WIDE_BYTES: np.dtype("<u4")}
+MAX_FILE_BYTES = 64 << 20
 
 
 @dataclass(frozen=True)
@@ -57,15 +57,24 @@ class ShardIndex:
     """The file with the offset and sample of each document; empty where nobody noted them."""
     hash: str = ""
     """BLAKE3 of the whole stream's bytes."""
+    token_bytes: int = NARROW_BYTES
+    """Of an id. The file says so only where it isn't 2: older builds refuse what they don't know.
+    """
 
 
 class ShardWriter:
     """Appends tokens to a new folder; `finish` writes the index."""
 
-    def __init__(self, folder: Path, max_file_tokens: int = MAX_FILE_TOKENS) -> None:
+    def __init__(self, folder: Path, vocab_size: int, max_file_tokens: int = 0) -> None:
+        """Begin a stream of ids below `vocab_size`, which decides how many bytes one takes.
+
+        max_file_tokens: of one file; 0: what MAX_FILE_BYTES hold
+        """
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder
-        self._max_file_tokens = max_file_tokens
+        self._vocab_size = vocab_size
+        self._token_bytes = token_bytes(vocab_size)
+        self._max_file_tokens = max_file_tokens or MAX_FILE_BYTES // self._token_bytes
         self._files: list[dict[str, Any]] = []
         self._hashes: list[blake3] = []
         self._hash = blake3()
@@ -73,15 +82,22 @@ class ShardWriter:
         self._documents = DocumentIndexBuilder()
 
     def append(self, ids: Sequence[int], documents: Sequence[tuple[str, int]] = ()) -> None:
-        """Add tokens (each below 65,536) to the end of the stream.
+        """Add tokens to the end of the stream.
 
         `documents` says whose they are: sample id and number of tokens, one after the other.
+
+        Raises:
+            Bug: an id isn't of the vocabulary.
         """
+        given = np.asarray(ids, dtype=np.int64)
+        outside = given[(given < 0) | (given >= self._vocab_size)]
+        if len(outside):
+            raise Bug(f"the vocabulary of {self._vocab_size} has no token {outside[0]}")
         first = self._tokens
         for sample_id, tokens in documents:
             self._documents.note(sample_id, first)
             first += tokens
-        rest = np.asarray(ids, dtype=TOKEN_TYPE)
+        rest = given.astype(_TYPES[self._token_bytes])
         while len(rest):
             room = self._room()
             data = rest[:room].tobytes()
@@ -94,7 +110,7 @@ class ShardWriter:
             rest = rest[room:]
 
     def finish(
-        self, *, seq_len: int, vocab_size: int, tokenizer_hash: str, documents: int, size_bytes: int
+        self, *, seq_len: int, tokenizer_hash: str, documents: int, size_bytes: int
     ) -> ShardIndex:
         """Write index.json and return what it says."""
         if not self._documents.is_empty:
@@ -104,7 +120,7 @@ class ShardWriter:
             seq_len=seq_len,
             tokens=self._tokens,
             sequences=_sequences_in(self._tokens, seq_len),
-            vocab_size=vocab_size,
+            vocab_size=self._vocab_size,
             tokenizer_hash=tokenizer_hash,
             documents=documents,
             bytes=size_bytes,
@@ -114,8 +130,9 @@ class ShardWriter:
             ),
             document_offsets="" if self._documents.is_empty else DOCUMENTS_FILE,
             hash=self._hash.hexdigest(),
+            token_bytes=self._token_bytes,
         )
-        text = json.dumps(asdict(index), indent=2, sort_keys=True)
+        text = json.dumps(_said_of(index), indent=2, sort_keys=True)
         (self._folder / INDEX_FILE).write_text(text + "\n", encoding="utf-8")
         return index
 
@@ -136,7 +153,8 @@ class ShardSet:
         self.index = _read_index(folder)
         self.seq_len = self.index.seq_len or seq_len
         """Tokens that one sequence trains on; it holds one more."""
-        self._maps = [_map_file(folder, file) for file in self.index.files]
+        form = _TYPES[self.index.token_bytes]
+        self._maps = [_map_file(folder, file, form) for file in self.index.files]
         self._starts = np.cumsum([0, *(len(tokens) for tokens in self._maps)])
         self._folder = folder
 
@@ -206,22 +224,48 @@ def _sequences_in(tokens: int, seq_len: int) -> int:
     return max(0, tokens - 1) // seq_len if seq_len else 0
 
 
+def _said_of(index: ShardIndex) -> dict[str, Any]:
+    """Return what the file says: of narrow ids, what it has said since there were no others."""
+    said = asdict(index)
+    if index.token_bytes == NARROW_BYTES:
+        del said["token_bytes"]
+    return said
+
+
 def _read_index(folder: Path) -> ShardIndex:
     try:
-        fields: dict[str, Any] = json.loads((folder / INDEX_FILE).read_text(encoding="utf-8"))
-        fields["files"] = tuple(fields["files"])
-        return ShardIndex(**fields)
+        said: dict[str, Any] = json.loads((folder / INDEX_FILE).read_text(encoding="utf-8"))
+        said["files"] = tuple(said["files"])
+        _check_known(folder, said)
+        return ShardIndex(**said)
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise CorruptArtifactError(f"the shard folder {folder.name} has no usable index") from error
 
 
-def _map_file(folder: Path, file: dict[str, Any]) -> NDArray[np.uint16]:
+def _check_known(folder: Path, said: dict[str, Any]) -> None:
+    """Refuse what another build would read otherwise than it was meant.
+
+    Raises:
+        UsageError: the index says what this build doesn't know.
+    """
+    unknown = sorted(said.keys() - {field.name for field in fields(ShardIndex)})
+    width = said.get("token_bytes", NARROW_BYTES)
+    if width not in _TYPES:
+        unknown.append(f"token_bytes: {width}")
+    if unknown:
+        raise UsageError(
+            f"the shard folder {folder.name} was packed by a newer jupiterd: it says {unknown[0]}",
+            "upgrade jupiterd on this node, or prepare the data again with this version",
+        )
+
+
+def _map_file(folder: Path, file: dict[str, Any], form: np.dtype[Any]) -> NDArray[Any]:
     name, tokens = str(file["name"]), int(file["tokens"])
     if Path(name).name != name:
         raise CorruptArtifactError(f"the shard index names a file outside its folder: {name}")
     try:
         # A memmap's slices are memmaps, which take longer to make than a sequence to read.
-        mapped = np.frombuffer(_mapped(folder / name), dtype=TOKEN_TYPE)
+        mapped = np.frombuffer(_mapped(folder / name), dtype=form)
     except (OSError, ValueError) as error:
         raise CorruptArtifactError(f"the shard {name} can't be read") from error
     if len(mapped) != tokens:

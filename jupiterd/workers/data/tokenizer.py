@@ -81,6 +81,11 @@ def tokenizer_hash(folder: Path) -> str:
     return blake3((folder / TOKENIZER_FILE).read_bytes()).hexdigest()
 
 
+def entries_of(tokenizer: Tokenizer) -> int:
+    """Return one more than the highest id: tokens that were added may leave gaps before them."""
+    return 1 + max(tokenizer.get_vocab(with_added_tokens=True).values())
+
+
 def encode_batch(tokenizer: Tokenizer, texts: list[str]) -> list[list[int]]:
     """Return the ids of each text, with no special token added."""
     return [

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F  # noqa: N812 - the name everybody knows
 
+from jupiterd.cycle.memory import logit_chunk_tokens
 from jupiterd.errors import CorruptArtifactError
 from jupiterd.workers.evaluate.text_scorer import PLAIN_HEADS, TextScorer, Tokens
 
@@ -60,8 +61,9 @@ class LanguageModel(TextScorer):
         sums = torch.zeros(len(fed), dtype=torch.float64)
         with torch.inference_mode():
             project = self._projector(fed)
-            for start in range(0, len(rows), _LOGIT_ROWS):
-                part = slice(start, start + _LOGIT_ROWS)
+            held = min(_LOGIT_ROWS, logit_chunk_tokens(self.vocab_size))
+            for start in range(0, len(rows), held):
+                part = slice(start, start + held)
                 logits = project(rows[part], columns[part])
                 nats = F.cross_entropy(logits, wanted[part], reduction="none")
                 sums.index_add_(0, rows[part], nats.double())

@@ -13,6 +13,7 @@ import numpy as np
 from mlx.utils import tree_map
 from numpy.typing import NDArray
 
+from jupiterd.cycle.memory import logit_chunk_tokens
 from jupiterd.errors import CorruptArtifactError
 from jupiterd.workers.evaluate.text_scorer import PLAIN_HEADS, TextScorer, Tokens
 from jupiterd.workers.generate.mlx_engine import loaded_model
@@ -73,8 +74,9 @@ class MlxLanguageModel(TextScorer):
         wanted = targets[rows, columns]
         sums = np.zeros(len(inputs), dtype=np.float64)
         project = self._projector(mx.array(inputs.astype(np.int32)))
-        for start in range(0, len(rows), _LOGIT_ROWS):
-            part = slice(start, start + _LOGIT_ROWS)
+        held = min(_LOGIT_ROWS, logit_chunk_tokens(self.vocab_size))
+        for start in range(0, len(rows), held):
+            part = slice(start, start + held)
             nats = _nats(project(rows[part], columns[part]), wanted[part])
             np.add.at(sums, rows[part], np.array(nats, dtype=np.float64))
         return [float(total) for total in sums]

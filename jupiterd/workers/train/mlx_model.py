@@ -13,7 +13,7 @@ from mlx_lm.models.qwen3 import Model, ModelArgs, TransformerBlock
 from transformers import PreTrainedConfig
 
 from jupiterd.cycle.engine_options import ResolvedOptions
-from jupiterd.cycle.memory import LOGIT_CHUNK_TOKENS
+from jupiterd.cycle.memory import logit_chunk_tokens
 from jupiterd.workers.train.model_config import config_fields
 
 Arrays = Mapping[str, mx.array]
@@ -64,11 +64,12 @@ class MlxModel:
         layer = self._output_layer
         hidden = self._hidden(inputs, documents).reshape(-1, layer.weight.shape[1])
         wanted = targets.reshape(-1)
-        if wanted.size <= LOGIT_CHUNK_TOKENS:
+        tokens = logit_chunk_tokens(layer.weight.shape[0])
+        if wanted.size <= tokens:
             return _loss(layer.weight, hidden, wanted)
         # The logits of all tokens would be the largest array of all: a chunk's are computed twice.
-        starts = range(0, wanted.size, LOGIT_CHUNK_TOKENS)
-        chunks = [slice(start, start + LOGIT_CHUNK_TOKENS) for start in starts]
+        starts = range(0, wanted.size, tokens)
+        chunks = [slice(start, start + tokens) for start in starts]
         losses = [_loss_again(layer.weight, hidden[c], wanted[c]) for c in chunks]
         return mx.stack(losses).sum()
 

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from jupiterd.cycle.engine_options import ResolvedOptions
-from jupiterd.cycle.memory import LOGIT_CHUNK_TOKENS, options_on
+from jupiterd.cycle.memory import logit_chunk_tokens, options_on
 from jupiterd.cycle.plan import ModelShape, TrainPlan
 from jupiterd.workers.train.engine import LOSS_SCALE, Gradients, MicroBatch, Rows, Tensors, Updating
 from jupiterd.workers.train.group import Group
@@ -294,7 +294,8 @@ class TorchEngine:
 
 def _loss_of_logits(logits: Tensor, targets: Tensor) -> Tensor:
     """Return the sum of the cross-entropies of logits [tokens, vocabulary], in fp32 by parts."""
-    parts = zip(logits.split(LOGIT_CHUNK_TOKENS), targets.split(LOGIT_CHUNK_TOKENS), strict=True)
+    tokens = logit_chunk_tokens(logits.shape[-1])
+    parts = zip(logits.split(tokens), targets.split(tokens), strict=True)
     losses = [functional.cross_entropy(some.float(), w, reduction="sum") for some, w in parts]
     return torch.stack(losses).sum()
 

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from jupiterd.cycle.memory import LOGIT_CHUNK_TOKENS
+from jupiterd.cycle.memory import logit_chunk_tokens
 
 SoftmaxError = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 
@@ -48,8 +48,9 @@ class ChunkedCrossEntropy(torch.autograd.Function):
         total = torch.zeros((), dtype=torch.float32, device=hidden.device)
         of_hidden = torch.empty_like(hidden)
         of_weight: Tensor | None = None
-        for start in range(0, len(hidden), LOGIT_CHUNK_TOKENS):
-            chunk = slice(start, start + LOGIT_CHUNK_TOKENS)
+        tokens = logit_chunk_tokens(len(weight))
+        for start in range(0, len(hidden), tokens):
+            chunk = slice(start, start + tokens)
             rows = hidden[chunk].to(compute)
             loss, error = error_of((rows @ matrix.t()).float(), targets[chunk])
             total += loss
@@ -69,11 +70,9 @@ class ChunkedCrossEntropy(torch.autograd.Function):
 
 def loss_alone(hidden: Tensor, weight: Tensor, targets: Tensor, compute: torch.dtype) -> Tensor:
     """Return the sum of the cross-entropies of all tokens, where no gradient is wanted."""
-    matrix = weight.to(compute)
+    matrix, tokens = weight.to(compute), logit_chunk_tokens(len(weight))
     with torch.autocast(hidden.device.type, enabled=False):
-        parts = zip(
-            hidden.split(LOGIT_CHUNK_TOKENS), targets.split(LOGIT_CHUNK_TOKENS), strict=True
-        )
+        parts = zip(hidden.split(tokens), targets.split(tokens), strict=True)
         logits = (((rows.to(compute) @ matrix.t()).float(), wanted) for rows, wanted in parts)
         losses = [functional.cross_entropy(each, w, reduction="sum") for each, w in logits]
     return torch.stack(losses).sum()

@@ -75,7 +75,7 @@ def _real(text: str) -> Sample:
 async def prepare(node: Node, other: Node, folder: Path, count: int) -> list[str]:
     """Let one of two members have a round of so many samples; return the ids of some."""
     ids: list[str] = []
-    shards = ShardWriter(folder / "shards")
+    shards = ShardWriter(folder / "shards", 300)
     with SampleWriter(folder / "kept") as kept, SampleWriter(folder / "train") as train:
         for sample in samples(count):
             kept.add(sample)
@@ -85,7 +85,7 @@ async def prepare(node: Node, other: Node, folder: Path, count: int) -> list[str
     for start in range(0, count, 1000):
         part = ids[start : start + 1000]
         shards.append([7] * (TOKENS * len(part)), [(each, TOKENS) for each in part])
-    shards.finish(seq_len=256, vocab_size=300, tokenizer_hash="", documents=count, size_bytes=1)
+    shards.finish(seq_len=256, tokenizer_hash="", documents=count, size_bytes=1)
     made = {name: node.library.store.ingest(folder / name) for name in ("kept", "train", "shards")}
     await found(
         node,

@@ -35,17 +35,16 @@ MODELS = Path(__file__).parents[3] / "config" / "models"
 
 def written(folder: Path, tokens: int, seq_len: int, vocab_size: int) -> ShardSet:
     """Write so many random tokens, in documents of a usual length."""
-    rng, writer = np.random.default_rng(0), ShardWriter(folder)
+    rng, writer = np.random.default_rng(0), ShardWriter(folder, vocab_size)
     documents = done = 0
     while done < tokens:
         lengths = rng.geometric(1 / DOCUMENT_TOKENS, 2_000)
-        ids = rng.integers(0, vocab_size, int(lengths.sum()), dtype=np.uint16)
+        ids = rng.integers(0, vocab_size, int(lengths.sum()), dtype=np.int64)
         names = (f"{documents + number:064x}" for number in range(len(lengths)))
         writer.append(ids, list(zip(names, lengths.tolist(), strict=True)))  # pyright: ignore[reportArgumentType]
         documents, done = documents + len(lengths), done + len(ids)
     writer.finish(
         seq_len=seq_len,
-        vocab_size=vocab_size,
         tokenizer_hash="",
         documents=documents,
         size_bytes=2 * done,

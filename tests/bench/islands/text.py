@@ -55,13 +55,12 @@ def packed(folder: Path, shape: ModelShape) -> Text:
     """Pack the library for a model; the same files give the same shards."""
     train, held_out = _texts()
     tokenizer = train_tokenizer(train[:TOKENIZED_FILES], shape.vocab_size)
-    writer, count = ShardWriter(folder), 0
+    writer, count = ShardWriter(folder, shape.vocab_size), 0
     for text in train:
         writer.append([*encode_batch(tokenizer, [text])[0], 0])
         count += 1
     writer.finish(
         seq_len=shape.seq_len,
-        vocab_size=shape.vocab_size,
         tokenizer_hash="",
         documents=count,
         size_bytes=sum(len(text.encode()) for text in train),

@@ -29,9 +29,10 @@ from jupiterd.cycle.training.fitted_plan import fitted_plan
 from jupiterd.cycle.training.step_budget import first_budget, passes_over
 from jupiterd.frames import CheckpointWritten
 from jupiterd.locations import config_folder
-from jupiterd.workers.data.shards import ShardWriter
+from jupiterd.workers.data.shards import ShardSet, ShardWriter
 from jupiterd.workers.data.tokenizer import (
     encode_batch,
+    entries_of,
     load_tokenizer,
     save_tokenizer,
     tokenizer_hash,
@@ -114,13 +115,13 @@ def pack(text: Text, shape: ModelShape, folder: Path) -> dict[str, str]:
     """Write tokenizer, shards and held-out text, as a cycle does; return them as inputs."""
     tokenizer = folder / "tokenizer"
     save_tokenizer(train_tokenizer(list(text.trained_on), shape.vocab_size), tokenizer)
-    ready, writer = load_tokenizer(tokenizer), ShardWriter(folder / "shards")
+    ready = load_tokenizer(tokenizer)
+    writer = ShardWriter(folder / "shards", entries_of(ready))
     for each in text.trained_on:
         (ids,) = encode_batch(ready, [each])
         writer.append([*ids, 0], [(text_hash(each), len(ids) + 1)])
     writer.finish(
         seq_len=shape.seq_len,
-        vocab_size=ready.get_vocab_size(),
         tokenizer_hash=tokenizer_hash(tokenizer),
         documents=len(text.trained_on),
         size_bytes=sum(len(each.encode()) for each in text.trained_on),
@@ -153,8 +154,7 @@ def compare(
     shape, found = preset(), dict[str, Done]()
     with tempfile.TemporaryDirectory(prefix="jupiter-fits-") as stage:
         inputs = pack(text_of(megabytes, folder, seed), shape, Path(stage))
-        tokens = sum(file.stat().st_size for file in Path(inputs["shards"]).glob("*.bin")) // 2
-        sequences = (tokens - 1) // shape.seq_len
+        sequences = ShardSet(Path(inputs["shards"])).sequences
         fixed = derive(shape, 1, seed=seed)
         budget = first_budget(fixed.steps, fixed.batch_sequences, sequences)
         fits = fitted_plan(fixed, shape.recipe, budget, sequences)

@@ -55,12 +55,11 @@ def gpt2_of_one_million() -> ModelShape:
 
 def write_shards(folder: Path, shape: ModelShape, sequences: int = 400) -> Path:
     """Write random tokens as shards; return the one file that holds them all."""
-    writer = ShardWriter(folder)
+    writer = ShardWriter(folder, shape.vocab_size)
     tokens = np.random.default_rng(0).integers(0, shape.vocab_size, sequences * shape.seq_len + 1)
     writer.append(tokens.tolist())
     writer.finish(
         seq_len=shape.seq_len,
-        vocab_size=shape.vocab_size,
         tokenizer_hash="",
         documents=1,
         size_bytes=1,

@@ -42,7 +42,7 @@ def test_llamas_words_are_most_architectures():
     [
         ({"n_embd": None}, "no hidden_size"),
         ({"n_layer": "twelve"}, "no num_hidden_layers"),
-        ({"vocab_size": 151_936}, "token ids are 16 bits"),
+        ({"vocab_size": 1_048_577}, "a vocabulary of 1,048,577"),
     ],
 )
 def test_a_configuration_that_can_t_be_trained_is_refused(changes: dict[str, Any], words: str):

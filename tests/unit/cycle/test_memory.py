@@ -9,6 +9,7 @@ from jupiterd.cycle.architectures import matrix_parameters, parameter_count
 from jupiterd.cycle.engine_options import DeviceAbilities, EngineOptions
 from jupiterd.cycle.memory import (
     flops_per_token,
+    logit_chunk_tokens,
     memory_need,
     needs_on,
     options_on,
@@ -80,6 +81,22 @@ def test_logits_don_t_grow_with_the_batch():
         for p in (derive(shape, 1), large)
     ]
     assert needs[0] == needs[1] < 0.5 * GB
+
+
+@pytest.mark.parametrize("vocab", [257, 32_768, 65_536])
+def test_small_vocabularies_keep_the_chunk_that_they_had(vocab: int):
+    assert logit_chunk_tokens(vocab) == 1024
+
+
+@pytest.mark.parametrize("vocab", [65_537, 128_256, 151_936, 262_208])
+def test_logits_take_no_more_room_with_a_large_vocabulary(vocab: int):
+    tokens = logit_chunk_tokens(vocab)
+    assert 64 <= tokens < 1024
+    assert tokens % 64 == 0
+    assert 4 * tokens * vocab <= 256 << 20 < 4 * (tokens + 64) * vocab
+    shape = PRESETS["1m"].model_copy(update={"vocab_size": vocab})
+    need = memory_need(shape, plan(shape), "fp32", gradient_checkpointing=False)
+    assert need.logits <= (512 << 20) + 4 * vocab * shape.hidden
 
 
 def test_work_per_token_is_six_per_parameter_and_attention():

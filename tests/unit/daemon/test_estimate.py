@@ -149,7 +149,7 @@ async def test_a_rate_that_is_high_for_given_weights_is_called_so(tmp_path: Path
         ("[1]", "isn't one JSON object"),
         ("[" * 50_000, "isn't one JSON object"),
         (json.dumps({"model_type": "gpt2"}), "says no vocab_size"),
-        (json.dumps(GPT2 | {"vocab_size": 151_936}), "token ids are 16 bits"),
+        (json.dumps(GPT2 | {"vocab_size": 2_000_000}), "a vocabulary of 2,000,000"),
         (json.dumps(GPT2 | {"vocab_size": 20}), "vocab_size: input should be greater"),
         (json.dumps(GPT2 | {"n_head": 3, "num_key_value_heads": 2}), "a multiple of kv_heads"),
         (json.dumps(GPT2 | {"model_type": "../x"}), "architecture"),

@@ -105,6 +105,7 @@ class OuterLeader:
         self.adrift: list[tuple[int, str]] = []
         """Steps and the islands whose ways they left out since their weights weren't the others'.
         """
+        self.shape = tiny_shape()
         self.ranks: list[Rank] = []
         self.refuses_after = ""
         """A step that nothing follows, as far as ranks are told."""
@@ -124,7 +125,7 @@ class OuterLeader:
         folder.mkdir(parents=True)
         rank = Rank(island, link, folder)
         self.ranks.append(rank)
-        order = train_params(tiny_shape(), self.plan, node_name=island, **params)
+        order = train_params(self.shape, self.plan, node_name=island, **params)
         order["island"] = {"run": RUN, "island": island, "kind": self.kind}
         rank.tell(RunTask("train", order, dict(inputs), str(folder)))
         threading.Thread(target=self._serve, args=(rank,), daemon=True).start()

@@ -124,11 +124,10 @@ def test_layers_that_are_computed_twice_see_the_same(tmp_path: Path):
 
 def test_data_that_does_not_say_where_documents_begin_is_refused(tmp_path: Path):
     inputs = make_inputs(tmp_path)
-    writer = ShardWriter(tmp_path / "unmarked")
+    writer = ShardWriter(tmp_path / "unmarked", VOCAB)
     writer.append(range(100))
     writer.finish(
         seq_len=SEQ_LEN,
-        vocab_size=VOCAB,
         tokenizer_hash=tokenizer_hash(Path(inputs["tokenizer"])),
         documents=1,
         size_bytes=1,

@@ -61,11 +61,10 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     tokenizer = train_tokenizer([text], 300)
     save_tokenizer(tokenizer, folder / "tokenizer")
     ids = [0, *tokenizer.encode(text, add_special_tokens=False).ids]
-    writer = ShardWriter(folder / "shards")
+    writer = ShardWriter(folder / "shards", 300)
     writer.append(ids)
     writer.finish(
         seq_len=SEQ_LEN,
-        vocab_size=300,
         tokenizer_hash=tokenizer_hash(folder / "tokenizer"),
         documents=1,
         size_bytes=len(text),

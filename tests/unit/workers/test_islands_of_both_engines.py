@@ -42,7 +42,7 @@ class Processes:
 
     def __init__(self, gangs: Gangs, leader: OuterLeader, folder: Path) -> None:
         self._gangs, self._leader, self._folder = gangs, leader, folder
-        self._inputs = make_inputs(folder)
+        self._inputs = make_inputs(folder, leader.shape.vocab_size)
         self._stores: list[TCPStore] = []
         self._threads: list[threading.Thread] = []
 
@@ -121,6 +121,24 @@ def test_an_mlx_and_a_torch_island_that_meet_every_step_train_as_one_process_doe
         assert len(theirs) == 50
         assert max(abs(a - b) for a, b in zip(ours, theirs, strict=True)) < TOLERANCE
     assert ours[-1] < ours[0] - 0.3, "and it learns something"
+
+
+@pytest.mark.mlx
+def test_islands_of_both_engines_are_one_with_the_vocabulary_of_qwen3(gangs: Gangs, tmp_path: Path):
+    pytest.importorskip("mlx.core")
+    leader = OuterLeader(
+        tmp_path, plan(8), {"m": BATCH, "t": BATCH}, 2, kind="fp32", same_batches=True
+    )
+    leader.shape = tiny_shape(vocab_size=151_936, hidden=16)
+    processes = Processes(gangs, leader, tmp_path)
+    processes.begin("m", "mlx")
+    processes.begin("t", "torch")
+    processes.ended()
+    assert processes.digests("m") == processes.digests("t")
+    assert len(processes.digests("m")) == 5
+    one, other = (losses(leader.ranks, name) for name in ("m", "t"))
+    assert len(one) == 8
+    assert max(abs(a - b) for a, b in zip(one, other, strict=True)) < TOLERANCE
 
 
 @pytest.mark.mlx

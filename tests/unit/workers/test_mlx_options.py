@@ -122,7 +122,7 @@ def test_a_loss_in_chunks_is_the_loss(monkeypatch: pytest.MonkeyPatch):
     engine = MlxEngine(tiny_shape(), plan(), 0, Ring(0, 1))
     ids = np.arange(32).reshape(2, 16)
     whole = engine._accumulate([MicroBatch(ids, ids)])
-    monkeypatch.setattr(mlx_model, "LOGIT_CHUNK_TOKENS", 10)
+    monkeypatch.setattr(mlx_model, "logit_chunk_tokens", lambda _: 10)
     parts = engine._accumulate([MicroBatch(ids, ids)])
     assert parts[0] == pytest.approx(whole[0], rel=1e-6)
     for name, gradient in mlx_model.flat(whole[1]).items():

@@ -69,7 +69,7 @@ def test_our_qwen3_computes_what_transformers_computes():
 
 @pytest.mark.parametrize("chunk", [1, 7, 40, 1000])
 def test_the_chunked_loss_is_the_plain_one(chunk: int, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(torch_loss, "LOGIT_CHUNK_TOKENS", chunk)
+    monkeypatch.setattr(torch_loss, "logit_chunk_tokens", lambda _: chunk)
     torch.manual_seed(0)
     hidden = torch.randn(40, 8, dtype=torch.float64, requires_grad=True)
     weight = torch.randn(30, 8, dtype=torch.float64, requires_grad=True)

@@ -49,21 +49,21 @@ def tiny_shape(**changes: Any) -> ModelShape:
     return ModelShape(**(fields | changes))
 
 
-def make_inputs(folder: Path) -> dict[str, str]:
+def make_inputs(folder: Path, vocab: int = VOCAB, seq_len: int = SEQ_LEN) -> dict[str, str]:
     """Write a tokenizer and 20 sequences of random tokens; return them as a task's inputs.
 
-    Their documents have seven tokens.
+    Their documents have seven tokens, whose ids lie all over a vocabulary that is larger.
     """
     tokenizer = folder / "tokenizer"
     save_tokenizer(train_tokenizer(["def add(a, b):\n    return a + b\n"] * 3, VOCAB), tokenizer)
-    writer = ShardWriter(folder / "shards", max_file_tokens=100)
+    writer = ShardWriter(folder / "shards", vocab, max_file_tokens=100)
     # A skewed choice of tokens, so that there is something to learn.
-    tokens = np.random.default_rng(0).zipf(1.5, 20 * SEQ_LEN + 1) % 250
+    tokens = np.random.default_rng(0).zipf(1.5, 20 * seq_len + 1) % 250
+    tokens *= vocab // VOCAB
     documents = [text_hash(str(number)) for number in range(-(-len(tokens) // 7))]
     writer.append(tokens.tolist(), [(document, 7) for document in documents])
     writer.finish(
-        seq_len=SEQ_LEN,
-        vocab_size=VOCAB,
+        seq_len=seq_len,
         tokenizer_hash=tokenizer_hash(tokenizer),
         documents=1,
         size_bytes=1,

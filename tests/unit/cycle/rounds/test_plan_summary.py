@@ -7,6 +7,7 @@ import pytest
 from jupiterd.cycle.data.holdout_outlook import holdout_outlook
 from jupiterd.cycle.data.holdout_rules import HoldoutRules
 from jupiterd.cycle.data.survey import Survey
+from jupiterd.cycle.data.verdict_check import BYTES_OF_TOKEN
 from jupiterd.cycle.rounds.plan_summary import MOST_LINES, PlannedCycle, plan_lines
 from jupiterd.cycle.rounds.plan_times import disk_bytes, phase_times
 from tests.unit.ctl.surveys import ENOUGH, FAR, TWELVE
@@ -107,3 +108,8 @@ def test_more_rounds_than_are_kept_take_no_more_room():
     assert disk_bytes(ENOUGH, 1_000_000, 2) == disk_bytes(ENOUGH, 1_000_000, 9)
     smaller = replace(ENOUGH, sources=())
     assert disk_bytes(smaller, 1_000_000, 1) == 24_000_000
+
+
+def test_ids_of_a_large_vocabulary_take_twice_the_room():
+    small, large = (disk_bytes(ENOUGH, 1, 1, vocab) for vocab in (65_536, 65_537))
+    assert large - small == 2 * ENOUGH.bytes / BYTES_OF_TOKEN

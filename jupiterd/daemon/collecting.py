@@ -1,8 +1,8 @@
 """Collecting from all sources of a round: one that can't be had doesn't end the cycle.
 
-Owns what becomes of such a source: the others go on, what rounds before had of it counts, and its
-reason is recorded. Doesn't know how a source is read (workers), nor how often it is tried
-(`item_runner`).
+Owns what becomes of such a source, or of a part of one: the others go on, what rounds before had of
+it counts, and its reason is recorded. Doesn't know how a source is read (workers), nor how often it
+is tried (`item_runner`).
 """
 
 import asyncio
@@ -12,9 +12,10 @@ from collections.abc import Callable, Mapping, Sequence
 from jupiterd.cluster.facts import WorkCompleted
 from jupiterd.cycle.data.shared_hosts import in_turns
 from jupiterd.cycle.domain import Domain
-from jupiterd.cycle.lost_sources import Lost, in_place_of, is_enough, lost_among
+from jupiterd.cycle.lost_sources import Lost, in_place_of, is_enough, lost_among, named_part
+from jupiterd.cycle.phases.source_reading import source_parts
 from jupiterd.cycle.phases.view import RoundView, item_id
-from jupiterd.cycle.work import Phase, WorkItem, WorkResult
+from jupiterd.cycle.work import Phase, WorkItem
 from jupiterd.daemon.item_runner import ItemRunner
 from jupiterd.daemon.leading import Leading
 from jupiterd.errors import EmptySourceError, JupiterError, SourceUnreachableError
@@ -35,15 +36,12 @@ class Collecting:
         view = look()
         self._round = view.round
         self._cycle = view.cycle
-        names = [source.name for source in domain.data_sources]
-        self._names = {item_id(view.round, Phase.COLLECT, n): name for n, name in enumerate(names)}
-        """Item -> its source."""
-        self._sources = dict(zip(self._names, domain.data_sources, strict=True))
+        self._parts = {part.item: part for part in source_parts(view, domain)}
+        """Item -> its source, or the part of one that it reads."""
         self._before = {
-            item: view.completed.get(item_id(view.round - 1, Phase.COLLECT, number))
-            for number, item in enumerate(self._names)
+            item: view.completed.get(part.item_before) for item, part in self._parts.items()
         }
-        """Item -> what the round before has of its source."""
+        """Item -> what the round before has of it."""
 
     async def run(self, items: Sequence[WorkItem], check: Callable[[], None]) -> None:
         """Collect from these sources, and record what came of each.
@@ -51,7 +49,7 @@ class Collecting:
         What couldn't be had is recorded last: until then another leader tries it anew.
 
         Args:
-            items: one of each source that is open.
+            items: one of each source, or part of one, that is open.
             check: raises where they are wanted no more.
 
         Raises:
@@ -59,7 +57,7 @@ class Collecting:
         """
         lost: dict[str, JupiterError] = {}
         async with asyncio.TaskGroup() as group:
-            for turns in in_turns({item.id: self._sources[item.id] for item in items}):
+            for turns in in_turns({item.id: self._parts[item.id].source for item in items}):
                 own = [item for item in items if item.id in turns]
                 group.create_task(self._collect_in_turn(own, lost, check), name=own[0].id)
         if lost and not self._is_enough():
@@ -83,11 +81,15 @@ class Collecting:
             )
         except (EmptySourceError, SourceUnreachableError) as error:
             lost[item.id] = error
-            source = self._names[item.id]
+            source = self._name(item.id)
             log.warning("source_lost", extra={"source": source, "reason": error.message})
             self._leading.board.explain(self._cycle, f"source {source} failed: {error.message}")
         else:
             await self._leading.record(done)
+
+    def _name(self, item: str) -> str:
+        part = self._parts[item]
+        return named_part(part.source.name, part.place)
 
     def _is_enough(self) -> bool:
         """Say whether the round can do without what is still open."""
@@ -96,7 +98,8 @@ class Collecting:
         return is_enough(result for result in found if result is not None)
 
     def _fact(self, item: str, error: JupiterError) -> WorkCompleted:
-        result: WorkResult = in_place_of(self._names[item], error.message, self._before[item])
+        part = self._parts[item]
+        result = in_place_of(part.source.name, error.message, self._before[item], part.place)
         steering = self._leading.cycle(self._cycle).steering
         return WorkCompleted(
             cycle=self._cycle,
@@ -111,10 +114,10 @@ class Collecting:
 
     def _too_little(self, lost: Mapping[str, JupiterError]) -> JupiterError:
         errors = list(lost.values())
-        if len(self._names) == 1:
+        if len(self._parts) == 1:
             return errors[0]
         worst = next((e for e in errors if isinstance(e, SourceUnreachableError)), errors[0])
-        told = "; ".join(f"source {self._names[item]}: {e.message}" for item, e in lost.items())
+        told = "; ".join(f"source {self._name(item)}: {e.message}" for item, e in lost.items())
         return type(worst)(f"too little text without what failed: {told}", worst.hint)
 
 

@@ -20,10 +20,10 @@ from jupiterd.cycle.changed_settings import with_changes
 from jupiterd.cycle.domain import Domain, parse_domain
 from jupiterd.cycle.generator import generator_from
 from jupiterd.cycle.phases.boundary import boundary
-from jupiterd.cycle.phases.collect import READING
 from jupiterd.cycle.phases.evaluate import generator_in_force
 from jupiterd.cycle.phases.generate import ahead
 from jupiterd.cycle.phases.judge import ASKING
+from jupiterd.cycle.phases.source_reading import READING
 from jupiterd.cycle.phases.steps import CloseRound, RunItems, Step, TrainRound
 from jupiterd.cycle.phases.table import next_step
 from jupiterd.cycle.phases.view import RoundView, item_id

@@ -21,6 +21,7 @@ from jupiterd.ids import CycleId
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from jupiterd.cycle.data_sources import DataSource
     from jupiterd.daemon.leading import Leading
 
 MAX_SOURCE_CHARACTERS = 2048
@@ -121,10 +122,15 @@ def _check_that_it_is_known(source: str, started: Iterable[CycleStarted]) -> Non
 
 def source_names(started: CycleStarted) -> list[str]:
     """Return the names of a cycle's sources in the order of its domain file."""
+    return [source.name for source in sources_of(started)]
+
+
+def sources_of(started: CycleStarted) -> "tuple[DataSource, ...]":
+    """Return a cycle's sources in the order of its domain file; none where that can't be read."""
     from jupiterd.cycle.domain import parse_domain  # its models take 8 MB, idle or not
 
     try:
         domain = parse_domain(started.domain_yaml, f"{started.domain}.yaml")
     except InvalidDomainError:  # of another version
-        return []
-    return [source.name for source in domain.data_sources]
+        return ()
+    return domain.data_sources

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 from jupiterd.cluster.facts import CheckpointCommitted, CycleStarted
 from jupiterd.cluster.island_runs import is_whole
 from jupiterd.cluster.state import State
-from jupiterd.cycle.lineage import MAX_DEPTH
+from jupiterd.cycle.data.source_parts import part_with
+from jupiterd.cycle.lineage import MAX_DEPTH, Sample
 from jupiterd.cycle.phases.view import item_id
 from jupiterd.cycle.work import Phase
-from jupiterd.daemon.purging import source_names
+from jupiterd.daemon.purging import sources_of
 from jupiterd.daemon.sample_places import Output, shards_meant
 from jupiterd.daemon.sample_trace import IS_SAMPLE, IS_WHOLE, MIN_DIGITS
 from jupiterd.daemon.trace_everywhere import Trace, Traced
@@ -168,9 +169,9 @@ class _Asked:
             and (output.run, output.round) in kept
             if traced.sample.kind == "real" and output not in found
         ]
-        source = traced.sample.source
         items = {
-            run: _collecting(self._started[run], source) for run in {each.run for each in gone}
+            run: _collecting(self._started[run], traced.sample)
+            for run in {each.run for each in gone}
         }
         return found + [each for each in gone if each.item.partition("/")[2] in items[each.run]]
 
@@ -191,11 +192,14 @@ def _parents(traced: Traced) -> tuple[str, ...]:
     return traced.sample.parents[:MAX_PARENTS]
 
 
-def _collecting(started: CycleStarted, source: str) -> set[str]:
-    """Return the items of any round, without its number, that read the sources of that name."""
-    names = enumerate(source_names(started))
-    items = (item_id(1, Phase.COLLECT, number) for number, name in names if name == source)
-    return {item.partition("/")[2] for item in items}
+def _collecting(started: CycleStarted, sample: Sample) -> set[str]:
+    """Return the items of any round, without its number, that may have read a sample."""
+    items = (
+        (item_id(1, Phase.COLLECT, number), part_with(source, sample.source_uri))
+        for number, source in enumerate(sources_of(started))
+        if source.name == sample.source
+    )
+    return {each.partition("/")[2] for item, n in items for each in (item, f"{item}/{n}")}
 
 
 def _nothing_more(shards: Output) -> Plain:

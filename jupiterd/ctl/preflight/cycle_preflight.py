@@ -9,6 +9,7 @@ from typing import Any
 
 from jupiterd.ctl.preflight.source_survey import Told, silent, survey_of
 from jupiterd.cycle.data.holdout_outlook import HoldoutOutlook, holdout_outlook
+from jupiterd.cycle.data.source_parts import parts_of
 from jupiterd.cycle.data.survey import Survey
 from jupiterd.cycle.data.survey_lines import (
     dropped_line,
@@ -126,8 +127,9 @@ class Preflight:
 
 
 def _politeness_s(source: DataSource) -> float:
-    """Return the longest time that the pages of a source take, one after the other."""
-    pages = getattr(source, "max_pages", 0) or getattr(source, "max_entries", 0)
+    """Return the longest time that the pages of a source take, one after the other in each part."""
+    parts = parts_of(source)
+    pages = max(getattr(part, "max_pages", 0) or getattr(part, "max_entries", 0) for part in parts)
     return pages * float(getattr(source, "delay_s", 0.0))
 
 

@@ -1,11 +1,12 @@
 """The items that collect a round's text: read it, clean it, and part it.
 
-Owns what each item is told, and which text is trained on and which held out. Doesn't know how a
-source is read, which texts are clean (workers), or what is held out of them (`data.holdout_plan`).
+Owns what each item is told once the text is read, and which text is trained on and which held out.
+Doesn't know what reads a source (`source_reading`), which texts are clean (workers), or what is
+held out of them (`data.holdout_plan`).
 
     r1/collect/0          reads the first source
     r1/collect/clean/0    cleans what was read of it, by the rules that generated text meets, too
-    r1/collect/clean/1-0  the same for a part of a source that has much text, so that several
+    r1/collect/clean/1-0  the same for a piece of a source that has much text, so that several
                           machines share it
     r1/collect/split      parts all of it, once every source is clean
 
@@ -22,16 +23,14 @@ from typing import TYPE_CHECKING, Final
 from blake3 import blake3
 
 from jupiterd.cycle.phases.comparison import comparison_of
+from jupiterd.cycle.phases.source_reading import is_split_while_read, read_of, reading
 from jupiterd.cycle.phases.view import RoundView, item_id, result_of
-from jupiterd.cycle.work import PREVIOUS, Phase, WorkItem, WorkResult
+from jupiterd.cycle.work import Phase, WorkItem, WorkResult
 from jupiterd.ids import ArtifactId
 
 if TYPE_CHECKING:
     from jupiterd.cycle.domain import Domain
     from jupiterd.cycle.plan import ModelShape
-
-READING: Final = "collect"
-"""The task that reads a source."""
 
 PIECE_BYTES: Final = 64 << 20
 """Of a source that has more text several items clean a part each: so much takes about a minute."""
@@ -41,24 +40,14 @@ _DROPPED: Final = "dropped."
 
 
 def collect(view: RoundView, domain: "Domain", _shape: "ModelShape") -> tuple[WorkItem, ...]:
-    """Return an item for each source of the domain, then also what cleans and what parts it."""
-    reading = _reading(view, domain)
-    if is_split_while_read(view) or _is_open(view, reading):
-        return reading
+    """Return what reads the sources of the domain, then also what cleans and what parts it."""
+    read = reading(view, domain)
+    if is_split_while_read(view) or _is_open(view, read):
+        return read
     cleaning = _cleaning(view, domain)
     if _is_open(view, cleaning):
-        return (*reading, *cleaning)
-    return (*reading, *cleaning, _splitting(view, domain, cleaning))
-
-
-def is_split_while_read(view: RoundView) -> bool:
-    """Say whether the cycle began before text was parted after it was cleaned."""
-    first = item_id(1, Phase.COLLECT, 0).removesuffix("0")
-    return any(
-        "train" in result.outputs and name.removeprefix(first).isdecimal()
-        for name, result in view.completed.items()
-        if name.startswith(first)
-    )
+        return (*read, *cleaning)
+    return (*read, *cleaning, _splitting(view, domain, cleaning))
 
 
 def split_id(round_number: int) -> str:
@@ -70,56 +59,24 @@ def _is_open(view: RoundView, items: tuple[WorkItem, ...]) -> bool:
     return any(item.id not in view.completed for item in items)
 
 
-def _reading(view: RoundView, domain: "Domain") -> tuple[WorkItem, ...]:
-    old = {"holdout": domain.holdout.at_collection().model_dump(mode="json")}
-    return tuple(
-        WorkItem(
-            item_id(view.round, Phase.COLLECT, number),
-            Phase.COLLECT,
-            READING,
-            {
-                "source": source.model_dump(mode="json"),
-                "language": domain.language,
-                "license_policy": domain.license_policy.model_dump(mode="json"),
-                "fetched_at": view.started_at,
-                "purged": sorted(view.purged),
-                **(old if is_split_while_read(view) else {}),
-            },
-            _collected_before(view, number),
-        )
-        for number, source in enumerate(domain.data_sources)
-    )
-
-
-def _collected_before(view: RoundView, number: int) -> dict[str, ArtifactId]:
-    """Return what the round before has of a source: what hasn't changed isn't fetched again."""
-    before = view.completed.get(item_id(view.round - 1, Phase.COLLECT, number))
-    outputs = {} if before is None else before.outputs
-    names = ("documents", "train", "holdout", "state")
-    has_state = "state" in outputs
-    return {f"{PREVIOUS}{n}": outputs[n] for n in names if has_state and n in outputs}
-
-
 def _cleaning(view: RoundView, domain: "Domain") -> tuple[WorkItem, ...]:
     """Return what cleans the text of each source but those of which nobody ever had any."""
-    found = (
-        (number, result_of(view, Phase.COLLECT, number))
-        for number in range(len(domain.data_sources))
-    )
     return tuple(
         item
-        for number, read in found
-        if "documents" in read.outputs
-        for item in _cleaning_of(view, domain, number, read)
+        for number in range(len(domain.data_sources))
+        for item in _cleaning_of(view, domain, number)
     )
 
 
-def _cleaning_of(
-    view: RoundView, domain: "Domain", number: int, read: WorkResult
-) -> Iterator[WorkItem]:
+def _cleaning_of(view: RoundView, domain: "Domain", number: int) -> Iterator[WorkItem]:
     """Yield what cleans a source: as many items as its text has use for."""
-    inputs = {"samples": read.outputs["documents"]}
-    pieces = max(1, math.ceil(read.counts.get("bytes", 0.0) / PIECE_BYTES))
+    read = read_of(view, domain, number)
+    if not read:
+        return
+    documents = [result.outputs["documents"] for result in read]
+    inputs = {f"samples.{n}" if n else "samples": each for n, each in enumerate(documents)}
+    size = sum(result.counts.get("bytes", 0.0) for result in read)
+    pieces = max(1, math.ceil(size / PIECE_BYTES))
     name = f"r{view.round}/{Phase.COLLECT}/clean/{number}"
     for piece in range(pieces):
         own = name if pieces == 1 else f"{name}-{piece}"

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from jupiterd.cycle.phases.collect import (
     cleaning,
     held_out,
-    is_split_while_read,
     training_text,
 )
 from jupiterd.cycle.phases.generate import synthetic
+from jupiterd.cycle.phases.source_reading import is_split_while_read
 from jupiterd.cycle.phases.view import RoundView, item_id
 from jupiterd.cycle.uniting import knew_of, united, uniting_id
 from jupiterd.cycle.work import Phase, WorkItem

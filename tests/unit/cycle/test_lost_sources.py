@@ -52,3 +52,10 @@ def test_what_is_held_out_is_asked_after_all_was_read():
 
 def test_what_was_collected_is_not_among_the_lost():
     assert lost_among([(COLLECTED.summary, COLLECTED.counts)]) == []
+
+
+def test_of_a_source_that_is_read_in_parts_the_part_is_named_that_could_not_be_had():
+    lost = in_place_of("docs", "nobody answers", None, "2 of 3")
+    (told,) = lost_among([(lost.summary, lost.counts)])
+    assert (told.source, told.place) == ("docs", "2 of 3")
+    assert told.failure == "source docs (part 2 of 3) failed: nobody answers"

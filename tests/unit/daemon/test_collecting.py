@@ -220,3 +220,29 @@ async def test_two_sources_of_one_host_are_read_one_after_the_other(tmp_path: Pa
     pages = [path for path in site.asked if path != "/robots.txt"]
     assert sorted(pages[:4]) == ["/one", "/one-0", "/one-1", "/one-2"]
     assert sorted(pages[4:]) == ["/two", "/two-0", "/two-1", "/two-2"]
+
+
+async def test_of_several_sites_each_is_read_by_itself_and_one_that_is_lost_is_named(
+    tmp_path: Path, asked: list[str]
+) -> None:
+    told_of = (
+        "{{kind: web, name: sites, urls: ['{one}/', '{two}/'], max_depth: 1, delay_s: 0.0, "
+        "timeout_s: 1.0, allow_private_addresses: true, license: MIT}}"
+    )
+    with local_site.serving() as site, socket.create_server(("127.0.0.1", 0)) as silent:
+        site.put("/", page("begin", "a", "b"))
+        for name in ("a", "b"):
+            site.put(f"/{name}", page(name))
+        two = f"http://localhost:{silent.getsockname()[1]}"
+        source = told_of.format(one=site.url, two=two)
+        async with leading(tmp_path, domain_of(tmp_path, source, files=False)) as term:
+            await collect(term)
+            found = collected(term)
+            assert {item: fact.counts.get("documents") for item, fact in found.items()} == {
+                "r1/collect/0/0": 3, "r1/collect/0/1": None,
+            }  # fmt: skip
+            assert f"source sites (part 2 of 2) failed: one: the site {two}/" in told(term)
+            assert told(term).startswith(f"{found['r1/collect/0/0'].counts['bytes']:,.0f} bytes")
+            assert asked
+            await collect(term)
+            assert "r1/collect/clean/0" in collected(term)

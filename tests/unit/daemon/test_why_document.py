@@ -15,7 +15,7 @@ from jupiterd.daemon.node import Node
 from jupiterd.daemon.retention import GRACE_S, retention_of
 from jupiterd.daemon.run_documents import data_document
 from jupiterd.daemon.trace_everywhere import Trace
-from jupiterd.daemon.why_document import why_document
+from jupiterd.daemon.why_document import _collecting, why_document
 from jupiterd.errors import NotFoundError, UsageError
 from jupiterd.ids import ArtifactId
 from jupiterd.workers.data.pack import PackParams, pack
@@ -265,3 +265,10 @@ async def test_all_that_an_old_round_was_trained_on_is_known_once_its_batches_ha
             await why_document(one, "abcd" * 16)
         assert "start it" not in caught.value.hint  # what went is nowhere else either
         assert Trace(one)._lasting <= set(store.ids())  # so nobody else need be asked
+
+
+def test_of_a_source_in_parts_the_part_is_known_that_read_a_page() -> None:
+    sites = "  - {kind: web, name: sites, urls: [https://a.example/, https://b.example/]}\n"
+    began = replace(started(), domain_yaml=PURE + SOURCES + sites)
+    page = replace(REAL[0], source="sites", source_uri="https://b.example/page")
+    assert _collecting(began, page) == {"collect/2", "collect/2/1"}

@@ -1,0 +1,95 @@
+"""A source of several sites is read by all machines, and comes to what one machine reads of it."""
+
+import asyncio
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from jupiterd.cluster.facts import WorkCompleted
+from jupiterd.ids import CycleId
+from tests.e2e.cluster import Cluster, Daemon, running
+from tests.e2e.frozen_data import FREEZE_TIMEOUT_S, LOOK_S, frozen, known, start, stop
+from tests.e2e.site_server import serving_sites
+from tests.e2e.surroundings import own_network
+
+pytestmark = [
+    pytest.mark.net,
+    pytest.mark.slow,
+    pytest.mark.timeout(400),
+    pytest.mark.skipif(sys.platform != "linux", reason="127.0.0.1 is the only loopback address"),
+]
+
+HOSTS = ("127.0.0.2", "127.0.0.3", "127.0.0.4")
+PARTS = tuple(f"r1/collect/0/{n}" for n in range(len(HOSTS)))
+
+_DOMAIN = """version: 1
+domain: sites
+title: A manual that three sites share
+language: en
+data_sources:
+  - kind: web
+    name: manual
+    urls: [{urls}]
+    cluster_depth: 1
+    delay_s: 0.02
+    license: PSF-2.0
+    allow_private_addresses: true
+holdout: {{fraction: 0.3, salt: sites, dev: 0.0, vault: 0.0, min_documents: 10, min_clusters: 5}}
+evaluation: {{min_document_bytes: 64, max_document_bytes: 1024}}
+gate: {{proxies: off}}
+training: {{steps: 30, vocab_size: 512, seq_len: 64, batch_sequences: 4}}
+"""
+
+Counts = Mapping[str, Mapping[str, float]]
+
+
+async def test_however_many_machines_read_the_sites_and_whoever_dies_the_text_is_the_same(
+    tmp_path: Path,
+) -> None:
+    with own_network() as prefix, serving_sites(prefix, HOSTS) as urls:
+        domain = tmp_path / "sites.yaml"
+        domain.write_text(_DOMAIN.format(urls=", ".join(urls)))
+        async with running([Daemon(tmp_path, "alone", prefix)]) as cluster:
+            await cluster.meet()
+            cycle = start(cluster, domain)
+            expected = await frozen(cluster, cycle)
+            counts = counts_of(collected(cluster, cycle))
+            assert all(counts[part]["documents"] > 10 for part in PARTS)
+        async with running([Daemon(tmp_path, n, prefix) for n in ("one", "two")]) as cluster:
+            await cluster.meet()
+            for is_struck in (False, True):
+                cycle = start(cluster, domain)
+                if is_struck:
+                    await kill_amid_reading(cluster, cycle)
+                assert await frozen(cluster, cycle) == expected, cluster.told(f"{is_struck=}")
+                done = collected(cluster, cycle)
+                assert counts_of(done) == counts
+                if not is_struck:
+                    assert len({done[part].node for part in PARTS}) == 2
+                await stop(cluster, cycle)
+                await cluster.meet()
+
+
+async def kill_amid_reading(cluster: Cluster, cycle: CycleId) -> None:
+    """Kill a daemon and its workers while both read; it comes back."""
+    deadline_s = time.monotonic() + FREEZE_TIMEOUT_S
+    while not all(daemon.workers() for daemon in cluster.daemons):
+        assert time.monotonic() < deadline_s, cluster.told("not both of them read")
+        await asyncio.sleep(LOOK_S)
+    assert PARTS[0] not in collected(cluster, cycle)
+    victim = cluster[1]
+    victim.kill()
+    victim.start()
+
+
+def collected(cluster: Cluster, cycle: CycleId) -> dict[str, WorkCompleted]:
+    """Return what the daemons know to be collected."""
+    done = (fact for of in known(cluster, cycle) for fact in of.completed.values())
+    return {fact.item: fact for fact in done if fact.phase == "collect"}
+
+
+def counts_of(done: Mapping[str, WorkCompleted]) -> Counts:
+    return {item: fact.counts for item, fact in done.items()}

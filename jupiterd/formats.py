@@ -3,6 +3,7 @@
 Pure. Doesn't know what any of them mean.
 """
 
+import math
 from collections.abc import Sequence
 
 MISSING = "N/A"
@@ -46,6 +47,11 @@ def size(count_bytes: float) -> str:
     while count_bytes >= 1024 and unit < len(_UNITS) - 1:
         count_bytes, unit = count_bytes / 1024, unit + 1
     return f"{count_bytes:.0f} {_UNITS[unit]}" if unit == 0 else f"{count_bytes:.1f} {_UNITS[unit]}"
+
+
+def bits_per_byte(nats_per_token: float, bytes_per_token: float) -> float:
+    """Return a loss in the unit that is the same for all tokenizers; 0 where nobody knows it."""
+    return nats_per_token / bytes_per_token / math.log(2) if bytes_per_token > 0 else 0.0
 
 
 def bits_per_s(count: float) -> str:

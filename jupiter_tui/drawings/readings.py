@@ -72,7 +72,7 @@ def _figures(scene: Scene, look: Look) -> Iterator[tuple[str, Line]]:
     yield "loss", _number(cycle.get("loss"), "{:.4f}", Tone.STRONG)
     yield "smoothed", _number(mean, "{:.4f}")
     yield "held out", _held_out(held_out, cycle.get("best_step"))
-    yield "bits/byte", _number(cycle.get("val_bpb"), "{:.4f}")
+    yield "bits/byte", _bits(cycle)
     yield "lr", _number(cycle.get("lr"), "{:.3g}")
     yield "grad norm", _number(cycle.get("grad_norm"), "{:.3f}")
     rate, predicted = _speeds(cycle)
@@ -87,6 +87,16 @@ def _held_out(loss: float | None, best_step: float | None) -> Line:
     if loss is None or best_step is None:
         return _number(loss, "{:.4f}")
     return (Cell(f"{loss:.4f}"), Cell(f"  best {best_step:,}", Tone.FAINT))
+
+
+def _bits(cycle: Mapping[str, Any]) -> Line:
+    """Return the bits per byte of held-out text, beside those of weights that were given."""
+    scored, before = cycle.get("val_bpb"), cycle.get("bits_per_byte_before")
+    if before is None:
+        return _number(scored, "{:.4f}")
+    now = cycle.get("bits_per_byte")
+    number = _number(now, "{:.4f}", Tone.BAD if now is not None and now > before else Tone.GOOD)
+    return (*number, Cell(f"  before {before:.4f}", Tone.FAINT))
 
 
 def _speeds(cycle: Mapping[str, Any]) -> tuple[float | None, float | None]:

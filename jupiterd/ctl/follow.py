@@ -104,8 +104,13 @@ def follow(
         raise
 
 
-def conclude(cycle: Mapping[str, Any], console: Console) -> None:
-    """Print the end of a cycle, and what it dropped; raise what it failed with, if it did."""
+def conclude(cycle: Mapping[str, Any], console: Console, *, accepts_worse: bool = True) -> None:
+    """Print the end of a cycle, and what it dropped; raise what it failed with, if it did.
+
+    Raises:
+        JupiterError: it failed, or was stopped; or weights that were given got worse, and that
+            isn't accepted.
+    """
     for line in heavy_drop_lines(cycle) if console.is_table else ():
         console.line(line)
     if cycle["state"] == "failed":
@@ -123,6 +128,11 @@ def conclude(cycle: Mapping[str, Any], console: Console) -> None:
     if console.is_table:
         for line in final_lines(cycle):
             console.line(line)
+    if cycle.get("ended_worse") and not accepts_worse:
+        raise JupiterError(
+            f"{title(cycle)} {short(cycle['id'])} ended worse than it began",
+            "a lower --lr, or more text, may help; --accept-worse ends with status 0",
+        )
 
 
 class _Follower:

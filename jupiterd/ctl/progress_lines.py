@@ -26,6 +26,8 @@ NONE = "none"
 
 NO_VERDICT = "-"
 """What a training run without the cycle ends with: nobody judges it."""
+WORSE = "WORSE"
+"""What one ends with whose last weights are worse than those that it was given."""
 
 CYCLE = "cycle"
 TITLES = {CYCLE: "cycle", "train": "training", "data": "data set"}
@@ -40,6 +42,8 @@ _NAMED_VALUES = {
     "loss": "loss {:.3f}",
     "held_out": "held out {:.3f}",
     "best_step": "best at step {:,.0f}",
+    "bits_per_byte": "{:.4f} bits per byte",
+    "bits_per_byte_before": "{:.4f} before training",
 }
 """How the readings that everybody knows are written; others by their name. Totals aren't shown."""
 
@@ -59,6 +63,7 @@ _HIDDEN_VALUES = frozenset(
         "rank_tokens_per_s",
         "held_out_step",
         "best_held_out",
+        "best_bits_per_byte",
         "risen",
     }
 )
@@ -115,11 +120,31 @@ def final_lines(cycle: Cycle) -> list[str]:
     """Return the three lines that end a cycle; scripts rely on their keys."""
     verdicts = cycle.get("verdicts") or [{}]
     last = verdicts[-1]
+    judged = last.get("verdict") or (NONE if is_cycle(cycle) else _of_given_weights(cycle))
     return [
-        f"verdict: {last.get('verdict') or (NONE if is_cycle(cycle) else NO_VERDICT)}",
+        *before_and_after(cycle),
+        f"verdict: {judged}",
         f"val_bpb: {_bpb(last.get('val_bpb', cycle.get('val_bpb')))}",
         f"model: {cycle.get('model') or NONE}",
     ]
+
+
+def before_and_after(run: Cycle) -> list[str]:
+    """Return the scores of weights that were given and of what they became; none of others."""
+    before, after = (run.get(name) for name in ("bits_per_byte_before", "best_bits_per_byte"))
+    if before is None or after is None:
+        return []
+    told = [f"held out: {after:.4f} bits per byte, {before:.4f} before training"]
+    if not run.get("ended_worse"):
+        return told
+    end, step = run.get("bits_per_byte"), run.get("best_step")
+    model = f"that of step {step:,}" if step else "the one that you gave"
+    return [*told, f"it ended worse than it began, at {_bpb(end)}: the model is {model}"]
+
+
+def _of_given_weights(run: Cycle) -> str:
+    """Return what a training ends with that nobody judges: only given weights can get worse."""
+    return WORSE if run.get("ended_worse") else NO_VERDICT
 
 
 def failure_lines(cycle: Cycle) -> list[str]:

@@ -32,6 +32,8 @@ COPYING_S = 900.0
 
 ENGINE_HELP = f"What to train on; {AUTO} unless told, or written in cluster.yaml."
 
+ACCEPT_WORSE_HELP = "End with status 0, too, where weights that were given got worse."
+
 HOW = "--nodes names machines, --engine what they use"
 
 LATEST = ""
@@ -76,6 +78,7 @@ def command() -> None:
     help="Go on with a run that was stopped, as it was asked for.",
 )
 @wait_options(UNTIL_ITS_END)
+@click.option("--accept-worse", is_flag=True, help=ACCEPT_WORSE_HELP)
 @dry_run
 @click.pass_obj
 def start(
@@ -85,6 +88,7 @@ def start(
     wait: bool,
     timeout: float | None,
     log_dir: str | None,
+    accept_worse: bool,
     **given: Any,
 ) -> None:
     """Train a model; returns once it is recorded, or with --wait once it has ended.
@@ -127,7 +131,7 @@ def start(
         return
     for line in lines if console.is_table else ():
         console.line(line)
-    _follow_to_the_end(invocation, str(done["train"]), timeout)
+    _follow_to_the_end(invocation, str(done["train"]), timeout, accepts_worse=accept_worse)
 
 
 @command.command()
@@ -154,8 +158,9 @@ def status(invocation: Invocation, **wanted: bool) -> None:
 
 @command.command()
 @click.option("--timeout", type=DURATION, metavar="S", help="Give up after this.")
+@click.option("--accept-worse", is_flag=True, help=ACCEPT_WORSE_HELP)
 @click.pass_obj
-def watch(invocation: Invocation, timeout: float | None) -> None:
+def watch(invocation: Invocation, timeout: float | None, *, accept_worse: bool) -> None:
     """Follow the running training until it ends.
 
     \b
@@ -163,7 +168,7 @@ def watch(invocation: Invocation, timeout: float | None) -> None:
       jupiterctl train watch
       jupiterctl train watch -o jsonl
     """  # noqa: D301 - click's mark for lines that keep their ends
-    _follow_to_the_end(invocation, None, timeout)
+    _follow_to_the_end(invocation, None, timeout, accepts_worse=accept_worse)
 
 
 @command.command()
@@ -247,11 +252,13 @@ def _refuse_changes(given: Mapping[str, Any]) -> None:
         )
 
 
-def _follow_to_the_end(invocation: Invocation, run_id: str | None, timeout_s: float | None) -> None:
+def _follow_to_the_end(
+    invocation: Invocation, run_id: str | None, timeout_s: float | None, *, accepts_worse: bool
+) -> None:
     from jupiterd.ctl.follow import conclude, follow
 
     console = Console.of(invocation)
     train = follow(invocation.state_dir, run_id, console, timeout_s, NOUN)
     if console.output == "json":
         console.show({"schema": SCHEMA, NOUN: train}, list)
-    conclude(train, console)
+    conclude(train, console, accepts_worse=accepts_worse)

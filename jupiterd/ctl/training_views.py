@@ -76,8 +76,15 @@ def _held_out(run: Row) -> list[str]:
     """Return the loss on held-out text; nothing where there is no such text."""
     loss, best = run.get("held_out_loss"), run.get("best_step")
     if loss is None:
-        return []
-    return [f"held out {loss:.4f}", *([] if best is None else [f"best at step {best:,}"])]
+        before = run.get("bits_per_byte_before")
+        return [] if before is None else [f"held out: {before:.4f} bits per byte before training"]
+    told = [f"held out {loss:.4f}"]
+    if best is not None:
+        told.append(f"best at step {best:,}" if best else "best as it was given")
+    now, before = run.get("bits_per_byte"), run.get("bits_per_byte_before")
+    if now is None or before is None:
+        return told
+    return [*told, f"{now:.4f} bits per byte ({before:.4f} before training)"]
 
 
 def _seat(seat: Row) -> list[object]:

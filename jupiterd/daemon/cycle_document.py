@@ -10,7 +10,13 @@ from jupiterd.cluster.branch_names import branch_name
 from jupiterd.cluster.cycle_state import RUNNING, Begun, CycleState
 from jupiterd.cluster.facts import CheckpointCommitted, EpochOpened, WorkCompleted
 from jupiterd.cluster.foretold_speeds import Compared, compared
-from jupiterd.cluster.held_out_words import early_end, held_out_readings
+from jupiterd.cluster.held_out_words import (
+    began_with,
+    early_end,
+    ends_worse,
+    held_out_readings,
+    worse_end,
+)
 from jupiterd.cluster.island_runs import number_of
 from jupiterd.cycle.lost_sources import lost_among
 from jupiterd.cycle.peak_flops import utilisation
@@ -278,15 +284,31 @@ def _events_of(cycle: CycleState) -> list[dict[str, Any]]:
         if closed is not None and closed.reason != "finished":
             text = f"attempt {number} ended: {closed.reason}"
             events.append({"seq": EPOCH_SEQ * number + 1, "text": text})
-    return [*events, *_early_ends(cycle), *_parkings(cycle)]
+    return [*events, *_given(cycle), *_early_ends(cycle), *_parkings(cycle)]
+
+
+def _given(cycle: CycleState) -> Iterator[dict[str, Any]]:
+    """Return the score of weights that were given, behind the beginning of their first epoch."""
+    made = (fact for fact in cycle.line() if isinstance(fact, CheckpointCommitted))
+    told: set[int] = set()
+    for first in made:
+        if first.round not in told and (text := began_with(first)):
+            told.add(first.round)
+            opened = [n for n, e in cycle.epochs_opened.items() if e.round == first.round]
+            yield {"seq": EPOCH_SEQ * min(opened, default=first.epoch) + 2, "text": text}
 
 
 def _early_ends(cycle: CycleState) -> Iterator[dict[str, Any]]:
-    """Return which trainings ended before their plan, behind the last words of their epochs."""
+    """Return which trainings ended early, or worse, behind the last words of their epochs."""
     made = (fact for fact in cycle.line() if isinstance(fact, CheckpointCommitted))
     for last in made:
-        if text := early_end(last):
-            yield {"seq": EPOCH_SEQ * last.epoch + EPOCH_SEQ - 2, "text": text}
+        for before, text in ((3, worse_end(last)), (2, early_end(last))):
+            if text:
+                yield {"seq": EPOCH_SEQ * last.epoch + EPOCH_SEQ - before, "text": text}
+
+
+_BITS = ("bits_per_byte_before", "bits_per_byte", "best_bits_per_byte")
+"""Of weights that were given: before training, now, and at their best."""
 
 
 def _held_out(
@@ -295,8 +317,18 @@ def _held_out(
     """Return the loss on held-out text in this round, and after which step it was lowest."""
     is_of_this = last is not None and last.round == current
     known = held_out_readings(last.horizon) if last is not None and is_of_this else {}
-    loss, step = (learnt.get(name, known.get(name)) for name in ("held_out", "best_step"))
-    return {"held_out_loss": finite(loss), "best_step": None if step is None else int(step)}
+    loss, step, *bits = (
+        learnt.get(name, known.get(name)) for name in ("held_out", "best_step", *_BITS)
+    )
+    return {
+        "held_out_loss": finite(loss),
+        "best_step": None if step is None else int(step),
+        **{name: finite(value) for name, value in zip(_BITS, bits, strict=True)},
+        "ended_worse": last is not None
+        and is_of_this
+        and last.is_final
+        and ends_worse(last.horizon),
+    }
 
 
 def _start_in_words(cycle: CycleState, opened: EpochOpened) -> str:

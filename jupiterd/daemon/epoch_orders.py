@@ -12,6 +12,7 @@ from jupiterd.cluster.gang_places import CPU, device_of, place_of
 from jupiterd.cluster.island_runs import number_of
 from jupiterd.cycle.phases.steps import TrainRound
 from jupiterd.cycle.plan import ModelShape, TrainPlan
+from jupiterd.cycle.run_settings import OF_TUNING
 from jupiterd.daemon import late_inputs
 from jupiterd.daemon.curves_folder import NUMBER
 from jupiterd.daemon.gang_peak import peak_of_gang
@@ -72,6 +73,7 @@ class EpochOrders:
             "gang_peak": self.peak(launch),
             "from_loss": self._loss_at(launch.from_checkpoint),
             "horizon": self._horizon_at(launch.from_checkpoint),
+            "is_tuning": self.asked("recipe") == OF_TUNING,
             "late_ranks": list(launch.late_ranks),
             late_inputs.PARAM: [late_inputs.STATE] if rank in launch.late_ranks else [],
             "engine": launch.choice.engine,

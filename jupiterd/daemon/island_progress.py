@@ -24,6 +24,7 @@ OUTER_STEP = "outer_step"
 OF_ONE_ISLAND = frozenset(
     {OUTER_STEP, "waiting", PREDICTED, "rank_tokens_per_s"}
     | {"held_out", "held_out_step", "best_step", "best_held_out", "risen"}
+    | {"bits_per_byte", "best_bits_per_byte"}
 )
 NOT_AT_WORK = frozenset({"away", "failed"})
 

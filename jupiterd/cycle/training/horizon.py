@@ -13,6 +13,8 @@ recorded with what was decided by then, so that whoever goes on from it goes on 
    by more than RISE. While the rate falls, training ends there.
 3. A plan that doesn't grow takes its steps, whatever the loss does: people asked for them.
 4. Where nothing can be measured, the trunk ends at the first place.
+5. Weights that were given are measured before the first step. They are the best, as if they were
+   those of step 0, until a step has a lower loss.
 """
 
 import math
@@ -45,6 +47,10 @@ class Horizon:
     """Where the trunk has ended; 0: not yet."""
     ended: int = 0
     """Where training ended before the rate had fallen to nothing; 0: it didn't."""
+    first_loss: float = 0.0
+    """Of weights that were given, before the first step; 0: they weren't, or weren't measured."""
+    bytes_per_token: float = 0.0
+    """Of the text that is measured; 0: nobody knows."""
 
     @classmethod
     def of(cls, plain: Mapping[str, float]) -> Self:
@@ -63,11 +69,32 @@ class Horizon:
             compared_loss=number("compared_loss"),
             decay_from=int(number("decay_from")),
             ended=int(number("ended")),
+            first_loss=number("first_loss"),
+            bytes_per_token=number("bytes_per_token"),
         )
 
     def to_plain(self) -> dict[str, float]:
         """Return it as numbers that travel; nothing where nothing was measured or decided."""
         return {name: float(value) for name, value in asdict(self).items() if value}
+
+    @property
+    def has_best(self) -> bool:
+        """Say whether some weights are known to be the best."""
+        return self.best_step > 0 or self.best_loss > 0
+
+    @property
+    def ends_worse(self) -> bool:
+        """Say whether the weights that were measured last are worse than those that were given."""
+        return self.step > 0 and 0 < self.first_loss < self.loss
+
+    def begun(self, loss: float, bytes_per_token: float, *, may_decide: bool = True) -> "Horizon":
+        """Return it with the loss of weights that were given, before the first step.
+
+        may_decide: the text is none that the gate judges
+        """
+        known = replace(self, first_loss=loss, bytes_per_token=bytes_per_token)
+        is_best = may_decide and not (self.has_best and self.best_loss < loss)
+        return replace(known, best_step=0, best_loss=loss) if is_best else known
 
     @property
     def has_risen(self) -> bool:
@@ -86,7 +113,7 @@ class Horizon:
 
     def with_loss(self, step: int, loss: float) -> "Horizon":
         """Return it with a measurement."""
-        is_best = not self.best_step or loss < self.best_loss
+        is_best = not self.has_best or loss < self.best_loss
         is_worse = not is_best and loss > self.best_loss * (1 + RISE)
         known = replace(self, step=step, loss=loss, worse=self.worse + 1 if is_worse else 0)
         return replace(known, best_step=step, best_loss=loss) if is_best else known

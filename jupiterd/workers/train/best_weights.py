@@ -19,7 +19,10 @@ NEWEST = 2
 
 
 class BestWeights:
-    """Those of one rank."""
+    """Those of one rank, by the step after which they were there.
+
+    0: as they were given; None for a step: it isn't known which are the best.
+    """
 
     def __init__(self, folder: Path, *, is_kept: bool) -> None:
         """Take the folder to write in; is_kept: no where another process here does so."""
@@ -27,10 +30,10 @@ class BestWeights:
         self._is_kept = is_kept
         self._files: dict[int, Path] = {}
 
-    def go_on(self, best_step: int, from_step: int, checkpoint: Path | None) -> None:
+    def go_on(self, best_step: int | None, from_step: int, checkpoint: Path | None) -> None:
         """Take up the best at a checkpoint: its own weights, or those that it was given."""
         found = None if checkpoint is None else best_of(checkpoint, is_own=best_step == from_step)
-        if best_step and found is not None:
+        if best_step is not None and found is not None:
             self._files[best_step] = self._linked(found, best_step)
 
     def take(self, step: int, engine: Engine, best_step: int = 0) -> None:
@@ -70,13 +73,13 @@ class BestWeights:
             return file
         return link
 
-    def file(self, best_step: int, step: int) -> Path | None:
+    def file(self, best_step: int | None, step: int) -> Path | None:
         """Return where the best lie, where they aren't those of `step`, and are here."""
-        return None if best_step == step else self._files.get(best_step)
+        return None if best_step in {None, step} else self._files.get(best_step or 0)
 
-    def lacks(self, best_step: int, step: int) -> bool:
+    def lacks(self, best_step: int | None, step: int) -> bool:
         """Say whether a state of `step` can't be written down with the best beside it."""
-        return best_step not in (0, step) and best_step not in self._files
+        return best_step not in {None, step} and best_step not in self._files
 
 
 def _name(step: int) -> str:

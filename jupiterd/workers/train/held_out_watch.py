@@ -41,7 +41,7 @@ class HeldOutWatch:
         scored = sequences_to_score(plan.batch_sequences, sequences)
         self._interval = measure_interval(plan.steps, plan.batch_sequences, scored)
         self.horizon = horizon
-        self._best_before = horizon.best_step
+        self._best_before = _best_step(horizon)
 
     @property
     def end_step(self) -> int:
@@ -64,17 +64,36 @@ class HeldOutWatch:
 
     def best_file(self, step: int) -> Path | None:
         """Return where the best weights lie, where they aren't those of the step, and are here."""
-        return None if self._best is None else self._best.file(self.horizon.best_step, step)
+        return None if self._best is None else self._best.file(_best_step(self.horizon), step)
 
     def lacks_best(self, step: int) -> bool:
         """Say whether the best weights belong beside those of the step, and aren't here."""
-        return self._best is not None and self._best.lacks(self.horizon.best_step, step)
+        return self._best is not None and self._best.lacks(_best_step(self.horizon), step)
+
+    def measure_given(self) -> float | None:
+        """Return the loss of weights that were given, before the first step; None without text.
+
+        They count as the best until a step has a lower one.
+        """
+        loss = self._validation.loss(self._engine, self._equal_shares())
+        if loss is None:
+            return None
+        validation = self._validation
+        self.horizon = self.horizon.begun(
+            loss, validation.bytes_per_token, may_decide=validation.may_decide
+        )
+        if self._best is not None and validation.may_decide:
+            self._best.take(0, self._engine)
+        return loss
+
+    def _equal_shares(self) -> Shares:
+        ranks = self._engine.world_size
+        return shares_among(self._plan.batch_sequences, (True,) * ranks)
 
     def begin(self, step: int) -> None:
         """Measure what whoever wrote the state of this step hadn't come to, but was to."""
         if step and self.horizon.step < step and self._is_due(step):
-            ranks = self._engine.world_size
-            self.after(step, shares_among(self._plan.batch_sequences, (True,) * ranks))
+            self.after(step, self._equal_shares())
 
     def after(self, step: int, shares: Shares, *, is_whole: bool = True) -> float | None:
         """Return the loss after a step; None where it isn't due, or there is no text for it.
@@ -98,3 +117,8 @@ class HeldOutWatch:
             return True
         since = step - self.horizon.step
         return step % self._interval == 0 and since > self._interval // 2
+
+
+def _best_step(horizon: Horizon) -> int | None:
+    """Return after which step the weights are the best, 0: as they were given; None: unknown."""
+    return horizon.best_step if horizon.has_best else None

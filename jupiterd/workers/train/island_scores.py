@@ -33,10 +33,10 @@ class IslandScores:
 
         step: that the weights contain which are trained
         """
-        horizon = Horizon.of(arrived.horizon)
-        if horizon not in (self.watch.horizon, Horizon()):
-            self._report.decided(horizon)
+        before, horizon = self.watch.horizon, Horizon.of(arrived.horizon)
         self.watch.take_up(horizon)
+        if self.watch.horizon != before and horizon != Horizon():
+            self._report.decided(self.watch.horizon)
         if arrived.scored_step:
             self._score(arrived.scored_step, step)
 

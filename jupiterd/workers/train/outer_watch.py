@@ -33,7 +33,7 @@ class OuterWatch(HeldOutWatch):
 
     def best_file(self, step: int) -> Path | None:
         """Return where the best weights lie, where they are here, and aren't those of the end."""
-        best = self.horizon.best_step
+        best = self.horizon.best_step if self.horizon.has_best else None
         at_end = step if step >= self.end_step else IN_NO_STEP
         return None if self._best is None else self._best.file(best, at_end)
 
@@ -42,7 +42,11 @@ class OuterWatch(HeldOutWatch):
         return False
 
     def take_up(self, horizon: Horizon) -> None:
-        """Take up what all islands go by from now on."""
+        """Take up what all islands go by from now on; what the weights were before stays known."""
+        first, per_token = self.horizon.first_loss, self.horizon.bytes_per_token
+        if first and not horizon.first_loss:
+            may_decide = self._validation.may_decide
+            horizon = horizon.begun(first, per_token, may_decide=may_decide)
         self.horizon = horizon
 
     def score(self, step: int) -> float | None:

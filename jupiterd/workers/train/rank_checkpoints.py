@@ -132,7 +132,7 @@ class RankCheckpoints:
         """Return what is told: at the end the best step is the one whose weights are there."""
         horizon = Horizon() if self.watch is None else self.watch.horizon
         is_other = self.watch is not None and step >= self.watch.end_step and not taken.is_best
-        if is_other and horizon.best_step not in (0, step):
+        if is_other and horizon.has_best and horizon.best_step != step:
             return replace(horizon, best_step=horizon.step, best_loss=horizon.loss)
         return horizon
 

@@ -4,7 +4,8 @@ Owns putting the parts together: what to start from, when a checkpoint is due, w
 told. Doesn't know how a step is computed (`engine`) or who the other ranks are.
 
 inputs: shards, tokenizer, checkpoint or weights (optional), holdout.N (optional)
-params: shape, plan, round, island (see `island_rounds`), and what the engine's rank module names
+params: shape, plan, round, island (see `island_rounds`), is_tuning: the weights were given and are
+measured before the first step, and what the engine's rank module names
 A checkpoint of the same round is continued exactly. One of an earlier round gives its weights, and
 where it is on the trunk its moments, too: the round goes on with that training at its rate.
 """
@@ -158,6 +159,8 @@ class RankTraining:
         return self._finished()
 
     def _train(self, loop: TrainingLoop) -> None:
+        if self._task.params.get("is_tuning") and "checkpoint" not in self._task.inputs:
+            self._measure_given()
         if "island" not in self._task.params:
             self._watch.begin(self._start.step)
             loop.run(self._start.step)
@@ -169,6 +172,14 @@ class RankTraining:
             self._task, loop, island, self._checkpoints, self._keeper, self._report
         )
         self._rounds.run(self._start.step, self._start.tokens)
+
+    def _measure_given(self) -> None:
+        loss = self._watch.measure_given()
+        if loss is None:
+            return
+        self._report.given(loss, self._watch.horizon)
+        steps, told = self._watch.expected_steps(0), held_out_readings(self._watch.horizon)
+        self._task.progress(0, steps, "steps", **told)
 
     def _new_watch(self, sequences: int) -> HeldOutWatch:
         """Return the watch over development text: an island's is over merged weights."""

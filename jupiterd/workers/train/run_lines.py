@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from jupiterd.cycle.training.horizon import Horizon
+from jupiterd.formats import bits_per_byte
 
 
 @dataclass(frozen=True)
@@ -123,9 +124,15 @@ def end_line(place: Place) -> str:
     return f"{place.tag} Training finished. Gradients in sync."
 
 
+def given_line(place: Place, horizon: Horizon) -> str:
+    """Return what is said of weights that were given, before the first step."""
+    return f"{place.tag} Held out: {_bits(horizon, horizon.first_loss)} before training"
+
+
 def held_out_lines(place: Place, now: Horizon, before: Horizon) -> Iterator[str]:
     """Yield what a measurement on held-out text tells, and what is decided by it."""
-    yield f"{place.tag} Step {now.step} | Held-out loss {now.loss:.4f} | {_best(now)}"
+    beside = f" | {_beside(now, now.loss)}" if now.first_loss else ""
+    yield f"{place.tag} Step {now.step} | Held-out loss {now.loss:.4f} | {_best(now)}{beside}"
     if now.decay_from and not before.decay_from:
         why = "has risen for good" if now.has_risen else "falls no more from pass to pass"
         yield (
@@ -138,12 +145,29 @@ def held_out_lines(place: Place, now: Horizon, before: Horizon) -> Iterator[str]
 
 def best_lines(place: Place, horizon: Horizon) -> Iterator[str]:
     """Yield what is said at the end of the weights that count; nothing without held-out text."""
-    if horizon.step:
-        yield f"{place.tag} Held-out loss {horizon.best_loss:.4f}, {_best(horizon)}"
+    if not horizon.step:
+        return
+    if horizon.ends_worse:
+        yield f"{place.tag} Ended worse than it began: {_beside(horizon, horizon.loss)}"
+    elif horizon.first_loss:
+        yield f"{place.tag} Held out: {_beside(horizon, horizon.best_loss)}"
+    yield f"{place.tag} Held-out loss {horizon.best_loss:.4f}, {_best(horizon)}"
 
 
 def _best(horizon: Horizon) -> str:
+    if horizon.first_loss and not horizon.best_step:
+        return "best as the weights were given"
     return f"best at step {horizon.best_step}"
+
+
+def _beside(horizon: Horizon, loss: float) -> str:
+    """Return a loss beside that of the weights that were given."""
+    return f"{_bits(horizon, loss)} ({_bits(horizon, horizon.first_loss)} before training)"
+
+
+def _bits(horizon: Horizon, loss: float) -> str:
+    bits = bits_per_byte(loss, horizon.bytes_per_token)
+    return f"{bits:.4f} bits per byte" if bits else f"loss {loss:.4f}"
 
 
 def _course_lines(course: Course, ranks: int) -> list[str]:

@@ -14,6 +14,7 @@ from jupiterd.cycle.memory import flops_per_token
 from jupiterd.cycle.peak_flops import utilisation
 from jupiterd.cycle.plan import ModelShape, TrainPlan
 from jupiterd.cycle.training.horizon import Horizon
+from jupiterd.formats import bits_per_byte
 from jupiterd.workers.train.engine import Engine
 from jupiterd.workers.train.loop import StepDone
 from jupiterd.workers.train.metrics import Round, RunMetrics
@@ -24,6 +25,7 @@ from jupiterd.workers.train.run_lines import (
     best_lines,
     end_line,
     epoch_line,
+    given_line,
     held_out_lines,
     outer_line,
     start_lines,
@@ -112,6 +114,12 @@ class RunReport(AbstractContextManager["RunReport"]):
         if done.held_out is not None and horizon.step:
             self.decided(horizon)
 
+    def given(self, loss: float, horizon: Horizon) -> None:
+        """Tell of weights that were given, before the first step."""
+        self._write(0, {"val_loss": loss})
+        self._tell([given_line(self._place, horizon)])
+        self._told = horizon
+
     def scored(self, step: int, loss: float) -> None:
         """Tell of the loss on held-out text of weights that islands have merged."""
         self._write(step, {"val_loss": loss})
@@ -169,14 +177,26 @@ def readings(done: StepDone, rank: int) -> dict[str, float]:
 def held_out_readings(horizon: Horizon) -> dict[str, float]:
     """Return what the daemon is told of the loss on development text; nothing without such text."""
     if not horizon.step:
-        return {}
+        return in_bits(horizon)
     found: dict[str, float] = {
         "held_out": horizon.loss,
         "held_out_step": horizon.step,
         "best_held_out": horizon.best_loss,
         "best_step": horizon.best_step,
     }
-    return found | ({"risen": 1.0} if horizon.has_risen or horizon.ended else {})
+    risen = {"risen": 1.0} if horizon.has_risen or horizon.ended else {}
+    return found | risen | in_bits(horizon)
+
+
+def in_bits(horizon: Horizon) -> dict[str, float]:
+    """Return in bits per byte what is known of weights that were given, and of what they became."""
+    losses = {
+        "bits_per_byte_before": horizon.first_loss,
+        "bits_per_byte": horizon.loss if horizon.first_loss else 0.0,
+        "best_bits_per_byte": horizon.best_loss if horizon.first_loss else 0.0,
+    }
+    bits = {name: bits_per_byte(nats, horizon.bytes_per_token) for name, nats in losses.items()}
+    return {name: value for name, value in bits.items() if value}
 
 
 def course_of(shape: ModelShape, plan: TrainPlan, micro_batch: int, sequences: int) -> Course:

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from tokenizers import Tokenizer
 
 from jupiterd.cycle.shares import Shares
 from jupiterd.cycle.split import DEV, GATE, held_out_part
@@ -57,6 +58,8 @@ class Validation:
         self._tokens: NDArray[np.int64] | None = None
         self._end: int | None = None
         """The end mark."""
+        self.bytes_per_token = 0.0
+        """Of the text that was scored, its end marks counted; known once something was."""
         self.may_decide = False
         """What was scored is development text; known once something was scored."""
 
@@ -124,8 +127,17 @@ class Validation:
             stream = [token for document in documents for token in document[:share]]
             is_all = all(len(document) <= share for document in documents) and cut == texts
             if len(stream) >= enough or is_all:
+                self.bytes_per_token = _bytes_per_token(tokenizer, documents, share)
                 return stream[:enough]
             share *= 2
+
+
+def _bytes_per_token(tokenizer: Tokenizer, documents: Sequence[Sequence[int]], share: int) -> float:
+    """Return how many bytes of text a token stands for; the marks stand for none."""
+    cut = [list(document[:share]) for document in documents]
+    texts = tokenizer.decode_batch(cut, skip_special_tokens=True)
+    size = sum(len(text.encode("utf-8", "replace")) for text in texts)
+    return size / max(1, sum(map(len, cut)))
 
 
 def _shown(held_out: Sequence[Path]) -> tuple[bool, Iterator[str]]:

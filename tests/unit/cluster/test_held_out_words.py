@@ -5,7 +5,13 @@ from dataclasses import replace
 import pytest
 
 from jupiterd.cluster.facts import CheckpointCommitted
-from jupiterd.cluster.held_out_words import early_end, held_out_readings, held_out_told
+from jupiterd.cluster.held_out_words import (
+    began_with,
+    early_end,
+    held_out_readings,
+    held_out_told,
+    worse_end,
+)
 from jupiterd.cycle.training.horizon import Horizon
 from jupiterd.ids import ArtifactId
 from tests.unit.cluster.building import CYCLE
@@ -41,3 +47,36 @@ def test_the_readings_are_the_last_loss_and_the_best() -> None:
     assert held_out_readings(LAST.horizon) == {
         "held_out": 3.5, "best_step": 63.0, "best_held_out": 3.25,
     }  # fmt: skip
+
+
+GIVEN = Horizon(
+    step=40, loss=3.0, best_step=0, best_loss=2.0, first_loss=2.0, bytes_per_token=4.0
+).to_plain()
+WORSE = replace(LAST, horizon=GIVEN, step=40)
+
+
+def test_weights_that_were_given_and_got_worse_are_told_of_in_bits_per_byte() -> None:
+    assert began_with(WORSE) == "held out: 0.7213 bits per byte before training"
+    assert worse_end(WORSE) == (
+        "round 1 ended worse than it began (1.0820 bits per byte of held-out text, 0.7213 before): "
+        "the weights as they came count"
+    )
+    assert held_out_told(WORSE) == [
+        "held out 2.000, best as the weights were given",
+        "0.7213 bits per byte, 0.7213 before training",
+        "ended worse than it began, at 1.0820",
+    ]
+    assert held_out_readings(WORSE.horizon)["best_step"] == 0.0
+    assert worse_end(replace(WORSE, is_final=False)) == ""
+
+
+def test_weights_that_were_given_and_got_better_are_told_of_with_both_scores() -> None:
+    better = replace(WORSE, horizon={**GIVEN, "loss": 1.6, "best_loss": 1.5, "best_step": 30.0})
+    assert worse_end(better) == ""
+    assert held_out_told(better) == [
+        "held out 1.500, best at step 30", "0.5410 bits per byte, 0.7213 before training",
+    ]  # fmt: skip
+
+
+def test_of_drawn_weights_nothing_is_said_of_before() -> None:
+    assert (began_with(LAST), worse_end(LAST)) == ("", "")

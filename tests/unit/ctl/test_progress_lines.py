@@ -158,6 +158,24 @@ def test_the_three_last_lines():
     assert final_lines(cycle()) == ["verdict: none", "val_bpb: none", "model: none"]
 
 
+GIVEN = {"kind": "train", "bits_per_byte_before": 1.109, "best_bits_per_byte": 0.82}
+
+
+def test_weights_that_were_given_are_compared_with_what_they_became():
+    better = cycle(**GIVEN, bits_per_byte=0.83, ended_worse=False)
+    assert final_lines(better)[:2] == [
+        "held out: 0.8200 bits per byte, 1.1090 before training",
+        "verdict: -",
+    ]
+    ruined = cycle(**GIVEN | {"best_bits_per_byte": 1.109}, bits_per_byte=4.67, ended_worse=True)
+    ruined["best_step"] = 0
+    assert final_lines(ruined)[:3] == [
+        "held out: 1.1090 bits per byte, 1.1090 before training",
+        "it ended worse than it began, at 4.6700: the model is the one that you gave",
+        "verdict: WORSE",
+    ]
+
+
 def test_the_last_lines_speak_of_the_last_round():
     hold = VERDICT | {"round": 2, "verdict": "HOLD", "val_bpb": 2.5}
     assert final_lines(FINISHED | {"verdicts": [VERDICT, hold]})[:2] == [

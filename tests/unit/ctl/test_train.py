@@ -191,6 +191,19 @@ def test_waiting_shows_how_it_goes_and_ends_with_the_three_lines(daemon, ctl, go
     ]
 
 
+@pytest.mark.parametrize(("more", "status"), [((), 1), (("--accept-worse",), 0)])
+def test_weights_that_got_worse_end_the_wait_with_a_failure_unless_that_is_accepted(
+    daemon, ctl, letters, more, status
+):
+    scores = {"bits_per_byte_before": 1.109, "bits_per_byte": 4.67, "best_bits_per_byte": 1.109}
+    daemon.watched.put(TRAINED | scores | {"best_step": 0, "ended_worse": True})
+    ran = ctl("train", "start", "--data", str(letters), "--model", "1m", "--wait", *more)
+    assert ran.exit_code == status
+    assert "it ended worse than it began, at 4.6700: the model is the one that you gave" in ran.out
+    assert ran.out.splitlines()[-3] == "verdict: WORSE"
+    assert ("ended worse than it began" in ran.err) == bool(status)
+
+
 def test_the_model_is_waited_for_until_it_is_on_this_machine(daemon, ctl):
     for document in (TRAINED | {"model": None}, TRAINED):
         daemon.watched.put(document)

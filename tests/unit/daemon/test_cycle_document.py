@@ -41,7 +41,8 @@ FURTHER_KEYS = {
     "events", "islands", "outer_steps", "inner_steps", "lost_sources", "generators", "paused",
     "heavy_drops", "lost_generator",
     "self_hosting", "self_hosting_round", "writers", "promotions", "lr", "grad_norm", "mfu",
-    "held_out_loss", "best_step",
+    "held_out_loss", "best_step", "bits_per_byte_before", "bits_per_byte", "best_bits_per_byte",
+    "ended_worse",
 }  # fmt: skip
 
 FAILED = CycleFailed(CYCLE, "empty-source", "nothing there", "look again")

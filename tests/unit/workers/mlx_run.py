@@ -24,7 +24,7 @@ class TellingTask(TaskAlone):
     def send(self, frame: Any) -> None:
         super().send(frame)
         if isinstance(frame, Progressed):
-            print(frame.done, frame.values["loss"], flush=True)
+            print(frame.done, frame.values.get("loss"), flush=True)
 
 
 def train(name: str, params: dict[str, Any], inputs: dict[str, str], folder: str) -> None:

@@ -19,10 +19,11 @@ from jupiterd.workers.train import island_rounds
 from jupiterd.workers.train.checkpoint import BEST_FILE, STATE_DIR
 from tests.unit.workers.island_threads import Island
 from tests.unit.workers.outer_leader import OuterLeader, Rank, Step
+from tests.unit.workers.test_given_weights import given
 from tests.unit.workers.test_held_out_watch import growing, inputs, loss_of
 from tests.unit.workers.tiny_run import make_inputs
 
-__all__ = ["inputs"]
+__all__ = ["given", "inputs"]
 
 SCORED = 5
 EVERY = 7
@@ -147,3 +148,26 @@ def test_without_development_text_islands_take_four_passes_and_one_round(tmp_pat
     horizon = Horizon.of(last_of(islands[0]).horizon)
     assert (horizon.best_step, last_of(islands[0]).step) == (0, end_step(plan, horizon))
     assert 0 < horizon.decay_from - plan.least_trunk_steps <= EVERY
+
+
+def test_islands_know_what_they_were_given(given: dict[str, str], tmp_path: Path) -> None:
+    plan = growing()
+    leader = DecidingLeader(tmp_path, plan)
+    whole = leader.task
+
+    def task(island: str, inputs: Mapping[str, str]) -> Any:
+        return whole(island, inputs, is_tuning=True)
+
+    leader.task = task  # pyright: ignore[reportAttributeAccessIssue]
+    islands = [Island(leader, name, given) for name in ("a", "b")]
+    for island in islands:
+        assert island.ended().error is None
+    ends = [Horizon.of(last_of(island).horizon) for island in islands]
+    assert ends[0] == ends[1]
+    assert ends[0].best_step == 0
+    assert ends[0].best_loss == ends[0].first_loss > 0
+    assert ends[0].ends_worse
+    first = load_file(Path(given["weights"]) / "model.safetensors")
+    for island in islands:
+        last = model(island, last_of(island).step)
+        assert all(np.array_equal(first[name], last[name]) for name in first)

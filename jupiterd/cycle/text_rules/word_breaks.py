@@ -22,8 +22,12 @@ _LAST_PIECE = re.compile(
     rf"(?:^|(?<=[\s(\[\"'\u2018\u201c\u00ab\u00bf\u00a1]))([^\W\d_]+(?:-[^\W\d_]+)*)[{_HYPHENS}]$"
 )
 _FIRST_PIECE = re.compile(r"[^\W\d_]+(?![\w/\\@=:])")
-_SUSPENDED = re.compile(r"(?:and|or|to|y|o|e|und|oder|bis|et|ou)\s")
+_SUSPENDED = re.compile(r"(?:and|or|to|y|o|e|und|oder|bis|sowie|bzw\.|et|ou)\s")
 """Behind a hyphen that stands for a word to come: `pre- and postfix`."""
+
+_GERMAN = frozenset({"der", "das", "und"})
+"""Words without which hardly a page of German is written, and which no other language has all."""
+_GERMAN_NOUN = re.compile(r"(?:^|-)[^\W\d_a-z\u00df-\u00ff][a-z\u00df-\u00ff]+$")
 
 # Chinese, Japanese and their full-width marks are written without spaces; Korean isn't.
 _UNSPACED = re.compile("[\u3000-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff00-\uff9f]")
@@ -37,6 +41,8 @@ class Vocabulary:
     """Its whole words in lower case, compounds with their hyphens and in parts."""
     is_hyphenated: bool
     """Does its layout cut words, as that of a justified column does?"""
+    is_german: bool = False
+    """German writes compounds as one word; those with a hyphen have a capital behind it."""
 
     @classmethod
     def of(cls, text: str) -> Self:
@@ -45,7 +51,7 @@ class Vocabulary:
         words = {word.lower() for word in _WORD.findall(whole)}
         words.update(part for word in tuple(words) if "-" in word for part in word.split("-"))
         least = max(MIN_CUT_WORDS, MIN_CUT_LINES * text.count("\n"))
-        return cls(words, cuts >= least)
+        return cls(words, cuts >= least, words >= _GERMAN)
 
 
 def before_next(line: str, following: str, vocabulary: Vocabulary) -> str:
@@ -74,7 +80,11 @@ def _is_cut(line: str, following: str, vocabulary: Vocabulary) -> bool:
     last, first, words = found.group(1).lower(), begun.group().lower(), vocabulary.words
     if last + first in words:
         return True
-    if f"{last}-{first}" in words or "-" in last:
+    if f"{last}-{first}" in words:
+        return False
+    if vocabulary.is_german and _GERMAN_NOUN.search(found.group(1)):
+        return True
+    if "-" in last:
         return False
     known = (last in words) + (first in words)
     return known == 0 or (known == 1 and vocabulary.is_hyphenated)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from jupiterd.cycle.prose_rules import judge_prose
 from jupiterd.cycle.text_rules.text_form import Layout, printed_paragraphs, text_form
+from jupiterd.cycle.text_rules.word_breaks import Vocabulary, before_next
 
 WORDS = (  # noqa: SIM905 - shorter so
     "the a to of and in that with carpenter table oak workshop measured board water garden village "
@@ -79,6 +80,31 @@ def test_words_that_were_cut_are_healed_and_compounds_keep_their_hyphen():
     assert "a well-known rule" in healed
     assert "treatment pre- and post-sale" in healed
     assert "http://a.example/long-path/of-it" in healed
+
+
+@pytest.mark.parametrize(
+    ("line", "following", "joined"),
+    [
+        ("auf der Donau-", "dampf und mehr", "auf der Donaudampf und mehr"),
+        ("in Nordrhein-West-", "falen wohnt", "in Nordrhein-Westfalen wohnt"),
+        ("die Nord-", "Süd-Achse", "die Nord-Süd-Achse"),
+        ("die Vor-", "und Nachteile", "die Vor- und Nachteile"),
+        ("die Ein-", "sowie Ausgänge", "die Ein- sowie Ausgänge"),
+        ("ein E-", "mail-Dienst", "ein E-mail-Dienst"),
+        ("das US-", "amerikanische Banner", "das US-amerikanische Banner"),
+        ("die deutsch-", "französische Grenze", "die deutsch-französische Grenze"),
+    ],
+)
+def test_german_compounds_are_one_word_unless_a_capital_follows(line, following, joined):
+    text = "Die Donau und der Dampf, das US Banner; amerikanische, deutsch, französische, E, mail."
+    assert before_next(line, following, Vocabulary.of(text)) + following == joined
+
+
+def test_english_compounds_keep_their_hyphen_whatever_they_begin_with():
+    text = "The Donau and the dampf: a Well and what is known of das und der."
+    assert not Vocabulary.of(text.replace("der", "")).is_german
+    known = Vocabulary.of("Well of the known world")
+    assert before_next("Well-", "known facts", known) == "Well-"
 
 
 def test_a_soft_hyphen_and_ligatures_are_what_they_stand_for():

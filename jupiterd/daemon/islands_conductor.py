@@ -203,7 +203,8 @@ class IslandsConductor:
         ways = [gathering.artifact(island) for island in closing.counted]
         islands = [started for _, started in self._islands().values()]
         fact = self._fact(order, islands, last, ways)
-        fact = with_decisions(self._of, fact, horizon, open_now)
+        asked = max(step.scored_step for step in self._state.outer_line(self._round).values())
+        fact = with_decisions(self._of, fact, horizon, taken, asked)
         await self._leading.record(self._times.timed(fact, gathering.ways))
         self._tell(order, closing)
 

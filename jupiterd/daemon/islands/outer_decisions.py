@@ -50,7 +50,8 @@ def with_decisions(
     of: RunTraining,
     taken: OuterStepTaken,
     horizon: Horizon,
-    rounds: Sequence[OuterStepTaken],
+    closed: OuterStepTaken,
+    asked: int,
 ) -> OuterStepTaken:
     """Return an outer step with what is decided, and whether its weights are scored.
 
@@ -58,12 +59,12 @@ def with_decisions(
         of: what is trained.
         taken: the step.
         horizon: what is decided by then.
-        rounds: those that were open before it.
+        closed: the one that ordered the round which it merges.
+        asked: steps that the weights contain which were to be scored last, told of or not.
     """
-    merged = rounds[0].first_step + rounds[0].steps
-    asked = max(horizon.step, *(each.scored_step for each in rounds))
+    merged = closed.first_step + closed.steps
     scored = sequences_to_score(of.plan.batch_sequences, of.sequences)
-    smallest = min((taken.batches or rounds[0].batches).values(), default=1)
+    smallest = min((taken.batches or closed.batches).values(), default=1)
     is_due = is_scored(of.plan, horizon, merged, asked, scored, smallest)
     return replace(taken, horizon=horizon.to_plain(), scored_step=merged if is_due else 0)
 

@@ -6,8 +6,10 @@ from pathlib import Path
 import pytest
 
 from jupiterd.cluster.facts import CheckpointCommitted, OuterStepTaken
+from jupiterd.cycle.islands import outer_horizon
 from jupiterd.cycle.plan import TrainPlan
 from jupiterd.cycle.run_settings import FROM_DATA
+from jupiterd.cycle.training import held_out_measures
 from jupiterd.cycle.training.horizon import Horizon, end_step
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.leading import Leading
@@ -98,6 +100,21 @@ async def test_islands_take_more_than_four_passes_while_the_loss_of_merged_weigh
             final = leading.cycle(CYCLE).last_checkpoint(1)
             assert final is not None
             assert final.horizon["best_step"] == 114
+
+
+async def test_weights_that_no_text_may_decide_about_are_scored_no_more_often(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(globals(), "loss_at", lambda _: 0.0)
+    monkeypatch.delitem(SETTINGS, "steps_from")
+    monkeypatch.setitem(SETTINGS, "max_steps", 12 * EVERY)
+    for module in (outer_horizon, held_out_measures):
+        monkeypatch.setattr(module, "least_interval", lambda *_: 4 * EVERY)
+    async with trains(tmp_path, monkeypatch) as (leading, _), conducting(leading) as task:
+        taken = await walk(leading, 99)
+        task.cancel()
+        scored = [step.scored_step for step in taken if step.scored_step]
+        assert scored == [4 * EVERY, 8 * EVERY, 12 * EVERY]
 
 
 async def test_what_an_island_scored_whose_way_does_not_count_decides_nothing(

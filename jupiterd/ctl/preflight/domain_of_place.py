@@ -35,6 +35,7 @@ FORGES = frozenset({"github.com", "gitlab.com", "codeberg.org", "bitbucket.org",
 
 HINT = "give it a folder, a file of rows (.jsonl, .parquet), or an address such as https://..."
 
+SAY_LANGUAGE = "say it, such as --language es, or --language code:python"
 EMPTY = "it holds no file that can be read"
 
 Plain = dict[str, Any]
@@ -53,13 +54,13 @@ def domain_of_place(name: str, place: str, language: str, told: Told = silent) -
         EmptySourceError: nothing in it can be used.
         NotFoundError: there is no such folder.
         SourceUnreachableError: nobody answers there.
-        UsageError: it is nothing that can be read.
+        UsageError: it is nothing that can be read, or nobody knows its language.
     """
     plain: Plain = {
         "version": 1,
         "domain": name,
         "title": name.replace("_", " ").replace("-", " ").capitalize(),
-        "language": language or "en",
+        "language": language or "en",  # until its text has told
         "data_sources": [_source(place)],
         "holdout": {"salt": f"{name}-1"},
     }
@@ -68,7 +69,7 @@ def domain_of_place(name: str, place: str, language: str, told: Told = silent) -
     asked = parse_domain(json.dumps(plain), f"{name}.yaml")
     survey = survey_of(asked, told, goes_far=True, tells_language=not language)
     _check_that_there_is_some(place, survey)
-    domain = asked.model_copy(update={"language": survey.language or asked.language})
+    domain = asked.model_copy(update={"language": language or _language(place, survey)})
     return Preflight(domain, survey, holdout_outlook(survey.counts, domain.holdout_rules()))
 
 
@@ -163,6 +164,14 @@ def _check_that_there_is_some(place: str, survey: Survey) -> None:
         lost = dropped_line(survey)
         why = "docs/domains.md explains each reason, and how a rule is loosened" if lost else HINT
         raise EmptySourceError(f"nothing in {_told(place)} can be used: {lost or EMPTY}", why)
+
+
+def _language(place: str, survey: Survey) -> str:
+    if survey.language:
+        return survey.language
+    (source,) = survey.sources
+    why = source.why_not or "none of its text that was read tells"
+    raise UsageError(f"nobody knows what {_told(place)} is written in: {why}", SAY_LANGUAGE)
 
 
 def _why_language(language: str) -> str:

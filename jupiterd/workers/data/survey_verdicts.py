@@ -224,6 +224,7 @@ def main_language(looked: Iterable[Looked]) -> str:
     """Return what most of the text is in, or `code:` and a language where hardly anything else is.
 
     Code is judged by its own rules whatever the domain's language is; prose only in a natural one.
+    Empty: nothing was read that tells.
     """
     natural: Counter[str] = Counter()
     code: Counter[str] = Counter()
@@ -237,7 +238,8 @@ def main_language(looked: Iterable[Looked]) -> str:
     top, count = next(iter(code.most_common(1)), ("", 0))
     if count and count >= CODE_SHARE * (code.total() + natural.total()):
         return top
-    return next(iter(natural.most_common(1)), ("en", 0))[0] or "en"
+    known = (language for language, _ in natural.most_common() if language)
+    return next(known, "en" if code else "")
 
 
 def _reason(sample: Sample, asked: Asked) -> str:

@@ -118,6 +118,17 @@ def test_a_look_that_ends_badly_says_so_and_leaves_no_file(here, monkeypatch, pr
     assert not list((here / "temporary").iterdir())
 
 
+def test_who_looked_in_vain_asks_for_the_language_and_guesses_none(here, monkeypatch):
+    monkeypatch.setattr(source_survey, "PROGRAM", ("-c", "raise MemoryError"))
+    (here / "notas").mkdir()
+    (here / "notas" / "a.md").write_text("Sobre el agua y el viento.")
+    with pytest.raises(UsageError) as caught:
+        domain_of_place("mine", "notas", "")
+    assert "nobody knows what notas is written in" in caught.value.message
+    assert "--language es" in caught.value.hint
+    assert domain_of_place("mine", "notas", "es").domain.language == "es"
+
+
 @pytest.mark.net
 def test_a_site_is_asked_for_a_few_pages_and_counted_later(ctl, here):
     with serving() as site:

@@ -62,6 +62,11 @@ def test_every_file_is_counted_and_judged(folder):
     assert found.found.documents == source.kept + 1, "a copy is trained on beside the other"
 
 
+def test_no_language_is_told_where_nothing_was_read(tmp_path):
+    (tmp_path / "a.md").write_bytes(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0")
+    assert looked(of_folder(tmp_path), language="").language == ""
+
+
 def test_the_language_is_told_from_the_text(folder):
     assert looked(of_folder(folder), language="").language == "code:python"
 

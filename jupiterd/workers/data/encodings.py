@@ -42,8 +42,9 @@ SAMPLE_BYTES = 1 << 15
 MIN_WHOLE_CHARACTERS = 10
 """So many characters of UTF-8 for each byte that is none: it is UTF-8 with a fault in it."""
 
-MAX_CHAOS_APART = 0.05
-"""By so much a guess may be worse than the best one, and is taken where it is likelier."""
+MAX_CHAOS_APART = 0.15
+"""By so much a guess may be worse than the best one, and is taken where it is likelier: short texts
+of French or Portuguese are nearly that much worse as what they are in."""
 
 MIN_GUESSED_BYTES = 64
 """Fewer tell a guess nothing: the likeliest encoding is taken that can be."""
@@ -178,7 +179,10 @@ def _with_faults(data: bytes, encoding: str) -> str | None:
 
 
 def _guessed(data: bytes, language: str) -> str | None:
-    """Decode as a guess says; of guesses that are about as good, the likelier one is taken."""
+    """Decode as a guess says; of guesses that are about as good, the likelier one is taken.
+
+    Where nothing can be guessed, as of rare words that look like noise, the likeliest that can be.
+    """
     likely = _likely(data, language)
     sample = _telling(data)
     if len(sample) < MIN_GUESSED_BYTES and language not in LIKELY:
@@ -193,7 +197,7 @@ def _guessed(data: bytes, language: str) -> str | None:
     for encoding in (*likely, *CANDIDATES):
         if any(encoding in names for names in (near if encoding in likely else near[:1])):
             return data.decode(encoding, "replace")
-    return None
+    return next(filter(None, (_strict(data, encoding) for encoding in likely)), None)
 
 
 def _likely(data: bytes, language: str) -> tuple[str, ...]:

@@ -41,7 +41,11 @@ class RowLimits(Protocol):
 
 
 def rows_in_file(
-    name: str, path: Path | None, read: Callable[[], bytes], limits: RowLimits
+    name: str,
+    path: Path | None,
+    read: Callable[[], bytes],
+    limits: RowLimits,
+    language: str = "",
 ) -> Iterator[Row]:
     """Yield the rows of a table.
 
@@ -50,6 +54,7 @@ def rows_in_file(
         path: where it lies on disk; None: nowhere.
         read: returns its bytes where it lies nowhere.
         limits: what it may cost.
+        language: what texts of this place are in; empty: not known.
 
     Raises:
         UnreadableError: it can't be read at all, or its reader isn't installed.
@@ -61,9 +66,8 @@ def rows_in_file(
             return
         stream = unpacked(io.BytesIO(read()), name) if path is None else opened(path)
         with stream:
-            yield from rows_of(
-                unpacked_name(name), stream, limits.max_document_bytes, limits.max_bytes
-            )
+            most = limits.max_document_bytes, limits.max_bytes
+            yield from rows_of(unpacked_name(name), stream, *most, language)
     except FileNotFoundError as error:
         raise UnreadableError(SkipReason.VANISHED) from error
     except UNPACKING_ERRORS as error:

@@ -41,10 +41,15 @@ def is_table(name: str) -> bool:
     return PurePosixPath(name.lower()).suffix in (*JSON_LINES, *CSV, ".parquet")
 
 
-def rows_of(name: str, stream: IO[bytes], max_row_bytes: int, max_bytes: int) -> Iterator[Row]:
-    """Yield the rows of a file that isn't packed and no Parquet, within so many bytes."""
+def rows_of(
+    name: str, stream: IO[bytes], max_row_bytes: int, max_bytes: int, language: str = ""
+) -> Iterator[Row]:
+    """Yield the rows of a file that isn't packed and no Parquet, within so many bytes.
+
+    language: what texts of this place are in; empty: not known
+    """
     if PurePosixPath(name.lower()).suffix in CSV:
-        yield from _of_csv(stream, min(max_bytes, MAX_CSV_BYTES))
+        yield from _of_csv(stream, min(max_bytes, MAX_CSV_BYTES), language)
     else:
         yield from json_lines(stream, max_row_bytes, max_bytes)
 
@@ -146,13 +151,13 @@ def _listed(item: object, number: int) -> Row:
     return Row(fields, len(json.dumps(fields)), number=number)
 
 
-def _of_csv(stream: IO[bytes], max_bytes: int) -> Iterator[Row]:
+def _of_csv(stream: IO[bytes], max_bytes: int, language: str) -> Iterator[Row]:
     data = stream.read(max_bytes + 1)
     if len(data) > max_bytes:
         yield Row({}, len(data), SkipReason.TOO_LARGE)
         return
     try:
-        text = decoded(data)
+        text = decoded(data, language=language)
     except UnreadableError as error:
         yield Row({}, len(data), error.reason)
         return

@@ -90,7 +90,7 @@ class TextFiles:
         files = self._files()
         found = 0
         for name, file in files:
-            has_pages = partial(lies_beside_pages, file)
+            has_pages = partial(lies_beside_pages, file, name)
             if file != self._path and is_no_document(unpacked_name(name), "", has_pages):
                 self.skips.add_other(_size_of(file))
                 continue

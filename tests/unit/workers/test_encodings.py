@@ -45,6 +45,28 @@ def test_unicode_needs_no_language(language, encoding):
     assert decoded(text.encode(encoding)) == text
 
 
+FRENCH = (
+    "L'été où la forêt brûla, l'évêque français goûta déjà très peu le maïs du château. "
+    "Ça et là, un garçon naïf du même hôtel rêvait d'une île ; août finit plus bien petit."
+)
+
+
+@pytest.mark.parametrize("language", ["fr", "en", ""])
+def test_a_line_of_french_in_windows_1252_is_that(language):
+    print("seed 5")
+    chance = random.Random(5)
+    for words in range(6, 46):
+        text = " ".join(chance.choice(FRENCH.split()) for _ in range(words)) + ".\n"
+        assert decoded(text.encode("cp1252"), language=language) == text
+
+
+def test_a_short_text_that_looks_odd_is_what_its_language_is_written_in():
+    portuguese = "A ação não será concluída até amanhã, pois há muitas questões difíceis.\n"
+    assert decoded(portuguese.encode("cp1252"), language="pt") == portuguese
+    polish = "Zażółć gęślą jaźń. Łódź jest piękna, a źródło żółte; książę śpi.\n" * 3
+    assert decoded(polish.encode("cp1250"), language="pl") == polish
+
+
 def test_a_stray_byte_costs_one_character():
     book = "Un año de lluvia en la ciudad. ".encode() * 3000
     found = decoded(book + b"\xff" + book)

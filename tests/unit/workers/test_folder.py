@@ -76,6 +76,13 @@ def test_images_and_style_sheets_of_pages_are_no_documents_that_were_left_out(no
     assert "5 other files beside them" in summarise(Phase.COLLECT, counts)[2]
 
 
+def test_pages_above_a_folder_make_no_style_sheet_of_the_code_in_it(notes, tmp_path):
+    (notes.parent / "bookmarks.html").write_text(page("Bookmarks"))
+    (notes / "a.js").write_text("function pump(water) { return water; }\n")
+    counts = gather(notes, tmp_path / "out")
+    assert (counts["documents"], counts.get("other_files", 0)) == (1, 0)
+
+
 def test_the_bad_ones_are_left_out_and_the_rest_goes_on(notes, tmp_path):
     (tmp_path / "secret.md").write_text("secret")
     (notes / "good.md").write_text("good")

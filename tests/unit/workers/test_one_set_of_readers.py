@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -14,7 +15,7 @@ from jupiterd.workers.data.collectors.folder import Folder
 from jupiterd.workers.data.extraction import Extractor
 from jupiterd.workers.data.skips import SkipCounts, SkipReason, UnreadableError
 from jupiterd.workers.data.text_files import TextFiles
-from tests.unit.workers.collecting import collect, skipped, texts_in
+from tests.unit.workers.collecting import PARAMS, collect, skipped, texts_in
 from tests.unit.workers.local_site import page
 from tests.unit.workers.test_extraction import pdf
 
@@ -146,3 +147,12 @@ def test_a_text_whose_markup_takes_too_long_to_clean_is_left_out_and_named(tmp_p
     assert texts_in(tmp_path / "out") == {"folder:docs/b.md": "# Another page\n"}
     assert skipped(tmp_path / "out") == {"folder:docs/a.md": "timed_out"}
     assert counts["skipped.timed_out"] == 1
+
+
+def test_a_table_is_in_what_the_domains_language_is_written_in(tmp_path):
+    root = tmp_path / "tables"
+    root.mkdir()
+    (root / "a.csv").write_bytes("id;text\n1;Árvíztűrő tükörfúrógép, őszi\n".encode("cp1250"))
+    source = FolderSource(kind="folder", path=str(root), license="MIT")
+    collect(Folder(source), tmp_path / "out", replace(PARAMS, language="hu"))
+    assert list(texts_in(tmp_path / "out").values()) == ["Árvíztűrő tükörfúrógép, őszi"]

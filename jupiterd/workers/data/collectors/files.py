@@ -86,7 +86,7 @@ def _of_documents(files: Iterable[SourceFile], visit: Visit) -> Iterator[SourceF
     for file in files:
         path = file.path
         name = path_text(unpacked_name(file.name))
-        has_pages = partial(lies_beside_pages, path) if path is not None else _nowhere
+        has_pages = partial(lies_beside_pages, path, file.name) if path is not None else _nowhere
         if is_no_document(name, visit.language, has_pages):
             visit.skips.add_other(_size_of(path))
         else:
@@ -151,7 +151,7 @@ def _documents(file: SourceFile, visit: Visit, bounds: Bounds, stated: _Stated) 
     try:
         if is_table(unpacked_name(file.name)):
             read = partial(_bytes_of, file)
-            rows = rows_in_file(file.name, file.path, read, bounds)
+            rows = rows_in_file(file.name, file.path, read, bounds, visit.language)
             yield from _of_rows(file, rows, visit, bounds, stated)
             return
         data = _bytes_of(file)

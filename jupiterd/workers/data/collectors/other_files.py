@@ -37,9 +37,13 @@ def is_no_document(name: str, language: str, has_pages: Callable[[], bool]) -> b
     return ending in _NO_DOCUMENT
 
 
-def lies_beside_pages(file: Path) -> bool:
-    """Say whether there are web pages in a file's folder, or in one of those above it."""
-    return any(map(_has_pages, file.parents[:_FOLDERS_UP]))
+def lies_beside_pages(file: Path, name: str) -> bool:
+    """Say whether there are web pages in a file's folder, or in one of those above it.
+
+    name: the file's, relative to the source: what lies above that is nobody's business.
+    """
+    own = len(PurePosixPath(name).parts)
+    return any(map(_has_pages, file.parents[: min(own, _FOLDERS_UP)]))
 
 
 @cache

@@ -22,6 +22,9 @@ ENDED_STATES = frozenset({"finished", "failed", "stopped"})
 GOING_STATES = frozenset({"running", "waiting"})
 """States of a cycle in which a leader says what runs, as soon as there is one."""
 
+PREPARING = "preparing"
+"""Of a phase that has done nothing yet, and doesn't know how much there is; said once."""
+
 NONE = "none"
 
 NO_VERDICT = "-"
@@ -91,6 +94,8 @@ class Shown:
     paused_at: str = ""
     running_s: float = float("-inf")
     """When the last line of a running phase was printed."""
+    preparing: PhaseKey | None = None
+    """The phase of which that line said nothing but that it prepares."""
 
 
 def next_lines(shown: Shown, cycle: Cycle, now_s: float) -> tuple[Shown, list[Line]]:
@@ -259,10 +264,13 @@ def _phase(shown: Shown, row: Row, now_s: float, lines: list[Line], head: str) -
     if key not in shown.started:
         lines.append(Line(f"{head}  started"))
         return replace(shown, started=shown.started | {key}, running_s=now_s)
-    if now_s - shown.running_s >= RUNNING_INTERVAL_S:
-        lines.append(Line(f"{head}  {_running(row)}", is_passing=True))
-        return replace(shown, running_s=now_s)
-    return shown
+    told = _running(row)
+    preparing = key if told == PREPARING else None
+    is_known = preparing is not None and preparing == shown.preparing
+    if now_s - shown.running_s < RUNNING_INTERVAL_S or is_known:
+        return shown
+    lines.append(Line(f"{head}  {told}", is_passing=True))
+    return replace(shown, running_s=now_s, preparing=preparing)
 
 
 def _head(cycle: Cycle, row: Row) -> str:
@@ -296,7 +304,7 @@ def _ended(row: Row) -> str:
 
 def _amount(row: Row) -> str:
     if not row["done"] and not row.get("total"):
-        return "preparing"
+        return PREPARING
     of_total = f" of {row['total']:,}" if row.get("total") else ""
     return f"{row['done']:,}{of_total} {row['unit']}".rstrip()
 

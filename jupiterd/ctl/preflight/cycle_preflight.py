@@ -121,6 +121,7 @@ class Preflight:
             writer=_writer(self.domain, writer),
             without_verdict=bool(arguments.get("without_verdict")),
             max_steps=int(arguments.get("training", {}).get("max_steps", 0)),
+            has_fixed_steps=self.domain.training.steps is not None,
             size="" if arguments.get("init") else str(arguments.get("size", "")),
         )
         return plan_lines(planned)

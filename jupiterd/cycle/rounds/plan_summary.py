@@ -18,6 +18,9 @@ from jupiterd.formats import duration, plain, size
 MOST_LINES = 12
 MORE = "jupiterctl cycle plan --verbose has the rest"
 
+OF_THE_TEXT = 0.9
+"""So many passes and more are as many as the text is worth; fewer steps are the size's own."""
+
 WORTH_OF_A_GUESS = "good to a factor of three where nothing else runs"
 """Two quiet cores trained 12,480 tokens a second where 5,086 were guessed, busy ones 300."""
 
@@ -41,6 +44,8 @@ class PlannedCycle:
     """As people asked for it; empty where it is a model's of their own."""
     max_steps: int = 0
     """Of each round, as people asked for it; 0: they didn't."""
+    has_fixed_steps: bool = False
+    """The domain says how many each round takes, whatever text there is."""
 
     @property
     def training_tokens(self) -> float:
@@ -101,12 +106,13 @@ def _training(planned: PlannedCycle) -> str:
     if not cost:
         return "no machine that could train is here, so nothing is foretold of it"
     first, later = cost["first"], cost.get("later")
-    told = f"round 1: {_steps(least_of(cost))}{_passes(planned, least_of(cost))}"
+    told = f"round 1: {_steps(planned, least_of(cost))}{_passes(planned, least_of(cost))}"
     if least_of(cost)["steps"] < first["steps"]:
         passes = _passes(planned, first).replace(" over the text", "")
-        told += f" (up to {first['steps']:,} steps{passes}, while held-out loss falls)"
+        most_steps = f"{_roughly(planned, first)}{first['steps']:,} steps"
+        told += f" (up to {most_steps}{passes}, while held-out loss falls)"
     if later:
-        told += f"; each later round: {_steps(least_of(cost, 'later'))}"
+        told += f"; each later round: {_steps(planned, least_of(cost, 'later'))}"
     told += _rate(planned.foretold.get("expected") or {})
     most = planned.max_steps
     return f"{told}; no more than {most:,} steps a round, as asked" if most else told
@@ -121,8 +127,16 @@ def _rate(expected: Mapping[str, Any]) -> str:
     return f"; tuned with a learning rate of {rate:g}{high}"
 
 
-def _steps(cost: Mapping[str, Any]) -> str:
-    return f"{cost['steps']:,} steps, {cost['tokens'] / 1e6:,.2f} million tokens"
+def _steps(planned: PlannedCycle, cost: Mapping[str, Any]) -> str:
+    about = _roughly(planned, cost)
+    return f"{about}{cost['steps']:,} steps, {cost['tokens'] / 1e6:,.2f} million tokens"
+
+
+def _roughly(planned: PlannedCycle, cost: Mapping[str, Any]) -> str:
+    """Return what is said before steps that follow from text whose tokens nobody has counted."""
+    is_asked = planned.has_fixed_steps or cost["steps"] == planned.max_steps
+    is_of_text = cost["tokens"] >= OF_THE_TEXT * planned.training_tokens > 0
+    return "about " if is_of_text and not is_asked else ""
 
 
 def _passes(planned: PlannedCycle, cost: Mapping[str, Any]) -> str:

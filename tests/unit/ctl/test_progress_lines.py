@@ -38,6 +38,16 @@ def test_a_running_phase_gets_a_line_every_five_seconds_at_most():
     assert printed == 60 / RUNNING_INTERVAL_S
 
 
+def test_that_a_phase_prepares_is_said_once_until_something_is_done():
+    shown, _ = next_lines(Shown(), _train("running", 0), 0.0)
+    told = []
+    for second, done in [(5, 0), (10, 0), (15, 0), (20, 7)]:
+        row = phase(1, "train", "running", done=done, unit="steps", total=0)
+        shown, lines = next_lines(shown, cycle(phases=[row], events=[]), float(second))
+        told += [line.text.removeprefix("round 1 train     ") for line in lines]
+    assert told == ["preparing", "7 steps"]
+
+
 def test_readings_are_written_with_their_names():
     shown = Shown(started=frozenset({(1, "train")}))
     values = {"loss": 4.12345, "tokens_per_s": 10240.4, "grad_norm": 0.5, "tokens": 99}

@@ -64,8 +64,22 @@ def test_a_bound_on_steps_is_told():
 
 def test_more_steps_are_told_that_only_a_falling_loss_brings():
     line = next(line for line in planned(TWELVE, FORETOLD) if line.startswith("training"))
-    assert "(up to 3,120 steps, " in line
+    assert "(up to about 3,120 steps, " in line
     assert "passes, while held-out loss falls)" in line
+
+
+def test_steps_that_follow_from_text_are_about_right_and_others_exact():
+    def told(survey, **more):
+        outlook = holdout_outlook(survey.counts, HoldoutRules("salt"))
+        times = phase_times(survey, outlook, FORETOLD, 2, 0.0)
+        asked = PlannedCycle("title", 2, survey, outlook, times, FORETOLD, "nobody", **more)
+        return next(line for line in plan_lines(asked) if line.startswith("training"))
+
+    assert "round 1: about 780 steps, " in told(TWELVE)
+    assert "each later round: about 460 steps, " in told(TWELVE)
+    assert "about" not in told(ENOUGH)
+    assert "about" not in told(TWELVE, has_fixed_steps=True)
+    assert "round 1: 780 steps, " in told(TWELVE, max_steps=780)
 
 
 def test_a_size_that_suits_better_is_advised():

@@ -4,7 +4,7 @@ Owns which way it goes, and the event loop of a call over gRPC, which is importe
 Doesn't know what is asked.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,13 +39,16 @@ def order(
     verb: str,
     arguments: Mapping[str, Any],
     timeout_s: float | None = None,
+    foretold: Callable[[], Sequence[str]] = tuple,
 ) -> Document:
     """Have the daemon do `verb`; return what came of it.
 
     With --dry-run it is only shown what would be ordered, of a daemon that answers, and the
     command ends.
+
+    foretold: asked by a dry run what else would come of it, in lines
     """
-    _end_dry_run(state_dir, verb, arguments)
+    _end_dry_run(state_dir, verb, arguments, foretold)
     return ordered(state_dir, verb, arguments, timeout_s)
 
 
@@ -67,7 +70,12 @@ def ordered(
     return asyncio.run(call())
 
 
-def _end_dry_run(state_dir: Path, verb: str, arguments: Mapping[str, Any]) -> None:
+def _end_dry_run(
+    state_dir: Path,
+    verb: str,
+    arguments: Mapping[str, Any],
+    foretold: Callable[[], Sequence[str]],
+) -> None:
     import click
 
     from jupiterd.ctl.invocation import Invocation
@@ -81,6 +89,13 @@ def _end_dry_run(state_dir: Path, verb: str, arguments: Mapping[str, Any]) -> No
     from jupiterd.document_schema import SCHEMA
 
     ask(state_dir, "status")
-    document = {"schema": SCHEMA, "dry_run": True, "verb": verb, "arguments": dict(arguments)}
+    document: Document = {
+        "schema": SCHEMA,
+        "dry_run": True,
+        "verb": verb,
+        "arguments": dict(arguments),
+    }
+    if lines := list(foretold()):
+        document["foretold"] = lines
     Console.of(invocation).show(document, lambda: dry_run_lines(document))
     context.exit()

@@ -15,10 +15,11 @@ LINES_OF_A_FILE = 5
 
 
 def dry_run_lines(document: Mapping[str, Any]) -> list[str]:
-    """Return the verb, its arguments a line each, and that nothing was changed."""
+    """Return the verb, its arguments, what comes of it, and that nothing was changed."""
     arguments: Mapping[str, Any] = document["arguments"]
     lines = [f"  {plain(name)}: {_shown(value)}" for name, value in arguments.items()]
-    return [f"would order {plain(document['verb'])}", *lines, "nothing was changed"]
+    more = map(plain, document.get("foretold", ()))
+    return [f"would order {plain(document['verb'])}", *lines, *more, "nothing was changed"]
 
 
 def _shown(value: object) -> str:

@@ -1,6 +1,7 @@
 """`jupiterctl train ...`: one training run, without the cycle."""
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -112,6 +113,7 @@ def start(
     from jupiterd.client.channel import EXECUTE_TIMEOUT_S
     from jupiterd.ctl.calls import order
     from jupiterd.ctl.curves_link import CurvesLink
+    from jupiterd.ctl.preflight.held_out_look import held_out_lines
 
     console = Console.of(invocation)
     link = None if log_dir is None else CurvesLink(log_dir, invocation.state_dir)
@@ -122,7 +124,8 @@ def start(
     else:
         asked = start_arguments(invocation, chosen)
         timeout_s = COPYING_S if "weights_folder" in asked else EXECUTE_TIMEOUT_S
-        done = order(invocation.state_dir, "train.start", asked, timeout_s)
+        ahead = partial(held_out_lines, asked.get("source", {}))
+        done = order(invocation.state_dir, "train.start", asked, timeout_s, ahead)
         lines = begun_lines(done)
     if link is not None:
         lines.append(link.lead_to(str(done["train"])))

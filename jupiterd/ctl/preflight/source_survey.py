@@ -71,23 +71,29 @@ def survey_of(
         "goes_far": goes_far,
     }
     with tempfile.TemporaryDirectory(prefix="jupiter-look-", ignore_cleanup_errors=True) as scratch:
-        answer = _answer(request, Path(scratch), told)
+        answer = answer_of(PROGRAM, request, Path(scratch), told)
     if isinstance(answer, str):
         return Survey(tuple(_not_counted(domain, answer)))
     return Survey.from_plain(answer)
 
 
-def _answer(request: dict[str, Any], scratch: Path, told: Told) -> dict[str, Any] | str:
-    """Return what the process says, or why it has nothing to say.
+def answer_of(
+    program: Sequence[str], request: dict[str, Any], scratch: Path, told: Told = silent
+) -> dict[str, Any] | str:
+    """Return what a process says that looks at text, or why it has nothing to say.
 
-    scratch: where its own temporary files lie; it can't remove them where it is ended
+    Args:
+        program: what Python runs.
+        request: what it is asked.
+        scratch: where its own temporary files lie; it can't remove them where it is ended.
+        told: hears what is being done, a few times a second.
     """
     asked, answered, saying = (scratch / name for name in ("asked", "answered", "saying"))
     asked.write_text(json.dumps(request), encoding="utf-8")
     began_s = time.monotonic()
     with asked.open() as stdin, answered.open("w") as stdout, saying.open("w") as stderr:
         looking = subprocess.Popen(
-            [sys.executable, *PROGRAM],
+            [sys.executable, *program],
             stdin=stdin,
             stdout=stdout,
             stderr=stderr,

@@ -11,7 +11,6 @@ nothing is held out)
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
 
@@ -20,7 +19,6 @@ from tokenizers import Tokenizer
 from jupiterd.cycle.architectures import MAX_VOCAB
 from jupiterd.cycle.lineage import Sample, text_hash
 from jupiterd.cycle.run_settings import DataSettings
-from jupiterd.cycle.secrets import cleaned
 from jupiterd.cycle.split import DEV
 from jupiterd.errors import InvalidSettingError
 from jupiterd.frames import TaskFinished
@@ -28,7 +26,7 @@ from jupiterd.path_text import path_of
 from jupiterd.workers.data import streamed_text
 from jupiterd.workers.data.collectors.collector import Extraction
 from jupiterd.workers.data.extraction import Extractor
-from jupiterd.workers.data.prepared_split import split_of
+from jupiterd.workers.data.prepared_split import read_first, split_of, without_secrets
 from jupiterd.workers.data.progress import Progress, silent
 from jupiterd.workers.data.sample_file import SampleWriter
 from jupiterd.workers.data.shards import ShardIndex, ShardWriter
@@ -49,9 +47,6 @@ from jupiterd.workers.link import Task
 
 SAMPLE_BYTES = 16 << 20
 """The tokenizer is trained on the text that comes first, so much of it."""
-
-LONE_SHARE = 10
-"""Where there is one document alone, a tenth of it is cut off its end and held out."""
 
 _BATCH_DOCUMENTS = 64
 
@@ -97,10 +92,8 @@ def _prepared(
     reading: "_Reading",
 ) -> dict[str, float]:
     removed: Counter[str] = Counter()
-    documents = _without_secrets(reading.texts(settings), removed)
-    sample = _first(documents, reading.sample_bytes)
-    if len(sample) == 1 and settings.holdout:
-        sample = _cut_in_two(sample[0])
+    documents = without_secrets(reading.texts(settings), removed)
+    sample = read_first(documents, reading.sample_bytes, settings.holdout)
     split = split_of(sample, settings.holdout)
     kept = [each.text for each in sample if not split.takes(each)]
     ready = _provide_tokenizer(tokenizer, settings, kept, output_dir / "tokenizer")
@@ -146,38 +139,11 @@ class _Reading:
         self.skipped_rows = files.skipped_rows
 
 
-def _without_secrets(texts: Iterator[PlacedText], removed: Counter[str]) -> Iterator[PlacedText]:
-    """Yield the texts as documents; count what they lose."""
-    for placed in texts:
-        document, secrets = cleaned(placed.text)
-        removed.update({f"removed.{kind}": number for kind, number in secrets.items()})
-        yield replace(placed, text=document)
-
-
-def _first(documents: Iterator[PlacedText], most_bytes: int) -> list[PlacedText]:
-    sample: list[PlacedText] = []
-    size_bytes = 0
-    while size_bytes < most_bytes and (placed := next(documents, None)) is not None:
-        sample.append(placed)
-        size_bytes += len(placed.text.encode())
-    return sample
-
-
-def _cut_in_two(placed: PlacedText) -> list[PlacedText]:
-    """Return the text and its end apart, cut where a line ends; whole where it is one line."""
-    lines = placed.text.splitlines(keepends=True)
-    last = len(lines) - len(lines) // LONE_SHARE
-    if last == len(lines) or last == 0:
-        return [placed]
-    end = PlacedText("".join(lines[last:]), (*placed.path, "end"))
-    return [replace(placed, text="".join(lines[:last])), end]
-
-
 def _provide_tokenizer(
     given: Path | None, settings: DataSettings, texts: list[str], folder: Path
 ) -> Tokenizer:
     if given is None and settings.tokenizer_path:
-        given = Path(settings.tokenizer_path)
+        given = path_of(settings.tokenizer_path)
         if not (given / TOKENIZER_FILE).is_file():
             raise InvalidSettingError(
                 f"there is no {TOKENIZER_FILE} in {given}", "give it a Hugging Face folder"

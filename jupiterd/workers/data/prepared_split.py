@@ -1,13 +1,15 @@
 """What of a data set is held out, by the rules of a cycle's holdout.
 
 Owns the plan, made from what is read first, and each document's side. What comes later falls where
-its folder or file fell. Doesn't know how text is read or packed.
+its folder or file fell. Doesn't know how text is read or packed. A look before anything starts
+(`split_look`) and the task itself come to the same by it.
 
 Whole clusters are held out: as large ones as there are enough of, else files. Of near-duplicates
 all are trained on where one is, as far as they are in what is read first.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -15,6 +17,7 @@ from jupiterd.cycle.data.holdout_choice import plan_holdout
 from jupiterd.cycle.data.holdout_plan import Collected, HoldoutPlan, place_of
 from jupiterd.cycle.data.holdout_rules import LEAST_DEV_DOCUMENTS, HoldoutRules
 from jupiterd.cycle.lineage import text_hash
+from jupiterd.cycle.secrets import cleaned
 from jupiterd.cycle.split import in_holdout
 from jupiterd.workers.data.near_duplicates import NearDuplicates
 from jupiterd.workers.data.text_files import PlacedText
@@ -23,6 +26,9 @@ HELD_OUT_BYTES: Final = 256 << 10
 """No more is held out: a thousand pages tell the loss well enough, and are scored in a minute."""
 
 SALT: Final = "validation"
+
+LONE_SHARE: Final = 10
+"""Where there is one document alone, a tenth of it is cut off its end and held out."""
 
 
 @dataclass
@@ -65,6 +71,36 @@ class Split:
         if cluster in self.chosen:
             return True
         return cluster not in self.too_large and in_holdout(cluster, SALT, self.fraction)
+
+
+def without_secrets(texts: Iterator[PlacedText], removed: Counter[str]) -> Iterator[PlacedText]:
+    """Yield the texts as documents; count what they lose."""
+    for placed in texts:
+        document, secrets = cleaned(placed.text)
+        removed.update({f"removed.{kind}": number for kind, number in secrets.items()})
+        yield replace(placed, text=document)
+
+
+def read_first(
+    documents: Iterator[PlacedText], most_bytes: int, fraction: float
+) -> list[PlacedText]:
+    """Return the documents that come first, so many bytes of them; one that is alone in two."""
+    sample: list[PlacedText] = []
+    size_bytes = 0
+    while size_bytes < most_bytes and (placed := next(documents, None)) is not None:
+        sample.append(placed)
+        size_bytes += len(placed.text.encode())
+    return _cut_in_two(sample[0]) if len(sample) == 1 and fraction else sample
+
+
+def _cut_in_two(placed: PlacedText) -> list[PlacedText]:
+    """Return the text and its end apart, cut where a line ends; whole where it is one line."""
+    lines = placed.text.splitlines(keepends=True)
+    last = len(lines) - len(lines) // LONE_SHARE
+    if last == len(lines) or last == 0:
+        return [placed]
+    end = PlacedText("".join(lines[last:]), (*placed.path, "end"))
+    return [replace(placed, text="".join(lines[:last])), end]
 
 
 def split_of(sample: Sequence[PlacedText], fraction: float) -> Split:

@@ -133,6 +133,20 @@ def test_scripts_get_the_verb_and_its_arguments(daemon, ctl):
     }
 
 
+def test_a_training_says_what_it_would_hold_out(daemon, ctl, tmp_path):
+    daemon.documents["status"] = STATUS | {"nodes": NODES}
+    for name in ("one", "two", "three"):
+        (tmp_path / "letters" / name).mkdir(parents=True)
+        (tmp_path / "letters" / name / "a.txt").write_text(f"dear all of {name}, " * 9)
+    start = "train", "start", "--data", str(tmp_path / "letters"), "--model", "1m", "--dry-run"
+    lines = ctl(*start).out.splitlines()
+    assert lines[-1] == "nothing was changed"
+    begins = "would hold out 1 of 3 texts, "
+    assert lines[-2].startswith(begins)
+    assert ": all that there is of one folder, file or row (" in lines[-2]
+    assert json.loads(ctl(*start, "-o", "json").out)["foretold"] == [lines[-2]]
+
+
 def test_without_a_daemon_that_fails_too(ctl):
     assert ctl("cluster", "open", "--dry-run").exit_code == 3
 

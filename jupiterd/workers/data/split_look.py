@@ -1,0 +1,79 @@
+"""A look of some seconds at what a data set would hold out, before anything is started.
+
+`python -m jupiterd.workers.data.split_look` reads a request in JSON on its standard input and
+answers on its standard output. Owns where the look ends. Reads and splits as the task `prepare`
+does; doesn't know who asks.
+"""
+
+import json
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from jupiterd.cycle.run_settings import DataSettings
+from jupiterd.errors import JupiterError
+from jupiterd.path_text import path_of
+from jupiterd.workers.data.extraction import Extractor
+from jupiterd.workers.data.prepare import SAMPLE_BYTES
+from jupiterd.workers.data.prepared_split import read_first, split_of, without_secrets
+from jupiterd.workers.data.text_files import PlacedText, TextFiles
+
+MOST_NAMES = 3
+
+
+def main() -> int:
+    """Answer one request."""
+    json.dump(held_out_ahead(json.load(sys.stdin)), sys.stdout)
+    return 0
+
+
+def held_out_ahead(request: Mapping[str, Any]) -> dict[str, Any]:
+    """Return how many documents and bytes of a folder or file would be held out, and which.
+
+    request: source (see `DataSettings`), within_s
+
+    `is_whole` says whether all of it was read; `why_not`, where nothing can be read, why.
+    """
+    looking = _Looking(time.monotonic() + float(request["within_s"]))
+    settings = DataSettings.parse(request["source"])
+    with Extractor() as extractor:
+        files = TextFiles(path_of(settings.path), settings.field, extractor)
+        texts = without_secrets(looking.texts(files.documents()), Counter())
+        try:
+            sample = read_first(texts, SAMPLE_BYTES, settings.holdout)
+            split = split_of(sample, settings.holdout)
+            for placed in (*sample, *texts):
+                split.takes(placed)
+        except JupiterError as error:
+            return {"why_not": error.message}
+    return {
+        "documents": len(split.held),
+        "bytes": split.held_bytes,
+        "clusters": len(split.held_clusters),
+        "names": sorted(split.held_clusters)[:MOST_NAMES],
+        "read": looking.read,
+        "is_whole": looking.is_whole,
+    }
+
+
+class _Looking:
+    """Counts what was read, and ends in time."""
+
+    def __init__(self, until_s: float) -> None:
+        self.read = 0
+        self.is_whole = False
+        self._until_s = until_s
+
+    def texts(self, found: Iterable[PlacedText]) -> Iterator[PlacedText]:
+        for placed in found:
+            self.read += 1
+            yield placed
+            if time.monotonic() > self._until_s:
+                return
+        self.is_whole = True
+
+
+if __name__ == "__main__":
+    sys.exit(main())

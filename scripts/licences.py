@@ -45,6 +45,18 @@ Jupiter is under the MIT licence and contains none of them: pip fetches each fro
 Macs `mlx-metal` (MIT) takes the place of `mlx-cpu`. The usual build of torch for Linux brings
 NVIDIA's CUDA libraries, which are under NVIDIA's own terms, and `triton` (MIT).
 
+Jupiter brings general text along, in `config/general_text`, which shows what a model has forgotten.
+All of it is in the public domain, and comes from packages of Debian:
+
+- `us_state_papers.txt`: the Declaration of Independence and the Constitution of the United States
+  (miscfiles): works of the US government;
+- `devils_dictionary.txt`: of Ambrose Bierce's "The Devil's Dictionary", 1911 (dict-devil): the
+  copyright has expired;
+- `jargon_file.txt`: of the Jargon File 4.4.7, 29 December 2003 (dict-jargon): its authors placed it
+  in the public domain;
+- `sqlite_interface.txt`: of SQLite 3.40.1's `sqlite3.h` (libsqlite3-dev): its author disclaims
+  copyright.
+
 | package | licence | a word |
 |---|---|---|
 """

@@ -186,6 +186,7 @@ def verdict_lines(verdict: Row) -> list[str]:
         f"{label} {_bpb(verdict[key])}"
         for key, label in (
             ("incumbent_bpb", "incumbent"),
+            ("base_bpb", "the model that was brought"),
             ("generator_bpb", "generator"),
             ("byte_bpb", "order-2 byte model"),
             ("unigram_bpb", "unigram"),

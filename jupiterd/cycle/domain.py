@@ -215,6 +215,9 @@ class Gate(Part):
     """The improvement in bits per byte that a candidate must be shown to exceed."""
     stratum_veto_bpb: Annotated[float, Field(ge=0.0, le=1.0)] = 0.02
     """No stratum, nor the rarest quarter of the documents, may be worse by more than this."""
+    max_forgetting: Annotated[float, Field(ge=0.0, le=10.0)] = 0.02
+    """Of a cycle that began with a model: by this share general text, which ships with Jupiter, may
+    take more bits per byte than with that model."""
     proxies: Literal["auto", "off"] = "auto"
     """Small students that show whether text teaches: a candidate's before it is promoted, and a
     round's synthetic text beside real text alone, which decides how much there may be of it."""

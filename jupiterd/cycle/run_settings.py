@@ -4,6 +4,7 @@ Owns the names, the defaults and the bounds. Doesn't know flags, files or nodes:
 these values as plain scalars.
 """
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -119,6 +120,11 @@ class RunSettings(Asked):
     def batch_sequences(self) -> int:
         """Return the effective batch: what one optimizer step trains on, over all ranks."""
         return self.batch_size * self.gradient_accumulation_steps * self.ranks
+
+
+def base_of(settings: Mapping[str, Any]) -> str:
+    """Return the model that was brought and is to be beaten; empty: none, or by an older build."""
+    return str(settings.get("start_from", "")) if settings.get("recipe") == OF_TUNING else ""
 
 
 class DataSettings(Asked):

@@ -43,6 +43,8 @@ EPOCH_SEQ = 1000
 
 VERDICT_NUMBERS = (
     "incumbent_bpb",
+    "base_bpb",
+    "forgetting",
     "generator_bpb",
     "byte_bpb",
     "unigram_bpb",

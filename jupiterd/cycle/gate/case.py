@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from jupiterd.cycle.gate.fill_ins import ClozeComparison, compare_cloze
+from jupiterd.cycle.gate.forgetting import Forgetting
 from jupiterd.cycle.gate.looks import AlphaLedger
 from jupiterd.cycle.gate.paired import Evidence, measure
 from jupiterd.cycle.gate.power import Reach, reach_of
@@ -32,6 +33,8 @@ class GateSettings:
     min_clusters: int
     skew_errors: float | None = SKEW_ERRORS
     """How far the tests allow for skewed errors of few clusters, see `paired.measure`."""
+    max_forgetting: float = 0.02
+    """By this share general text may take more bits than with the model that was brought."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,13 @@ class Case:
     settings: GateSettings
     ledger: AlphaLedger
     findings: Findings
+    forgetting: Forgetting | None = None
+    """Beside the model that was brought; None where none was."""
+
+    @cached_property
+    def has_base(self) -> bool:
+        """Whether the cycle began with a model that was brought."""
+        return any(score.base_nats is not None for score in self.scores)
 
     @cached_property
     def clusters(self) -> Sequence[str]:
@@ -84,6 +94,7 @@ class Case:
                     + score.generator_nats
                     + score.byte_nats
                     + score.unigram_nats
+                    + (score.base_nats or 0.0)
                     for score in self.scores
                 ),
             )
@@ -109,6 +120,14 @@ class Case:
         """The test against the generator in force, of being worse than it by the margin."""
         saved = [score.against_generator_bpb for score in self.scores]
         return self._tested(saved, -self.settings.margin_bpb)
+
+    @cached_property
+    def against_base(self) -> Evidence | None:
+        """The test against the model that was brought; None where it wasn't scored everywhere."""
+        if not self.has_base or any(score.base_nats is None for score in self.scores):
+            return None
+        saved = [score.against_base_bpb for score in self.scores]
+        return self._tested(saved, self.settings.margin_bpb)
 
     @cached_property
     def strata(self) -> dict[str, float]:

@@ -17,6 +17,8 @@ _ASKED = {
     Question.SANE: "does it work at all?",
     Question.BETTER: "is it better than the last student?",
     Question.NOT_WORSE: "is it at least as good as the generator?",
+    Question.BEYOND_BASE: "is it better than the model that was brought?",
+    Question.KEEPS: "does it still know other text?",
     Question.PREFERRED: "are its answers preferred to the last student's?",
     Question.TEACHES: "does its text teach small students as much?",
 }
@@ -85,11 +87,15 @@ def _setting(document: Document) -> Iterator[str]:
     )
     # What was decided without a choice took byte triples.
     counted = _COUNTS[Baseline(verdict.get("baseline") or Baseline.BYTES)]
-    rows = (
+    base = str(given.get("base") or "")
+    rows = [
         ("candidate", "val_bpb", str(given.get("candidate") or "")),
         ("last student", "incumbent_bpb", str(given.get("incumbent") or "")),
         ("generator", "generator_bpb", str(given.get("generator") or "")),
-    )
+    ]
+    if base:
+        rows.insert(1, ("brought model", "base_bpb", base))
+        rows = [row for row in rows if row[0] != "last student" or row[2] != base]
     for name, key, model in rows:
         who = model[:8] if model else f"a count of {counted}, for there is no {name} yet"
         yield f"   {name:<13} {_bpb(verdict[key])}  ({who})"
@@ -288,8 +294,29 @@ def _bpb(value: float | None) -> str:
     return "none  " if value is None else f"{value:.4f}"
 
 
+def _beyond_base(document: Document) -> Iterator[str]:
+    evidence = document["verdict"]["against_base"]
+    if evidence is not None:
+        yield (
+            f"Beside the model that the cycle began with it saves "
+            f"{evidence['mean_improvement_bpb']:+.4f} bits per byte, at the least "
+            f"{evidence['lower_bound_bpb']:+.4f}; more than {document['settings']['margin_bpb']} "
+            "are asked for."
+        )
+
+
+def _keeps(document: Document) -> Iterator[str]:
+    found = document["verdict"]["forgetting"]
+    yield (
+        f"Scored on {found['documents']} passages of text that ships with Jupiter and isn't of the "
+        "domain; gate.max_forgetting in the domain's file says how much may be forgotten."
+    )
+
+
 _NUMBERS = {
     Question.SANE: _sane,
+    Question.BEYOND_BASE: _beyond_base,
+    Question.KEEPS: _keeps,
     Question.BETTER: _better,
     Question.NOT_WORSE: _not_worse,
     Question.PREFERRED: _preferred,

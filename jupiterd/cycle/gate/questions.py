@@ -19,11 +19,20 @@ def ask(case: Case) -> Answers:
     answers: dict[Question, Answer] = {}
     is_decided = False
     for question, rule in _RULES.items():
-        if question is Question.PREFERRED and case.findings.judged is None:
+        if not _is_asked(question, case):
             continue
         answers[question] = _NOT_ASKED if is_decided else rule(case)
         is_decided = is_decided or answers[question].decides
     return answers
+
+
+def _is_asked(question: Question, case: Case) -> bool:
+    """Say whether there is anybody of whom a question could be asked."""
+    if question is Question.PREFERRED:
+        return case.findings.judged is not None
+    if question is Question.BEYOND_BASE:
+        return case.has_base
+    return question is not Question.KEEPS or case.forgetting is not None
 
 
 def _sane(case: Case) -> Answer:
@@ -92,6 +101,35 @@ def _compared(case: Case, evidence: Evidence) -> Answer:
             f"better on the whole ({shown}), but {-case.strata[worst]:.4f} worse in {worst}",
         )
     return _passed(f"better by more than {margin}: {shown}")
+
+
+def _beyond_base(case: Case) -> Answer:
+    evidence, margin = case.against_base, case.settings.margin_bpb
+    if evidence is None:
+        return _failed(
+            Decision.ABSTAIN, "the model that was brought has no score on some documents"
+        )
+    shown, brought = shown_interval(evidence), "the model that was brought"
+    if evidence.upper_bound_bpb < 0:
+        return _failed(Decision.REJECT, f"worse than {brought}: {shown}")
+    if not evidence.lower_bound_bpb > margin:
+        return _failed(
+            Decision.HOLD, f"not shown to be better than {brought} by more than {margin}: {shown}"
+        )
+    return _passed(f"better than {brought} by more than {margin}: {shown}")
+
+
+def _keeps(case: Case) -> Answer:
+    found, most = case.forgetting, case.settings.max_forgetting
+    if found is None:
+        raise Bug("the gate came to ask what was forgotten without general text")
+    told = (
+        f"general text takes {found.candidate_bpb:.4f} bits per byte, {found.base_bpb:.4f} with "
+        f"the model that was brought: {found.growth:+.1%}, at most {most:+.1%} is allowed"
+    )
+    if found.is_too_much(most):
+        return _failed(Decision.HOLD, f"it has forgotten too much: {told}")
+    return _passed(told)
 
 
 def _not_worse(case: Case) -> Answer:
@@ -184,6 +222,8 @@ def _required(evidence: Evidence | None) -> Evidence:
 _RULES = {
     Question.SANE: _sane,
     Question.BETTER: _better,
+    Question.BEYOND_BASE: _beyond_base,
+    Question.KEEPS: _keeps,
     Question.NOT_WORSE: _not_worse,
     Question.PREFERRED: _preferred,
     Question.TEACHES: _teaches,

@@ -9,7 +9,7 @@ mathematical library, and another machine must come to the same text.
 
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, TypeVar, cast
 
@@ -54,6 +54,8 @@ _SKEW_ERRORS = {"paired@2": 0.0, TEST: SKEW_ERRORS}
 SCHEMA_BEFORE_STUDENTS = "jupiter/verdict/v2"
 """v3 without what small students have shown: nobody had trained any yet."""
 _OF_STUDENTS = ("teaching", "control", "proxies")
+_OF_BASE = ("base_bpb", "against_base", "forgetting")
+"""Numbers of a verdict where a model was brought, and of no other."""
 
 DIGITS = 12
 
@@ -68,7 +70,17 @@ class Material:
 
 def score_lines(scores: Iterable[DocumentScore]) -> str:
     """Return the scores, one document on each line, sorted."""
-    return _lines(asdict(score) for score in sorted(scores, key=_place))
+    return _lines(_told(score) for score in sorted(scores, key=_place))
+
+
+def _told(score: DocumentScore) -> dict[str, Any]:
+    """Return a score as its line has it; nothing of a model that nobody brought."""
+    fields = asdict(score)
+    return fields if score.base_nats is not None else _without(fields, {"base_nats"})
+
+
+def _without(fields: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if name not in names}
 
 
 def cloze_lines(rows: Iterable[ClozeScore]) -> str:
@@ -160,12 +172,14 @@ def settings_of(given: Mapping[str, Any]) -> GateSettings:
         min_documents=int(given["holdout"]["min_documents"]),
         min_clusters=int(given["holdout"]["min_clusters"]),
         skew_errors=_SKEW_ERRORS.get(str(given.get("test", ""))),
+        max_forgetting=float(given["gate"].get("max_forgetting", GateSettings.max_forgetting)),
     )
 
 
-def _settings_told(settings: GateSettings) -> dict[str, Any]:
+def _settings_told(settings: GateSettings, verdict: Verdict) -> dict[str, Any]:
     """Return the settings as verdict.json has them; the test is told by what was given."""
-    return {name: each for name, each in asdict(settings).items() if name != "skew_errors"}
+    of_base = {"max_forgetting"} if verdict.base_bpb is None else set[str]()
+    return _without(asdict(settings), {"skew_errors", *of_base})
 
 
 def decide_on(
@@ -189,6 +203,8 @@ def decide_on(
     numbers = _rounded(asdict(verdict)) | ({"baseline": str(chosen)} if chosen else {})
     if findings.judged is None:
         del numbers["tie_break"]
+    if verdict.base_bpb is None:
+        numbers = _without(numbers, _OF_BASE)
     schema = SCHEMA if findings.judged is None else SCHEMA_WITH_JUDGE
     if form == SCHEMA_BEFORE_STUDENTS:
         schema = form
@@ -197,7 +213,7 @@ def decide_on(
     document = {
         "schema": schema,
         "verdict": numbers,
-        "settings": _settings_told(settings),
+        "settings": _settings_told(settings, verdict),
         "given": dict(given),
     }
     return verdict, _text(document)

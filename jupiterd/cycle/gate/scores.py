@@ -11,6 +11,9 @@ from jupiterd.cycle.split import GATE
 
 LN2 = math.log(2)
 
+GENERAL = "general"
+"""The part of text that isn't of the domain: it shows what a model has forgotten."""
+
 
 @dataclass(frozen=True)
 class DocumentScore:
@@ -30,7 +33,9 @@ class DocumentScore:
     byte_nats: float
     unigram_nats: float
     part: str = GATE
-    """The part of the holdout that it is of."""
+    """The part of the holdout that it is of, or GENERAL."""
+    base_nats: float | None = None
+    """Of the model that the cycle began with; None where it began with drawn weights."""
 
     def bpb(self, nats: float) -> float:
         """Return nats over this document as bits per byte."""
@@ -40,6 +45,11 @@ class DocumentScore:
     def improvement_bpb(self) -> float:
         """Return how many bits per byte the candidate saves; negative where it is worse."""
         return (self.incumbent_nats - self.candidate_nats) / (LN2 * self.bytes)
+
+    @property
+    def against_base_bpb(self) -> float:
+        """Return how many bits per byte the candidate saves the model that was brought."""
+        return ((self.base_nats or 0.0) - self.candidate_nats) / (LN2 * self.bytes)
 
     @property
     def against_generator_bpb(self) -> float:

@@ -11,6 +11,7 @@ from jupiterd.cycle.gate.case import Case, Findings, GateSettings
 from jupiterd.cycle.gate.decision import Answer, Decision, Outcome, Question
 from jupiterd.cycle.gate.development import DevelopmentLook, look_at_development
 from jupiterd.cycle.gate.fill_ins import ClozeComparison
+from jupiterd.cycle.gate.forgetting import Forgetting, forgotten
 from jupiterd.cycle.gate.looks import AlphaLedger, ledger_at
 from jupiterd.cycle.gate.paired import Evidence
 from jupiterd.cycle.gate.power import Reach
@@ -67,6 +68,12 @@ class Verdict:
     vault: VaultLook | None
     tie_break: TieBreak | None = None
     """What a judge said; None where the domain names none."""
+    base_bpb: float | None = None
+    """Of the model that the cycle began with; None where none was brought."""
+    against_base: Evidence | None = None
+    """Against that model."""
+    forgetting: Forgetting | None = None
+    """On text that isn't of the domain, beside that model."""
 
     def passed(self, question: Question) -> bool:
         """Say whether a question was asked and answered well."""
@@ -88,7 +95,8 @@ def decide(
     """Return the verdict on the candidate, the same whatever the order of the scores."""
     ordered = sorted(scores, key=lambda score: score.id)
     judged = [score for score in ordered if score.part == GATE]
-    case = Case(judged, settings, ledger_at(settings.alpha, look), findings)
+    ledger = ledger_at(settings.alpha, look)
+    case = Case(judged, settings, ledger, findings, forgotten(ordered))
     answers = ask(case)
     decision, reason = _conclude(answers)
     return Verdict(
@@ -119,7 +127,17 @@ def decide(
         proxies=findings.taught.runs,
         vault=look_into_vault(ordered) if len(judged) < len(ordered) else None,
         tie_break=case.tie_break,
+        base_bpb=_base_bpb(case),
+        against_base=case.against_base,
+        forgetting=case.forgetting,
     )
+
+
+def _base_bpb(case: Case) -> float | None:
+    if not case.has_base:
+        return None
+    nats = [math.inf if each.base_nats is None else each.base_nats for each in case.scores]
+    return pooled_bpb(case.scores, nats)
 
 
 def _conclude(answers: Mapping[Question, Answer]) -> tuple[Decision, str]:

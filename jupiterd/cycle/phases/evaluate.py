@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 EVALUATION_PIECES = 2
 """Evaluation is cut into this many items, so that two nodes share it; ids must never change."""
 
+GENERAL_TEXT = "general@1"
+"""Name@version of the text that shows what a model has forgotten, which ships with Jupiter."""
+
 COMPLETIONS = 8
 """So many texts a candidate writes before it is compared, to see whether it works at all."""
 
@@ -61,6 +64,8 @@ def _scoring(
         "may_be_empty": view.without_verdict,
         **domain.evaluation.model_dump(mode="json"),
     }
+    if view.base and GATE in parts:
+        params["general_text"] = GENERAL_TEXT
     inputs = {
         "model": ArtifactId(view.trained or ""),
         "kept": view.completed[uniting(view)].outputs["kept"],
@@ -73,8 +78,20 @@ def _scoring(
 
 def _contestants(view: RoundView, domain: "Domain") -> dict[str, ArtifactId]:
     """Return whom the candidate is compared with; a baseline where somebody is missing."""
-    found = {"incumbent": view.student, "generator": generator_in_force(view, domain)}
+    found = {
+        "incumbent": incumbent(view),
+        "generator": generator_in_force(view, domain),
+        "base": view.base,
+    }
     return {name: ArtifactId(model) for name, model in found.items() if model}
+
+
+def incumbent(view: RoundView) -> str:
+    """Return the model that the candidate must beat, or nothing.
+
+    The last student that was shown to be better; before there is one, the model that was brought.
+    """
+    return view.student or view.base
 
 
 def generator_in_force(view: RoundView, domain: "Domain") -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from jupiterd.cycle.gate.baseline import CHOICE
 from jupiterd.cycle.gate.record import TEST
 from jupiterd.cycle.phases.collect import holdout_version
-from jupiterd.cycle.phases.evaluate import EVALUATION_PIECES, generator_in_force
+from jupiterd.cycle.phases.evaluate import EVALUATION_PIECES, generator_in_force, incumbent
 from jupiterd.cycle.phases.judge import judge_answers, judge_items, judge_told
 from jupiterd.cycle.phases.looks import FIRST, LAST, WITH_JUDGE, is_shown_the_vault
 from jupiterd.cycle.phases.proxies import (
@@ -83,7 +83,7 @@ def _judging(
         "cycle": view.cycle,
         "seed": view.seed,
         "candidate": view.trained,
-        "incumbent": view.student,
+        "incumbent": incumbent(view),
         "generator": generator_in_force(view, domain),
         "round": view.round,
         "templates": list(domain.generation.kinds),
@@ -91,6 +91,8 @@ def _judging(
         "teaching": teaching_told(view, domain, last=number == LAST),
         "scores": scores,
     }
+    if view.base:
+        params["base"] = view.base
     if judge := judge_told(view, was_due=number != FIRST):
         params["judge"] = judge
     name = item_id(view.round, Phase.GATE, number, view.trained or "")

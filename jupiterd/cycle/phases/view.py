@@ -37,6 +37,8 @@ class RoundView:
     first_model: str = ""
     """Artifact id of the model that round 1 begins with, tokenizer and all; empty: drawn weights.
     """
+    base: str = ""
+    """That model, where it is to be beaten in every round; empty in cycles of older builds."""
     standing: Standing = field(default_factory=Standing)
     """The students in force as generators."""
     attempts: Mapping[int, int] = field(default_factory=dict[int, int])

@@ -92,6 +92,7 @@ def summary_of(verdict: Verdict) -> dict[str, Scalar]:
         "lower_bound_bpb": evidence.lower_bound_bpb if evidence else None,
         "t": evidence.t if evidence else None,
         "p": evidence.p if evidence else None,
+        **_of_base(verdict),
         "dev_bpb": dev.candidate_bpb if dev else None,
         "dev_incumbent_bpb": dev.incumbent_bpb if dev else None,
         "teaches": verdict.passed(Question.TEACHES),
@@ -102,3 +103,11 @@ def summary_of(verdict: Verdict) -> dict[str, Scalar]:
         "vault_gap_bpb": vault.gap_bpb if vault else None,
         "vault_alarm": vault.is_alarm if vault else None,
     }
+
+
+def _of_base(verdict: Verdict) -> dict[str, Scalar]:
+    """Return what is shown beside the model that was brought; nothing where none was."""
+    if verdict.base_bpb is None:
+        return {}
+    found = verdict.forgetting
+    return {"base_bpb": verdict.base_bpb, "forgetting": None if found is None else found.growth}

@@ -3,23 +3,24 @@
 Owns putting them side by side over the same bytes. Doesn't decide anything (`judge` does).
 
 inputs: model, incumbent, generator (these two are optional: the byte model takes the place of one
-that is absent; where they are the same model it is scored once), kept, holdout.N
+that is absent; where they are the same model it is scored once), base (the model that the cycle
+began with, where one was brought), kept, holdout.N
 params: piece, pieces, min_document_bytes, max_document_bytes, max_cluster_documents, batch, purged,
 parts, language, completions, seed, engine (torch or mlx, as the node has it), may_be_empty (where
-no verdict is wanted: nothing need be held out)
+no verdict is wanted: nothing need be held out), general_text (which is scored beside for a base)
 outputs: scores (scores.jsonl, cloze.jsonl, and where completions were asked for sanity.json and
 completions.jsonl)
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import accumulate, pairwise
 from pathlib import Path
 
 from jupiterd.cycle.cloze import ClozeItem, HeldOutText, is_right, make_items
 from jupiterd.cycle.completions import Completion
 from jupiterd.cycle.gate.sanity import Sanity
-from jupiterd.cycle.gate.scores import ClozeScore, DocumentScore
+from jupiterd.cycle.gate.scores import GENERAL, ClozeScore, DocumentScore
 from jupiterd.cycle.purge import Purge
 from jupiterd.cycle.split import GATE, held_out_part
 from jupiterd.errors import EmptySourceError
@@ -27,6 +28,7 @@ from jupiterd.frames import TaskFinished
 from jupiterd.workers.data.progress import Progress, silent
 from jupiterd.workers.data.sample_file import read_all
 from jupiterd.workers.evaluate.documents import Document, Limits, choose_documents
+from jupiterd.workers.evaluate.general_text import general_documents
 from jupiterd.workers.evaluate.score_file import (
     write_completions,
     write_sanity,
@@ -53,12 +55,14 @@ class ScoreInputs:
     parts: frozenset[str] = frozenset({GATE})
     """The parts of the holdout whose text is scored."""
     generator: Path | None = None
+    base: Path | None = None
+    """The model that the cycle began with."""
 
     @property
     def models(self) -> tuple[Path, ...]:
         """The different models, the candidate first."""
-        others = (path for path in (self.incumbent, self.generator) if path is not None)
-        return tuple(dict.fromkeys((self.model, *others)))
+        others = (self.incumbent, self.generator, self.base)
+        return tuple(dict.fromkeys((self.model, *(path for path in others if path is not None))))
 
 
 @dataclass(frozen=True)
@@ -77,6 +81,8 @@ class ScoreParams:
     engine: str = TORCH
     may_be_empty: bool = False
     """Where no verdict is wanted there need be no document for the gate."""
+    general_text: str = ""
+    """Name@version of the general text that is scored beside; empty: none."""
 
 
 @dataclass(frozen=True)
@@ -107,6 +113,7 @@ def run(task: Task) -> TaskFinished:
         int(task.params.get("seed", 0)),
         str(task.params.get("engine", TORCH)),
         bool(task.params.get("may_be_empty", False)),
+        str(task.params.get("general_text", "")),
     )
     inputs = ScoreInputs(
         task.inputs["model"],
@@ -116,17 +123,19 @@ def run(task: Task) -> TaskFinished:
         Purge(map(str, task.params.get("purged", ()))),
         frozenset(map(str, task.params.get("parts", (GATE,)))),
         task.inputs.get("generator"),
+        task.inputs.get("base"),
     )
     scores = score(inputs, params, task.progress)
     write_scores(task.output_dir / "scores", scores.documents, scores.cloze)
     if scores.sanity is not None:
         write_sanity(task.output_dir / "scores", scores.sanity)
         write_completions(task.output_dir / "scores", scores.completions)
+    held_out = [row for row in scores.documents if row.part != GENERAL]
     counts: dict[str, float] = {
-        "documents": len(scores.documents),
-        "scores": len(scores.documents) * len(inputs.models),
-        "bytes": sum(row.bytes for row in scores.documents),
-        "clusters": len({row.cluster for row in scores.documents}),
+        "documents": len(held_out),
+        "scores": len(held_out) * len(inputs.models),
+        "bytes": sum(row.bytes for row in held_out),
+        "clusters": len({row.cluster for row in held_out}),
         "gaps": len(scores.cloze),
     }
     return TaskFinished({"scores": "scores"}, counts)
@@ -139,9 +148,10 @@ def score(inputs: ScoreInputs, params: ScoreParams, progress: Progress = silent)
         EmptySourceError: this piece has no document for the gate, which other parts of the holdout
             may lack, or there is no training text to count.
     """
-    documents, items = _chosen(inputs, params)
-    if not documents:
+    held_out, items = _chosen(inputs, params)
+    if not held_out:
         return Scores([], [], None)
+    documents = [*held_out, *general_documents(params.general_text)[params.piece :: params.pieces]]
     texts = [document.text for document in documents]
     texts += [text for item in items for text in item.filled()]
     trial = Trial(params.completions, params.seed, params.language, params.engine)
@@ -151,9 +161,16 @@ def score(inputs: ScoreInputs, params: ScoreParams, progress: Progress = silent)
     training = _training_text(inputs)
     table = tabulate(texts, inputs.models, training, params.batch_windows, steps.of, params.engine)
     roles = [table.nats[path] for path in (inputs.model, inputs.incumbent, inputs.generator)]
-    rows = [_document_score(place, each, table, roles) for place, each in enumerate(documents)]
+    base = None if inputs.base is None else table.nats[inputs.base]
+    rows = [
+        replace(
+            _document_score(place, each, table, roles),
+            base_nats=None if base is None else base[place],
+        )
+        for place, each in enumerate(documents)
+    ]
     cloze = _cloze_scores(items, texts[len(documents) :], len(documents), roles)
-    beginnings = texts[: len(documents)]
+    beginnings = texts[: len(held_out)]
     if not trial.completions:
         return Scores(rows, cloze, None)
     tried = try_out(inputs.model, inputs.generator, beginnings, trial, steps.written)

@@ -373,6 +373,8 @@ def test_a_promoted_model_has_something_to_generate() -> None:
 def test_verdicts_carry_the_numbers_of_the_gate() -> None:
     summary = {
         "incumbent_bpb": 2.75,
+        "base_bpb": 2.8,
+        "forgetting": 0.01,
         "generator_bpb": 2.75,
         "byte_bpb": 2.75,
         "unigram_bpb": 4.5,

@@ -5,11 +5,13 @@ import numpy as np
 import pytest
 
 from jupiterd.cycle.gate.record import SCORES_FILE
-from jupiterd.cycle.gate.scores import DocumentScore
+from jupiterd.cycle.gate.scores import GENERAL, DocumentScore
+from jupiterd.cycle.phases.evaluate import GENERAL_TEXT
 from jupiterd.cycle.purge import Purge
-from jupiterd.errors import CorruptArtifactError, EmptySourceError
+from jupiterd.errors import CorruptArtifactError, EmptySourceError, UsageError
 from jupiterd.workers.evaluate.byte_model import count_bytes
 from jupiterd.workers.evaluate.documents import Limits, choose_documents, cut_text
+from jupiterd.workers.evaluate.general_text import general_documents
 from jupiterd.workers.evaluate.score import ScoreInputs, ScoreParams, score
 from jupiterd.workers.evaluate.score_file import read_folders, write_scores
 from jupiterd.workers.evaluate.unigram import count_tokens
@@ -49,6 +51,36 @@ def test_tiny_documents_are_left_out_and_long_ones_cut():
 @pytest.mark.parametrize(("size", "text"), [(1, "a"), (2, "a"), (3, "a\u00e4"), (6, "a\u00e4")])
 def test_a_cut_falls_between_characters(size, text):
     assert cut_text("a\u00e4\U0001f600", size) == text
+
+
+# The model that was brought
+
+
+def test_general_text_is_scored_beside_where_a_model_was_brought_and_shared_out(tmp_path):
+    folders = [write(tmp_path / "h", held_out())], [write(tmp_path / "k", [real(function(99))])]
+    inputs = ScoreInputs(tmp_path, None, folders[1], folders[0], base=tmp_path / "base")
+    pieces = [
+        score(inputs, ScoreParams(n, 2, LIMITS, general_text=GENERAL_TEXT)).documents
+        for n in range(2)
+    ]
+    general = [[row for row in piece if row.part == GENERAL] for piece in pieces]
+    whole = general_documents(GENERAL_TEXT)
+    assert sorted(row.id for piece in general for row in piece) == sorted(d.id for d in whole)
+    assert abs(len(general[0]) - len(general[1])) <= 1
+    assert all(row.base_nats is not None for piece in pieces for row in piece)
+    plain = score(dataclasses.replace(inputs, base=None), ScoreParams(0, 2, LIMITS)).documents
+    assert {row.part for row in plain} == {"gate"}
+    assert all(row.base_nats is None for row in plain)
+
+
+def test_the_general_text_is_of_four_sources_and_a_hundred_kilobytes():
+    whole = general_documents(GENERAL_TEXT)
+    assert len({document.cluster for document in whole}) >= 4
+    assert 100_000 <= sum(document.size_bytes for document in whole) <= 200_000
+    assert len({document.id for document in whole}) == len(whole)
+    assert general_documents("") == []
+    with pytest.raises(UsageError, match="general text general@0 isn't here"):
+        general_documents("general@0")
 
 
 # Windows

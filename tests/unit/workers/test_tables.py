@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 import shlex
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import zstandard
 from jupiterd.cycle.data_sources import JsonlSource, ParquetSource
 from jupiterd.cycle.licenses import LicensePolicy
 from jupiterd.errors import EmptySourceError, MissingExtraError
+from jupiterd.path_text import path_text
 from jupiterd.workers.data import parquet_file
 from jupiterd.workers.data.collect import CollectParams
 from jupiterd.workers.data.collectors.jsonl import Jsonl
@@ -160,6 +162,21 @@ def test_rows_that_did_not_change_keep_their_samples(tmp_path):
 def test_a_table_that_is_not_there_says_so(tmp_path):
     with pytest.raises(EmptySourceError, match="there is no file or folder"):
         collect(jsonl(tmp_path / "gone.jsonl"), tmp_path / "out")
+
+
+def test_a_table_may_lie_below_a_name_that_is_not_utf_8(tmp_path):
+    root = tmp_path / os.fsdecode(b"filas-\xf1")
+    with pytest.raises(EmptySourceError) as caught:
+        collect(jsonl(path_text(root)), tmp_path / "none")
+    assert r"filas-\xf1 on this" in caught.value.message
+    root.mkdir()
+    (root / "a.jsonl").write_bytes(lines(*ROWS))
+    (root / "out.jsonl").symlink_to(Path("/etc/hostname"))
+    collector = jsonl(path_text(root))
+    collector.name.encode()
+    collect(collector, tmp_path / "out")
+    assert r"jsonl:filas-\xf1/a.jsonl#1" in texts_in(tmp_path / "out")
+    assert skipped(tmp_path / "out") == {r"filas-\xf1/out.jsonl": "leads_out"}
 
 
 def test_parquet_is_read_or_its_library_asked_for(tmp_path):

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from jupiterd.cycle.data_sources import JsonlSource
-from jupiterd.path_text import path_of
+from jupiterd.path_text import path_of, path_text
 from jupiterd.workers.data.collectors.collector import Found, Visit
 from jupiterd.workers.data.collectors.table_files import files_below
 from jupiterd.workers.data.collectors.tables import PlacedRow, documents_of_rows
@@ -29,7 +29,7 @@ class Jsonl:
     def __init__(self, source: JsonlSource) -> None:
         self._source = source
         self._path = path_of(source.path)
-        self.name = f"the table {self._path}"
+        self.name = f"the table {path_text(self._path)}"
         self._left_bytes = source.max_bytes
         """Of all files together."""
 

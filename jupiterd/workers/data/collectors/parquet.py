@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from jupiterd.cycle.data_sources import ParquetSource
-from jupiterd.path_text import path_of
+from jupiterd.path_text import path_of, path_text
 from jupiterd.workers.data.collectors.collector import Found, Visit
 from jupiterd.workers.data.collectors.table_files import files_below
 from jupiterd.workers.data.collectors.tables import (
@@ -30,7 +30,7 @@ class Parquet:
         self._source = source
         self._limits = limits or limits_of(source)
         self._path = path_of(source.path)
-        self.name = f"the table {self._path}"
+        self.name = f"the table {path_text(self._path)}"
 
     def documents(self, visit: Visit) -> Iterator[Found]:
         """Yield every row that has a text.

@@ -24,10 +24,10 @@ def files_below(path: Path, endings: tuple[str, ...], visit: Visit) -> Iterator[
         yield path_text(path.name), path
         return
     if not path.is_dir():
-        raise EmptySourceError(f"there is no file or folder {path} on this machine")
+        raise EmptySourceError(f"there is no file or folder {path_text(path)} on this machine")
 
     def leave_out(name: str) -> None:
-        visit.skips.add(f"{path.name}/{path_text(name)}", SkipReason.LEADS_OUT)
+        visit.skips.add(f"{path_text(path.name)}/{path_text(name)}", SkipReason.LEADS_OUT)
 
     for name in Walk(path, WantedNames("**/*"), leave_out).names():
         if name.endswith(endings):

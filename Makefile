@@ -9,7 +9,7 @@ EXTRA := $(if $(filter Darwin,$(shell uname -s)),mac,cpu)
 # Tests start hundreds of processes; none of them is to compile the whole program anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup demo score test test-all test-rest test-long test-failures test-upgrade test-network chaos chaos-cycle data-kills bench-cluster bench-train bench-artifacts bench-data bench-cycle bench-islands bench-dashboard simulate simulate-hours layouts-table metrics-table reference licences check proto constraints audit install-check release-check clean
+.PHONY: setup demo score test test-all test-rest test-long test-failures test-upgrade test-network chaos chaos-cycle data-kills bench-cluster bench-train bench-artifacts bench-data bench-cycle bench-islands bench-dashboard simulate simulate-hours layouts-table models-table metrics-table reference licences check proto constraints audit install-check release-check clean
 
 # Installs everything into .venv; again only when what is to be installed has changed. TORCH_INDEX=URL takes torch from
 # another index than the rest: builds for CPUs alone are at https://download.pytorch.org/whl/cpu.
@@ -127,6 +127,10 @@ bench-dashboard: setup
 # What the planner of layouts says of usual clusters, into docs/layouts.md.
 layouts-table: setup
 	@$(BIN)/python scripts/layouts_table.py
+
+# Which architectures both engines compute alike, into docs/models.md: make models-table [WHAT=torch] [NAMES='llama gpt2']; minutes.
+models-table: setup
+	@$(BIN)/python -m tests.bench.models $(or $(WHAT),mlx) $(NAMES)
 
 # Every metric and alert, into docs/metrics.md.
 metrics-table: setup

@@ -4,22 +4,19 @@ Owns that choice and reading config.json. A model of the hub becomes such a fold
 Doesn't know which presets there are.
 """
 
+import json
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+from jupiterd.ctl.folder_diagnosis import check_folder, check_that_it_is_no_adapter
 from jupiterd.ctl.hub_model import fetched, is_hub_name, kept
+from jupiterd.cycle.architectures import check_architecture
+from jupiterd.cycle.training.model_traits import is_tied
 from jupiterd.errors import NotFoundError, UsageError
 
 CONFIG = "config.json"
 HINT = "give a size such as 1m or gpt2-medium, or a Hugging Face model's folder or id"
-
-OTHER_FORMS = ("pytorch_model*.bin", "*.pth", "*.pt", "*.ckpt", "*.h5", "*.msgpack", "*.gguf")
-"""Weights that others keep so; the first three are pickles, which run code when they are read."""
-
-_CONVERT = (
-    'convert them: python -c "from transformers import AutoModelForCausalLM as M; '
-    "M.from_pretrained('DIR').save_pretrained('DIR')\""
-)
 
 
 def model_arguments(text: str) -> dict[str, Any]:
@@ -52,14 +49,15 @@ def kept_arguments(text: str) -> dict[str, Any] | None:
 
 
 def _of_folder(folder: Path) -> dict[str, Any]:
+    check_that_it_is_no_adapter(folder)
     try:
         config = (folder / CONFIG).read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
         raise NotFoundError(f"{folder / CONFIG} can't be read", HINT) from error
     where = folder.resolve()
-    holds_weights = any(where.glob("*.safetensors"))
-    if not holds_weights:
-        _refuse_others(where)
+    said = _said(config)
+    check_architecture(where.name, said)
+    holds_weights = check_folder(where, is_tied=is_tied(said))
     return {
         "model": where.name,
         "config": config,
@@ -67,13 +65,14 @@ def _of_folder(folder: Path) -> dict[str, Any]:
     }
 
 
-def _refuse_others(folder: Path) -> None:
-    """Refuse weights in a form that isn't read: training would begin with random ones instead."""
-    others = sorted(path.name for form in OTHER_FORMS for path in folder.glob(form))
-    if others:
-        raise UsageError(
-            f"{folder} holds weights as {others[0]}, and only safetensors are read", _CONVERT
-        )
+def _said(config: str) -> Mapping[str, Any]:
+    try:
+        said: object = json.loads(config)
+    except (ValueError, RecursionError):
+        said = None
+    if not isinstance(said, dict):
+        raise UsageError("config.json isn't one JSON object", HINT)
+    return cast("dict[str, Any]", said)
 
 
 def tokenizer_options(model: dict[str, Any]) -> dict[str, Any]:

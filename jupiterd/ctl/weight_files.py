@@ -27,8 +27,13 @@ def check_model_files(folder: Path) -> None:
             "a generator is a Hugging Face folder that transformers or MLX can load",
         )
     for path in sorted(folder.glob("*.safetensors")):
-        if why := _mistake(path):
-            raise CorruptArtifactError(f"{path.name} of {folder} {why}", HINT)
+        check_file(path)
+
+
+def check_file(path: Path) -> None:
+    """Raise CorruptArtifactError where a file of weights isn't whole."""
+    if why := _mistake(path):
+        raise CorruptArtifactError(f"{path.name} of {path.parent} {why}", HINT)
 
 
 def _read_json(path: Path) -> Any:  # noqa: ANN401 - whatever it says

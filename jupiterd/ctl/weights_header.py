@@ -17,7 +17,7 @@ from jupiterd.errors import CorruptArtifactError
 MAX_HEADER_BYTES = 100 << 20
 """The library's own bound."""
 
-_LENGTH_BYTES = 8
+LENGTH_BYTES = 8
 
 
 @dataclass(frozen=True)
@@ -41,16 +41,21 @@ def read_weights(folder: Path) -> Weights:
         raise CorruptArtifactError(f"{folder.name[:8]} has no weights: it is no model")
     kinds: Counter[str] = Counter()
     for path in files:
-        for fields in _header(path).values():
+        for fields in header(path).values():
             kinds[str(fields["dtype"])] += math.prod(fields["shape"])
     size_bytes = sum(path.stat().st_size for path in files)
     return Weights(sum(kinds.values()), dict(kinds), size_bytes)
 
 
-def _header(path: Path) -> dict[str, Any]:
+def header(path: Path) -> dict[str, Any]:
+    """Return what one file says of each of its tensors: dtype, shape, data_offsets.
+
+    Raises:
+        CorruptArtifactError: it is no such file.
+    """
     try:
         with path.open("rb") as file:
-            length = int.from_bytes(file.read(_LENGTH_BYTES), "little")
+            length = int.from_bytes(file.read(LENGTH_BYTES), "little")
             found = json.loads(file.read(min(length, MAX_HEADER_BYTES)))
         return {name: found[name] for name in found if name != "__metadata__"}
     except (OSError, ValueError, TypeError) as error:

@@ -1,30 +1,42 @@
 """What is known of model architectures: names of their sizes, and how many numbers they learn.
 
-Owns the way between Hugging Face's configurations and a shape's own words. Doesn't know files or
-engines. torch trains any causal language model that transformers has; MLX those it can load.
+Owns the way between Hugging Face's configurations and a shape's own words, and which engine trains
+what (`training.known_architectures`, `training.mlx_proven`). Doesn't know files or engines.
 """
 
 from collections.abc import Mapping
+from difflib import get_close_matches
 from typing import Any, Final, Protocol
 
+from jupiterd.cycle.training.known_architectures import SEES_AHEAD, TRAINED, UNTRIED
+from jupiterd.cycle.training.mlx_proven import PROVEN
+from jupiterd.cycle.training.model_traits import is_tied, shortest_window, why_not_on_mlx
 from jupiterd.errors import UsageError
 
 QWEN3: Final = "qwen3"
 GPT2: Final = "gpt2"
 
-ON_MLX: Final = frozenset({QWEN3})
-"""What mlx-lm computes as transformers does, from the same folder; GPT-2 isn't among them."""
+ON_MLX: Final = frozenset(PROVEN)
+"""What mlx-lm computes as transformers does; a model of these may ask for more than is proven."""
+
+USUAL: Final = ("llama", "qwen3", "mistral", "gemma3_text", "smollm3")
+"""Named where people ask for something else."""
 
 MAX_VOCAB = 1 << 20
 """No public model has as many entries; ids take 32 bits where they must (`data.token_width`)."""
 
 _NAMES: Mapping[str, tuple[str, ...]] = {
     "vocab_size": ("vocab_size",),
-    "seq_len": ("max_position_embeddings", "n_positions"),
-    "hidden": ("hidden_size", "n_embd"),
-    "layers": ("num_hidden_layers", "n_layer"),
-    "heads": ("num_attention_heads", "n_head"),
+    "hidden": ("hidden_size", "n_embd", "d_model"),
+    "layers": ("num_hidden_layers", "n_layer", "n_layers", "num_layers"),
 }
+_HEADS = ("num_attention_heads", "n_head", "n_heads", "num_heads", "attention_heads")
+"""Models without attention have none."""
+_POSITIONS = (
+    "max_position_embeddings", "n_positions", "max_seq_len", "model_max_length", "context_length",
+    "seq_length",
+)  # fmt: skip
+"""Some say none: nothing in them depends on it."""
 _MAX_SEQ_LEN = 1024
 """Longest sequence that is taken from a configuration unasked."""
 
@@ -54,17 +66,92 @@ class Sizes(Protocol):
     def tied(self) -> bool: ...  # noqa: D102
 
 
-def check_engine(engine: str, architecture: str) -> None:
-    """Make sure that an engine can train an architecture.
+class Asked(Sizes, Protocol):
+    """A model as a run asks for it."""
+
+    @property
+    def config(self) -> Mapping[str, Any]: ...  # noqa: D102 - as ModelShape says
+
+
+def can_train(engine: str, model: Asked) -> bool:
+    """Say whether an engine can train a model."""
+    return engine != "mlx" or not why_not_on_mlx(_said_of(model), model.seq_len)
+
+
+def engine_for(wanted: str, model: Asked) -> str:
+    """Return the engine to train on: torch where people leave it open and MLX can't."""
+    return "torch" if wanted == "auto" and not can_train("mlx", model) else wanted
+
+
+def check_engine(engine: str, model: Asked) -> None:
+    """Make sure that an engine can train a model.
 
     Raises:
         UsageError: it can't; the message says what does.
     """
-    if engine == "mlx" and architecture not in ON_MLX:
+    if engine != "mlx" or not (why := why_not_on_mlx(_said_of(model), model.seq_len)):
+        return
+    window = shortest_window(model.config)
+    shorter = f", or --seq-len {window}" if 0 < window < model.seq_len else ""
+    raise UsageError(
+        f"MLX can't train this {model.architecture} model: {why}",
+        f"train it on torch: --engine torch{shorter}; docs/models.md says what MLX trains",
+    )
+
+
+def check_architecture(name: str, config: Mapping[str, Any]) -> None:
+    """Make sure that a configuration is one of a causal language model that can be trained.
+
+    Raises:
+        UsageError: it isn't; the message is one line, and the hint names the nearest that is.
+    """
+    kind = config.get("model_type")
+    if not isinstance(kind, str) or not kind:
         raise UsageError(
-            f"MLX can't load a {architecture} model",
-            f"train it on torch: --engine torch; MLX trains {', '.join(sorted(ON_MLX))}",
+            f"config.json of {name} doesn't say what kind of model it is: it has no model_type",
+            "give the folder of a causal language model",
         )
+    text: object = config.get("text_config")
+    if isinstance(text, Mapping) and kind not in TRAINED:
+        inner = str(text.get("model_type", ""))
+        there = f"{inner} is its part for text: " if inner in TRAINED else ""
+        raise UsageError(
+            f"{name} is a {kind} model, which isn't of text alone, and only those are trained",
+            f"{there}give a folder with such a model, as {_nearest(inner or kind)}",
+        )
+    if config.get("quantization_config"):
+        raise UsageError(
+            f"the weights of {name} are quantized, and such ones can't be trained",
+            "give the model that it was made from",
+        )
+    if kind in SEES_AHEAD:
+        raise UsageError(
+            f"{name} is a {kind} model: its tokens see those behind them, so it can't learn to "
+            "predict them",
+            f"give a causal language model, such as {USUAL[0]}",
+        )
+    if kind not in TRAINED | UNTRIED:
+        raise UsageError(
+            f"{name} is a {kind!r} model, and no causal language model is known by that name",
+            f"the nearest is {_nearest(kind)}; docs/models.md says what can be trained",
+        )
+
+
+def _nearest(kind: str) -> str:
+    """Return the name of an architecture that both engines train, or torch at the least."""
+    for known in (ON_MLX, TRAINED):
+        if found := get_close_matches(kind, sorted(known), 1, 0.7):
+            return found[0]
+    family = [known for known in USUAL if known[:4] == kind[:4]]
+    return family[0] if family else QWEN3
+
+
+def _said_of(model: Asked) -> Mapping[str, Any]:
+    """Return a model's configuration; that of a preset says no more than this."""
+    said: dict[str, Any] = {"model_type": model.architecture, "tie_word_embeddings": model.tied}
+    if model.architecture == GPT2 and not model.config:
+        said |= {"n_embd": model.hidden, "n_inner": model.ff}
+    return {**model.config, **said}
 
 
 def shape_fields(name: str, config: Mapping[str, Any]) -> dict[str, Any]:
@@ -73,20 +160,22 @@ def shape_fields(name: str, config: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         UsageError: it says too little, or something that can't be trained here.
     """
+    check_architecture(name, config)
     found = {field: _first(name, config, keys) for field, keys in _NAMES.items()}
     if found["vocab_size"] > MAX_VOCAB:
         raise UsageError(
             f"{name} has a vocabulary of {found['vocab_size']:,}",
             f"choose a model with a vocabulary of at most {MAX_VOCAB:,}",
         )
-    hidden, heads = found["hidden"], found["heads"]
+    hidden, heads = found["hidden"], _number(config, _HEADS) or 1
     return found | {
-        "seq_len": min(found["seq_len"], _MAX_SEQ_LEN),
+        "seq_len": min(_number(config, _POSITIONS) or _MAX_SEQ_LEN, _MAX_SEQ_LEN),
+        "heads": heads,
         "ff": int(config.get("intermediate_size") or config.get("n_inner") or 4 * hidden),
         "kv_heads": int(config.get("num_key_value_heads") or heads),
         "head_dim": int(config.get("head_dim") or hidden // heads),
         "rope_theta": _rope_theta(config),
-        "tied": bool(config.get("tie_word_embeddings", True)),
+        "tied": is_tied(config),
         "architecture": str(config.get("model_type", "")),
         "config": dict(config),
     }
@@ -123,12 +212,16 @@ def _gpt2_body(shape: Sizes) -> int:
 
 
 def _first(name: str, config: Mapping[str, Any], keys: tuple[str, ...]) -> int:
-    value = next((config[key] for key in keys if isinstance(config.get(key), int)), None)
+    value = _number(config, keys)
     if value is None or value < 1:
         raise UsageError(
             f"config.json of {name} says no {keys[0]}", "give the folder of a causal language model"
         )
-    return int(value)
+    return value
+
+
+def _number(config: Mapping[str, Any], keys: tuple[str, ...]) -> int | None:
+    return next((int(config[key]) for key in keys if isinstance(config.get(key), int)), None)
 
 
 def _rope_theta(config: Mapping[str, Any]) -> float:

@@ -8,13 +8,14 @@ from typing import Final
 from jupiterd.cycle.architectures import QWEN3
 from jupiterd.cycle.engine_options import EngineOptions
 from jupiterd.cycle.plan import ModelShape
+from jupiterd.cycle.training.model_traits import shortest_window
 from jupiterd.errors import UsageError
 
-MASKED: Final = frozenset({QWEN3, "gpt2", "llama", "mistral", "qwen2"})
+MASKED: Final = frozenset({
+    QWEN3, "gemma3_text", "gpt2", "gpt_neox", "granite", "llama", "mistral", "olmo2", "phi3",
+    "qwen2", "smollm3",
+})  # fmt: skip
 """Architectures that take a mask of one's own in the place of theirs, and have no other memory."""
-
-_USUAL_WINDOWS = {"mistral": 4096}
-"""How far tokens see where a configuration doesn't say so."""
 
 
 def check_documents_apart(shape: ModelShape, options: EngineOptions) -> None:
@@ -30,15 +31,9 @@ def check_documents_apart(shape: ModelShape, options: EngineOptions) -> None:
         raise _refused(f"in a {name} model", f"it works for {', '.join(sorted(MASKED))}")
     if options.attention == "flash" and name != QWEN3:
         raise _refused(f"in a {name} model with flash-attn", "choose attention: sdpa")
-    if shape.seq_len > (window := _window(shape)) > 0:
+    window = shortest_window({**shape.config, "model_type": name})
+    if shape.seq_len > window > 0:
         raise _refused(f"in a model that sees {window} tokens", f"choose sequences of {window}")
-
-
-def _window(shape: ModelShape) -> int:
-    """Return how many tokens before it a token sees; 0: all."""
-    slides = shape.config.get("use_sliding_window", True)
-    usual = _USUAL_WINDOWS.get(shape.architecture, 0)
-    return int(shape.config.get("sliding_window", usual) or 0) if slides else 0
 
 
 def _refused(where: str, hint: str) -> UsageError:

@@ -50,8 +50,10 @@ def asked_cycle(leading: "Leading", arguments: Arguments) -> tuple[CycleStarted,
         TooLargeForDeviceError: the model fits no machine's memory.
         UsageError: something that can't be.
     """
+    from jupiterd.cycle.architectures import engine_for
     from jupiterd.cycle.domain import parse_domain  # its models take 8 MB, idle or not
     from jupiterd.cycle.generation.usual_templates import recorded
+    from jupiterd.cycle.plan import parse_model
     from jupiterd.cycle.training.cycle_options import CycleOptions
 
     text, name = str(arguments["domain_yaml"]), str(arguments["domain_name"])
@@ -80,6 +82,7 @@ def asked_cycle(leading: "Leading", arguments: Arguments) -> tuple[CycleStarted,
         without_verdict=bool(arguments.get("without_verdict")),
     )
     given = options.in_model(_model(domain, arguments, size))
+    started = replace(started, engine=engine_for(started.engine, parse_model(given)))
     settings = _settings(arguments).model_copy(update={MAX_RANKS: most})
     settings = settings.model_copy(update={"max_steps": options.max_steps})
     if domain.training.steps is None:

@@ -73,7 +73,7 @@ def estimate(
 
     gangs = [EngineChoice(i.engine, i.nodes, "an island") for i in islands] or [choice]
     for gang in gangs:
-        check_engine(gang.engine, shape.architecture)
+        check_engine(gang.engine, shape)
     check_documents_apart(shape, plan.options)
     device = _smallest_device(leading, gangs)
     wanted = resolve(plan.options, device, fits=True)

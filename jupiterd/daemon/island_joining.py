@@ -20,7 +20,7 @@ from jupiterd.cluster.island_newcomers import newcomers
 from jupiterd.cluster.island_runs import TOO_SLOW, island_id, islands_in, number_of
 from jupiterd.cluster.island_seeds import begun_anew, seeds
 from jupiterd.cluster.layouts import Island
-from jupiterd.cycle.architectures import ON_MLX
+from jupiterd.cycle.architectures import can_train
 from jupiterd.cycle.outer_orders import ADRIFT
 from jupiterd.daemon.clock import now_s, wall_iso
 from jupiterd.daemon.launch import trainers
@@ -107,7 +107,7 @@ class Newcomers:
         return islands_in(self._leading.journal.state.cycles, self._run, self._round)
 
     def _found(self, islands: list[TrainingStarted]) -> dict[NodeId, str]:
-        usable = {TORCH, MLX} if self._of.shape.architecture in ON_MLX else {TORCH}
+        usable = {each for each in (TORCH, MLX) if can_train(each, self._of.shape)}
         known = {node: self._leading.hardware_of(node) for each in islands for node in each.nodes}
         at_work: dict[NodeId, Hardware] = {node: m for node, m in known.items() if m is not None}
         machines = at_work | trainers(self._leading)

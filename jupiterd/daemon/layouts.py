@@ -195,10 +195,10 @@ def _engines(
     shape: "ModelShape", trainers: Trainers, wanted: str, chosen: Sequence[Island]
 ) -> dict[NodeId, tuple[str, ...]]:
     """Return what each machine could train such a model on, if anything."""
-    from jupiterd.cycle.architectures import ON_MLX
+    from jupiterd.cycle.architectures import can_train
 
     asked = (TORCH, MLX) if wanted == AUTO else (wanted,)
-    usable = [each for each in asked if each != MLX or shape.architecture in ON_MLX]
+    usable = [each for each in asked if can_train(each, shape)]
     able = {engine: set(able_on(engine, trainers)) for engine in usable}
     for island in chosen:
         able.setdefault(island.engine, set()).update(island.nodes)

@@ -51,16 +51,18 @@ async def start_training(leading: "Leading", arguments: Arguments) -> dict[str, 
         UsageError: something that can't be.
     """
     _check_that_nothing_trains(leading)
-    from jupiterd.cycle.plan import parse_model  # 8 MB, idle or not
+    from jupiterd.cycle.architectures import engine_for  # with the models it takes 8 MB
+    from jupiterd.cycle.plan import parse_model
     from jupiterd.cycle.run_plan import fitted, kept_as, sequences_in
     from jupiterd.cycle.training.fitted_plan import first_plan_of_run, plan_of_run
 
-    engine = check_wanted(str(arguments.get("engine", AUTO)))
+    wanted = check_wanted(str(arguments.get("engine", AUTO)))
     nodes, most = named_nodes(leading, str(arguments.get("nodes", EVERYBODY)))
-    choice = _gang(leading, engine, nodes, most)
     settings = _settings(arguments, most)
     model, text = _model(arguments, settings.seq_len)
     preset = parse_model(text)
+    engine = engine_for(wanted, fitted(preset, settings.seq_len, preset.vocab_size))
+    choice = _gang(leading, engine, nodes, most)
     run = CycleId(secrets.token_hex(8))
     vocab_size, made = preset.vocab_size, None
     making: tuple[DataRequested, ...] = ()

@@ -21,12 +21,16 @@ from typing import Any
 
 from transformers import PreTrainedConfig
 
+from jupiterd.cycle.training.model_traits import is_tied
 from jupiterd.errors import CorruptArtifactError, UsageError
+from jupiterd.workers.train.architectures.folder_weights import (
+    as_files_have_them,
+    read_folder,
+)
 from jupiterd.workers.train.engine import Engine, Tensors, moments_of
 from jupiterd.workers.train.model_config import config_fields, generation_fields
 from jupiterd.workers.train.tensor_file import (
     WEIGHTS_FILE,
-    load_model_tensors,
     load_tensors,
     save_tensors,
 )
@@ -152,7 +156,7 @@ def write_model(folder: Path, config: PreTrainedConfig, weights: Tensors, tokeni
     _copy_tokenizer(tokenizer, folder)
     _write_json(folder / "config.json", config_fields(config))
     _write_json(folder / "generation_config.json", generation_fields(config))
-    save_tensors(weights, folder / WEIGHTS_FILE)
+    save_tensors(as_files_have_them(config, weights), folder / WEIGHTS_FILE)
 
 
 def save_checkpoint(
@@ -177,11 +181,10 @@ def load_weights(folder: Path, engine: Engine) -> None:
             f"not {wanted_kind}",
             _NO_MODEL_HINT,
         )
-    _same_values(folder, _compared(config_fields(engine.config)), _compared(config))
+    ours, said = _compared(config_fields(engine.config)), _compared(config)
+    _same_values(folder, {name: value for name, value in ours.items() if name in said}, said)
     wanted = engine.weights()
-    found = _named_as(wanted, load_model_tensors(folder))
-    _same_values(folder, _shapes(wanted), _shapes(found))
-    engine.load_weights(found)
+    engine.load_weights(read_folder(folder, engine.config, _shapes(wanted)))
 
 
 def load_state(folder: Path) -> TrainingState:
@@ -217,18 +220,8 @@ def _compared(fields: Mapping[str, Any]) -> dict[str, Any]:
     Older and newer ones keep the rope base in different places; and tying is what nobody need say.
     """
     nested: Mapping[str, Any] = fields.get("rope_parameters") or {}
-    all_fields = {"tie_word_embeddings": True} | dict(nested) | dict(fields)
+    all_fields = dict(nested) | dict(fields) | {"tie_word_embeddings": is_tied(fields)}
     return {name: all_fields[name] for name in _COMPARED if all_fields.get(name) is not None}
-
-
-def _named_as(wanted: Tensors, found: Tensors) -> Tensors:
-    """Return the tensors under our names: some folders leave out the first part of each."""
-    short = {name: name.partition(".")[2] for name in wanted}
-    return {
-        name: found[name] if name in found else found[short[name]]
-        for name in wanted
-        if name in found or short[name] in found
-    }
 
 
 def _shapes(tensors: Tensors) -> dict[str, Sequence[int]]:

@@ -21,7 +21,6 @@ import numpy as np
 from mlx.utils import tree_map
 from numpy.typing import NDArray
 
-from jupiterd.cycle.architectures import check_engine
 from jupiterd.cycle.engine_options import DeviceAbilities
 from jupiterd.cycle.memory import options_on
 from jupiterd.cycle.plan import ModelShape, TrainPlan
@@ -35,7 +34,7 @@ from jupiterd.workers.train.engine import (
     digest,
 )
 from jupiterd.workers.train.first_weights import first_weights
-from jupiterd.workers.train.mlx_model import MlxModel, flat, tree
+from jupiterd.workers.train.mlx_model import MlxModel, flat
 from jupiterd.workers.train.mlx_optimizer import MlxOptimizer
 from jupiterd.workers.train.mlx_ring import Ring
 from jupiterd.workers.train.model_config import model_config
@@ -48,7 +47,6 @@ class MlxEngine:
     """One rank on MLX."""
 
     def __init__(self, shape: ModelShape, plan: TrainPlan, end_token: int, ring: Ring) -> None:
-        check_engine("mlx", shape.architecture)
         self.updating: Updating = nullcontext
         self._plan = plan
         self._ring = ring
@@ -92,7 +90,8 @@ class MlxEngine:
 
     def moments(self) -> Tensors:
         """Return a copy of what the optimizer keeps: zeros before the first step."""
-        return _arrays(self._optimizer.moments or self._optimizer.none_yet(self._parameters))
+        none_yet = self._optimizer.none_yet(self._parameters)
+        return _arrays({**none_yet, **self._optimizer.moments})
 
     def load_moments(self, moments: Tensors, step: int) -> None:
         """Go on with moments as they were after `step` steps."""
@@ -138,9 +137,11 @@ class MlxEngine:
         if not math.isfinite(norm):
             return math.nan
         scale = min(1.0, self._plan.clip_norm / (norm + CLIP_EPSILON))
-        clipped = {name: gradient * scale for name, gradient in shared.items()}
+        frozen = self._model.frozen
+        clipped = {name: values * scale for name, values in shared.items() if name not in frozen}
         with self.updating():
-            self._replace(self._optimizer.update(self._parameters, clipped, learning_rate))
+            updated = self._optimizer.update(self._parameters, clipped, learning_rate)
+            self._replace({**self._parameters, **updated})
             mx.eval(self._optimizer.moments)
         return norm
 
@@ -155,14 +156,14 @@ class MlxEngine:
 
     def nats(self, micro_batches: Sequence[MicroBatch]) -> float:
         """Return the sum of the cross-entropies, without learning."""
-        parameters = tree(self._parameters)
         return sum(
-            float(self._model.loss(parameters, *self._arrays(batch))) for batch in micro_batches
+            float(self._model.loss(self._parameters, *self._arrays(batch)))
+            for batch in micro_batches
         )
 
     def logits(self, tokens: NDArray[np.int64], weights: Tensors) -> NDArray[np.float32]:
         """Return what the model says after a sequence, in fp32, with these weights."""
-        given = tree({name: mx.array(weights[name]) for name in self._model.shapes})
+        given = {name: mx.array(weights[name]) for name in self._model.shapes}
         return np.array(self._model.last_logits(given, self._ids(tokens[None])))
 
     def gather(self, values: Sequence[float]) -> Rows:
@@ -171,7 +172,7 @@ class MlxEngine:
 
     def _accumulate(self, micro_batches: Sequence[MicroBatch]) -> tuple[float, Any]:
         """Return this rank's part of the loss, and its gradients, computed to the end."""
-        total, gradients, parameters = 0.0, None, tree(self._parameters)
+        total, gradients, parameters = 0.0, None, self._parameters
         for batch in micro_batches:
             loss, more = self._loss_and_gradients(parameters, *self._arrays(batch))
             gradients = more if gradients is None else tree_map(mx.add, gradients, more)
@@ -181,7 +182,7 @@ class MlxEngine:
 
     def _loss(
         self,
-        parameters: Any,  # noqa: ANN401 - a tree of arrays
+        parameters: Mapping[str, mx.array],
         inputs: mx.array,
         targets: mx.array,
         documents: mx.array | None,

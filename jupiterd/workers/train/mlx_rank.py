@@ -35,6 +35,7 @@ def run(task: Task) -> TaskFinished:
         else:
             task.store_opened(int(addresses[ring.rank].rpartition(":")[2]))
         ring.form(addresses, task.output_dir)
+    from jupiterd.cycle.architectures import check_engine
     from jupiterd.workers.train.job import read_job
     from jupiterd.workers.train.mlx_engine import MlxEngine, device
     from jupiterd.workers.train.rank_training import RankTraining
@@ -43,6 +44,7 @@ def run(task: Task) -> TaskFinished:
     print(f"rank {ring.rank} of {ring.world_size} on {device()}; {note}")  # noqa: T201 - our log
     task.send(GangJoined(device(), note))
     job = read_job(task, ring.world_size)
+    check_engine("mlx", job.shape)
     engine = MlxEngine(job.shape, job.plan, job.end_token, ring)
     return RankTraining(task, job, engine).run()
 

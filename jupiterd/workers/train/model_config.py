@@ -11,6 +11,7 @@ from transformers.models.qwen3.configuration_qwen3 import Qwen3Config
 from jupiterd.cycle.architectures import GPT2, QWEN3
 from jupiterd.cycle.plan import ModelShape
 from jupiterd.errors import UsageError
+from jupiterd.workers.train.architectures.older_fields import older_fields
 from jupiterd.workers.train.first_weights import INIT_STD
 
 _REMOTE_CODE = ("auto_map", "model_file", "trust_remote_code")
@@ -46,13 +47,12 @@ def model_config(shape: ModelShape, end_token: int = 0) -> PreTrainedConfig:
 def config_fields(config: PreTrainedConfig) -> dict[str, Any]:
     """Return what config.json says: readable by transformers 5 and by mlx-lm alike.
 
-    transformers 5 reads the rope base from `rope_parameters`, mlx-lm from `rope_theta`.
+    transformers 5 reads the rope base from `rope_parameters`, mlx-lm from `rope_theta`, and so on.
     """
     fields: dict[str, Any] = config.to_dict()
-    rope: dict[str, Any] = fields.get("rope_parameters") or {}
     kept = {name: value for name, value in fields.items() if not name.startswith("_")}
-    base = {"rope_theta": rope["rope_theta"]} if "rope_theta" in rope else {}
-    return kept | base | {"dtype": "float32", "use_cache": True} | _architectures(config)
+    said = {"dtype": "float32", "use_cache": True}
+    return kept | older_fields(fields) | said | _architectures(config)
 
 
 def generation_fields(config: PreTrainedConfig) -> dict[str, Any]:

@@ -12,13 +12,13 @@ import numpy as np
 from jupiterd.cycle.training.horizon import Horizon, is_on_trunk
 from jupiterd.frames import CheckpointUnsaved, CheckpointWritten, StateKept
 from jupiterd.workers.link import Task
+from jupiterd.workers.train.architectures.folder_weights import read_file
 from jupiterd.workers.train.checkpoint import Snapshot, TrainingState, snapshot, write
 from jupiterd.workers.train.checkpoint_saver import CheckpointSaver
 from jupiterd.workers.train.engine import Engine, Tensors
 from jupiterd.workers.train.held_out_watch import HeldOutWatch
 from jupiterd.workers.train.job import Job
 from jupiterd.workers.train.joining_ramp import JoiningRamp
-from jupiterd.workers.train.tensor_file import load_tensors
 
 
 class OuterPart(Protocol):
@@ -123,7 +123,9 @@ class RankCheckpoints:
         if step < self.watch.end_step:
             return replace(taken, best=best)
         state = replace(taken.state, on_trunk=False)
-        return replace(taken, weights=load_tensors(best), state=state, is_best=True)
+        shapes = {name: values.shape for name, values in taken.weights.items()}
+        weights = read_file(best, taken.config, shapes)
+        return replace(taken, weights=weights, state=state, is_best=True)
 
     def _lacks_best(self, step: int) -> bool:
         return self.watch is not None and self.watch.lacks_best(step)

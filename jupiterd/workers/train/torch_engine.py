@@ -17,6 +17,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
+from torch.utils.checkpoint import checkpoint
 
 from jupiterd.cycle.engine_options import ResolvedOptions
 from jupiterd.cycle.memory import logit_chunk_tokens, options_on
@@ -30,7 +31,6 @@ from jupiterd.workers.train.torch_device import abilities, gpus_of, peak_of, pla
 from jupiterd.workers.train.torch_loss import cross_entropy, loss_alone, softmax_error
 from jupiterd.workers.train.torch_model import (
     LanguageModel,
-    has_plain_output,
     last_logits,
     make_model,
     named_parameters,
@@ -67,8 +67,8 @@ class LossModel(nn.Module):
         with torch.autocast(self._kind, dtype=self._compute, enabled=self._autocast):
             hidden = self._hidden(ids, bounds).flatten(0, 1)
         wanted = targets.flatten()
-        if not has_plain_output(model.config):
-            return _loss_of_logits(hidden, wanted)
+        if not model.is_plain:
+            return self._loss_by_parts(hidden, wanted)
         return cross_entropy(hidden, model.output_weight, wanted, self._compute, self._error_of)
 
     @torch.no_grad()
@@ -79,9 +79,23 @@ class LossModel(nn.Module):
         with torch.autocast(self._kind, dtype=self._compute, enabled=self._autocast):
             hidden = model.hidden(ids, bounds).flatten(0, 1)
         wanted = targets.flatten()
-        if not has_plain_output(model.config):
-            return float(_loss_of_logits(hidden, wanted))
+        if not model.is_plain:
+            return float(self._loss_by_parts(hidden, wanted))
         return float(loss_alone(hidden, model.output_weight, wanted, self._compute))
+
+    def _loss_by_parts(self, hidden: Tensor, targets: Tensor) -> Tensor:
+        """Return the sum, by the model's own output step; a part's logits are computed twice."""
+        model = cast("LanguageModel", self.model)
+        tokens = logit_chunk_tokens(len(model.output_weight))
+        parts = zip(hidden.split(tokens), targets.split(tokens), strict=True)
+        losses = [checkpoint(self._loss_of, *part, use_reentrant=False) for part in parts]
+        return torch.stack(cast("list[Tensor]", losses)).sum()
+
+    def _loss_of(self, hidden: Tensor, targets: Tensor) -> Tensor:
+        model = cast("LanguageModel", self.model)
+        with torch.autocast(self._kind, dtype=self._compute, enabled=self._autocast):
+            logits = model.logits(hidden)
+        return functional.cross_entropy(logits.float(), targets, reduction="sum")
 
 
 class TorchEngine:
@@ -110,7 +124,8 @@ class TorchEngine:
         self.peak_flops_per_s = peak_of(self.gpus)
         self.versions: Mapping[str, str] = {}  # its wheels have other versions for each device
         self.batch_sequences, self.computed_s = plan.batch_sequences, 0.0
-        self._clock = ComputeClock(self._parameters.values(), device)
+        trained = [p for p in self._parameters.values() if p.requires_grad]
+        self._clock = ComputeClock(trained, device)
         self.rank, self.world_size = group.rank, group.world_size
         self.name = f"torch/{group.backend or GLOO}" if group.world_size > 1 else "torch"
         self.config = cast("LanguageModel", self._model).config
@@ -253,7 +268,8 @@ class TorchEngine:
     @contextmanager
     def _giving_zeros(self) -> Generator[None]:
         """Let a backward pass give zeros, whatever it comes to: infinity times zero isn't zero."""
-        hooks = [p.register_hook(torch.zeros_like) for p in self._parameters.values()]
+        trained = [p for p in self._parameters.values() if p.requires_grad]
+        hooks = [parameter.register_hook(torch.zeros_like) for parameter in trained]
         yield
         for hook in hooks:
             hook.remove()
@@ -290,14 +306,6 @@ class TorchEngine:
         if (factor := limit / self._scale.factor) != 1.0:
             found = [p.grad for p in self._parameters.values() if p.grad is not None]
             torch._foreach_mul_(found, factor)  # pyright: ignore[reportPrivateUsage, reportPrivateImportUsage]
-
-
-def _loss_of_logits(logits: Tensor, targets: Tensor) -> Tensor:
-    """Return the sum of the cross-entropies of logits [tokens, vocabulary], in fp32 by parts."""
-    tokens = logit_chunk_tokens(logits.shape[-1])
-    parts = zip(logits.split(tokens), targets.split(tokens), strict=True)
-    losses = [functional.cross_entropy(some.float(), w, reduction="sum") for some, w in parts]
-    return torch.stack(losses).sum()
 
 
 def _forget_gradient(parameter: nn.Parameter, *, is_shared: bool) -> None:

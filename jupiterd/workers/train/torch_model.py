@@ -17,6 +17,7 @@ from transformers.models.qwen3.configuration_qwen3 import Qwen3Config
 from jupiterd.cycle.engine_options import ResolvedOptions
 from jupiterd.cycle.plan import ModelShape
 from jupiterd.errors import UsageError
+from jupiterd.workers.train.architectures.torch_output import TorchOutputStep
 from jupiterd.workers.train.first_weights import first_weights
 from jupiterd.workers.train.model_config import model_config
 from jupiterd.workers.train.torch_attention import (
@@ -27,9 +28,6 @@ from jupiterd.workers.train.torch_attention import (
 from jupiterd.workers.train.torch_qwen3 import Qwen3, can_train
 
 _HUGGING_FACE_NAMES = {"sdpa": "sdpa", "flash": "flash_attention_2"}
-
-_PLAIN_OUTPUT = frozenset({"gpt2", "llama", "mistral", "qwen2", "qwen3"})
-"""Architectures whose logits are the last hidden states times the output layer, and no more."""
 
 
 class LanguageModel(Protocol):
@@ -50,6 +48,15 @@ class LanguageModel(Protocol):
         """Return the output layer's matrix, [vocabulary, width]."""
         ...
 
+    @property
+    def is_plain(self) -> bool:
+        """Say whether logits are hidden states times that matrix, and no more."""
+        ...
+
+    def logits(self, hidden: Tensor) -> Tensor:
+        """Return what the model makes of hidden states: [tokens, width] to [tokens, vocabulary]."""
+        ...
+
 
 class HuggingFaceModel(nn.Module):
     """A model of transformers, called as ours."""
@@ -59,22 +66,29 @@ class HuggingFaceModel(nn.Module):
         self.inner = inner
         self.has_flash = has_flash
         self.config: PreTrainedConfig = inner.config
+        self._output = TorchOutputStep(inner)
 
     def bounds(self, documents: Tensor) -> Tensor:
         """Return the mask that transformers takes as it is, without making its own."""
         return own_documents_mask(documents)
 
     def hidden(self, ids: Tensor, bounds: Tensor | None = None) -> Tensor:
-        """Return the last hidden states; where the output is more than a product, the logits."""
-        given = {"input_ids": ids, "attention_mask": bounds, "use_cache": False}
-        if self.config.model_type in _PLAIN_OUTPUT:
-            return self.inner.base_model(**given).last_hidden_state
-        return self.inner(**given).logits
+        """Return the last hidden states."""
+        return self._output.hidden(ids, bounds)
 
     @property
     def output_weight(self) -> Tensor:
         """Return the output layer's matrix."""
         return self.inner.get_output_embeddings().weight
+
+    @property
+    def is_plain(self) -> bool:
+        """Say whether logits are hidden states times that matrix, and no more."""
+        return self._output.is_plain
+
+    def logits(self, hidden: Tensor) -> Tensor:
+        """Return what the model makes of hidden states: [tokens, width] to [tokens, vocabulary]."""
+        return self._output.logits(hidden)
 
 
 def make_model(
@@ -114,8 +128,7 @@ class LastLogits(nn.Module):
     def forward(self, ids: Tensor) -> Tensor:
         """Return [vocabulary]; ids: [1, tokens]."""
         model = cast("LanguageModel", self.model)
-        last = model.hidden(ids)[0, -1]
-        return model.output_weight @ last if has_plain_output(model.config) else last
+        return model.logits(model.hidden(ids)[0, -1:])[0]
 
 
 def last_logits(model: nn.Module, ids: Tensor, parameters: Mapping[str, Tensor]) -> Tensor:
@@ -142,11 +155,6 @@ def without_flash(model: nn.Module) -> Generator[None]:
             model.inner.set_attn_implementation(_HUGGING_FACE_NAMES["flash"])
     else:
         yield
-
-
-def has_plain_output(config: PreTrainedConfig) -> bool:
-    """Say whether `hidden` gives hidden states, and not logits."""
-    return config.model_type in _PLAIN_OUTPUT
 
 
 def _empty_model(config: PreTrainedConfig, options: ResolvedOptions | None) -> nn.Module:
@@ -176,7 +184,15 @@ def _of_transformers(config: PreTrainedConfig, attention: str, *, checkpointing:
         enable = getattr(inner, "activation_checkpointing_enable", None)
         (enable or inner.gradient_checkpointing_enable)()
     _use_one_kernel_for_gelu(inner)
+    _learn_every_token(inner)
     return inner.train()
+
+
+def _learn_every_token(inner: nn.Module) -> None:
+    """Let the padding's vector learn as others do: it is the end mark's, and nothing is padded."""
+    for module in inner.modules():
+        if isinstance(module, nn.Embedding):
+            module.padding_idx = None
 
 
 def _use_one_kernel_for_gelu(inner: nn.Module) -> None:

@@ -159,6 +159,15 @@ class Qwen3(nn.Module):
         """Return the output layer's matrix, [vocabulary, hidden]."""
         return self.lm_head.weight
 
+    @property
+    def is_plain(self) -> bool:
+        """Say that logits are hidden states times that matrix, and no more."""
+        return True
+
+    def logits(self, hidden: Tensor) -> Tensor:
+        """Return the logits of hidden states, [tokens, vocabulary]."""
+        return self.lm_head(hidden)
+
 
 def can_train(config: Qwen3Config) -> bool:
     """Say whether this configuration asks for nothing that this model doesn't have."""

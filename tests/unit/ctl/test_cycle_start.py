@@ -8,6 +8,7 @@ from jupiterd.ctl.domain_files import shipped_domains
 from jupiterd.cycle.data.holdout_outlook import holdout_outlook
 from jupiterd.cycle.domain import parse_domain
 from jupiterd.errors import ConflictError
+from tests.unit.ctl.model_folder import write_folder
 from tests.unit.ctl.surveys import ENOUGH, FAR, TWELVE
 
 PYTHON = parse_domain(shipped_domains()["python"].read_text(), "python.yaml")
@@ -178,10 +179,7 @@ def test_a_plan_shows_what_each_source_may_take_and_starts_nothing(daemon, ctl, 
 
 
 def test_a_base_model_that_lacks_files_never_reaches_the_daemon(daemon, ctl, tmp_path):
-    base = tmp_path / "base"
-    base.mkdir()
-    for name in ("config.json", "model.safetensors"):
-        (base / name).write_text("{}")
+    base = write_folder(tmp_path / "base", "config.json", "model.safetensors")
     ran = ctl(*START, "--init", str(base))
     assert (ran.exit_code, "it lacks tokenizer.json" in ran.err) == (2, True)
     assert "hint: --init scratch" in ran.err
@@ -189,10 +187,8 @@ def test_a_base_model_that_lacks_files_never_reaches_the_daemon(daemon, ctl, tmp
 
 
 def test_a_domain_s_base_model_is_named_unless_the_command_says_another(daemon, ctl, tmp_path):
-    base, file = tmp_path / "base", tmp_path / "based.yaml"
-    base.mkdir()
-    for name in ("config.json", "tokenizer.json", "model.safetensors"):
-        (base / name).write_text("{}")
+    base = write_folder(tmp_path / "base", "config.json", "tokenizer.json", "model.safetensors")
+    file = tmp_path / "based.yaml"
     text = shipped_domains()["python"].read_text().replace("domain: python", "domain: based")
     file.write_text(f"{text}init: {base}\n")
     ctl("cycle", "start", "--domain", str(file))
@@ -207,10 +203,8 @@ def test_a_plan_looks_at_the_model_that_the_domain_begins_with_and_fetches_none(
     daemon, ctl, tmp_path, monkeypatch
 ):
     daemon.results["cycle.plan"] = {"schema": "jupiter/v1", "domain": "based", "rounds": 1}
-    base, file = tmp_path / "base", tmp_path / "based.yaml"
-    base.mkdir()
-    for name in ("config.json", "tokenizer.json", "model.safetensors"):
-        (base / name).write_text("{}")
+    base = write_folder(tmp_path / "base", "config.json", "tokenizer.json", "model.safetensors")
+    file = tmp_path / "based.yaml"
     text = shipped_domains()["python"].read_text().replace("domain: python", "domain: based")
     file.write_text(f"{text}init: {base}\n")
     here = ctl("cycle", "plan", "--domain", str(file), "--verbose")

@@ -4,7 +4,9 @@ import json
 import socket
 from pathlib import Path
 
+import numpy as np
 import pytest
+from safetensors.numpy import save
 
 from jupiterd.ctl.model_source import CONFIG, model_arguments, tokenizer_options
 from jupiterd.errors import NotFoundError, RefusedError, SourceUnreachableError, UsageError
@@ -12,9 +14,10 @@ from tests.unit.workers.local_hub import NAME, serving_hub
 
 pytestmark = pytest.mark.net
 
+WEIGHTS = save({"model.norm.weight": np.ones(4, dtype=np.float32)})
 FILES = {
     CONFIG: json.dumps({"model_type": "qwen3"}).encode(),
-    "model.safetensors": b"weights",
+    "model.safetensors": WEIGHTS,
     "tokenizer.json": b"{}",
     "pytorch_model.bin": b"a pickle",
     "modeling.py": b"import os",
@@ -50,7 +53,7 @@ def test_an_id_becomes_a_folder_without_pickles_and_programs_once(hub):
     asked = model_arguments(NAME)
     assert (asked["model"], asked["config"]) == ("prose", FILES[CONFIG].decode())
     folder = Path(asked["weights_folder"])
-    assert (folder / "model.safetensors").read_bytes() == b"weights"
+    assert (folder / "model.safetensors").read_bytes() == WEIGHTS
     assert {path.name for path in folder.iterdir()} == {
         CONFIG, "model.safetensors", "tokenizer.json",
     }  # fmt: skip

@@ -4,6 +4,7 @@ import pytest
 
 from jupiterd.errors import ConflictError, NotFoundError
 from tests.unit.ctl.documents import ALPHA, STATUS, TRAINED, train
+from tests.unit.ctl.model_folder import write_folder
 
 RECORDED = {
     "schema": "jupiter/v1",
@@ -348,8 +349,7 @@ def test_the_help_names_every_option(ctl, golden):
 
 @pytest.mark.parametrize("file", ["pytorch_model.bin", "pytorch_model-00001-of-00002.bin", "m.pth"])
 def test_weights_that_are_not_read_are_refused_and_not_left_out(daemon, ctl, tmp_path, file):
-    (tmp_path / "config.json").write_text("{}")
-    (tmp_path / file).write_bytes(b"a pickle")
+    write_folder(tmp_path, "config.json", file)
     ran = ctl("train", "start", "--data", "letters", "--model", str(tmp_path))
     assert (ran.exit_code, daemon.executed) == (2, [])
     told, *_, hint = ran.err.splitlines()
@@ -358,7 +358,5 @@ def test_weights_that_are_not_read_are_refused_and_not_left_out(daemon, ctl, tmp
 
 
 def test_a_pickle_beside_safetensors_is_in_nobodys_way(daemon, ctl, tmp_path):
-    (tmp_path / "config.json").write_text("{}")
-    for name in ("pytorch_model.bin", "model.safetensors"):
-        (tmp_path / name).write_bytes(b"weights")
+    write_folder(tmp_path, "config.json", "pytorch_model.bin", "model.safetensors")
     assert ctl("train", "start", "--data", "letters", "--model", str(tmp_path)).exit_code == 0

@@ -4,8 +4,10 @@ from typing import Any
 
 import pytest
 
-from jupiterd.cycle.architectures import check_engine, parameter_count
+from jupiterd.cycle.architectures import can_train, check_engine, parameter_count
 from jupiterd.cycle.plan import ModelShape, shape_of_config
+from jupiterd.cycle.training.known_architectures import SEES_AHEAD, TRAINED
+from jupiterd.cycle.training.mlx_proven import LEFT_OUT, PROVEN
 from jupiterd.errors import UsageError
 from tests.unit.cycle.test_memory import PRESETS
 
@@ -19,6 +21,7 @@ LLAMA: dict[str, Any] = {
     "num_key_value_heads": 2, "intermediate_size": 1024, "tie_word_embeddings": False,
     "rope_parameters": {"rope_type": "default", "rope_theta": 5e5},
 }  # fmt: skip
+HRM: dict[str, Any] = LLAMA | {"model_type": "hrm_text"}
 
 
 def shape(config: dict[str, Any]) -> ModelShape:
@@ -51,9 +54,57 @@ def test_a_configuration_that_can_t_be_trained_is_refused(changes: dict[str, Any
     assert caught.value.hint
 
 
-def test_mlx_refuses_what_it_can_t_load():
-    check_engine("mlx", "qwen3")
-    check_engine("torch", "gpt2")
-    with pytest.raises(UsageError, match="MLX can't load a gpt2 model") as caught:
-        check_engine("mlx", "gpt2")
+def test_mlx_refuses_what_it_computes_otherwise():
+    check_engine("mlx", shape(LLAMA))
+    check_engine("torch", shape(HRM))
+    with pytest.raises(UsageError, match="MLX can't train this hrm_text model") as caught:
+        check_engine("mlx", shape(HRM))
     assert "--engine torch" in caught.value.hint
+
+
+def test_a_window_that_mlx_doesn_t_know_is_refused_where_sequences_are_longer():
+    mistral = LLAMA | {"model_type": "mistral", "sliding_window": 512}
+    assert not can_train("mlx", shape(mistral))
+    assert can_train("torch", shape(mistral))
+    with pytest.raises(UsageError, match="windows") as caught:
+        check_engine("mlx", shape(mistral))
+    assert "--seq-len 512" in caught.value.hint
+    assert can_train("mlx", shape(mistral).model_copy(update={"seq_len": 512}))
+
+
+@pytest.mark.parametrize(
+    ("changes", "words", "hint"),
+    [
+        ({"model_type": "bert"}, "its tokens see those behind them", "llama"),
+        ({"model_type": "lama"}, "no causal language model is known by that name", "llama"),
+        ({"model_type": "qwen9"}, "no causal language model is known", "qwen"),
+        ({"model_type": None}, "has no model_type", "causal"),
+        ({"quantization_config": {"bits": 4}}, "are quantized", "made from"),
+        (
+            {"model_type": "gemma3", "text_config": {"model_type": "gemma3_text"}},
+            "isn't of text alone",
+            "gemma3_text",
+        ),
+    ],
+)
+def test_what_nobody_can_train_is_refused_in_one_line(
+    changes: dict[str, Any], words: str, hint: str
+):
+    with pytest.raises(UsageError, match=words) as caught:
+        shape(LLAMA | changes)
+    assert "\n" not in caught.value.message
+    assert len(caught.value.message) < 200
+    assert hint in caught.value.hint
+
+
+def test_what_a_configuration_doesn_t_say_is_as_transformers_has_it():
+    silent = {key: value for key, value in LLAMA.items() if key != "tie_word_embeddings"}
+    assert not shape(silent).tied
+    assert shape(GPT2).tied
+    assert shape(silent | {"model_type": "gemma3_text"}).tied
+
+
+def test_no_architecture_is_both_proven_and_left_out():
+    assert not PROVEN.keys() & LEFT_OUT.keys()
+    assert PROVEN.keys() <= TRAINED
+    assert not TRAINED & SEES_AHEAD

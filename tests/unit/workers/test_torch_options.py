@@ -278,9 +278,10 @@ def test_no_remote_code_is_run(tmp_path: Path):
         "model_type": "ours", "auto_map": {"AutoConfig": "evil.Config"}, "vocab_size": 300,
         "hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "n_positions": 16,
     }  # fmt: skip
-    shape = shape_of_config("strange", config, tiny_shape().recipe)
-    with pytest.raises(UsageError, match="transformers can't make a ours model"):
-        tiny_engine(shape=shape)
+    with pytest.raises(UsageError, match="no causal language model is known by that name"):
+        shape_of_config("strange", config, tiny_shape().recipe)
+    known = shape_of_config("strange", config | {"model_type": "llama"}, tiny_shape().recipe)
+    assert type(tiny_engine(shape=known)._model.inner).__module__.startswith("transformers.")
 
 
 def test_what_the_device_cannot_do_is_refused_with_a_hint():

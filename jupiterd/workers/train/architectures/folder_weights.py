@@ -1,0 +1,138 @@
+"""Weights in the files of a model folder, and under the names that training has for them.
+
+Owns that way, forth and back. Training has transformers' own names of parameters; some files call
+them otherwise (GPT-NeoX's `embed_out`), or hold them in other pieces (one file entry for each
+expert). What isn't a matter of names is left to `from_pretrained`.
+"""
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import torch
+from torch import nn
+from transformers import AutoModelForCausalLM, PreTrainedConfig
+from transformers.utils import logging
+
+from jupiterd.errors import CorruptArtifactError, UsageError
+from jupiterd.workers.train.architectures.skeleton import (
+    is_converted,
+    leaves_out_prefix,
+    skeleton,
+)
+from jupiterd.workers.train.engine import Tensors
+from jupiterd.workers.train.tensor_file import WEIGHTS_FILE, load_model_tensors, load_tensors
+
+Shapes = Mapping[str, Sequence[int]]
+
+_HINT = "give it a checkpoint of the same size, or start from none"
+
+
+def as_files_have_them(config: PreTrainedConfig, weights: Tensors) -> Tensors:
+    """Return weights as the files of such a model hold them: transformers and mlx-lm read these."""
+    if leaves_out_prefix(config):
+        prefix = skeleton(config).prefix
+        return {name.removeprefix(prefix): values for name, values in weights.items()}
+    if not is_converted(config):
+        return weights
+    given = {name: torch.from_numpy(np.asarray(values)) for name, values in weights.items()}
+    return {name: t.numpy() for name, t in skeleton(config).in_files(given).items()}
+
+
+def read_folder(folder: Path, config: PreTrainedConfig, shapes: Shapes) -> Tensors:
+    """Return a folder's weights under transformers' names, in fp32.
+
+    Raises:
+        CorruptArtifactError: a file isn't there, or not whole.
+        UsageError: they are other weights than the configuration says.
+    """
+    if not _is_in_pieces(config):
+        found = _named_as_ours(config, load_model_tensors(folder), shapes)
+        if found is not None:
+            return found
+    return _as_transformers_reads(folder, config, shapes)
+
+
+def read_file(file: Path, config: PreTrainedConfig, shapes: Shapes) -> Tensors:
+    """Return the weights in one file, whichever names it has for them; raises as `read_folder`."""
+    found = _named_as_ours(config, load_tensors(file), shapes)
+    if found is not None:
+        return found
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        (folder / WEIGHTS_FILE).symlink_to(file.resolve())
+        return _as_transformers_reads(folder, config, shapes)
+
+
+def _named_as_ours(config: PreTrainedConfig, found: Tensors, shapes: Shapes) -> Tensors | None:
+    """Return the tensors under our names; None where it takes more than other names."""
+    in_files = {}
+    if is_converted(config) and not _is_in_pieces(config):
+        in_files = skeleton(config).names_in_files()
+    named: dict[str, Any] = {}
+    for name, shape in shapes.items():
+        # Some files leave out the first part of each name.
+        known = (name, in_files.get(name, name), name.partition(".")[2])
+        value = next((found[each] for each in known if each in found), None)
+        if value is None or value.shape != tuple(shape):
+            return None
+        named[name] = value
+    return named
+
+
+def _is_in_pieces(config: PreTrainedConfig) -> bool:
+    if not is_converted(config):
+        return False
+    try:
+        skeleton(config).names_in_files()
+    except UsageError:
+        return True
+    return False
+
+
+def _as_transformers_reads(folder: Path, config: PreTrainedConfig, shapes: Shapes) -> Tensors:
+    """Load the model by the library whose format it is."""
+    read: Any = AutoModelForCausalLM.from_pretrained
+    was_shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        model, said = read(
+            folder,
+            config=config,
+            dtype=torch.float32,
+            local_files_only=True,
+            use_safetensors=True,
+            trust_remote_code=False,
+            ignore_mismatched_sizes=True,
+            output_loading_info=True,
+        )
+    except (OSError, ValueError, KeyError, RuntimeError) as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise CorruptArtifactError(f"{folder.name} can't be read: {reason}") from error
+    finally:
+        if was_shown:
+            logging.enable_progress_bar()
+    _check_that_all_was_there(folder.name, said)
+    parameters = dict(cast("nn.Module", model).named_parameters())
+    found = {name: p.detach().float().numpy() for name, p in parameters.items()}
+    for name, shape in shapes.items():
+        if name not in found or found[name].shape != tuple(shape):
+            held = list(found[name].shape) if name in found else None
+            raise UsageError(
+                f"the checkpoint {folder.name} doesn't fit: {name} is {held}, not {list(shape)}",
+                _HINT,
+            )
+    return {name: found[name] for name in shapes}
+
+
+def _check_that_all_was_there(name: str, said: Mapping[str, Any]) -> None:
+    """Refuse what transformers has drawn at random, since the files don't hold it."""
+    if missing := sorted(said["missing_keys"]):
+        raise UsageError(f"the checkpoint {name} doesn't fit: it lacks {missing[0]}", _HINT)
+    if others := sorted(said["mismatched_keys"]):
+        key, held, wanted = others[0]
+        raise UsageError(
+            f"the checkpoint {name} doesn't fit: {key} is {list(held)}, not {list(wanted)}", _HINT
+        )

@@ -1,0 +1,111 @@
+"""mlx-lm's module of a configuration, and its parameters under transformers' names.
+
+Owns making it and that way: mlx-lm's own `sanitize` turns what files hold into the module's
+parameters, as a part of what is computed, so gradients come back under transformers' names and in
+their shapes. Doesn't know losses, masks or training.
+"""
+
+from collections.abc import Mapping
+from copy import copy
+from typing import Any
+
+import mlx.core as mx
+from mlx import nn
+from mlx.utils import tree_flatten, tree_unflatten
+from mlx_lm.utils import _get_classes  # pyright: ignore[reportPrivateUsage]
+from transformers import PreTrainedConfig
+
+from jupiterd.errors import UsageError
+from jupiterd.workers.train.architectures.mlx_corrections import correct
+from jupiterd.workers.train.architectures.skeleton import Skeleton, is_converted, skeleton
+from jupiterd.workers.train.model_config import config_fields
+
+Arrays = Mapping[str, mx.array]
+
+_HINT = "train it on torch: --engine torch"
+
+
+class MlxModule:
+    """A model of mlx-lm, called with parameters that have transformers' names."""
+
+    def __init__(self, config: PreTrainedConfig) -> None:
+        """Make it.
+
+        Raises:
+            UsageError: mlx-lm has no such model, or one with other parameters.
+        """
+        fields = config_fields(config)
+        self.inner = _made(fields)
+        correct(self.inner, fields)
+        known = skeleton(config)
+        self.shapes = known.shapes
+        self.frozen = known.frozen
+        self._untouched = copy(self.inner)
+        self._names = self._fitting_names(config, known)
+
+    def parameters_of(self, weights: Arrays) -> Any:  # noqa: ANN401 - a tree of arrays
+        """Return the module's own parameters; weights: by transformers' names."""
+        # Some modules leave out their output layer when they see that there is none: only once.
+        found = self._sanitized(copy(self._untouched), weights, self._names)
+        return tree_unflatten(list(found.items()))
+
+    def update(self, weights: Arrays) -> None:
+        """Give the module these parameters."""
+        self.inner.update(self.parameters_of(weights))
+
+    def _sanitized(
+        self,
+        module: Any,  # noqa: ANN401 - mlx-lm's
+        weights: Arrays,
+        names: Mapping[str, str],
+    ) -> dict[str, mx.array]:
+        held = {
+            names[name]: mx.stop_gradient(values) if name in self.frozen else values
+            for name, values in weights.items()
+        }
+        sanitize = getattr(module, "sanitize", None)
+        return dict(held if sanitize is None else sanitize(held))
+
+    def _fitting_names(self, config: PreTrainedConfig, known: Skeleton) -> dict[str, str]:
+        """Return the names by which mlx-lm finds every parameter its place.
+
+        Some of its modules expect files as transformers writes them, some those of the hub, which
+        leave out the body's name.
+        """
+        in_files = known.names_in_files() if is_converted(config) else {n: n for n in known.shapes}
+        short = {name: held.removeprefix(known.prefix) for name, held in in_files.items()}
+        empty = {name: mx.zeros(shape) for name, shape in known.shapes.items()}
+        differing = ""
+        for names in (in_files, short):
+            tried = copy(self._untouched)
+            places = _shapes(self._sanitized(tried, empty, names))
+            wanted = _shapes(dict(tree_flatten(tried.parameters())))
+            if places == wanted:
+                self.inner = tried
+                return names
+            differing = _first_difference(places, wanted)
+        raise UsageError(
+            f"MLX has other parameters for this {config.model_type} model: {differing}", _HINT
+        )
+
+
+def _made(fields: Mapping[str, Any]) -> Any:  # noqa: ANN401 - a module of mlx-lm
+    kind = fields.get("model_type")
+    try:
+        model, arguments = _get_classes(dict(fields))
+        made: nn.Module = model(arguments.from_dict(dict(fields)))
+    except (ValueError, TypeError, KeyError, AttributeError, AssertionError, IndexError) as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise UsageError(f"MLX can't make this {kind} model: {reason}", _HINT) from error
+    return made.train()
+
+
+def _shapes(arrays: Arrays) -> dict[str, tuple[int, ...]]:
+    return {name: tuple(values.shape) for name, values in arrays.items()}
+
+
+def _first_difference(
+    places: Mapping[str, tuple[int, ...]], wanted: Mapping[str, tuple[int, ...]]
+) -> str:
+    name = min(name for name, _ in places.items() ^ wanted.items())
+    return f"{name} is {wanted.get(name)} there, and {places.get(name)} in transformers"

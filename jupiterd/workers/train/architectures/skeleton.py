@@ -1,0 +1,101 @@
+"""What transformers has for a configuration: the model without its numbers.
+
+Owns making it, and what it says of itself: the parameters' names and shapes, which of them are
+frozen, and how its files call them. Holds no weights: torch's device "meta" has no memory.
+"""
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any, cast
+
+import torch
+from torch import Tensor, nn
+from transformers import AutoModelForCausalLM, PreTrainedConfig
+from transformers.conversion_mapping import get_checkpoint_conversion_mapping
+from transformers.core_model_loading import revert_weight_conversion
+from transformers.models.auto.modeling_auto import (
+    MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
+    MODEL_MAPPING_NAMES,
+)
+
+from jupiterd.errors import UsageError
+
+_WITHOUT_PREFIX = frozenset({"gpt2"})
+"""Whose files on the hub leave out the body's name, and mlx-lm reads no others."""
+
+
+class Skeleton:
+    """A causal language model of transformers, its parameters without values."""
+
+    def __init__(self, config: PreTrainedConfig) -> None:
+        make: Any = AutoModelForCausalLM.from_config
+        try:
+            with torch.device("meta"):
+                self._model: Any = make(config, dtype=torch.float32, trust_remote_code=False)
+        except (ValueError, TypeError, KeyError, AttributeError, ImportError) as error:
+            reason = (str(error).splitlines() or [type(error).__name__])[0]
+            raise UsageError(
+                f"transformers can't make a {config.model_type} model: {reason}",
+                "give the folder of a causal language model",
+            ) from error
+        parameters = dict(cast("nn.Module", self._model).named_parameters())
+        self.shapes: Mapping[str, tuple[int, ...]] = {
+            name: tuple(parameter.shape) for name, parameter in parameters.items()
+        }
+        """Of the parameters, tied ones once."""
+        self.frozen = frozenset(n for n, p in parameters.items() if not p.requires_grad)
+        """Parameters that aren't trained."""
+        self.prefix = f"{self._model.base_model_prefix}."
+
+    def in_files(self, weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Return weights as transformers writes them into files."""
+        return revert_weight_conversion(self._model, dict(weights))
+
+    def names_in_files(self) -> dict[str, str]:
+        """Return what files call each parameter.
+
+        Raises:
+            UsageError: files cut parameters into others, as those of experts.
+        """
+        empty = {name: torch.empty(shape, device="meta") for name, shape in self.shapes.items()}
+        ours = {id(tensor): name for name, tensor in empty.items()}
+        written = self.in_files(empty)
+        if {id(tensor) for tensor in written.values()} != ours.keys():
+            raise UsageError("its files hold parameters in other pieces than transformers does")
+        return {ours[id(tensor)]: name for name, tensor in written.items()}
+
+
+@lru_cache(maxsize=4)
+def _made(config_json: str, kind: type[PreTrainedConfig]) -> Skeleton:
+    return Skeleton(kind.from_dict(_plain(config_json)))
+
+
+def skeleton(config: PreTrainedConfig) -> Skeleton:
+    """Return what transformers has for a configuration; made once.
+
+    Raises:
+        UsageError: transformers can't make it.
+    """
+    return _made(config.to_json_string(use_diff=False), type(config))
+
+
+def is_converted(config: PreTrainedConfig) -> bool:
+    """Say whether files call parameters otherwise, or hold them in other pieces."""
+    kind = config.model_type
+    tables = (MODEL_FOR_CAUSAL_LM_MAPPING_NAMES, MODEL_MAPPING_NAMES)
+    names: list[Any] = [kind, *(table.get(kind) for table in tables)]
+    return any(
+        isinstance(name, str) and get_checkpoint_conversion_mapping(name) is not None
+        for name in names
+    )
+
+
+def leaves_out_prefix(config: PreTrainedConfig) -> bool:
+    """Say whether files name parameters without the body's own name."""
+    return config.model_type in _WITHOUT_PREFIX
+
+
+def _plain(config_json: str) -> dict[str, Any]:
+    import json
+
+    return json.loads(config_json)

@@ -1,0 +1,1 @@
+"""Which architectures both engines compute alike: tiny random models, torch against MLX."""

@@ -1,0 +1,184 @@
+"""The files that follow from a comparison: a page for people, and tables for commands.
+
+Owns their form. Everything in them comes from what was compared, and from the libraries' versions.
+"""
+
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from importlib.metadata import version
+from textwrap import shorten
+from typing import TYPE_CHECKING
+
+from tests.bench.models.cases import NAMED
+from tests.bench.models.results import MOST_LOGIT_SHARE, MOST_LOSS_NATS, STEPS, Compared
+
+MOST_CHARACTERS = 70
+"""Of a reason in one line of a refusal."""
+
+if TYPE_CHECKING:
+    from tests.bench.models.torch_sweep import Tried
+
+
+def known_module(tried: "Sequence[Tried]", tied: Collection[str]) -> str:
+    """Return the module that says which architectures torch can train."""
+    trained = [each.architecture for each in tried if not each.error and not each.sees_ahead]
+    ahead = [each.architecture for each in tried if each.sees_ahead]
+    rest = [each.architecture for each in tried if each.error]
+    parts = [
+        f'''"""The causal language models of transformers {version("transformers")}, tried tiny.
+
+Written by `python -m tests.bench.models torch`; a test compares. Owns data alone.
+"""
+
+from typing import Final
+''',
+        _set("TRAINED", trained, "Made from their configuration and trained on torch."),
+        _set(
+            "SEES_AHEAD", ahead, "Their tokens see those behind them: nothing is left to predict."
+        ),
+        _set("UNTRIED", rest, "No tiny one could be made; transformers may make large ones."),
+        _set("TIED_BY_DEFAULT", tied, "Tie the output layer where a configuration doesn't say so."),
+    ]
+    return "\n".join(parts)
+
+
+def proven_module(found: Sequence[Compared]) -> str:
+    """Return the module that says what MLX computes as torch does."""
+    proven, left_out = proven_traits(found), left_out_reasons(found)
+    mlx_lm, transformers = version("mlx-lm"), version("transformers")
+    lines = [line for name in sorted(proven) for line in _entry(name, proven[name])]
+    reasons = [
+        f"    {_quoted(name)}: {_quoted(shorten(left_out[name], MOST_CHARACTERS))},"
+        for name in sorted(left_out)
+    ]
+    return "\n".join([
+        f'''"""What mlx-lm {mlx_lm} computes as transformers {transformers} does.
+
+Written by `python -m tests.bench.models mlx`; a test compares. Owns data alone. The words are those
+of `model_traits`.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+PROVEN: Final[Mapping[str, frozenset[str]]] = {{''',
+        *lines,
+        "}",
+        '"""Architecture -> what its models may ask for."""',
+        "",
+        "LEFT_OUT: Final[Mapping[str, str]] = {",
+        *reasons,
+        "}",
+        '"""Architecture -> the figure or the error that failed."""',
+        "",
+    ])  # fmt: skip
+
+
+def proven_traits(found: Iterable[Compared]) -> dict[str, frozenset[str]]:
+    """Return what is proven of each architecture whose plain model is alike on both engines."""
+    proven: dict[str, frozenset[str]] = {}
+    for each in found:
+        kind = each.architecture
+        if each.is_alike and (kind in proven or not each.variant):
+            proven[kind] = proven.get(kind, frozenset()) | each.traits
+    return proven
+
+
+def left_out_reasons(found: Iterable[Compared]) -> dict[str, str]:
+    """Return why architectures aren't trained on MLX."""
+    return {e.architecture: e.why for e in found if not e.variant and not e.is_alike}
+
+
+def page(found: Sequence[Compared]) -> str:
+    """Return docs/models.md."""
+    proven, left_out = proven_traits(found), left_out_reasons(found)
+    rows = [_row(name, found) for name in _in_order(proven)]
+    others = [f"| {name} | {_plain(left_out[name])} |" for name in _in_order(left_out)]
+    variants = [
+        f"| {each.architecture} | {each.variant} | {_plain(each.why)} |"
+        for each in found
+        if each.variant and not each.is_alike and each.architecture in proven
+    ]
+    return "\n".join([
+        *_HEAD.format(
+            transformers=version("transformers"), mlx_lm=version("mlx-lm"),
+            logits=f"{MOST_LOGIT_SHARE:g}", losses=f"{MOST_LOSS_NATS:g}", steps=STEPS,
+        ).splitlines(),
+        "",
+        "| architecture | logits | losses | also with |",
+        "|---|---|---|---|",
+        *rows,
+        "",
+        "## Not on MLX",
+        "",
+        "These are trained on torch alone; beside each stands the figure or the error that failed.",
+        "",
+        "| architecture | why |",
+        "|---|---|",
+        *others,
+        "",
+        "These variants of architectures above aren't trained on MLX either:",
+        "",
+        "| architecture | with | why |",
+        "|---|---|---|",
+        *variants,
+        "",
+    ])  # fmt: skip
+
+
+_HEAD = """# Models
+
+<!-- Written by `make models-table`; a test compares it with what the engines compute. -->
+
+Training begins with weights that are drawn, or with a model that others have made: `train start
+--model` and `cycle start --init` take a Hugging Face folder or the id of a model on the hub.
+
+- **torch** trains every causal language model of transformers {transformers} that can be made from
+  its `config.json`. Weights are read as `from_pretrained` reads them: one file or several, fp32,
+  fp16 or bf16, with the names that the hub's files have.
+- **MLX** trains those of mlx-lm {mlx_lm} that compute what transformers computes. Tiny random
+  models of each architecture were computed by both: logits differ by at most {logits} of their
+  spread, and the losses of {steps} training steps by at most {losses} nats. What passed is below;
+  it trains on either engine, in gangs, and in islands of both.
+
+Checkpoints are ordinary Hugging Face folders: transformers and mlx-lm read them. LoRA adapters,
+quantized weights, pickled weights (`pytorch_model.bin`) and models with code of their own aren't
+read; the command says so before anything is fetched or copied.
+
+## On both engines"""
+
+
+def _row(name: str, found: Sequence[Compared]) -> str:
+    alike = [each for each in found if each.architecture == name and each.is_alike]
+    logits, losses = max(e.logits for e in alike), max(e.losses for e in alike)
+    variants = [each.variant for each in alike if each.variant]
+    return f"| {name} | {_rounded_up(logits)} | {_rounded_up(losses)} | {', '.join(variants)} |"
+
+
+def _rounded_up(value: float) -> str:
+    """Return the next power of ten, with which a figure of another machine agrees, too."""
+    power = next((p for p in range(-8, 1) if value <= 10.0**p), 1)
+    return f"< 1e{power}" if power < 0 else f"{value:.1f}"
+
+
+def _in_order(names: Mapping[str, object]) -> list[str]:
+    return [n for n in NAMED if n in names] + sorted(set(names) - set(NAMED))
+
+
+def _plain(text: str) -> str:
+    return text.replace("|", "/")
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _entry(name: str, words: Iterable[str]) -> list[str]:
+    inner = [f"            {_quoted(word)}," for word in sorted(words)]
+    return [f"    {_quoted(name)}: frozenset(", "        {", *inner, "        }", "    ),"]
+
+
+def _set(name: str, members: Collection[str], words: str) -> str:
+    lines = [f"{name}: Final = frozenset(", "    {"]
+    lines += [f"        {_quoted(member)}," for member in sorted(members)]
+    return "\n".join([*lines, "    }", ")", f'"""{words}"""', ""])

@@ -1,0 +1,1 @@
+"""Tests of other people's architectures."""

@@ -11,6 +11,9 @@ from typing import Any
 from jupiterd.client.question import answer_to
 from jupiterd.question_lines import ANSWER_TIMEOUT_S, Document
 
+CHECKING_S = 120.0
+"""How long a dry run's checks may take: a generator may be asked once."""
+
 
 def ask(state_dir: Path, noun: str) -> Document:
     """Return the daemon's document about `noun`."""
@@ -43,7 +46,7 @@ def order(
 ) -> Document:
     """Have the daemon do `verb`; return what came of it.
 
-    With --dry-run it is only shown what would be ordered, of a daemon that answers, and the
+    With --dry-run the daemon makes all the checks, it is shown what would be ordered, and the
     command ends.
 
     foretold: asked by a dry run what else would come of it, in lines
@@ -70,6 +73,18 @@ def ordered(
     return asyncio.run(call())
 
 
+def _check(state_dir: Path, verb: str, arguments: Mapping[str, Any]) -> None:
+    """Have the daemon make all the checks of a command; raises what it would refuse it with."""
+    from jupiterd.errors import UsageError
+
+    try:
+        ordered(state_dir, "dry_run", {"verb": verb, "arguments": dict(arguments)}, CHECKING_S)
+    except UsageError as error:
+        if error.message != "unknown command dry_run":
+            raise  # a daemon of before makes no checks without doing it
+        ask(state_dir, "status")
+
+
 def _end_dry_run(
     state_dir: Path,
     verb: str,
@@ -88,7 +103,7 @@ def _end_dry_run(
     from jupiterd.ctl.dry_run_lines import dry_run_lines
     from jupiterd.document_schema import SCHEMA
 
-    ask(state_dir, "status")
+    _check(state_dir, verb, arguments)
     document: Document = {
         "schema": SCHEMA,
         "dry_run": True,

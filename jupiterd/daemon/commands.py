@@ -24,6 +24,7 @@ from jupiterd.daemon import (
     train_commands,
 )
 from jupiterd.daemon.asked_cycle import asked_cycle, check_models
+from jupiterd.daemon.dry_run import DRY_RUN, tried, without_copying
 from jupiterd.daemon.model_weights import GENERATOR, JUDGE, bring_models, bring_weights
 from jupiterd.daemon.sync_check import SyncCheck
 from jupiterd.document_schema import SCHEMA
@@ -81,6 +82,8 @@ class Commands:
 
     async def execute(self, verb: str, arguments: Arguments) -> dict[str, Any]:
         """Carry out a command wherever the leader is, or here; raises JupiterError."""
+        if verb == DRY_RUN:
+            arguments = await self._for_a_dry_run(arguments)
         arguments = self._node.written.added_to(verb, arguments)
         if verb in self._brought:
             arguments = await self._brought[verb](self._node, arguments)
@@ -110,6 +113,8 @@ class Commands:
         self._node.pulse.check_awake()
         if self._node.leading is None:
             raise NoLeaderError("this node doesn't lead")
+        if verb == DRY_RUN:
+            return await self._try(self._node.leading, arguments)
         if verb in self._long:
             run, _ = self._long[verb]
             return {"schema": SCHEMA, **await run(self._node.leading, arguments)}
@@ -118,12 +123,36 @@ class Commands:
         async with self._one_at_a_time:
             return {"schema": SCHEMA, **await self._verbs[verb](self._node.leading, arguments)}
 
+    async def _for_a_dry_run(self, arguments: Arguments) -> Arguments:
+        """Return what is tried, as the daemon that was asked would pass it on; nothing is copied.
+
+        Raises:
+            JupiterError: it would refuse it at once.
+        """
+        verb = str(arguments.get("verb", ""))
+        given = self._node.written.added_to(verb, arguments.get("arguments") or {})
+        if verb in {"train.start", "cycle.start"}:
+            given = await without_copying(verb, given)
+        elif verb in self._brought:
+            given = await self._brought[verb](self._node, given)
+        if verb == "cycle.start":
+            await self._try_models(given)
+        return {"verb": verb, "arguments": dict(given)}
+
+    async def _try(self, leading: "Leading", arguments: Arguments) -> dict[str, Any]:
+        verb = str(arguments.get("verb", ""))
+        if verb not in self._verbs:
+            raise UsageError(f"{verb} can't be tried without being done")
+        async with self._one_at_a_time:
+            await tried(self._verbs[verb], leading, arguments.get("arguments") or {})
+        return {"schema": SCHEMA, "tried": verb}
+
     async def _try_models(self, arguments: Arguments) -> None:
         """See that the models that others made can be used, unless no cycle can begin anyway."""
         if cycle_commands.running_cycle(self._node.journal.state.cycles.values()) is not None:
             return
         for role in (GENERATOR, JUDGE):
-            if model := arguments.get(role):
+            if (model := arguments.get(role)) and f"{role}_folder" not in arguments:
                 await self.execute("generator.try", {"generator": model})
 
     async def _start_cycle(self, leading: "Leading", arguments: Arguments) -> dict[str, Any]:

@@ -87,16 +87,21 @@ async def bring_models(node: "Node", arguments: Mapping[str, Any]) -> dict[str, 
     folder = init.pop("weights_folder", "")
     if not folder:
         return brought
-    if not await asyncio.to_thread((Path(str(folder)) / TOKENIZER).is_file):
-        raise NotFoundError(
-            f"{folder} holds no {TOKENIZER}", "a cycle goes on with the tokenizer of its model"
-        )
+    await asyncio.to_thread(check_tokenizer, Path(str(folder)))
     draft = node.state_dir.spool / secrets.token_hex(8)
     try:
         taken = await asyncio.to_thread(_taken_in, node, Path(str(folder)), draft, GENERATOR_FILES)
     finally:
         await asyncio.to_thread(shutil.rmtree, draft, ignore_errors=True)
     return brought | {"init": init | {"weights": taken}}
+
+
+def check_tokenizer(folder: Path) -> None:
+    """Raise NotFoundError where the first model of a cycle has no tokenizer."""
+    if not (folder / TOKENIZER).is_file():
+        raise NotFoundError(
+            f"{folder} holds no {TOKENIZER}", "a cycle goes on with the tokenizer of its model"
+        )
 
 
 def _taken_in(

@@ -6,7 +6,14 @@ import click
 import pytest
 
 from jupiterd.ctl.main import cli
-from jupiterd.errors import ConflictError, NotFoundError
+from jupiterd.errors import (
+    ConflictError,
+    EmptySourceError,
+    JupiterError,
+    NotFoundError,
+    TooLargeForDeviceError,
+    UsageError,
+)
 from tests.unit.ctl.command_tree import commands
 from tests.unit.ctl.documents import BETA, STATUS
 
@@ -39,6 +46,15 @@ MUTATING = [
     ("model", "promote", "c0ffee"),
 ]
 
+
+REFUSALS = [
+    UsageError("that can't be", "say it otherwise"),
+    ConflictError("a cycle is running"),
+    NotFoundError("there is no such thing"),
+    TooLargeForDeviceError("it fits nobody's memory"),
+    EmptySourceError("it holds no text"),
+]
+"""One of each exit status that a leader's checks end with."""
 
 WAITING = {
     "cycle start", "cycle resume", "cycle extend", "cycle pause", "cycle stop", "train start",
@@ -106,9 +122,35 @@ def test_nothing_is_ordered_and_nobody_is_asked(
     daemon.documents |= {"status": STATUS | {"nodes": NODES}, "branches": BRANCHES}
     ran = ctl(*command, "--dry-run")
     assert ran.exit_code == 0, ran.err
-    assert {verb for verb, _ in daemon.executed} <= {"cycle.plan"}, "which changes nothing"
+    asked = {verb for verb, _ in daemon.executed}
+    assert asked <= {"cycle.plan", "dry_run"}, "which change nothing"
+    assert "dry_run" in asked, "the daemon makes the command's checks"
     assert ran.out.startswith("would order ")
     assert ran.out.endswith("nothing was changed\n")
+
+
+@pytest.mark.parametrize("refusal", REFUSALS, ids=lambda refusal: refusal.code)
+@pytest.mark.parametrize("command", MUTATING, ids=" ".join)
+def test_each_refusal_of_each_command_ends_its_dry_run_with_the_same_status(
+    daemon, ctl, command: tuple[str, ...], refusal: JupiterError, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "letters").mkdir()
+    (tmp_path / "letters" / "one.txt").write_text("dear all")
+    daemon.documents |= {"status": STATUS | {"nodes": NODES}, "branches": BRANCHES}
+    dry = ctl(*command, "--dry-run")
+    (verb,) = [told["verb"] for asked, told in daemon.executed if asked == "dry_run"]
+    assert dry.exit_code == 0
+    daemon.refusals = {verb: refusal}
+    real, dry = ctl(*command, "--yes"), ctl(*command, "--dry-run")
+    assert real.exit_code == refusal.exit_code
+    assert (dry.exit_code, dry.err, dry.out) == (real.exit_code, real.err, "")
+
+
+def test_a_daemon_of_before_that_knows_no_dry_run_is_only_asked_whether_it_is_there(daemon, ctl):
+    daemon.refusals = {"cluster.open": UsageError("unknown command dry_run")}
+    ran = ctl("cluster", "open", "--dry-run")
+    assert (ran.exit_code, ran.out.splitlines()[0]) == (0, "would order cluster.open")
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from jupiterd.cluster.facts import (
 from jupiterd.cycle.run_settings import RunSettings
 from jupiterd.daemon.commands import Commands
 from jupiterd.daemon.data_commands import prepare_data
+from jupiterd.daemon.dry_run import tried, without_copying
 from jupiterd.daemon.leading import Leading
 from jupiterd.daemon.train_commands import resume_training, start_training, stop_training
 from jupiterd.errors import (
@@ -92,8 +94,13 @@ async def test_a_data_set_is_named_by_its_name_or_an_id(tmp_path: Path, name: st
 
 
 async def refusal(leading: Leading, **more: Any) -> JupiterError:
+    """Return what refuses a run; its dry run is refused by the same."""
+    asked = {"data": "letters", "model": "1m", **more}
     with pytest.raises(JupiterError) as caught:
-        await start_training(leading, {"data": "letters", "model": "1m", **more})
+        await start_training(leading, asked)
+    with pytest.raises(type(caught.value)) as dry:
+        await tried(start_training, leading, asked)
+    assert (dry.value.message, dry.value.hint) == (caught.value.message, caught.value.hint)
     assert "\n" not in caught.value.message
     assert caught.value.hint
     return caught.value
@@ -120,6 +127,47 @@ async def test_what_can_t_be_is_refused_in_a_line_with_a_hint(tmp_path: Path) ->
             assert isinstance(error, kind), (more, error)
             assert says in error.message
         assert leading.journal.ledger.head() == before
+
+
+async def test_a_dry_run_makes_all_checks_and_records_nothing(tmp_path: Path) -> None:
+    weights = tmp_path / "model"
+    weights.mkdir()
+    config = '{"model_type": "gpt2", "vocab_size": 320, "n_positions": 128, "n_embd": 32, '
+    config += '"n_layer": 2, "n_head": 2}'
+    settings = {"seq_len": 64, "max_steps": 10}
+    asked = {"data": "letters", "model": "mine", "config": config, "settings": settings}
+    async with leads(tmp_path / "node", data_asked(), MADE) as leading:
+        before = leading.journal.ledger.head()
+        for known in ({"model": "1m"}, {"weights": "a" * 64}):
+            await tried(start_training, leading, {**asked, **known})
+        assert leading.journal.ledger.head() == before
+        with pytest.raises(NotFoundError, match="no safetensors"):
+            await without_copying("train.start", {**asked, "weights_folder": str(weights)})
+        (weights / "model.safetensors").write_bytes(b"")
+        given = await without_copying("train.start", {**asked, "weights_folder": str(weights)})
+        await tried(start_training, leading, given)
+        init = {"init": {"weights_folder": str(weights)}}
+        with pytest.raises(NotFoundError, match=r"no tokenizer\.json"):
+            await without_copying("cycle.start", init)
+        done = await start_training(leading, {**asked, "weights": "a" * 64})
+        assert done["train"], "the leader itself still records"
+        assert leading.journal.ledger.head() != before
+
+
+async def test_a_daemon_tries_what_it_knows_and_nothing_else(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one:
+        await found(one)
+        pulse: Any = SimpleNamespace(check_awake=lambda: None)
+        term = one._begin_reign(1)
+        node: Any = SimpleNamespace(
+            written=one.written, leading=term, pulse=pulse, merging=one.merging
+        )
+        commands, before = Commands(node), one.journal.ledger.head()
+        tries = {"verb": "cluster.rename", "arguments": {"name": "attic"}}
+        assert (await commands.execute("dry_run", tries))["tried"] == "cluster.rename"
+        assert one.journal.ledger.head() == before
+        with pytest.raises(UsageError, match="dry_run can't be tried"):
+            await commands.execute("dry_run", {"verb": "dry_run", "arguments": {}})
 
 
 async def test_a_data_set_that_isn_t_ready_can_t_be_trained_on(tmp_path: Path) -> None:

@@ -1,0 +1,72 @@
+"""A command that is only tried: all its checks are made, and it ends before anything is recorded.
+
+Owns how far it goes. Doesn't know any command: each checks first, and then records what follows.
+"""
+
+import asyncio
+import copy
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from jupiterd.cluster.facts import Fact
+from jupiterd.daemon.model_weights import GENERATOR, JUDGE, check_tokenizer
+from jupiterd.errors import NotFoundError
+
+if TYPE_CHECKING:
+    from jupiterd.daemon.leading import Leading
+
+DRY_RUN = "dry_run"
+"""The verb; its arguments are `verb` and `arguments` of the command that is tried."""
+
+NOT_COPIED = "0" * 64
+"""Stands for the artifact that a folder would become."""
+
+Arguments = Mapping[str, Any]
+Verb = Callable[["Leading", Arguments], Awaitable[dict[str, Any]]]
+
+
+class _ReachedError(Exception):
+    """All checks are made: the next would be recorded."""
+
+
+async def tried(verb: Verb, leading: "Leading", arguments: Arguments) -> None:
+    """Do what a command does until it would record something; raises what it would refuse with."""
+    shadow = copy.copy(leading)
+
+    async def record(*facts: Fact) -> None:
+        raise _ReachedError(facts)
+
+    shadow.record = record
+    try:
+        await verb(shadow, arguments)
+    except _ReachedError:
+        return
+
+
+async def without_copying(verb: str, arguments: Arguments) -> Arguments:
+    """Return a command's arguments as if its folders had been copied into the store; checked.
+
+    Raises:
+        NotFoundError: this daemon can't read a folder, or it holds no model to begin with.
+    """
+    if verb == "train.start" and (folder := arguments.get("weights_folder")):
+        await asyncio.to_thread(_check_weights, Path(str(folder)))
+        rest = {name: value for name, value in arguments.items() if name != "weights_folder"}
+        return rest | {"weights": NOT_COPIED}
+    if verb == "cycle.start":
+        init: Mapping[str, Any] = arguments.get("init") or {}
+        if folder := init.get("weights_folder"):
+            await asyncio.to_thread(check_tokenizer, Path(str(folder)))
+        folders = [init.get("weights_folder"), *(arguments.get(f"{r}_folder") for r in ROLES)]
+        for folder in filter(None, folders):
+            await asyncio.to_thread(_check_weights, Path(str(folder)))
+    return arguments
+
+
+ROLES = (GENERATOR, JUDGE)
+
+
+def _check_weights(folder: Path) -> None:
+    if not any(folder.glob("*.safetensors")):
+        raise NotFoundError(f"{folder} holds no safetensors that this daemon can read")

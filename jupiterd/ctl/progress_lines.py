@@ -199,6 +199,9 @@ def verdict_lines(verdict: Row) -> list[str]:
     lines = [f"{head}  {verdict['verdict']}: {_bpb(verdict.get('val_bpb'))} bits per byte{others}"]
     if reason := verdict.get("reason"):
         lines.append(f"{head}  {plain(reason)}")
+    if (grown := verdict.get("forgetting")) is not None:
+        beside = "beside the model that was brought"
+        lines.append(f"{head}  general text takes {grown:+.1%} bits per byte {beside}")
     if verdict.get("vault_alarm") and verdict.get("vault_gap_bpb") is not None:
         lines.append(f"{head}  {_ALARM.format(verdict['vault_gap_bpb'])}")
     return lines

@@ -186,6 +186,14 @@ def test_weights_that_were_given_are_compared_with_what_they_became():
     ]
 
 
+def test_a_verdict_names_the_model_that_was_brought_and_what_was_forgotten():
+    told = verdict_lines(VERDICT | {"base_bpb": 1.109, "forgetting": 0.0123})
+    assert "the model that was brought 1.1090" in told[0]
+    assert told[-1].endswith(
+        "general text takes +1.2% bits per byte beside the model that was brought"
+    )
+
+
 def test_the_last_lines_speak_of_the_last_round():
     hold = VERDICT | {"round": 2, "verdict": "HOLD", "val_bpb": 2.5}
     assert final_lines(FINISHED | {"verdicts": [VERDICT, hold]})[:2] == [

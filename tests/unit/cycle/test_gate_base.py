@@ -9,6 +9,7 @@ import pytest
 
 from jupiterd.cycle.gate.case import Findings
 from jupiterd.cycle.gate.decision import Decision, Outcome, Question
+from jupiterd.cycle.gate.explanation import explain
 from jupiterd.cycle.gate.record import Material, decide_on, read_score_lines, score_lines
 from jupiterd.cycle.gate.scores import GENERAL, DocumentScore
 from jupiterd.cycle.gate.verdict import Verdict, decide
@@ -112,6 +113,19 @@ def test_without_such_a_model_nothing_is_asked_and_the_files_are_what_they_were(
     assert not {"base_bpb", "against_base", "forgetting"} & set(told["verdict"])
     assert "max_forgetting" not in told["settings"]
     assert "base_nats" not in score_lines(scores)
+
+
+def test_a_verdict_is_explained_beside_the_model_that_was_brought() -> None:
+    for incumbent in ("s" * 64, "b" * 64):
+        given = {**GIVEN, "incumbent": incumbent, "candidate": "c" * 64}
+        scores = [*beside_base(0.05, 0.05), *general(0.01)]
+        _, text = decide_on(Material(scores, Findings()), given)
+        told = "\n".join(explain(json.loads(text)))
+        assert "brought model" in told
+        assert ("last student  " in told) == (incumbent == "s" * 64)
+        assert "Is it better than the model that was brought? PASSED" in told
+        assert "eneral text takes 1.5150 bits per byte, 1.5000 with the model" in told
+        assert "Scored on 12 passages of text" in told
 
 
 def test_the_scores_are_read_again_as_they_were_and_decide_the_same() -> None:

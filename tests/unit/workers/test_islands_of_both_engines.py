@@ -1,13 +1,15 @@
 """Islands of unlike engines, and of several ranks, in processes of their own."""
 
+import math
 import threading
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from torch.distributed import TCPStore  # pyright: ignore[reportPrivateImportUsage]
+from transformers import AutoConfig
 
-from jupiterd.cycle.plan import TrainPlan, derive
+from jupiterd.cycle.plan import ModelShape, TrainPlan, derive, shape_of_config
 from jupiterd.cycle.same_model import strangers
 from jupiterd.frames import (
     KeepState,
@@ -24,7 +26,7 @@ from tests.unit.workers.gangs import HOST, Gangs, meeting_of
 from tests.unit.workers.island_threads import Island
 from tests.unit.workers.outer_leader import OuterLeader, Rank, digests
 from tests.unit.workers.tiny_engine import tiny_engine
-from tests.unit.workers.tiny_run import make_inputs, tiny_shape
+from tests.unit.workers.tiny_run import SEQ_LEN, make_inputs, tiny_shape
 
 pytestmark = [pytest.mark.net, pytest.mark.timeout(150), pytest.mark.xdist_group("gangs")]
 
@@ -139,6 +141,39 @@ def test_islands_of_both_engines_are_one_with_the_vocabulary_of_qwen3(gangs: Gan
     one, other = (losses(leader.ranks, name) for name in ("m", "t"))
     assert len(one) == 8
     assert max(abs(a - b) for a, b in zip(one, other, strict=True)) < TOLERANCE
+
+
+def shape_with(kind: str, vocab_size: int) -> ModelShape:
+    """Return a tiny model of others with the vocabulary of a public one."""
+    config = AutoConfig.for_model(
+        kind, vocab_size=vocab_size, hidden_size=16, intermediate_size=32, num_hidden_layers=2,
+        num_attention_heads=2, num_key_value_heads=1, head_dim=8, max_position_embeddings=64,
+        tie_word_embeddings=kind == "qwen3",
+    )  # fmt: skip
+    shape = shape_of_config(kind, config.to_dict(), tiny_shape().recipe)
+    return shape.model_copy(update={"seq_len": SEQ_LEN})
+
+
+@pytest.mark.mlx
+@pytest.mark.parametrize(("kind", "vocab_size"), [("llama", 128_256), ("qwen3", 151_936)])
+def test_islands_of_both_engines_have_equal_weights_after_each_outer_step_of_a_large_vocabulary(
+    gangs: Gangs, tmp_path: Path, kind: str, vocab_size: int
+):
+    pytest.importorskip("mlx.core")
+    rounds, every = plan(12), 4
+    both = dict.fromkeys(("m", "t"), BATCH)
+    leader = OuterLeader(tmp_path, rounds, both, every, kind="fp32")
+    leader.shape = shape_with(kind, vocab_size)
+    processes = Processes(gangs, leader, tmp_path)
+    processes.begin("m", "mlx")
+    processes.begin("t", "torch")
+    processes.ended()
+    assert processes.digests("m") == processes.digests("t")
+    assert len(processes.digests("m")) == rounds.steps // every + 1
+    one, other = (losses(leader.ranks, name) for name in both)
+    assert one != other, "each learns from text of its own"
+    assert min(one[0], other[0]) > math.log(vocab_size) - 1
+    assert not leader.adrift
 
 
 @pytest.mark.mlx

@@ -9,6 +9,9 @@ from collections.abc import Sequence
 MISSING = "N/A"
 """What stands where there is no value; never 0."""
 
+ROUNDING = 1e-4
+"""Of a loss: the same weights score alike to that share, on any engine and however often."""
+
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
@@ -52,6 +55,11 @@ def size(count_bytes: float) -> str:
 def bits_per_byte(nats_per_token: float, bytes_per_token: float) -> float:
     """Return a loss in the unit that is the same for all tokenizers; 0 where nobody knows it."""
     return nats_per_token / bytes_per_token / math.log(2) if bytes_per_token > 0 else 0.0
+
+
+def is_worse(loss: float, than: float) -> bool:
+    """Say whether a loss is higher than another, by more than rounding may come to; 0: unknown."""
+    return 0 < than * (1 + ROUNDING) < loss
 
 
 def bits_per_s(count: float) -> str:

@@ -7,7 +7,7 @@ these numbers, or who is told.
 from collections.abc import Mapping
 
 from jupiterd.cluster.facts import CheckpointCommitted
-from jupiterd.formats import bits_per_byte
+from jupiterd.formats import bits_per_byte, is_worse
 
 _IN_BITS = {
     "first_loss": "bits_per_byte_before",
@@ -38,8 +38,8 @@ def in_bits(horizon: Mapping[str, float]) -> dict[str, float]:
 
 def ends_worse(horizon: Mapping[str, float]) -> bool:
     """Say whether a training of weights that were given ended with worse ones."""
-    first = horizon.get("first_loss", 0.0)
-    return bool(horizon.get("step")) and 0 < first < horizon.get("loss", 0.0)
+    loss, first = horizon.get("loss", 0.0), horizon.get("first_loss", 0.0)
+    return bool(horizon.get("step")) and is_worse(loss, first)
 
 
 def held_out_told(made: CheckpointCommitted) -> list[str]:

@@ -24,6 +24,7 @@ from typing import Self
 
 from jupiterd.cycle.plan import TrainPlan
 from jupiterd.cycle.schedule import Schedule
+from jupiterd.formats import is_worse
 
 MOST_WORSE = 3
 RISE = 0.01
@@ -85,7 +86,7 @@ class Horizon:
     @property
     def ends_worse(self) -> bool:
         """Say whether the weights that were measured last are worse than those that were given."""
-        return self.step > 0 and 0 < self.first_loss < self.loss
+        return self.step > 0 and is_worse(self.loss, self.first_loss)
 
     def begun(self, loss: float, bytes_per_token: float, *, may_decide: bool = True) -> "Horizon":
         """Return it with the loss of weights that were given, before the first step.

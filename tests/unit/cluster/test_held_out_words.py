@@ -78,5 +78,10 @@ def test_weights_that_were_given_and_got_better_are_told_of_with_both_scores() -
     ]  # fmt: skip
 
 
+def test_weights_that_only_rounding_sets_apart_from_those_that_were_given_are_not_worse() -> None:
+    assert worse_end(replace(WORSE, horizon={**GIVEN, "loss": 2.0 + 1e-6})) == ""
+    assert worse_end(replace(WORSE, horizon={**GIVEN, "loss": 2.001})) != ""
+
+
 def test_of_drawn_weights_nothing_is_said_of_before() -> None:
     assert (began_with(LAST), worse_end(LAST)) == ("", "")

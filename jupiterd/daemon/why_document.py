@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from jupiterd.cluster.facts import CheckpointCommitted, CycleStarted
 from jupiterd.cluster.island_runs import is_whole
 from jupiterd.cluster.state import State
-from jupiterd.cycle.data.source_parts import part_with
+from jupiterd.cycle.data.source_parts import parts_with
 from jupiterd.cycle.lineage import MAX_DEPTH, Sample
 from jupiterd.cycle.phases.view import item_id
 from jupiterd.cycle.work import Phase
@@ -194,12 +194,12 @@ def _parents(traced: Traced) -> tuple[str, ...]:
 
 def _collecting(started: CycleStarted, sample: Sample) -> set[str]:
     """Return the items of any round, without its number, that may have read a sample."""
-    items = (
-        (item_id(1, Phase.COLLECT, number), part_with(source, sample.source_uri))
-        for number, source in enumerate(sources_of(started))
-        if source.name == sample.source
-    )
-    return {each.partition("/")[2] for item, n in items for each in (item, f"{item}/{n}")}
+    found: set[str] = set()
+    for number, source in enumerate(sources_of(started)):
+        if source.name == sample.source:
+            item = item_id(1, Phase.COLLECT, number).partition("/")[2]
+            found |= {item, *(f"{item}/{n}" for n in parts_with(source, sample.source_uri))}
+    return found
 
 
 def _nothing_more(shards: Output) -> Plain:

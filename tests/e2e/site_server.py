@@ -1,18 +1,24 @@
-"""Sites of the tests' own, one for each address of the loopback interface.
+"""Sites of the tests' own, one for each address of the loopback interface, and a hub.
 
-Owns their pages: topics of Python's manual, in folders of their own, some at each site. One server
-tells them apart by the host it is asked for. Runs as a program of its own, since a test's daemons
-may have a network of their own.
+Owns their pages: topics of Python's manual, in folders of their own, some at each site. The hub has
+what modules say of themselves, in a data set of several files. Runs as a program of its own, since
+a test's daemons may have a network of their own.
 """
 
 import contextlib
 import html
+import json
+import pydoc
 import subprocess
 import sys
 from collections.abc import Generator, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib import import_module
 from pydoc_data.topics import topics
 from threading import Event, Thread
+
+from tests.support.mixed_folder import EXPLORED, MODULES
+from tests.unit.workers.local_hub import serving_hub
 
 PORT = 8931
 """In a network of its own; nobody else is there."""
@@ -22,6 +28,10 @@ ANSWER_S = 0.1
 
 LEAST_CHARS = 1500
 END_TIMEOUT_S = 30.0
+
+
+HUB_FILES = 5
+"""More than parts, so that one of these has two."""
 
 
 def pages_of(number: int, sites: int) -> dict[str, str]:
@@ -68,17 +78,28 @@ class _Server(ThreadingHTTPServer):
         """Say nothing either: those who ask are killed."""
 
 
+def hub_files() -> dict[str, bytes]:
+    """Return the files of the hub's data set, some modules in each."""
+    found = {name: pydoc.getdoc(import_module(name)) for name in (*MODULES, *EXPLORED)}
+    rows = [json.dumps({"text": f"{name}\n\n{text}"}) + "\n" for name, text in found.items()]
+    return {f"data/train-{n}.jsonl": "".join(rows[n::HUB_FILES]).encode() for n in range(HUB_FILES)}
+
+
 @contextlib.contextmanager
-def serving_sites(prefix: Sequence[str], hosts: Sequence[str]) -> Generator[list[str]]:
-    """Serve a site at each of these addresses in the network that `prefix` leads to."""
+def serving_sites(prefix: Sequence[str], hosts: Sequence[str]) -> Generator[tuple[list[str], str]]:
+    """Serve a site at each of these addresses in the network that `prefix` leads to, and a hub.
+
+    Yields the addresses of the sites and of the hub.
+    """
     command = [*prefix, sys.executable, "-m", __name__, *hosts]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as server:
         try:
             assert server.stdout is not None
-            assert server.stdout.readline() == "ready\n"
-            yield [f"http://{host}:{PORT}/" for host in hosts]
+            hub = server.stdout.readline().strip()
+            assert hub
+            yield [f"http://{host}:{PORT}/" for host in hosts], hub
         finally:
             server.communicate(timeout=END_TIMEOUT_S)
 
@@ -90,8 +111,10 @@ def main() -> None:
     for host in hosts:
         server = _Server((host, PORT), _Handler)
         Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
-    print("ready", flush=True)
-    sys.stdin.read()
+    with serving_hub() as hub:
+        hub.files = hub_files()
+        print(hub.url, flush=True)
+        sys.stdin.read()
 
 
 if __name__ == "__main__":

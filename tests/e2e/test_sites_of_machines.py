@@ -1,4 +1,4 @@
-"""A source of several sites is read by all machines, and comes to what one machine reads of it."""
+"""Sites and archives are read by all machines, and come to what one machine reads of them."""
 
 import asyncio
 import sys
@@ -9,11 +9,13 @@ from pathlib import Path
 import pytest
 
 from jupiterd.cluster.facts import WorkCompleted
+from jupiterd.cycle.data.source_parts import HUB_PARTS
 from jupiterd.ids import CycleId
 from tests.e2e.cluster import Cluster, Daemon, running
 from tests.e2e.frozen_data import FREEZE_TIMEOUT_S, LOOK_S, frozen, known, start, stop
 from tests.e2e.site_server import serving_sites
 from tests.e2e.surroundings import own_network
+from tests.unit.workers.local_hub import NAME
 
 pytestmark = [
     pytest.mark.net,
@@ -23,7 +25,8 @@ pytestmark = [
 ]
 
 HOSTS = ("127.0.0.2", "127.0.0.3", "127.0.0.4")
-PARTS = tuple(f"r1/collect/0/{n}" for n in range(len(HOSTS)))
+SITES = tuple(f"r1/collect/0/{n}" for n in range(len(HOSTS)))
+FILES = tuple(f"r1/collect/1/{n}" for n in range(HUB_PARTS))
 
 _DOMAIN = """version: 1
 domain: sites
@@ -37,6 +40,7 @@ data_sources:
     delay_s: 0.02
     license: PSF-2.0
     allow_private_addresses: true
+  - {{kind: hugging_face, name: archive, path: {data_set}, license: PSF-2.0}}
 holdout: {{fraction: 0.3, salt: sites, dev: 0.0, vault: 0.0, min_documents: 10, min_clusters: 5}}
 evaluation: {{min_document_bytes: 64, max_document_bytes: 1024}}
 gate: {{proxies: off}}
@@ -47,18 +51,21 @@ Counts = Mapping[str, Mapping[str, float]]
 
 
 async def test_however_many_machines_read_the_sites_and_whoever_dies_the_text_is_the_same(
-    tmp_path: Path,
+    tmp_path: Path, cold_workers: None
 ) -> None:
-    with own_network() as prefix, serving_sites(prefix, HOSTS) as urls:
+    pytest.importorskip("datasets", reason="the package datasets isn't installed")
+    with own_network() as prefix, serving_sites(prefix, HOSTS) as (urls, hub):
         domain = tmp_path / "sites.yaml"
-        domain.write_text(_DOMAIN.format(urls=", ".join(urls)))
-        async with running([Daemon(tmp_path, "alone", prefix)]) as cluster:
+        domain.write_text(_DOMAIN.format(urls=", ".join(urls), data_set=NAME))
+        of_hub = {"HF_ENDPOINT": hub, "HF_HUB_OFFLINE": "0", "HF_HOME": str(tmp_path / "home")}
+        async with running([Daemon(tmp_path, "alone", prefix, of_hub)]) as cluster:
             await cluster.meet()
             cycle = start(cluster, domain)
             expected = await frozen(cluster, cycle)
             counts = counts_of(collected(cluster, cycle))
-            assert all(counts[part]["documents"] > 10 for part in PARTS)
-        async with running([Daemon(tmp_path, n, prefix) for n in ("one", "two")]) as cluster:
+            assert all(counts[part]["documents"] for part in (*SITES, *FILES))
+        both = [Daemon(tmp_path, name, prefix, of_hub) for name in ("one", "two")]
+        async with running(both) as cluster:
             await cluster.meet()
             for is_struck in (False, True):
                 cycle = start(cluster, domain)
@@ -68,7 +75,8 @@ async def test_however_many_machines_read_the_sites_and_whoever_dies_the_text_is
                 done = collected(cluster, cycle)
                 assert counts_of(done) == counts
                 if not is_struck:
-                    assert len({done[part].node for part in PARTS}) == 2
+                    for parts in (SITES, FILES):
+                        assert len({done[part].node for part in parts}) == 2
                 await stop(cluster, cycle)
                 await cluster.meet()
 
@@ -79,7 +87,7 @@ async def kill_amid_reading(cluster: Cluster, cycle: CycleId) -> None:
     while not all(daemon.workers() for daemon in cluster.daemons):
         assert time.monotonic() < deadline_s, cluster.told("not both of them read")
         await asyncio.sleep(LOOK_S)
-    assert PARTS[0] not in collected(cluster, cycle)
+    assert not collected(cluster, cycle).keys() & set(SITES)
     victim = cluster[1]
     victim.kill()
     victim.start()

@@ -6,7 +6,8 @@ who reads a part, or what comes of it.
 
 A site is never cut: all pages of a host are in one part, so that the pause between two requests
 holds. Hosts of which one lies below another, such as www.example.org below example.org, are one
-site, for they lead to each other. Files of one machine, repositories and feeds aren't cut.
+site, for they lead to each other. Of a data set of the hub each part has every n-th file: which
+files there are only who reads it knows. Files of one machine, repositories and feeds aren't cut.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,22 +29,46 @@ LEAST_PAGES: Final = 16
 LEAST_BYTES: Final = 1 << 20
 """Of a part."""
 
+HUB_PARTS: Final = 4
+"""A data set may have one file: then the other parts start a library and find nothing."""
+
+LEAST_ROWS: Final = 10_000
+"""Fewer rows of a data set aren't worth a process of their own."""
+
 
 def parts_of(source: "DataSource") -> "tuple[DataSource, ...]":
     """Return the parts in their order, each a source of the same name; itself where it isn't cut.
 
-    Each address that the source names is in one part, and the bounds of all parts are its own in
-    sum.
+    Each address that a source of sites names is in one part, and the bounds of all parts are its
+    own in sum. Parts of a data set look alike: see `share_of_files`.
     """
-    return _parts_of_sites(source) if source.kind == "web" else (source,)
+    if source.kind == "web":
+        return _parts_of_sites(source)
+    if source.kind == "hugging_face":
+        count = min(HUB_PARTS, source.max_documents // LEAST_ROWS, source.max_bytes // LEAST_BYTES)
+        return (source,) * max(1, count)
+    return (source,)
 
 
-def part_with(source: "DataSource", uri: str) -> int:
-    """Return the number of the part that reads what lies at an address; 0 where none does."""
+def parts_with(source: "DataSource", uri: str) -> list[int]:
+    """Return the numbers of the parts that may have read what lies at an address."""
+    parts = list(enumerate(parts_of(source)))
     host = _host(uri)
-    parts = enumerate(parts_of(source))
-    own = (n for n, part in parts if part.kind == "web" and host in _hosts(part))
-    return next(own, 0)
+    own = [n for n, part in parts if part.kind == "web" and host in _hosts(part)]
+    return own or [n for n, _ in parts]
+
+
+def share_of_files(whole: int, files: int, part: int, parts: int) -> int:
+    """Return the share of a bound that a part of a data set has: as large as its share of files.
+
+    Args:
+        whole: the bound of the source.
+        files: of the data set.
+        part: the part's number, which has each file whose number leaves that rest by `parts`.
+        parts: of the source.
+    """
+    owned = [len(range(n, files, parts)) for n in range(parts)]
+    return _shares(whole, owned)[part] if files else 0
 
 
 def _parts_of_sites(source: "WebSource") -> "tuple[DataSource, ...]":

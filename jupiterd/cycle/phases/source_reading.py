@@ -32,12 +32,17 @@ class SourcePart:
 
     item: str
     source: "DataSource"
-    number: int
-    """Of the source in the domain, from 0 on."""
-    place: str = ""
-    """Which part it is, such as `2 of 3`; empty: the whole."""
+    part: int = 0
+    """Its number, from 0 on."""
+    parts: int = 1
+    """Of the source."""
     item_before: str = ""
     """What read the same in the round before."""
+
+    @property
+    def place(self) -> str:
+        """Return which part it is, such as `2 of 3`; empty: the whole."""
+        return f"{self.part + 1} of {self.parts}" if self.parts > 1 else ""
 
 
 def source_parts(view: RoundView, domain: "Domain") -> tuple[SourcePart, ...]:
@@ -54,9 +59,9 @@ def _parts_of_source(view: RoundView, domain: "Domain", number: int) -> list[Sou
     own, before = (item_id(n, Phase.COLLECT, number) for n in (view.round, view.round - 1))
     parts = (source,) if _is_read_whole(view, number) else parts_of(source)
     if len(parts) == 1:
-        return [SourcePart(own, source, number, "", before)]
+        return [SourcePart(own, source, item_before=before)]
     return [
-        SourcePart(f"{own}/{n}", part, number, f"{n + 1} of {len(parts)}", f"{before}/{n}")
+        SourcePart(f"{own}/{n}", part, n, len(parts), f"{before}/{n}")
         for n, part in enumerate(parts)
     ]
 
@@ -81,6 +86,7 @@ def reading(view: RoundView, domain: "Domain") -> tuple[WorkItem, ...]:
                 "license_policy": domain.license_policy.model_dump(mode="json"),
                 "fetched_at": view.started_at,
                 "purged": sorted(view.purged),
+                **({"part": part.part, "parts": part.parts} if part.parts > 1 else {}),
                 **(old if is_split_while_read(view) else {}),
             },
             _collected_before(view, part),

@@ -5,7 +5,8 @@ round. Doesn't know kinds of sources (`collectors`), judge quality (`clean` does
 held out (`hold_out` does). Rounds of cycles that began before that are split here, as each document
 is read: only they name a holdout.
 
-params: source (as in the domain file), language, license_policy, fetched_at, holdout (see above),
+params: source (as in the domain file), part and parts (its number, and how many there are, where it
+is read in parts), language, license_policy, fetched_at, holdout (see above),
 purged (a source that is named there isn't read: all outputs are empty; nor is what lies at an
 address that is)
 inputs: previous_documents, previous_state (of the round before; absent in the first)
@@ -37,7 +38,7 @@ from jupiterd.errors import (
 from jupiterd.frames import TaskFinished
 from jupiterd.workers.data.cleaned_document import Cleaning, with_kind, within_limits
 from jupiterd.workers.data.collected_sample import collected_sample
-from jupiterd.workers.data.collectors import open_collector
+from jupiterd.workers.data.collectors import BY_FILES, open_collector
 from jupiterd.workers.data.collectors.collector import (
     UNREACHABLE_HINT,
     Collector,
@@ -82,6 +83,8 @@ class CollectParams:
     """Share of the holdout that is kept for later."""
     purged: tuple[str, ...] = ()
     """Addresses at which nothing is read any more; names of sources don't matter here."""
+    may_be_empty: bool = False
+    """Whether it is no error that there is no text: a data set may have fewer files than parts."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +100,8 @@ class Places:
 def run(task: Task) -> TaskFinished:
     """Do the task that a daemon gave."""
     source: DataSource = TypeAdapter[DataSource](DataSource).validate_python(task.params["source"])
+    parts = int(task.params.get("parts", 1))
+    part = (int(task.params["part"]), parts) if parts > 1 else None
     told = task.params.get("holdout")
     of_text = UNSPLIT if told is None else SPLIT
     if source.name in task.params.get("purged", ()):
@@ -118,6 +123,7 @@ def run(task: Task) -> TaskFinished:
         holdout.dev or 0.0,
         holdout.vault or 0.0,
         tuple(map(str, task.params.get("purged", ()))),
+        part is not None and part[0] > 0 and source.kind in BY_FILES,
     )
 
     def pause(seconds: float) -> None:
@@ -129,7 +135,7 @@ def run(task: Task) -> TaskFinished:
         before = [task.inputs.get(f"previous_{name}") for name in (*UNSPLIT, *SPLIT)]
         samples = tuple(path for path in before if path is not None)
         places = Places(task.output_dir, scratch, samples, task.inputs.get("previous_state"))
-        counts = collect(open_collector(source), places, params, task.progress, pause)
+        counts = collect(open_collector(source, part), places, params, task.progress, pause)
     return TaskFinished({name: name for name in (*of_text, "state", "skipped")}, counts)
 
 
@@ -184,7 +190,8 @@ def _collected(
         samples = _samples(collector, visit, params, removed)
         counts = _write(samples, places.output, params) | removed
         write_state(places.output / "state", collector.state())
-    if not (counts["documents"] + counts.get("holdout_documents", 0) or purged.counts()):
+    is_empty = not counts["documents"] + counts.get("holdout_documents", 0)
+    if is_empty and not (purged.counts() or params.may_be_empty):
         raise nothing_found(collector.name, skips)
     return {**counts, **skips.totals(), **purged.counts()}
 

@@ -20,8 +20,17 @@ _GONE = (404, 410)
 """What the hub says of a file that it has listed and doesn't have."""
 
 
+FILES = "files of the data set"
+"""The field of the first row where only some files are read: how many there are."""
+
+
 def rows(
-    path: str, subset: str, split: str, revision: str = "", required: str = ""
+    path: str,
+    subset: str,
+    split: str,
+    revision: str = "",
+    required: str = "",
+    part: tuple[int, int] | None = None,
 ) -> Iterator[Mapping[str, Any] | SkipReason]:
     """Yield the rows of a data set as they come over the network, file by file.
 
@@ -33,6 +42,7 @@ def rows(
         split: its own split.
         revision: a branch, a tag or a commit; empty: the newest.
         required: a field that each row must have; empty: none.
+        part: (number, of how many) where each n-th file is read; a row with `FILES` is the first.
 
     Raises:
         MissingExtraError: the library isn't installed, or another that these rows need.
@@ -46,7 +56,9 @@ def rows(
         yield error.reason
         return
     files = int(stream.num_shards)
-    for number in range(files):
+    if part is not None:
+        yield {FILES: str(files)}
+    for number in range(files) if part is None else range(part[0], files, part[1]):
         try:
             for row in stream.shard(files, number):
                 _check_field(path, row, required)

@@ -37,8 +37,14 @@ def _of_parquet(order: Mapping[str, Any]) -> Iterator[Row | SkipReason]:
 
 
 def _of_hugging_face(order: Mapping[str, Any]) -> Iterator[Row | SkipReason]:
+    part: list[int] = order.get("part", [])
     return hugging_face.rows(
-        order["path"], order["subset"], order["split"], order["revision"], order["required"]
+        order["path"],
+        order["subset"],
+        order["split"],
+        order["revision"],
+        order["required"],
+        (part[0], part[1]) if part else None,
     )
 
 

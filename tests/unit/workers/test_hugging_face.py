@@ -4,6 +4,7 @@ import gzip
 import json
 import socket
 import sys
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -19,7 +20,7 @@ from jupiterd.workers.data import hugging_face
 from jupiterd.workers.data.collectors import hugging_face as collector
 from jupiterd.workers.data.collectors.hugging_face import HuggingFace
 from jupiterd.workers.data.skips import SkipReason
-from tests.unit.workers.collecting import collect, samples_in, skipped, texts_in
+from tests.unit.workers.collecting import PARAMS, collect, samples_in, skipped, texts_in
 from tests.unit.workers.local_hub import NAME, serving_hub
 
 pytestmark = pytest.mark.timeout(180)  # the library alone takes a second to load, each time
@@ -105,6 +106,60 @@ def test_what_cannot_be_had_or_must_not_be_run_is_told_in_a_line(hub, tmp_path):
     hub.status, hub.code = 503, ""
     assert "can't be had" in told(SourceUnreachableError)
     assert "there is no data set team/other" in told(EmptySourceError, path="team/other")
+
+
+@pytest.mark.net
+@pytest.mark.parametrize("files", [1, 5])
+def test_parts_read_each_file_once_and_together_what_one_reads_alone(hub, tmp_path, files):
+    texts = [[f"file {n}, row {row}" for row in range(n + 2)] for n in range(files)]
+    hub.files = {
+        f"data/train-{n}.jsonl": lines([{"text": text} for text in each])
+        for n, each in enumerate(texts)
+    }
+    collect(HuggingFace(source()), tmp_path / "whole")
+    found: list[str] = []
+    for part in range(2):
+        params = replace(PARAMS, may_be_empty=part > 0)
+        counts = collect(HuggingFace(source(), (part, 2)), tmp_path / str(part), params)
+        own = list(texts_in(tmp_path / str(part)).values())
+        assert sorted(own) == sorted(text for each in texts[part::2] for text in each)
+        assert counts["documents"] == len(own)
+        found += own
+    assert sorted(found) == sorted(texts_in(tmp_path / "whole").values())
+    uris = [uri for part in range(2) for uri in texts_in(tmp_path / str(part))]
+    assert len(set(uris)) == len(found)
+
+
+@pytest.mark.net
+def test_parts_have_a_share_of_the_rows_that_are_wanted(hub, tmp_path):
+    hub.files = {
+        f"data/train-{n}.jsonl": lines([{"text": f"{n}/{row}"} for row in range(10)])
+        for n in range(3)
+    }
+    wanted = source(max_documents=12)
+    kept = []
+    for part in (0, 1):
+        collect(HuggingFace(wanted, (part, 2)), tmp_path / str(part))
+        kept.append(sorted(texts_in(tmp_path / str(part)).values()))
+    assert kept == [[f"0/{row}" for row in range(8)], [f"1/{row}" for row in range(4)]]
+    assert list(skipped(tmp_path / "1").values()) == ["too_many"]
+
+
+@pytest.mark.net
+def test_a_part_asks_what_has_changed_of_its_own_rows(hub, tmp_path):
+    hub.files = {f"data/train-{n}.jsonl": lines([{"text": f"{n}"}]) for n in range(2)}
+    collect(HuggingFace(source(), (1, 2)), tmp_path / "one")
+    hub.asked.clear()
+    collect(HuggingFace(source(), (1, 2)), tmp_path / "two", before=tmp_path / "one")
+    assert samples_in(tmp_path / "two") == samples_in(tmp_path / "one")
+    assert not [path for path in hub.asked if "/resolve/" in path]
+
+
+@pytest.mark.net
+def test_the_first_part_of_a_data_set_that_has_no_text_is_an_error(hub, tmp_path):
+    hub.files = {"train.jsonl": lines([{"other": "no text"}])}
+    with pytest.raises(EmptySourceError, match="has no text that can be used"):
+        collect(HuggingFace(source(), (0, 4)), tmp_path / "out")
 
 
 def test_it_needs_its_library(monkeypatch):

@@ -21,11 +21,15 @@ _KINDS: Mapping[str, str] = {
 }
 """Kind -> the module below this package and its class, which takes the source as the file says."""
 
+BY_FILES = frozenset({"hugging_face"})
+"""Kinds of which a part is told by its number; of the others it is a source by itself."""
 
-def open_collector(source: DataSource) -> Collector:
-    """Return the collector for a domain's data source; only its own libraries are imported."""
+
+def open_collector(source: DataSource, part: tuple[int, int] | None = None) -> Collector:
+    """Return the collector for a domain's data source; only its own libraries are imported.
+
+    part: (number, of how many), where a part of the source is read
+    """
     module, name = _KINDS[source.kind].split(":")
-    found: Callable[[DataSource], Collector] = getattr(
-        importlib.import_module(f"{__name__}.{module}"), name
-    )
-    return found(source)
+    found: Callable[..., Collector] = getattr(importlib.import_module(f"{__name__}.{module}"), name)
+    return found(source, part) if source.kind in BY_FILES else found(source)

@@ -1,12 +1,14 @@
 """A data set of Hugging Face, streamed: nothing is kept that isn't collected.
 
-Owns what belongs to such a source and how its rows are named. The way to the library is in
-`workers/data/hugging_face`; a process of its own goes it.
+Owns what belongs to such a source, or to one part of it, and how its rows are named. The way to the
+library is in `workers/data/hugging_face`; a process of its own goes it.
 """
 
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from typing import Any
 
+from jupiterd.cycle.data.source_parts import share_of_files
 from jupiterd.cycle.data_sources import HuggingFaceSource
 from jupiterd.errors import SourceUnreachableError
 from jupiterd.workers.data.collectors.collector import Found, Unchanged, Visit
@@ -16,19 +18,23 @@ from jupiterd.workers.data.collectors.tables import (
     fields_of,
     limits_of,
 )
-from jupiterd.workers.data.hugging_face import commit_of
+from jupiterd.workers.data.hugging_face import FILES, commit_of
 from jupiterd.workers.data.skips import SkipReason
 from jupiterd.workers.data.table_rows import row_apart
 from jupiterd.workers.data.tables_apart import rows_apart
 
+_Row = Mapping[str, Any] | SkipReason
+
 
 class HuggingFace:
-    """A data set at one commit."""
+    """A data set at one commit, or every n-th file of it."""
 
     collector = "hugging_face@2"
 
-    def __init__(self, source: HuggingFaceSource) -> None:
+    def __init__(self, source: HuggingFaceSource, part: tuple[int, int] | None = None) -> None:
+        """Take the source; part: (number, of how many), where another one reads other files."""
         self._source = source
+        self._part = part
         self.name = f"the data set {source.path}"
         self._state: dict[str, str] = {}
 
@@ -40,24 +46,40 @@ class HuggingFace:
         if visit.previous.count and commit == before:
             yield from map(Unchanged, visit.previous.uris())
             return
-        yield from documents_of_rows(self._rows(commit), self._source, visit, commit)
+        rows, own = self._opened(commit)
+        yield from documents_of_rows(self._placed(rows), own, visit, commit)
 
     def state(self) -> Iterator[Mapping[str, Any]]:
         """Yield the commit that was read."""
         yield self._state
 
-    def _rows(self, commit: str) -> Iterator[PlacedRow]:
+    def _opened(self, commit: str) -> tuple[Iterator[_Row], HuggingFaceSource]:
+        """Return the rows, and the source with the bounds that hold for them."""
         source = self._source
         order = {
             "path": source.path, "subset": source.subset, "split": source.split,
-            "revision": commit, "required": "",
+            "revision": commit, "required": "", "part": list(self._part or ()),
         }  # fmt: skip
-        found = rows_apart("hugging_face", order, fields_of(source), limits_of(source))
-        for number, row in enumerate(found, 1):
+        fields = (*fields_of(source), FILES)
+        rows = rows_apart("hugging_face", order, fields, limits_of(source))
+        if self._part is None:
+            return rows, source
+        first = next(rows)
+        if isinstance(first, SkipReason):
+            return chain([first], rows), source
+        files = int(first[FILES])
+        bounds = {"max_documents": source.max_documents, "max_bytes": source.max_bytes}
+        own = {name: share_of_files(most, files, *self._part) for name, most in bounds.items()}
+        return rows, source.model_copy(update=own)
+
+    def _placed(self, rows: Iterator[_Row]) -> Iterator[PlacedRow]:
+        source = self._source
+        before = "" if self._part is None else f"{self._part[0]}-"
+        for number, row in enumerate(rows, 1):
             if row is SkipReason.TIMED_OUT:
                 raise SourceUnreachableError(f"{source.path} sends nothing any more")
             yield (
-                self._uri(f"{source.subset}/{source.split}/{number}"),
+                self._uri(f"{source.subset}/{source.split}/{before}{number}"),
                 row_apart(row, source.field, number),
             )
 

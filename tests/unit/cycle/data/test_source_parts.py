@@ -7,7 +7,13 @@ from urllib.parse import urlsplit
 import pytest
 from pydantic import TypeAdapter
 
-from jupiterd.cycle.data.source_parts import MAX_PARTS, part_with, parts_of
+from jupiterd.cycle.data.source_parts import (
+    HUB_PARTS,
+    MAX_PARTS,
+    parts_of,
+    parts_with,
+    share_of_files,
+)
 from jupiterd.cycle.data_sources import DataSource, WebSource
 
 MIB = 1 << 20
@@ -102,7 +108,7 @@ def test_what_lies_on_one_machine_or_has_one_address_stays_whole() -> None:
         source("python_stdlib"),
     ):
         assert parts_of(whole) == (whole,)
-        assert part_with(whole, "https://b.example/entry") == 0
+        assert parts_with(whole, "https://b.example/entry") == [0]
 
 
 def test_whatever_is_named_each_address_is_in_one_part_and_the_bounds_add_up() -> None:
@@ -120,7 +126,7 @@ def test_whatever_is_named_each_address_is_in_one_part_and_the_bounds_add_up() -
         asked = [hosts([*part.urls, *part.sitemaps, *part.within]) for part in cut]
         assert sum(map(len, asked)) == len(set().union(*asked))  # no host is in two
         for number, part in enumerate(cut):
-            assert all(part_with(whole, url) == number for url in part.urls)
+            assert all(parts_with(whole, url) == [number] for url in part.urls)
             assert bool(part.within) == bool(whole.within)
         assert sum(part.max_pages for part in cut) == whole.max_pages
         assert sum(part.max_bytes for part in cut) == whole.max_bytes
@@ -143,3 +149,27 @@ def drawn(chance: random.Random) -> WebSource:
         max_bytes=chance.choice((4096, 5 * MIB, 1 << 30)),
         max_depth=chance.randint(0, 3),
     )
+
+
+def test_a_data_set_is_read_in_parts_where_enough_of_it_is_wanted() -> None:
+    rows = {"max_documents": 200_000}
+    assert len(parts_of(source("hugging_face", path="a/b", **rows))) == HUB_PARTS
+    assert len(parts_of(source("hugging_face", path="a/b", max_documents=29_000))) == 2
+    assert len(parts_of(source("hugging_face", path="a/b", max_documents=19_999))) == 1
+    assert len(parts_of(source("hugging_face", path="a/b", max_bytes=1 << 20, **rows))) == 1
+    whole = source("hugging_face", path="a/b", **rows)
+    assert parts_with(whole, "huggingface:a/b#/train/7") == list(range(HUB_PARTS))
+
+
+@pytest.mark.parametrize("files", range(1, 20))
+def test_the_parts_of_a_data_set_share_its_bounds_as_they_share_its_files(files: int) -> None:
+    shares = [share_of_files(200_000, files, part, HUB_PARTS) for part in range(HUB_PARTS)]
+    assert sum(shares) == 200_000
+    for part, share in enumerate(shares):
+        own = len(range(part, files, HUB_PARTS))
+        assert share == pytest.approx(200_000 * own / files, abs=1)
+        assert bool(share) == bool(own)
+
+
+def test_a_data_set_without_files_has_nothing_to_share() -> None:
+    assert share_of_files(200_000, 0, 0, HUB_PARTS) == 0

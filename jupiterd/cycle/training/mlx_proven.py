@@ -8,13 +8,6 @@ from collections.abc import Mapping
 from typing import Final
 
 PROVEN: Final[Mapping[str, frozenset[str]]] = {
-    "gemma": frozenset(
-        {
-            "activation gelu_pytorch_tanh",
-            "rope default",
-            "tied",
-        }
-    ),
     "gemma2": frozenset(
         {
             "activation gelu_pytorch_tanh",
@@ -103,6 +96,15 @@ PROVEN: Final[Mapping[str, frozenset[str]]] = {
             "untied",
         }
     ),
+    "olmo3": frozenset(
+        {
+            "activation silu",
+            "rope default",
+            "tied",
+            "untied",
+            "windows",
+        }
+    ),
     "phi3": frozenset(
         {
             "activation silu",
@@ -150,6 +152,7 @@ PROVEN: Final[Mapping[str, frozenset[str]]] = {
 """Architecture -> what its models may ask for."""
 
 LEFT_OUT: Final[Mapping[str, str]] = {
+    "cohere2": "logits differ by 0.007 of their spread",
     "hrm_text": "MLX can't make this hrm_text model: Model type hrm_text not supported.",
 }
 """Architecture -> the figure or the error that failed."""

@@ -37,6 +37,11 @@ def command() -> None:
 )
 @click.option("--vocab-size", type=click.IntRange(257, MAX_VOCAB), help="Of one that is trained.")
 @click.option("--holdout", type=click.FloatRange(0.0, 0.5), help="Share held out; 0.05.")
+@click.option(
+    "--loss-on",
+    type=click.Choice(("all", "answers")),
+    help="Of messages, or prompt and completion; answers.",
+)
 @click.option("--field", metavar="NAME", help="What holds the text in a table; text.")
 @click.option("--subset", metavar="NAME", help="Of a Hugging Face data set, such as 20231101.es.")
 @click.option("--split", metavar="NAME", help="Of a Hugging Face data set; train.")
@@ -57,6 +62,9 @@ def prepare(
 
     Text is a folder or file on this machine, or the name of a Hugging Face data set. Part of the
     documents is held out, for the val_bpb of every model that is trained on the rest.
+
+    Lines of JSON may be instruction data, as mlx-lm and TRL read it: `messages`, or `prompt` and
+    `completion`. The tokenizer's chat template is applied, and the loss counts on answers alone.
 
     \b
     Examples:

@@ -61,8 +61,11 @@ def _row(row: Row) -> tuple[str, ...]:
 
 def ready_lines(row: Row) -> list[str]:
     """Return a data set that was made."""
+    counted, form = row.get("counted_tokens"), row.get("form")
+    loss = "" if counted is None else f"; the loss counts {counted:,} of the tokens"
     return [
         f"data: {plain(row['name'])}",
+        *([f"form: {plain(form)}{loss}"] if form else []),
         f"tokens: {row['tokens']:,}",
         f"shards: {row['shards']}",
     ]

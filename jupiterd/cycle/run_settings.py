@@ -146,3 +146,5 @@ class DataSettings(Asked):
     """Entries of the tokenizer, if one is trained."""
     holdout: Annotated[float, Field(ge=0.0, le=0.5)] = 0.05
     """Share of the documents that is held out for validation; 0: none."""
+    loss_on: Literal["all", "answers"] = "answers"
+    """Of rows with messages, or prompt and completion: which tokens the loss counts."""

@@ -5,7 +5,7 @@ Owns their keys. Reads the node's parts; changes nothing.
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from jupiterd.cluster.facts import CheckpointCommitted, DataRequested
 from jupiterd.cluster.island_runs import is_whole
 from jupiterd.cluster.run_names import Named, meant
 from jupiterd.cycle.audit import Committed, RoundAudit, Trained, audit
+from jupiterd.cycle.data.instruction_rows import FORM_COUNT
 from jupiterd.daemon.audit_round import round_document
 from jupiterd.daemon.data_sets import data_sets
 from jupiterd.daemon.islands_audit import (
@@ -77,6 +78,8 @@ def _row(node: "Node", run: CycleState, asked: DataRequested) -> dict[str, Any]:
         "bytes": counts.get("bytes"),
         "vocab_size": counts.get("vocab_size"),
         "holdout_documents": counts.get("holdout_documents"),
+        "form": _form(counts),
+        "counted_tokens": counts.get("counted_tokens"),
         "shards": shards,
         "tokenizer": None if made is None else made.outputs["tokenizer"],
         "held_here": shards is not None and node.library.store.holds(shards),
@@ -84,6 +87,12 @@ def _row(node: "Node", run: CycleState, asked: DataRequested) -> dict[str, Any]:
         "started_at": asked.started_at,
         "failure": None if failed is None else failed.message,
     }
+
+
+def _form(counts: Mapping[str, int]) -> str | None:
+    """Return what its rows hold; None where nobody noted it."""
+    names = (name.removeprefix(FORM_COUNT) for name in counts if name.startswith(FORM_COUNT))
+    return next(names, None)
 
 
 def _state(run: CycleState) -> str:

@@ -20,3 +20,14 @@ def documents_of_inputs(documents: NDArray[np.int64]) -> NDArray[np.int64]:
     documents: of each token of sequences, [sequences, seq_len + 1]
     """
     return documents[:, 1:]
+
+
+def own_documents(documents: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the document that each input is of, where some targets don't count.
+
+    Conversations begin by themselves there, with no mark before them: nothing foretells a first
+    token, which doesn't count.
+
+    documents: of each token of sequences, [sequences, seq_len + 1]
+    """
+    return documents[:, :-1]

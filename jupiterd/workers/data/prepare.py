@@ -17,6 +17,7 @@ from pathlib import Path
 from tokenizers import Tokenizer
 
 from jupiterd.cycle.architectures import MAX_VOCAB
+from jupiterd.cycle.data.instruction_rows import FORM_COUNT, RowForm
 from jupiterd.cycle.lineage import Sample, text_hash
 from jupiterd.cycle.run_settings import DataSettings
 from jupiterd.cycle.split import DEV
@@ -26,6 +27,12 @@ from jupiterd.path_text import path_of
 from jupiterd.workers.data import streamed_text
 from jupiterd.workers.data.collectors.collector import Extraction
 from jupiterd.workers.data.extraction import Extractor
+from jupiterd.workers.data.instruction.chat_encoding import NEEDS_TEMPLATE, ChatEncoder
+from jupiterd.workers.data.instruction.conversation_files import (
+    PlacedConversation,
+    conversations,
+    form_below,
+)
 from jupiterd.workers.data.prepared_split import read_first, split_of, without_secrets
 from jupiterd.workers.data.progress import Progress, silent
 from jupiterd.workers.data.sample_file import SampleWriter
@@ -47,6 +54,9 @@ from jupiterd.workers.link import Task
 
 SAMPLE_BYTES = 16 << 20
 """The tokenizer is trained on the text that comes first, so much of it."""
+
+TEXT_FIELD = "text"
+"""Who names another field wants that one, whatever else the rows have."""
 
 _BATCH_DOCUMENTS = 64
 
@@ -95,11 +105,13 @@ def _prepared(
     documents = without_secrets(reading.texts(settings), removed)
     sample = read_first(documents, reading.sample_bytes, settings.holdout)
     split = split_of(sample, settings.holdout)
-    kept = [each.text for each in sample if not split.takes(each)]
-    ready = _provide_tokenizer(tokenizer, settings, kept, output_dir / "tokenizer")
-    rest = (each.text for each in documents if not split.takes(each))
+    kept = [each for each in sample if not split.takes(each)]
+    texts = [each.text for each in kept]
+    ready = _provide_tokenizer(tokenizer, settings, texts, output_dir / "tokenizer")
+    rest = (each for each in documents if not split.takes(each))
     writer = ShardWriter(output_dir / "shards", entries_of(ready))
-    packing = _Packing(ready, writer, settings.max_tokens, progress)
+    encoding = _encoding(reading.form, settings, tokenizer, output_dir / "tokenizer")
+    packing = _Packing(ready, writer, settings.max_tokens, progress, encoding)
     packing.pack(chain(kept, rest))
     index = packing.finish(output_dir / "tokenizer")
     _write_held_out(split.held, output_dir / "holdout")
@@ -111,6 +123,8 @@ def _prepared(
         "holdout_documents": len(split.held),
         "holdout_bytes": split.held_bytes,
         "holdout_clusters": len(split.held_clusters),
+        **({} if encoding is None else {"counted_tokens": index.counted_tokens}),
+        f"{FORM_COUNT}{reading.form}": index.documents + len(split.held),
         **removed,
         **reading.skips.totals(),
         "skipped_rows": reading.skipped_rows,
@@ -124,12 +138,19 @@ class _Reading:
         self.skips = skips
         self.sample_bytes = sample_bytes
         self.skipped_rows = 0
+        self.form = RowForm.TEXT
         self._extraction = extraction
 
     def texts(self, settings: DataSettings) -> Iterator[PlacedText]:
         if settings.kind == "hugging_face":
             rows = streamed_text.documents(settings, self.skips)
             yield from (PlacedText(text, (str(number),)) for number, text in enumerate(rows))
+            self.skipped_rows = self.skips.counts.total()
+            return
+        if settings.field == TEXT_FIELD:
+            self.form = form_below(path_of(settings.path))
+        if self.form is not RowForm.TEXT:
+            yield from conversations(path_of(settings.path), self.form, self.skips)
             self.skipped_rows = self.skips.counts.total()
             return
         files = TextFiles(path_of(settings.path), settings.field, self._extraction, self.skips)
@@ -158,6 +179,19 @@ def _provide_tokenizer(
     return tokenizer
 
 
+def _encoding(
+    form: RowForm, settings: DataSettings, given: Path | None, folder: Path
+) -> ChatEncoder | None:
+    """Return what makes tokens of conversations; None: there are none."""
+    if form is RowForm.TEXT:
+        return None
+    given = given or (Path(settings.tokenizer_path) if settings.tokenizer_path else folder)
+    encoder = ChatEncoder(given, answers_alone=settings.loss_on == "answers")
+    if form is RowForm.MESSAGES and not encoder.has_template:
+        raise InvalidSettingError("the tokenizer has no chat template", NEEDS_TEMPLATE)
+    return encoder
+
+
 def _end_token(tokenizer: Tokenizer) -> int:
     end: int | None = tokenizer.token_to_id(END_OF_TEXT)
     if end is None:
@@ -171,22 +205,45 @@ class _Packing:
     """Writes documents as tokens until there are enough."""
 
     def __init__(
-        self, tokenizer: Tokenizer, writer: ShardWriter, max_tokens: int, progress: Progress
+        self,
+        tokenizer: Tokenizer,
+        writer: ShardWriter,
+        max_tokens: int,
+        progress: Progress,
+        encoding: ChatEncoder | None = None,
     ) -> None:
         self._tokenizer = tokenizer
+        self._encoding = encoding
         self._end = _end_token(tokenizer)
         self._writer = writer
         self._most = max_tokens
         self._progress: Callable[[int, int, str], None] = progress
         self._counts: Counter[str] = Counter()
 
-    def pack(self, documents: Iterator[str]) -> None:
+    def pack(self, documents: Iterator[PlacedText]) -> None:
         while batch := list(islice(documents, _BATCH_DOCUMENTS)):
-            for text, ids in zip(batch, encode_batch(self._tokenizer, batch), strict=True):
-                self._add(text, [*ids, self._end])
+            self._add_all(batch)
             self._progress(self._counts["tokens"], self._most, "tokens")
             if self._is_full():
                 return
+
+    def _add_all(self, batch: list[PlacedText]) -> None:
+        if self._encoding is not None:
+            for each in batch:
+                if isinstance(each, PlacedConversation):
+                    self._add_conversation(each, self._encoding)
+            return
+        texts = [each.text for each in batch]
+        for text, ids in zip(texts, encode_batch(self._tokenizer, texts), strict=True):
+            self._add(text, [*ids, self._end])
+
+    def _add_conversation(self, placed: PlacedConversation, encoding: ChatEncoder) -> None:
+        """Add one whole; those beyond the most that is wanted are left out."""
+        if self._is_full():
+            return
+        ids, counted = encoding.encode(placed.conversation)
+        self._writer.append_masked(ids, counted, text_hash(placed.text))
+        self._counts.update(tokens=len(ids), documents=1, bytes=len(placed.text.encode()))
 
     def _add(self, text: str, ids: list[int]) -> None:
         if self._is_full():

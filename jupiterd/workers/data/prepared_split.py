@@ -17,7 +17,6 @@ from jupiterd.cycle.data.holdout_choice import plan_holdout
 from jupiterd.cycle.data.holdout_plan import Collected, HoldoutPlan, place_of
 from jupiterd.cycle.data.holdout_rules import LEAST_DEV_DOCUMENTS, HoldoutRules
 from jupiterd.cycle.lineage import text_hash
-from jupiterd.cycle.secrets import cleaned
 from jupiterd.cycle.split import in_holdout
 from jupiterd.workers.data.near_duplicates import NearDuplicates
 from jupiterd.workers.data.text_files import PlacedText
@@ -76,9 +75,9 @@ class Split:
 def without_secrets(texts: Iterator[PlacedText], removed: Counter[str]) -> Iterator[PlacedText]:
     """Yield the texts as documents; count what they lose."""
     for placed in texts:
-        document, secrets = cleaned(placed.text)
+        document, secrets = placed.without_secrets()
         removed.update({f"removed.{kind}": number for kind, number in secrets.items()})
-        yield replace(placed, text=document)
+        yield document
 
 
 def read_first(
@@ -90,7 +89,8 @@ def read_first(
     while size_bytes < most_bytes and (placed := next(documents, None)) is not None:
         sample.append(placed)
         size_bytes += len(placed.text.encode())
-    return _cut_in_two(sample[0]) if len(sample) == 1 and fraction else sample
+    is_cut = len(sample) == 1 and fraction and sample[0].may_be_cut
+    return _cut_in_two(sample[0]) if is_cut else sample
 
 
 def _cut_in_two(placed: PlacedText) -> list[PlacedText]:

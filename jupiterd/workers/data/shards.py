@@ -31,6 +31,7 @@ from jupiterd.cycle.document_index import (
     DocumentIndexBuilder,
 )
 from jupiterd.errors import Bug, CorruptArtifactError, UsageError
+from jupiterd.workers.data.loss_mask import MASK_FILE, LossMask, LossMaskWriter
 
 INDEX_FILE = "index.json"
 _TYPES = {NARROW_BYTES: np.dtype("<u2"), WIDE_BYTES: np.dtype("<u4")}
@@ -60,6 +61,10 @@ class ShardIndex:
     token_bytes: int = NARROW_BYTES
     """Of an id. The file says so only where it isn't 2: older builds refuse what they don't know.
     """
+    loss_mask: str = ""
+    """The file that says which tokens the loss counts; empty, and not said: it counts all."""
+    counted_tokens: int = 0
+    """So many are counted, where not all are."""
 
 
 class ShardWriter:
@@ -80,6 +85,15 @@ class ShardWriter:
         self._hash = blake3()
         self._tokens = 0
         self._documents = DocumentIndexBuilder()
+        self._mask = LossMaskWriter(folder)
+
+    def append_masked(self, ids: Sequence[int], counted: Sequence[bool], document: str) -> None:
+        """Add a document of which the loss counts some tokens; its sample's id is `document`.
+
+        What is appended in this way is all that there is, or none of it.
+        """
+        self.append(ids, [(document, len(ids))])
+        self._mask.append(np.asarray(counted, dtype=np.bool_))
 
     def append(self, ids: Sequence[int], documents: Sequence[tuple[str, int]] = ()) -> None:
         """Add tokens to the end of the stream.
@@ -116,6 +130,8 @@ class ShardWriter:
         if not self._documents.is_empty:
             offsets = self._documents.encode(self._tokens)
             (self._folder / DOCUMENTS_FILE).write_bytes(offsets)
+        if not self._mask.is_empty:
+            self._mask.finish()
         index = ShardIndex(
             seq_len=seq_len,
             tokens=self._tokens,
@@ -131,6 +147,8 @@ class ShardWriter:
             document_offsets="" if self._documents.is_empty else DOCUMENTS_FILE,
             hash=self._hash.hexdigest(),
             token_bytes=self._token_bytes,
+            loss_mask="" if self._mask.is_empty else MASK_FILE,
+            counted_tokens=self._mask.counted,
         )
         text = json.dumps(_said_of(index), indent=2, sort_keys=True)
         (self._folder / INDEX_FILE).write_text(text + "\n", encoding="utf-8")
@@ -202,6 +220,22 @@ class ShardSet:
         found[:, 0] = following - 1
         return np.cumsum(found, axis=1, out=found)
 
+    def counted_at(self, numbers: NDArray[np.int64]) -> NDArray[np.bool_] | None:
+        """Return which targets of sequences the loss counts, [sequences, seq_len]; None: all.
+
+        Raises:
+            Bug: there is no such sequence.
+        """
+        self._check(numbers)
+        if self._mask is None:
+            return None
+        return self._mask.at(numbers * self.seq_len + 1, self.seq_len)
+
+    @cached_property
+    def _mask(self) -> LossMask | None:
+        """Return what counts, opened once somebody asks."""
+        return LossMask(self._folder, self.index.tokens) if self.index.loss_mask else None
+
     @cached_property
     def _documents(self) -> NDArray[np.int64]:
         """Return where each document begins, read once somebody asks: most never do."""
@@ -225,10 +259,12 @@ def _sequences_in(tokens: int, seq_len: int) -> int:
 
 
 def _said_of(index: ShardIndex) -> dict[str, Any]:
-    """Return what the file says: of narrow ids, what it has said since there were no others."""
+    """Return what the file says: nothing new of what has been said since there was nothing else."""
     said = asdict(index)
     if index.token_bytes == NARROW_BYTES:
         del said["token_bytes"]
+    if not index.loss_mask:
+        del said["loss_mask"], said["counted_tokens"]
     return said
 
 

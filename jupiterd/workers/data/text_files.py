@@ -8,14 +8,21 @@ size is no trouble; the same readers as a domain's sources take the text out of 
 import codecs
 import io
 import os
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import IO
+from typing import IO, ClassVar, Self
 
 from jupiterd.cycle.data.clusters import Path as ClusterPath
 from jupiterd.cycle.data.clusters import path_of_file
+from jupiterd.cycle.data.instruction_rows import (
+    CONVERSATIONS,
+    RowForm,
+    refuse_mixture,
+    row_form,
+)
+from jupiterd.cycle.secrets import cleaned
 from jupiterd.cycle.text_rules.text_form import Layout, text_form
 from jupiterd.errors import EmptySourceError, UsageError
 from jupiterd.path_text import path_text
@@ -50,6 +57,13 @@ class PlacedText:
     text: str
     path: ClusterPath
     """The folders, the file, and the row or the piece of it."""
+    may_be_cut: ClassVar[bool] = True
+    """Its end may be held out, and its beginning be trained on."""
+
+    def without_secrets(self) -> tuple[Self, Mapping[str, int]]:
+        """Return it without secrets, and how many of each kind it has lost."""
+        text, lost = cleaned(self.text)
+        return replace(self, text=text), lost
 
 
 @dataclass(frozen=True)
@@ -187,11 +201,16 @@ class TextFiles:
             try:
                 text = text_in(row, self._field)
             except UnreadableError as error:
+                self._refuse_conversation(name, row)
                 self.skipped_rows += 1
                 self.skips.add(f"{name}#{row.number}", error.reason, error.size_bytes, error.detail)
                 continue
             self.skips.use(row.size_bytes)
             yield text_form(text, Layout.PARAGRAPHS)
+
+    def _refuse_conversation(self, name: str, row: Row) -> None:
+        if self._field == RowForm.TEXT and row_form(row.fields) in CONVERSATIONS:
+            refuse_mixture(name, row.fields, row.number, RowForm.TEXT)
 
 
 def _size_of(file: Path) -> int:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from jupiterd.cycle.positions import Range, split
 from jupiterd.cycle.shares import Shares, equal_shares
-from jupiterd.workers.data.document_masks import documents_of_inputs
+from jupiterd.workers.data.document_masks import documents_of_inputs, own_documents
 from jupiterd.workers.data.shards import ShardSet
 from jupiterd.workers.train.engine import MicroBatch
 from jupiterd.workers.train.order import Order
@@ -61,9 +61,21 @@ class Batches:
         first = sum(shares[: self.rank])
         numbers = self._numbers(cursor + first, shares[self.rank])
         tokens, documents = self.shards.sequences_at(numbers), self._documents(numbers)
+        counted, in_step = self.shards.counted_at(numbers), self._counted_in(cursor, sum(shares))
         for part in _parts(len(numbers), self.micro_batch_sequences):
             bounds = None if documents is None else documents[part]
-            yield MicroBatch(tokens[part, :-1], tokens[part, 1:], bounds)
+            which = None if counted is None else counted[part]
+            yield MicroBatch(tokens[part, :-1], tokens[part, 1:], bounds, which, in_step)
+
+    def _counted_in(self, first: int, count: int) -> int:
+        """Return how many targets of so many of the positions count; 0: all of them.
+
+        Every rank reads the bits of all: so all divide by the same number.
+        """
+        if not self.shards.index.loss_mask:
+            return 0
+        found = self.shards.counted_at(self._numbers(first, count))
+        return 0 if found is None else int(found.sum())
 
     def _numbers(self, first: int, count: int) -> NDArray[np.int64]:
         """Return the sequences at so many of the positions."""
@@ -77,7 +89,8 @@ class Batches:
         """Return the document of each input, where they are kept apart."""
         if not self.documents_apart:
             return None
-        return documents_of_inputs(self.shards.documents_at(numbers))
+        found = self.shards.documents_at(numbers)
+        return own_documents(found) if self.shards.index.loss_mask else documents_of_inputs(found)
 
 
 def _parts(count: int, most: int) -> Iterator[slice]:

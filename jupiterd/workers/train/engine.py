@@ -34,6 +34,14 @@ class MicroBatch(NamedTuple):
     targets: NDArray[np.int64]
     documents: NDArray[np.int64] | None = None
     """Which document each input is of: it sees no other. None: it sees all that came before."""
+    counted: NDArray[np.bool_] | None = None
+    """Which targets the loss counts; None: all."""
+    counted_in_step: int = 0
+    """So many targets of the whole step's batch, of all ranks, count: the loss is their mean."""
+
+    def divisor(self, batch_sequences: int) -> int:
+        """Return what the sum of the losses is divided by, in a step of so many sequences."""
+        return self.counted_in_step or batch_sequences * self.inputs.shape[1]
 
 
 BETAS = (0.9, 0.95)

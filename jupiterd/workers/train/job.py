@@ -46,6 +46,7 @@ def read_job(task: Task, world_size: int) -> Job:
             "the data doesn't say where its documents begin",
             "prepare it again, or train with document masks: off",
         )
+    plan = _with_conversations_apart(shape, plan, shards)
     check_batch(plan.batch_sequences, world_size)
     if shards.index.tokenizer_hash != tokenizer_hash(task.inputs["tokenizer"]):
         raise UsageError("the shards were made with another tokenizer", "prepare the data again")
@@ -76,6 +77,19 @@ def end_token(tokenizer: Tokenizer) -> int:
     if found is None:
         raise CorruptArtifactError(f"the tokenizer has no {END_OF_TEXT}")
     return found
+
+
+def _with_conversations_apart(shape: ModelShape, plan: TrainPlan, shards: ShardSet) -> TrainPlan:
+    """Return the plan with masks where the data is conversations and the model takes masks."""
+    if not shards.index.loss_mask:
+        return plan
+    options = plan.options.model_copy(update={"document_masks": "on"})
+    try:
+        check_documents_apart(shape, options)
+    except UsageError as error:
+        print(f"{error.message}: conversations see those before them")  # noqa: T201 - the log
+        return plan
+    return plan.model_copy(update={"options": options})
 
 
 def _fitting_shards(folder: Path, shape: ModelShape) -> ShardSet:

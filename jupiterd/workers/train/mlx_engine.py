@@ -174,7 +174,8 @@ class MlxEngine:
         """Return this rank's part of the loss, and its gradients, computed to the end."""
         total, gradients, parameters = 0.0, None, self._parameters
         for batch in micro_batches:
-            loss, more = self._loss_and_gradients(parameters, *self._arrays(batch))
+            divisor = batch.divisor(self.batch_sequences)
+            loss, more = self._loss_and_gradients(parameters, divisor, *self._arrays(batch))
             gradients = more if gradients is None else tree_map(mx.add, gradients, more)
             mx.eval(loss, gradients)
             total += float(loss) / self.world_size
@@ -183,21 +184,24 @@ class MlxEngine:
     def _loss(
         self,
         parameters: Mapping[str, mx.array],
-        inputs: mx.array,
-        targets: mx.array,
-        documents: mx.array | None,
+        divisor: int,
+        *batch: Any,
     ) -> mx.array:
         """Return this micro batch's part of the global loss, times the number of ranks.
 
-        inputs, targets, documents: int32[sequences, seq_len]
+        divisor: targets that count in the global batch; batch: as the model's loss takes it
         """
-        global_tokens = self.batch_sequences * inputs.shape[1]
-        factor = self.world_size / global_tokens
-        return self._model.loss(parameters, inputs, targets, documents) * factor
+        return self._model.loss(parameters, *batch) * (self.world_size / divisor)
 
-    def _arrays(self, batch: MicroBatch) -> tuple[mx.array, mx.array, mx.array | None]:
+    def _arrays(
+        self, batch: MicroBatch
+    ) -> tuple[mx.array, mx.array, mx.array | None, mx.array | None]:
         documents = None if batch.documents is None else mx.array(batch.documents.astype(np.int32))
-        return self._ids(batch.inputs), self._ids(batch.targets), documents
+        counted = None if batch.counted is None else self._places(batch.counted)
+        return self._ids(batch.inputs), self._ids(batch.targets), documents, counted
+
+    def _places(self, counted: NDArray[np.bool_]) -> mx.array:
+        return mx.array(np.flatnonzero(counted).astype(np.int32))
 
     def _ids(self, tokens: NDArray[np.int64]) -> mx.array:
         """MLX doesn't look whether a token is in the vocabulary; so we do."""

@@ -49,15 +49,21 @@ class MlxModel:
         inputs: mx.array,
         targets: mx.array,
         documents: mx.array | None = None,
+        counted: mx.array | None = None,
     ) -> mx.array:
         """Return the sum of the cross-entropies, in nats; parameters: fp32.
 
-        inputs, targets, and the document of each input: int32[sequences, seq_len]
+        inputs, targets, and the document of each input: int32[sequences, seq_len]; counted: the
+        places of the targets that count, of all sequences one after the other; None: all do
         """
         used = {n: _to_bf16(v) for n, v in parameters.items()} if self._in_bf16 else parameters
         self._module.update(used)
         hidden = self._hidden(inputs, documents)
         hidden, wanted = hidden.reshape(-1, hidden.shape[-1]), targets.reshape(-1)
+        if counted is not None and not counted.size:
+            return self._loss(hidden[:1], wanted[:1]) * 0.0
+        if counted is not None:
+            hidden, wanted = hidden[counted], wanted[counted]
         tokens = logit_chunk_tokens(self._vocab_size)
         if wanted.size <= tokens:
             return self._loss(hidden, wanted)

@@ -57,31 +57,45 @@ class LossModel(nn.Module):
         self._hidden = torch.compile(called.hidden) if options.compile else called.hidden
         self._error_of = torch.compile(softmax_error) if options.compile else softmax_error
 
-    def forward(self, ids: Tensor, targets: Tensor, documents: Tensor | None = None) -> Tensor:
+    def forward(
+        self,
+        ids: Tensor,
+        targets: Tensor,
+        documents: Tensor | None = None,
+        counted: Tensor | None = None,
+    ) -> Tensor:
         """Return the sum of the cross-entropies, in nats.
 
-        ids, targets, and the document of each input: [sequences, tokens]
+        ids, targets, and the document of each input: [sequences, tokens]; counted: the places of
+        the targets that count, of all sequences one after the other; None: all do
         """
         model = cast("LanguageModel", self.model)
         bounds = None if documents is None else model.bounds(documents)
         with torch.autocast(self._kind, dtype=self._compute, enabled=self._autocast):
             hidden = self._hidden(ids, bounds).flatten(0, 1)
-        wanted = targets.flatten()
+        hidden, wanted, weight = _counting(hidden, targets.flatten(), counted)
         if not model.is_plain:
-            return self._loss_by_parts(hidden, wanted)
-        return cross_entropy(hidden, model.output_weight, wanted, self._compute, self._error_of)
+            return self._loss_by_parts(hidden, wanted) * weight
+        matrix = model.output_weight
+        return cross_entropy(hidden, matrix, wanted, self._compute, self._error_of) * weight
 
     @torch.no_grad()
-    def nats(self, ids: Tensor, targets: Tensor, documents: Tensor | None = None) -> float:
+    def nats(
+        self,
+        ids: Tensor,
+        targets: Tensor,
+        documents: Tensor | None = None,
+        counted: Tensor | None = None,
+    ) -> float:
         """Return the same sum, computed as it is written: no kernel is compiled for that."""
         model = cast("LanguageModel", self.model)
         bounds = None if documents is None else model.bounds(documents)
         with torch.autocast(self._kind, dtype=self._compute, enabled=self._autocast):
             hidden = model.hidden(ids, bounds).flatten(0, 1)
-        wanted = targets.flatten()
+        hidden, wanted, weight = _counting(hidden, targets.flatten(), counted)
         if not model.is_plain:
-            return float(self._loss_by_parts(hidden, wanted))
-        return float(loss_alone(hidden, model.output_weight, wanted, self._compute))
+            return float(self._loss_by_parts(hidden, wanted)) * weight
+        return float(loss_alone(hidden, model.output_weight, wanted, self._compute)) * weight
 
     def _loss_by_parts(self, hidden: Tensor, targets: Tensor) -> Tensor:
         """Return the sum, by the model's own output step; a part's logits are computed twice."""
@@ -256,7 +270,7 @@ class TorchEngine:
         """Leave the batch's gradients in the parameters; return this rank's part of the loss."""
         total = torch.zeros((), device=self.device)
         for number, batch in enumerate(micro_batches, 1):
-            global_tokens = self.batch_sequences * batch.inputs.shape[1]
+            global_tokens = batch.divisor(self.batch_sequences)
             with self._group.accumulating(is_last=number == len(micro_batches)):
                 loss = self._loss(*self._tensors(batch))
                 factor = self.world_size / global_tokens * self._scale.factor
@@ -279,9 +293,10 @@ class TorchEngine:
         for parameter in self._parameters.values():
             _forget_gradient(parameter, is_shared=self.world_size > 1)
 
-    def _tensors(self, batch: MicroBatch) -> tuple[Tensor, Tensor, Tensor | None]:
+    def _tensors(self, batch: MicroBatch) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:
         documents = None if batch.documents is None else self._ids(batch.documents)
-        return self._ids(batch.inputs), self._ids(batch.targets), documents
+        counted = None if batch.counted is None else self._ids(np.flatnonzero(batch.counted))
+        return self._ids(batch.inputs), self._ids(batch.targets), documents, counted
 
     def _ids(self, numbers: NDArray[np.int64]) -> Tensor:
         return torch.from_numpy(numbers).to(self.device, non_blocking=True)
@@ -306,6 +321,19 @@ class TorchEngine:
         if (factor := limit / self._scale.factor) != 1.0:
             found = [p.grad for p in self._parameters.values() if p.grad is not None]
             torch._foreach_mul_(found, factor)  # pyright: ignore[reportPrivateUsage, reportPrivateImportUsage]
+
+
+def _counting(
+    hidden: Tensor, targets: Tensor, counted: Tensor | None
+) -> tuple[Tensor, Tensor, float]:
+    """Return the rows that count, and what their loss counts: nothing where none does.
+
+    One row is computed even then: every rank's gradients are waited for.
+    """
+    if counted is None:
+        return hidden, targets, 1.0
+    rows = counted if len(counted) else counted.new_zeros(1)
+    return hidden[rows], targets[rows], float(len(counted) > 0)
 
 
 def _forget_gradient(parameter: nn.Parameter, *, is_shared: bool) -> None:

@@ -14,6 +14,7 @@ from tests.bench.train.joins import joins
 from tests.bench.train.kills import Struck, kills
 from tests.bench.train.losses import CABLES, Loss, losses
 from tests.bench.train.supervision import supervision
+from tests.bench.train.vocabulary import print_vocabularies
 
 GOALS = {
     "torch": (Goal(0.99, 2.0),),
@@ -123,6 +124,8 @@ def main() -> None:
     if chosen.only in "fits":
         print_fits(MEGABYTES)
     for engine in ("torch", "mlx"):
+        if chosen.only in f"vocabulary {engine}":
+            print_vocabularies(engine)
         if chosen.only in f"kill {engine}":
             asyncio.run(print_kills(engine, chosen.trials, chosen.seed))
         if chosen.only in f"freeze {engine}":

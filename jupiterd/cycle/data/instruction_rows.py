@@ -1,0 +1,125 @@
+"""Rows of instruction data, in the forms that mlx-lm and TRL read.
+
+Owns which form a row has, and what of it is an answer. Doesn't know files, templates or tokens.
+
+    prompt + completion    a question and its answer: two texts, or two lists of messages
+    messages               a conversation: a list of {role, content}
+    text                   text, of which nothing is an answer
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any, Final, cast
+
+from jupiterd.errors import UsageError
+
+ASSISTANT: Final = "assistant"
+
+FORM_COUNT: Final = "form."
+"""Of a data set's counts: how many documents it has of the form that follows."""
+
+
+class RowForm(StrEnum):
+    """What a row of JSON holds."""
+
+    COMPLETION = "prompt+completion"
+    MESSAGES = "messages"
+    TEXT = "text"
+
+
+@dataclass(frozen=True)
+class Message:
+    """What one side says."""
+
+    role: str
+    content: str
+
+
+@dataclass(frozen=True)
+class Conversation:
+    """What is said, in order."""
+
+    messages: tuple[Message, ...]
+    first_answer: int = 0
+    """What the assistant says before this message is no answer, but part of the question."""
+
+    @property
+    def text(self) -> str:
+        """Return it without any template."""
+        return "\n\n".join(message.content for message in self.messages)
+
+    @property
+    def answers(self) -> tuple[int, ...]:
+        """Return the numbers of the messages that are answers."""
+        spoken = enumerate(self.messages)
+        return tuple(n for n, m in spoken if n >= self.first_answer and m.role == ASSISTANT)
+
+    def with_contents(self, contents: tuple[str, ...]) -> "Conversation":
+        """Return it with other words."""
+        pairs = zip(self.messages, contents, strict=True)
+        return replace(self, messages=tuple(replace(m, content=text) for m, text in pairs))
+
+
+CONVERSATIONS: Final = frozenset({RowForm.COMPLETION, RowForm.MESSAGES})
+
+
+class MalformedRowError(Exception):
+    """A row of the right form can't be used; its text says why."""
+
+
+def row_form(fields: Mapping[str, Any]) -> RowForm | None:
+    """Return the form of a row, in the order that mlx-lm looks for them; None: none of them."""
+    if "prompt" in fields and "completion" in fields:
+        return RowForm.COMPLETION
+    if "messages" in fields:
+        return RowForm.MESSAGES
+    return RowForm.TEXT if "text" in fields else None
+
+
+def refuse_mixture(name: str, fields: Mapping[str, Any], line: int, expected: RowForm) -> None:
+    """Refuse a row of another form than those before it; one of no form is left to the reader.
+
+    Raises:
+        UsageError: it has one.
+    """
+    form = row_form(fields)
+    if form is not None and form is not expected:
+        raise UsageError(
+            f"line {line} of {name} has {form}, and the rows before it have {expected}",
+            "make a data set of each form: jupiterctl data prepare for each",
+        )
+
+
+def conversation_of(fields: Mapping[str, Any], form: RowForm) -> Conversation:
+    """Return what a row says.
+
+    Raises:
+        MalformedRowError: it isn't what its form should be, or nobody answers.
+    """
+    if form is RowForm.MESSAGES:
+        found = Conversation(_messages(fields["messages"], "messages", "user"))
+    else:
+        asked = _messages(fields["prompt"], "prompt", "user")
+        answered = _messages(fields["completion"], "completion", ASSISTANT)
+        found = Conversation((*asked, *answered), len(asked))
+    if not found.answers:
+        raise MalformedRowError("nobody answers: it has no message of the role assistant")
+    return found
+
+
+def _messages(given: object, field: str, role: str) -> tuple[Message, ...]:
+    """Return messages; a text alone is one of that role, but where there must be a list."""
+    if isinstance(given, str) and field != "messages":
+        return (Message(role, given),)
+    if not isinstance(given, list) or not given:
+        raise MalformedRowError(f"{field} is no list of messages")
+    return tuple(_message(each, field) for each in cast("list[Any]", given))
+
+
+def _message(given: object, field: str) -> Message:
+    said = cast("dict[str, Any]", given) if isinstance(given, dict) else {}
+    role, content = said.get("role"), said.get("content")
+    if not isinstance(role, str) or not isinstance(content, str):
+        raise MalformedRowError(f"a message of {field} lacks role or content, or isn't text")
+    return Message(role, content)

@@ -160,7 +160,6 @@ def test_losses_on_mlx_are_those_of_torch_and_of_mlx_lm_with_masked_prompts(tmp_
     from mlx_lm.tuner.trainer import default_loss
 
     from jupiterd.workers.train.mlx_engine import MlxEngine
-    from jupiterd.workers.train.mlx_model import tree
     from jupiterd.workers.train.mlx_ring import Ring
 
     tokenizer, rows = prepared(tmp_path)
@@ -174,8 +173,9 @@ def test_losses_on_mlx_are_those_of_torch_and_of_mlx_lm_with_masked_prompts(tmp_
     for step in range(STEPS):
         ids = [next(each) for _ in range(BATCH * SEQ_LEN // ROW)]
         lengths = mx.array([(offsets[tuple(row)], ROW) for row in ids])
-        engine._model._model.update(tree(engine._parameters))
-        theirs.append(float(default_loss(engine._model._model, mx.array(ids), lengths)[0]))
+        engine._model._module.update(engine._parameters)
+        inner = engine._model._module.inner
+        theirs.append(float(default_loss(inner, mx.array(ids), lengths)[0]))
         ours.append(engine.step(list(batches(tmp_path).at(step * BATCH)), RATE)[0])
     assert ours == pytest.approx(theirs, abs=1e-4)
     assert ours == pytest.approx(wanted, abs=1e-4)

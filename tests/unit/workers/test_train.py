@@ -83,7 +83,7 @@ def test_ranks_share_the_global_batch_without_gap_or_overlap(inputs: dict[str, s
     whole = list(Batches(shards, "s", 7, 7).at(14))
     for world_size in (2, 3, 7):
         ranks = [Batches(shards, "s", 7, 2, rank, world_size) for rank in range(world_size)]
-        parts = [inputs for rank in ranks for inputs, _, _ in rank.at(14)]
+        parts = [part.inputs for rank in ranks for part in rank.at(14)]
         assert np.array_equal(np.concatenate(parts), whole[0][0])
 
 
@@ -115,10 +115,13 @@ def test_positions_that_lie_apart_are_trained_on_one_after_the_other(inputs: dic
 
 
 def test_targets_are_the_inputs_one_token_on(inputs: dict[str, str]):
-    ((given, targets, documents),) = Batches(ShardSet(Path(inputs["shards"])), "s", 4, 4).at(0)
+    (batch,) = Batches(ShardSet(Path(inputs["shards"])), "s", 4, 4).at(0)
+    given, targets, documents, counted, _ = batch
     assert given.shape == targets.shape == (4, 16)
     assert np.array_equal(given[:, 1:], targets[:, :-1])
     assert documents is None
+    assert counted is None
+    assert batch.divisor(4) == targets.size
 
 
 def test_a_round_is_trained_and_its_last_checkpoint_is_handed_over(

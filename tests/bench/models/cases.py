@@ -97,8 +97,8 @@ NAMED = (
     "gpt2", "gpt_neox", "hrm_text",
 )  # fmt: skip
 OTHERS = ("cohere2", "gemma2", "olmo3")
-"""Gemma and StarCoder2 were near the bound, at 7e-5 and more, and aren't among them: mlx-lm seems to
-compute another form of their activation."""
+"""Gemma and StarCoder2 were near the bound and aren't among them: mlx-lm seems to compute another
+form of their activation."""
 
 
 _ROPES: Mapping[str, Fields] = {"llama3": LLAMA3, "yarn": YARN, "linear": LINEAR}

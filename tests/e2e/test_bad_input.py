@@ -67,8 +67,8 @@ def test_without_a_daemon_the_socket_is_named_and_how_to_start_one(tmp_path: Pat
 async def test_a_node_that_finds_no_other_says_so_and_works_alone(alone: Cluster) -> None:
     shown = alone.ctl("status")
     assert shown.returncode == 0
-    assert "info: this node is alone in its cluster" in shown.stdout
-    assert "hint: start jupiterd on another machine in the same network" in shown.stdout
+    assert "info: this node is alone, and keeps to this machine" in shown.stdout
+    assert "hint: start it without --local to find others" in shown.stdout
     assert "the only node that can work" in shown.stdout
 
 

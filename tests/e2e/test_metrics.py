@@ -74,7 +74,7 @@ async def test_a_real_daemon_is_scraped_and_every_metric_is_there(tmp_path: Path
     assert states == {"alive": 1, "suspect": 0, "gone": 0, "pending": 0}
     assert [sample.value for sample in told["jupiter_is_leader"]] == [1.0]
     codes = {sample.labels["code"] for sample in told["jupiter_health"]}
-    assert "alone" in codes
+    assert "alone-locally" in codes
     assert {sample.value for sample in told["jupiter_cycle_phase"]} == {0.0}
     assert told["jupiter_train_loss"] == []
     size, used = told["jupiter_memory_size_bytes"][0], told["jupiter_memory_used_bytes"][0]

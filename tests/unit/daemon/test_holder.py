@@ -274,7 +274,7 @@ async def test_a_leader_gets_what_an_epoch_has_finished_that_others_have_closed(
     async with holding(tmp_path) as (holder, workers):
         (events,) = await begin(holder, RANK)
         await holder.end_closed({("c", EPOCH)})
-        with pytest.raises(RefusedError, match="its epoch has been closed"):
+        with pytest.raises(RefusedError, match="its attempt has been closed"):
             await anext(events)
         workers.at_keep[RANK.id] = (Kept(saved(7)),)
         assert await holder.end(LEADER, TERM, EPOCH, KeepWish(0, TIMEOUT_S)) == saved(7)

@@ -4,6 +4,7 @@ Pure. Doesn't know what any of them mean.
 """
 
 import math
+import unicodedata
 from collections.abc import Sequence
 
 MISSING = "N/A"
@@ -21,8 +22,12 @@ def plain(value: object) -> str:
 
 
 def printable(text: str) -> str:
-    """Return the text as one line that can't steer the terminal."""
-    return "".join(char if char.isprintable() else "?" for char in text)
+    """Return the text as one line that can't steer the terminal; a no-break space is a space."""
+    return "".join(char if char.isprintable() else _shown(char) for char in text)
+
+
+def _shown(char: str) -> str:
+    return " " if unicodedata.category(char) == "Zs" else "?"
 
 
 def duration(seconds: float) -> str:

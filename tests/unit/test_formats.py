@@ -45,3 +45,4 @@ def test_columns_are_as_wide_as_their_widest_cell():
 def test_text_from_elsewhere_stays_on_one_line_and_steers_nothing():
     assert plain("a\x1b[2Jb\nc") == "a?[2Jb?c"
     assert plain(0) == "0"
+    assert plain("Secci\u00f3n\u00a02") == "Secci\u00f3n 2"

@@ -5,6 +5,7 @@ Owns the escaping. Whatever is put into a page passes `text`, or is made by `ele
 
 from collections.abc import Iterable, Sequence
 from html import escape
+from unicodedata import category
 
 
 class Html(str):
@@ -16,9 +17,13 @@ class Html(str):
 def text(value: object) -> Html:
     """Return what others wrote, as it is to be read: nothing in it is an element or a control."""
     shown = "".join(
-        char if char.isprintable() or char in "\n\t" else "\ufffd" for char in str(value)
+        char if char.isprintable() or _is_space(char) else "\ufffd" for char in str(value)
     )
     return Html(escape(shown, quote=True))
+
+
+def _is_space(char: str) -> bool:
+    return char in "\n\t" or category(char) == "Zs"
 
 
 def element(name: str, *content: object, **attributes: object) -> Html:

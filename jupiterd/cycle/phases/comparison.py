@@ -16,7 +16,7 @@ def comparison_of(view: RoundView) -> Comparison:
 
     Held-out text is the same in all rounds, and so is its spread, nearly.
     """
-    beside_student = bool(view.student)
+    beside_student = bool(view.student or view.base)
     measured = (_measured(view, number, beside_student) for number in range(view.round - 1, 0, -1))
     return Comparison(view.looks + 1, beside_student, next(filter(None, measured), 0.0))
 

@@ -18,6 +18,8 @@ def judged(number, error, *, beside_student):
 
 def test_a_first_round_is_compared_with_counting_and_nothing_is_known_of_it():
     assert comparison_of(view()) == FIRST
+    brought = comparison_of(view(base="ab" * 32))
+    assert brought.beside_student, "a model that was brought is no counting of tokens"
 
 
 def test_a_student_is_not_promised_what_was_measured_beside_counting():

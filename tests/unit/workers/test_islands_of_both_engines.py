@@ -161,7 +161,7 @@ def test_islands_of_both_engines_have_equal_weights_after_each_outer_step_of_a_l
 ):
     pytest.importorskip("mlx.core")
     rounds, every = plan(12), 4
-    both = dict.fromkeys(("m", "t"), BATCH)
+    both = {"m": BATCH, "t": BATCH}
     leader = OuterLeader(tmp_path, rounds, both, every, kind="fp32")
     leader.shape = shape_with(kind, vocab_size)
     processes = Processes(gangs, leader, tmp_path)

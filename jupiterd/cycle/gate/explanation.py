@@ -238,6 +238,13 @@ def _control(document: Document) -> Iterator[str]:
 
 def _needed(document: Document) -> Iterator[str]:
     verdict = document["verdict"]
+    if _knows_less_than_counting(verdict):
+        yield (
+            "What would have been needed: more training. It knows this text less than a count of "
+            "tokens does, so it was trained for too few steps, or on too little text; more text "
+            "held out wouldn't change that."
+        )
+        return
     reach, evidence = verdict["reach"], verdict["evidence"]
     if reach is None or evidence is None or not evidence["standard_error_bpb"]:
         return
@@ -247,6 +254,11 @@ def _needed(document: Document) -> Iterator[str]:
         f"{reach['wanted_bpb']:.4f} would take about {reach['documents']:,} documents of "
         f"{reach['clusters']:,} sources."
     )
+
+
+def _knows_less_than_counting(verdict: Document) -> bool:
+    found, counted = verdict["val_bpb"], verdict["unigram_bpb"]
+    return found is not None and counted is not None and found > counted
 
 
 def _ledger(verdict: Document) -> Iterator[str]:

@@ -75,6 +75,16 @@ def test_a_student_that_only_beats_the_weaker_baseline_is_not_promoted(rows):
     assert "a count of tokens, for there is no last student yet" in "\n".join(explain(document))
 
 
+def test_one_that_knows_less_than_counting_is_told_to_train_and_not_to_hold_out_more(rows):
+    gate, dev = rows
+    hardly_trained = needing([*gate, *dev], 2.9, 1.5)
+    told = "\n".join(explain(decided(hardly_trained)[1]))
+    assert "What would have been needed: more training" in told
+    assert "would take about" not in told
+    learned = "\n".join(explain(decided(needing([*gate, *dev], 2.9, 2.7))[1]))
+    assert "more training" not in learned
+
+
 def test_without_development_text_byte_triples_stay(rows):
     assert strongest_baseline(needing(rows[0], 2.9, 2.7)) is Baseline.BYTES
 

@@ -14,6 +14,7 @@ from jupiterd.cycle.data.survey import Survey
 from jupiterd.cycle.data.survey_lines import (
     dropped_line,
     is_hopeless,
+    language_help,
     outlook_lines,
     source_line,
 )
@@ -60,9 +61,10 @@ class Preflight:
         if needs_verdict and self.is_hopeless:
             lost = dropped_line(self.survey)
             name = self.domain.domain
-            why = f"see why with jupiterctl domain lint {name}, " if lost else ""
+            why = f"see why with jupiterctl domain lint {name}" if lost else ""
+            helps = [language_help(self.survey) or why, self.outlook.help]
             raise TooLittleTextError(
-                "; ".join(filter(None, [self.outlook.answer, lost])), f"{why}{self.outlook.help}"
+                "; ".join(filter(None, [self.outlook.answer, lost])), ", ".join(filter(None, helps))
             )
 
     def lines(self) -> list[str]:

@@ -4,6 +4,7 @@ Owns the form of that answer and what follows for sources that weren't read whol
 anything is read (`workers.data.survey`), or what is to be done with it.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Self
@@ -61,6 +62,8 @@ class Survey:
     """What most of the text is in, or `code:` and a programming language; empty: nobody asked."""
     reading_s: float = 0.0
     judging_s: float = 0.0
+    other_language: str = ""
+    """What most of the text is in, where it's dropped for not being in `language`; or empty."""
 
     @property
     def took_s(self) -> float:
@@ -81,6 +84,11 @@ class Survey:
     def counted(self) -> tuple[SourceSurvey, ...]:
         """Return the sources that something is known of."""
         return tuple(source for source in self.sources if not source.why_not)
+
+    @property
+    def dropped(self) -> Counter[str]:
+        """Return how many of all that were read are dropped, by the reason."""
+        return sum((Counter(source.dropped) for source in self.counted), Counter[str]())
 
     @property
     def is_whole(self) -> bool:
@@ -110,6 +118,7 @@ class Survey:
             language=str(told["language"]),
             reading_s=float(told["reading_s"]),
             judging_s=float(told["judging_s"]),
+            other_language=str(told.get("other_language", "")),
         )
 
 

@@ -3,7 +3,6 @@
 Pure. Owns the words; doesn't know how anything was counted.
 """
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from jupiterd.cycle.data.holdout_outlook import HoldoutOutlook
@@ -63,15 +62,21 @@ def outlook_lines(survey: Survey, outlook: HoldoutOutlook) -> list[str]:
             "more is known once all sources have been collected",
         ]
     answer = outlook.answer if outlook.can_be_judged else f"no: {outlook.answer}"
-    helps = [f"what would help: {outlook.help}"] if outlook.help else []
+    help_words = ", ".join(filter(None, [language_help(survey), outlook.help]))
+    helps = [f"what would help: {help_words}"] if help_words else []
     return [f"can this be judged? {answer}", *helps]
+
+
+def language_help(survey: Survey) -> str:
+    """Return what to write where the text is in another language than was said; or nothing."""
+    if not survey.other_language:
+        return ""
+    return f"say language: {survey.other_language}, for most of it isn't in {survey.language}"
 
 
 def dropped_line(survey: Survey) -> str:
     """Return how much of what was read is dropped, and why; empty: nothing is."""
-    dropped: Counter[str] = Counter()
-    for source in survey.counted:
-        dropped.update(source.dropped)
+    dropped = survey.dropped
     read = sum(source.read for source in survey.counted)
     if not dropped:
         return ""

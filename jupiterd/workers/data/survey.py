@@ -22,6 +22,7 @@ from pydantic import TypeAdapter
 
 from jupiterd.cycle.data.survey import Survey
 from jupiterd.cycle.data_sources import DataSource
+from jupiterd.cycle.drop_reason import DropReason
 from jupiterd.errors import JupiterError
 from jupiterd.workers.data.collectors import open_collector
 from jupiterd.workers.data.extraction import Extractor, Limits
@@ -99,8 +100,21 @@ def survey(request: Mapping[str, Any], told: Progress = silent) -> Survey:
         shutil.rmtree(scratch, ignore_errors=True)
     if not rules.language:
         rules = rules.of_language(main_language(looked))
-    return _summed(looked, rules, began_s, whole_s, told)
+    summed = _summed(looked, rules, began_s, whole_s, told)
+    return replace(summed, other_language=_other_language(summed, looked))
 
+
+def _other_language(survey: Survey, looked: list[Looked]) -> str:
+    """Return what most of the text is in, where its language is why most of it is dropped."""
+    dropped = survey.dropped
+    foreign = sum(dropped[reason] for reason in _OF_OTHER_LANGUAGES)
+    if 2 * foreign <= sum(source.read for source in survey.counted):
+        return ""
+    found = main_language(looked)
+    return "" if found.startswith("code:") or found == survey.language else found
+
+
+_OF_OTHER_LANGUAGES = (DropReason.OTHER_LANGUAGE, DropReason.NO_STOP_WORDS)
 
 FAR = "not counted before collection"
 NO_TIME_LEFT = "not counted: looking at the others took all the time"

@@ -13,7 +13,7 @@ import pytest
 from jupiterd.cycle.data.holdout_outlook import holdout_outlook
 from jupiterd.cycle.data.holdout_rules import HoldoutRules
 from jupiterd.cycle.data.survey import Survey
-from jupiterd.cycle.data.survey_lines import is_hopeless
+from jupiterd.cycle.data.survey_lines import is_hopeless, language_help
 from jupiterd.workers.data import survey_sample, survey_verdicts
 from jupiterd.workers.data.survey import FAR, NO_TIME_LEFT, survey
 from jupiterd.workers.data.survey_verdicts import LEAST_JUDGED, NO_TIME
@@ -46,6 +46,20 @@ def looked(*sources: dict, language: str = "code:python", within_s: float = 60.0
 
 def of_folder(path: Path) -> dict:
     return {"kind": "folder", "name": "mine", "path": str(path)}
+
+
+def test_text_in_another_language_than_was_said_is_told_with_what_to_write(tmp_path):
+    for number in range(12):
+        page = f"# Bomba {number}\n\nLa bomba {number} mueve el agua de un lugar a otro. " * 6
+        more = (
+            f"Cuando la presi\u00f3n baja a {number}, se abre la v\u00e1lvula y el agua sale. " * 6
+        )
+        (tmp_path / f"{number}.md").write_text(page + more, encoding="utf-8")
+    found = looked(of_folder(tmp_path), language="en")
+    assert (found.language, found.other_language) == ("en", "es")
+    assert language_help(found) == "say language: es, for most of it isn't in en"
+    assert Survey.from_plain(found.to_plain()) == found
+    assert not language_help(looked(of_folder(tmp_path), language="es"))
 
 
 def test_every_file_is_counted_and_judged(folder):

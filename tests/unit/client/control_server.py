@@ -31,8 +31,9 @@ class ScriptedControl(control_pb2_grpc.ControlServicer):
         return control_pb2.Document(json=json.dumps(self.documents[request.noun]))
 
     async def Execute(self, request, context):  # noqa: N802 - gRPC's name
-        self.executed.append((request.verb, json.loads(request.arguments_json)))
-        return control_pb2.Document(json='{"schema": "jupiter/v1"}')
+        arguments = json.loads(request.arguments_json)
+        self.executed.append((request.verb, arguments))
+        return control_pb2.Document(json=json.dumps({"schema": "jupiter/v1", **arguments}))
 
     async def Watch(self, request, context):  # noqa: N802 - gRPC's name
         if request.noun != self.watched:

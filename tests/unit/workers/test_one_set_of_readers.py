@@ -107,7 +107,7 @@ def test_parquet_lies_among_other_files(tmp_path):
 @pytest.mark.parametrize(
     ("rows", "told"),
     [
-        ('{"messages": [], "id": 1}\n', "its fields: messages, id"),
+        ('{"replies": [], "id": 1}\n', "its fields: replies, id"),
         ('{"meta": {"body": "x"}, "id": 1}\n', "its fields: meta.body, id"),
         ("{'text': 'x'}\n", "line 1 isn't JSON: "),
         ("[1]\n", "line 1 is no object of JSON"),

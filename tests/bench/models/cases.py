@@ -152,8 +152,8 @@ _OWN_VARIANTS: Mapping[str, Mapping[str, Fields]] = {
     },
     "gemma3_text": {
         "one in three sees all": {
-            "layer_types": ["sliding_attention", "sliding_attention", "full_attention"] * 2,
-            "num_hidden_layers": 6, "sliding_window": 8,
+            "layer_types": ["sliding_attention", "sliding_attention", "full_attention"],
+            "num_hidden_layers": 3, "sliding_window": 8,
         },
         "linear positions": {
             "rope_parameters": {

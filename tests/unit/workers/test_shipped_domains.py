@@ -12,7 +12,7 @@ from tests.support.domain_sources import moved, pages_of
 from tests.unit.workers.collecting import collect, samples_in
 from tests.unit.workers.local_site import serving
 
-pytestmark = [pytest.mark.net, pytest.mark.slow]
+pytestmark = [pytest.mark.net, pytest.mark.slow, pytest.mark.full]
 
 LEAST_KEPT = 0.9
 """Of each source: all of it is written as good text; of Python's library some is generated."""

@@ -9,10 +9,10 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from jupiterd.cycle.text_rules.blocks import Block, BlockKind
 from jupiterd.cycle.text_rules.document_kind import DocumentForm, DocumentKind
-from jupiterd.cycle.text_rules.inline_marks import linked, without_links
-from jupiterd.cycle.text_rules.markup_blocks import document_of
+from jupiterd.cycle.text_rules.markup.blocks import Block, BlockKind
+from jupiterd.cycle.text_rules.markup.inline_marks import linked, without_links
+from jupiterd.cycle.text_rules.markup.markup_blocks import document_of
 from jupiterd.cycle.text_rules.terminal_records import without_record
 
 MAX_LINKED = 0.8

@@ -5,10 +5,14 @@ Owns what is left of each block, and how much of it explains something. Doesn't 
 
 from dataclasses import dataclass
 
-from jupiterd.cycle.text_rules.blocks import Block, BlockKind
 from jupiterd.cycle.text_rules.document_kind import DocumentForm
-from jupiterd.cycle.text_rules.inline_marks import is_code_alone, without_links, without_marks
-from jupiterd.cycle.text_rules.markup_blocks import document_of
+from jupiterd.cycle.text_rules.markup.blocks import Block, BlockKind
+from jupiterd.cycle.text_rules.markup.inline_marks import (
+    is_code_alone,
+    without_links,
+    without_marks,
+)
+from jupiterd.cycle.text_rules.markup.markup_blocks import document_of
 from jupiterd.cycle.unspaced import LETTERS_PER_WORD, estimated_words
 
 MIN_EXPLAINING_WORDS = 4

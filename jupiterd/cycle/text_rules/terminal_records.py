@@ -7,7 +7,7 @@ Doesn't know any program.
 import re
 from dataclasses import replace
 
-from jupiterd.cycle.text_rules.blocks import Block
+from jupiterd.cycle.text_rules.markup.blocks import Block
 
 MAX_RECORD_LINES = 12
 """A longer one is cut down to its commands."""

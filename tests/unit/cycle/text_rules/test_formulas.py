@@ -4,7 +4,7 @@ import pytest
 
 from jupiterd.cycle.text_rules.cleaned_markup import cleaned_markup
 from jupiterd.cycle.text_rules.document_kind import document_kind
-from jupiterd.cycle.text_rules.inline_marks import without_links, without_marks
+from jupiterd.cycle.text_rules.markup.inline_marks import without_links, without_marks
 from jupiterd.cycle.text_rules.plain_rendering import plain_rendering
 
 LAW = r"$K_{a} = \frac{[\mathrm{H^+}]\,[\mathrm{A^-}]}{[\mathrm{HA}]}$"

@@ -8,7 +8,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
-from jupiterd.cycle.text_rules.blocks import (
+from jupiterd.cycle.text_rules.formulas import displayed_formula, is_beginning
+from jupiterd.cycle.text_rules.markup.blocks import (
     MAX_DEPTH,
     Block,
     BlockKind,
@@ -23,9 +24,8 @@ from jupiterd.cycle.text_rules.blocks import (
     paragraph,
     within,
 )
-from jupiterd.cycle.text_rules.formulas import displayed_formula, is_beginning
-from jupiterd.cycle.text_rules.line_search import SearchedLines
-from jupiterd.cycle.text_rules.markdown_html import html_blocks
+from jupiterd.cycle.text_rules.markup.line_search import SearchedLines
+from jupiterd.cycle.text_rules.markup.markdown_html import html_blocks
 
 _FENCE = re.compile(r"(`{3,}|~{3,})[ \t]*([^`]*)$")
 _INFO = re.compile(r"[\s{.]*([A-Za-z][\w+#-]*)")

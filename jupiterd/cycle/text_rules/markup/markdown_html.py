@@ -7,8 +7,8 @@ import re
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from jupiterd.cycle.text_rules.blocks import Block, BlockKind, Found, code
-from jupiterd.cycle.text_rules.line_search import SearchedLines
+from jupiterd.cycle.text_rules.markup.blocks import Block, BlockKind, Found, code
+from jupiterd.cycle.text_rules.markup.line_search import SearchedLines
 
 MAX_TAG_LINES = 40
 """A tag that goes on for longer isn't one."""

@@ -8,8 +8,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from jupiterd.cycle.text_rules.asciidoc_blocks import asciidoc_blocks
-from jupiterd.cycle.text_rules.blocks import Block, BlockKind, heading
 from jupiterd.cycle.text_rules.document_kind import (
     ASCIIDOC,
     MARKDOWN,
@@ -18,9 +16,11 @@ from jupiterd.cycle.text_rules.document_kind import (
     DocumentForm,
     DocumentKind,
 )
-from jupiterd.cycle.text_rules.markdown_blocks import lines_of, markdown_blocks
-from jupiterd.cycle.text_rules.rst_blocks import rst_blocks
-from jupiterd.cycle.text_rules.wiki_blocks import wiki_blocks
+from jupiterd.cycle.text_rules.markup.asciidoc_blocks import asciidoc_blocks
+from jupiterd.cycle.text_rules.markup.blocks import Block, BlockKind, heading
+from jupiterd.cycle.text_rules.markup.markdown_blocks import lines_of, markdown_blocks
+from jupiterd.cycle.text_rules.markup.rst_blocks import rst_blocks
+from jupiterd.cycle.text_rules.markup.wiki_blocks import wiki_blocks
 
 _FRONT_MATTER = re.compile(
     r"\s*(---|\+\+\+)[ \t]*\n(.{0,50000}?\n)?(?:\1|\.\.\.)[ \t]*(?:\n|$)", re.DOTALL

@@ -6,7 +6,7 @@ Owns its syntax between lines, and `rst_marks` that inside a line. Every line co
 import re
 from collections.abc import Sequence
 
-from jupiterd.cycle.text_rules.blocks import (
+from jupiterd.cycle.text_rules.markup.blocks import (
     MAX_DEPTH,
     Block,
     BlockKind,
@@ -20,7 +20,7 @@ from jupiterd.cycle.text_rules.blocks import (
     indented_below,
     paragraph,
 )
-from jupiterd.cycle.text_rules.rst_marks import as_markdown
+from jupiterd.cycle.text_rules.markup.rst_marks import as_markdown
 
 _UNDERLINE = re.compile(r"([=\-`:.'\"~^_*+#<>])\1{2,}[ \t]*$")
 _DIRECTIVE = re.compile(r"\.\. (?:\|[^|\n]{1,100}\| )?([\w:+.-]+)::(?:[ \t]+(.*))?$")

@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from jupiterd.cycle.text_rules.blocks import Block, as_item, code, heading, paragraph
+from jupiterd.cycle.text_rules.markup.blocks import Block, as_item, code, heading, paragraph
 
 _MAX_NESTED = 40
 """Templates inside each other; what is deeper stays as it was written."""

@@ -6,7 +6,7 @@ Owns its syntax. Every line comes out as Markdown; what names other files or pic
 import re
 from collections.abc import Sequence
 
-from jupiterd.cycle.text_rules.blocks import (
+from jupiterd.cycle.text_rules.markup.blocks import (
     MAX_DEPTH,
     Block,
     Found,
@@ -15,7 +15,7 @@ from jupiterd.cycle.text_rules.blocks import (
     heading,
     paragraph,
 )
-from jupiterd.cycle.text_rules.line_search import SearchedLines
+from jupiterd.cycle.text_rules.markup.line_search import SearchedLines
 
 _HEADING = re.compile(r"(={1,6}|#{1,6})[ \t]+(\S.*)$")
 _DELIMITER = re.compile(

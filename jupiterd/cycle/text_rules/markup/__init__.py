@@ -1,0 +1,1 @@
+"""Markup taken apart into blocks and marks: Markdown, reStructuredText, AsciiDoc, wikis."""

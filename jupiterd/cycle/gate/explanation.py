@@ -10,6 +10,7 @@ from jupiterd.cycle.gate.baseline import Baseline
 from jupiterd.cycle.gate.decision import Decision, Outcome, Question
 from jupiterd.cycle.gate.proxy import ALPHA, Arm
 from jupiterd.cycle.gate.tie_break import LEAST_RIGHT, TRIAL_ALPHA
+from jupiterd.formats import counted
 
 Document = Mapping[str, Any]
 
@@ -73,20 +74,16 @@ def _follows(decision: Decision, given: Document) -> str:
     return _WRITES_NOTHING if is_silent and decision is Decision.PROMOTE else _FOLLOWS[decision]
 
 
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
-
-
 def _setting(document: Document) -> Iterator[str]:
     verdict, given = document["verdict"], document["given"]
     yield (
-        f"{_counted(verdict['documents'], 'real document')} of "
-        f"{_counted(verdict['clusters'], 'source')} that no round "
+        f"{counted(verdict['documents'], 'real document')} of "
+        f"{counted(verdict['clusters'], 'source')} that no round "
         f"has trained on were scored: how many bits does a model need for each byte of them? "
         f"Fewer is better."
     )
     # What was decided without a choice took byte triples.
-    counted = _COUNTS[Baseline(verdict.get("baseline") or Baseline.BYTES)]
+    baseline = _COUNTS[Baseline(verdict.get("baseline") or Baseline.BYTES)]
     base = str(given.get("base") or "")
     rows = [
         ("candidate", "val_bpb", str(given.get("candidate") or "")),
@@ -97,7 +94,7 @@ def _setting(document: Document) -> Iterator[str]:
         rows.insert(1, ("brought model", "base_bpb", base))
         rows = [row for row in rows if row[0] != "last student" or row[2] != base]
     for name, key, model in rows:
-        who = model[:8] if model else f"a count of {counted}, for there is no {name} yet"
+        who = model[:8] if model else f"a count of {baseline}, for there is no {name} yet"
         yield f"   {name:<13} {_bpb(verdict[key])}  ({who})"
     yield f"   byte triples  {_bpb(verdict['byte_bpb'])}  (what counting alone can do)"
     yield f"   tokens        {_bpb(verdict['unigram_bpb'])}  (counting these alone)"
@@ -257,8 +254,8 @@ def _needed(document: Document) -> Iterator[str]:
 
 
 def _knows_less_than_counting(verdict: Document) -> bool:
-    found, counted = verdict["val_bpb"], verdict["unigram_bpb"]
-    return found is not None and counted is not None and found > counted
+    found, unigram = verdict["val_bpb"], verdict["unigram_bpb"]
+    return found is not None and unigram is not None and found > unigram
 
 
 def _ledger(verdict: Document) -> Iterator[str]:

@@ -11,6 +11,7 @@ has only lost its leader is adopted.
 import asyncio
 import contextlib
 import logging
+import math
 from collections.abc import AsyncGenerator, Awaitable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing, nullcontext
@@ -24,6 +25,7 @@ from jupiterd.cluster.gang_growth import GangGrowth
 from jupiterd.cluster.gang_watch import GangWatch, Silent
 from jupiterd.cycle.phases.steps import TrainRound
 from jupiterd.cycle.plan import ModelShape, TrainPlan
+from jupiterd.cycle.training.save_clock import SaveClock
 from jupiterd.daemon import late_inputs
 from jupiterd.daemon.adoption import Adopted, adopted
 from jupiterd.daemon.bad_checkpoints import set_aside, whole_start
@@ -126,6 +128,7 @@ class GangConductor:
         self._reach = GangReach(leading, self._growth, self._name)
         self._listening = asyncio.Semaphore(0)
         self._watch = GangWatch(0, 0.0, lambda _: 0.0)
+        self._saves = SaveClock.of(shape, now_s())
         self._silent: set[NodeId] = set()
         """Whose members weren't heard when the epoch's end was due."""
 
@@ -309,7 +312,8 @@ class GangConductor:
         """
         plan = self._plan
         may_end = bool(plan.extends_by_steps) and step >= plan.least_trunk_steps
-        return may_end or plan.saves_after(step) or self._reason != FINISHED
+        is_due = plan.saves_after(step) or self._saves.may_be_due(now_s())
+        return may_end or is_due or self._reason != FINISHED
 
     def _changing(
         self, launch: Launch, inputs: Iterable[ArtifactId]
@@ -367,6 +371,7 @@ class GangConductor:
 
     async def _follow_adopted(self, gang: Adopted, launch: Launch) -> None:
         self._shown.begin(launch)
+        self._saves.saved(-math.inf)  # nobody has told us when that was
         self._leading.board.explain(self._cycle, "")
         size = len(launch.gang)
         meeting = watched(gang.works[size]) if len(gang.works) > size else nullcontext()
@@ -467,6 +472,7 @@ class GangConductor:
             case Advanced():
                 self._note_step(rank, event, launch)
             case CheckpointMade():
+                self._saves.saved(now_s())
                 self._commits.add(node, event)
             case WayMade():
                 self._watch.waits()

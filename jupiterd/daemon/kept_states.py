@@ -6,15 +6,12 @@ Owns how long they get for it, and which of their states is taken. Doesn't know 
 
 from collections.abc import Sequence
 
-from jupiterd.cycle.architectures import parameter_count
 from jupiterd.cycle.plan import ModelShape
+from jupiterd.cycle.training.save_clock import checkpoint_bytes
 from jupiterd.daemon.leading import Leading
 from jupiterd.daemon.work_events import CheckpointMade, KeepWish
 from jupiterd.errors import JupiterError
 from jupiterd.ids import NodeId
-
-BYTES_PER_PARAMETER = 12
-"""Weights and both moments, in float32."""
 
 SLOWEST_BYTES_PER_S = 50_000_000
 """Written, read again for its hash, and synced."""
@@ -24,8 +21,7 @@ LEAST_S = 5.0
 
 def wish_for(shape: ModelShape, after_step: int) -> KeepWish:
     """Return what is wanted of the ranks of an epoch that ends."""
-    size_bytes = BYTES_PER_PARAMETER * parameter_count(shape)
-    return KeepWish(after_step, LEAST_S + size_bytes / SLOWEST_BYTES_PER_S)
+    return KeepWish(after_step, LEAST_S + checkpoint_bytes(shape) / SLOWEST_BYTES_PER_S)
 
 
 async def latest(

@@ -98,7 +98,7 @@ class IslandRounds:
         """Of the round, by us."""
         self._saved_step = -1
         self._is_save_due = False
-        """One of the plan's was due, and isn't written yet."""
+        """One was due, by the plan or by the clock, and isn't written yet."""
         self._saved_number, self._saved_s = max(0, self._number), -math.inf
 
     def run(self, step: int, tokens: int) -> None:
@@ -359,7 +359,8 @@ class IslandRounds:
     def _step_done(self, done: StepDone) -> None:
         self.step, self._last = done.step, done
         self._loop.step_done(done)
-        self._is_save_due |= done.step % self._plan.checkpoint_every_steps == 0
+        is_of_plan = done.step % self._plan.checkpoint_every_steps == 0
+        self._is_save_due |= is_of_plan or self._checkpoints.is_due
         ends_round = self.step == self._order.end_step  # others wait for our way before that
         if self._may_save and not ends_round and self._engine.rank == 0:
             self._save()

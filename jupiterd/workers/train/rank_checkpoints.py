@@ -1,8 +1,10 @@
 """What one rank writes down of its training: checkpoints, and the states that are asked for.
 
-Owns what is in them, and who is told. Doesn't know when one is due.
+Owns what is in them, who is told, and how long ago the last one was. Doesn't know which steps one
+is due after.
 """
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
@@ -10,6 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from jupiterd.cycle.training.horizon import Horizon, is_on_trunk
+from jupiterd.cycle.training.save_clock import SaveClock
 from jupiterd.frames import CheckpointUnsaved, CheckpointWritten, StateKept
 from jupiterd.workers.link import Task
 from jupiterd.workers.train.architectures.folder_weights import read_file
@@ -71,6 +74,7 @@ class RankCheckpoints:
         start = task.inputs.get("checkpoint")
         self.last_good = "none" if start is None else start.name
         """What people are told of."""
+        self._clock = SaveClock.of(job.shape, time.monotonic())
         self.has_room = True
         """The last one didn't fail for want of room."""
 
@@ -82,11 +86,17 @@ class RankCheckpoints:
         """Wait until everything is written; raises what went wrong."""
         self._saver.wait()
 
+    @property
+    def is_due(self) -> bool:
+        """Say whether so much time has passed since the last one that another is due."""
+        return self._clock.is_due(time.monotonic())
+
     def write(self, step: int, *, must_be_saved: bool = False) -> None:
         """Write a checkpoint in the background.
 
         must_be_saved: a disk without room for it is an error
         """
+        self._clock.saved(time.monotonic())
         taken = self._snapshot(step)
         name = f"checkpoint-{step:08}"
         state = taken.state

@@ -322,8 +322,8 @@ class RankTraining:
         if done.is_last and done.step < self._watch.end_step:
             return self._late.is_here and not int(self._task.params.get("local_rank", 0))
         is_decided = self._watch.horizon.decay_from == done.step
-        is_due = done.is_last or is_decided or self._plan.saves_after(done.step)
-        return is_due and self._engine.rank == 0
+        is_of_plan = done.is_last or is_decided or self._plan.saves_after(done.step)
+        return self._engine.rank == 0 and (is_of_plan or self._checkpoints.is_due)
 
     def _keep(self, step: int) -> StateKept:
         if self._rounds is not None and not self._rounds.can_be_kept:

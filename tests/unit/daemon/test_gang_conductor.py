@@ -17,9 +17,9 @@ from jupiterd.cluster.facts import (
 from jupiterd.cluster.gang_watch import BEAT_S, SILENT_S, GangWatch, Silent
 from jupiterd.cluster.trunk import trunk_of
 from jupiterd.cycle.phases.steps import TrainRound
-from jupiterd.cycle.plan import ModelShape
 from jupiterd.cycle.work import Phase
 from jupiterd.daemon.clock import now_s
+from jupiterd.daemon.epoch_end import FINISHED
 from jupiterd.daemon.gang_conductor import GangConductor
 from jupiterd.daemon.launch import Launch
 from jupiterd.daemon.leading import Leading
@@ -69,7 +69,7 @@ class LostTerm:
 
 async def test_training_ends_with_the_term_even_where_the_cancel_was_lost() -> None:
     term = LostTerm()
-    conductor = GangConductor(cast("Leading", term), CYCLE, 1, cast("ModelShape", None), PLAN)
+    conductor = GangConductor(cast("Leading", term), CYCLE, 1, tiny_shape(), PLAN)
     step = TrainRound(ArtifactId("s"), ArtifactId("t"))
     with pytest.raises(ExceptionGroup) as ended:
         await conductor.train(step)
@@ -271,3 +271,6 @@ async def test_the_last_step_and_one_before_a_newcomer_may_take_time_to_save() -
     assert [step for step in range(1, 101) if conductor._may_save_after(step)] == [30, 60, 90, 100]
     conductor._reason = "beta joins"
     assert conductor._may_save_after(31)
+    conductor._reason = FINISHED
+    conductor._saves.saved(now_s() - 120.0)
+    assert conductor._may_save_after(31), "it may be due by the clock"

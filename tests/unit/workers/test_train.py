@@ -1,9 +1,11 @@
 """Training: one process, two ranks, stopping and going on."""
 
 import errno
+import itertools
 import multiprocessing
 import os
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -24,7 +26,13 @@ from jupiterd.frames import (
     TaskFinished,
 )
 from jupiterd.workers.data.shards import ShardSet
-from jupiterd.workers.train import checkpoint, checkpoint_saver, torch_engine, torch_rank
+from jupiterd.workers.train import (
+    checkpoint,
+    checkpoint_saver,
+    rank_checkpoints,
+    torch_engine,
+    torch_rank,
+)
 from jupiterd.workers.train.batches import Batches
 from jupiterd.workers.train.checkpoint import Snapshot
 from jupiterd.workers.train.group import Group
@@ -149,6 +157,17 @@ def test_a_round_is_trained_and_its_last_checkpoint_is_handed_over(
     assert last.values["tokens"] == 576, "as many as the checkpoint says"
     assert last.values["rank_tokens_per_s"] == last.values["tokens_per_s"], "it trains alone"
     assert made[-1].loss < 5.8, "it learns something: a guess costs 5.70 nats at first"
+
+
+def test_slow_steps_are_saved_by_the_clock(
+    inputs: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    ticks = itertools.count(0.0, 70.0)  # each look at the clock is 70 s after the one before
+    clock = SimpleNamespace(monotonic=lambda: next(ticks))
+    monkeypatch.setattr(rank_checkpoints, "time", clock)
+    rarely = derive(tiny_shape(), 1).model_copy(update={"checkpoint_every_steps": 100})
+    _, frames = train(inputs, tmp_path / "out", plan=rarely)
+    assert [c.step for c in checkpoints(frames)] == [2, 4, 5, 6], "5 and 6 are the plan's"
 
 
 def full_disk_at(monkeypatch: pytest.MonkeyPatch, *steps: int) -> None:

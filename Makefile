@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 PYTEST := $(BIN)/python -m pytest -n auto --dist loadgroup --no-loadscope-reorder --durations 10
+NEXT = printf 'Jupiter is installed in %s. Next: make demo, or type\n  export PATH="$$PWD/%s:$$PATH"\n  jupiterd --local\nand in another terminal: jupiterctl status\n' '$(VENV)' '$(BIN)'
 EXTRA := $(if $(filter Darwin,$(shell uname -s)),mac,cpu)
 
 # Tests start hundreds of processes; none of them is to compile the whole program anew.
@@ -14,6 +15,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # Installs everything into .venv; again only when what is to be installed has changed. TORCH_INDEX=URL takes torch from
 # another index than the rest: builds for CPUs alone are at https://download.pytorch.org/whl/cpu.
 setup: $(STAMP)
+	@$(if $(filter setup,$(MAKECMDGOALS)),$(NEXT),:)
 
 $(STAMP): pyproject.toml constraints.txt
 	@command -v $(PYTHON) >/dev/null || { \

@@ -163,4 +163,4 @@ def _round(cycle: Mapping[str, Any]) -> Line:
         return line(words)
     resumed = cycle.get("resumed_from_step")
     since = f", from step {resumed:,}" if resumed else ""
-    return line(f"{words}, attempt {cycle['epoch']}{since}")
+    return line(f"{words}, attempt {cycle.get('attempt') or cycle['epoch']}{since}")

@@ -85,6 +85,8 @@ class ClusterView:
     """Why this node can't write; empty where it can."""
     is_local: bool = False
     """It finds only daemons of its own machine, as people told it."""
+    has_token: bool = False
+    """People told it which cluster to join."""
 
 
 @dataclass(frozen=True)
@@ -172,6 +174,11 @@ TABLE: Mapping[str, _Row] = {
         "this node is alone in its cluster",
         "start jupiterd on another machine in the same network, or name one with --peer HOST:PORT",
     ),
+    "pending-locally": _Row(
+        Severity.INFO,
+        "another cluster on this machine lets nobody in by itself: {subject}",
+        "nothing to do for a cluster of your own; to join that one, run on any member: {command}",
+    ),
     "alone-locally": _Row(
         Severity.INFO,
         "this node is alone, and keeps to this machine (--local)",
@@ -230,7 +237,9 @@ def _of_versions(view: ClusterView, alive: Iterable[NodeView]) -> Iterator[_Find
 def _of_this_node(view: ClusterView) -> tuple[tuple[_Finding, bool], ...]:
     """Return each finding, and whether it holds."""
     is_alone = len(view.nodes) == 1 and not (view.is_removed or view.sought)
-    pending = _Finding("pending-node", view.pending_reason, view.pending_command)
+    is_by_chance = view.is_local and not view.has_token  # whose cluster it is doesn't matter to it
+    pending_code = "pending-locally" if is_by_chance else "pending-node"
+    pending = _Finding(pending_code, view.pending_reason, view.pending_command)
     return (
         (_Finding("clone", view.clone_at), bool(view.clone_at)),
         (_Finding("removed", ""), view.is_removed),

@@ -15,6 +15,9 @@ CHECKING_S = 120.0
 """How long a dry run's checks may take: a generator may be asked once."""
 
 
+Foretold = Callable[[Mapping[str, Any]], Sequence[str]]
+
+
 def ask(state_dir: Path, noun: str) -> Document:
     """Return the daemon's document about `noun`."""
     found = answer_to(noun, state_dir)
@@ -42,14 +45,14 @@ def order(
     verb: str,
     arguments: Mapping[str, Any],
     timeout_s: float | None = None,
-    foretold: Callable[[], Sequence[str]] = tuple,
+    foretold: Foretold = lambda _: (),
 ) -> Document:
     """Have the daemon do `verb`; return what came of it.
 
     With --dry-run the daemon makes all the checks, it is shown what would be ordered, and the
     command ends.
 
-    foretold: asked by a dry run what else would come of it, in lines
+    foretold: says what else would come of it, in lines, of what the daemon foretells of a dry run
     """
     _end_dry_run(state_dir, verb, arguments, foretold)
     return ordered(state_dir, verb, arguments, timeout_s)
@@ -73,23 +76,29 @@ def ordered(
     return asyncio.run(call())
 
 
-def _check(state_dir: Path, verb: str, arguments: Mapping[str, Any]) -> None:
-    """Have the daemon make all the checks of a command; raises what it would refuse it with."""
+def _check(state_dir: Path, verb: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Have the daemon make all the checks of a command; return what it says would come of it.
+
+    Raises:
+        JupiterError: what it would refuse it with.
+    """
     from jupiterd.errors import UsageError
 
     try:
-        ordered(state_dir, "dry_run", {"verb": verb, "arguments": dict(arguments)}, CHECKING_S)
+        asked = {"verb": verb, "arguments": dict(arguments)}
+        return ordered(state_dir, "dry_run", asked, CHECKING_S).get("foretold") or {}
     except UsageError as error:
         if error.message != "unknown command dry_run":
             raise  # a daemon of before makes no checks without doing it
         ask(state_dir, "status")
+        return {}
 
 
 def _end_dry_run(
     state_dir: Path,
     verb: str,
     arguments: Mapping[str, Any],
-    foretold: Callable[[], Sequence[str]],
+    foretold: Foretold,
 ) -> None:
     import click
 
@@ -103,14 +112,14 @@ def _end_dry_run(
     from jupiterd.ctl.dry_run_lines import dry_run_lines
     from jupiterd.document_schema import SCHEMA
 
-    _check(state_dir, verb, arguments)
+    told = _check(state_dir, verb, arguments)
     document: Document = {
         "schema": SCHEMA,
         "dry_run": True,
         "verb": verb,
         "arguments": dict(arguments),
     }
-    if lines := list(foretold()):
+    if lines := list(foretold(told)):
         document["foretold"] = lines
     Console.of(invocation).show(document, lambda: dry_run_lines(document))
     context.exit()

@@ -194,7 +194,7 @@ def extend(
 
     check_wait(wait=wait, timeout=timeout)
     arguments = {"rounds": rounds, **({"cycle": cycle} if cycle else {})}
-    done = order(invocation.state_dir, "cycle.extend", arguments)
+    done = order(invocation.state_dir, "cycle.extend", arguments, foretold=foretold_lines)
     console = Console.of(invocation)
     if not wait:
         console.show(done, lambda: extended_lines(done))
@@ -250,6 +250,15 @@ def extended_lines(done: Mapping[str, Any]) -> list[str]:
     before = {"stopped": "it was stopped", "finished": "it had ended"}.get(str(was))
     anew = f"; {before}, and goes on now with round {done['from_round']}" if before else ""
     return begun_lines(done, rounds + anew)
+
+
+def foretold_lines(told: Mapping[str, Any]) -> list[str]:
+    """Return what a cycle would be with more rounds, and how long they may take."""
+    if not told:
+        return []
+    runs = "" if told.get("was") == "paused" else f", and go on with round {told['from_round']}"
+    named = f"cycle {short(str(told['cycle']))} would have {told['rounds']} rounds{runs}"
+    return [named, *map(plain, told.get("lines", ()))]
 
 
 def begun_lines(done: Mapping[str, Any], how: str) -> list[str]:

@@ -4,12 +4,15 @@ Pure. Doesn't know any command.
 """
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from jupiterd.formats import plain
+from jupiterd.ids import short
 
 LONGEST = 300
+_NODE_ID = re.compile("[0-9a-f]{32}")
 LINES_OF_A_FILE = 5
 """A domain file is an argument too: nobody reads all of it here."""
 
@@ -30,6 +33,8 @@ def _shown(value: object) -> str:
 
 
 def _value(value: object) -> str:
+    if isinstance(value, str) and _NODE_ID.fullmatch(value):
+        return short(value)
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     shown = plain(text.replace("\n", " "))
     return shown if len(shown) <= LONGEST else f"{shown[:LONGEST]}..."

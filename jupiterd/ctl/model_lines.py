@@ -77,7 +77,8 @@ def _gang(epoch: Row, model: Row) -> str:
     ranks = len(epoch["nodes"])
     who = f"{epoch['island']}, " if epoch["island"] else ""
     told = f"{ranks} rank{'s' * (ranks != 1)} on {', '.join(nodes)}"
-    return f"{who}attempt {epoch['epoch']}: {plain(epoch['engine'])}, {told}{took}"
+    number = epoch.get("attempt") or epoch["epoch"]  # a daemon of before counts otherwise
+    return f"{who}attempt {number}: {plain(epoch['engine'])}, {told}{took}"
 
 
 def _data(data: Row | None) -> Iterator[str]:

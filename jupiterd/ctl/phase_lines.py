@@ -6,6 +6,7 @@ Pure. Owns the columns and their words. Doesn't know what a phase does.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from jupiterd.ctl.progress_lines import shown_values
 from jupiterd.formats import duration, plain, rate, table
 from jupiterd.ids import short
 
@@ -21,7 +22,13 @@ def phase_lines(cycle: Cycle) -> list[str]:
     """Return the phases of the round that a cycle is in; none where nothing is known of them."""
     current = cycle.get("round")
     rows: Sequence[Row] = [row for row in cycle.get("phases", []) if row.get("round") == current]
-    return table(HEADERS, [_cells(row) for row in rows]) if rows else []
+    return [*table(HEADERS, [_cells(row) for row in rows]), *_readings(rows)] if rows else []
+
+
+def _readings(rows: Sequence[Row]) -> list[str]:
+    """Return loss, speed and loss on held-out text of what runs, where it tells any."""
+    running = ((row, shown_values(row)) for row in rows if row.get("state") == "running")
+    return [f"{plain(row.get('phase'))}: {', '.join(told)}" for row, told in running if told]
 
 
 def dropped_line(dropped: Mapping[str, int], most: int = MOST_REASONS) -> str:

@@ -16,6 +16,9 @@ from jupiterd.ids import short
 RUNNING_INTERVAL_S = 5.0
 """A running phase gets a line this often; people look up, they don't read along."""
 
+STANDING_INTERVAL_S = 60.0
+"""One that has done nothing more since its last line gets another this often."""
+
 ENDED_STATES = frozenset({"finished", "failed", "stopped"})
 """States of a cycle after which nothing follows."""
 
@@ -96,6 +99,8 @@ class Shown:
     """When the last line of a running phase was printed."""
     preparing: PhaseKey | None = None
     """The phase of which that line said nothing but that it prepares."""
+    counted: tuple[PhaseKey, int] | None = None
+    """The running phase of which that line was, and how much of it was done."""
 
 
 def next_lines(shown: Shown, cycle: Cycle, now_s: float) -> tuple[Shown, list[Line]]:
@@ -221,7 +226,11 @@ def cycle_summary(cycle: Cycle) -> str:
         parts += [plain(row["detail"]) for row in running if row.get("detail")]
     if verdicts := cycle.get("verdicts"):
         last = verdicts[-1]
-        parts.append(f"{last['verdict']} at {_bpb(last.get('val_bpb'))} bits per byte")
+        is_older = (
+            last.get("round") != cycle.get("round") and cycle.get("state") not in ENDED_STATES
+        )
+        of_round = f"round {last['round']} was " if is_older else ""
+        parts.append(f"{of_round}{last['verdict']} at {_bpb(last.get('val_bpb'))} bits per byte")
     return ", ".join(parts)
 
 
@@ -271,10 +280,12 @@ def _phase(shown: Shown, row: Row, now_s: float, lines: list[Line], head: str) -
     told = _running(row)
     preparing = key if told == PREPARING else None
     is_known = preparing is not None and preparing == shown.preparing
-    if now_s - shown.running_s < RUNNING_INTERVAL_S or is_known:
+    counted = key, row["done"]
+    interval_s = STANDING_INTERVAL_S if counted == shown.counted else RUNNING_INTERVAL_S
+    if now_s - shown.running_s < interval_s or is_known:
         return shown
     lines.append(Line(f"{head}  {told}", is_passing=True))
-    return replace(shown, running_s=now_s, preparing=preparing)
+    return replace(shown, running_s=now_s, preparing=preparing, counted=counted)
 
 
 def _head(cycle: Cycle, row: Row) -> str:
@@ -286,7 +297,7 @@ def _running(row: Row) -> str:
     parts = [_amount(row)]
     if row.get("rate"):
         parts.append(rate(row["rate"]))
-    parts += _values(row)
+    parts += shown_values(row)
     if row.get("eta_s") is not None:
         parts.append(f"{duration(row['eta_s'])} left")
     if row.get("detail"):
@@ -313,7 +324,8 @@ def _amount(row: Row) -> str:
     return f"{row['done']:,}{of_total} {row['unit']}".rstrip()
 
 
-def _values(row: Row) -> list[str]:
+def shown_values(row: Row) -> list[str]:
+    """Return the readings of a running phase, such as its loss, in words."""
     values: Mapping[str, float] = row.get("values") or {}
     told = [name for name in values if name not in _HIDDEN_VALUES]
     return [_value(name, values[name], values.get(_PREDICTED)) for name in told]

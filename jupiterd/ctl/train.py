@@ -1,7 +1,6 @@
 """`jupiterctl train ...`: one training run, without the cycle."""
 
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -124,7 +123,13 @@ def start(
     else:
         asked = start_arguments(invocation, chosen)
         timeout_s = COPYING_S if "weights_folder" in asked else EXECUTE_TIMEOUT_S
-        ahead = partial(held_out_lines, asked.get("source", {}))
+
+        def ahead(told: Mapping[str, Any]) -> list[str]:
+            return [
+                *(begun_lines(told)[1:] if told else []),
+                *held_out_lines(asked.get("source", {})),
+            ]
+
         done = order(invocation.state_dir, "train.start", asked, timeout_s, ahead)
         lines = begun_lines(done)
     if link is not None:

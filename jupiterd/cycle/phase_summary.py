@@ -13,7 +13,7 @@ _UNITS: Mapping[Phase, tuple[str, str]] = {
     Phase.FILTER: ("kept", "samples"),
     Phase.PACK: ("sequences", "sequences"),
     Phase.TRAIN: ("steps", "steps"),
-    Phase.EVALUATE: ("scores", "scores"),
+    Phase.EVALUATE: ("texts", "texts"),
     Phase.GATE: ("documents", "documents"),
 }
 """Phase -> (the count that people see, its unit)."""
@@ -85,8 +85,8 @@ def total_counts(parts: list[Mapping[str, float]]) -> dict[str, float]:
 def summarise(phase: Phase, counts: Mapping[str, float]) -> tuple[int, str, str]:
     """Return (count, unit, detail) of a finished phase."""
     key, unit = _UNITS[phase]
-    if phase is Phase.EVALUATE and key not in counts:  # recorded when documents alone were counted
-        key, unit = "documents", "documents"
+    if phase is Phase.EVALUATE and key not in counts:  # recorded by a version that counted less
+        key = unit = "scores" if "scores" in counts else "documents"
     if _is_data_set(phase, counts):
         key, unit = "tokens", "tokens"
     return int(counts.get(key, 0)), unit, _detail(phase, counts)
@@ -142,7 +142,8 @@ def _evaluate_detail(counts: Mapping[str, float]) -> str:
     if not scores:
         return ""
     under_whom = _SCORED_UNDER.get(scores // documents, "under candidate, incumbent and generator")
-    gaps = f"; {int(counts['gaps']):,} gaps filled" if counts.get("gaps") else ""
+    asked = f"; asked {int(counts.get('gaps', 0)):,} times which of several words fits a gap"
+    gaps = asked if counts.get("gaps") else ""
     return f"{documents:,} documents, each scored {under_whom}{gaps}"
 
 

@@ -74,6 +74,11 @@ class Commands:
             "cycle.pause": cycle_commands.signed,
         }
         """What the daemon that was asked adds before: from this machine's disk, or its name."""
+        self._foretold = {
+            "train.start": train_commands.foretold_training,
+            "cycle.extend": cycle_commands.foretold_extension,
+        }
+        """What would come of a command: all its checks, too."""
         self._long = {
             "check.sync": (SyncCheck().run, sync_check.LONGEST_S),
             "generator.try": (generator_trial.try_generator, generator_trial.TOLD_AFTER_S),
@@ -144,7 +149,14 @@ class Commands:
         if verb not in self._verbs:
             raise UsageError(f"{verb} can't be tried without being done")
         async with self._one_at_a_time:
-            await tried(self._verbs[verb], leading, arguments.get("arguments") or {})
+            given = arguments.get("arguments") or {}
+            if verb in self._foretold:
+                return {
+                    "schema": SCHEMA,
+                    "tried": verb,
+                    "foretold": self._foretold[verb](leading, given),
+                }
+            await tried(self._verbs[verb], leading, given)
         return {"schema": SCHEMA, "tried": verb}
 
     async def _try_models(self, arguments: Arguments) -> None:

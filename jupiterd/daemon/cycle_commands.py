@@ -4,17 +4,18 @@ Owns their checks and what they record; they run at the leader. Doesn't know how
 conducted: it goes on from what the ledger says, on the line that counts by now.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from jupiterd.cluster.cycle_state import RUNNING, STOPPED, CycleState
-from jupiterd.cluster.facts import CycleStarted, CycleStateSet
-from jupiterd.cluster.island_runs import revived_with, stopped_with, with_islands
+from jupiterd.cluster.facts import CycleStarted, CycleStateSet, Fact
+from jupiterd.cluster.island_runs import counting_islands, revived_with, stopped_with, with_islands
 from jupiterd.cluster.lifecycle_facts import CycleExtended
 from jupiterd.daemon.asked_cycle import MAX_ROUNDS
 from jupiterd.daemon.member_commands import Arguments, Command
 from jupiterd.daemon.named_cycles import Begun, cycles_called, meant_cycle, newest_first
 from jupiterd.daemon.pausing import BY_A_PERSON, paused_now
+from jupiterd.daemon.queries.extension_outlook import extension_lines
 from jupiterd.daemon.steering_answers import answers
 from jupiterd.daemon.train_commands import check_that_no_training_runs
 from jupiterd.errors import ConflictError, NotFoundError, UsageError
@@ -91,7 +92,16 @@ async def resume_cycle(leading: "Leading", arguments: Arguments) -> dict[str, An
 
 
 async def extend_cycle(leading: "Leading", arguments: Arguments) -> dict[str, Any]:
-    """Give a cycle more rounds: that which is named, or the one started last.
+    """Give a cycle more rounds: that which is named, or the one started last; see below."""
+    facts, told = planned_extension(leading, arguments)
+    await leading.record(*facts)
+    return told
+
+
+def planned_extension(
+    leading: "Leading", arguments: Arguments
+) -> tuple[Sequence[Fact], dict[str, Any]]:
+    """Return what is recorded of a cycle that gets more rounds, and what is said of it.
 
     One that has ended, or was stopped, runs then; one that is paused stays so. `was` says which.
 
@@ -116,14 +126,23 @@ async def extend_cycle(leading: "Leading", arguments: Arguments) -> dict[str, An
         )
     was = _state_before(cycle)
     extended = CycleExtended(begun.cycle, before + more, cycle.lifecycle.rounds_edit + 1)
-    await leading.record(extended, *_running_again(leading, cycle, begun))
-    return {
+    told = {
         "cycle": begun.cycle,
         "domain": begun.domain,
         "rounds": extended.rounds,
         "from_round": cycle.rounds_committed + 1,
         "was": was,
     }
+    return [extended, *_running_again(leading, cycle, begun)], told
+
+
+def foretold_extension(leading: "Leading", arguments: Arguments) -> dict[str, Any]:
+    """Return what is said of more rounds before they are ordered; raises what the order would."""
+    _, told = planned_extension(leading, arguments)
+    cycles = leading.journal.state.cycles
+    cycle, more = cycles[told["cycle"]], int(arguments.get("rounds", 1))
+    islands = counting_islands(cycles, told["cycle"])
+    return {**told, "lines": extension_lines(cycle, islands, more, leading.names())}
 
 
 def _state_before(cycle: CycleState) -> str:

@@ -3,7 +3,7 @@
 Owns its keys (DESIGN, section 10). Pure: it is handed all it needs.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from jupiterd.cluster.branch_names import branch_name
@@ -18,6 +18,7 @@ from jupiterd.cluster.held_out_words import (
     worse_end,
 )
 from jupiterd.cluster.island_runs import number_of
+from jupiterd.cluster.training.attempt_numbers import attempt_number
 from jupiterd.cycle.lost_sources import lost_among
 from jupiterd.cycle.peak_flops import utilisation
 from jupiterd.cycle.run_phases import evaluation_id
@@ -113,8 +114,7 @@ def cycle_document(  # noqa: PLR0913 - all that it is made of
         "mfu": utilisation(rate, values.get("flops_per_token"), values.get("peak_flops_per_s")),
         "predicted_tokens_per_s": speeds.predicted,
         "measured_tokens_per_s": speeds.measured,
-        "epoch": max((epoch for each in gangs for epoch in each.epochs_opened), default=0),
-        "resumed_from_step": _resumed(gangs),
+        **_newest_attempt(gangs),
         "gang": _named(gang_rows(training["gang"]) if training else [], names),
         "generators": _named(_generators(cycle, live, current), names),
         **generation_document(cycle),
@@ -239,10 +239,19 @@ def _lost_sources(cycle: CycleState) -> list[dict[str, Any]]:
     ]
 
 
-def _resumed(gangs: Sequence[CycleState]) -> int | None:
-    """Return the step that the newest epoch started from."""
-    opened = {number: fact for each in gangs for number, fact in each.epochs_opened.items()}
-    return opened[max(opened)].from_step if opened else None
+def _newest_attempt(gangs: Sequence[CycleState]) -> dict[str, int | None]:
+    """Return its number in the cluster, the one in its round, and the step it started from."""
+    of_gangs = [each.epochs_opened.values() for each in gangs if each.epochs_opened]
+    if not of_gangs:
+        return {"epoch": 0, "attempt": 0, "resumed_from_step": None}
+    opened = max(of_gangs, key=lambda each: _newest(each).epoch)
+    last = _newest(opened)
+    number = attempt_number(opened, last)
+    return {"epoch": last.epoch, "attempt": number, "resumed_from_step": last.from_step}
+
+
+def _newest(opened: Iterable[EpochOpened]) -> EpochOpened:
+    return max(opened, key=lambda each: each.epoch)
 
 
 def _verdicts(cycle: CycleState) -> list[dict[str, Any]]:
@@ -277,15 +286,16 @@ def _events(cycle: CycleState, islands: Islands) -> list[dict[str, Any]]:
 
 def _events_of(cycle: CycleState) -> list[dict[str, Any]]:
     events: list[dict[str, Any]] = []
-    for number, opened in sorted(cycle.epochs_opened.items()):
+    for epoch, opened in sorted(cycle.epochs_opened.items()):
+        number = attempt_number(cycle.epochs_opened.values(), opened)
         start = _start_in_words(cycle, opened)
         engine = ", ".join(filter(None, [opened.engine, opened.engine_reason]))
         text = f"attempt {number}: {counted(len(opened.gang), 'rank')} ({engine}) {start}"
-        events.append({"seq": EPOCH_SEQ * number, "text": text})
-        closed = cycle.epochs_closed.get(number)
+        events.append({"seq": EPOCH_SEQ * epoch, "text": text})
+        closed = cycle.epochs_closed.get(epoch)
         if closed is not None and closed.reason != "finished":
             text = f"attempt {number} ended: {closed.reason}"
-            events.append({"seq": EPOCH_SEQ * number + 1, "text": text})
+            events.append({"seq": EPOCH_SEQ * epoch + 1, "text": text})
     return [*events, *_given(cycle), *_early_ends(cycle), *_parkings(cycle)]
 
 

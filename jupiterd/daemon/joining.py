@@ -11,7 +11,7 @@ from collections.abc import Callable
 from jupiterd import __version__
 from jupiterd.cluster.admission import Summary, choose
 from jupiterd.cluster.sought import still_sought
-from jupiterd.cluster.tokens import Side, Token, is_proved, prove
+from jupiterd.cluster.tokens import Side, Token, is_proved, parse_token, prove
 from jupiterd.daemon.applying import Applying
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.clusters_seen import REMEMBERED_S, ClustersSeen
@@ -64,8 +64,23 @@ class Joining:
         """Our wait for approval by a closed cluster."""
         self.pending_reason = ""
         """Why this node waits outside a cluster that it sees; empty when it doesn't."""
+        self.is_local = False
+        """This node keeps to its machine, where others may have a cluster of their own."""
         self.sought = ""
         """Which cluster is looked for in vain, and what is seen instead; empty where none is."""
+
+    def told(self, token: str, *, is_local: bool) -> None:
+        """Take up what people said as they started this node; raises what `parse_token` does.
+
+        token: what they were given to join a cluster; empty: nothing
+        """
+        self.token, self.is_local = parse_token(token) if token else None, is_local
+
+    @property
+    def shown_reason(self) -> str:
+        """Return why this node waits; nothing once its own cluster has work, which it stays for."""
+        is_waiting = self.token is not None or self._summary().blank
+        return self.pending_reason if is_waiting else ""
 
     @property
     def is_under_way(self) -> bool:
@@ -180,6 +195,7 @@ class Joining:
         """Keep the latest reason; a reason that comes and goes among others is logged once."""
         told = {r: at_s for r, at_s in self._told.items() if now_s() - at_s < REMEMBERED_S}
         if reason not in told:
-            log.warning("waits_outside", extra={"reason": reason})
+            level = logging.INFO if self.is_local and self.token is None else logging.WARNING
+            log.log(level, "waits_outside", extra={"reason": reason})
         self._told = told | {reason: now_s()}
         self.pending_reason = reason

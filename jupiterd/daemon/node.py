@@ -9,7 +9,6 @@ import logging
 from jupiterd.cluster.admission import Summary
 from jupiterd.cluster.facts import NodeAdmitted
 from jupiterd.cluster.merging import absorbed_by
-from jupiterd.cluster.tokens import parse_token
 from jupiterd.cluster.waiting import WaitingList
 from jupiterd.daemon.address_book import keep_addresses, load_addresses
 from jupiterd.daemon.artifact_service import ArtifactService
@@ -95,7 +94,7 @@ class Node:
         self.greeter = Greeter(
             self.identity, self.journal, self.peers, settings.name, self.summary, self._moved
         )
-        self.greeter.joining.token = parse_token(settings.join) if settings.join else None
+        self.greeter.joining.told(settings.join, is_local=settings.local)
         self.leadership = Leadership(self._founding(), self._begin_reign, group)
         self.pulse = Pulse(
             self.identity.node_id, self.journal, self.peers, self.exchange, self.file, group

@@ -169,7 +169,7 @@ class Outlook:
         return ClusterView(
             leader=self._node.pulse.election.leader,
             nodes=nodes,
-            pending_reason=self._node.greeter.joining.pending_reason,
+            pending_reason=self._node.greeter.joining.shown_reason,
             sought=self._node.greeter.joining.sought,
             clone_at=self._node.journal.clones.seen_at,
             is_removed=self._node.is_removed,
@@ -177,6 +177,7 @@ class Outlook:
             contradictions=self._node.written.all_contradictions(),
             without_effect=self._node.written.notes(),
             is_local=self._node.settings.local,
+            has_token=self._node.greeter.joining.token is not None,
             disk_trouble=self._node.pulse.trouble or self._node.journal.trouble,
             pending_command=applying.command if applying.words else OPEN_COMMAND,
             waiting=tuple(

@@ -4,13 +4,13 @@ Owns their checks and what they record; they run at the leader. Doesn't know how
 """
 
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from jupiterd.cluster.cycle_state import RUNNING, STOPPED, CycleState
 from jupiterd.cluster.engines import AUTO, EngineChoice, check_wanted, choose_engine
-from jupiterd.cluster.facts import CycleStateSet, DataRequested, TrainingStarted
+from jupiterd.cluster.facts import CycleStateSet, DataRequested, Fact, TrainingStarted
 from jupiterd.cluster.island_runs import is_whole, with_islands
 from jupiterd.cluster.run_names import Named, meant
 from jupiterd.daemon.asked_machines import EVERYBODY, Asked, Exchanges, named_nodes
@@ -40,7 +40,21 @@ BEGIN_ANEW = "jupiterctl train start --data FOLDER begins a new one"
 
 
 async def start_training(leading: "Leading", arguments: Arguments) -> dict[str, Any]:
-    """Record a training run, and its data set where that is made on the way.
+    """Record a training run, and its data set where that is made on the way."""
+    facts, told = planned_training(leading, arguments)
+    await leading.record(*facts)
+    return told
+
+
+def foretold_training(leading: "Leading", arguments: Arguments) -> dict[str, Any]:
+    """Return what is to be expected of a run before it is ordered; raises what the order would."""
+    return planned_training(leading, arguments)[1]
+
+
+def planned_training(
+    leading: "Leading", arguments: Arguments
+) -> tuple[Sequence[Fact], dict[str, Any]]:
+    """Return what is recorded of a training run that is asked for, and what comes of it.
 
     Raises:
         ConflictError: something is training already, or the data set isn't ready.
@@ -97,8 +111,7 @@ async def start_training(leading: "Leading", arguments: Arguments) -> dict[str, 
         settings=settings.to_scalars(),
         started_at=wall_iso(),
     )
-    await leading.record(*making, started)
-    return {
+    return [*making, started], {
         "train": run,
         "name": data.name,
         "model": model,

@@ -10,6 +10,7 @@ from typing import Any
 from jupiterd.cluster.cycle_state import CycleState
 from jupiterd.cluster.facts import CheckpointCommitted, EpochOpened
 from jupiterd.cluster.island_runs import number_of
+from jupiterd.cluster.training.attempt_numbers import attempt_number
 from jupiterd.daemon.cycle_document import cycle_document
 from jupiterd.daemon.islands_document import Islands
 
@@ -57,6 +58,7 @@ def _epoch(run: CycleState, opened: EpochOpened, island: str) -> dict[str, Any]:
     closed = run.epochs_closed.get(opened.epoch)
     return {
         "epoch": opened.epoch,
+        "attempt": attempt_number(run.epochs_opened.values(), opened),
         "island": island,
         "engine": opened.engine,
         "reason": opened.engine_reason,

@@ -73,7 +73,7 @@ async def test_a_newcomer_is_approved_on_a_follower_by_its_words(tmp_path: Path)
                 newcomer.start()
                 words = await agreed_words(newcomer, (leader, follower))
                 view = await sees(newcomer, lambda view: bool(view["health"]))
-                (waits,) = (item for item in view["health"] if item["code"] == "pending-node")
+                (waits,) = (item for item in view["health"] if item["code"] == "pending-locally")
                 assert words in waits["title"]
                 assert waits["hint"].endswith(f"jupiterctl node approve {newcomer.name}")
 

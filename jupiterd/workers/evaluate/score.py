@@ -94,6 +94,8 @@ class Scores:
     sanity: Sanity | None
     """None where this piece doesn't try the candidate out."""
     completions: Sequence[Completion] = ()
+    texts: int = 0
+    """Scored under a model, or written: so many steps the piece had, as it told meanwhile."""
 
 
 def run(task: Task) -> TaskFinished:
@@ -137,6 +139,7 @@ def run(task: Task) -> TaskFinished:
         "bytes": sum(row.bytes for row in held_out),
         "clusters": len({row.cluster for row in held_out}),
         "gaps": len(scores.cloze),
+        "texts": scores.texts,
     }
     return TaskFinished({"scores": "scores"}, counts)
 
@@ -172,10 +175,10 @@ def score(inputs: ScoreInputs, params: ScoreParams, progress: Progress = silent)
     cloze = _cloze_scores(items, texts[len(documents) :], len(documents), roles)
     beginnings = texts[: len(held_out)]
     if not trial.completions:
-        return Scores(rows, cloze, None)
+        return Scores(rows, cloze, None, texts=steps.total)
     tried = try_out(inputs.model, inputs.generator, beginnings, trial, steps.written)
     steps.end()
-    return Scores(rows, cloze, tried.sanity, tried.completions)
+    return Scores(rows, cloze, tried.sanity, tried.completions, steps.total)
 
 
 def _document_score(
@@ -282,11 +285,12 @@ class _Steps:
 
     def end(self) -> None:
         """Tell that all is done: of few documents fewer texts than planned can be begun."""
-        self._tell(self._total)
+        self._tell(self.total)
 
     @property
-    def _total(self) -> int:
+    def total(self) -> int:
+        """Return how many there are in all."""
         return self.models * self.documents + self.to_write
 
     def _tell(self, done: int) -> None:
-        self.progress(done, self._total, "scores")
+        self.progress(done, self.total, "texts")

@@ -60,6 +60,14 @@ def test_who_keeps_to_this_machine_is_told_what_finds_others() -> None:
     assert "without --local" in alone.hint
 
 
+def test_who_keeps_to_this_machine_need_not_care_for_the_clusters_of_others_there() -> None:
+    beside = replace(WELL, is_local=True, pending_reason="jupiter (9f08bd14) is closed")
+    (found,) = judge(beside)
+    assert (found.code, found.severity) == ("pending-locally", Severity.INFO)
+    assert "nothing to do for a cluster of your own" in found.hint
+    assert codes(replace(beside, has_token=True)) == ["pending-node"], "it was told to join"
+
+
 def test_of_machines_that_are_called_alike_the_ids_are_told() -> None:
     gone = replace(OTHER, name="desk", liveness=Liveness.GONE)
     newcomer = WaitingView(NODES[2], "desk", "cotton proof")

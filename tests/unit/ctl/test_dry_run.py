@@ -189,6 +189,23 @@ def test_a_training_says_what_it_would_hold_out(daemon, ctl, tmp_path):
     assert json.loads(ctl(*start, "-o", "json").out)["foretold"] == [lines[-2]]
 
 
+def test_a_training_says_what_it_would_take(daemon, ctl):
+    sheet = ["Model 1m: d_model=128", "Expected 190 tokens/s, done in 29 min 11 s"]
+    told = {"train": "a1" * 8, "model": "1m", "name": "letters", "sheet": sheet}
+    daemon.results["dry_run"] = {"tried": "train.start", "foretold": told}
+    shown = ctl("train", "start", "--data", "letters", "--model", "1m", "--dry-run")
+    assert shown.out.splitlines()[-3:] == [*sheet, "nothing was changed"]
+
+
+def test_more_rounds_say_how_long_the_last_one_took(daemon, ctl):
+    lines = ["round 1 took 3 min 01 s: train 2 min 00 s", "2 rounds more like it: ~6 min 02 s"]
+    told = {"cycle": "c0ffee0000000001", "rounds": 3, "from_round": 2, "was": "finished"}
+    daemon.results["dry_run"] = {"tried": "cycle.extend", "foretold": told | {"lines": lines}}
+    shown = ctl("cycle", "extend", "--rounds", "2", "--dry-run").out.splitlines()
+    would = "cycle c0ffee00 would have 3 rounds, and go on with round 2"
+    assert shown[-4:] == [would, *lines, "nothing was changed"]
+
+
 def test_without_a_daemon_that_fails_too(ctl):
     assert ctl("cluster", "open", "--dry-run").exit_code == 3
 

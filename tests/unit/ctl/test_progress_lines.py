@@ -2,10 +2,10 @@ from jupiterd.ctl.progress_lines import (
     RUNNING_INTERVAL_S,
     Line,
     Shown,
-    _values,
     cycle_summary,
     final_lines,
     next_lines,
+    shown_values,
     verdict_lines,
 )
 from tests.unit.ctl.documents import FINISHED, VERDICT, cycle, phase
@@ -60,6 +60,16 @@ def test_a_speed_is_shown_with_what_was_predicted_of_it():
     values = {"tokens_per_s": 10240.4, "predicted_tokens_per_s": 11000.2, "loss": 4.0}
     _, lines = next_lines(shown, _train("running", 120, values=values), 5.0)
     assert lines[0].text.endswith("6.00/s, 10,240 tokens/s (11,000 predicted), loss 4.000")
+
+
+def test_a_phase_that_stands_still_isn_t_told_again_and_again():
+    shown, times = Shown(started=frozenset({(1, "train")})), []
+    for now_s in range(0, 150, 5):
+        values = {"tokens_per_s": 9000.0 / (now_s + 1)}  # it falls while nothing is done
+        shown, lines = next_lines(shown, _train("running", 120, values=values), float(now_s))
+        times += [now_s] * len(lines)
+    assert times == [0, 60, 120]
+    assert next_lines(shown, _train("running", 121), 150.0)[1], "once something is, at once"
 
 
 def test_a_phase_that_was_too_quick_to_be_seen_is_summed_up_all_the_same():
@@ -213,4 +223,4 @@ def test_a_cycle_in_one_line():
 
 def test_what_only_the_machines_need_to_know_is_not_in_a_line():
     row = {"values": {"loss": 2.5, "rank_tokens_per_s": 99.0, "flops_per_token": 1e6}}
-    assert _values(row) == ["loss 2.500"]
+    assert shown_values(row) == ["loss 2.500"]

@@ -51,9 +51,12 @@ def test_an_evaluation_counts_what_it_counted_while_it_ran() -> None:
     )  # fmt: skip
     alone = summarise(Phase.EVALUATE, {"documents": 65, "scores": 65})
     assert alone == (65, "scores", "65 documents, each scored under the candidate")
+    written = summarise(Phase.EVALUATE, {"documents": 65, "scores": 65, "texts": 73})
+    assert written[:2] == (73, "texts"), "eight of which were written"
     counts = {"documents": 65, "scores": 195, "gaps": 400}
     assert summarise(Phase.EVALUATE, counts)[2] == (
-        "65 documents, each scored under candidate, incumbent and generator; 400 gaps filled"
+        "65 documents, each scored under candidate, incumbent and generator; "
+        "asked 400 times which of several words fits a gap"
     )
 
 

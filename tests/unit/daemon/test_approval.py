@@ -1,5 +1,6 @@
 """A person lets a machine into a closed cluster, once both sides show the same words."""
 
+import logging
 from pathlib import Path
 
 import grpc
@@ -50,7 +51,7 @@ async def test_both_sides_show_the_same_words_and_the_command(tmp_path: Path) ->
         assert (pending["id"], pending["name"]) == (new.identity.node_id, "new")
         assert pending["words"] == words
         assert theirs["cluster"]["nodes_total"] == 1
-        for document, code in ((ours, "pending-node"), (theirs, "node-waits")):
+        for document, code in ((ours, "pending-locally"), (theirs, "node-waits")):
             (found,) = [item for item in document["health"] if item["code"] == code]
             assert words in found["title"]
             assert found["hint"].endswith(": jupiterctl node approve new")
@@ -59,6 +60,7 @@ async def test_both_sides_show_the_same_words_and_the_command(tmp_path: Path) ->
 async def test_the_words_are_logged_once_however_often_it_asks(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
+    caplog.set_level(logging.INFO)
     async with serving(tmp_path, "one") as one, serving(tmp_path, "new") as new:
         await closed(one)
         for _ in range(3):

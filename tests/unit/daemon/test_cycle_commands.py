@@ -5,9 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from jupiterd.cluster.facts import CycleFailed, CycleStarted, CycleStateSet, Fact
+from jupiterd.cluster.facts import CycleFailed, CycleStarted, CycleStateSet, EpochClosed, Fact
 from jupiterd.cluster.island_runs import failed_with
-from jupiterd.daemon.cycle_commands import extend_cycle, pause_cycle, resume_cycle, stop_cycle
+from jupiterd.daemon.cycle_commands import (
+    extend_cycle,
+    foretold_extension,
+    pause_cycle,
+    resume_cycle,
+    stop_cycle,
+)
 from jupiterd.daemon.node import Node
 from jupiterd.errors import ConflictError, JupiterError, NotFoundError, UsageError
 from jupiterd.ids import CycleId
@@ -16,6 +22,7 @@ from tests.unit.cluster.building import (
     NODES,
     checkpoint,
     commanded,
+    opened,
     paused,
     round_over,
     started,
@@ -203,6 +210,23 @@ async def test_a_cycle_that_has_ended_goes_on_for_so_many_rounds_more(tmp_path: 
         again = await extend(one)
         assert (again["rounds"], again["was"]) == (4, "running")
         assert cycle.rounds_wanted == 4
+
+
+async def test_a_dry_run_of_more_rounds_says_what_the_last_one_took(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one:
+        trained = EpochClosed(CYCLE, 1, "finished", 100.0)
+        await found(one, facts=(started(2), opened(1), *ONE_ROUND, trained))
+        leading, before = one._begin_reign(1), one.journal.ledger.head()
+        told = foretold_extension(leading, {"rounds": 2})
+        assert (told["rounds"], told["was"]) == (4, "running")
+        first, training_line, last = told["lines"]
+        assert first == "round 1 took 1 min 40 s: train 1 min 40 s"
+        assert training_line.startswith("it trained ")
+        assert last == "2 rounds more like it: ~3 min 20 s"
+        assert one.journal.ledger.head() == before
+        await found(one, facts=(begun(LATER, 3),))
+        none = foretold_extension(leading, {"cycle": LATER})["lines"]
+        assert none == ["none of its rounds has ended yet: nobody knows how long one takes"]
 
 
 async def test_a_cycle_that_was_stopped_after_its_end_runs_where_it_is_extended(

@@ -39,7 +39,7 @@ NAMED_KEYS = {
 FURTHER_KEYS = {
     "predicted_tokens_per_s", "measured_tokens_per_s", "kind", "rounds", "failure", "phases",
     "events", "islands", "outer_steps", "inner_steps", "lost_sources", "generators", "paused",
-    "heavy_drops", "lost_generator",
+    "heavy_drops", "attempt", "lost_generator",
     "self_hosting", "self_hosting_round", "writers", "promotions", "lr", "grad_norm", "mfu",
     "held_out_loss", "best_step", "bits_per_byte_before", "bits_per_byte", "best_bits_per_byte",
     "ended_worse",
@@ -410,6 +410,15 @@ def test_events_tell_of_each_epoch_and_of_its_end_unless_that_was_orderly() -> N
     ]
     numbers = [event["seq"] for event in events]
     assert numbers == sorted(set(numbers))
+
+
+def test_attempts_are_counted_in_their_round_however_many_others_the_cluster_has_had() -> None:
+    later = (started(), epoch(4), EpochClosed(CYCLE, 4, "node b has gone", 10.0), epoch(6))
+    shown = document(*later)
+    assert [event["text"].partition(":")[0] for event in shown["events"]] == [
+        "attempt 1", "attempt 1 ended", "attempt 2",
+    ]  # fmt: skip
+    assert (shown["epoch"], shown["attempt"]) == (6, 2)
 
 
 def test_events_tell_of_lines_that_were_parked_and_taken_up_again() -> None:

@@ -1,5 +1,6 @@
 """From an address to a linked peer, over real TLS."""
 
+import logging
 import shutil
 import socket
 from pathlib import Path
@@ -87,6 +88,8 @@ async def test_a_closed_cluster_leaves_a_newcomer_waiting_with_the_command(tmp_p
         assert blank.journal.cluster != works.journal.cluster
         warnings = blank.outlook.cluster_view().pending_reason
         assert warnings == blank.greeter.joining.pending_reason
+        await found(blank, facts=(WORK,))
+        assert blank.outlook.cluster_view().pending_reason == "", "it stays where its work is"
 
 
 async def test_two_clusters_with_work_stay_apart(tmp_path: Path) -> None:
@@ -344,6 +347,7 @@ async def test_a_member_tells_where_the_others_answer_and_a_stranger_is_told_not
 async def test_reasons_that_take_turns_are_logged_once_each(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    caplog.set_level(logging.INFO)
     async with serving(tmp_path, "one") as one:
         began_s = now_s()
         for turn in range(6):

@@ -165,6 +165,9 @@ async def test_a_daemon_tries_what_it_knows_and_nothing_else(tmp_path: Path) -> 
         commands, before = Commands(node), one.journal.ledger.head()
         tries = {"verb": "cluster.rename", "arguments": {"name": "attic"}}
         assert (await commands.execute("dry_run", tries))["tried"] == "cluster.rename"
+        refused = {"verb": "train.start", "arguments": {"model": "7m", "source": {}}}
+        with pytest.raises(NotFoundError):
+            await commands.execute("dry_run", refused)
         assert one.journal.ledger.head() == before
         with pytest.raises(UsageError, match="dry_run can't be tried"):
             await commands.execute("dry_run", {"verb": "dry_run", "arguments": {}})

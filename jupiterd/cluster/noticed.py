@@ -18,7 +18,7 @@ from jupiterd.cluster.health_words import NEWS
 from jupiterd.cluster.membership import Liveness
 from jupiterd.cluster.node_names import told_apart
 from jupiterd.cluster.severity import Severity
-from jupiterd.formats import plain
+from jupiterd.formats import plain, size
 from jupiterd.ids import NodeId, short
 
 PENDING: Final = "pending"
@@ -63,6 +63,7 @@ def noticed(before: Document, after: Document) -> Iterator[Event]:
     yield from _health(before, after)
     yield from _alerts(before, after)
     yield from _runs(before, after)
+    yield from _fetches(before, after)
 
 
 def _leader(before: Document, after: Document) -> Iterator[Event]:
@@ -155,6 +156,19 @@ def _runs(before: Document, after: Document) -> Iterator[Event]:
             yield from _began(now)
         elif now.get("state") not in OVER:  # nobody looked at it: it was over, and goes on again
             yield _changed(now)
+
+
+def _fetches(before: Document, after: Document) -> Iterator[Event]:
+    """Yield which models of the hub begin to be fetched on this machine, or don't any more."""
+    were = {row["name"]: row for row in before.get("fetches") or ()}
+    for row in after.get("fetches") or ():
+        if row["state"] != (were.get(row["name"]) or {}).get("state"):
+            name, done = plain(row["name"]), f"{size(row['done'])} of {size(row['total'])}"
+            words = {
+                "fetching": f"fetching {name} from the hub: {done} are here",
+                "brought": f"{name} is here, fetched from the hub: {size(row['total'])}",
+            }.get(row["state"], f"fetching {name} was cut off: {done} stay here")
+            yield Event(Severity.INFO, "hub-fetch", words)
 
 
 def _began(now: Document) -> Iterator[Event]:

@@ -6,10 +6,14 @@ Doesn't know what is asked.
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jupiterd.client.question import answer_to
 from jupiterd.question_lines import ANSWER_TIMEOUT_S, Document
+
+if TYPE_CHECKING:
+    from jupiterd.ctl.hub.fetches import Fetches
+    from jupiterd.ctl.invocation import Invocation
 
 CHECKING_S = 120.0
 """How long a dry run's checks may take: a generator may be asked once."""
@@ -46,6 +50,7 @@ def order(
     arguments: Mapping[str, Any],
     timeout_s: float | None = None,
     foretold: Foretold = lambda _: (),
+    fetches: "Fetches | None" = None,
 ) -> Document:
     """Have the daemon do `verb`; return what came of it.
 
@@ -53,8 +58,18 @@ def order(
     command ends.
 
     foretold: says what else would come of it, in lines, of what the daemon foretells of a dry run
+    fetches: what is fetched first, once the daemon has made its checks
     """
-    _end_dry_run(state_dir, verb, arguments, foretold)
+    invocation = _invocation()
+    if fetches or invocation.is_dry_run:
+        told = _check(state_dir, verb, arguments, fetches.folders if fetches else ())
+        if fetches:
+            fetches.check_room(state_dir)
+        if invocation.is_dry_run:
+            lines = [*(fetches.lines() if fetches else ()), *foretold(told)]
+            _end_dry_run(invocation, verb, arguments, lines)
+    if fetches:
+        _fetch(invocation, state_dir, fetches)
     return ordered(state_dir, verb, arguments, timeout_s)
 
 
@@ -76,8 +91,12 @@ def ordered(
     return asyncio.run(call())
 
 
-def _check(state_dir: Path, verb: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+def _check(
+    state_dir: Path, verb: str, arguments: Mapping[str, Any], to_fetch: Sequence[str]
+) -> Mapping[str, Any]:
     """Have the daemon make all the checks of a command; return what it says would come of it.
+
+    to_fetch: the folders that will hold their models by the time it is ordered
 
     Raises:
         JupiterError: what it would refuse it with.
@@ -85,7 +104,7 @@ def _check(state_dir: Path, verb: str, arguments: Mapping[str, Any]) -> Mapping[
     from jupiterd.errors import UsageError
 
     try:
-        asked = {"verb": verb, "arguments": dict(arguments)}
+        asked = {"verb": verb, "arguments": dict(arguments), "to_fetch": list(to_fetch)}
         return ordered(state_dir, "dry_run", asked, CHECKING_S).get("foretold") or {}
     except UsageError as error:
         if error.message != "unknown command dry_run":
@@ -94,32 +113,40 @@ def _check(state_dir: Path, verb: str, arguments: Mapping[str, Any]) -> Mapping[
         return {}
 
 
-def _end_dry_run(
-    state_dir: Path,
-    verb: str,
-    arguments: Mapping[str, Any],
-    foretold: Foretold,
-) -> None:
+def _invocation() -> "Invocation":
+    """Return the global options of the command that runs; the usual ones outside of a command."""
     import click
 
     from jupiterd.ctl.invocation import Invocation
 
     context = click.get_current_context(silent=True)
-    invocation = context.find_object(Invocation) if context else None
-    if context is None or invocation is None or not invocation.is_dry_run:
-        return
+    found = context.find_object(Invocation) if context else None
+    return found or Invocation()
+
+
+def _fetch(invocation: "Invocation", state_dir: Path, fetches: "Fetches") -> None:
+    from jupiterd.ctl.console import Console
+    from jupiterd.ctl.hub.fetch_progress import FetchProgress
+
+    fetches.run(FetchProgress(Console.of(invocation), state_dir))
+
+
+def _end_dry_run(
+    invocation: "Invocation", verb: str, arguments: Mapping[str, Any], lines: Sequence[str]
+) -> None:
+    import click
+
     from jupiterd.ctl.console import Console
     from jupiterd.ctl.dry_run_lines import dry_run_lines
     from jupiterd.document_schema import SCHEMA
 
-    told = _check(state_dir, verb, arguments)
     document: Document = {
         "schema": SCHEMA,
         "dry_run": True,
         "verb": verb,
         "arguments": dict(arguments),
     }
-    if lines := list(foretold(told)):
+    if lines:
         document["foretold"] = lines
     Console.of(invocation).show(document, lambda: dry_run_lines(document))
-    context.exit()
+    click.get_current_context().exit()

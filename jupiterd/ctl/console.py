@@ -103,9 +103,14 @@ class Console:
         self.settle()
         sys.stderr.write(f"jupiterctl: {text}\n")
 
+    @property
+    def can_pass(self) -> bool:
+        """Say whether somebody sees notices that replace each other."""
+        return self.is_table and _is_terminal(sys.stderr)
+
     def passing_notice(self, text: str) -> None:
         """Tell people at a terminal what is being done, in a line that goes away again."""
-        if self.is_table and _is_terminal(sys.stderr):
+        if self.can_pass:
             sys.stderr.write(_CLEAR_LINE + text[: _terminal_columns() - 1])
             sys.stderr.flush()
             self._has_passing_notice = True

@@ -6,6 +6,7 @@ Doesn't know flags, or what a cycle does with it.
 
 from typing import Any
 
+from jupiterd.ctl.hub.fetches import Fetches
 from jupiterd.ctl.island_options import OF_ISLANDS
 from jupiterd.ctl.options.training_options import training_arguments
 from jupiterd.cycle.generator import is_server
@@ -22,11 +23,15 @@ def start_arguments(  # noqa: PLR0913, PLR0917 - an option each
     init: str = "",
     judge: str | None = None,
     *,
+    fetches: Fetches,
     is_plan: bool = False,
     without_verdict: bool = False,
     **said: Any,
 ) -> dict[str, Any]:
-    """Return what the daemon is told; for a plan no model is fetched or asked.
+    """Return what the daemon is told.
+
+    fetches: takes what is still to be fetched from the hub
+    is_plan: no generator is looked for, and the first model may be out of reach
 
     Raises:
         NotFoundError: there is no such domain, no such generator, or no such model.
@@ -40,7 +45,6 @@ def start_arguments(  # noqa: PLR0913, PLR0917 - an option each
     from jupiterd.ctl.init_source import init_arguments, planned_init
     from jupiterd.cycle.generation.usual_templates import check_is_used
 
-    init_of = planned_init if is_plan else init_arguments
     file = read_domain_file(domain or only_domain())
     found = checked_domain(file)
     writing = found.generation
@@ -55,15 +59,16 @@ def start_arguments(  # noqa: PLR0913, PLR0917 - an option each
         "domain_yaml": file.text,
         "rounds": rounds,
         "size": size,
-        **({} if is_plan else generator_arguments(named, key_name)),
+        **({} if is_plan else generator_arguments(named, fetches, key_name)),
         **({"generator": {}} if writing.generator and (is_plan or not named) else {}),
     }
     if found.gate.judge and is_plan:
         arguments["judge"] = {}
     elif found.gate.judge:
         wanted = found.gate.judge if judge is None else judge
-        arguments |= judge_arguments(wanted, found.gate.judge_api_key_env)
-    arguments |= init_of(init or found.init)
+        arguments |= judge_arguments(wanted, fetches, found.gate.judge_api_key_env)
+    init_of = planned_init if is_plan else init_arguments
+    arguments |= init_of(init or found.init, fetches)
     if init and init != found.init:
         arguments["begins_with"] = init
     arguments |= training_arguments(said)

@@ -16,6 +16,7 @@ from jupiterd.ctl.console import Console
 from jupiterd.ctl.cycle_arguments import start_arguments
 from jupiterd.ctl.cycle_following import follow_to_the_end
 from jupiterd.ctl.cycle_steering import begun_lines
+from jupiterd.ctl.hub.fetches import Fetches
 from jupiterd.ctl.invocation import Invocation, dry_run
 from jupiterd.ctl.island_options import island_options
 from jupiterd.ctl.options.training_options import cycle_options
@@ -116,7 +117,9 @@ def start(
       jupiterctl cycle start --domain python --islands 'mlx:mini torch:box1,box2' --sync-every 100
     """  # noqa: D301 - click's mark for lines that keep their ends
     check_wait(wait=wait, timeout=timeout)
-    arguments = start_arguments(**given) | ({} if auto else {"interactive": True})
+    fetches = Fetches()
+    arguments = start_arguments(**given, fetches=fetches)
+    arguments |= {} if auto else {"interactive": True}
     from jupiterd.client.channel import EXECUTE_TIMEOUT_S
     from jupiterd.ctl.calls import order, ordered
     from jupiterd.ctl.preflight.cycle_preflight import Preflight, domain_of
@@ -132,7 +135,7 @@ def start(
     asked = arguments | preflight.arguments()
     if invocation.is_dry_run:  # the leader's own checks, too, with the same exit status
         ordered(invocation.state_dir, "cycle.plan", asked | {"is_start": True}, timeout_s)
-    started = order(invocation.state_dir, "cycle.start", asked, timeout_s)
+    started = order(invocation.state_dir, "cycle.start", asked, timeout_s, fetches=fetches)
     title = f"cycle {short(str(started['cycle']))} started: {_asked(arguments)}"
     lines = partial(preflight.plan_lines, started, title, arguments, given["generator"] or "")
     follow = begun_lines(started, "started")[-1]
@@ -156,7 +159,8 @@ def plan(invocation: Invocation, *, verbose: bool, **given: Any) -> None:
       jupiterctl cycle plan --domain python --size 100m
       jupiterctl cycle plan --domain ./cooking.yaml --rounds 5 -o json
     """  # noqa: D301 - click's mark for lines that keep their ends
-    arguments = start_arguments(**given, is_plan=True)
+    fetches = Fetches()
+    arguments = start_arguments(**given, fetches=fetches, is_plan=True)
     from jupiterd.ctl.calls import order
     from jupiterd.ctl.domain_cost import cost_lines, domain_cost
     from jupiterd.ctl.preflight.cycle_preflight import Preflight, domain_of
@@ -169,6 +173,7 @@ def plan(invocation: Invocation, *, verbose: bool, **given: Any) -> None:
     told = order(invocation.state_dir, "cycle.plan", arguments | preflight.arguments())
     begins_with = str(arguments.get("begins_with") or domain.init)
     init = {"begins_with": begins_with, "is_here": "init" in arguments, "size": given["size"]}
+    init["to_fetch_bytes"] = fetches.missing_bytes
     planned = {
         **told,
         "plan": {**domain_cost(domain), "init": init},

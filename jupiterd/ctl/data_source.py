@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from jupiterd.ctl.hub_model import is_hub_name
+from jupiterd.ctl.hub.names import is_hub_name
 from jupiterd.ctl.invocation import Invocation
 from jupiterd.errors import EmptySourceError, NotFoundError
 from jupiterd.path_text import path_of, path_text

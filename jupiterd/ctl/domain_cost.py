@@ -10,7 +10,7 @@ from jupiterd.ctl.init_source import SCRATCH
 from jupiterd.ctl.layout_lines import layout_lines
 from jupiterd.ctl.source_reach import where
 from jupiterd.cycle.domain import Domain
-from jupiterd.formats import plain
+from jupiterd.formats import plain, size
 
 _BOUNDS = (
     ("max_pages", "pages"),
@@ -80,6 +80,8 @@ def _init_lines(init: Mapping[str, Any]) -> list[str]:
     if not init["is_here"]:
         told += ", which cycle start fetches: what is foretold here is of a "
         told += f"model of size {plain(init['size'])}"
+    elif missing := int(init.get("to_fetch_bytes") or 0):
+        told += f", of which cycle start fetches {size(missing)}"
     return [told]
 
 

@@ -21,17 +21,17 @@ INDEX = "model.safetensors.index.json"
 OTHER_FORMS = ("pytorch_model*.bin", "*.pth", "*.pt", "*.ckpt", "*.h5", "*.msgpack", "*.gguf")
 """Weights that others keep so; the first four are pickles, which run code when they are read."""
 
-_CONVERT = (
+CONVERT = (
     'convert them: python -c "from transformers import AutoModelForCausalLM as M; '
     "M.from_pretrained('DIR').save_pretrained('DIR')\""
 )
-_MERGE = (
+MERGE = (
     'merge it into its model: python -c "from peft import AutoPeftModelForCausalLM as M; '
     "M.from_pretrained('DIR').merge_and_unload().save_pretrained('MERGED')\""
 )
 _FETCH = "fetch the model again: a file of it is missing or cut off"
 
-_TRAINED = frozenset({"F64", "F32", "F16", "BF16"})
+TRAINED = frozenset({"F64", "F32", "F16", "BF16"})
 _OF_MASKS = frozenset({"BOOL", "U8", "I64"})
 """Old files hold masks and positions beside the weights; nobody reads those."""
 
@@ -77,6 +77,12 @@ def check_folder(folder: Path, *, is_tied: bool) -> bool:
     return True
 
 
+def index_of(folder: Path) -> str:
+    """Return what says which files hold the weights; empty where there is one file alone."""
+    index = folder / INDEX
+    return index.read_text(encoding="utf-8") if index.is_file() else ""
+
+
 def check_that_it_is_no_adapter(folder: Path) -> None:
     """Raise UsageError where a folder holds a LoRA adapter instead of a model."""
     if not (folder / ADAPTER).is_file():
@@ -86,7 +92,7 @@ def check_that_it_is_no_adapter(folder: Path) -> None:
         base = f" for {said['base_model_name_or_path']}"
     except (OSError, ValueError, TypeError, KeyError):
         base = ""
-    raise UsageError(f"{folder} holds a LoRA adapter{base}, not a model", _MERGE)
+    raise UsageError(f"{folder} holds a LoRA adapter{base}, not a model", MERGE)
 
 
 def _refuse_other_forms(folder: Path) -> None:
@@ -94,7 +100,7 @@ def _refuse_other_forms(folder: Path) -> None:
     others = sorted(path.name for form in OTHER_FORMS for path in folder.glob(form))
     if others:
         raise UsageError(
-            f"{folder} holds weights as {others[0]}, and only safetensors are read", _CONVERT
+            f"{folder} holds weights as {others[0]}, and only safetensors are read", CONVERT
         )
 
 
@@ -123,7 +129,7 @@ def _tensors(files: list[Path]) -> Iterator[tuple[str, _Tensor]]:
 
 def _check_kind(folder: Path, name: str, kind: str) -> None:
     is_mask = kind in _OF_MASKS and not name.endswith("weight")
-    if kind not in _TRAINED and not is_mask:
+    if kind not in TRAINED and not is_mask:
         raise UsageError(
             f"{folder} holds weights of dtype {kind} ({name}), and such ones can't be trained",
             "give the model in bf16, fp16 or fp32: the one that it was quantized from",

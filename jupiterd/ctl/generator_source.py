@@ -7,10 +7,14 @@ uses it.
 import json
 import os
 import re
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
-from jupiterd.ctl.hub_model import fetched, is_hub_name
+from jupiterd.ctl.folder_diagnosis import index_of
+from jupiterd.ctl.hub.fetches import Fetches
+from jupiterd.ctl.hub.model import found
+from jupiterd.ctl.hub.names import hub_name
 from jupiterd.ctl.server_trial import MAX_NAMED, check_answers
 from jupiterd.ctl.weight_files import check_model_files
 from jupiterd.cycle.generator import (
@@ -34,18 +38,19 @@ ASK_TIMEOUT_S = 10.0
 MAX_LISTED_BYTES = 1 << 20
 
 
-def generator_arguments(text: str, key_name: str = "") -> dict[str, Any]:
+def generator_arguments(text: str, fetches: Fetches, key_name: str = "") -> dict[str, Any]:
     """Return what the daemon is told of a generator.
 
     Args:
         text: as people wrote it; empty: there is none.
+        fetches: takes what of it is still to be fetched from the hub.
         key_name: the variable that holds a server's key.
 
     Raises:
         GeneratorUnreachableError: no server answers there.
         NotFoundError: there is no such folder, or the server has no such model.
         UsageError: it can be no generator.
-        JupiterError: it is the id of a model that can't be fetched.
+        JupiterError: it is a model of the hub that can't be had.
     """
     check_key_name(key_name)
     if not text:
@@ -57,32 +62,39 @@ def generator_arguments(text: str, key_name: str = "") -> dict[str, Any]:
     if _is_artifact(text):
         return {"generator": {"name": text[:8], "artifact": text}}
     folder = Path(text).expanduser()
-    is_fetched = is_hub_name(text) is not None and not folder.exists()
-    where = fetched(text) if is_fetched else _checked(folder)
-    name = text if is_fetched else where.name
+    if (wanted := hub_name(text)) and not folder.exists():
+        model = found(wanted, is_trained=False)
+        fetches.add(model, check_model_files)
+        name, where = str(model.listing.name), model.folder
+        _check_that_it_is_whole(text, fetches.names(where), where)
+    else:
+        where = _checked(folder)
+        name = where.name
     return {"generator": {"name": name}, "generator_folder": str(where)}
 
 
-def judge_arguments(text: str, key_name: str) -> dict[str, Any]:
+def judge_arguments(text: str, fetches: Fetches, key_name: str) -> dict[str, Any]:
     """Return what the daemon is told of a judge, which is named as a generator is."""
-    found = {"generator": {}, **generator_arguments(text, key_name if is_server(text) else "")}
-    return {name.replace("generator", "judge"): value for name, value in found.items()}
+    key = key_name if is_server(text) else ""
+    told = {"generator": {}, **generator_arguments(text, fetches, key)}
+    return {name.replace("generator", "judge"): value for name, value in told.items()}
 
 
 def _checked(folder: Path) -> Path:
     where = folder.resolve()
     if not where.is_dir():
         raise NotFoundError(f"{folder} is no folder on this machine", HINT)
-    names = {path.name for path in where.iterdir()}
-    index = where / "model.safetensors.index.json"
-    text = index.read_text(encoding="utf-8") if index.is_file() else ""
-    if missing := missing_files(names, text):
-        raise UsageError(
-            f"{folder} is no whole model: it lacks {', '.join(missing)}",
-            "a generator is a Hugging Face folder with config.json, tokenizer.json and safetensors",
-        )
+    _check_that_it_is_whole(str(folder), [path.name for path in where.iterdir()], where)
     check_model_files(where)
     return where
+
+
+def _check_that_it_is_whole(named: str, names: Collection[str], folder: Path) -> None:
+    if missing := missing_files(names, index_of(folder)):
+        raise UsageError(
+            f"{named} is no whole model: it lacks {', '.join(missing)}",
+            "a generator is a Hugging Face folder with config.json, tokenizer.json and safetensors",
+        )
 
 
 def _server(text: str, key_name: str) -> dict[str, Any]:

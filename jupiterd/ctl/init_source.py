@@ -6,9 +6,11 @@ Owns finding it and the checks of its folder. Doesn't know what is done with it.
 from pathlib import Path
 from typing import Any
 
-from jupiterd.ctl.model_source import kept_arguments, model_arguments
+from jupiterd.ctl.folder_diagnosis import index_of
+from jupiterd.ctl.hub.fetches import Fetches
+from jupiterd.ctl.model_source import model_arguments
 from jupiterd.cycle.model_files import missing_files
-from jupiterd.errors import UsageError
+from jupiterd.errors import SourceUnreachableError, UsageError
 
 SCRATCH = "scratch"
 """Training begins with weights that are drawn."""
@@ -16,39 +18,41 @@ SCRATCH = "scratch"
 HINT = "--init scratch, or a Hugging Face folder with config.json, tokenizer.json and safetensors"
 
 
-def init_arguments(wanted: str) -> dict[str, Any]:
+def init_arguments(wanted: str, fetches: Fetches) -> dict[str, Any]:
     """Return what the daemon is told; nothing where training begins from scratch.
+
+    Args:
+        wanted: scratch, a folder, or a model of the hub.
+        fetches: takes what of it is still to be fetched.
 
     Raises:
         NotFoundError: there is no such folder.
         UsageError: it is no whole model.
-        JupiterError: it is the id of a model that can't be fetched.
+        JupiterError: it is a model of the hub that can't be had, or can't be trained.
     """
     if wanted == SCRATCH:
         return {}
-    return _checked(model_arguments(wanted), wanted)
-
-
-def planned_init(wanted: str) -> dict[str, Any]:
-    """Return what the daemon is told for a plan: no model is fetched for a look.
-
-    Raises:
-        NotFoundError: there is no such folder.
-        UsageError: it is no whole model.
-    """
-    found = None if wanted == SCRATCH else kept_arguments(wanted)
-    return {} if found is None else _checked(found, wanted)
-
-
-def _checked(found: dict[str, Any], wanted: str) -> dict[str, Any]:
+    found = model_arguments(wanted, fetches)
     if (folder := found.get("weights_folder")) is not None:
-        _check_that_it_is_whole(Path(folder), wanted)
+        _check_that_it_is_whole(Path(folder), fetches, wanted)
     return {"init": found}
 
 
-def _check_that_it_is_whole(folder: Path, wanted: str) -> None:
-    names = {path.name for path in folder.iterdir()}
-    index = folder / "model.safetensors.index.json"
-    text = index.read_text(encoding="utf-8") if index.is_file() else ""
-    if missing := missing_files(names, text):
+def planned_init(wanted: str, fetches: Fetches) -> dict[str, Any]:
+    """Return what the daemon is told for a plan, for which no weights are needed.
+
+    Nothing where the hub can't be asked: a plan needs no network.
+
+    Raises:
+        NotFoundError: there is no such folder, or no such model.
+        UsageError: it is no whole model, or can't be trained.
+    """
+    try:
+        return init_arguments(wanted, fetches)
+    except SourceUnreachableError:
+        return {}
+
+
+def _check_that_it_is_whole(folder: Path, fetches: Fetches, wanted: str) -> None:
+    if missing := missing_files(fetches.names(folder), index_of(folder)):
         raise UsageError(f"{wanted} is no whole model: it lacks {', '.join(missing)}", HINT)

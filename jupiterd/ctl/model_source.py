@@ -1,16 +1,19 @@
 """What the daemon is told of a model: the name of a preset, or what a Hugging Face folder says.
 
-Owns that choice and reading config.json. A model of the hub becomes such a folder (`hub_model`).
-Doesn't know which presets there are.
+Owns that choice and reading config.json. A model of the hub becomes such a folder (`hub`), whose
+weights may still have to be fetched. Doesn't know which presets there are.
 """
 
 import json
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
 from jupiterd.ctl.folder_diagnosis import check_folder, check_that_it_is_no_adapter
-from jupiterd.ctl.hub_model import fetched, is_hub_name, kept
+from jupiterd.ctl.hub.fetches import Fetches
+from jupiterd.ctl.hub.model import HubModel, found
+from jupiterd.ctl.hub.names import hub_name
 from jupiterd.cycle.architectures import check_architecture
 from jupiterd.cycle.training.model_traits import is_tied
 from jupiterd.errors import NotFoundError, UsageError
@@ -19,43 +22,51 @@ CONFIG = "config.json"
 HINT = "give a size such as 1m or gpt2-medium, or a Hugging Face model's folder or id"
 
 
-def model_arguments(text: str) -> dict[str, Any]:
+def model_arguments(text: str, fetches: Fetches) -> dict[str, Any]:
     """Return what the daemon is told; where a folder holds weights, training starts from them.
+
+    Args:
+        text: a size, a folder, or a model of the hub.
+        fetches: takes what of it is still to be fetched.
 
     Raises:
         NotFoundError: the folder isn't here, or has no config.json that can be read.
         UsageError: it holds weights in another form than safetensors.
-        JupiterError: it is the id of a model that can't be fetched.
+        JupiterError: it is a model of the hub that can't be had, or can't be trained.
     """
     folder = Path(text).expanduser()
     if "/" not in text and not (folder / CONFIG).is_file():
         return {"model": text}
-    if is_hub_name(text) and not folder.exists():
-        return {**_of_folder(fetched(text)), "model": text.rpartition("/")[2]}
+    if (name := hub_name(text)) and not folder.exists():
+        return _of_hub(found(name, is_trained=True), fetches)
     return _of_folder(folder)
 
 
-def kept_arguments(text: str) -> dict[str, Any] | None:
-    """Return what `model_arguments` would, without fetching anything; None: it isn't here yet.
-
-    Raises:
-        NotFoundError: the folder isn't here, or has no config.json that can be read.
-        UsageError: it holds weights in another form than safetensors.
-    """
-    if not is_hub_name(text) or Path(text).expanduser().exists():
-        return model_arguments(text)
-    folder = kept(text)
-    return None if folder is None else {**_of_folder(folder), "model": text.rpartition("/")[2]}
+def _of_hub(model: HubModel, fetches: Fetches) -> dict[str, Any]:
+    name = model.listing.name.model
+    config, said = _config_of(model.folder)
+    check_architecture(str(model.listing.name), said)
+    fetches.add(model, partial(_check_what_came, str(model.listing.name), is_tied(said)))
+    return {"model": name, "config": config, "weights_folder": str(model.folder)}
 
 
-def _of_folder(folder: Path) -> dict[str, Any]:
-    check_that_it_is_no_adapter(folder)
+def _check_what_came(name: str, tied: bool, folder: Path) -> None:  # noqa: FBT001 - bound by partial
+    if not check_folder(folder, is_tied=tied):
+        raise UsageError(f"the model {name} has no safetensors, and nothing else is read")
+
+
+def _config_of(folder: Path) -> tuple[str, Mapping[str, Any]]:
     try:
         config = (folder / CONFIG).read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
         raise NotFoundError(f"{folder / CONFIG} can't be read", HINT) from error
+    return config, _said(config)
+
+
+def _of_folder(folder: Path) -> dict[str, Any]:
+    check_that_it_is_no_adapter(folder)
+    config, said = _config_of(folder)
     where = folder.resolve()
-    said = _said(config)
     check_architecture(where.name, said)
     holds_weights = check_folder(where, is_tied=is_tied(said))
     return {
@@ -75,9 +86,12 @@ def _said(config: str) -> Mapping[str, Any]:
     return cast("dict[str, Any]", said)
 
 
-def tokenizer_options(model: dict[str, Any]) -> dict[str, Any]:
-    """Return how text is cut for weights that exist: by the tokenizer that lies beside them."""
+def tokenizer_options(model: dict[str, Any], fetches: Fetches) -> dict[str, Any]:
+    """Return how text is cut for weights that exist: by the tokenizer that lies beside them.
+
+    fetches: what is still to be fetched of them
+    """
     folder = model.get("weights_folder")
-    if folder is None or not (Path(folder) / "tokenizer.json").is_file():
+    if folder is None or "tokenizer.json" not in fetches.names(Path(folder)):
         return {}
     return {"tokenizer_path": folder}

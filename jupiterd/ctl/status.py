@@ -15,7 +15,7 @@ from jupiterd.ctl.pause_lines import pause_line
 from jupiterd.ctl.phase_lines import heavy_drop_lines
 from jupiterd.ctl.progress_lines import cycle_summary
 from jupiterd.errors import UnhealthyError, UsageError
-from jupiterd.formats import plain, table
+from jupiterd.formats import plain, size, table
 from jupiterd.ids import short
 
 
@@ -83,11 +83,20 @@ def status_lines(status: Mapping[str, Any]) -> list[str]:
         *([f"         {told}"] if cycle and (told := pause_line(cycle)) else []),
         *(f"         {told}" for told in _dropped(status)),
         *([f"train    {cycle_summary(train)}"] if train else []),
+        *(f"fetch    {fetch_line(row)}" for row in status.get("fetches") or ()),
         *door,
         *health_lines(status),
         "",
         *node_table(status),
     ]
+
+
+def fetch_line(row: Mapping[str, Any]) -> str:
+    """Return how far a model is that a command fetches from the hub."""
+    told = f"{plain(row.get('name'))}: {size(row['done'])} of {size(row['total'])}"
+    if row.get("state") != "fetching":
+        return f"{told}, {plain(row.get('state'))}"
+    return f"{told}, {size(row['bytes_per_s'])}/s"
 
 
 def _dropped(status: Mapping[str, Any]) -> list[str]:

@@ -11,6 +11,7 @@ from jupiterd.ctl.commands import Group
 from jupiterd.ctl.console import Console
 from jupiterd.ctl.data_source import source_arguments
 from jupiterd.ctl.durations import DURATION
+from jupiterd.ctl.hub.fetches import Fetches
 from jupiterd.ctl.invocation import Invocation, dry_run
 from jupiterd.ctl.island_lines import island_lines
 from jupiterd.ctl.island_options import island_options
@@ -95,9 +96,9 @@ def start(
 
     Text is made into a data set on the way, which `jupiterctl data list` shows. The effective batch
     is batch size x accumulation x ranks, as many as would train at the start. A model may be a
-    folder with the config.json of a Hugging Face causal language model, or its id on the hub; where
-    it holds weights (safetensors), training starts from them. They come here once, and to the other
-    nodes from here.
+    folder with the config.json of a Hugging Face causal language model, or its id on the hub, with
+    @REVISION for another than main; where it holds weights (safetensors), training starts from
+    them. They are fetched here once all checks are made, and come to the other nodes from here.
 
     \b
     Examples:
@@ -121,7 +122,8 @@ def start(
         done = order(invocation.state_dir, "train.resume", {"train": resume})
         lines = [f"training {short(str(done['train']))} goes on"]
     else:
-        asked = start_arguments(invocation, chosen)
+        fetches = Fetches()
+        asked = start_arguments(invocation, chosen, fetches)
         timeout_s = COPYING_S if "weights_folder" in asked else EXECUTE_TIMEOUT_S
 
         def ahead(told: Mapping[str, Any]) -> list[str]:
@@ -130,7 +132,7 @@ def start(
                 *held_out_lines(asked.get("source", {})),
             ]
 
-        done = order(invocation.state_dir, "train.start", asked, timeout_s, ahead)
+        done = order(invocation.state_dir, "train.start", asked, timeout_s, ahead, fetches)
         lines = begun_lines(done)
     if link is not None:
         lines.append(link.lead_to(str(done["train"])))
@@ -205,7 +207,9 @@ def stop(invocation: Invocation, run: str | None, *, wait: bool, timeout: float 
     console.show(stopped, lambda: [stopped_line(is_at_rest=wait)])
 
 
-def start_arguments(invocation: Invocation, given: Mapping[str, Any]) -> dict[str, Any]:
+def start_arguments(
+    invocation: Invocation, given: Mapping[str, Any], fetches: Fetches
+) -> dict[str, Any]:
     """Return what the daemon is told; raises UsageError where data or model is missing."""
     settings = dict(given)
     data, name = settings.pop("data", None), settings.pop("model", None)
@@ -213,8 +217,8 @@ def start_arguments(invocation: Invocation, given: Mapping[str, Any]) -> dict[st
         missing = "--data" if data is None else "--model"
         raise UsageError(f"missing option {missing}", "jupiterctl train start --help")
     named = {name: settings.pop(name) for name in ("engine", "nodes") if name in settings}
-    model = model_arguments(name)
-    cut = tokenizer_options(model)
+    model = model_arguments(name, fetches)
+    cut = tokenizer_options(model, fetches)
     where = source_arguments(invocation, data, cut) if _is_path(data) else {"data": data}
     return {**where, **named, **model, "settings": settings}
 

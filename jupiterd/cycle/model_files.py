@@ -31,12 +31,13 @@ def missing_files(names: Collection[str], index: str) -> list[str]:
     """
     missing = [name for name in _NEEDED if name not in names]
     if index:
-        return missing + sorted(_shards(index) - set(names))
+        return missing + sorted(shards_in(index) - set(names))
     has_weights = any(name.endswith(".safetensors") for name in names)
     return missing + ([] if has_weights else ["model.safetensors"])
 
 
-def _shards(index: str) -> set[str]:
+def shards_in(index: str) -> set[str]:
+    """Return which files an index of weights names."""
     try:
         said: Any = json.loads(index)["weight_map"]
         return {str(name) for name in said.values()}

@@ -25,6 +25,7 @@ from jupiterd.daemon import (
 )
 from jupiterd.daemon.asked_cycle import asked_cycle, check_models
 from jupiterd.daemon.dry_run import DRY_RUN, tried, without_copying
+from jupiterd.daemon.hub_fetches import HubFetches
 from jupiterd.daemon.model_weights import GENERATOR, JUDGE, bring_models, bring_weights
 from jupiterd.daemon.sync_check import SyncCheck
 from jupiterd.document_schema import SCHEMA
@@ -51,6 +52,7 @@ class Commands:
     def __init__(self, node: "Node") -> None:
         self._node = node
         self._one_at_a_time = asyncio.Lock()
+        self.hub_fetches = HubFetches()
         self._verbs = {
             "cycle.start": self._start_cycle,
             "cycle.plan": self._plan_cycle,
@@ -65,6 +67,7 @@ class Commands:
         }
         self._local = {
             "check.links": link_check.check_links,
+            "hub.fetch": self.hub_fetches.hear_of,
             "script.prepare": script_launch.prepare_launch,
         }
         """What the daemon that was asked does itself: it changes nothing for the cluster."""
@@ -137,7 +140,7 @@ class Commands:
         verb = str(arguments.get("verb", ""))
         given = self._node.written.added_to(verb, arguments.get("arguments") or {})
         if verb in {"train.start", "cycle.start"}:
-            given = await without_copying(verb, given)
+            given = await without_copying(verb, given, arguments.get("to_fetch") or ())
         elif verb in self._brought:
             given = await self._brought[verb](self._node, given)
         if verb == "cycle.start":

@@ -5,7 +5,7 @@ Owns how far it goes. Doesn't know any command: each checks first, and then reco
 
 import asyncio
 import copy
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,22 +44,27 @@ async def tried(verb: Verb, leading: "Leading", arguments: Arguments) -> None:
         return
 
 
-async def without_copying(verb: str, arguments: Arguments) -> Arguments:
+async def without_copying(
+    verb: str, arguments: Arguments, to_fetch: Collection[str] = ()
+) -> Arguments:
     """Return a command's arguments as if its folders had been copied into the store; checked.
+
+    to_fetch: folders that aren't looked at: their models will be there when it is ordered
 
     Raises:
         NotFoundError: this daemon can't read a folder, or it holds no model to begin with.
     """
     if verb == "train.start" and (folder := arguments.get("weights_folder")):
-        await asyncio.to_thread(_check_weights, Path(str(folder)))
+        if folder not in to_fetch:
+            await asyncio.to_thread(_check_weights, Path(str(folder)))
         rest = {name: value for name, value in arguments.items() if name != "weights_folder"}
         return rest | {"weights": NOT_COPIED}
     if verb == "cycle.start":
         init: Mapping[str, Any] = arguments.get("init") or {}
-        if folder := init.get("weights_folder"):
+        if (folder := init.get("weights_folder")) and folder not in to_fetch:
             await asyncio.to_thread(check_tokenizer, Path(str(folder)))
         folders = [init.get("weights_folder"), *(arguments.get(f"{r}_folder") for r in ROLES)]
-        for folder in filter(None, folders):
+        for folder in {*filter(None, folders)} - {*to_fetch}:
             await asyncio.to_thread(_check_weights, Path(str(folder)))
     return arguments
 

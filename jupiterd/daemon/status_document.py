@@ -61,6 +61,7 @@ def status_document(node: "Node") -> dict[str, Any]:
         "nodes": [*nodes, *map(_newcomer, node.outlook.waiting())],
         "cycle": current_cycle(node),
         "train": current_training(node),
+        "fetches": node.commands.hub_fetches.rows(now_s()),
         "refused": node.refusals.to_plain(),
         "health": health_lines(node),
     }

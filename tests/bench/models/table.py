@@ -145,6 +145,28 @@ Checkpoints are ordinary Hugging Face folders: transformers and mlx-lm read them
 quantized weights, pickled weights (`pytorch_model.bin`) and models with code of their own aren't
 read; the command says so before anything is fetched or copied.
 
+## Models of the hub
+
+`train start --model`, `cycle start --init` and `--generator` take `ORG/NAME`, `ORG/NAME@REVISION`
+(a branch, a tag, a commit) or the address of a model's page. A folder of that name on this machine
+comes first.
+
+1. The command asks the hub for the model's commit, its list of files, and `config.json`: a few KB.
+   What can't be trained is refused now: an adapter, GGUF or pickles alone, quantized weights, an
+   architecture that nobody knows, a missing file.
+2. The daemon makes all the checks of the command: does the model fit the memory, is anything else
+   running. Then the disks are looked at. `--dry-run` ends here, and `cycle plan` foretells from the
+   configuration alone.
+3. The weights are fetched, by the machine on which you type, with a line that says how far it is
+   (`jupiterctl status` and `jupiterctl events` tell it to others). A fetch that was ended goes on
+   where it was once the command is given again, and each large file is compared with the sha256
+   that the hub gives. The other machines have the model from the daemon.
+
+Everything else is as the library of the hub has it: its cache (`HF_HOME`, `HF_HUB_CACHE`), tokens
+(`hf auth login`, `HF_TOKEN`), mirrors (`HF_ENDPOINT`), and `HF_HUB_OFFLINE=1`, with which only what
+is in the cache is used. Without a way to the hub a model that is whole in the cache will do.
+Variables are read where you type, not by the daemon.
+
 ## On both engines"""
 
 

@@ -55,6 +55,21 @@ def test_each_change_of_a_machine_is_told(nodes, told):
     assert seen(nodes=nodes) == [told]
 
 
+def test_a_model_that_is_fetched_is_told_of_at_its_beginning_and_its_end():
+    begun = {"name": "org/prose", "state": "fetching", "done": 1 << 20, "total": 4 << 20}
+    at_work, over = [begun], [begun | {"state": "brought", "done": 4 << 20}]
+    begins = "fetching org/prose from the hub: 1.0 MiB of 4.0 MiB are here"
+    assert seen(fetches=at_work) == [("info", "hub-fetch", begins)]
+    before = BEFORE | {"fetches": at_work}
+    assert told(before, before | {"fetches": [begun | {"done": 2 << 20}]}) == []
+    ends = "org/prose is here, fetched from the hub: 4.0 MiB"
+    assert told(before, before | {"fetches": over}) == [("info", "hub-fetch", ends)]
+    cut = "fetching org/prose was cut off: 1.0 MiB of 4.0 MiB stay here"
+    gone = before | {"fetches": [begun | {"state": "cut-off"}]}
+    assert told(before, gone) == [("info", "hub-fetch", cut)]
+    assert told(before | {"fetches": over}, BEFORE | {"fetches": []}) == []
+
+
 def test_a_machine_that_was_only_suspected_is_no_news_and_one_that_is_back_is():
     suspect, gone = BOB | {"state": "suspect"}, BEFORE | {"nodes": [ADA, BOB | {"state": "gone"}]}
     assert seen(nodes=[ADA, suspect]) == []

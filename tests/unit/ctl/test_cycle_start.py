@@ -211,7 +211,8 @@ def test_a_plan_looks_at_the_model_that_the_domain_begins_with_and_fetches_none(
     assert f"round 1 begins with {base}\n" in here.out, here.err
     drawn = ctl("cycle", "plan", "--domain", str(file), "--init", "scratch", "--verbose")
     assert "begins with" not in drawn.out
-    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "empty"))
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "empty"))
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     elsewhere = ctl("cycle", "plan", "--domain", str(file), "--init", "some/model-1b", "--verbose")
     assert (
         "some/model-1b, which cycle start fetches: what is foretold here is of a" in elsewhere.out

@@ -7,6 +7,7 @@ import pytest
 from jupiterd.ctl.cycle_arguments import start_arguments
 from jupiterd.ctl.domain_files import read_domain_file, shipped_domains
 from jupiterd.ctl.domain_schema import domain_schema
+from jupiterd.ctl.hub.fetches import Fetches
 from jupiterd.cycle.domain import parse_domain
 from jupiterd.errors import InvalidDomainError, NotFoundError
 from jupiterd.locations import config_folder
@@ -193,7 +194,10 @@ def test_the_template_can_be_copied_under_another_name(ctl, here):
     template = config_folder() / "domains" / "_template.yaml"
     (here / "my_domain.yaml").write_text(template.read_text())
     assert ctl("domain", "lint", "my_domain", "--offline").exit_code == 0
-    assert start_arguments("my_domain", 1, "1m", None, None)["domain_name"] == "my_domain"
+    assert (
+        start_arguments("my_domain", 1, "1m", None, None, fetches=Fetches())["domain_name"]
+        == "my_domain"
+    )
 
 
 def test_a_copy_that_names_itself_as_another_is_told_so_with_its_line(ctl, here):
@@ -209,10 +213,16 @@ def test_a_copy_that_names_itself_as_another_is_told_so_with_its_line(ctl, here)
         assert f"error: {told}" in ran.err
         assert "hint: change that line, or leave it out" in ran.err
     # Whoever names the file means that file, whatever it calls itself.
-    assert start_arguments("./my_python.yaml", 1, "1m", None, None)["domain_name"] == "python"
+    assert (
+        start_arguments("./my_python.yaml", 1, "1m", None, None, fetches=Fetches())["domain_name"]
+        == "python"
+    )
     (here / "my_python.yaml").write_text(shipped.replace("domain: python\n", ""))
     assert ctl("domain", "lint", "my_python", "--offline").exit_code == 0
-    assert start_arguments("my_python", 1, "1m", None, None)["domain_name"] == "my_python"
+    assert (
+        start_arguments("my_python", 1, "1m", None, None, fetches=Fetches())["domain_name"]
+        == "my_python"
+    )
 
 
 def test_a_file_whose_name_can_be_no_domain_s_must_say_one(ctl, here):

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
+from jupiterd.ctl.hub.fetches import Fetches
 from jupiterd.ctl.model_source import model_arguments
 from jupiterd.errors import CorruptArtifactError, JupiterError, NotFoundError, UsageError
 
@@ -36,7 +37,7 @@ def ones() -> np.ndarray:
 
 def refused(folder: Path, kind: type[JupiterError] = UsageError) -> JupiterError:
     with pytest.raises(kind) as caught:
-        model_arguments(f"{folder}")
+        model_arguments(f"{folder}", Fetches())
     assert "\n" not in caught.value.message
     assert caught.value.hint
     return caught.value
@@ -49,7 +50,7 @@ def write_kind(path: Path, kind: str, name: str = "model.norm.weight") -> None:
 
 
 def test_a_whole_folder_is_taken(tmp_path: Path):
-    asked = model_arguments(str(folder_of(tmp_path)))
+    asked = model_arguments(str(folder_of(tmp_path)), Fetches())
     assert asked["weights_folder"] == str((tmp_path / "theirs").resolve())
 
 
@@ -71,7 +72,7 @@ def test_weights_of_eight_bits_are_named(tmp_path: Path):
 def test_masks_that_old_files_hold_beside_the_weights_are_no_weights(tmp_path: Path):
     folder = folder_of(tmp_path)
     write_kind(folder / "model-00002-of-00002.safetensors", "U8", "h.0.attn.bias")
-    assert "weights_folder" in model_arguments(str(folder))
+    assert "weights_folder" in model_arguments(str(folder), Fetches())
 
 
 def test_the_file_that_is_missing_is_named(tmp_path: Path):
@@ -98,13 +99,17 @@ def test_an_output_layer_that_contradicts_the_configuration_is_told(tmp_path: Pa
     words = "an output layer of its own (lm_head.weight) beside tie_word_embeddings: true"
     assert words in refused(folder).message
     save_file({EMBEDDING: ones(), OUTPUT: ones()}, folder / "model.safetensors")
-    assert "weights_folder" in model_arguments(str(folder)), "the same matrix, saved twice"
+    assert "weights_folder" in model_arguments(str(folder), Fetches()), (
+        "the same matrix, saved twice"
+    )
 
 
 def test_one_that_says_nothing_of_ties_is_read_as_transformers_reads_it(tmp_path: Path):
     folder = folder_of(tmp_path, tie_word_embeddings=None)
     save_file({EMBEDDING: ones(), OUTPUT: 2 * ones()}, folder / "model.safetensors")
-    assert "weights_folder" in model_arguments(str(folder)), "Llama has its own output layer"
+    assert "weights_folder" in model_arguments(str(folder), Fetches()), (
+        "Llama has its own output layer"
+    )
 
 
 @pytest.mark.parametrize("name", ["pytorch_model.bin", "consolidated.00.pth", "model.gguf"])

@@ -8,6 +8,7 @@ import pytest
 
 from jupiterd.ctl.cycle_arguments import start_arguments
 from jupiterd.ctl.generator_source import generator_arguments
+from jupiterd.ctl.hub.fetches import Fetches
 from jupiterd.errors import (
     CorruptArtifactError,
     GeneratorRefusedError,
@@ -56,27 +57,30 @@ def test_a_server_is_recorded_with_its_model_and_the_name_of_its_key(
 @pytest.mark.net
 def test_a_servers_only_model_needs_no_name_and_of_several_one_must_be_named():
     with answering(lambda *_: answer("")) as served:
-        assert generator_arguments(served.url)["generator"]["model"] == "tiny"
+        assert generator_arguments(served.url, Fetches())["generator"]["model"] == "tiny"
         served.models = ["tiny", "large"]
         with pytest.raises(UsageError, match="it has tiny, large"):
-            generator_arguments(served.url)
+            generator_arguments(served.url, Fetches())
     with pytest.raises(GeneratorUnreachableError, match="can't be reached from this machine"):
-        generator_arguments(f"{served.url}#tiny")
+        generator_arguments(f"{served.url}#tiny", Fetches())
 
 
 @pytest.mark.net
 def test_a_model_that_answers_one_prompt_is_taken_whatever_the_server_lists():
     with answering(lambda *_: answer("Hello!")) as served:
         assert (
-            generator_arguments(f"{served.url}#./huge.gguf")["generator"]["model"] == "./huge.gguf"
+            generator_arguments(f"{served.url}#./huge.gguf", Fetches())["generator"]["model"]
+            == "./huge.gguf"
         )
         (asked,) = served.asked
         assert (asked["model"], asked["max_tokens"]) == ("./huge.gguf", 16)
         for models in ([], None):
             served.models = models
-            assert generator_arguments(f"{served.url}#huge")["generator"]["model"] == "huge"
+            assert (
+                generator_arguments(f"{served.url}#huge", Fetches())["generator"]["model"] == "huge"
+            )
         with pytest.raises(UsageError, match="doesn't say which model"):
-            generator_arguments(served.url)
+            generator_arguments(served.url, Fetches())
 
 
 @pytest.mark.net
@@ -84,11 +88,11 @@ def test_a_model_that_the_server_does_not_have_is_told_with_those_that_it_lists(
     with answering(lambda *_: trouble(404, "model 'huge' not found")) as served:
         served.models = ["tiny", "large"]
         with pytest.raises(NotFoundError, match="has no model huge: HTTP 404, model") as told:
-            generator_arguments(f"{served.url}#huge")
+            generator_arguments(f"{served.url}#huge", Fetches())
         assert told.value.hint == "it lists tiny, large"
         served.models = []
         with pytest.raises(NotFoundError, match="has no model huge"):
-            generator_arguments(f"{served.url}#huge")
+            generator_arguments(f"{served.url}#huge", Fetches())
 
 
 @pytest.mark.net
@@ -106,7 +110,7 @@ def test_a_server_that_does_not_answer_one_prompt_is_no_generator(
     reply: Reply, error: type[JupiterError], told: str
 ):
     with answering(lambda *_: reply) as served, pytest.raises(error, match=told):
-        generator_arguments(f"{served.url}#tiny")
+        generator_arguments(f"{served.url}#tiny", Fetches())
 
 
 @pytest.mark.net
@@ -117,7 +121,7 @@ def test_where_a_server_fails_for_a_model_that_it_lacks_that_is_what_to_look_for
         answering(lambda *_: failing) as served,
         pytest.raises(GeneratorUnreachableError, match="doesn't answer: HTTP 500") as told,
     ):
-        generator_arguments(f"{served.url}#huge")
+        generator_arguments(f"{served.url}#huge", Fetches())
     assert told.value.hint.endswith(
         "it may not have huge, or not be able to load it; it lists tiny"
     )
@@ -130,7 +134,7 @@ def test_an_address_that_lacks_its_path_is_told_as_such():
     with answering(lambda *_: missing) as served:
         served.models = []
         with pytest.raises(NotFoundError, match="HTTP 404, Not Found") as told:
-            generator_arguments(f"{served.url}#tiny")
+            generator_arguments(f"{served.url}#tiny", Fetches())
     assert "write its address up to /v1" in told.value.hint
 
 
@@ -141,14 +145,14 @@ def test_a_server_that_loads_its_model_yet_is_told_as_such():
         answering(lambda *_: trouble(503, "Loading model")) as served,
         pytest.raises(GeneratorUnreachableError, match="HTTP 503, Loading model") as told,
     ):
-        generator_arguments(f"{served.url}#tiny")
+        generator_arguments(f"{served.url}#tiny", Fetches())
     assert "it may be loading its model" in told.value.hint
 
 
 @pytest.mark.net
 def test_a_server_that_asks_for_a_moment_is_taken():
     with answering(lambda *_: trouble(429, "slow down", Retry_After="20")) as served:
-        assert generator_arguments(f"{served.url}#tiny")["generator"]["model"] == "tiny"
+        assert generator_arguments(f"{served.url}#tiny", Fetches())["generator"]["model"] == "tiny"
 
 
 @pytest.mark.net
@@ -159,14 +163,14 @@ def test_parameters_that_a_server_wants_otherwise_do_not_keep_it_from_being_take
         return trouble(400, "temperature: only 1") if "temperature" in body else answer("Hello!")
 
     with answering(reply) as served:
-        assert generator_arguments(f"{served.url}#tiny")["generator"]["model"] == "tiny"
+        assert generator_arguments(f"{served.url}#tiny", Fetches())["generator"]["model"] == "tiny"
         assert len(served.asked) == 3
 
 
 @pytest.mark.net
 def test_a_key_that_jupiterd_alone_has_is_tried_by_jupiterd():
     with answering(lambda *_: trouble(401, "no key")) as served:
-        found = generator_arguments(f"{served.url}#tiny", "BOX_API_KEY")
+        found = generator_arguments(f"{served.url}#tiny", Fetches(), "BOX_API_KEY")
         assert found["generator"]["api_key_env"] == "BOX_API_KEY"
         assert served.asked == []
 
@@ -198,13 +202,13 @@ def test_a_folder_whose_weights_are_cut_off_is_told(tmp_path: Path):
     folder = folder_of(tmp_path / "mine")
     (folder / "model.safetensors").write_bytes(weights(b"\0" * 5))
     with pytest.raises(CorruptArtifactError, match="is cut off: 3 bytes are missing"):
-        generator_arguments(str(folder))
+        generator_arguments(str(folder), Fetches())
     (folder / "model.safetensors").write_bytes(b"PK" * 40)
     with pytest.raises(CorruptArtifactError, match="is cut off, or no safetensors"):
-        generator_arguments(str(folder))
+        generator_arguments(str(folder), Fetches())
     (folder / "config.json").write_text("{}")
     with pytest.raises(CorruptArtifactError, match="doesn't say what kind of model"):
-        generator_arguments(str(folder))
+        generator_arguments(str(folder), Fetches())
 
 
 @pytest.mark.parametrize(
@@ -218,7 +222,7 @@ def test_a_folder_whose_weights_are_cut_off_is_told(tmp_path: Path):
 )
 def test_what_can_be_no_generator_is_refused(text: str, key: str, told: str):
     with pytest.raises(UsageError, match=told):
-        generator_arguments(text, key)
+        generator_arguments(text, Fetches(), key)
 
 
 def test_a_folder_is_taken_in_by_the_daemon_where_it_is_whole(daemon, ctl, tmp_path: Path):
@@ -256,7 +260,7 @@ def test_a_judge_that_is_a_folder_is_taken_in_and_a_look_at_the_plan_needs_none(
 ):
     domain = with_judge(tmp_path, str(tmp_path / "mine"))
     assert ctl("cycle", "start", "--domain", domain).exit_code == 6
-    assert start_arguments(domain, 1, "1m", None, None, judge="")["judge"] == {}
+    assert start_arguments(domain, 1, "1m", None, None, judge="", fetches=Fetches())["judge"] == {}
     folder = folder_of(tmp_path / "mine")
     assert ctl("cycle", "start", "--domain", domain).exit_code == 0
     _, arguments = daemon.executed[0]
@@ -278,15 +282,15 @@ def test_a_part_of_the_weights_that_is_missing_is_named(tmp_path: Path):
     index = json.dumps({"weight_map": {"a": "model-1.safetensors", "b": "model.safetensors"}})
     folder = folder_of(tmp_path / "mine", model__safetensors__index__json=index)
     with pytest.raises(UsageError, match=r"lacks model-1\.safetensors"):
-        generator_arguments(str(folder))
+        generator_arguments(str(folder), Fetches())
     (folder / "model.safetensors.index.json").write_text("broken")
     with pytest.raises(UsageError, match="that can be read"):
-        generator_arguments(str(folder))
+        generator_arguments(str(folder), Fetches())
 
 
 def test_a_folder_that_is_not_there_is_told(tmp_path: Path):
     with pytest.raises(NotFoundError, match="is no folder on this machine"):
-        generator_arguments(str(tmp_path / "nothing"))
+        generator_arguments(str(tmp_path / "nothing"), Fetches())
 
 
 @pytest.mark.net
@@ -297,11 +301,11 @@ def test_a_key_that_is_refused_is_told(monkeypatch: pytest.MonkeyPatch):
         refused = httpx.Response(401)
         monkeypatch.setattr(httpx, "get", lambda *_, **__: refused)
         with pytest.raises(GeneratorRefusedError, match="asks for another key"):
-            generator_arguments(f"{served.url}#tiny")
+            generator_arguments(f"{served.url}#tiny", Fetches())
 
 
 def test_an_artifact_is_named_by_its_id():
-    assert generator_arguments("ab" * 32) == {
+    assert generator_arguments("ab" * 32, Fetches()) == {
         "generator": {"name": "abababab", "artifact": "ab" * 32}
     }
-    assert generator_arguments("") == {}
+    assert generator_arguments("", Fetches()) == {}

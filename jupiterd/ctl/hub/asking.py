@@ -1,0 +1,165 @@
+"""What the library of the Hugging Face hub raises, as errors that people can do something about.
+
+Owns the words. Doesn't know what was asked for. The library's HTTP client has another name in each
+of its versions, so its errors are told by what they hold.
+"""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from jupiterd.ctl.hub.names import HubName
+from jupiterd.errors import (
+    DiskFullError,
+    JupiterError,
+    MissingExtraError,
+    NotFoundError,
+    RefusedError,
+    SourceUnreachableError,
+    UsageError,
+)
+from jupiterd.store.disk import is_no_room
+
+TOO_OFTEN = 429
+_DENIED = frozenset({401, 403})
+
+
+def check_library() -> None:
+    """Load the library, and keep it from writing to the terminal; it owns caches and tokens.
+
+    Raises:
+        MissingExtraError: it isn't installed.
+    """
+    try:
+        from huggingface_hub.utils import disable_progress_bars, logging
+    except ModuleNotFoundError as error:
+        raise MissingExtraError("models of Hugging Face need its library") from error
+    disable_progress_bars()
+    logging.set_verbosity_error()
+
+
+@contextmanager
+def asking(name: HubName) -> Generator[None]:
+    """Name the library's errors while it asks the hub for a model, or writes what it fetches.
+
+    Raises:
+        NotFoundError: there is neither such a folder here, nor such a model or revision.
+        RefusedError: it isn't open to everybody, or not to the token that is shown.
+        SourceUnreachableError: there is no way to the hub, or none is wanted.
+        DiskFullError: there is no room for it.
+        UsageError: the cache can't be written.
+    """
+    try:
+        yield
+    except JupiterError:
+        raise
+    except Exception as error:
+        raise _told(name, error) from error
+
+
+def _told(name: HubName, error: Exception) -> JupiterError:
+    from huggingface_hub.errors import (
+        DisabledRepoError,
+        GatedRepoError,
+        LocalEntryNotFoundError,
+        OfflineModeIsEnabled,
+        RepositoryNotFoundError,
+        RevisionNotFoundError,
+    )
+
+    cause = error.__cause__
+    if isinstance(error, LocalEntryNotFoundError) and isinstance(cause, Exception):
+        return _told(name, cause)
+    for kind, told in (
+        (GatedRepoError, _gated),  # one of those that aren't found
+        (RepositoryNotFoundError, _unknown),
+        (RevisionNotFoundError, _without_revision),
+        (DisabledRepoError, _closed),
+        ((OfflineModeIsEnabled, LocalEntryNotFoundError), offline),
+    ):
+        if isinstance(error, kind):
+            return told(name)
+    return _by_status(name, error) or _of_system(name, error)
+
+
+LOOK_IT_UP = "look its name up at huggingface.co/models"
+
+
+def offline(name: HubName) -> SourceUnreachableError:
+    """Return what is said where the hub may not be asked, and the cache hasn't all of a model."""
+    return SourceUnreachableError(
+        f"the model {name} isn't whole in the cache of this machine, and HF_HUB_OFFLINE forbids "
+        "to ask the hub",
+        f"unset HF_HUB_OFFLINE, or fetch it where there is a network: hf download {name.repository}"
+        + (f" --revision {name.revision}" if name.revision else ""),
+    )
+
+
+def _gated(name: HubName) -> RefusedError:
+    how = "with the account of your token" if _has_token() else "and show a token: hf auth login"
+    return RefusedError(
+        f"the model {name} is open to those alone who have agreed to its terms",
+        f"agree at huggingface.co/{name.repository}, {how} (or set HF_TOKEN)",
+    )
+
+
+def _unknown(name: HubName) -> NotFoundError:
+    private = "your token may not see it" if _has_token() else "a private one needs HF_TOKEN"
+    return NotFoundError(
+        f"there is neither a folder {name.repository} on this machine, nor such a model on the hub",
+        f"{LOOK_IT_UP}; {private}",
+    )
+
+
+def _without_revision(name: HubName) -> NotFoundError:
+    return NotFoundError(
+        f"the model {name.repository} has no revision {name.revision or 'main'}",
+        f"name a branch, a tag or a commit of it: {name.repository}@main",
+    )
+
+
+def _closed(name: HubName) -> RefusedError:
+    return RefusedError(f"the hub has closed the model {name} to everybody", LOOK_IT_UP)
+
+
+def _has_token() -> bool:
+    from huggingface_hub import get_token
+
+    return get_token() is not None
+
+
+def _by_status(name: HubName, error: Exception) -> JupiterError | None:
+    """Return what an answer of the hub means that its library has no name for."""
+    response = getattr(error, "response", None)
+    status = int(getattr(response, "status_code", 0))
+    if status == TOO_OFTEN:
+        after = str(getattr(response, "headers", {}).get("Retry-After", ""))
+        wait = f"try again in {after} s" if after.isdecimal() else "try again in some minutes"
+        more = "" if _has_token() else "; it lets those ask more often who show a token (HF_TOKEN)"
+        return SourceUnreachableError(
+            f"the hub was asked too often for now: HTTP {status}", wait + more
+        )
+    if status in _DENIED:
+        return RefusedError(
+            f"the hub doesn't show {name} to this token: HTTP {status}",
+            "look at its rights at huggingface.co/settings/tokens (HF_TOKEN, hf auth whoami)",
+        )
+    if status:
+        return SourceUnreachableError(
+            f"the hub can't tell of {name} just now: HTTP {status}", "try again in some minutes"
+        )
+    return None
+
+
+def _of_system(name: HubName, error: Exception) -> JupiterError:
+    reason = (str(error).splitlines() or [""])[0] or type(error).__name__
+    if isinstance(error, OSError) and is_no_room(error):
+        return DiskFullError(f"there is no room for the model {name} on the disk of the cache")
+    if isinstance(error, PermissionError):
+        return UsageError(
+            f"the cache can't be written: {error.filename or reason}", "name another: HF_HOME=DIR"
+        )
+    return SourceUnreachableError(
+        f"there is no folder {name.repository} on this machine, and the hub can't be asked: "
+        f"{reason}",
+        "check this machine's way to it, HF_ENDPOINT and HTTPS_PROXY; or give a model's folder",
+    )

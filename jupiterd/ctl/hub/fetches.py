@@ -1,0 +1,107 @@
+"""What a command still has to fetch from the hub, once the daemon has said that it would do it.
+
+Owns the order of things: whether there is room, then file after file, then looking at what came.
+Doesn't know what the models are for, or how a file is fetched.
+"""
+
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from jupiterd.ctl.hub.download import download
+from jupiterd.ctl.hub.fetch_progress import FetchProgress
+from jupiterd.ctl.hub.model import HubModel
+from jupiterd.errors import DiskFullError
+from jupiterd.formats import size
+
+SPARE_BYTES: Final = 1 << 30
+"""Left free on each disk: whoever fetches weights wants to write checkpoints, too."""
+
+Look = Callable[[Path], None]
+"""Raises where the folder of a model isn't what it should be."""
+
+
+@dataclass(frozen=True)
+class Fetches:
+    """The models of one command that aren't whole on this machine; filled in as they are named."""
+
+    _pending: list[tuple[HubModel, Look]] = field(default_factory=list[tuple[HubModel, Look]])
+
+    def add(self, model: HubModel, look: Look) -> None:
+        """Have a model fetched, and looked at; at once looked at where all of it is here."""
+        if model.missing:
+            self._pending.append((model, look))
+        else:
+            look(model.folder)
+
+    def __bool__(self) -> bool:
+        """Say whether anything is to be fetched."""
+        return bool(self._pending)
+
+    @property
+    def folders(self) -> list[str]:
+        """Return where the models will be."""
+        return [str(model.folder) for model, _ in self._pending]
+
+    @property
+    def missing_bytes(self) -> int:
+        """Return how much is to be fetched."""
+        return sum(model.missing_bytes for model, _ in self._pending)
+
+    def names(self, folder: Path) -> list[str]:
+        """Return the files that a folder will hold once all of it was fetched."""
+        here = [path.name for path in folder.iterdir()]
+        will = (file.name for model, _ in self._pending if model.folder == folder
+                for file in model.wanted)  # fmt: skip
+        return sorted({*here, *will})
+
+    def lines(self) -> list[str]:
+        """Return what would be fetched, as people read it."""
+        return [
+            f"would fetch {size(model.missing_bytes)} of {model.listing.name} "
+            f"(commit {model.listing.commit[:8]}) from the hub first"
+            for model, _ in self._pending
+        ]
+
+    def check_room(self, state_dir: Path) -> None:
+        """Raise DiskFullError where a disk hasn't room: for the cache, or the daemon's own copy.
+
+        Args:
+            state_dir: the daemon's, which takes a copy of each model.
+        """
+        takes: dict[int, int] = {}
+        places: dict[int, Path] = {}
+        for model, _ in self._pending:
+            whole = sum(file.size for file in model.wanted)
+            for place, count in ((model.folder, model.missing_bytes), (state_dir, whole)):
+                device = place.stat().st_dev
+                takes[device] = takes.get(device, 0) + count
+                places.setdefault(device, place)
+        for device, count in takes.items():
+            _check_disk(places[device], count, [str(m.listing.name) for m, _ in self._pending])
+
+    def run(self, progress: FetchProgress) -> None:
+        """Fetch all of it, and look at it.
+
+        Raises:
+            CorruptArtifactError: what came isn't what the hub says of it.
+            JupiterError: there is no way any more, or the model can't be used.
+        """
+        for model, look in self._pending:
+            with progress.of(model) as told:
+                for file in model.missing:
+                    download(model.listing, file, model.folder, told.of(file))
+            look(model.folder)
+
+
+def _check_disk(place: Path, takes: int, names: Sequence[str]) -> None:
+    free = shutil.disk_usage(place).free
+    if free >= takes + SPARE_BYTES:
+        return
+    raise DiskFullError(
+        f"there is no room for {', '.join(names)}: the cache and the daemon's copy take "
+        f"{size(takes)} of the disk of {place}, and {size(free)} are free",
+        f"free some space, and leave {size(SPARE_BYTES)} of it; HF_HOME=DIR names another cache",
+    )

@@ -1,0 +1,73 @@
+"""What the hub says of a model before anything of it is fetched: its commit and its files.
+
+Owns asking for it. Doesn't know which of the files are wanted, or whether they can be trained.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from jupiterd.ctl.hub.asking import asking
+from jupiterd.ctl.hub.names import HubName
+
+TIMEOUT_S = 30.0
+
+
+@dataclass(frozen=True)
+class HubFile:
+    """One file, as the hub describes it."""
+
+    name: str
+    size: int
+    """In bytes; 0: the hub doesn't say."""
+    sha256: str = ""
+    """Of a large file; empty: it is a small one."""
+
+
+@dataclass(frozen=True)
+class Listing:
+    """A model at one commit."""
+
+    name: HubName
+    commit: str
+    files: tuple[HubFile, ...]
+    kinds: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Kind of number in its safetensors, such as BF16, and how many; empty: nobody has counted."""
+    base: str = ""
+    """The model that it was made from, as its card says; empty: it doesn't."""
+
+    @property
+    def names(self) -> list[str]:
+        """Return the names of the files at its top; what lies in folders is never read."""
+        return [file.name for file in self.files if "/" not in file.name]
+
+
+def listing_of(name: HubName) -> Listing:
+    """Ask the hub for a model's commit and files.
+
+    Raises:
+        JupiterError: there is no such model, it isn't open to us, or there is no way to the hub.
+    """
+    from huggingface_hub import HfApi
+
+    with asking(name):
+        told: Any = HfApi().model_info(
+            name.repository,
+            revision=name.revision or None,
+            files_metadata=True,
+            timeout=TIMEOUT_S,
+        )
+    files = tuple(_file(each) for each in told.siblings or ())
+    weights = getattr(told, "safetensors", None)
+    kinds = {} if weights is None else dict(weights.parameters)
+    return Listing(name, str(told.sha), files, kinds, _base_of(told))
+
+
+def _file(told: Any) -> HubFile:  # noqa: ANN401 - the library's own type
+    digest = "" if told.lfs is None else str(told.lfs.sha256)
+    return HubFile(str(told.rfilename), int(told.size or 0), digest)
+
+
+def _base_of(told: Any) -> str:  # noqa: ANN401 - the library's own type
+    base = getattr(getattr(told, "card_data", None), "base_model", None)
+    return str(base[0] if isinstance(base, list) and base else base or "")

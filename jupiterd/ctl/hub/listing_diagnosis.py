@@ -1,0 +1,134 @@
+"""What is wrong with a model of the hub, as the names of its files tell before they are fetched.
+
+Pure. Owns those looks; the same words tell of folders (`folder_diagnosis`). Whether its
+architecture can be trained is `cycle.architectures`' to say.
+"""
+
+import re
+from fnmatch import fnmatchcase
+
+from jupiterd.ctl.folder_diagnosis import ADAPTER, CONVERT, INDEX, MERGE, OTHER_FORMS, TRAINED
+from jupiterd.ctl.hub.listing import HubFile, Listing
+from jupiterd.cycle.model_files import GENERATOR_FILES, missing_files
+from jupiterd.errors import CorruptArtifactError, JupiterError, UsageError
+
+CONFIG = "config.json"
+TOKENIZER_FILES = "tokenizer*.json"
+OF_MASKS = frozenset({"BOOL", "U8", "I64"})
+"""Kinds of number that old files hold beside the weights."""
+
+_shard = re.compile(r"(.+)-(\d{5})-of-(\d{5})\.safetensors").fullmatch
+
+
+def check_listing(listing: Listing) -> None:
+    """Raise where a model holds something else than weights that can be trained, or run.
+
+    Raises:
+        UsageError: it holds an adapter, no configuration, or weights in another form.
+        CorruptArtifactError: a file of its weights isn't there.
+    """
+    names = listing.names
+    if ADAPTER in names:
+        base = f" for {listing.base}" if listing.base else ""
+        raise UsageError(f"{listing.name} is a LoRA adapter{base}, not a model", MERGE)
+    if not _weights(names):
+        raise _without_safetensors(listing)
+    if CONFIG not in names:
+        raise UsageError(
+            f"{listing.name} has no {CONFIG}: it is no model that transformers can load",
+            _made_from(listing) or "give the id of a causal language model",
+        )
+    if missing := sorted(_expected_shards(names) - set(names)):
+        raise _lacks(listing, missing)
+
+
+def check_kinds(listing: Listing) -> None:
+    """Raise UsageError where the weights are numbers that can't be trained."""
+    strange = sorted(listing.kinds.keys() - TRAINED - OF_MASKS)
+    if strange:
+        raise UsageError(
+            f"{listing.name} holds weights of dtype {strange[0]}, and such ones can't be trained",
+            _made_from(listing)
+            or "give the model in bf16, fp16 or fp32: the one that it was quantized from",
+        )
+
+
+def check_index(listing: Listing, index: str) -> None:
+    """Raise CorruptArtifactError where the hub lacks a file that the weights' index names."""
+    missing = missing_files([*listing.names, "tokenizer.json"], index)
+    if missing:
+        raise _lacks(listing, missing)
+
+
+def wanted_files(listing: Listing, weights: frozenset[str]) -> list[HubFile]:
+    """Return the files to fetch: no pickle, no program, no weights twice.
+
+    weights: the names of those files of weights that belong to the model
+    """
+    patterns = (*GENERATOR_FILES, TOKENIZER_FILES)
+    return [
+        file
+        for file in listing.files
+        if file.name in weights
+        or (
+            not file.name.endswith(".safetensors")
+            and "/" not in file.name
+            and any(fnmatchcase(file.name, pattern) for pattern in patterns)
+        )
+    ]
+
+
+def weight_names(names: list[str], shards: frozenset[str]) -> frozenset[str]:
+    """Return which files hold the weights: some have them once more, in another cut.
+
+    shards: that an index names; none where there is no index
+    """
+    if shards:
+        return shards
+    whole = "model.safetensors"
+    return frozenset({whole} if whole in names else _weights(names))
+
+
+def _weights(names: list[str]) -> list[str]:
+    return [name for name in names if name.endswith(".safetensors")]
+
+
+def _expected_shards(names: list[str]) -> set[str]:
+    """Return the shards that must be there, as the names of the others say."""
+    found = [shard for name in names if INDEX in names and (shard := _shard(name))]
+    return {
+        f"{shard[1]}-{number:05}-of-{shard[3]}.safetensors"
+        for shard in found
+        if shard[1] == "model"
+        for number in range(1, int(shard[3]) + 1)
+    }
+
+
+def _lacks(listing: Listing, missing: list[str]) -> CorruptArtifactError:
+    more = f" and {len(missing) - 1} more" if missing[1:] else ""
+    return CorruptArtifactError(
+        f"{listing.name} lacks {missing[0]}{more}",
+        "whoever made it hasn't put all of it on the hub: choose another model or revision",
+    )
+
+
+def _without_safetensors(listing: Listing) -> JupiterError:
+    names = listing.names
+    others = [name for form in OTHER_FORMS for name in names if fnmatchcase(name, form)]
+    pickles = [name for name in others if not name.endswith(".gguf")]
+    if others and not pickles:
+        return UsageError(
+            f"{listing.name} holds weights as GGUF alone ({others[0]}), and only safetensors are "
+            "read",
+            _made_from(listing) or "give the model that they were made from",
+        )
+    if others:
+        return UsageError(
+            f"{listing.name} holds weights as {pickles[0]}, and only safetensors are read",
+            CONVERT.replace("DIR", str(listing.name.repository), 1),
+        )
+    return UsageError(f"{listing.name} has no weights: it is no model", "look at its page")
+
+
+def _made_from(listing: Listing) -> str:
+    return f"give the model that it was made from: {listing.base}" if listing.base else ""

@@ -1,0 +1,119 @@
+"""A model of the hub that was found: its configuration is here, its weights may not be yet.
+
+Owns what is asked for first (a few KB), and what is told where the hub can't be asked: then the
+copy in the library's cache has to do. Doesn't fetch weights.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from jupiterd.ctl.folder_diagnosis import INDEX, index_of
+from jupiterd.ctl.hub.asking import asking, check_library, offline
+from jupiterd.ctl.hub.download import draft_of
+from jupiterd.ctl.hub.listing import HubFile, Listing, listing_of
+from jupiterd.ctl.hub.listing_diagnosis import (
+    CONFIG,
+    check_index,
+    check_kinds,
+    check_listing,
+    wanted_files,
+    weight_names,
+)
+from jupiterd.ctl.hub.names import HubName
+from jupiterd.cycle.model_files import missing_files, shards_in
+from jupiterd.errors import JupiterError, SourceUnreachableError
+
+
+@dataclass(frozen=True)
+class HubModel:
+    """A model of the hub at one commit."""
+
+    listing: Listing
+    folder: Path
+    """The snapshot of that commit in the library's cache; config.json is there."""
+    wanted: tuple[HubFile, ...]
+    """All the files that are read of it."""
+
+    @property
+    def missing(self) -> list[HubFile]:
+        """Return the files that are still to be fetched."""
+        return [file for file in self.wanted if not (self.folder / file.name).exists()]
+
+    @property
+    def missing_bytes(self) -> int:
+        """Return how much of them isn't here yet; what was cut off goes on."""
+        drafts = (draft_of(file, self.folder) for file in self.missing if file.sha256)
+        here = sum(draft.stat().st_size for draft in drafts if draft.exists())
+        return max(0, sum(file.size for file in self.missing) - here)
+
+
+def found(name: HubName, *, is_trained: bool) -> HubModel:
+    """Look a model up, and fetch its configuration.
+
+    Args:
+        name: the model.
+        is_trained: it is to be trained, not only run.
+
+    Raises:
+        MissingExtraError: the library isn't installed.
+        UsageError: it holds something else than a model's weights.
+        CorruptArtifactError: a file of its weights isn't on the hub.
+        JupiterError: there is no such model, it isn't open to us, or there is no way to the hub.
+    """
+    check_library()
+    try:
+        listing = listing_of(name)
+    except SourceUnreachableError as error:
+        return _in_cache(name, error)
+    check_listing(listing)
+    if is_trained:
+        check_kinds(listing)
+    pinned = replace(name, revision=listing.commit)
+    folder = _fetched_now(name, CONFIG).parent  # by its branch: the cache notes where that is
+    if folder.name != listing.commit:  # it has moved on since
+        folder = _fetched_now(pinned, CONFIG).parent
+    if INDEX in listing.names:
+        _fetched_now(pinned, INDEX)
+    index = index_of(folder)
+    check_index(listing, index)
+    weights = weight_names(listing.names, frozenset(shards_in(index) if index else ()))
+    return HubModel(listing, folder, tuple(wanted_files(listing, weights)))
+
+
+def _fetched_now(name: HubName, file: str) -> Path:
+    from huggingface_hub import hf_hub_download
+
+    fetch: Any = hf_hub_download
+    with asking(name):
+        return Path(fetch(name.repository, file, revision=name.revision or None))
+
+
+def _in_cache(name: HubName, why: JupiterError) -> HubModel:
+    """Return what was fetched before, where all of it was.
+
+    Raises:
+        JupiterError: `why`, or that asking isn't wanted.
+    """
+    from huggingface_hub import constants, hf_hub_download
+
+    if constants.HF_HUB_OFFLINE:
+        why = offline(name)
+    fetch: Any = hf_hub_download
+    try:
+        config = fetch(
+            name.repository, CONFIG, revision=name.revision or None, local_files_only=True
+        )
+    except Exception as error:  # a name that can't be, a cache that is damaged, nothing there
+        raise why from error
+    folder = Path(config).parent
+    names = sorted(path.name for path in folder.iterdir())
+    if missing_files([*names, "tokenizer.json"], index_of(folder)):
+        raise why
+    listing = Listing(name, folder.name, _files(folder, names))
+    return HubModel(listing, folder, ())
+
+
+def _files(folder: Path, names: Sequence[str]) -> tuple[HubFile, ...]:
+    return tuple(HubFile(each, (folder / each).stat().st_size) for each in names)

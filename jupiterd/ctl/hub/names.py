@@ -1,0 +1,46 @@
+"""How people name a model of the hub: its id, perhaps with a revision, or the address of its page.
+
+Pure. Doesn't know whether there is such a model.
+"""
+
+import re
+from dataclasses import dataclass
+
+_ID = r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*"
+
+is_hub_name = re.compile(_ID).fullmatch
+"""Says whether a text can be the id of a model or data set, such as Qwen/Qwen3-0.6B."""
+
+_named = re.compile(rf"({_ID})(?:@([\w.][\w./-]*))?").fullmatch
+
+_at_page = re.compile(
+    rf"https?://(?:www\.)?(?:huggingface\.co|hf\.co)/({_ID})(?:/tree/([\w.][\w./-]*?))?/?"
+).fullmatch
+
+
+@dataclass(frozen=True)
+class HubName:
+    """A model of the hub, as people named it."""
+
+    repository: str
+    """Its id, such as Qwen/Qwen3-0.6B."""
+    revision: str = ""
+    """A branch, a tag or a commit; empty: the main branch."""
+
+    @property
+    def model(self) -> str:
+        """Return what the model is called in the cluster: its id without the owner."""
+        return self.repository.rpartition("/")[2]
+
+    def __str__(self) -> str:
+        """Return it as people may type it."""
+        return f"{self.repository}@{self.revision}" if self.revision else self.repository
+
+
+def hub_name(text: str) -> HubName | None:
+    """Return the model that a text names; None where it can't be one of the hub.
+
+    text: ORG/NAME, ORG/NAME@REVISION, or https://huggingface.co/ORG/NAME
+    """
+    found = _named(text) or _at_page(text)
+    return None if found is None else HubName(found[1], found[2] or "")

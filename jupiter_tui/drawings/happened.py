@@ -68,9 +68,7 @@ def _way(scene: Scene, event: Document) -> str:
 
 def _nothing(document: Document, least: str) -> str:
     graver = "" if least == LEVELS[0] else f" from {least} on"
-    return (
-        f"nothing happened yet{graver} since this daemon began at {_clock(document.get('since'))}"
-    )
+    return f"nothing happened yet{graver} since {_clock(document.get('since'))}"
 
 
 def _row(row: Document) -> Row:

@@ -16,7 +16,7 @@ from jupiterd.errors import DaemonUnreachableError, TimedOutError
 from jupiterd.formats import plain
 
 LOOK_S = 1.0
-BEFORE = "what was before the daemon's start is in: jupiterctl logs"
+BEFORE = "what was before is in: jupiterctl logs"
 
 Row = Mapping[str, Any]
 
@@ -37,7 +37,7 @@ def command(invocation: Invocation, *, follow: bool, lines: int, level: str) -> 
     """Show what happened in the cluster, as the daemon of this machine saw it.
 
     Machines that joined, went and came back, leaders, roles, phases, gangs, verdicts, warnings. It
-    reaches back to the daemon's start, 500 events at most; other machines may have seen more.
+    reaches back 500 events, over restarts of the daemon, too; other machines may have seen more.
 
     \b
     Examples:

@@ -15,6 +15,7 @@ from jupiterd.cluster.island_runs import is_whole
 from jupiterd.cluster.noticed import noticed
 from jupiterd.daemon.clock import wall_iso
 from jupiterd.daemon.health_document import alert_lines
+from jupiterd.daemon.observability.event_file import EventFile
 from jupiterd.daemon.status_document import shown as run_document
 from jupiterd.daemon.status_document import status_document
 from jupiterd.document_schema import SCHEMA
@@ -33,10 +34,12 @@ class EventRing:
 
     def __init__(self, node: "Node") -> None:
         self._node = node
-        self._since = wall_iso()
+        self._file = EventFile(node.state_dir.events)
+        since, rows = self._file.load()
+        self._since = since or wall_iso()
         self._seen: Mapping[str, Any] = {}
-        self._rows: deque[dict[str, Any]] = deque(maxlen=MAX_EVENTS)
-        self._seq = 0
+        self._rows: deque[dict[str, Any]] = deque(rows, maxlen=MAX_EVENTS)
+        self._seq = self._saved_seq = int(rows[-1]["seq"]) if rows else 0
         self._went_on: AbstractSet[CycleId] = frozenset()
         """The runs that went on at the last look."""
 
@@ -44,6 +47,7 @@ class EventRing:
         """Look for ever."""
         while True:
             self.look()
+            await asyncio.to_thread(self.save)
             await asyncio.sleep(LOOK_S)
 
     def look(self) -> None:
@@ -65,6 +69,12 @@ class EventRing:
             )
         self._seen = seen
 
+    def save(self) -> None:
+        """Write down what is new since that was done last: it outlives this daemon."""
+        if self._seq != self._saved_seq:
+            self._saved_seq = self._seq
+            self._file.save(self.document())
+
     def _runs(self, status: Mapping[str, Any]) -> dict[str, Any]:
         """Return the runs that are shown, that go on, or went on when they were looked at last."""
         cycles = self._node.journal.state.cycles
@@ -77,7 +87,7 @@ class EventRing:
         return {"runs": runs, "known_runs": frozenset(known)}
 
     def document(self) -> dict[str, Any]:
-        """Return the events, the oldest first; `since` says when this daemon began to look."""
+        """Return the events, the oldest first; `since` says when anybody began to look here."""
         return {"schema": SCHEMA, "since": self._since, "events": list(self._rows)}
 
 

@@ -31,6 +31,7 @@ class StateDir:
         self.logs = root / "logs"
         self.curves = root / CURVES
         self.peers = root / "peers.json"
+        self.events = root / "events.json"
         self.round_table = root / ROUND_TABLE
         self.control_socket = root / CONTROL_SOCKET
         self.question_socket = root / QUESTION_SOCKET

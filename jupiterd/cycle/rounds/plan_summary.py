@@ -21,7 +21,7 @@ MORE = "jupiterctl cycle plan --verbose has the rest"
 OF_THE_TEXT = 0.9
 """So many passes and more are as many as the text is worth; fewer steps are the size's own."""
 
-WORTH_OF_A_GUESS = "good to a factor of three where nothing else runs"
+WORTH_OF_A_GUESS = "good to a factor of three on an idle machine"
 """Two quiet cores trained 12,480 tokens a second where 5,086 were guessed, busy ones 300."""
 
 

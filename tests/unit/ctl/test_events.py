@@ -45,8 +45,7 @@ def test_where_nothing_has_happened_the_log_of_what_was_before_is_named(daemon, 
     shown = ctl("events", "--level", "error")
     assert (shown.exit_code, shown.out) == (0, "")
     assert shown.err == (
-        "jupiterctl: nothing since 2026-01-01 00:00:00; what was before the daemon's start is in: "
-        "jupiterctl logs\n"
+        "jupiterctl: nothing since 2026-01-01 00:00:00; what was before is in: jupiterctl logs\n"
     )
     assert ctl("events", "--level", "error", "-o", "jsonl").err == ""
 

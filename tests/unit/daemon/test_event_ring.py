@@ -6,7 +6,7 @@ from pathlib import Path
 
 from jupiterd.cluster.facts import CycleFailed
 from jupiterd.daemon.documents import document_of
-from jupiterd.daemon.event_ring import MAX_EVENTS
+from jupiterd.daemon.event_ring import MAX_EVENTS, EventRing
 from jupiterd.ids import CycleId
 from tests.unit.cluster.building import commanded, started
 from tests.unit.daemon.two_nodes import found, serving
@@ -39,6 +39,23 @@ async def test_the_end_of_a_run_is_told_though_another_one_is_shown(tmp_path: Pa
         assert [(each["code"], each["cycle"]) for each in told if each["cycle"]] == [
             ("run-failed", own.cycle)
         ]
+
+
+async def test_events_outlive_their_daemon_and_count_on(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one:
+        await found(one)
+        one.outlook.events.look()
+        await one.journal.append(2, [started()])
+        one.outlook.events.look()
+        one.outlook.events.save()
+        before = one.outlook.events.document()
+        again = EventRing(one)
+        assert again.document() == before
+        again._seen = {"cluster": {"leader": "another"}, "nodes": []}
+        again.look()
+        assert again.document()["events"][-1]["seq"] > before["events"][-1]["seq"]
+        one.state_dir.events.write_text('{"since": "x", "events": [3]}')
+        assert EventRing(one).document()["events"] == [], "a damaged file costs no more than itself"
 
 
 async def test_only_the_latest_are_kept(tmp_path: Path) -> None:

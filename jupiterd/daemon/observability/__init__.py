@@ -1,0 +1,1 @@
+"""What a daemon tells of itself and its cluster to whoever watches."""

@@ -12,7 +12,7 @@ import pytest
 
 from jupiterd.cluster.cycle_state import CycleState
 from jupiterd.cycle.work import Phase
-from tests.e2e.cluster import Cluster, Daemon, running
+from tests.e2e.cluster import NAMES, Cluster, Daemon, running
 from tests.e2e.killer import LOOK_S, Killer
 from tests.e2e.surroundings import own_network
 from tests.e2e.tiny_domain import write_domain
@@ -52,6 +52,38 @@ async def test_a_cycle_whose_evaluation_failed_is_judged_and_goes_round_again(
             assert list(longer.verdicts) == [1, 2]
             assert longer.verdicts[1] == after.verdicts[1]
             _names_any_of_its_rounds(cluster)
+
+
+@pytest.mark.full
+async def test_a_cycle_of_islands_whose_evaluation_failed_is_judged_and_not_trained_again(
+    tmp_path: Path,
+) -> None:
+    domain = str(write_domain(tmp_path, steps=16))
+    with own_network() as prefix:
+        daemons = [Daemon(tmp_path, name, prefix) for name in NAMES[:2]]
+        async with running(daemons) as cluster:
+            await cluster.meet()
+            islands = ("--islands", " ".join(f"torch:{each.name}" for each in daemons))
+            settings = ("--domain", domain, "--seed", "7", *islands, "--sync-every", "8")
+            started = cluster.ctl("cycle", "start", *settings)
+            assert started.returncode == 0, started.stderr
+            before = await _fails_in_evaluation(cluster)
+            line, gangs = before.outer_line(1), _gangs(cluster)
+            assert len(line) >= 2, "it wasn't trained by islands"
+
+            resumed = cluster.ctl("cycle", "resume", "--wait", "--timeout", "90s")
+            assert resumed.returncode == 0, cluster.told(resumed.stdout + resumed.stderr)
+            after = _cycle(cluster)
+            assert list(after.verdicts) == [1]
+            assert after.outer_line(1) == line, "it was trained again"
+            assert _gangs(cluster) == gangs, "another gang was formed"
+            assert before.recorded.items() <= after.recorded.items(), "work was done again"
+
+
+def _gangs(cluster: Cluster) -> dict[str, int]:
+    """Return how many gangs each of the cycle's islands has had."""
+    cycles = cluster[0].state().cycles
+    return {name: len(each.epochs_opened) for name, each in cycles.items()}
 
 
 async def _fails_in_evaluation(cluster: Cluster) -> CycleState:
@@ -104,4 +136,4 @@ def _names_any_of_its_rounds(cluster: Cluster) -> None:
 
 def _cycle(cluster: Cluster) -> CycleState:
     cycles = cluster[0].state().cycles
-    return next(iter(cycles.values()), CycleState())
+    return next((each for each in cycles.values() if each.started is not None), CycleState())

@@ -70,6 +70,7 @@ def _write_parquet(samples: Iterator[Sample], path: Path) -> int:
         "depth": arrow.int32(),
         "parents": arrow.list_(arrow.string()),
         "robots_ok": arrow.bool_(),
+        "first_answer": arrow.int32(),
     }
     names = Sample.__dataclass_fields__
     schema = arrow.schema([(name, kinds.get(name, arrow.string())) for name in names])
@@ -85,6 +86,6 @@ def _row(sample: Sample) -> dict[str, Any]:
     """Return a sample's fields; those that are maps as JSON, for their keys differ."""
     fields = asdict(sample)
     fields["text"] = sample.text.encode("utf-8", "replace").decode()  # half a character is none
-    for name in ("sampler", "filter_scores"):
+    for name in ("sampler", "filter_scores", "messages"):
         fields[name] = json.dumps(fields[name], sort_keys=True)
     return {**fields, "parents": list(sample.parents)}

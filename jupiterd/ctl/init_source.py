@@ -9,6 +9,7 @@ from typing import Any
 from jupiterd.ctl.folder_diagnosis import index_of
 from jupiterd.ctl.hub.fetches import Fetches
 from jupiterd.ctl.model_source import model_arguments
+from jupiterd.cycle.generation.chat_models import CONFIG_FILE, is_talked_to
 from jupiterd.cycle.model_files import missing_files
 from jupiterd.errors import SourceUnreachableError, UsageError
 
@@ -33,9 +34,11 @@ def init_arguments(wanted: str, fetches: Fetches) -> dict[str, Any]:
     if wanted == SCRATCH:
         return {}
     found = model_arguments(wanted, fetches)
-    if (folder := found.get("weights_folder")) is not None:
-        _check_that_it_is_whole(Path(folder), fetches, wanted)
-    return {"init": found}
+    if (folder := found.get("weights_folder")) is None:
+        return {"init": found}
+    _check_that_it_is_whole(Path(folder), fetches, wanted)
+    names = fetches.names(Path(folder))  # the daemon looks again, once all of it is here
+    return {"init": {**found, "is_chat": is_talked_to(names, config_of(Path(folder)))}}
 
 
 def planned_init(wanted: str, fetches: Fetches) -> dict[str, Any]:
@@ -56,3 +59,9 @@ def planned_init(wanted: str, fetches: Fetches) -> dict[str, Any]:
 def _check_that_it_is_whole(folder: Path, fetches: Fetches, wanted: str) -> None:
     if missing := missing_files(fetches.names(folder), index_of(folder)):
         raise UsageError(f"{wanted} is no whole model: it lacks {', '.join(missing)}", HINT)
+
+
+def config_of(folder: Path) -> str:
+    """Return what a folder's tokenizer_config.json says; nothing where it has none."""
+    config = folder / CONFIG_FILE
+    return config.read_text(encoding="utf-8", errors="replace") if config.is_file() else ""

@@ -52,6 +52,8 @@ def _samples(what: str, rows: Sequence[Row], *, is_whole: bool) -> list[str]:
 
 def _sample(row: Row, *, is_whole: bool) -> list[str]:
     said = [plain(row[name]) for name in ("reason", "template") if row.get(name)]
+    messages: Sequence[Row] = row.get("messages") or ()
+    said += [f"a conversation of {len(messages)} messages"] if messages else []
     named = ", ".join([*said, plain(row.get("source_uri"))])
     return sample_lines("  ", f"{short(str(row.get('id', '')))} ({named})", row, is_whole=is_whole)
 

@@ -13,6 +13,8 @@ from blake3 import blake3
 from jupiterd.errors import Bug
 from jupiterd.frames import Scalar
 
+_OF_CONVERSATIONS = ("messages", "first_answer")
+
 MAX_DEPTH = 2
 """Real text has depth 0; a sample made from it 1; nothing is made from a sample of depth 2."""
 
@@ -65,6 +67,11 @@ class Sample:
     """Id of the first sample of its near-duplicates, where there were any."""
     split: str = "train"
     """`train`, or the part of the holdout: `dev`, `gate` or `vault`."""
+    messages: tuple[Mapping[str, str], ...] = ()
+    """What each side says, {role, content}, where the text is a conversation: a row of instruction
+    data. The text says the same, without a chat template."""
+    first_answer: int = 0
+    """What the assistant says before that message is part of the question."""
 
     def __post_init__(self) -> None:
         if self.kind == "synthetic" and not (self.parents and 1 <= self.depth <= MAX_DEPTH):
@@ -73,8 +80,15 @@ class Sample:
             raise Bug(f"sample {self.id[:8]} is real and names parents")
 
     def to_json(self) -> str:
-        """Return one JSON line without its end; keys sorted, so equal samples have equal bytes."""
-        return json.dumps(asdict(self), ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+        """Return one JSON line without its end; keys sorted, so equal samples have equal bytes.
+
+        Of what is no conversation it says nothing of one, as before there were any.
+        """
+        said = asdict(self)
+        for name in _OF_CONVERSATIONS:
+            if not said[name]:
+                del said[name]
+        return json.dumps(said, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 
     @classmethod
     def from_json(cls, line: str) -> "Sample":
@@ -82,6 +96,7 @@ class Sample:
         try:
             fields: dict[str, Any] = json.loads(line)
             fields["parents"] = tuple(fields["parents"])
+            fields["messages"] = tuple(fields.get("messages", ()))
             return cls(**fields)
         except (ValueError, TypeError, KeyError) as error:
             raise Bug("a line of a sample file is no sample") from error

@@ -40,6 +40,11 @@ _DATA_SET = (
 )
 """Of text that was made into a data set."""
 
+_CONVERSATIONS = (
+    "; {conversations:,} of them as conversations, and the loss counts {counted_tokens:,} tokens"
+)
+"""Of a round that is packed for a model that is talked to."""
+
 _HELD_OUT_CLUSTERS = ", all that there is of {holdout_clusters:,} folders, files or rows"
 
 UNJUDGED_COUNT = "quality_unjudged"
@@ -121,6 +126,8 @@ def _detail(phase: Phase, counts: Mapping[str, float]) -> str:
 def _template(phase: Phase, counts: Mapping[str, float]) -> str:
     if _is_data_set(phase, counts):
         return _DATA_SET + (_HELD_OUT_CLUSTERS if counts.get("holdout_clusters") else "")
+    if phase is Phase.PACK and counts.get("conversations"):
+        return _DETAILS[phase] + _CONVERSATIONS
     is_parted = phase is Phase.COLLECT and "holdout_documents" in counts
     return _DETAILS.get(phase, "") + (_HELD_OUT if is_parted else "")
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from jupiterd.cycle.phases.steps import RunItems, TrainRound
 from jupiterd.cycle.phases.view import item_id
+from jupiterd.cycle.run_settings import LOSS_ON
 from jupiterd.cycle.work import Phase, WorkItem, WorkResult
 from jupiterd.errors import Bug
 from jupiterd.frames import Scalar
@@ -74,7 +75,7 @@ def next_run_step(view: RunView) -> tuple[RunStep, str]:
         return trained_on(view.data), "the data set is frozen"
     is_judged = evaluation_id(view.trained) in view.completed or view.trained == view.unscored
     if HELD_OUT in view.data.outputs and not is_judged:
-        item = _evaluation(view.trained, view.data.outputs[HELD_OUT])
+        item = _evaluation(view.trained, view.data)
         return RunItems(Phase.EVALUATE, (item,), 1), "the model is trained"
     return CloseRun(view.trained), "all is done"
 
@@ -99,6 +100,9 @@ def _preparing(view: RunView) -> WorkItem:
     return WorkItem(PREPARE_ITEM, Phase.PACK, "prepare", dict(view.source), inputs)
 
 
-def _evaluation(model: ArtifactId, held_out: ArtifactId) -> WorkItem:
-    inputs = {"model": model, HELD_OUT: held_out}
-    return WorkItem(evaluation_id(model), Phase.EVALUATE, "evaluate_held_out", {}, inputs)
+def _evaluation(model: ArtifactId, data: WorkResult) -> WorkItem:
+    """Return the item that scores a model, as it was trained: by what the loss counted."""
+    inputs = {"model": model, HELD_OUT: data.outputs[HELD_OUT]}
+    said = data.summary.get(LOSS_ON)
+    params = {LOSS_ON: said} if said else {}
+    return WorkItem(evaluation_id(model), Phase.EVALUATE, "evaluate_held_out", params, inputs)

@@ -127,6 +127,16 @@ def base_of(settings: Mapping[str, Any]) -> str:
     return str(settings.get("start_from", "")) if settings.get("recipe") == OF_TUNING else ""
 
 
+LOSS_ON = "loss_on"
+"""What the loss counts of conversations: of a cycle's settings, where its first model is talked to,
+and of a data set of conversations."""
+
+
+def loss_on(settings: Mapping[str, Any]) -> str:
+    """Return what the loss counts of a cycle's questions and answers; empty: there are none."""
+    return str(settings.get(LOSS_ON, ""))
+
+
 class DataSettings(Asked):
     """Where text comes from, and how it becomes a data set."""
 

@@ -23,6 +23,7 @@ _PLAIN = (
     ("source_hash", "bytes"),
     ("language", "language"),
     ("template", "template"),
+    ("conversation", "conversation"),
     ("filters", "filters"),
     ("duplicate_cluster", "near copies of"),
     ("cluster_id", "cluster"),

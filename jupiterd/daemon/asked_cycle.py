@@ -60,7 +60,9 @@ def asked_cycle(leading: "Leading", arguments: Arguments) -> tuple[CycleStarted,
     options = CycleOptions.parse(arguments.get("training") or {})
     text, domain = options.in_domain(text, parse_domain(text, f"{name}.yaml"))
     generator = _generator(domain, arguments)
-    text, domain = recorded(text, domain, generator)
+    of_itself = {} if generator else _base_that_writes(domain, arguments)
+    generator = generator or of_itself
+    text, domain = recorded(text, domain, generator, by_base=bool(of_itself))
     rounds = int(arguments.get("rounds", 1))
     if not 1 <= rounds <= MAX_ROUNDS:
         raise UsageError(f"rounds must be from 1 to {MAX_ROUNDS}, not {rounds}")
@@ -97,7 +99,8 @@ def asked_cycle(leading: "Leading", arguments: Arguments) -> tuple[CycleStarted,
         foretold["size"] = {"size": suiting.size, "reason": suiting.reason}
         if size == suiting.size:
             foretold["sheet"] = [f"Size {size}: {suiting.reason}", *foretold.get("sheet", ())]
-    return replace(started, model_yaml=model, settings=_recorded(settings, nodes)), foretold
+    kept = {**_recorded(settings, nodes), **_loss_on(arguments, options.loss_on)}
+    return replace(started, model_yaml=model, settings=kept), foretold
 
 
 async def check_models(leading: "Leading", started: CycleStarted) -> None:
@@ -118,6 +121,39 @@ def _generator(domain: "Domain", arguments: Arguments) -> dict[str, Scalar]:
     found = _named_model("generator", domain.generation.generator, arguments)
     check_is_used(domain, found)
     return found
+
+
+def _base_that_writes(domain: "Domain", arguments: Arguments) -> dict[str, Scalar]:
+    """Return the chat model that round 1 begins with as a generator, where it is to write.
+
+    Before its weights are in the cluster it has a name alone.
+    """
+    from jupiterd.cycle.generation.chat_models import is_to_write
+    from jupiterd.cycle.generator import Generator
+
+    init = _init(arguments)
+    if not init.get("is_chat") or not is_to_write(domain):
+        return {}
+    return Generator(str(init["model"]), str(init.get("weights") or "")).to_plain()
+
+
+def _loss_on(arguments: Arguments, asked: str | None) -> dict[str, Scalar]:
+    """Return what is recorded of the loss on questions and answers; nothing: there are none.
+
+    Raises:
+        UsageError: somebody says it of a cycle without a chat model.
+    """
+    from jupiterd.cycle.run_settings import LOSS_ON
+
+    if _init(arguments).get("is_chat"):
+        return {LOSS_ON: asked or "answers"}
+    if asked:
+        raise UsageError(
+            "--loss-on is said of questions and answers, which a cycle without a chat model "
+            "doesn't have",
+            "begin with one: --init FOLDER, whose tokenizer has a chat template",
+        )
+    return {}
 
 
 def _judge(domain: "Domain", arguments: Arguments) -> dict[str, Scalar]:

@@ -29,7 +29,7 @@ from jupiterd.cycle.phases.table import next_step
 from jupiterd.cycle.phases.view import RoundView, item_id
 from jupiterd.cycle.plan import parse_model
 from jupiterd.cycle.promotion import Standing
-from jupiterd.cycle.run_settings import base_of
+from jupiterd.cycle.run_settings import base_of, loss_on
 from jupiterd.cycle.work import Phase, WorkItem, WorkResult
 from jupiterd.daemon.candidates import last_student, looks_before
 from jupiterd.daemon.clock import now_s
@@ -150,6 +150,7 @@ class CycleConductor:
             of_others=generator_from(self._started.generator),
             first_model=str(self._started.settings.get("start_from", "")),
             base=base_of(self._started.settings),
+            loss_on=loss_on(self._started.settings),
             judge=generator_from(self._started.judge),
             without_verdict=self._started.without_verdict,
         )

@@ -11,6 +11,7 @@ from jupiterd.cluster.cycle_state import CycleState
 from jupiterd.cluster.facts import RoundCommitted, WorkCompleted
 from jupiterd.cycle.generator import generator_from
 from jupiterd.cycle.promotion import Harvest, Harvests, PastRound, Rules, Standing, standing_after
+from jupiterd.cycle.run_settings import base_of
 from jupiterd.cycle.work import Phase
 from jupiterd.daemon.candidates import judged
 from jupiterd.errors import Bug
@@ -33,7 +34,13 @@ def standing_of(
     if cycle.started is None:
         raise Bug("a cycle that was never started has no generators")
     named = generator_from(cycle.started.generator)
-    rules = Rules(domain.generation.kinds, domain.gate.margin_bpb, has_named=named is not None)
+    # The model that the cycle began with gives way to what became of it, once that is promoted.
+    is_base = named is not None and named.artifact == base_of(cycle.started.settings) != ""
+    rules = Rules(
+        domain.generation.kinds,
+        domain.gate.margin_bpb,
+        has_named=named is not None and not is_base,
+    )
     over = cycle.rounds if rounds is None else rounds
     return standing_after([_past(cycle, each) for each in over], rules)
 

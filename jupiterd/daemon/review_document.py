@@ -133,4 +133,5 @@ def _plain(sample: Sample, reason: str) -> dict[str, Any]:
         "source_uri": sample.source_uri,
         "reason": reason,
         "text": sample.text,
+        "messages": [dict(each) for each in sample.messages],
     }

@@ -15,7 +15,7 @@ from jupiterd.cycle.phases.steps import TrainRound
 from jupiterd.cycle.plan import ModelShape, TrainPlan, derive, parse_model
 from jupiterd.cycle.run_phases import trained_on
 from jupiterd.cycle.run_plan import fitted
-from jupiterd.cycle.run_settings import FROM_DATA, OF_TUNING, RunSettings
+from jupiterd.cycle.run_settings import FROM_DATA, LOSS_ON, OF_TUNING, RunSettings
 from jupiterd.cycle.training.fitted_plan import (
     Trained,
     bounded,
@@ -28,6 +28,9 @@ from jupiterd.daemon.leading import Leading
 from jupiterd.errors import Bug, NotFoundError
 from jupiterd.frames import Scalar
 from jupiterd.ids import CycleId
+
+_OF_CYCLES = frozenset({NODES, LOSS_ON})
+"""Settings of a cycle that a run has elsewhere, or doesn't have."""
 
 ROUND = 1
 """A run has one round, in the words of the ledger."""
@@ -125,7 +128,7 @@ def _of_a_round(
 
 def _of_a_run(begun: CycleStarted) -> dict[str, Scalar]:
     """Return a cycle's settings without those that a run has elsewhere."""
-    return {name: value for name, value in begun.settings.items() if name != NODES}
+    return {name: value for name, value in begun.settings.items() if name not in _OF_CYCLES}
 
 
 def data_of(leading: Leading, run: CycleId) -> WorkResult | None:

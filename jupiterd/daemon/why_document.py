@@ -144,6 +144,9 @@ class _Asked:
             return {}
         about = asdict(traced.sample)
         about["text_begins"] = about.pop("text")
+        messages, _ = about.pop("messages"), about.pop("first_answer")
+        if messages:
+            about["conversation"] = f"{len(messages)} messages"
         about["text_bytes"] = traced.text_bytes
         parents = _parents(traced) if depth < MAX_DEPTH else ()
         return {

@@ -1,6 +1,7 @@
-"""A server that completes functions as OpenAI's would, and always answers the same in the same way.
+"""A server that writes as OpenAI's would, and always answers the same in the same way.
 
-Owns what it writes: statements that the prompt and its seed decide. Runs as a program of its own,
+Owns what it writes, which the prompt and its seed decide: statements that complete a function, or
+a question about a passage with its answer, in words of the passage. Runs as a program of its own,
 since a test's daemons may have a network of their own. Doesn't know what is made of the answers.
 """
 
@@ -37,12 +38,48 @@ _STATEMENTS = (
 )
 
 
+_ASKED = "\n\n---\n"
+"""Between a passage and what is asked about it."""
+_TERM = re.compile(r"\b[a-z]{5,}\b")
+_QUESTIONS = (
+    "How does the {a} of a {b} decide what becomes of its {c}?",
+    "Why would somebody who writes a {a} look at the {b} and at the {c} first?",
+    "What is a {a} good for where the {b} has no {c} of its own?",
+)
+_ANSWERS = (
+    "The {a} is read before the {b}, so that nobody has to guess what the {c} means.",
+    "A {a} that isn't known ends in an error, and the {b} says in which {c} it was found.",
+    "It helps to think of the {a} as a promise that the {b} makes to every {c}.",
+    "Whoever changes the {a} should look through each {b} that goes with the {c}, too.",
+    "In most programs there is one {a} for a {b}, and the {c} is left as it was.",
+    "With a {a} it is simpler: the {b} follows from it, and with that the {c}.",
+)
+
+
+def answer(message: str, seed: int) -> str:
+    """Return what is written: a question and its answer where a passage is shown, else code."""
+    passage, _, asked = message.rpartition(_ASKED)
+    if not asked.startswith("Write one question"):
+        return completion(message, seed)
+    chance = _chance(seed, passage)
+    terms = sorted({*_TERM.findall(passage)})
+    question, *sentences = (
+        each.format(**dict(zip("abc", chance.sample(terms, 3), strict=True)))
+        for each in (chance.choice(_QUESTIONS), *chance.sample(_ANSWERS, 5))
+    )
+    return f"Question: {question}\nAnswer: {' '.join(sentences)}"
+
+
+def _chance(seed: int, given: str) -> random.Random:
+    drawn = blake3(f"{seed}\0{given}".encode()).digest(8)
+    return random.Random(int.from_bytes(drawn, "big"))
+
+
 def completion(message: str, seed: int) -> str:
     """Return the function of a prompt with an end, in a code block."""
     shown = _SHOWN.search(message)
     opening = shown[1].rstrip() if shown else "def nothing():"
-    drawn = int.from_bytes(blake3(f"{seed}\0{opening}".encode()).digest(8), "big")
-    chance = random.Random(drawn)
+    chance = _chance(seed, opening)
     body = "\n".join(f"    {_statement(chance)}" for _ in range(chance.randint(3, 6)))
     return f"```python\n{opening}\n{body}\n    return {chance.choice(_WORDS)}\n```"
 
@@ -64,7 +101,7 @@ class _Handler(BaseHTTPRequestHandler):
         if asked["model"] != MODEL:
             self._send({"error": {"message": f"model {asked['model']!r} not found"}}, status=404)
             return
-        text = completion(asked["messages"][0]["content"], int(asked.get("seed", 0)))
+        text = answer(asked["messages"][0]["content"], int(asked.get("seed", 0)))
         if asked.get("stream"):
             self._stream(text)
             return

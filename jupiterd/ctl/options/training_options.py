@@ -12,7 +12,7 @@ Command = Callable[..., Any]
 
 OF_CYCLES = (
     "seq_len", "batch_size", "learning_rate", "precision", "gradient_checkpointing", "attention",
-    "optimizer", "max_steps",
+    "optimizer", "max_steps", "loss_on",
 )  # fmt: skip
 """Options that say how a cycle's rounds are trained, by their names as parameters."""
 
@@ -66,5 +66,10 @@ _LENGTHS = (
         "--seq-len",
         type=click.IntRange(16),
         help="Tokens of a sequence; the size's own unless told, or the domain's.",
+    ),
+    click.option(
+        "--loss-on",
+        type=click.Choice(("all", "answers")),
+        help="Of questions and answers, where --init is a chat model; answers.",
     ),
 )

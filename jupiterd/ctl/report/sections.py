@@ -209,6 +209,7 @@ def _sample(shown: Shown) -> Html:
         for part in (
             shown.reason and f"dropped: {shown.reason}",
             sample.template,
+            "as a conversation" if sample.messages else "",
             f"from {sample.source_uri}",
             sample.license,
             sample.generator and f"by {_model(sample.generator)}",

@@ -12,8 +12,10 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Final, cast
 
+from jupiterd.cycle.lineage import Sample
 from jupiterd.errors import UsageError
 
+USER: Final = "user"
 ASSISTANT: Final = "assistant"
 
 FORM_COUNT: Final = "form."
@@ -34,6 +36,10 @@ class Message:
 
     role: str
     content: str
+
+    def to_plain(self) -> dict[str, str]:
+        """Return it as rows have it."""
+        return {"role": self.role, "content": self.content}
 
 
 @dataclass(frozen=True)
@@ -62,6 +68,12 @@ class Conversation:
 
 
 CONVERSATIONS: Final = frozenset({RowForm.COMPLETION, RowForm.MESSAGES})
+
+
+def conversation_in(sample: Sample) -> Conversation | None:
+    """Return what is said in a sample; None where it is text."""
+    said = tuple(Message(each["role"], each["content"]) for each in sample.messages)
+    return Conversation(said, sample.first_answer) if said else None
 
 
 class MalformedRowError(Exception):
@@ -98,9 +110,9 @@ def conversation_of(fields: Mapping[str, Any], form: RowForm) -> Conversation:
         MalformedRowError: it isn't what its form should be, or nobody answers.
     """
     if form is RowForm.MESSAGES:
-        found = Conversation(_messages(fields["messages"], "messages", "user"))
+        found = Conversation(_messages(fields["messages"], "messages", USER))
     else:
-        asked = _messages(fields["prompt"], "prompt", "user")
+        asked = _messages(fields["prompt"], "prompt", USER)
         answered = _messages(fields["completion"], "completion", ASSISTANT)
         found = Conversation((*asked, *answered), len(asked))
     if not found.answers:

@@ -13,6 +13,7 @@ from jupiterd.cycle.domain import (
     RewritingTemplate,
     domain_text,
 )
+from jupiterd.cycle.generation.chat_models import asking
 from jupiterd.cycle.templates.texts import USUAL
 from jupiterd.errors import UsageError
 
@@ -36,12 +37,16 @@ def domain_with(domain: Domain, generator: Mapping[str, Any]) -> Domain:
     return domain.model_copy(update={"generation": generation})
 
 
-def recorded(text: str, domain: Domain, generator: Mapping[str, Any]) -> tuple[str, Domain]:
+def recorded(
+    text: str, domain: Domain, generator: Mapping[str, Any], *, by_base: bool = False
+) -> tuple[str, Domain]:
     """Return what a cycle's first fact says of its domain: its text, with what is asked spelt out.
 
     So whoever resumes it asks the same, though another version has other usual tasks.
+
+    by_base: the generator is the chat model that the cycle begins with, and nobody named it
     """
-    asked = domain_with(domain, generator)
+    asked = asking(domain) if by_base else domain_with(domain, generator)
     return (text if asked is domain else domain_text(asked)), asked
 
 

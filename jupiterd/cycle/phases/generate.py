@@ -74,6 +74,7 @@ def writing(
         **_asked(piece.generator),
         **piece.params(number, _order(view, round_number or view.round)),
         "max_tokens": generation.max_tokens_of(piece.template),
+        **({"pairs": True} if view.loss_on else {}),
     }
     inputs = {**_model(piece.generator), **training_text(view, domain)}
     return replace(item, params=params, inputs=inputs)

@@ -1,6 +1,7 @@
 """The item that packs a round's sequences, and what training takes of it.
 
-Owns which tokenizer a round uses and how much of its text may be synthetic. Doesn't pack.
+Owns which tokenizer a round uses, how much of its text may be synthetic, and whether questions and
+answers are packed as such. Doesn't pack.
 """
 
 from collections.abc import Mapping
@@ -57,5 +58,6 @@ def pack(view: RoundView, domain: "Domain", shape: "ModelShape") -> tuple[WorkIt
         "share_reason": share.reason,
         "seed": view.seed,
         "purged": sorted(view.purged),
+        **({"loss_on": view.loss_on} if view.loss_on else {}),
     }
     return (WorkItem(item_id(view.round, Phase.PACK, 0), Phase.PACK, "pack", params, inputs),)

@@ -43,6 +43,9 @@ class RoundView:
     """The students in force as generators."""
     attempts: Mapping[int, int] = field(default_factory=dict[int, int])
     """Round -> how often its generating has begun anew, where it has."""
+    loss_on: str = ""
+    """What the loss counts of generated questions and answers, `answers` or `all`, where the first
+    model is talked to; empty: it isn't, and they are text like all other."""
     judge: Generator | None = None
     """The model that may break a tie of the gate's statistics, where the domain names one."""
     without_verdict: bool = False

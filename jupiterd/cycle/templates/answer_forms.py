@@ -21,15 +21,16 @@ MIN_SOLUTION_WORDS: Final = 12
 MAX_SUMMARY_SHARE: Final = 0.8
 """Of the words of what is summarised."""
 
-_QUESTION = re.compile(r"[?\uff1f\u061f][\"'\u201d\u00bb*_)]*\s*$", re.MULTILINE)
-_ANSWER = re.compile(
+QUESTION_END: Final = re.compile(r"[?\uff1f\u061f][\"'\u201d\u00bb*_)]*\s*$", re.MULTILINE)
+"""Behind a question, at the end of its line."""
+ANSWER_LABEL: Final = re.compile(
     r"(?:^|(?<=[?\uff1f\u061f\"*_ ]))[ \t#*_>-]*(?:answer|respuesta|antwort|r\u00e9ponse|resposta|"
     r"risposta)[*_]*[ \t]*:",
     re.IGNORECASE | re.MULTILINE,
 )
 _STEP = re.compile(r"^\s*[#*]*\s*(\w+ )?\d+\s*[.):\u3001]", re.MULTILINE)
-_PARAGRAPH = re.compile(r"\n\s*\n")
-_SOLUTION = re.compile(
+PARAGRAPH_END: Final = re.compile(r"\n\s*\n")
+SOLUTION_LABEL: Final = re.compile(
     r"^[ \t#*_]*(solutions?|answers?|soluci\u00f3n(es)?|solucion(es)?|respuestas?|l\u00f6sung(en)?|"
     r"antworten?|r\u00e9ponses?|solu\u00e7\u00e3o|soluzion[ei])\b[^\n]{0,40}?(:|\*\*|$)",
     re.IGNORECASE | re.MULTILINE,
@@ -56,15 +57,15 @@ def _too_much(measure: str, value: float, most: float) -> Refused | None:
 
 
 def _questions(text: str) -> int:
-    return len(_QUESTION.findall(text))
+    return len(QUESTION_END.findall(text))
 
 
 def _answer_words(text: str) -> int:
     """Return the words behind the first question that are no questions; 0 where none is asked."""
-    parted = _ANSWER.sub("\n", text)  # some write both on one line
-    found = _QUESTION.search(parted)
+    parted = ANSWER_LABEL.sub("\n", text)  # some write both on one line
+    found = QUESTION_END.search(parted)
     behind = "" if found is None else parted[found.end() :]
-    lines = [line for line in behind.split("\n") if not _QUESTION.search(line)]
+    lines = [line for line in behind.split("\n") if not QUESTION_END.search(line)]
     return sum(len(line.split()) for line in lines)
 
 
@@ -77,12 +78,12 @@ def _steps(text: str) -> int:
 
 
 def _paragraphs(text: str) -> int:
-    return len(_PARAGRAPH.split(text))
+    return len(PARAGRAPH_END.split(text))
 
 
 def _solution_words(text: str) -> int:
     """Return the words of the solution; 0 where there is no exercise in front of one."""
-    for found in _SOLUTION.finditer(text):
+    for found in SOLUTION_LABEL.finditer(text):
         if len(text[: found.start()].split()) >= MIN_EXERCISE_WORDS:
             return len(text[found.end() :].split())
     return 0

@@ -34,6 +34,8 @@ class CycleOptions(Asked):
     gradient_checkpointing: Literal["auto", "on", "off"] | None = None
     attention: Literal["auto", "sdpa", "flash"] | None = None
     optimizer: Literal["adamw", "muon"] | None = None
+    loss_on: Literal["all", "answers"] | None = None
+    """What the loss counts of generated questions and answers; None: answers."""
 
     def in_domain(self, text: str, domain: Domain) -> tuple[str, Domain]:
         """Return a domain, and its text, as if its `training` said so."""

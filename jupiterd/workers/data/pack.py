@@ -1,10 +1,11 @@
 """The task `pack`: cap the synthetic share, turn text into tokens, write them as shards.
 
 Owns what goes into a round's stream of tokens and in which order. The tokenizer is trained on kept
-real text alone. Doesn't know who trains on it. The kept text of a round is held in memory.
+real text alone. Doesn't know who trains on it. The kept text of a round is held in memory. Where
+the tokenizer has a chat template, generated questions and answers are packed by it, if so asked.
 
 inputs: kept (sample folder), tokenizer (optional; a model's folder will do)
-params: vocab_size, seq_len, synthetic_share, seed, purged, share_reason
+params: vocab_size, seq_len, synthetic_share, seed, purged, share_reason, loss_on (of conversations)
 outputs: tokenizer (the one given, or a new one), shards
 """
 
@@ -22,6 +23,8 @@ from jupiterd.cycle.templates.pairs import pairs_among
 from jupiterd.errors import EmptySourceError, InvalidSettingError
 from jupiterd.frames import TaskFinished
 from jupiterd.workers.data.contents import contents, write_contents
+from jupiterd.workers.data.instruction.chat_encoding import ChatEncoder
+from jupiterd.workers.data.instruction.mixed_stream import MixedStream
 from jupiterd.workers.data.progress import Progress, silent
 from jupiterd.workers.data.sample_file import read_all
 from jupiterd.workers.data.shards import ShardIndex, ShardWriter
@@ -53,6 +56,8 @@ class PackParams:
     """Key of the documents' order and of the choice among synthetic ones."""
     purged: tuple[str, ...] = ()
     """Sources of which nothing may be packed, nor anything made from it."""
+    loss_on: str = ""
+    """What the loss counts of conversations, `answers` or `all`; empty: all samples are text."""
 
 
 def run(task: Task) -> TaskFinished:
@@ -63,6 +68,7 @@ def run(task: Task) -> TaskFinished:
         synthetic_share=float(task.params["synthetic_share"]),
         seed=int(task.params["seed"]),
         purged=tuple(map(str, task.params.get("purged", ()))),
+        loss_on=str(task.params.get("loss_on", "")),
     )
     counts, reason = pack(
         task.inputs_named("kept"),
@@ -94,9 +100,13 @@ def pack(
     left_out = Counter(source for sample in samples if (source := purge.hit(sample)))
     chosen, reason = _mixed(list(purge.left(samples)), params)
     _provide_tokenizer(tokenizer_dir, chosen, output_dir / "tokenizer", params)
-    pairs = _pairs(chosen)
+    has_conversations = any(sample.messages for sample in chosen)
+    encoder = _encoder(output_dir / "tokenizer", params.loss_on if has_conversations else "")
+    # A model that is talked to is asked for a text in other words.
+    pairs = _pairs(chosen) if encoder is None else {}
     texts = [pairs.get(sample.id, sample.text) for sample in chosen]
-    index = _write_shards(chosen, texts, output_dir, params, progress)
+    stream = _Stream(output_dir, params, encoder, progress)
+    index = stream.written(chosen, texts)
     if not index.sequences:
         raise EmptySourceError(f"{index.tokens} tokens are too few for a sequence")
     counted = contents(chosen, purge, left_out)
@@ -109,6 +119,7 @@ def pack(
         "synthetic_documents": sum(sample.kind == "synthetic" for sample in chosen),
         "synthetic_bytes": counted["synthetic_bytes"],
         "paired_documents": len(pairs),
+        **stream.counts(index),
         "tokens_per_byte": index.tokens / index.bytes,
         **_proof(counted["purged"]),
     }
@@ -152,31 +163,66 @@ def _pairs(samples: Sequence[Sample]) -> Mapping[str, str]:
     return pairs_among(samples, total_bytes)
 
 
-def _write_shards(
-    samples: Sequence[Sample],
-    texts: Sequence[str],
-    output_dir: Path,
-    params: PackParams,
-    progress: Progress,
-) -> ShardIndex:
-    # Read back even when just trained, so that both ways tokenize alike.
-    tokenizer = load_tokenizer(output_dir / "tokenizer")
-    vocab_size = entries_of(tokenizer)
-    if vocab_size > MAX_VOCAB:
-        raise InvalidSettingError(f"a vocabulary of {vocab_size:,} is larger than {MAX_VOCAB:,}")
-    end = tokenizer.token_to_id(END_OF_TEXT)
-    if end is None:
-        raise InvalidSettingError(f"the tokenizer has no {END_OF_TEXT}")
-    writer = ShardWriter(output_dir / "shards", vocab_size)
-    for start in range(0, len(samples), _BATCH_DOCUMENTS):
-        batch = samples[start : start + _BATCH_DOCUMENTS]
-        encoded = encode_batch(tokenizer, list(texts[start : start + _BATCH_DOCUMENTS]))
-        lengths = [(sample.id, len(ids) + 1) for sample, ids in zip(batch, encoded, strict=True)]
-        writer.append([id_ for ids in encoded for id_ in (*ids, end)], lengths)
-        progress(min(start + _BATCH_DOCUMENTS, len(samples)), len(samples), "documents")
-    return writer.finish(
-        seq_len=params.seq_len,
-        tokenizer_hash=tokenizer_hash(output_dir / "tokenizer"),
-        documents=len(samples),
-        size_bytes=sum(len(text.encode()) for text in texts),
-    )
+def _encoder(tokenizer: Path, loss_on: str) -> ChatEncoder | None:
+    """Return what makes tokens of conversations; None: all samples are packed as text."""
+    if not loss_on:
+        return None
+    found = ChatEncoder(tokenizer, answers_alone=loss_on == "answers")
+    return found if found.has_template else None
+
+
+class _Stream:
+    """Writes samples as tokens."""
+
+    def __init__(
+        self, output_dir: Path, params: PackParams, encoder: ChatEncoder | None, progress: Progress
+    ) -> None:
+        # Read back even when just trained, so that both ways tokenize alike.
+        self._folder = output_dir / "tokenizer"
+        self._tokenizer = load_tokenizer(self._folder)
+        vocab_size = entries_of(self._tokenizer)
+        if vocab_size > MAX_VOCAB:
+            raise InvalidSettingError(
+                f"a vocabulary of {vocab_size:,} is larger than {MAX_VOCAB:,}"
+            )
+        end: int | None = self._tokenizer.token_to_id(END_OF_TEXT)
+        if end is None:
+            raise InvalidSettingError(f"the tokenizer has no {END_OF_TEXT}")
+        self._end = end
+        self._writer = ShardWriter(output_dir / "shards", vocab_size)
+        self._seq_len, self._loss_on = params.seq_len, params.loss_on
+        self._progress = progress
+        self._mixed = encoder and MixedStream(self._writer, self._tokenizer, end, encoder)
+
+    def written(self, samples: Sequence[Sample], texts: Sequence[str]) -> ShardIndex:
+        """Write all of them; return the index."""
+        if self._mixed is None:
+            self._append_texts(samples, texts)
+        else:
+            self._mixed.append_all(samples, self._progress)
+        return self._writer.finish(
+            seq_len=self._seq_len,
+            tokenizer_hash=tokenizer_hash(self._folder),
+            documents=len(samples),
+            size_bytes=sum(len(text.encode()) for text in texts),
+            loss_on=self._loss_on,
+        )
+
+    def counts(self, index: ShardIndex) -> dict[str, float]:
+        """Return what there is of conversations; nothing where all samples are text."""
+        if self._mixed is None:
+            return {}
+        return {
+            "conversations": self._mixed.conversations,
+            "counted_tokens": index.counted_tokens,
+        }
+
+    def _append_texts(self, samples: Sequence[Sample], texts: Sequence[str]) -> None:
+        for start in range(0, len(samples), _BATCH_DOCUMENTS):
+            part = slice(start, start + _BATCH_DOCUMENTS)
+            encoded = encode_batch(self._tokenizer, list(texts[part]))
+            pairs = zip(samples[part], encoded, strict=True)
+            lengths = [(sample.id, len(ids) + 1) for sample, ids in pairs]
+            self._writer.append([id_ for ids in encoded for id_ in (*ids, self._end)], lengths)
+            done = min(start + _BATCH_DOCUMENTS, len(samples))
+            self._progress(done, len(samples), "documents")

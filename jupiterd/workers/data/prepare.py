@@ -10,7 +10,7 @@ nothing is held out)
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from itertools import chain, islice
 from pathlib import Path
 
@@ -72,7 +72,8 @@ def run(task: Task) -> TaskFinished:
         "skipped",
         *(["holdout"] if counts["holdout_documents"] else []),
     ]
-    return TaskFinished({name: name for name in names}, counts)
+    told = {"loss_on": settings.loss_on} if "counted_tokens" in counts else {}
+    return TaskFinished({name: name for name in names}, counts, told)
 
 
 def prepare(
@@ -113,7 +114,7 @@ def _prepared(
     encoding = _encoding(reading.form, settings, tokenizer, output_dir / "tokenizer")
     packing = _Packing(ready, writer, settings.max_tokens, progress, encoding)
     packing.pack(chain(kept, rest))
-    index = packing.finish(output_dir / "tokenizer")
+    index = packing.finish(output_dir / "tokenizer", settings.loss_on)
     _write_held_out(split.held, output_dir / "holdout")
     return {
         "tokens": index.tokens,
@@ -255,24 +256,28 @@ class _Packing:
     def _is_full(self) -> bool:
         return 0 < self._most <= self._counts["tokens"]
 
-    def finish(self, tokenizer_folder: Path) -> ShardIndex:
+    def finish(self, tokenizer_folder: Path, loss_on: str) -> ShardIndex:
         return self._writer.finish(
             seq_len=0,
             tokenizer_hash=tokenizer_hash(tokenizer_folder),
             documents=self._counts["documents"],
             size_bytes=self._counts["bytes"],
+            loss_on=loss_on,
         )
 
 
-def _write_held_out(texts: dict[str, str], folder: Path) -> None:
-    if not texts:
+def _write_held_out(held: Mapping[str, PlacedText], folder: Path) -> None:
+    if not held:
         return
     with SampleWriter(folder) as writer:
-        for digest, text in sorted(texts.items()):
+        for digest, placed in sorted(held.items()):
+            said = placed.conversation if isinstance(placed, PlacedConversation) else None
             writer.add(
                 Sample(
                     id=digest,
-                    text=text,
+                    text=placed.text,
+                    messages=tuple(each.to_plain() for each in said.messages) if said else (),
+                    first_answer=said.first_answer if said else 0,
                     kind="real",
                     depth=0,
                     parents=(),

@@ -43,8 +43,8 @@ class Split:
     """Clusters that would be all that is held out, and more: they are trained on."""
     copied: frozenset[str] = frozenset()
     """Texts that are never held out: a near-duplicate is trained on."""
-    held: dict[str, str] = field(default_factory=dict[str, str])
-    """Hash -> text."""
+    held: dict[str, PlacedText] = field(default_factory=dict[str, PlacedText])
+    """Hash -> document."""
     held_bytes: int = 0
     held_clusters: set[str] = field(default_factory=set[str])
 
@@ -58,7 +58,7 @@ class Split:
             return False
         if self.held_bytes >= HELD_OUT_BYTES * (2 if cluster in self.held_clusters else 1):
             return False  # a cluster that was begun is held out whole, unless it is very large
-        self.held[digest] = placed.text
+        self.held[digest] = placed
         self.held_bytes += len(placed.text.encode())
         self.held_clusters.add(cluster)
         return True

@@ -65,6 +65,9 @@ class ShardIndex:
     """The file that says which tokens the loss counts; empty, and not said: it counts all."""
     counted_tokens: int = 0
     """So many are counted, where not all are."""
+    loss_on: str = ""
+    """What the loss counts of conversations, `answers` or `all`; empty, and not said: it counts
+    every token."""
 
 
 class ShardWriter:
@@ -124,9 +127,15 @@ class ShardWriter:
             rest = rest[room:]
 
     def finish(
-        self, *, seq_len: int, tokenizer_hash: str, documents: int, size_bytes: int
+        self,
+        *,
+        seq_len: int,
+        tokenizer_hash: str,
+        documents: int,
+        size_bytes: int,
+        loss_on: str = "",
     ) -> ShardIndex:
-        """Write index.json and return what it says."""
+        """Write index.json and return what it says; `loss_on` is said of what was masked."""
         if not self._documents.is_empty:
             offsets = self._documents.encode(self._tokens)
             (self._folder / DOCUMENTS_FILE).write_bytes(offsets)
@@ -149,6 +158,7 @@ class ShardWriter:
             token_bytes=self._token_bytes,
             loss_mask="" if self._mask.is_empty else MASK_FILE,
             counted_tokens=self._mask.counted,
+            loss_on="" if self._mask.is_empty else loss_on,
         )
         text = json.dumps(_said_of(index), indent=2, sort_keys=True)
         (self._folder / INDEX_FILE).write_text(text + "\n", encoding="utf-8")
@@ -265,6 +275,8 @@ def _said_of(index: ShardIndex) -> dict[str, Any]:
         del said["token_bytes"]
     if not index.loss_mask:
         del said["loss_mask"], said["counted_tokens"]
+    if not index.loss_on:
+        del said["loss_on"]
     return said
 
 

@@ -56,7 +56,8 @@ def save_tokenizer(tokenizer: Tokenizer, folder: Path) -> None:
 def copy_tokenizer(given: Path, folder: Path) -> None:
     """Copy the tokenizer of a folder that may hold a whole model."""
     folder.mkdir(parents=True, exist_ok=True)
-    for path in sorted(given.glob("*token*")):  # tokenizer.json, its config, special tokens
+    # tokenizer.json, its config, special tokens; the template may lie in a file of its own
+    for path in sorted((*given.glob("*token*"), *given.glob("chat_template*"))):
         shutil.copyfile(path, folder / path.name)
 
 

@@ -1,20 +1,26 @@
 """The task `evaluate_held_out`: how well a model predicts text that it wasn't trained on.
 
-Owns that one number. Doesn't compare models (`score` and `judge` do).
+Owns that one number, and what of a conversation it is of: what the loss counts in training, by the
+model's chat template. Doesn't compare models (`score` and `judge` do).
 
-inputs: model, holdout (sample folder) · params: batch, engine (optional) · outputs: none
+inputs: model, holdout (sample folder) · params: batch, engine, loss_on (optional) · outputs: none
 summary: val_bpb (bits per byte, over all held-out text together)
 """
 
 import math
+from collections.abc import Iterable
 from pathlib import Path
 
+from jupiterd.cycle.data.instruction_rows import conversation_in
+from jupiterd.cycle.lineage import Sample
 from jupiterd.errors import EmptySourceError
 from jupiterd.frames import TaskFinished
+from jupiterd.workers.data.instruction.chat_encoding import ChatEncoder
 from jupiterd.workers.data.progress import Progress, silent
 from jupiterd.workers.data.sample_file import read_samples
 from jupiterd.workers.evaluate.score import DEFAULT_BATCH_WINDOWS
 from jupiterd.workers.evaluate.scorers import TORCH, open_scorer
+from jupiterd.workers.evaluate.text_scorer import Stream
 from jupiterd.workers.link import Task
 
 
@@ -27,6 +33,7 @@ def run(task: Task) -> TaskFinished:
         batch,
         task.progress,
         str(task.params.get("engine", TORCH)),
+        str(task.params.get("loss_on", "")),
     )
     return TaskFinished({}, counts, {"val_bpb": bits_per_byte})
 
@@ -37,19 +44,32 @@ def evaluate(
     batch_windows: int,
     progress: Progress = silent,
     engine: str = TORCH,
+    loss_on: str = "",
 ) -> tuple[float, dict[str, float]]:
-    """Return the bits per byte, and the counts.
+    """Return the bits per byte of what counts, and the counts.
 
     Raises:
         EmptySourceError: nothing was held out.
     """
-    texts = [sample.text for sample in read_samples(holdout)]
-    size_bytes = sum(len(text.encode()) for text in texts)
-    if not size_bytes:
+    samples = list(read_samples(holdout))
+    if not any(sample.text for sample in samples):
         raise EmptySourceError("no text was held out for validation")
     scorer = open_scorer(model, engine)
-    nats = scorer.nats(
-        scorer.encode(texts), batch_windows, lambda done: progress(done, len(texts), "documents")
+    if any(sample.messages for sample in samples):
+        encoder = ChatEncoder(model, answers_alone=loss_on != "all")
+        streams = _conversations(samples, encoder)
+        size_bytes = sum(map(scorer.counted_bytes, streams))
+    else:
+        texts = [sample.text for sample in samples]
+        streams = scorer.streams(scorer.encode(texts))
+        size_bytes = sum(len(text.encode()) for text in texts)
+    nats = scorer.stream_nats(
+        streams, batch_windows, lambda done: progress(done, len(streams), "documents")
     )
-    counts: dict[str, float] = {"documents": len(texts), "bytes": size_bytes}
-    return sum(nats) / math.log(2) / size_bytes, counts
+    counts: dict[str, float] = {"documents": len(streams), "bytes": size_bytes}
+    return sum(nats) / math.log(2) / max(1, size_bytes), counts
+
+
+def _conversations(samples: Iterable[Sample], encoder: ChatEncoder) -> list[Stream]:
+    found = (said for sample in samples if (said := conversation_in(sample)) is not None)
+    return [Stream(*encoder.encode(said)) for said in found]

@@ -9,6 +9,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,14 @@ MAX_CONTEXT = 4096
 """Longer windows cost memory and hardly change a score."""
 
 Tokens = NDArray[np.int64]
+
+
+class Stream(NamedTuple):
+    """Tokens of a document, and which of them are scored; the first is only read."""
+
+    ids: Sequence[int]
+    counted: Sequence[bool] | None = None
+    """None: all but the first."""
 
 
 class TextScorer(ABC):
@@ -62,20 +71,39 @@ class TextScorer(ABC):
             batch_windows: windows that pass through the model together.
             on_progress: told how many documents' worth of tokens are scored.
         """
-        streams = [[self._first, *ids] for ids in documents]
+        return self.stream_nats(self.streams(documents), batch_windows, on_progress)
+
+    def streams(self, documents: Sequence[list[int]]) -> list[Stream]:
+        """Return documents of text as they are scored: behind the end mark."""
+        return [Stream([self._first, *ids]) for ids in documents]
+
+    def counted_bytes(self, stream: Stream) -> int:
+        """Return how many bytes of text are scored; marks are of none."""
+        pairs = zip(stream.ids, stream.counted or [True] * len(stream.ids), strict=True)
+        ids = [id_ for id_, is_counted in pairs if is_counted]
+        text = self.tokenizer.decode(ids, skip_special_tokens=True)
+        return len(text.encode("utf-8", "replace"))
+
+    def stream_nats(
+        self,
+        streams: Sequence[Stream],
+        batch_windows: int,
+        on_progress: Callable[[int], None],
+    ) -> list[float]:
+        """Return -log probability of each stream's tokens that count, as `nats` does."""
         windows = [
             window
-            for number, ids in enumerate(documents)
-            for window in windows_of(number, len(ids), self._context)
+            for number, stream in enumerate(streams)
+            for window in windows_of(number, len(stream.ids) - 1, self._context)
         ]
         # Windows of a length stand together, so that little is computed for padding.
         windows.sort(key=lambda window: window.start - window.stop)
-        totals = [0.0] * len(documents)
+        totals = [0.0] * len(streams)
         for start in range(0, len(windows), batch_windows):
             batch = windows[start : start + batch_windows]
             for window, nats in zip(batch, self._window_nats(batch, streams), strict=True):
                 totals[window.document] += nats
-            on_progress((start + len(batch)) * len(documents) // len(windows))
+            on_progress((start + len(batch)) * len(streams) // len(windows))
         return totals
 
     def write_on(
@@ -111,15 +139,17 @@ class TextScorer(ABC):
     def continued(self, fed: list[int], budget: int, temperature: float, seed: int) -> list[int]:
         """Return at most `budget` tokens drawn one after the other behind those that are fed."""
 
-    def _window_nats(self, batch: Sequence[Window], streams: Sequence[list[int]]) -> list[float]:
+    def _window_nats(self, batch: Sequence[Window], streams: Sequence[Stream]) -> list[float]:
         longest = max(window.stop - window.start for window in batch)
         inputs = np.zeros((len(batch), longest), dtype=np.int64)
         targets = np.full((len(batch), longest), -1, dtype=np.int64)
         for row, window in enumerate(batch):
-            fed = np.array(streams[window.document][window.start : window.stop + 1])
+            stream, part = streams[window.document], slice(window.start, window.stop + 1)
+            fed = np.array(stream.ids[part])
             inputs[row, : len(fed) - 1] = fed[:-1]
             first = window.score_from - window.start
-            targets[row, first : len(fed) - 1] = fed[first + 1 :]
+            wanted = fed if stream.counted is None else np.where(stream.counted[part], fed, -1)
+            targets[row, first : len(fed) - 1] = wanted[first + 1 :]
         return [
             value if math.isfinite(value) else math.inf for value in self.row_nats(inputs, targets)
         ]

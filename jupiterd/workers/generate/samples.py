@@ -7,7 +7,8 @@ they pass the same filters as real text.
 
 inputs: train.N (sample folders), model (unless a server is asked)
 params: template {kind, samples}, order, stripe, stripes, seed, language, max_tokens, temperature,
-top_p, engine, server, batch, generator, fetched_at, purged
+top_p, engine, server, batch, generator, fetched_at, purged, pairs (questions with answers are rows
+of messages, too)
 outputs: samples, parents (the real ones they began from: what was collected goes some day), refused
 (some of the answers that became no sample, with their reasons)
 """
@@ -22,6 +23,7 @@ from jupiterd.cycle.purge import Purge
 from jupiterd.cycle.secrets import cleaned
 from jupiterd.cycle.templates.refusal import Refused
 from jupiterd.cycle.templates.texts import TEMPLATES
+from jupiterd.cycle.templates.turns import turns_of
 from jupiterd.errors import UsageError
 from jupiterd.frames import Scalar, TaskFinished
 from jupiterd.workers.data.sample_file import SampleWriter, read_all
@@ -137,6 +139,8 @@ def _write(folder: Path, samples: dict[str, Sample]) -> None:
 def _sample(task: Task, asker: Asker, ask: Ask, text: str) -> Sample:
     text = cleaned(text).text  # a generator from elsewhere may recite what it was trained on
     sampling, parent = sampling_of(task), ask.parent
+    template = str(task.params["template"]["kind"])
+    turns = turns_of(template, text) if task.params.get("pairs") else ()
     return Sample(
         id=text_hash(text),
         text=text,
@@ -151,7 +155,8 @@ def _sample(task: Task, asker: Asker, ask: Ask, text: str) -> Sample:
         fetched_at=str(task.params["fetched_at"]),
         language=parent.language,
         source=parent.source,
-        template=str(task.params["template"]["kind"]),
+        template=template,
+        messages=tuple(turn.to_plain() for turn in turns),
         generator=str(task.params["generator"]),
         sampler={
             "seed": int(task.params["seed"]),

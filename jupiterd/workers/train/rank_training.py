@@ -114,6 +114,7 @@ class RankTraining:
             self._micro_batch,
             documents_apart=engine.options.documents_apart,
         )
+        self._validation.loss_on = shards.index.loss_on
         self._watch = self._new_watch(shards.sequences)
         self._checkpoints.watch = self._watch
         self._report = self._new_report()

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from jupiterd.cluster.cycle_state import CycleState
-from jupiterd.cluster.facts import CycleStarted, Fact
+from jupiterd.cluster.facts import CycleStarted, Fact, RoundCommitted
 from jupiterd.cluster.training.named_trainers import most_ranks, named_trainers
 from jupiterd.cycle.domain import parse_domain
 from jupiterd.cycle.plan import derive, parse_model
@@ -22,6 +22,7 @@ from jupiterd.daemon.asked_cycle import asked_cycle
 from jupiterd.daemon.conductor import CycleConductor
 from jupiterd.daemon.epoch_orders import EpochOrders
 from jupiterd.daemon.generator_document import domain_of
+from jupiterd.daemon.past_rounds import standing_of
 from jupiterd.daemon.progress import ProgressBoard
 from jupiterd.daemon.run_training import training_of
 from jupiterd.errors import NotFoundError, UsageError
@@ -274,3 +275,72 @@ def test_text_that_is_known_decides_the_size_and_the_steps(monkeypatch: pytest.M
     assert (named.size, told["size"]["size"]) == ("25m", "1m"), "what would suit is told"
     assert not told["sheet"][0].startswith("Size")
     assert told["expected"]["guessed_tokens_per_s"] > 0
+
+
+CHAT = {**BASE, "is_chat": True}
+PROSE = (
+    "version: 1\ndomain: python\ntitle: P\nlanguage: en\nholdout: {salt: a}\n"
+    "data_sources: [{kind: folder, path: /srv/bread, license: MIT}]\n"
+)
+
+
+def begun_by_chat(
+    monkeypatch: pytest.MonkeyPatch, more: str = "", generator: Any = None, **training: Any
+) -> CycleStarted:
+    monkeypatch.setitem(DOMAIN, "domain_yaml", PROSE + more)
+    if generator is not None:
+        monkeypatch.setitem(DOMAIN, "generator", generator)
+    if training:
+        monkeypatch.setitem(DOMAIN, "training", training)
+    return begun_with(monkeypatch, **CHAT)
+
+
+def test_a_chat_model_asks_and_answers_questions_where_nobody_else_writes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    started = begun_by_chat(monkeypatch)
+    assert started.generator == {"name": "base", "artifact": "a" * 64}
+    assert started.settings["loss_on"] == "answers"
+    assert parse_domain(started.domain_yaml, "d.yaml").generation.kinds == ("question_answer",)
+    state = CycleState()
+    state.apply(started, (1, A, "u", 1))
+    leading: Any = SimpleNamespace(
+        cycle=lambda _: state, purged=lambda _: frozenset(), board=ProgressBoard()
+    )
+    assert CycleConductor(leading, started.cycle)._view().loss_on == "answers"
+    assert _students_of(state, started) == ("b" * 64,), "the better student writes after it"
+
+
+def _students_of(state: CycleState, started: CycleStarted) -> tuple[str, ...]:
+    """Return who would write after a first round whose student was promoted."""
+    domain = parse_domain(started.domain_yaml, "d.yaml")
+    over = RoundCommitted(started.cycle, 1, "b" * 64, "PROMOTE", "")
+    return standing_of(state, domain, [over]).students
+
+
+def test_what_people_say_of_generating_counts_with_a_chat_model_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    none = begun_by_chat(monkeypatch, "generation: {templates: []}\n")
+    assert (none.generator, none.settings["loss_on"]) == ({}, "answers")
+    faq = "generation: {templates: [{kind: faq, samples: 4}]}\n"
+    assert begun_by_chat(monkeypatch, faq).generator["name"] == "base"
+    summary = "generation: {templates: [{kind: summary}]}\n"
+    assert begun_by_chat(monkeypatch, summary).generator == {}, "its student may, once promoted"
+    server = {"name": "oak", "url": "http://box/v1", "model": "oak"}
+    named = begun_by_chat(monkeypatch, generator=server, loss_on="all")
+    assert (named.generator["name"], named.settings["loss_on"]) == ("oak", "all")
+    assert parse_domain(named.domain_yaml, "d.yaml").generation.kinds == USUAL
+    state = CycleState()
+    state.apply(named, (1, A, "u", 1))
+    assert _students_of(state, named) == (), "a named generator stays until text is shown to teach"
+
+
+def test_cycles_without_a_chat_model_have_no_questions_and_answers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    started = begun_with(monkeypatch, **BASE)
+    assert "loss_on" not in started.settings
+    monkeypatch.setitem(DOMAIN, "training", {"loss_on": "all"})
+    with pytest.raises(UsageError, match="--loss-on is said of questions and answers"):
+        begun_with(monkeypatch, **BASE)

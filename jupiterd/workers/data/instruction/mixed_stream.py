@@ -1,0 +1,59 @@
+"""Text and conversations in one stream of tokens, of which the loss counts a part.
+
+Owns how a document of text stands among conversations. Each sees nothing but itself there, so text
+begins with the end mark, behind which it is scored, too: the mark itself doesn't count, all that
+follows it does. Doesn't know which samples are chosen, or what an answer is (`chat_encoding`).
+"""
+
+from collections.abc import Sequence
+
+from tokenizers import Tokenizer
+
+from jupiterd.cycle.data.instruction_rows import conversation_in
+from jupiterd.cycle.lineage import Sample
+from jupiterd.errors import InvalidSettingError
+from jupiterd.workers.data.instruction.chat_encoding import ChatEncoder
+from jupiterd.workers.data.progress import Progress
+from jupiterd.workers.data.shards import ShardWriter
+from jupiterd.workers.data.tokenizer import encode_batch
+
+_EVERY_DOCUMENTS = 64
+"""Progress is told so often."""
+
+
+class MixedStream:
+    """Writes samples, as conversations where they are some and the template takes them."""
+
+    def __init__(
+        self, writer: ShardWriter, tokenizer: Tokenizer, end: int, encoder: ChatEncoder
+    ) -> None:
+        """Take where to write; `end` is the end mark."""
+        self._writer = writer
+        self._tokenizer = tokenizer
+        self._end = end
+        self._encoder = encoder
+        self.conversations = 0
+        """So many were written as such."""
+
+    def append_all(self, samples: Sequence[Sample], progress: Progress) -> None:
+        """Add samples in their order."""
+        for number, sample in enumerate(samples, 1):
+            ids, counted = self._conversation(sample) or self._text(sample)
+            self._writer.append_masked(ids, counted, sample.id)
+            if number % _EVERY_DOCUMENTS == 0 or number == len(samples):
+                progress(number, len(samples), "documents")
+
+    def _conversation(self, sample: Sample) -> tuple[list[int], list[bool]] | None:
+        said = conversation_in(sample)
+        if said is None:
+            return None
+        try:
+            encoded = self._encoder.encode(said)
+        except InvalidSettingError:  # a template for other conversations: the text says the same
+            return None
+        self.conversations += 1
+        return encoded
+
+    def _text(self, sample: Sample) -> tuple[list[int], list[bool]]:
+        (ids,) = encode_batch(self._tokenizer, [sample.text])
+        return [self._end, *ids, self._end], [False, *([True] * (len(ids) + 1))]

@@ -38,7 +38,7 @@ def init_arguments(wanted: str, fetches: Fetches) -> dict[str, Any]:
         return {"init": found}
     _check_that_it_is_whole(Path(folder), fetches, wanted)
     names = fetches.names(Path(folder))  # the daemon looks again, once all of it is here
-    return {"init": {**found, "is_chat": is_talked_to(names, config_of(Path(folder)))}}
+    return {"init": {**found, "is_chat": is_talked_to(names, _config_of(Path(folder)))}}
 
 
 def planned_init(wanted: str, fetches: Fetches) -> dict[str, Any]:
@@ -61,7 +61,7 @@ def _check_that_it_is_whole(folder: Path, fetches: Fetches, wanted: str) -> None
         raise UsageError(f"{wanted} is no whole model: it lacks {', '.join(missing)}", HINT)
 
 
-def config_of(folder: Path) -> str:
+def _config_of(folder: Path) -> str:
     """Return what a folder's tokenizer_config.json says; nothing where it has none."""
     config = folder / CONFIG_FILE
     return config.read_text(encoding="utf-8", errors="replace") if config.is_file() else ""

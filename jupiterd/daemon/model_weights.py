@@ -93,7 +93,17 @@ async def bring_models(node: "Node", arguments: Mapping[str, Any]) -> dict[str, 
         taken = await asyncio.to_thread(_taken_in, node, Path(str(folder)), draft, GENERATOR_FILES)
     finally:
         await asyncio.to_thread(shutil.rmtree, draft, ignore_errors=True)
-    return brought | {"init": init | {"weights": taken}}
+    is_chat = await asyncio.to_thread(_is_talked_to, Path(str(folder)))
+    return brought | {"init": init | {"weights": taken, "is_chat": is_chat}}
+
+
+def _is_talked_to(folder: Path) -> bool:
+    """Say whether a folder has a chat template, which the command may not have seen yet."""
+    from jupiterd.cycle.generation.chat_models import CONFIG_FILE, is_talked_to
+
+    config = folder / CONFIG_FILE
+    text = config.read_text(encoding="utf-8", errors="replace") if config.is_file() else ""
+    return is_talked_to([path.name for path in folder.iterdir()], text)
 
 
 def check_tokenizer(folder: Path) -> None:

@@ -74,8 +74,9 @@ def test_a_parquet_file_has_the_same_rows(exported, tmp_path):
     rows = parquet.read_table(tmp_path / "out.parquet").to_pylist()
     wanted = [asdict(sample) for sample in MANY]
     for row, fields in zip(rows, wanted, strict=True):
-        maps = {name: json.loads(row[name]) for name in ("sampler", "filter_scores")}
-        assert {**row, **maps, "parents": tuple(row["parents"])} == fields
+        maps = {name: json.loads(row[name]) for name in ("sampler", "filter_scores", "messages")}
+        lists = {"parents": tuple(row["parents"]), "messages": tuple(maps["messages"])}
+        assert {**row, **maps, **lists} == fields
 
 
 def test_the_command_asks_the_daemon_where_they_lie(daemon, ctl, exported, tmp_path):

@@ -59,7 +59,7 @@ async def test_a_model_to_begin_with_comes_with_its_tokenizer(tmp_path: Path) ->
         (folder / "tokenizer.json").write_text("tokenizer.json")
         brought = await bring_models(one, told)
         assert brought.keys() == {"init", "rounds"}
-        assert brought["init"].keys() == {"model", "config", "weights"}
+        assert brought["init"].keys() == {"model", "config", "weights", "is_chat"}
         kept = one.library.store.path(ArtifactId(brought["init"]["weights"]))
         assert {path.name for path in kept.iterdir()} == {
             "config.json", "tokenizer.json", "model.safetensors",

@@ -33,6 +33,10 @@ def test_only_what_is_listed_passes():
     }
 
 
+def test_threads_that_wait_leave_the_cores_to_others():
+    assert int(worker_environment("train", {}, {})["GOMP_SPINCOUNT"]) <= 1000
+
+
 def test_nothing_is_fetched_from_the_internet():
     assert worker_environment("generate", {}, {})["HF_HUB_OFFLINE"] == "1"
 

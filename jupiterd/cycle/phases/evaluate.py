@@ -66,6 +66,9 @@ def _scoring(
     }
     if view.base and GATE in parts:
         params["general_text"] = GENERAL_TEXT
+        # A model that was brought fills gaps as often as a large one does: beside counting, which
+        # stands for the generator where there is none, that says nothing and takes half the time.
+        params["has_gaps"] = bool(generator_in_force(view, domain))
     inputs = {
         "model": ArtifactId(view.trained or ""),
         "kept": view.completed[uniting(view)].outputs["kept"],

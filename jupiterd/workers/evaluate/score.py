@@ -7,7 +7,8 @@ that is absent; where they are the same model it is scored once), base (the mode
 began with, where one was brought), kept, holdout.N
 params: piece, pieces, min_document_bytes, max_document_bytes, max_cluster_documents, batch, purged,
 parts, language, completions, seed, engine (torch or mlx, as the node has it), may_be_empty (where
-no verdict is wanted: nothing need be held out), general_text (which is scored beside for a base)
+no verdict is wanted: nothing need be held out), general_text (which is scored beside for a base),
+has_gaps (false: none is filled)
 outputs: scores (scores.jsonl, cloze.jsonl, and where completions were asked for sanity.json and
 completions.jsonl)
 """
@@ -29,12 +30,13 @@ from jupiterd.workers.data.progress import Progress, silent
 from jupiterd.workers.data.sample_file import read_all
 from jupiterd.workers.evaluate.documents import Document, Limits, choose_documents
 from jupiterd.workers.evaluate.general_text import general_documents
+from jupiterd.workers.evaluate.kept_nats import FOLDER, NOTHING_KEPT, KeptNats
 from jupiterd.workers.evaluate.score_file import (
     write_completions,
     write_sanity,
     write_scores,
 )
-from jupiterd.workers.evaluate.score_table import ScoreTable, tabulate
+from jupiterd.workers.evaluate.score_table import Means, ScoreTable, tabulate
 from jupiterd.workers.evaluate.scorers import TORCH
 from jupiterd.workers.evaluate.trial import Trial, texts_to_write, try_out
 from jupiterd.workers.link import Task
@@ -83,6 +85,8 @@ class ScoreParams:
     """Where no verdict is wanted there need be no document for the gate."""
     general_text: str = ""
     """Name@version of the general text that is scored beside; empty: none."""
+    has_gaps: bool = True
+    """Whether gaps in the text are filled, where there is a language."""
 
 
 @dataclass(frozen=True)
@@ -116,6 +120,7 @@ def run(task: Task) -> TaskFinished:
         str(task.params.get("engine", TORCH)),
         bool(task.params.get("may_be_empty", False)),
         str(task.params.get("general_text", "")),
+        bool(task.params.get("has_gaps", True)),
     )
     inputs = ScoreInputs(
         task.inputs["model"],
@@ -127,7 +132,8 @@ def run(task: Task) -> TaskFinished:
         task.inputs.get("generator"),
         task.inputs.get("base"),
     )
-    scores = score(inputs, params, task.progress)
+    kept = KeptNats(task.scratch_dir.parent / FOLDER, params.engine)
+    scores = score(inputs, params, task.progress, kept)
     write_scores(task.output_dir / "scores", scores.documents, scores.cloze)
     if scores.sanity is not None:
         write_sanity(task.output_dir / "scores", scores.sanity)
@@ -144,7 +150,12 @@ def run(task: Task) -> TaskFinished:
     return TaskFinished({"scores": "scores"}, counts)
 
 
-def score(inputs: ScoreInputs, params: ScoreParams, progress: Progress = silent) -> Scores:
+def score(
+    inputs: ScoreInputs,
+    params: ScoreParams,
+    progress: Progress = silent,
+    kept: KeptNats = NOTHING_KEPT,
+) -> Scores:
     """Return the scores of this piece's documents; every model's nats are over the same bytes.
 
     Raises:
@@ -162,7 +173,8 @@ def score(inputs: ScoreInputs, params: ScoreParams, progress: Progress = silent)
     steps = _Steps(progress, len(documents), len(texts), len(inputs.models), to_write)
     steps.begin()
     training = _training_text(inputs)
-    table = tabulate(texts, inputs.models, training, params.batch_windows, steps.of, params.engine)
+    means = Means(params.batch_windows, params.engine, kept)
+    table = tabulate(texts, inputs.models, training, means, steps.of)
     roles = [table.nats[path] for path in (inputs.model, inputs.incumbent, inputs.generator)]
     base = None if inputs.base is None else table.nats[inputs.base]
     rows = [
@@ -239,7 +251,7 @@ def _chosen(inputs: ScoreInputs, params: ScoreParams) -> tuple[list[Document], l
     ]
     if not documents and GATE in inputs.parts and not params.may_be_empty:
         raise EmptySourceError(f"piece {params.piece} of the evaluation has no held-out document")
-    if not params.language:
+    if not params.language or not params.has_gaps:
         return documents, []
     texts = [
         HeldOutText(each.id, each.cluster, each.text) for each in everything if each.part == GATE

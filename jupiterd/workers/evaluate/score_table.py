@@ -10,6 +10,7 @@ from pathlib import Path
 
 from jupiterd.errors import CorruptArtifactError
 from jupiterd.workers.evaluate.byte_model import count_bytes
+from jupiterd.workers.evaluate.kept_nats import NOTHING_KEPT, KeptNats
 from jupiterd.workers.evaluate.scorers import TORCH, open_scorer
 from jupiterd.workers.evaluate.text_scorer import TextScorer
 from jupiterd.workers.evaluate.unigram import Unigram, count_tokens
@@ -31,13 +32,23 @@ class ScoreTable:
     """Of the unigram of the first model's tokens."""
 
 
+@dataclass(frozen=True)
+class Means:
+    """What texts are scored with."""
+
+    batch_windows: int
+    """Windows that pass through a model together."""
+    engine: str = TORCH
+    kept: KeptNats = NOTHING_KEPT
+    """What was scored before."""
+
+
 def tabulate(
     texts: Sequence[str],
     models: Sequence[Path],
     training: Sequence[str],
-    batch_windows: int,
+    means: Means,
     progress_of: Callable[[int], OnProgress],
-    engine: str = TORCH,
 ) -> ScoreTable:
     """Return the table.
 
@@ -45,9 +56,8 @@ def tabulate(
         texts: what is scored.
         models: different models; the first is the candidate.
         training: real text that the baselines are counted on.
-        batch_windows: windows that pass through a model together.
+        means: what they are scored with.
         progress_of: number of a model -> what is told how many texts it has scored.
-        engine: torch or mlx.
     """
     byte_model = count_bytes(text.encode() for text in training)
     nats: dict[Path | None, list[float]] = {
@@ -56,10 +66,16 @@ def tabulate(
     tokens, unigram_nats = [0] * len(texts), [math.inf] * len(texts)
     for number, path in enumerate(models):
         nats[path] = [math.inf] * len(texts)
-        if (model := _loaded(path, engine)) is None:
+        known = means.kept.known(path, texts)
+        if number and len(known) == len(texts):
+            nats[path] = [known[place] for place in range(len(texts))]
+            progress_of(number)(len(texts))
+            continue
+        if (model := _loaded(path, means.engine)) is None:
             continue
         ids = model.encode(texts)
-        nats[path] = _nats(model, texts, ids, batch_windows, progress_of(number))
+        nats[path] = _nats(model, texts, ids, known, means, progress_of(number))
+        means.kept.keep(path, texts, dict(enumerate(nats[path])))
         if number == 0:
             unigram = _unigram(model, training)
             tokens, unigram_nats = [*map(len, ids)], [unigram.nats(each) for each in ids]
@@ -78,14 +94,22 @@ def _nats(
     model: TextScorer,
     texts: Sequence[str],
     ids: Sequence[list[int]],
-    batch_windows: int,
+    known: Mapping[int, float],
+    means: Means,
     on_progress: OnProgress,
 ) -> list[float]:
-    nats = model.nats(ids, batch_windows, on_progress)
-    return [
-        value if model.is_lossless(text, tokens) else math.inf
-        for value, text, tokens in zip(nats, texts, ids, strict=True)
-    ]
+    """Return the nats of each text; those that are known aren't computed."""
+    new = [place for place in range(len(texts)) if place not in known]
+    scored = model.nats(
+        [ids[place] for place in new],
+        means.batch_windows,
+        lambda done: on_progress(len(known) + done),
+    )
+    found = {
+        place: nats if model.is_lossless(texts[place], ids[place]) else math.inf
+        for place, nats in zip(new, scored, strict=True)
+    } | dict(known)
+    return [found[place] for place in range(len(texts))]
 
 
 def _unigram(model: TextScorer, training: Sequence[str]) -> Unigram:

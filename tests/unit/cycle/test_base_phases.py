@@ -33,6 +33,7 @@ def test_the_model_that_was_brought_is_scored_in_every_round(student: str, incum
     for item in found[Phase.EVALUATE]:
         assert (item.inputs["base"], item.inputs["incumbent"]) == (BASE, incumbent)
         assert item.params["general_text"] == "general@1"
+        assert item.params["has_gaps"] is False, "there is no generator to fill them better than"
     (judging,) = found[Phase.GATE]
     assert (judging.params["base"], judging.params["incumbent"]) == (BASE, incumbent)
 

@@ -16,6 +16,7 @@ from jupiterd.errors import CorruptArtifactError  # noqa: E402
 from jupiterd.frames import TaskFinished  # noqa: E402
 from jupiterd.workers.data.tokenizer import save_tokenizer, train_tokenizer  # noqa: E402
 from jupiterd.workers.evaluate.documents import Limits  # noqa: E402
+from jupiterd.workers.evaluate.kept_nats import KeptNats  # noqa: E402
 from jupiterd.workers.evaluate.language_model import PLAIN_HEADS, LanguageModel  # noqa: E402
 from jupiterd.workers.evaluate.score import ScoreInputs, ScoreParams, score  # noqa: E402
 from jupiterd.workers.evaluate.score_file import read_folders  # noqa: E402
@@ -152,7 +153,7 @@ def test_all_are_scored_over_the_same_bytes(model_dir, other_dir, tmp_path):
         params,
         lambda done, total, unit: told.append((done, total, unit)),
     ).documents
-    assert told[-1] == (20, 20, "scores"), "ten documents under two models: one stands for two"
+    assert told[-1] == (20, 20, "texts"), "ten documents under two models: one stands for two"
     assert len(alone) == len(paired) == 10
     for row, pair in zip(alone, paired, strict=True):
         assert row.bytes == len(function(100).encode())
@@ -162,6 +163,19 @@ def test_all_are_scored_over_the_same_bytes(model_dir, other_dir, tmp_path):
         assert row.byte_nats < row.unigram_nats  # more context helps
         # A random model is worse than guessing among its 300 tokens.
         assert row.candidate_nats > row.tokens * math.log(300) * 0.9
+
+
+def test_a_model_that_was_scored_before_is_scored_no_more(model_dir, other_dir, tmp_path):
+    base = tmp_path / ("b" * 64)  # as a store names the folders of artifacts
+    shutil.copytree(other_dir, base)
+    inputs = held_out_inputs(tmp_path, model_dir, base=base)
+    params, kept = ScoreParams(0, 1, Limits(10, 4096, 5)), KeptNats(tmp_path / "kept", "torch")
+    first = score(inputs, params, kept=kept).documents
+    (base / "model.safetensors").unlink()
+    assert score(inputs, params, kept=kept).documents == first
+    assert all(math.isfinite(row.base_nats) for row in first)
+    elsewhere = score(inputs, params, kept=KeptNats(tmp_path / "kept", "mlx")).documents
+    assert {row.base_nats for row in elsewhere} == {math.inf}, "another engine has its own scores"
 
 
 def test_gaps_are_filled_and_texts_written_where_that_is_asked(model_dir, other_dir, tmp_path):
@@ -186,7 +200,7 @@ def test_each_text_that_is_written_is_told_as_a_step_of_its_own(model_dir, other
     params = ScoreParams(0, 1, Limits(10, 4096, 5), language="code:python", completions=4, seed=9)
     told: list[tuple[int, int, str]] = []
     score(inputs, params, lambda *so_far: told.append(so_far))
-    assert told[0] == (0, 28, "scores"), "ten documents under two models, and four texts of each"
+    assert told[0] == (0, 28, "texts"), "ten documents under two models, and four texts of each"
     assert [done for done, _, _ in told if done > 20] == [*range(21, 29), 28]
     assert [done for done, _, _ in told] == sorted(done for done, _, _ in told)
 

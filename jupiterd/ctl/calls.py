@@ -62,9 +62,12 @@ def order(
     """
     invocation = _invocation()
     if fetches or invocation.is_dry_run:
-        told = _check(state_dir, verb, arguments, fetches.folders if fetches else ())
+        to_fetch = fetches.folders if fetches else ()
+        told = _check(state_dir, verb, arguments, to_fetch)
         if fetches:
             fetches.check_room(state_dir)
+        if fetches and fetches.bring_tokenizers():  # data that another one has cut won't do
+            told = _check(state_dir, verb, arguments, to_fetch)
         if invocation.is_dry_run:
             lines = [*(fetches.lines() if fetches else ()), *foretold(told)]
             _end_dry_run(invocation, verb, arguments, lines)

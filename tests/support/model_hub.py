@@ -52,11 +52,11 @@ class ModelHub:
     asked: list[str] = field(default_factory=list)
     """Method and path of each request, with the first byte that was asked for."""
     cut_after: list[int] = field(default_factory=list)
-    """The next answers of large files end after so many bytes each, without a word."""
+    """The next answers of weights end after so many bytes each, without a word."""
     too_often: int = 0
     """So many of the next requests are told to wait."""
     spoilt: bool = False
-    """Large files come with another first byte."""
+    """Weights come with another first byte."""
     bytes_per_s: float = 0.0
     """Of a large file; 0: as fast as it goes."""
     place: str = ""
@@ -65,7 +65,7 @@ class ModelHub:
     """The tokens that were shown there."""
     ended: threading.Event = field(default_factory=threading.Event)
     sent: int = 0
-    """Bytes of large files."""
+    """Bytes of weights."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -135,14 +135,15 @@ class _Handler(BaseHTTPRequestHandler):
     def _send_large(self, digest: str) -> None:
         if shown := self.headers.get("Authorization"):
             self.hub.shown.append(shown)
-        every = (data for model in self.hub.models.values() for data in model.files.values())
-        data = next((data for data in every if _digest(data) == digest), None)
-        if data is None:
+        every = (pair for model in self.hub.models.values() for pair in model.files.items())
+        name, data = next((pair for pair in every if _digest(pair[1]) == digest), ("", b""))
+        if not name:
             self._reply(b"", 404)
             return
         asked = self.headers.get("Range", "").removeprefix("bytes=")
         first = int(asked.partition("-")[0] or 0)
-        body = (b"\xff" + data[1:] if self.hub.spoilt else data)[first:]
+        is_weights = name.endswith(".safetensors")
+        body = (b"\xff" + data[1:] if is_weights and self.hub.spoilt else data)[first:]
         self.send_response(206 if asked else 200)
         self.send_header("Content-Length", str(len(body)))
         self.send_header("Accept-Ranges", "bytes")
@@ -150,14 +151,15 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header("Content-Range", f"bytes {first}-{len(data) - 1}/{len(data)}")
         self.end_headers()
         if self.command != "HEAD":
-            self._send(body)
+            self._send(body, is_weights=is_weights)
 
-    def _send(self, body: bytes) -> None:
-        most = self.hub.cut_after.pop(0) if self.hub.cut_after else len(body)
+    def _send(self, body: bytes, *, is_weights: bool) -> None:
+        is_cut = is_weights and self.hub.cut_after
+        most = self.hub.cut_after.pop(0) if is_cut else len(body)
         for start in range(0, most, CHUNK_BYTES):
             chunk = body[start : min(start + CHUNK_BYTES, most)]
             self.wfile.write(chunk)
-            self.hub.sent += len(chunk)
+            self.hub.sent += len(chunk) if is_weights else 0
             if self.hub.bytes_per_s:
                 self.hub.ended.wait(len(chunk) / self.hub.bytes_per_s)
         if most < len(body):

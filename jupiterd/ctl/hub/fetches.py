@@ -12,12 +12,16 @@ from typing import Final
 
 from jupiterd.ctl.hub.download import download
 from jupiterd.ctl.hub.fetch_progress import FetchProgress
+from jupiterd.ctl.hub.listing import HubFile
 from jupiterd.ctl.hub.model import HubModel
 from jupiterd.errors import DiskFullError
 from jupiterd.formats import size
 
 SPARE_BYTES: Final = 1 << 30
 """Left free on each disk: whoever fetches weights wants to write checkpoints, too."""
+
+SMALL_BYTES: Final = 1 << 20
+"""Of a file that comes at once: whether a model is talked to, say, is a question of its plan."""
 
 Look = Callable[[Path], None]
 """Raises where the folder of a model isn't what it should be."""
@@ -31,6 +35,7 @@ class Fetches:
 
     def add(self, model: HubModel, look: Look) -> None:
         """Have a model fetched, and looked at; at once looked at where all of it is here."""
+        _bring(model, [file for file in model.missing_words if file.size <= SMALL_BYTES])
         if model.missing:
             self._pending.append((model, look))
         else:
@@ -65,6 +70,17 @@ class Fetches:
             for model, _ in self._pending
         ]
 
+    def bring_tokenizers(self) -> bool:
+        """Fetch what else isn't weights; say whether there was any.
+
+        Raises:
+            JupiterError: see `run`.
+        """
+        lacking = [model for model, _ in self._pending if model.missing_words]
+        for model in lacking:
+            _bring(model, model.missing_words)
+        return bool(lacking)
+
     def check_room(self, state_dir: Path) -> None:
         """Raise DiskFullError where a disk hasn't room: for the cache, or the daemon's own copy.
 
@@ -94,6 +110,11 @@ class Fetches:
                 for file in model.missing:
                     download(model.listing, file, model.folder, told.of(file))
             look(model.folder)
+
+
+def _bring(model: HubModel, files: Sequence[HubFile]) -> None:
+    for file in files:
+        download(model.listing, file, model.folder, lambda _: None)
 
 
 def _check_disk(place: Path, takes: int, names: Sequence[str]) -> None:

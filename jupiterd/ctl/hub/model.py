@@ -42,6 +42,11 @@ class HubModel:
         return [file for file in self.wanted if not (self.folder / file.name).exists()]
 
     @property
+    def missing_words(self) -> list[HubFile]:
+        """Return those of them that hold no weights: a tokenizer, and what is said of it."""
+        return [file for file in self.missing if not file.name.endswith(".safetensors")]
+
+    @property
     def missing_bytes(self) -> int:
         """Return how much of them isn't here yet; what was cut off goes on."""
         drafts = (draft_of(file, self.folder) for file in self.missing if file.sha256)

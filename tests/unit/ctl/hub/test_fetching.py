@@ -25,7 +25,7 @@ from tests.unit.ctl.hub.tiny_models import INDEX, NAME, NO_MODELS, SHARDS, whole
 
 pytestmark = pytest.mark.net
 
-READ = {"config.json", *SHARDS, INDEX, "tokenizer.json"}
+READ = {"config.json", *SHARDS, INDEX, "tokenizer.json", "tokenizer_config.json"}
 
 
 @pytest.fixture(autouse=True)
@@ -69,7 +69,7 @@ def test_the_configuration_comes_first_and_the_weights_once_without_pickles_and_
     fetches = Fetches()
     asked = model_arguments(NAME, fetches)
     assert (asked["model"], asked["config"]) == ("prose", whole()["config.json"].decode())
-    assert hub.sent == 0, "nothing large was asked for"
+    assert hub.sent == 0, "no weights were asked for"
     (line,) = fetches.lines()
     assert line.startswith("would fetch 1.2 MiB of team/prose (commit ")
     folder = fetched(NAME, tmp_path)

@@ -142,7 +142,7 @@ def test_what_fits_nobody_s_memory_or_disk_is_refused_before_its_weights_are_fet
     assert hub.sent == 0
     asked = [line for line in hub.asked if line.startswith("GET") and "/resolve/" in line]
     names = {line.split()[1].rpartition("/")[2] for line in asked}
-    assert names <= {CONFIG, INDEX}
+    assert names <= {CONFIG, INDEX, "tokenizer.json", "tokenizer_config.json"}
 
 
 @pytest.mark.parametrize("option", TAKES_ONE)
@@ -172,6 +172,29 @@ def test_a_dry_run_says_what_would_be_fetched_and_the_command_fetches_it_before_
     heard = [arguments for told, arguments in daemon.executed if told == "hub.fetch"]
     assert heard[-1]["ended"] == "brought"
     assert heard[-1]["done"] == heard[-1]["total"]
+
+
+def test_a_tokenizer_comes_before_the_weights_and_the_daemon_looks_at_it(
+    hub: ModelHub, daemon: ScriptedDaemon, ctl: Ctl, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(fetching, "SMALL_BYTES", 0)
+    hub.models[NAME] = HubFolder(whole())
+    dry = ctl(*TAKES_ONE["train start --model"], NAME, "--dry-run")
+    assert [verb for verb, _ in daemon.executed] == ["dry_run", "dry_run"]
+    assert "would fetch 1.2 MiB of team/prose" in dry.out
+    assert hub.sent == 0
+    again = ctl(*TAKES_ONE["train start --model"], NAME, "--dry-run")
+    assert [verb for verb, _ in daemon.executed] == ["dry_run"] * 3
+    assert again.out == dry.out
+
+
+def test_a_model_that_is_talked_to_is_known_before_its_weights_are_here(
+    hub: ModelHub, daemon: ScriptedDaemon, ctl: Ctl
+):
+    hub.models[NAME] = HubFolder(whole())
+    ctl(*TAKES_ONE["cycle start --init"], NAME, "--dry-run")
+    assert daemon.executed[-1][1]["arguments"]["init"]["is_chat"] is True
+    assert hub.sent == 0
 
 
 def test_a_plan_reads_the_configuration_alone(hub: ModelHub, daemon: ScriptedDaemon, ctl: Ctl):

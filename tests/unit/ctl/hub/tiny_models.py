@@ -33,6 +33,7 @@ def whole(**changes: Any) -> dict[str, bytes]:
         SHARDS[1]: save({NORM: large}),
         INDEX: json.dumps({"weight_map": {EMBEDDING: SHARDS[0], NORM: SHARDS[1]}}).encode(),
         "tokenizer.json": b'{"version": "1.0"}',
+        "tokenizer_config.json": b'{"chat_template": "{{ messages }}"}',
         "consolidated.safetensors": save({NORM: large}),
         "pytorch_model.bin": b"a pickle",
         "modeling.py": b"import os",

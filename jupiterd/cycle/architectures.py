@@ -119,7 +119,7 @@ def check_architecture(name: str, config: Mapping[str, Any]) -> None:
             f"{name} is a {kind} model, which isn't of text alone, and only those are trained",
             f"{there}give a folder with such a model, as {_nearest(inner or kind)}",
         )
-    if config.get("quantization_config"):
+    if config.get("quantization_config") or config.get("quantization"):  # the latter is mlx-lm's
         raise UsageError(
             f"the weights of {name} are quantized, and such ones can't be trained",
             "give the model that it was made from",

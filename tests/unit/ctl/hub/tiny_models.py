@@ -66,6 +66,7 @@ NO_MODELS: Mapping[str, tuple[HubFolder, str]] = {
     "quantized": (
         HubFolder(whole(quantization_config={"quant_method": "gptq"})), "are quantized",
     ),
+    "quantized for MLX": (HubFolder(whole(quantization={"bits": 4})), "are quantized"),
     "a name nobody knows": (HubFolder(whole(model_type="lama")), "is a 'lama' model"),
     "no name": (HubFolder(whole(model_type=None)), "has no model_type"),
     "an encoder": (HubFolder(whole(model_type="bert")), "its tokens see those behind them"),

@@ -15,8 +15,10 @@ from jupiterd.ctl.folder_diagnosis import index_of
 from jupiterd.ctl.hub.fetches import Fetches
 from jupiterd.ctl.hub.model import found
 from jupiterd.ctl.hub.names import hub_name
+from jupiterd.ctl.model_source import config_of
 from jupiterd.ctl.server_trial import MAX_NAMED, check_answers
 from jupiterd.ctl.weight_files import check_model_files
+from jupiterd.cycle.architectures import check_that_it_writes
 from jupiterd.cycle.generator import (
     HINT,
     check_address,
@@ -64,6 +66,7 @@ def generator_arguments(text: str, fetches: Fetches, key_name: str = "") -> dict
     folder = Path(text).expanduser()
     if (wanted := hub_name(text)) and not folder.exists():
         model = found(wanted, is_trained=False)
+        check_that_it_writes(text, config_of(model.folder)[1])
         fetches.add(model, check_model_files)
         name, where = str(model.listing.name), model.folder
         _check_that_it_is_whole(text, fetches.names(where), where)
@@ -86,6 +89,7 @@ def _checked(folder: Path) -> Path:
         raise NotFoundError(f"{folder} is no folder on this machine", HINT)
     _check_that_it_is_whole(str(folder), [path.name for path in where.iterdir()], where)
     check_model_files(where)
+    check_that_it_writes(where.name, config_of(where)[1])
     return where
 
 

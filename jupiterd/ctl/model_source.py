@@ -44,7 +44,7 @@ def model_arguments(text: str, fetches: Fetches) -> dict[str, Any]:
 
 def _of_hub(model: HubModel, fetches: Fetches) -> dict[str, Any]:
     name = model.listing.name.model
-    config, said = _config_of(model.folder)
+    config, said = config_of(model.folder)
     check_architecture(str(model.listing.name), said)
     fetches.add(model, partial(_check_what_came, str(model.listing.name), is_tied(said)))
     return {"model": name, "config": config, "weights_folder": str(model.folder)}
@@ -55,7 +55,13 @@ def _check_what_came(name: str, tied: bool, folder: Path) -> None:  # noqa: FBT0
         raise UsageError(f"the model {name} has no safetensors, and nothing else is read")
 
 
-def _config_of(folder: Path) -> tuple[str, Mapping[str, Any]]:
+def config_of(folder: Path) -> tuple[str, Mapping[str, Any]]:
+    """Return the text of a folder's config.json, and what it says.
+
+    Raises:
+        NotFoundError: it can't be read.
+        UsageError: it isn't one JSON object.
+    """
     try:
         config = (folder / CONFIG).read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
@@ -65,7 +71,7 @@ def _config_of(folder: Path) -> tuple[str, Mapping[str, Any]]:
 
 def _of_folder(folder: Path) -> dict[str, Any]:
     check_that_it_is_no_adapter(folder)
-    config, said = _config_of(folder)
+    config, said = config_of(folder)
     where = folder.resolve()
     check_architecture(where.name, said)
     holds_weights = check_folder(where, is_tied=is_tied(said))

@@ -124,16 +124,22 @@ def check_architecture(name: str, config: Mapping[str, Any]) -> None:
             f"the weights of {name} are quantized, and such ones can't be trained",
             "give the model that it was made from",
         )
+    check_that_it_writes(name, config)
+    if kind not in TRAINED | UNTRIED:
+        raise UsageError(
+            f"{name} is a {kind!r} model, and no causal language model is known by that name",
+            f"the nearest is {_nearest(kind)}; docs/models.md says what can be trained",
+        )
+
+
+def check_that_it_writes(name: str, config: Mapping[str, Any]) -> None:
+    """Raise UsageError where a configuration is that of a model that can't write text."""
+    kind = config.get("model_type")
     if kind in SEES_AHEAD:
         raise UsageError(
             f"{name} is a {kind} model: its tokens see those behind them, so it can't learn to "
             "predict them",
             f"give a causal language model, such as {USUAL[0]}",
-        )
-    if kind not in TRAINED | UNTRIED:
-        raise UsageError(
-            f"{name} is a {kind!r} model, and no causal language model is known by that name",
-            f"the nearest is {_nearest(kind)}; docs/models.md says what can be trained",
         )
 
 

@@ -108,7 +108,7 @@ def test_names_that_lead_nowhere_are_refused_alike(
     assert "asked too often" in refused(ctl, daemon, *TAKES_ONE[option], NAME)
 
 
-GENERATORS = ("an adapter", "GGUF alone", "pickles", "no configuration", "not for us")
+GENERATORS = ("an encoder", "an adapter", "GGUF alone", "pickles", "no configuration", "not for us")
 
 
 @pytest.mark.parametrize("name", GENERATORS)

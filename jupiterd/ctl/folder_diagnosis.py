@@ -6,13 +6,14 @@ can be trained is `cycle.architectures`' to say.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from jupiterd.ctl.weight_files import check_file
 from jupiterd.ctl.weights_header import LENGTH_BYTES, header
+from jupiterd.cycle.model_files import WHOLE, weight_files
 from jupiterd.errors import CorruptArtifactError, UsageError
 
 ADAPTER = "adapter_config.json"
@@ -62,11 +63,14 @@ def check_folder(folder: Path, *, is_tied: bool) -> bool:
         UsageError: it holds something else than a model's weights.
     """
     check_that_it_is_no_adapter(folder)
-    files = sorted(folder.glob("*.safetensors"))
-    if not files:
+    names = [path.name for path in folder.iterdir()]
+    if not any(name.endswith(".safetensors") for name in names):
         _refuse_other_forms(folder)
         return False
     _check_that_none_is_missing(folder)
+    files = [folder / name for name in weight_files(names, index_of(folder))]
+    if not files:
+        raise unnamed_weights(str(folder), names)
     for path in files:
         check_file(path)
     tensors = dict(_tensors(files))
@@ -75,6 +79,15 @@ def check_folder(folder: Path, *, is_tied: bool) -> bool:
     if is_tied:
         _check_output(folder, tensors)
     return True
+
+
+def unnamed_weights(model: str, names: Collection[str]) -> UsageError:
+    """Return what is said where no loader finds the weights of a model."""
+    first = min(name for name in names if name.endswith(".safetensors"))
+    return UsageError(
+        f"{model} holds {first}, and neither {WHOLE} nor {INDEX}, which every loader looks for",
+        f"call it {WHOLE}, where it is all of the model; its shards need their index",
+    )
 
 
 def index_of(folder: Path) -> str:

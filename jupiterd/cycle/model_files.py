@@ -19,6 +19,9 @@ GENERATOR_FILES: Final = (
 )
 """What is taken of a folder: no pickle above all, and no program."""
 
+WHOLE: Final = "model.safetensors"
+"""Holds all the weights where there is no index."""
+
 _NEEDED: Final = ("config.json", "tokenizer.json")
 
 
@@ -33,7 +36,21 @@ def missing_files(names: Collection[str], index: str) -> list[str]:
     if index:
         return missing + sorted(shards_in(index) - set(names))
     has_weights = any(name.endswith(".safetensors") for name in names)
-    return missing + ([] if has_weights else ["model.safetensors"])
+    return missing + ([] if has_weights else [WHOLE])
+
+
+def weight_files(names: Collection[str], index: str) -> list[str]:
+    """Return which files hold the weights: some makers keep them once more, in another cut.
+
+    None where no file has the name that every loader looks for.
+
+    Args:
+        names: of the files in a folder.
+        index: what model.safetensors.index.json says; empty where there is none.
+    """
+    if index:
+        return sorted(shards_in(index))
+    return [WHOLE] if WHOLE in names else []
 
 
 def shards_in(index: str) -> set[str]:

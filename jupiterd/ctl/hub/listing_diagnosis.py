@@ -7,9 +7,17 @@ architecture can be trained is `cycle.architectures`' to say.
 import re
 from fnmatch import fnmatchcase
 
-from jupiterd.ctl.folder_diagnosis import ADAPTER, CONVERT, INDEX, MERGE, OTHER_FORMS, TRAINED
+from jupiterd.ctl.folder_diagnosis import (
+    ADAPTER,
+    CONVERT,
+    INDEX,
+    MERGE,
+    OTHER_FORMS,
+    TRAINED,
+    unnamed_weights,
+)
 from jupiterd.ctl.hub.listing import HubFile, Listing
-from jupiterd.cycle.model_files import GENERATOR_FILES, missing_files
+from jupiterd.cycle.model_files import GENERATOR_FILES, WHOLE, missing_files
 from jupiterd.errors import CorruptArtifactError, JupiterError, UsageError
 
 CONFIG = "config.json"
@@ -38,6 +46,8 @@ def check_listing(listing: Listing) -> None:
             f"{listing.name} has no {CONFIG}: it is no model that transformers can load",
             _made_from(listing) or "give the id of a causal language model",
         )
+    if not {WHOLE, INDEX} & set(names):
+        raise unnamed_weights(str(listing.name), names)
     if missing := sorted(_expected_shards(names) - set(names)):
         raise _lacks(listing, missing)
 
@@ -76,17 +86,6 @@ def wanted_files(listing: Listing, weights: frozenset[str]) -> list[HubFile]:
             and any(fnmatchcase(file.name, pattern) for pattern in patterns)
         )
     ]
-
-
-def weight_names(names: list[str], shards: frozenset[str]) -> frozenset[str]:
-    """Return which files hold the weights: some have them once more, in another cut.
-
-    shards: that an index names; none where there is no index
-    """
-    if shards:
-        return shards
-    whole = "model.safetensors"
-    return frozenset({whole} if whole in names else _weights(names))
 
 
 def _weights(names: list[str]) -> list[str]:

@@ -19,10 +19,9 @@ from jupiterd.ctl.hub.listing_diagnosis import (
     check_kinds,
     check_listing,
     wanted_files,
-    weight_names,
 )
 from jupiterd.ctl.hub.names import HubName
-from jupiterd.cycle.model_files import missing_files, shards_in
+from jupiterd.cycle.model_files import missing_files, weight_files
 from jupiterd.errors import JupiterError, SourceUnreachableError
 
 
@@ -83,8 +82,8 @@ def found(name: HubName, *, is_trained: bool) -> HubModel:
         _fetched_now(pinned, INDEX)
     index = index_of(folder)
     check_index(listing, index)
-    weights = weight_names(listing.names, frozenset(shards_in(index) if index else ()))
-    return HubModel(listing, folder, tuple(wanted_files(listing, weights)))
+    weights = weight_files(listing.names, index)
+    return HubModel(listing, folder, tuple(wanted_files(listing, frozenset(weights))))
 
 
 def _fetched_now(name: HubName, file: str) -> Path:

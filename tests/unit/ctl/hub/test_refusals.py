@@ -36,7 +36,10 @@ SAYS_OF_FOLDERS = {
     ),
     "a shard that is none": (without(SHARDS[1]) | {SHARDS[1]: b"what?"}, "no safetensors"),
     "an index that is none": (without(INDEX) | {INDEX: b"[]"}, "can't be read"),
-    "an empty file": (without() | {"lm.safetensors": b""}, "lm.safetensors"),
+    "weights by another name": (
+        without(*SHARDS, INDEX), "holds consolidated.safetensors, and neither model.safetensors",
+    ),
+    "an empty file": (without(*SHARDS, INDEX, model__safetensors=b""), "is cut off"),
     "quantized": (whole(quantization_config={"quant_method": "gptq"}), "are quantized"),
     "a name nobody knows": (whole(model_type="lama"), "is a 'lama' model"),
     "no name": (whole(model_type=None), "has no model_type"),

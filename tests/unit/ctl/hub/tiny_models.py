@@ -60,6 +60,10 @@ NO_MODELS: Mapping[str, tuple[HubFolder, str]] = {
     ),
     "pickles": (HubFolder(without(*SAFETENSORS, INDEX)), "weights as pytorch_model.bin"),
     "nothing": (HubFolder({"README.md": b"soon"}), "has no weights"),
+    "weights by another name": (
+        HubFolder(without(*SHARDS, INDEX)),
+        "holds consolidated.safetensors, and neither model.safetensors",
+    ),
     "no configuration": (HubFolder(without("config.json")), "has no config.json"),
     "a shard less": (HubFolder(without(SHARDS[1])), f"lacks {SHARDS[1]}"),
     "eight bits": (HubFolder(whole(), kinds={"F8_E4M3": 9, "BF16": 1}), "dtype F8_E4M3"),

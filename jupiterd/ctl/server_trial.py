@@ -4,6 +4,8 @@ Owns the asking. What a reply means is `cycle.generation.server_protocol`'s. A d
 from the machine that will ask: that one has the key, and its own way to the server.
 """
 
+import time
+from threading import Event
 from typing import TYPE_CHECKING, Any, Final
 
 from jupiterd.cycle.generation.server_protocol import (
@@ -26,8 +28,13 @@ if TYPE_CHECKING:
     import httpx
 
 CONNECT_TIMEOUT_S: Final = 10.0
-ANSWER_TIMEOUT_S: Final = 240.0
-"""It may have to load its model first, or to end what it writes for others."""
+ANSWER_TIMEOUT_S: Final = 60.0
+"""It may have to end what it writes for others first, or to load its model."""
+
+PAUSE_S: Final = 2.0
+"""Before a server that says it is busy is asked again, unless it says when."""
+
+LATER: Final = "it is busy, or loads its model; the cycle begins, and asks again when it generates"
 
 MAX_TOKENS: Final = 16
 MAX_CHANGES: Final = 3
@@ -40,8 +47,10 @@ NO_LIST_HINT: Final = (
 LATE_HINT: Final = "it may be loading its model: ask it once yourself, and start again"
 
 
-def check_answers(url: str, model: str, key: str, listed: list[str]) -> None:
-    """Have the server answer one short prompt.
+def check_answers(url: str, model: str, key: str, listed: list[str]) -> str:
+    """Have the server answer one short prompt; return what people had better know of it.
+
+    One that is busy with others is waited for, within bounds, and then taken without an answer.
 
     Args:
         url: its address.
@@ -55,10 +64,15 @@ def check_answers(url: str, model: str, key: str, listed: list[str]) -> None:
         NotFoundError: it has no such model.
     """
     match _reply(url, model, key):
+        case None:
+            waited = f"took one short prompt, and hasn't answered it within {ANSWER_TIMEOUT_S:g} s"
+            return f"{url} {waited}: {LATER}"
         case Written():
-            pass
-        case Again(is_busy=True, pause_s=pause_s) if pause_s is not None:
-            pass  # it is there, and says when it will have time
+            return ""
+        case Again(status=429, reason=reason):
+            return f"{url} has too much to do ({reason}): {LATER}"
+        case Again(is_busy=True, pause_s=pause_s, reason=reason) if pause_s is not None:
+            return f"{url} has no time before {pause_s:g} s from now ({reason}): {LATER}"
         case Again(reason=reason, is_busy=is_busy):
             hint = LATE_HINT if is_busy else _failing_hint(model, listed)
             raise GeneratorUnreachableError(f"{url} doesn't answer: {reason}", hint)
@@ -81,8 +95,11 @@ def _failing_hint(model: str, listed: list[str]) -> str:
     return "; ".join(filter(None, [looked, _listed_told(listed)]))
 
 
-def _reply(url: str, model: str, key: str) -> Reply:
+def _reply(url: str, model: str, key: str) -> Reply | None:
+    """Return what it replies at last; None: it took the prompt, and hasn't answered in time."""
     import httpx
+
+    until_s = time.monotonic() + ANSWER_TIMEOUT_S
 
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     timeout = httpx.Timeout(ANSWER_TIMEOUT_S, connect=CONNECT_TIMEOUT_S)
@@ -94,17 +111,22 @@ def _reply(url: str, model: str, key: str) -> Reply:
                 break
             body = changed_request(body, found.changes)
             found = _asked(client, url, body)
+        while isinstance(found, Again) and found.is_busy:
+            pause_s = PAUSE_S if found.pause_s is None else found.pause_s
+            if time.monotonic() + pause_s >= until_s:
+                break
+            Event().wait(pause_s)  # as long as it asked us to
+            found = _asked(client, url, body)
     return found
 
 
-def _asked(client: "httpx.Client", url: str, body: dict[str, Any]) -> Reply:
+def _asked(client: "httpx.Client", url: str, body: dict[str, Any]) -> Reply | None:
     import httpx
 
     try:
         reply = client.post(f"{url}{PATH}", json=body)
-    except httpx.ReadTimeout as error:
-        told = f"{url} gave no answer to one short prompt within {ANSWER_TIMEOUT_S:g} s"
-        raise GeneratorUnreachableError(told, LATE_HINT) from error
+    except httpx.ReadTimeout:
+        return None
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         told = (str(error).splitlines() or [type(error).__name__])[0]
         return Again(f"it can't be reached: {told}")

@@ -14,7 +14,7 @@ import subprocess
 import sys
 from collections.abc import Generator, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Event, Thread
+from threading import Event, Lock, Thread
 from typing import Any
 
 from blake3 import blake3
@@ -89,15 +89,49 @@ def _statement(chance: random.Random) -> str:
     return chance.choice(_STATEMENTS).format(a=a, b=b, c=c, d=d, n=chance.randrange(1000))
 
 
+class _Seats:
+    """How many are answered at once; who finds no seat is told to come again."""
+
+    def __init__(self) -> None:
+        self.most, self.answer_s = 64, ANSWER_S
+        self.taken = self.most_taken = self.refused = 0
+        self._lock = Lock()
+
+    def take(self) -> bool:
+        with self._lock:
+            is_free = self.taken < self.most
+            self.taken += is_free
+            self.refused += not is_free
+            self.most_taken = max(self.most_taken, self.taken)
+            return is_free
+
+    def leave(self) -> None:
+        with self._lock:
+            self.taken -= 1
+
+
+_SEATS = _Seats()
+
+
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_GET(self) -> None:
-        self._send({"data": [{"id": MODEL}]})
+        counts = {"most_at_once": _SEATS.most_taken, "refused": _SEATS.refused}
+        self._send({"data": [{"id": MODEL}], **counts})
 
     def do_POST(self) -> None:
         asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        Event().wait(ANSWER_S)
+        if not _SEATS.take():
+            self._send({"error": {"message": "too many requests"}}, 429, retry_after="1")
+            return
+        try:
+            Event().wait(_SEATS.answer_s)
+            self._answer(asked)
+        finally:
+            _SEATS.leave()
+
+    def _answer(self, asked: dict[str, Any]) -> None:
         if asked["model"] != MODEL:
             self._send({"error": {"message": f"model {asked['model']!r} not found"}}, status=404)
             return
@@ -116,14 +150,17 @@ class _Handler(BaseHTTPRequestHandler):
         content = b"\n\n".join([*said, b"data: [DONE]", b""])
         self._send_content(content, "text/event-stream", 200)
 
-    def _send(self, document: dict[str, Any], status: int = 200) -> None:
-        self._send_content(json.dumps(document).encode(), "application/json", status)
+    def _send(self, document: dict[str, Any], status: int = 200, retry_after: str = "") -> None:
+        content = json.dumps(document).encode()
+        self._send_content(content, "application/json", status, retry_after)
 
-    def _send_content(self, content: bytes, kind: str, status: int) -> None:
+    def _send_content(self, content: bytes, kind: str, status: int, retry_after: str = "") -> None:
         # Whoever asked may have been killed meanwhile.
         with contextlib.suppress(ConnectionError):
             self.send_response(status)
             self.send_header("content-type", kind)
+            if retry_after:
+                self.send_header("retry-after", retry_after)
             self.send_header("content-length", str(len(content)))
             self.end_headers()
             self.wfile.write(content)
@@ -143,24 +180,46 @@ class _Server(ThreadingHTTPServer):
 @contextlib.contextmanager
 def writing_server(prefix: Sequence[str]) -> Generator[str]:
     """Serve in the network that `prefix` leads to, and in this one; yield what to name it by."""
+    port = free_port()
+    is_apart = prefix[0] == "nsenter"
+    with serving_at(prefix, port), serving_at((), port) if is_apart else contextlib.nullcontext():
+        yield name_of(port)
+
+
+def name_of(port: int) -> str:
+    """Return what a cycle is told of the server that answers there."""
+    return f"http://{ANYWHERE}:{port}/v1#{MODEL}"
+
+
+def free_port() -> int:
+    """Return a port that nobody answers at."""
     with socket.socket() as free:
         free.bind((ANYWHERE, 0))
-        port = free.getsockname()[1]
-    is_apart = prefix[0] == "nsenter"
-    with _serving(prefix, port), _serving((), port) if is_apart else contextlib.nullcontext():
-        yield f"http://{ANYWHERE}:{port}/v1#{MODEL}"
+        return free.getsockname()[1]
+
+
+def counts_at(prefix: Sequence[str], port: int) -> dict[str, int]:
+    """Return how many were answered at once at the most, and how many refused as too many."""
+    ask = (
+        f"import urllib.request as u; print(u.urlopen('http://127.0.0.1:{port}/').read().decode())"
+    )
+    told = subprocess.check_output([*prefix, sys.executable, "-c", ask], text=True)
+    return json.loads(told)
 
 
 @contextlib.contextmanager
-def _serving(prefix: Sequence[str], port: int) -> Generator[None]:
-    command = [*prefix, sys.executable, "-m", __name__, str(port)]
+def serving_at(
+    prefix: Sequence[str], port: int, most: int = 64, answer_s: float = ANSWER_S
+) -> Generator[subprocess.Popen[str]]:
+    """Serve in one network, so many at once at the most; yield the process, which may be killed."""
+    command = [*prefix, sys.executable, "-m", __name__, str(port), str(most), str(answer_s)]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as server:
         try:
             assert server.stdout is not None
             assert server.stdout.readline() == "ready\n"
-            yield
+            yield server
         finally:
             server.communicate(timeout=OPEN_TIMEOUT_S)
 
@@ -168,6 +227,7 @@ def _serving(prefix: Sequence[str], port: int) -> Generator[None]:
 def main() -> None:
     """Serve on the port that is named until the input ends."""
     server = _Server((ANYWHERE, int(sys.argv[1])), _Handler)
+    _SEATS.most, _SEATS.answer_s = int(sys.argv[2]), float(sys.argv[3])
     Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
     print("ready", flush=True)
     sys.stdin.read()

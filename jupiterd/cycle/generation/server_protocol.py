@@ -39,6 +39,8 @@ class Again:
     """For how long the server wants to be left alone; None: it doesn't say."""
     is_busy: bool = False
     """It has too many requests, and says so."""
+    status: int = 0
+    """Of HTTP; 0: it wasn't that."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,7 @@ def read_reply(status: int, headers: Mapping[str, str], content: bytes, body: Bo
         return _written(content)
     told = _told(content, status)
     if status in _MAY_MEND:
-        return Again(told, _pause_s(headers), is_busy=status in BUSY)
+        return Again(told, _pause_s(headers), is_busy=status in BUSY, status=status)
     if status in _FINAL:
         return Rejected(told, is_final=True, wants_key=status in _UNAUTHORISED)
     if 300 <= status < 400:

@@ -15,8 +15,8 @@ from jupiterd.workers.link import Task
 
 PROMPT = Prompt("Say hello.", "Hello")
 SAMPLING = Sampling(max_tokens=16, temperature=0.0, top_p=1.0)
-PATIENCE = Patience(tries=3, silent_s=240.0)
-"""A server may have to load its model first."""
+PATIENCE = Patience(tries=3, silent_s=240.0, is_busy_enough=True)
+"""A server may have to load its model first, or have much to do for others: it is there then."""
 
 
 def run(task: Task) -> TaskFinished:

@@ -42,6 +42,8 @@ class Patience:
     """Before the second try; doubled before each further one."""
     longest_pause_s: float = 60.0
     """Also where the server asks for more: the item is tried again later."""
+    is_busy_enough: bool = False
+    """That it is busy is enough to be known of it: a request that finds it so has no answer."""
     most_rejected: int = 8
     """Requests that it calls wrong, without one that it answers, before it is given up."""
 
@@ -142,7 +144,8 @@ class ServerTalk:
 
     def _failed(self, trouble: Again, answered_before: int) -> Written:
         """Give the request up where others were answered meanwhile, else the server."""
-        if self._answered > answered_before:
+        is_known = trouble.is_busy and self._patience.is_busy_enough
+        if self._answered > answered_before or is_known:
             return NO_ANSWER
         raise GeneratorUnreachableError(f"{self._server.url}: {trouble.reason}")
 

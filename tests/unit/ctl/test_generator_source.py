@@ -1,11 +1,14 @@
 """A generator as people name it: what is told before anything starts."""
 
 import json
+import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from jupiterd.ctl import server_trial
 from jupiterd.ctl.cycle_arguments import start_arguments
 from jupiterd.ctl.generator_source import generator_arguments
 from jupiterd.ctl.hub.fetches import Fetches
@@ -21,6 +24,12 @@ from jupiterd.locations import config_folder
 from tests.unit.workers.answering_server import Reply, answer, answering, trouble
 
 START = ("cycle", "start", "--domain", "chemistry")
+
+
+@pytest.fixture(autouse=True)
+def ask_once(monkeypatch) -> None:
+    """Let no busy server be asked again, where a test doesn't say otherwise."""
+    monkeypatch.setattr(server_trial, "PAUSE_S", 1000.0)
 
 
 def weights(tensor: bytes) -> bytes:
@@ -150,9 +159,29 @@ def test_a_server_that_loads_its_model_yet_is_told_as_such():
 
 
 @pytest.mark.net
-def test_a_server_that_asks_for_a_moment_is_taken():
-    with answering(lambda *_: trouble(429, "slow down", Retry_After="20")) as served:
-        assert generator_arguments(f"{served.url}#tiny", Fetches())["generator"]["model"] == "tiny"
+def test_a_server_that_is_busy_with_others_is_waited_for_and_then_taken(daemon, ctl, monkeypatch):
+    monkeypatch.setattr(server_trial, "ANSWER_TIMEOUT_S", 1.0)
+    monkeypatch.setattr(server_trial, "PAUSE_S", 0.4)
+    is_free = threading.Event()
+
+    def writes_for_others(_body: dict[str, Any], _number: int) -> Reply:
+        is_free.wait(20)
+        return answer("Hello!")
+
+    replies: dict[str, Callable[[dict[str, Any], int], Reply]] = {
+        "has too much to do": lambda *_: trouble(429, "slow down"),
+        "has no time before 200 s from now": lambda *_: trouble(503, "full", Retry_After="200"),
+        "hasn't answered it within 1 s": writes_for_others,
+        "": lambda _, number: trouble(429, "slow down") if number == 0 else answer("Hello!"),
+    }
+    for told, reply in replies.items():
+        is_free.clear()
+        with answering(reply) as served:
+            ran = ctl(*START, "--generator", f"{served.url}#tiny", "--dry-run")
+            is_free.set()
+        assert ran.exit_code == 0, ran.err
+        assert told in ran.err
+        assert ("it is busy, or loads its model; the cycle begins" in ran.err) == bool(told)
 
 
 @pytest.mark.net

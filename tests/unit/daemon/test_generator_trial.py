@@ -17,8 +17,8 @@ from jupiterd.daemon.node import Node
 from jupiterd.errors import (
     CorruptArtifactError,
     GeneratorRefusedError,
-    GeneratorUnreachableError,
 )
+from jupiterd.workers.generate.generator_trial import PATIENCE
 from tests.unit.daemon.test_generating import DOMAIN
 from tests.unit.daemon.two_nodes import found, serving
 from tests.unit.workers.answering_server import Answering, answer, answering, trouble
@@ -84,14 +84,17 @@ async def test_a_folder_that_takes_long_to_be_brought_hinders_no_cycle(
         assert await try_generator(term, {"generator": named}) == {"is_tried": False}
 
 
-async def test_a_server_that_takes_too_long_is_told(
+async def test_a_server_that_is_busy_with_others_hinders_no_cycle(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(generator_trial, "LONGEST_S", 0.01)
+    with answering(lambda *_: trouble(429, "slow down")) as served:
+        async with leading(tmp_path / "busy") as (_, term):
+            assert await try_generator(term, {"generator": server(served)}) == {"is_tried": True}
+    assert len(served.asked) == PATIENCE.tries
+    monkeypatch.setattr(generator_trial, "SERVER_S", 0.01)
     with answering(lambda *_: answer("Hello!")) as served:
-        async with leading(tmp_path) as (_, term):
-            with pytest.raises(GeneratorUnreachableError, match="gave no answer"):
-                await try_generator(term, {"generator": server(served)})
+        async with leading(tmp_path / "slow") as (_, term):
+            assert await try_generator(term, {"generator": server(served)}) == {"is_tried": False}
 
 
 async def test_a_folder_that_cannot_be_loaded_is_told(tmp_path: Path) -> None:

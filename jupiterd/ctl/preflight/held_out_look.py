@@ -34,7 +34,8 @@ def held_out_line(found: Mapping[str, Any]) -> str:
     read = counted(found["read"], "text")
     of = f"of {read}" if found["is_whole"] else f"of the {read} that could be read in time"
     if not found["documents"]:
-        return f"would hold out nothing {of}"
+        why = ": all of them are nearly copies of each other" if found["read"] > 1 else ""
+        return f"would hold out nothing {of}{why}"
     clusters = found["clusters"]
     whole = "one folder, file or row" if clusters == 1 else f"{clusters:,} folders, files or rows"
     names = plain(", ".join(found["names"]))

@@ -13,6 +13,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from jupiterd.cycle.data.clusters import DOCUMENT
+from jupiterd.cycle.data.clusters_apart import clusters_apart
 from jupiterd.cycle.data.holdout_choice import plan_holdout
 from jupiterd.cycle.data.holdout_plan import Collected, HoldoutPlan, place_of
 from jupiterd.cycle.data.holdout_rules import LEAST_DEV_DOCUMENTS, HoldoutRules
@@ -25,6 +27,9 @@ HELD_OUT_BYTES: Final = 256 << 10
 """No more is held out: a thousand pages tell the loss well enough, and are scored in a minute."""
 
 SALT: Final = "validation"
+
+BY_FILE: Final = HoldoutPlan(SALT, DOCUMENT)
+"""Where no larger cluster can be held out: each file is one."""
 
 LONE_SHARE: Final = 10
 """Where there is one document alone, a tenth of it is cut off its end and held out."""
@@ -53,7 +58,7 @@ class Split:
         digest = text_hash(placed.text)
         if digest in self.held:
             return True
-        cluster = "" if self.plan is None else self.plan.cluster_of(placed.path)
+        cluster = self.cluster_of(placed)
         if not self.wants(cluster) or digest in self.copied:
             return False
         if self.held_bytes >= HELD_OUT_BYTES * (2 if cluster in self.held_clusters else 1):
@@ -62,6 +67,10 @@ class Split:
         self.held_bytes += len(placed.text.encode())
         self.held_clusters.add(cluster)
         return True
+
+    def cluster_of(self, placed: PlacedText) -> str:
+        """Return the cluster of a document; empty where nothing is held out."""
+        return "" if self.plan is None else self.plan.cluster_of(placed.path)
 
     def wants(self, cluster: str) -> bool:
         """Say whether a cluster is to be held out, as long as there is room."""
@@ -114,13 +123,45 @@ def split_of(sample: Sequence[PlacedText], fraction: float) -> Split:
     groups = _groups(each.text for each in sample)
     plan = _plan(sample, groups, fraction)
     clusters = [plan.cluster_of(each.path) for each in sample]
-    split = _enough(plan, fraction, _sizes(sample, clusters))
-    pairs = list(zip(groups, clusters, strict=True))
-    trained = {group for group, cluster in pairs if not split.wants(cluster)}
-    split.copied = frozenset(
-        text_hash(each.text) for each, group in zip(sample, groups, strict=True) if group in trained
-    )
-    return split
+    by_chance = _enough(plan, fraction, _sizes(sample, clusters))
+    tried = (by_chance, *_apart(plan, sample, groups), *_apart(BY_FILE, sample, groups))
+    for split in tried:
+        split.copied = _copied(split, sample, groups)
+    held = [_held(split, sample) for split in tried]
+    for most in (len(sample) // 2, len(sample) - 1):
+        for split, documents in zip(tried, held, strict=True):
+            if 0 < documents <= most:
+                return split
+    return Split()
+
+
+def _copied(split: Split, sample: Sequence[PlacedText], groups: Sequence[int]) -> frozenset[str]:
+    """Return the texts of which a near-duplicate is trained on."""
+    pairs = list(zip(sample, groups, strict=True))
+    trained = {group for each, group in pairs if not split.wants(split.cluster_of(each))}
+    return frozenset(text_hash(each.text) for each, group in pairs if group in trained)
+
+
+def _held(split: Split, sample: Sequence[PlacedText]) -> int:
+    """Return how many documents are held out."""
+    wanted = [each for each in sample if split.wants(split.cluster_of(each))]
+    return sum(text_hash(each.text) not in split.copied for each in wanted)
+
+
+def _apart(
+    plan: HoldoutPlan, sample: Sequence[PlacedText], groups: Sequence[int]
+) -> Iterator[Split]:
+    """Yield the choice of a few clusters none of which has a copy among the others, if any."""
+    clusters = [plan.cluster_of(each.path) for each in sample]
+    sizes = _sizes(sample, clusters)
+    bytes_of = {name: size for name, (_, size) in sizes.items()}
+    least = max(1, min(LEAST_DEV_DOCUMENTS, len(sample) // 6))
+    chosen: frozenset[str] = frozenset()
+    for part in clusters_apart(clusters, groups, bytes_of, SALT):
+        if sum(sizes[name][0] for name in chosen) < least:
+            chosen |= part
+    if chosen:
+        yield Split(plan, 0.0, chosen)
 
 
 def _groups(texts: Iterable[str]) -> Sequence[int]:

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from ipaddress import AddressValueError, IPv4Address
 from typing import NamedTuple
 
+from jupiterd.cycle.text_rules.version_numbers import is_version
+
 MIN_ENTROPY_BITS = 3.0
 """Bits for each character below which an assigned value is a word or a placeholder."""
 
@@ -104,7 +106,7 @@ def _phone(match: re.Match[str]) -> str:
 
 
 def _ip_address(match: re.Match[str]) -> str:
-    if _is_section_number(match):
+    if _is_section_number(match) or is_version(match.string, match[0]):
         return match[0]
     try:
         return IP_ADDRESS if IPv4Address(match[0]).is_global else match[0]
@@ -163,7 +165,7 @@ _PHONE = re.compile(
     r"(?<![\w.+-])(?:\+\d{1,3}[ .-]?(?:\(\d{1,4}\)[ .-]?)?\d{1,4}(?:[ .-]\d{2,8}){1,4}"
     r"|\(\d{3}\) ?\d{3}[ .-]\d{4}|\d{3}-\d{3}-\d{4})(?![\w-])"
 )
-_IP_ADDRESS = re.compile(r"(?<![\w.])(?<!version )(?<!v)\d{1,3}(?:\.\d{1,3}){3}(?![\w.]*\d|\w)")
+_IP_ADDRESS = re.compile(r"(?<![\w.])(?<!v)\d{1,3}(?:\.\d{1,3}){3}(?![\w.]*\d|\w)")
 
 _KINDS = (
     _Kind("private-key", ("private key",), _PRIVATE_KEY, _key),

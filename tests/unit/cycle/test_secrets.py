@@ -166,3 +166,40 @@ def test_entropy_tells_words_from_keys():
 def test_the_number_of_a_section_is_no_address(line):
     assert cleaned(f"Text.\n{line}\n").text == f"Text.\n{line}\n"
     assert cleaned(f"Ask {line.lstrip('# ')}").counts == {"ip-address": 1}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SQLite version 3.7.7.1 of 2011. With 3.7.7.1 it was mended.",
+        "Versions 3.7.7.1, 3.7.7.2 and **3.7.7.3**",
+        "La versión 3.7.7.1 y la v3.7.7.2",
+        'version = "3.7.7.1"',
+        "since release 3.7.7.1",
+        "SQLite Release 3.7.7.1 On 2011-06-28",
+        "2011-06-28 (3.7.7.1)",
+        "wget https://example.org/lib-1.2.3.4.tar.gz",
+        "lib_1.2.3.4-1_amd64.deb",
+    ],
+)
+def test_the_number_of_a_version_is_no_address(text):
+    assert cleaned(text) == (text, {})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "release 52.14.3.9 to the pool",
+        "server version 3 at 52.14.3.9",
+        "the version of the server at 52.14.3.9",
+        "nginx/1.2 52.14.3.9",
+        "worker-52.14.3.9.tar",
+        "ip-52.14.3.9-1",
+        "2011-06-28 52.14.3.9 GET /",
+        "ip.addr==52.14.3.9",
+        "version 3.7.7.1 answers at 52.14.3.9",
+    ],
+)
+def test_an_address_beside_a_version_is_one(text):
+    assert cleaned(text).counts == {"ip-address": 1}
+    assert "52.14.3.9" not in cleaned(text).text

@@ -50,9 +50,9 @@ async def try_generator(leading: "Leading", arguments: Mapping[str, Any]) -> dic
     generator = generator_from(dict(arguments.get("generator") or {}))
     if generator is None:
         return {"is_tried": False}
+    limit_s = SERVER_S if generator.url else LONGEST_S
     try:
         node = _place(leading, generator)
-        limit_s = SERVER_S if generator.url else LONGEST_S
         await asyncio.wait_for(_tried(leading, node, generator, arguments), limit_s)
     except TimeoutError:
         told = "gave no answer" if generator.url else "wasn't loaded"

@@ -90,14 +90,3 @@ def _said(config: str) -> Mapping[str, Any]:
     if not isinstance(said, dict):
         raise UsageError("config.json isn't one JSON object", HINT)
     return cast("dict[str, Any]", said)
-
-
-def tokenizer_options(model: dict[str, Any], fetches: Fetches) -> dict[str, Any]:
-    """Return how text is cut for weights that exist: by the tokenizer that lies beside them.
-
-    fetches: what is still to be fetched of them
-    """
-    folder = model.get("weights_folder")
-    if folder is None or "tokenizer.json" not in fetches.names(Path(folder)):
-        return {}
-    return {"tokenizer_path": folder}

@@ -16,7 +16,7 @@ from jupiterd.ctl.invocation import Invocation, dry_run
 from jupiterd.ctl.island_lines import island_lines
 from jupiterd.ctl.island_options import island_options
 from jupiterd.ctl.layout_lines import layout_lines
-from jupiterd.ctl.model_source import model_arguments, tokenizer_options
+from jupiterd.ctl.model_source import model_arguments
 from jupiterd.ctl.options.training_options import computing_options
 from jupiterd.ctl.prediction_lines import prediction_lines
 from jupiterd.ctl.progress_lines import ENDED_STATES, cycle_summary, failure_lines, final_lines
@@ -218,8 +218,7 @@ def start_arguments(
         raise UsageError(f"missing option {missing}", "jupiterctl train start --help")
     named = {name: settings.pop(name) for name in ("engine", "nodes") if name in settings}
     model = model_arguments(name, fetches)
-    cut = tokenizer_options(model, fetches)
-    where = source_arguments(invocation, data, cut) if _is_path(data) else {"data": data}
+    where = source_arguments(invocation, data) if _is_path(data) else {"data": data}
     return {**where, **named, **model, "settings": settings}
 
 

@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import Any, Final
 
+from jupiterd.cycle.model_files import FAST_TOKENIZER
 from jupiterd.errors import CorruptArtifactError
 
 LENGTH_BYTES: Final = 8
@@ -18,7 +19,9 @@ HINT: Final = "fetch the model again: a file of it is missing or cut off"
 
 def check_model_files(folder: Path) -> None:
     """Raise CorruptArtifactError where configuration, tokenizer or weights can't be read."""
-    for name in ("config.json", "tokenizer.json"):
+    for name in ("config.json", FAST_TOKENIZER):
+        if name == FAST_TOKENIZER and not (folder / name).is_file():
+            continue  # a tokenizer in an older form
         if not isinstance(_read_json(folder / name), dict):
             raise CorruptArtifactError(f"{name} of {folder} says nothing", HINT)
     if "model_type" not in _read_json(folder / "config.json"):

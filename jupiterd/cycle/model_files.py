@@ -7,22 +7,39 @@ import json
 from collections.abc import Collection
 from typing import Any, Final
 
+FAST_TOKENIZER: Final = "tokenizer.json"
+"""A whole tokenizer in one file, which is the form that is read here."""
+
+OLDER_TOKENIZERS: Final = (
+    ("vocab.json", "merges.txt"),
+    ("tokenizer.model",),
+    ("spiece.model",),
+    ("sentencepiece.bpe.model",),
+)
+"""Other forms, each with the files that it consists of: a `tokenizer.json` is made from them."""
+
+TOKENIZER_FILES: Final = (
+    FAST_TOKENIZER,
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "generation_config.json",
+    "chat_template.jinja",
+    "chat_template.json",
+    *(name for names in OLDER_TOKENIZERS for name in names),
+)
+"""What belongs to a tokenizer: how text is cut, which marks there are, how a model is talked to."""
+
 GENERATOR_FILES: Final = (
     "config.json",
     "*.safetensors",
     "model.safetensors.index.json",
-    "tokenizer.json",
-    "tokenizer_config.json",
-    "special_tokens_map.json",
-    "generation_config.json",
-    "chat_template.jinja",
+    *TOKENIZER_FILES,
 )
 """What is taken of a folder: no pickle above all, and no program."""
 
 WHOLE: Final = "model.safetensors"
 """Holds all the weights where there is no index."""
-
-_NEEDED: Final = ("config.json", "tokenizer.json")
 
 
 def missing_files(names: Collection[str], index: str) -> list[str]:
@@ -32,7 +49,8 @@ def missing_files(names: Collection[str], index: str) -> list[str]:
         names: of the files in it.
         index: what model.safetensors.index.json says; empty where there is none.
     """
-    missing = [name for name in _NEEDED if name not in names]
+    missing = [] if "config.json" in names else ["config.json"]
+    missing += [] if has_tokenizer(names) else [FAST_TOKENIZER]
     if index:
         return missing + sorted(shards_in(index) - set(names))
     has_weights = any(name.endswith(".safetensors") for name in names)
@@ -51,6 +69,17 @@ def weight_files(names: Collection[str], index: str) -> list[str]:
     if index:
         return sorted(shards_in(index))
     return [WHOLE] if WHOLE in names else []
+
+
+def has_tokenizer(names: Collection[str]) -> bool:
+    """Say whether there is a tokenizer among these files, in any form."""
+    return FAST_TOKENIZER in names or is_older_tokenizer(names)
+
+
+def is_older_tokenizer(names: Collection[str]) -> bool:
+    """Say whether there is a tokenizer in another form than `tokenizer.json`, and in that none."""
+    is_whole = any(set(needed) <= set(names) for needed in OLDER_TOKENIZERS)
+    return is_whole and FAST_TOKENIZER not in names
 
 
 def shards_in(index: str) -> set[str]:

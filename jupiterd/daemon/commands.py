@@ -77,11 +77,8 @@ class Commands:
             "cycle.pause": cycle_commands.signed,
         }
         """What the daemon that was asked adds before: from this machine's disk, or its name."""
-        self._foretold = {
-            "train.start": train_commands.foretold_training,
-            "cycle.extend": cycle_commands.foretold_extension,
-        }
-        """What would come of a command: all its checks, too."""
+        self._foretold = frozenset({"train.start", "cycle.extend"})
+        """Commands of which can be told what would come of them: all their checks, too."""
         self._long = {
             "check.sync": (SyncCheck().run, sync_check.LONGEST_S),
             "generator.try": (generator_trial.try_generator, generator_trial.TOLD_AFTER_S),
@@ -157,10 +154,16 @@ class Commands:
                 return {
                     "schema": SCHEMA,
                     "tried": verb,
-                    "foretold": self._foretold[verb](leading, given),
+                    "foretold": await self._foretell(verb, leading, given),
                 }
             await tried(self._verbs[verb], leading, given)
         return {"schema": SCHEMA, "tried": verb}
+
+    @staticmethod
+    async def _foretell(verb: str, leading: "Leading", arguments: Arguments) -> dict[str, Any]:
+        if verb == "train.start":
+            return await train_commands.foretold_training(leading, arguments)
+        return cycle_commands.foretold_extension(leading, arguments)
 
     async def _try_models(self, arguments: Arguments) -> None:
         """See that the models that others made can be used, unless no cycle can begin anyway."""

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jupiterd.cluster.facts import Fact
-from jupiterd.daemon.model_weights import GENERATOR, JUDGE, check_tokenizer
+from jupiterd.daemon.catalog.brought_tokenizer import brought_tokenizer, check_convertible
+from jupiterd.daemon.model_weights import GENERATOR, JUDGE, check_tokenizer, said_tokenizer
 from jupiterd.errors import NotFoundError
 
 if TYPE_CHECKING:
@@ -53,12 +54,15 @@ async def without_copying(
 
     Raises:
         NotFoundError: this daemon can't read a folder, or it holds no model to begin with.
+        JupiterError: its tokenizer can't be used.
     """
     if verb == "train.start" and (folder := arguments.get("weights_folder")):
-        if folder not in to_fetch:
-            await asyncio.to_thread(_check_weights, Path(str(folder)))
         rest = {name: value for name, value in arguments.items() if name != "weights_folder"}
-        return rest | {"weights": NOT_COPIED}
+        if folder in to_fetch:
+            return rest | {"weights": NOT_COPIED}
+        await asyncio.to_thread(_check_weights, Path(str(folder)))
+        identity = await asyncio.to_thread(brought_tokenizer, Path(str(folder)))
+        return rest | {"weights": NOT_COPIED} | said_tokenizer(identity)
     if verb == "cycle.start":
         init: Mapping[str, Any] = arguments.get("init") or {}
         if (folder := init.get("weights_folder")) and folder not in to_fetch:
@@ -66,6 +70,7 @@ async def without_copying(
         folders = [init.get("weights_folder"), *(arguments.get(f"{r}_folder") for r in ROLES)]
         for folder in {*filter(None, folders)} - {*to_fetch}:
             await asyncio.to_thread(_check_weights, Path(str(folder)))
+            await asyncio.to_thread(check_convertible, Path(str(folder)))
     return arguments
 
 

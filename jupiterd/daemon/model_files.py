@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from jupiterd.cycle.data.special_tokens import without_token_ids
 from jupiterd.errors import NotFoundError, UsageError
 from jupiterd.locations import config_folder
 
@@ -73,6 +74,15 @@ def text_of_config(name: str, config_json: str, seq_len: int) -> str:
     wanted = parameter_count(shape)
     nearest = min(sizes, key=lambda preset: abs(parameter_count(preset) - wanted))
     return shape.model_copy(update={"recipe": nearest.recipe}).to_text()
+
+
+def with_own_tokens(config_json: str) -> str:
+    """Return a configuration without the special tokens of its tokenizer: the model gets another.
+
+    Raises:
+        UsageError: it isn't one JSON object.
+    """
+    return json.dumps(without_token_ids(_config(config_json)))
 
 
 def _config(config_json: str) -> dict[str, Any]:

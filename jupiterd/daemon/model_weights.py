@@ -1,18 +1,22 @@
 """The weights of somebody's Hugging Face folder, on their way into a run.
 
-Owns copying them into this node's store, where every node can fetch them from. Doesn't know what
-they are: no tensor is read here.
+Owns copying them into this node's store, where every node can fetch them from, with all that came
+with them; a tokenizer in an older form gets a `tokenizer.json` beside it. Doesn't know what they
+are: no tensor is read here.
 """
 
 import asyncio
 import secrets
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from jupiterd.cycle.data.tokenizer_identity import TokenizerIdentity
 from jupiterd.cycle.generator import is_loopback
-from jupiterd.cycle.model_files import GENERATOR_FILES
+from jupiterd.cycle.model_files import FAST_TOKENIZER, GENERATOR_FILES, has_tokenizer
+from jupiterd.daemon.catalog.brought_tokenizer import brought_tokenizer, converted
+from jupiterd.daemon.catalog.same_tokenizer import ARGUMENT
 from jupiterd.errors import NotFoundError
 from jupiterd.ids import ArtifactId
 from jupiterd.store.disk import written
@@ -20,31 +24,31 @@ from jupiterd.store.disk import written
 if TYPE_CHECKING:
     from jupiterd.daemon.node import Node
 
-TOKENIZER = "tokenizer.json"
-WANTED = ("config.json", "*.safetensors", "model.safetensors.index.json")
-"""Nothing else is read, no pickle above all."""
-
 GENERATOR, JUDGE = "generator", "judge"
 """What a model that others made is for."""
 
 
 async def bring_weights(node: "Node", arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Replace the folder that is named by the artifact that holds its weights.
+    """Replace the folder that is named by the artifact that holds the model; say its tokenizer.
 
     Raises:
+        CorruptArtifactError: its tokenizer can't be read.
         NotFoundError: this daemon can't read the folder.
         DiskFullError: there is no room for a copy.
+        JupiterError: its tokenizer can't be converted.
     """
     rest = {name: value for name, value in arguments.items() if name != "weights_folder"}
     folder = arguments.get("weights_folder")
     if not folder:
         return rest
-    draft = node.state_dir.spool / secrets.token_hex(8)
-    try:
-        taken = await asyncio.to_thread(_taken_in, node, Path(str(folder)), draft)
-    finally:
-        await asyncio.to_thread(shutil.rmtree, draft, ignore_errors=True)
-    return rest | {"weights": taken}
+    taken = await _brought(node, Path(str(folder)))
+    identity = await asyncio.to_thread(brought_tokenizer, node.library.store.path(taken))
+    return rest | {"weights": taken} | said_tokenizer(identity)
+
+
+def said_tokenizer(identity: TokenizerIdentity | None) -> dict[str, Any]:
+    """Return what a command carries of the tokenizer of weights that were brought."""
+    return {ARGUMENT: {} if identity is None else identity.to_plain()}
 
 
 async def bring_generator(
@@ -67,11 +71,7 @@ async def bring_generator(
     folder = arguments.get(f"{role}_folder")
     if not folder:
         return rest
-    draft = node.state_dir.spool / secrets.token_hex(8)
-    try:
-        taken = await asyncio.to_thread(_taken_in, node, Path(str(folder)), draft, GENERATOR_FILES)
-    finally:
-        await asyncio.to_thread(shutil.rmtree, draft, ignore_errors=True)
+    taken = await _brought(node, Path(str(folder)))
     return rest | {role: model | {"artifact": taken}}
 
 
@@ -88,11 +88,7 @@ async def bring_models(node: "Node", arguments: Mapping[str, Any]) -> dict[str, 
     if not folder:
         return brought
     await asyncio.to_thread(check_tokenizer, Path(str(folder)))
-    draft = node.state_dir.spool / secrets.token_hex(8)
-    try:
-        taken = await asyncio.to_thread(_taken_in, node, Path(str(folder)), draft, GENERATOR_FILES)
-    finally:
-        await asyncio.to_thread(shutil.rmtree, draft, ignore_errors=True)
+    taken = await _brought(node, Path(str(folder)))
     is_chat = await asyncio.to_thread(_is_talked_to, Path(str(folder)))
     return brought | {"init": init | {"weights": taken, "is_chat": is_chat}}
 
@@ -108,20 +104,29 @@ def _is_talked_to(folder: Path) -> bool:
 
 def check_tokenizer(folder: Path) -> None:
     """Raise NotFoundError where the first model of a cycle has no tokenizer."""
-    if not (folder / TOKENIZER).is_file():
+    names = {path.name for path in folder.iterdir()} if folder.is_dir() else ()
+    if not has_tokenizer(names):
         raise NotFoundError(
-            f"{folder} holds no {TOKENIZER}", "a cycle goes on with the tokenizer of its model"
+            f"{folder} holds no {FAST_TOKENIZER}, nor a tokenizer in an older form",
+            "a cycle goes on with the tokenizer of its model",
         )
 
 
-def _taken_in(
-    node: "Node", folder: Path, draft: Path, wanted: Sequence[str] = WANTED
-) -> ArtifactId:
-    found = [path for pattern in wanted for path in sorted(folder.glob(pattern))]
+async def _brought(node: "Node", folder: Path) -> ArtifactId:
+    draft = node.state_dir.spool / secrets.token_hex(8)
+    try:
+        return await asyncio.to_thread(_taken_in, node, folder, draft)
+    finally:
+        await asyncio.to_thread(shutil.rmtree, draft, ignore_errors=True)
+
+
+def _taken_in(node: "Node", folder: Path, draft: Path) -> ArtifactId:
+    found = [path for pattern in GENERATOR_FILES for path in sorted(folder.glob(pattern))]
     if not any(path.suffix == ".safetensors" for path in found):
         raise NotFoundError(f"{folder} holds no safetensors that this daemon can read")
     with written():
         draft.mkdir(mode=0o700)
         for path in found:
             shutil.copyfile(path, draft / path.name)
+    converted(draft)
     return node.library.store.ingest(draft)

@@ -14,13 +14,18 @@ from jupiterd.cluster.facts import CycleStateSet, DataRequested, Fact, TrainingS
 from jupiterd.cluster.island_runs import is_whole, with_islands
 from jupiterd.cluster.run_names import Named, meant
 from jupiterd.daemon.asked_machines import EVERYBODY, Asked, Exchanges, named_nodes
+from jupiterd.daemon.catalog.same_tokenizer import (
+    check_has_tokenizer,
+    check_same_tokenizer,
+    cut_for_weights,
+)
 from jupiterd.daemon.clock import wall_iso
 from jupiterd.daemon.data_commands import requested_data
 from jupiterd.daemon.data_sets import find_data, title
 from jupiterd.daemon.estimate import estimate
 from jupiterd.daemon.launch import trainers
 from jupiterd.daemon.member_commands import Arguments, Command
-from jupiterd.daemon.model_files import model_text, text_of_config
+from jupiterd.daemon.model_files import model_text, text_of_config, with_own_tokens
 from jupiterd.daemon.run_islands import islands_of_settings, with_gang
 from jupiterd.errors import (
     ConflictError,
@@ -40,15 +45,23 @@ BEGIN_ANEW = "jupiterctl train start --data FOLDER begins a new one"
 
 
 async def start_training(leading: "Leading", arguments: Arguments) -> dict[str, Any]:
-    """Record a training run, and its data set where that is made on the way."""
+    """Record a training run, and its data set where that is made on the way.
+
+    Raises:
+        JupiterError: it can't be planned, or its data was cut by another tokenizer.
+    """
     facts, told = planned_training(leading, arguments)
+    if untold := await check_same_tokenizer(leading, arguments):
+        told["sheet"].append(untold)
     await leading.record(*facts)
     return told
 
 
-def foretold_training(leading: "Leading", arguments: Arguments) -> dict[str, Any]:
+async def foretold_training(leading: "Leading", arguments: Arguments) -> dict[str, Any]:
     """Return what is to be expected of a run before it is ordered; raises what the order would."""
-    return planned_training(leading, arguments)[1]
+    told = planned_training(leading, arguments)[1]
+    await check_same_tokenizer(leading, arguments)
+    return told
 
 
 def planned_training(
@@ -81,7 +94,8 @@ def planned_training(
     vocab_size, made = preset.vocab_size, None
     making: tuple[DataRequested, ...] = ()
     if "source" in arguments:
-        data = requested_data(leading, run, arguments, vocab_size)
+        check_has_tokenizer(arguments)
+        data = cut_for_weights(arguments, requested_data(leading, run, arguments, vocab_size))
         making = (data,)
     else:
         data, made = find_data(leading.journal.state, str(arguments.get("data") or ""))
@@ -241,6 +255,8 @@ def _model(arguments: Arguments, seq_len: int) -> tuple[str, str]:
     name = str(arguments["model"])
     if (config := arguments.get("config")) is None:
         return name, model_text(name)
+    if not arguments.get("weights"):
+        config = with_own_tokens(str(config))
     return name, text_of_config(name, str(config), seq_len)
 
 

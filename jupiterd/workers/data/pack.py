@@ -29,7 +29,6 @@ from jupiterd.workers.data.progress import Progress, silent
 from jupiterd.workers.data.sample_file import read_all
 from jupiterd.workers.data.shards import ShardIndex, ShardWriter
 from jupiterd.workers.data.tokenizer import (
-    END_OF_TEXT,
     copy_tokenizer,
     encode_batch,
     entries_of,
@@ -38,6 +37,7 @@ from jupiterd.workers.data.tokenizer import (
     tokenizer_hash,
     train_tokenizer,
 )
+from jupiterd.workers.data.tokens.marks import document_marks
 from jupiterd.workers.link import Task
 
 _BATCH_DOCUMENTS = 64
@@ -185,14 +185,11 @@ class _Stream:
             raise InvalidSettingError(
                 f"a vocabulary of {vocab_size:,} is larger than {MAX_VOCAB:,}"
             )
-        end: int | None = self._tokenizer.token_to_id(END_OF_TEXT)
-        if end is None:
-            raise InvalidSettingError(f"the tokenizer has no {END_OF_TEXT}")
-        self._end = end
+        self._marks = document_marks(self._folder, self._tokenizer)
         self._writer = ShardWriter(output_dir / "shards", vocab_size)
         self._seq_len, self._loss_on = params.seq_len, params.loss_on
         self._progress = progress
-        self._mixed = encoder and MixedStream(self._writer, self._tokenizer, end, encoder)
+        self._mixed = encoder and MixedStream(self._writer, self._tokenizer, self._marks, encoder)
 
     def written(self, samples: Sequence[Sample], texts: Sequence[str]) -> ShardIndex:
         """Write all of them; return the index."""
@@ -221,8 +218,9 @@ class _Stream:
         for start in range(0, len(samples), _BATCH_DOCUMENTS):
             part = slice(start, start + _BATCH_DOCUMENTS)
             encoded = encode_batch(self._tokenizer, list(texts[part]))
-            pairs = zip(samples[part], encoded, strict=True)
-            lengths = [(sample.id, len(ids) + 1) for sample, ids in pairs]
-            self._writer.append([id_ for ids in encoded for id_ in (*ids, self._end)], lengths)
+            whole = [self._marks.around(ids) for ids in encoded]
+            pairs = zip(samples[part], whole, strict=True)
+            lengths = [(sample.id, len(ids)) for sample, ids in pairs]
+            self._writer.append([id_ for ids in whole for id_ in ids], lengths)
             done = min(start + _BATCH_DOCUMENTS, len(samples))
             self._progress(done, len(samples), "documents")

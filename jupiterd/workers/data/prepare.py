@@ -19,6 +19,7 @@ from tokenizers import Tokenizer
 from jupiterd.cycle.architectures import MAX_VOCAB
 from jupiterd.cycle.data.instruction_rows import FORM_COUNT, RowForm
 from jupiterd.cycle.lineage import Sample, text_hash
+from jupiterd.cycle.model_files import FAST_TOKENIZER, has_tokenizer
 from jupiterd.cycle.run_settings import DataSettings
 from jupiterd.cycle.split import DEV
 from jupiterd.errors import InvalidSettingError
@@ -40,8 +41,6 @@ from jupiterd.workers.data.shards import ShardIndex, ShardWriter
 from jupiterd.workers.data.skips import SkipCounts, SkipLog
 from jupiterd.workers.data.text_files import PlacedText, TextFiles
 from jupiterd.workers.data.tokenizer import (
-    END_OF_TEXT,
-    TOKENIZER_FILE,
     copy_tokenizer,
     encode_batch,
     entries_of,
@@ -50,6 +49,7 @@ from jupiterd.workers.data.tokenizer import (
     tokenizer_hash,
     train_tokenizer,
 )
+from jupiterd.workers.data.tokens.marks import DocumentMarks, document_marks
 from jupiterd.workers.link import Task
 
 SAMPLE_BYTES = 16 << 20
@@ -111,8 +111,9 @@ def _prepared(
     ready = _provide_tokenizer(tokenizer, settings, texts, output_dir / "tokenizer")
     rest = (each for each in documents if not split.takes(each))
     writer = ShardWriter(output_dir / "shards", entries_of(ready))
-    encoding = _encoding(reading.form, settings, tokenizer, output_dir / "tokenizer")
-    packing = _Packing(ready, writer, settings.max_tokens, progress, encoding)
+    encoding = _encoding(reading.form, settings, output_dir / "tokenizer")
+    marks = document_marks(output_dir / "tokenizer", ready)
+    packing = _Packing(ready, marks, writer, settings.max_tokens, progress, encoding)
     packing.pack(chain(kept, rest))
     index = packing.finish(output_dir / "tokenizer", settings.loss_on)
     _write_held_out(split.held, output_dir / "holdout")
@@ -166,9 +167,10 @@ def _provide_tokenizer(
 ) -> Tokenizer:
     if given is None and settings.tokenizer_path:
         given = path_of(settings.tokenizer_path)
-        if not (given / TOKENIZER_FILE).is_file():
+        if not given.is_dir() or not has_tokenizer({path.name for path in given.iterdir()}):
             raise InvalidSettingError(
-                f"there is no {TOKENIZER_FILE} in {given}", "give it a Hugging Face folder"
+                f"there is no {FAST_TOKENIZER} in {given}, nor a tokenizer in an older form",
+                "give it a Hugging Face folder",
             )
     if given is None:
         save_tokenizer(train_tokenizer(texts, settings.vocab_size), folder)
@@ -180,26 +182,14 @@ def _provide_tokenizer(
     return tokenizer
 
 
-def _encoding(
-    form: RowForm, settings: DataSettings, given: Path | None, folder: Path
-) -> ChatEncoder | None:
+def _encoding(form: RowForm, settings: DataSettings, folder: Path) -> ChatEncoder | None:
     """Return what makes tokens of conversations; None: there are none."""
     if form is RowForm.TEXT:
         return None
-    given = given or (Path(settings.tokenizer_path) if settings.tokenizer_path else folder)
-    encoder = ChatEncoder(given, answers_alone=settings.loss_on == "answers")
+    encoder = ChatEncoder(folder, answers_alone=settings.loss_on == "answers")
     if form is RowForm.MESSAGES and not encoder.has_template:
         raise InvalidSettingError("the tokenizer has no chat template", NEEDS_TEMPLATE)
     return encoder
-
-
-def _end_token(tokenizer: Tokenizer) -> int:
-    end: int | None = tokenizer.token_to_id(END_OF_TEXT)
-    if end is None:
-        raise InvalidSettingError(
-            f"the tokenizer has no {END_OF_TEXT}", "take another one, or let one be trained"
-        )
-    return end
 
 
 class _Packing:
@@ -208,6 +198,7 @@ class _Packing:
     def __init__(
         self,
         tokenizer: Tokenizer,
+        marks: DocumentMarks,
         writer: ShardWriter,
         max_tokens: int,
         progress: Progress,
@@ -215,7 +206,7 @@ class _Packing:
     ) -> None:
         self._tokenizer = tokenizer
         self._encoding = encoding
-        self._end = _end_token(tokenizer)
+        self._marks = marks
         self._writer = writer
         self._most = max_tokens
         self._progress: Callable[[int, int, str], None] = progress
@@ -236,7 +227,7 @@ class _Packing:
             return
         texts = [each.text for each in batch]
         for text, ids in zip(texts, encode_batch(self._tokenizer, texts), strict=True):
-            self._add(text, [*ids, self._end])
+            self._add(text, self._marks.around(ids))
 
     def _add_conversation(self, placed: PlacedConversation, encoding: ChatEncoder) -> None:
         """Add one whole; those beyond the most that is wanted are left out."""

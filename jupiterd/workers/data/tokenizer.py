@@ -1,6 +1,8 @@
 """The byte-level BPE tokenizer: trained on real text, loadable by transformers and mlx-lm.
 
-Owns its form on disk and how text becomes ids. Doesn't know what is packed or scored.
+Owns its form on disk and how text becomes ids. END_OF_TEXT, its id 0, stands after each document,
+and before the first token of a text that is scored; what others made has marks of its own
+(`tokens.marks`). Doesn't know what is packed or scored.
 """
 
 import json
@@ -11,13 +13,15 @@ from pathlib import Path
 from blake3 import blake3
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
+from jupiterd.cycle.data.special_tokens import END_OF_TEXT
+from jupiterd.cycle.model_files import FAST_TOKENIZER, TOKENIZER_FILES, is_older_tokenizer
 from jupiterd.errors import CorruptArtifactError
 
-END_OF_TEXT = "<|endoftext|>"
-"""Stands after each document, and before the first token of a text that is scored; id 0."""
-
-TOKENIZER_FILE = "tokenizer.json"
+TOKENIZER_FILE = FAST_TOKENIZER
 CONFIG_FILE = "tokenizer_config.json"
+
+_BELONGING = ("config.json", *TOKENIZER_FILES)
+"""A model's configuration may name the tokenizer's class, and the end token."""
 
 
 def train_tokenizer(texts: Iterable[str], vocab_size: int) -> Tokenizer:
@@ -54,11 +58,22 @@ def save_tokenizer(tokenizer: Tokenizer, folder: Path) -> None:
 
 
 def copy_tokenizer(given: Path, folder: Path) -> None:
-    """Copy the tokenizer of a folder that may hold a whole model."""
+    """Copy the tokenizer of a folder that may hold a whole model, and all that belongs to it.
+
+    One in an older form gets a `tokenizer.json` beside its own files.
+
+    Raises:
+        InvalidSettingError: it is in a form that can't be converted.
+        MissingExtraError: a library is missing.
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    # tokenizer.json, its config, special tokens; the template may lie in a file of its own
-    for path in sorted((*given.glob("*token*"), *given.glob("chat_template*"))):
-        shutil.copyfile(path, folder / path.name)
+    for name in _BELONGING:
+        if (given / name).is_file():
+            shutil.copyfile(given / name, folder / name)
+    if is_older_tokenizer({path.name for path in folder.iterdir()}):
+        from jupiterd.workers.data.tokens.conversion import convert
+
+        convert(folder)
 
 
 def load_tokenizer(folder: Path) -> Tokenizer:

@@ -30,9 +30,7 @@ class LanguageModel(TextScorer):
         """
         self._model = _load(folder)
         config = self._model.config
-        super().__init__(
-            folder, int(config.vocab_size), int(config.max_position_embeddings), config.eos_token_id
-        )
+        super().__init__(folder, int(config.vocab_size), int(config.max_position_embeddings))
 
     def continued(self, fed: list[int], budget: int, temperature: float, seed: int) -> list[int]:
         """Return at most `budget` tokens drawn one after the other behind those that are fed."""
@@ -43,8 +41,8 @@ class LanguageModel(TextScorer):
             temperature=temperature,
             top_k=0,
             max_new_tokens=budget,
-            eos_token_id=self._first,
-            pad_token_id=self._first,
+            eos_token_id=self._end,
+            pad_token_id=self._end,
         )
         torch.manual_seed(seed)
         rows = torch.tensor([fed])

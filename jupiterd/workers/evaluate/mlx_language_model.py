@@ -45,7 +45,7 @@ class MlxLanguageModel(TextScorer):
             vocab_size = int(config["vocab_size"])
         except (KeyError, TypeError, ValueError) as error:
             raise CorruptArtifactError(f"{folder.name}/config.json lacks {error}") from error
-        super().__init__(folder, vocab_size, positions, config.get("eos_token_id"))
+        super().__init__(folder, vocab_size, positions)
 
     def continued(self, fed: list[int], budget: int, temperature: float, seed: int) -> list[int]:
         """Return at most `budget` tokens drawn one after the other behind those that are fed."""
@@ -55,7 +55,7 @@ class MlxLanguageModel(TextScorer):
         mx.random.seed(seed)
         made: list[int] = []
         given = fed
-        while len(made) < budget and (not made or made[-1] != self._first):
+        while len(made) < budget and (not made or made[-1] != self._end):
             logits = self._model(mx.array([given]), cache=cache)[0, -1].astype(mx.float32)
             drawn: Any = mx.random.categorical(logits / temperature)
             made.append(int(drawn.item()))

@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from jupiterd.errors import CorruptArtifactError
-from jupiterd.workers.data.tokenizer import END_OF_TEXT, encode_batch, load_tokenizer
+from jupiterd.workers.data.tokenizer import encode_batch, load_tokenizer
+from jupiterd.workers.data.tokens.marks import document_marks
 from jupiterd.workers.evaluate.windows import Window, windows_of
 
 PLAIN_HEADS = frozenset({"qwen3", "llama", "mistral"})
@@ -38,17 +38,18 @@ class Stream(NamedTuple):
 class TextScorer(ABC):
     """A model and its tokenizer, ready to score."""
 
-    def __init__(self, folder: Path, vocab_size: int, positions: int, end: object) -> None:
-        """Take what config.json says; `end` is its end mark, or several, or None.
+    def __init__(self, folder: Path, vocab_size: int, positions: int) -> None:
+        """Take what config.json says.
 
         Raises:
-            CorruptArtifactError: there is no tokenizer, or nobody names an end mark.
+            CorruptArtifactError: there is no tokenizer.
+            InvalidSettingError: nobody names an end mark.
         """
         self.tokenizer = load_tokenizer(folder)
         self.vocab_size = vocab_size
         self._context = min(positions, MAX_CONTEXT)
-        own = self.tokenizer.token_to_id(END_OF_TEXT)
-        self._first = int(_first_of(end) if own is None else own)
+        marks = document_marks(folder, self.tokenizer)
+        self._first, self._end = marks.first, marks.end
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the ids of each text, with no special token."""
@@ -64,7 +65,7 @@ class TextScorer(ABC):
         batch_windows: int,
         on_progress: Callable[[int], None],
     ) -> list[float]:
-        """Return -log probability of each document's tokens, the first one after the end mark.
+        """Return -log probability of each document's tokens, the first one after a mark.
 
         Args:
             documents: token ids.
@@ -123,7 +124,7 @@ class TextScorer(ABC):
         for number, ids in enumerate(self.encode(prompts)):
             fed = [self._first, *ids][-(self._context - budget) :]
             new = self.continued(fed, budget, temperature, seed + number)
-            kept = new[: new.index(self._first)] if self._first in new else new
+            kept = new[: new.index(self._end)] if self._end in new else new
             written.append(self.tokenizer.decode(kept, skip_special_tokens=False))
             on_written(len(written))
         return written
@@ -153,11 +154,3 @@ class TextScorer(ABC):
         return [
             value if math.isfinite(value) else math.inf for value in self.row_nats(inputs, targets)
         ]
-
-
-def _first_of(value: object) -> int:
-    if isinstance(value, list) and value:
-        return int(value[0])  # pyright: ignore[reportUnknownArgumentType]
-    if not isinstance(value, int):
-        raise CorruptArtifactError("the model's config names no end-of-text token")
-    return value

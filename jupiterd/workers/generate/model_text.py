@@ -4,7 +4,6 @@ Owns where a prompt begins and ends for a model. A folder with a chat template i
 other writes on. Doesn't know what the model computes. Code that comes with a model is never run.
 """
 
-import json
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -12,9 +11,11 @@ from typing import Any
 
 from tokenizers import Tokenizer
 
+from jupiterd.cycle.data.special_tokens import END_OF_TEXT, token_ids
 from jupiterd.cycle.templates.prompt import Prompt
 from jupiterd.errors import CorruptArtifactError
-from jupiterd.workers.data.tokenizer import END_OF_TEXT, load_tokenizer
+from jupiterd.workers.data.tokenizer import load_tokenizer
+from jupiterd.workers.data.tokens.marks import document_marks, read_object
 
 PROMPT_SHARE = 0.5
 """A prompt takes at most this share of what the model can hold, so that there is room to write."""
@@ -35,13 +36,12 @@ class ModelText:
         self._folder = folder
         self.tokenizer: Tokenizer = load_tokenizer(folder)
         self.config = read_config(folder)
-        end = self.tokenizer.token_to_id(END_OF_TEXT)
-        self._start: list[int] = self.tokenizer.encode("", add_special_tokens=True).ids or (
-            [] if end is None else [end]
-        )
-        told = _ends_told(folder)
-        self.ends: frozenset[int] = frozenset([*told, *([] if end is None else [end])])
-        """Tokens that end a text; none where nobody says."""
+        marks = document_marks(folder, self.tokenizer)
+        self._start: list[int] = list(marks.before) or [marks.end]
+        usual = self.tokenizer.token_to_id(END_OF_TEXT)
+        also = [] if usual is None else [usual]
+        self.ends: frozenset[int] = frozenset([*_ends_told(folder), marks.end, *also])
+        """Tokens that end a text."""
 
     @cached_property
     def is_chat(self) -> bool:
@@ -102,27 +102,14 @@ class ModelText:
 
 def read_config(folder: Path) -> dict[str, Any]:
     """Return what config.json says; raises CorruptArtifactError where it can't be read."""
-    return _read(folder / _CONFIG)
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        found: Any = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise CorruptArtifactError(f"{path.parent.name} has no {path.name} to be read") from error
-    if not isinstance(found, dict):
-        raise CorruptArtifactError(f"{path.name} of {path.parent.name} says nothing")
-    return found
+    return read_object(folder / _CONFIG)
 
 
 def _ends_told(folder: Path) -> Iterator[int]:
     for name in _WITH_END:
         if not (folder / name).is_file():
             continue
-        told: Any = _read(folder / name).get("eos_token_id")
-        yield from (
-            int(each) for each in (told if isinstance(told, list) else [told]) if each is not None
-        )
+        yield from token_ids(read_object(folder / name).get("eos_token_id"))
 
 
 def _has_template(folder: Path) -> bool:
@@ -130,4 +117,4 @@ def _has_template(folder: Path) -> bool:
     if (folder / "chat_template.jinja").is_file():
         return True
     config = folder / "tokenizer_config.json"
-    return config.is_file() and bool(_read(config).get("chat_template"))
+    return config.is_file() and bool(read_object(config).get("chat_template"))

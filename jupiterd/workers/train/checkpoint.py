@@ -38,6 +38,7 @@ from jupiterd.workers.train.tensor_file import (
 STATE_DIR = "training_state"
 STATE_FILE = "state.json"
 OPTIMIZER_FILE = "optimizer.safetensors"
+GENERATION_FILE = "generation_config.json"
 OUTER_FILE = "outer.safetensors"
 BEST_FILE = "best.safetensors"
 
@@ -151,11 +152,15 @@ def _fill(draft: Path, taken: Snapshot, tokenizer: Path) -> None:
 
 
 def write_model(folder: Path, config: PreTrainedConfig, weights: Tensors, tokenizer: Path) -> None:
-    """Write an ordinary model folder, as Hugging Face has them."""
+    """Write an ordinary model folder, as Hugging Face has them.
+
+    How the model is talked to, and how it generates, stay as they came with the tokenizer.
+    """
     folder.mkdir(parents=True)
     _copy_tokenizer(tokenizer, folder)
     _write_json(folder / "config.json", config_fields(config))
-    _write_json(folder / "generation_config.json", generation_fields(config))
+    if not (folder / GENERATION_FILE).is_file():
+        _write_json(folder / GENERATION_FILE, generation_fields(config))
     save_tensors(as_files_have_them(config, weights), folder / WEIGHTS_FILE)
 
 

@@ -10,7 +10,6 @@ outputs: weights, an ordinary model folder
 
 from jupiterd.cycle.plan import ModelShape, TrainPlan
 from jupiterd.frames import TaskFinished
-from jupiterd.workers.data.tokenizer import load_tokenizer
 from jupiterd.workers.link import Task
 from jupiterd.workers.train.checkpoint import write_model
 from jupiterd.workers.train.job import end_token
@@ -25,7 +24,7 @@ def run(task: Task) -> TaskFinished:
     shape = ModelShape.from_plain(task.params["shape"])
     plan = TrainPlan.from_plain(task.params["plan"])
     tokenizer = task.inputs["tokenizer"]
-    end = end_token(load_tokenizer(tokenizer))
+    end = end_token(tokenizer)
     drawn = named_parameters(make_model(shape, plan.seed, end))
     weights = {name: parameter.detach().numpy() for name, parameter in drawn.items()}
     write_model(task.output_dir / OUTPUT, model_config(shape, end), weights, tokenizer)

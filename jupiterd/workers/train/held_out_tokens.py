@@ -21,7 +21,8 @@ from jupiterd.cycle.split import DEV, GATE, held_out_part
 from jupiterd.workers.data.document_masks import own_documents
 from jupiterd.workers.data.instruction.chat_encoding import ChatEncoder
 from jupiterd.workers.data.sample_file import read_all
-from jupiterd.workers.data.tokenizer import END_OF_TEXT, encode_batch, load_tokenizer
+from jupiterd.workers.data.tokenizer import encode_batch, load_tokenizer
+from jupiterd.workers.data.tokens.marks import DocumentMarks, document_marks
 
 DOCUMENTS_PER_SEQUENCE = 4
 """No more documents are read than that: some are shorter than a sequence."""
@@ -84,19 +85,19 @@ def held_out_tokens(
     may_decide, shown = _shown(folders)
     samples = list(islice(shown, DOCUMENTS_PER_SEQUENCE * most))
     loaded = load_tokenizer(tokenizer)
+    marks = document_marks(tokenizer, loaded)
     are_said = any(sample.messages for sample in samples)
     if are_said:
         encode = _said(samples, ChatEncoder(tokenizer, answers_alone=loss_on != "all"))
     else:
-        encode = _written(samples, loaded)
+        encode = _written(samples, loaded, marks)
     documents = _shares(encode, len(samples), most * seq_len + 1, seq_len)
     tokens, numbers, counted = _sequences(documents, seq_len, most)
-    end = loaded.token_to_id(END_OF_TEXT)
     inputs = tokens[:, :-1]
     return HeldOutTokens(
         tokens,
         # Text is read behind the mark of what came before; conversations begin by themselves.
-        own_documents(numbers) if are_said else np.cumsum(inputs == end, axis=1),
+        own_documents(numbers) if are_said else np.cumsum(inputs == marks.end, axis=1),
         counted[:, 1:] if are_said else None,
         may_decide,
         _bytes_per_token(loaded, documents),
@@ -116,13 +117,10 @@ def _said(samples: Sequence[Sample], encoder: ChatEncoder) -> _Encode:
     return lambda _: documents
 
 
-def _written(samples: Sequence[Sample], tokenizer: Tokenizer) -> _Encode:
-    end = tokenizer.token_to_id(END_OF_TEXT)
-    mark = [] if end is None else [end]
-
+def _written(samples: Sequence[Sample], tokenizer: Tokenizer, marks: DocumentMarks) -> _Encode:
     def encode(share: int) -> Sequence[_Document]:
         cut = [sample.text[: share * CHARACTERS_PER_TOKEN] for sample in samples]
-        whole = ([*ids, *mark] for ids in encode_batch(tokenizer, cut))
+        whole = (marks.around(ids) for ids in encode_batch(tokenizer, cut))
         return [_Document(ids, [True] * len(ids)) for ids in whole]
 
     return encode

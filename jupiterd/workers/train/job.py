@@ -9,13 +9,12 @@ params: shape, plan, round
 from dataclasses import dataclass
 from pathlib import Path
 
-from tokenizers import Tokenizer
-
 from jupiterd.cycle.documents_apart import check_documents_apart
 from jupiterd.cycle.plan import ModelShape, TrainPlan
 from jupiterd.errors import CorruptArtifactError, UsageError
 from jupiterd.workers.data.shards import ShardSet
-from jupiterd.workers.data.tokenizer import END_OF_TEXT, load_tokenizer, tokenizer_hash
+from jupiterd.workers.data.tokenizer import load_tokenizer, tokenizer_hash
+from jupiterd.workers.data.tokens.marks import document_marks
 from jupiterd.workers.link import Task
 
 
@@ -50,8 +49,8 @@ def read_job(task: Task, world_size: int) -> Job:
     check_batch(plan.batch_sequences, world_size)
     if shards.index.tokenizer_hash != tokenizer_hash(task.inputs["tokenizer"]):
         raise UsageError("the shards were made with another tokenizer", "prepare the data again")
-    token = end_token(load_tokenizer(task.inputs["tokenizer"]))
-    return Job(shape, plan, int(task.params["round"]), shards, token)
+    end = end_token(task.inputs["tokenizer"])
+    return Job(shape, plan, int(task.params["round"]), shards, end)
 
 
 def check_batch(batch_sequences: int, world_size: int) -> None:
@@ -67,16 +66,13 @@ def check_batch(batch_sequences: int, world_size: int) -> None:
         )
 
 
-def end_token(tokenizer: Tokenizer) -> int:
+def end_token(folder: Path) -> int:
     """Return the token that ends every document.
 
     Raises:
-        CorruptArtifactError: the tokenizer has none.
+        InvalidSettingError: the tokenizer has none.
     """
-    found: int | None = tokenizer.token_to_id(END_OF_TEXT)
-    if found is None:
-        raise CorruptArtifactError(f"the tokenizer has no {END_OF_TEXT}")
-    return found
+    return document_marks(folder, load_tokenizer(folder)).end
 
 
 def _with_conversations_apart(shape: ModelShape, plan: TrainPlan, shards: ShardSet) -> TrainPlan:

@@ -9,6 +9,7 @@ from transformers import AutoConfig, PreTrainedConfig
 from transformers.models.qwen3.configuration_qwen3 import Qwen3Config
 
 from jupiterd.cycle.architectures import GPT2, QWEN3
+from jupiterd.cycle.data.special_tokens import special_token_ids
 from jupiterd.cycle.plan import ModelShape
 from jupiterd.errors import UsageError
 from jupiterd.workers.train.architectures.older_fields import older_fields
@@ -21,7 +22,8 @@ _REMOTE_CODE = ("auto_map", "model_file", "trust_remote_code")
 def model_config(shape: ModelShape, end_token: int = 0) -> PreTrainedConfig:
     """Return the configuration of a model of this shape; `end_token` ends every document.
 
-    Nothing is dropped at random: a step that is done again must be the same step.
+    What a brought model says of its special tokens stays. Nothing is dropped at random: a step that
+    is done again must be the same step.
 
     Raises:
         UsageError: transformers has no such architecture.
@@ -31,8 +33,8 @@ def model_config(shape: ModelShape, end_token: int = 0) -> PreTrainedConfig:
     given = {key: value for key, value in shape.config.items() if key not in _REMOTE_CODE}
     if shape.architecture == GPT2 and not given:
         given = _gpt2_fields(shape)
-    ends = dict.fromkeys(("bos_token_id", "eos_token_id", "pad_token_id"), end_token)
-    fields = {**given, **ends, "vocab_size": shape.vocab_size}
+    ids = special_token_ids(given, end_token, shape.vocab_size)
+    fields = {**given, **ids, "vocab_size": shape.vocab_size}
     fields.pop("model_type", None)
     try:
         return _still(AutoConfig.for_model(shape.architecture, **fields))

@@ -1,5 +1,6 @@
 """Asking for data sets and training runs: what is recorded, and what is refused in a line."""
 
+import json
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -20,7 +21,7 @@ from jupiterd.cluster.facts import (
 from jupiterd.cycle.run_settings import RunSettings
 from jupiterd.daemon.commands import Commands
 from jupiterd.daemon.data_commands import prepare_data
-from jupiterd.daemon.dry_run import tried, without_copying
+from jupiterd.daemon.dry_run import NOT_COPIED, tried, without_copying
 from jupiterd.daemon.leading import Leading
 from jupiterd.daemon.train_commands import resume_training, start_training, stop_training
 from jupiterd.errors import (
@@ -274,3 +275,45 @@ async def test_what_lies_on_the_hub_may_be_read_by_anybody(tmp_path: Path) -> No
         asked = leading.cycle(CycleId(done["data"])).requested
         assert asked is not None
         assert asked.node == ""
+
+
+def brought(folder: Path, *, mark: str = "<end>") -> Path:
+    """A folder of weights with a tokenizer: nothing of them is read but its files."""
+    folder.mkdir(parents=True)
+    cut = {"model": {"vocab": {"a": 0, mark: 1}}, "added_tokens": [{"id": 1, "content": mark}]}
+    (folder / "tokenizer.json").write_text(json.dumps(cut))
+    (folder / "tokenizer_config.json").write_text(json.dumps({"eos_token": mark}))
+    (folder / "model.safetensors").write_bytes(b"")
+    return folder
+
+
+async def test_weights_train_on_what_their_own_tokenizer_has_cut(tmp_path: Path) -> None:
+    config = {"model_type": "gpt2", "vocab_size": 320, "n_positions": 128}
+    config |= {"n_embd": 32, "n_layer": 2, "n_head": 2}
+    own, other = brought(tmp_path / "own"), brought(tmp_path / "other", mark="<stop>")
+    bare = brought(tmp_path / "bare")
+    (bare / "tokenizer.json").unlink()
+    asked = {"model": "mine", "config": json.dumps(config), "settings": {"seq_len": 64}}
+    async with leads(tmp_path / "node", data_asked()) as leading:
+        cut_by = leading.library.store.ingest(brought(tmp_path / "cut"))
+        made = replace(MADE, outputs={**MADE.outputs, "tokenizer": cut_by})
+        await leading.record(made)
+
+        async def told(folder: Path, **more: Any) -> dict[str, Any]:
+            given = {**asked, **more, "weights_folder": str(folder)}
+            return dict(await without_copying("train.start", given))
+
+        error = await refusal(leading, **await told(other))
+        assert "the data set letters was cut by another tokenizer than that of mine" in str(error)
+        error = await refusal(leading, **await told(bare, **FOLDER))
+        assert "mine holds weights, but no tokenizer" in str(error)
+        lines = (await start_training(leading, {"data": "letters", **await told(bare)}))["sheet"]
+        assert "mine has no tokenizer to compare with that of letters" in lines
+        await stop_training(leading, {})
+        lines = (await start_training(leading, {"data": "letters", **await told(own)}))["sheet"]
+        assert not [line for line in lines if "tokenizer" in line]
+        await stop_training(leading, {})
+        done = await start_training(leading, await told(own, **FOLDER))
+        requested = leading.cycle(CycleId(done["train"])).requested
+        assert requested is not None
+        assert requested.tokenizer == NOT_COPIED, "the artifact of the model, as it came"

@@ -13,6 +13,8 @@ from typing import Any
 
 from jupiterd.cycle.data.instruction_rows import Conversation, Message
 from jupiterd.errors import CorruptArtifactError, InvalidSettingError
+from jupiterd.workers.data.tokenizer import load_tokenizer
+from jupiterd.workers.data.tokens.marks import document_marks
 
 NEEDS_TEMPLATE = (
     "give it the tokenizer of a chat model: jupiterctl data prepare --tokenizer FOLDER, "
@@ -40,6 +42,7 @@ class ChatEncoder:
                 f"no tokenizer can be loaded from {folder.name}: {error}"
             ) from error
         self._answers_alone = answers_alone
+        self._end = document_marks(folder, load_tokenizer(folder)).end
 
     @property
     def has_template(self) -> bool:
@@ -65,7 +68,7 @@ class ChatEncoder:
         if len(said.messages) != 2 or said.first_answer != 1:
             raise InvalidSettingError("the tokenizer has no chat template", NEEDS_TEMPLATE)
         asked, answer = (self._ids(message.content) for message in said.messages)
-        answer = [*answer, self._tokenizer.eos_token_id]
+        answer = [*answer, self._end]
         return [*asked, *answer], [False] * len(asked) + [True] * len(answer)
 
     def _templated(self, said: Conversation) -> tuple[list[int], list[bool]]:

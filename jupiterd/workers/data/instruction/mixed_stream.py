@@ -1,8 +1,8 @@
 """Text and conversations in one stream of tokens, of which the loss counts a part.
 
 Owns how a document of text stands among conversations. Each sees nothing but itself there, so text
-begins with the end mark, behind which it is scored, too: the mark itself doesn't count, all that
-follows it does. Doesn't know which samples are chosen, or what an answer is (`chat_encoding`).
+begins with the mark behind which it is scored, too: the mark itself doesn't count, all that follows
+it does. Doesn't know which samples are chosen, or what an answer is (`chat_encoding`).
 """
 
 from collections.abc import Sequence
@@ -16,6 +16,7 @@ from jupiterd.workers.data.instruction.chat_encoding import ChatEncoder
 from jupiterd.workers.data.progress import Progress
 from jupiterd.workers.data.shards import ShardWriter
 from jupiterd.workers.data.tokenizer import encode_batch
+from jupiterd.workers.data.tokens.marks import DocumentMarks
 
 _EVERY_DOCUMENTS = 64
 """Progress is told so often."""
@@ -25,12 +26,12 @@ class MixedStream:
     """Writes samples, as conversations where they are some and the template takes them."""
 
     def __init__(
-        self, writer: ShardWriter, tokenizer: Tokenizer, end: int, encoder: ChatEncoder
+        self, writer: ShardWriter, tokenizer: Tokenizer, marks: DocumentMarks, encoder: ChatEncoder
     ) -> None:
-        """Take where to write; `end` is the end mark."""
+        """Take where to write, and the marks of a document of text."""
         self._writer = writer
         self._tokenizer = tokenizer
-        self._end = end
+        self._marks = marks
         self._encoder = encoder
         self.conversations = 0
         """So many were written as such."""
@@ -56,4 +57,4 @@ class MixedStream:
 
     def _text(self, sample: Sample) -> tuple[list[int], list[bool]]:
         (ids,) = encode_batch(self._tokenizer, [sample.text])
-        return [self._end, *ids, self._end], [False, *([True] * (len(ids) + 1))]
+        return [self._marks.first, *ids, self._marks.end], [False, *([True] * (len(ids) + 1))]

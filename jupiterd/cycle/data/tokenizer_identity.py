@@ -1,0 +1,113 @@
+"""Whether two tokenizers are the same one: how they cut text, what ends it, how one is talked to.
+
+Owns what counts. Pure: it is given the files' text. How a file was written down doesn't count, for
+libraries write merges and empty fields in several ways; ids and their order do.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Final, Self
+
+from blake3 import blake3
+
+from jupiterd.cycle.data.special_tokens import END_OF_TEXT, SAYING_FILES, end_token
+from jupiterd.cycle.model_files import FAST_TOKENIZER
+
+TEMPLATE_FILE: Final = "chat_template.jinja"
+OLD_TEMPLATE_FILE: Final = "chat_template.json"
+TEMPLATE: Final = "chat_template"
+
+IDENTITY_FILES: Final = (FAST_TOKENIZER, TEMPLATE_FILE, OLD_TEMPLATE_FILE, *SAYING_FILES)
+"""What is read of a folder to tell whose tokenizer it is."""
+
+_HOW_TEXT_IS_CUT: Final = ("normalizer", "pre_tokenizer", "added_tokens")
+
+
+@dataclass(frozen=True)
+class TokenizerIdentity:
+    """What makes one tokenizer another."""
+
+    cut: str
+    """A hash of how text becomes ids."""
+    end: str
+    """The text of the token that ends a document."""
+    template: str
+    """A hash of the chat template; empty: there is none."""
+
+    def to_plain(self) -> dict[str, str]:
+        """Return it as it is sent."""
+        return asdict(self)
+
+    @classmethod
+    def from_plain(cls, said: Mapping[str, Any]) -> Self:
+        """Return what was sent."""
+        return cls(*(str(said.get(name, "")) for name in ("cut", "end", "template")))
+
+
+def identity_of(files: Mapping[str, str]) -> TokenizerIdentity:
+    """Return whose tokenizer a folder holds.
+
+    Args:
+        files: name -> text, for each of IDENTITY_FILES that is there.
+
+    Raises:
+        ValueError: a file isn't what it should be.
+    """
+    said = {name: _object(text) for name, text in files.items() if name != TEMPLATE_FILE}
+    tokenizer = said.get(FAST_TOKENIZER, {})
+    end = end_token(said)
+    template = files.get(TEMPLATE_FILE) or _template_in(said)
+    return TokenizerIdentity(
+        _hash(_cutting(tokenizer)),
+        _text_of(tokenizer, end) if isinstance(end, int) else end or END_OF_TEXT,
+        _hash(template) if template else "",
+    )
+
+
+def difference(one: TokenizerIdentity, other: TokenizerIdentity) -> str:
+    """Return in what two tokenizers differ, as words; empty: they are one."""
+    if one.cut != other.cut:
+        return "they cut text in different ways"
+    if one.end != other.end:
+        return f"documents end with {one.end} there, with {other.end} here"
+    if one.template != other.template:
+        return "they have different chat templates"
+    return ""
+
+
+def _cutting(tokenizer: Mapping[str, Any]) -> dict[str, Any]:
+    model = dict(tokenizer.get("model") or {})
+    merges = [each if isinstance(each, str) else " ".join(each) for each in model.pop("merges", ())]
+    return {
+        **{name: tokenizer.get(name) for name in _HOW_TEXT_IS_CUT},
+        "model": {name: value for name, value in model.items() if value},
+        "merges": merges,
+    }
+
+
+def _template_in(said: Mapping[str, Mapping[str, Any]]) -> Any:  # noqa: ANN401 - a text, or several
+    named = (
+        said.get(name, {}).get(TEMPLATE) for name in ("tokenizer_config.json", OLD_TEMPLATE_FILE)
+    )
+    return next(filter(None, named), None)
+
+
+def _text_of(tokenizer: Mapping[str, Any], wanted: int) -> str:
+    for token in tokenizer.get("added_tokens") or ():
+        if token.get("id") == wanted:
+            return str(token.get("content"))
+    return f"token {wanted}"
+
+
+def _object(text: str) -> dict[str, Any]:
+    said: object = json.loads(text)
+    if not isinstance(said, dict):
+        raise ValueError("a file of the tokenizer isn't one JSON object")  # noqa: TRY004 - of values
+    return said
+
+
+def _hash(value: object) -> str:
+    return blake3(
+        json.dumps(value, sort_keys=True, ensure_ascii=False).encode("utf-8", "surrogatepass")
+    ).hexdigest()

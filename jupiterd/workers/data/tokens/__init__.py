@@ -1,0 +1,1 @@
+"""Tokenizers as models bring them: in older forms, and with marks of their own."""

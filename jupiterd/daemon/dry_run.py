@@ -50,7 +50,8 @@ async def without_copying(
 ) -> Arguments:
     """Return a command's arguments as if its folders had been copied into the store; checked.
 
-    to_fetch: folders that aren't looked at: their models will be there when it is ordered
+    to_fetch: folders that lack weights: their models will be there when it is ordered; a tokenizer
+        that is there already counts
 
     Raises:
         NotFoundError: this daemon can't read a folder, or it holds no model to begin with.
@@ -58,11 +59,12 @@ async def without_copying(
     """
     if verb == "train.start" and (folder := arguments.get("weights_folder")):
         rest = {name: value for name, value in arguments.items() if name != "weights_folder"}
-        if folder in to_fetch:
-            return rest | {"weights": NOT_COPIED}
-        await asyncio.to_thread(_check_weights, Path(str(folder)))
+        is_here = folder not in to_fetch
+        if is_here:
+            await asyncio.to_thread(_check_weights, Path(str(folder)))
         identity = await asyncio.to_thread(brought_tokenizer, Path(str(folder)))
-        return rest | {"weights": NOT_COPIED} | said_tokenizer(identity)
+        known = said_tokenizer(identity) if is_here or identity is not None else {}
+        return rest | {"weights": NOT_COPIED} | known
     if verb == "cycle.start":
         init: Mapping[str, Any] = arguments.get("init") or {}
         if (folder := init.get("weights_folder")) and folder not in to_fetch:

@@ -11,6 +11,20 @@ from typing import Any, Final, cast
 MAX_VERSIONS: Final = 8
 """That a member tells; there are three."""
 MAX_VERSION_CHARACTERS: Final = 64
+MAX_HOST_CHARACTERS: Final = 32
+
+_LARGE_MAC_BYTES: Final = 33 << 30
+
+
+def lent_to_gpu_bytes(ram_bytes: int) -> int:
+    """Return how much of a Mac's memory macOS lets its GPU use, unless somebody has set another.
+
+    Metal's recommendedMaxWorkingSetSize, as people have seen it: 10,923 MiB of 16 GiB and 21,845 of
+    32 (two thirds), 49,152 of 64 and 73,728 of 96 (three quarters).
+    """
+    if ram_bytes < _LARGE_MAC_BYTES:
+        return ram_bytes * 2 // 3
+    return ram_bytes * 3 // 4
 
 
 @dataclass(frozen=True)
@@ -43,6 +57,8 @@ class Hardware:
     """Where torch ranks compute, one each: `cpu` or `cuda:0`; empty: one rank, on the CPU."""
     versions: tuple[tuple[str, str], ...] = ()
     """(program or framework, its version), such as (`torch`, `2.13.0`); empty: it wasn't told."""
+    host: str = ""
+    """What all programs of one running machine say, and no other's do; empty: nobody knows."""
 
     @property
     def program(self) -> str:
@@ -78,6 +94,7 @@ class Hardware:
             on_mains=bool(plain["on_mains"]),
             devices=tuple(str(device) for device in plain.get("devices", ())),
             versions=_versions(plain.get("versions")),
+            host=str(plain.get("host", ""))[:MAX_HOST_CHARACTERS],
         )
 
 

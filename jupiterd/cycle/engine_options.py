@@ -51,6 +51,13 @@ class DeviceAbilities:
     """The package flash-attn is installed, and the device can run it."""
     can_compile: bool = False
     """torch.compile finds the compiler that it needs."""
+    ram_bytes: int = 0
+    """Of the machine, where a GPU's memory is a part of it; 0: it isn't."""
+
+    @property
+    def has_bf16_weights(self) -> bool:
+        """Say whether weights can be kept in bf16 there; MLX keeps none."""
+        return self.engine != "mlx"
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,16 @@ Bytes of a parameter    weights in fp32              weights in bf16
     gradient            4                             2
     AdamW               8                             8
     Muon (matrices)     4                             4
+    a checkpoint's copy weight and optimizer again, in fp32, in the machine's memory
 
-Activations are what the layers of our own Qwen3 keep for the backward pass; other architectures are
-counted as if they were that one.
+What layers keep stands in `training.kept_activations`. `make bench-train ONLY=memory` measures all
+of it in worker processes: the peak of the process on CPUs, of the allocator on CUDA.
 """
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 from jupiterd.cycle.architectures import matrix_parameters, parameter_count
 from jupiterd.cycle.engine_options import (
@@ -25,7 +28,8 @@ from jupiterd.cycle.engine_options import (
 )
 from jupiterd.cycle.plan import ModelShape, TrainPlan
 from jupiterd.cycle.rank_needs import RESERVED_SHARE, Need
-from jupiterd.errors import TooLargeForDeviceError
+from jupiterd.cycle.training.kept_activations import layer_bytes
+from jupiterd.cycle.training.size_refusal import Refused, size_refusal
 
 LOGIT_CHUNK_TOKENS = 1024
 """Tokens whose logits exist at a time; all of a batch's would be the largest tensor of all."""
@@ -43,20 +47,49 @@ FEEDING_TOKENS = 1024
 """Tokens of a micro batch with which a device does half of what it can with large ones."""
 
 
+CPU: Final = "cpu"
+CUDA: Final = "cuda"
+MLX: Final = "mlx"
+MIN_SEQ_LEN: Final = 128
+"""Nobody is told to train on shorter ones."""
+
+GPU: Final = DeviceAbilities("torch", "cuda", 0, has_bf16=True, can_compile=True)
+"""A device with a memory of its own, of any size."""
+
+PROGRAM_BYTES: Final[Mapping[str, int]] = {"torch": 400 << 20, "mlx": 400 << 20}
+"""What a worker takes before there is a model, by engine: Python, the libraries, the tokenizer."""
+
+
 @dataclass(frozen=True)
 class MemoryNeed:
-    """Bytes on one device."""
+    """Bytes of one rank: on its device, and beside it where both have one memory."""
 
     weights: int
     gradients: int
     optimizer: int
     activations: int
     logits: int
+    program: int = 0
+    """The process itself; 0 where the device has a memory of its own."""
+    copies: int = 0
+    """Of weights and moments while they are written to the disk; 0 as well there."""
+
+    @property
+    def on_device(self) -> int:
+        """Return what the engine's own arrays take."""
+        return self.weights + self.gradients + self.optimizer + self.activations + self.logits
 
     @property
     def total(self) -> int:
         """Return the sum of all parts."""
-        return self.weights + self.gradients + self.optimizer + self.activations + self.logits
+        return self.on_device + self.program + self.copies
+
+    def fits(self, device: DeviceAbilities) -> bool:
+        """Say whether a device has room for it beside its reserve; one of unknown size has."""
+        shares = device.ram_bytes > 0
+        own = self.on_device if shares else self.total
+        is_room = own <= (1 - RESERVED_SHARE) * (device.memory_bytes or math.inf)
+        return is_room and (not shares or self.total <= (1 - RESERVED_SHARE) * device.ram_bytes)
 
 
 @dataclass(frozen=True)
@@ -71,22 +104,42 @@ class Fit:
 
 
 def memory_need(
-    shape: ModelShape, plan: TrainPlan, precision: Precision, *, gradient_checkpointing: bool
+    shape: ModelShape,
+    plan: TrainPlan,
+    precision: Precision,
+    *,
+    gradient_checkpointing: bool,
+    device: DeviceAbilities = GPU,
 ) -> MemoryNeed:
-    """Return what one rank needs on its device."""
+    """Return what one rank needs, on a device of this kind."""
     parameters, options = parameter_count(shape), plan.options
     in_bf16 = options.weights == "bf16"
     copies = 2 if in_bf16 or precision != "fp32" else 0
     tokens = plan.micro_batch_sequences * shape.seq_len
-    return MemoryNeed(
+    need = MemoryNeed(
         weights=parameters * ((2 if in_bf16 else 4) + copies),
         gradients=parameters * (2 if in_bf16 else 4),
         optimizer=_optimizer_bytes(shape, options),
         activations=tokens
-        * _activation_bytes(shape, options, precision, checkpointing=gradient_checkpointing)
+        * _activation_bytes(shape, plan, precision, device, checkpointing=gradient_checkpointing)
         + _mask_bytes(shape, plan, precision),
-        logits=_logit_bytes(shape, tokens),
+        logits=_logit_bytes(shape, tokens, precision, device),
     )
+    return need if device.kind == CUDA else _with_process(need, shape, plan, device)
+
+
+def _with_process(
+    need: MemoryNeed, shape: ModelShape, plan: TrainPlan, device: DeviceAbilities
+) -> MemoryNeed:
+    """Add what the process takes beside what it trains.
+
+    A checkpoint is copied, and written while training goes on. The last one is, too, but then what
+    a step needs isn't there any more.
+    """
+    copies = 4 * parameter_count(shape) + _optimizer_bytes(shape, plan.options)
+    if not plan.saves_on_its_way:
+        copies = max(0, copies - need.gradients - need.activations - need.logits)
+    return replace(need, program=PROGRAM_BYTES[device.engine], copies=copies)
 
 
 def logit_chunk_tokens(vocab_size: int) -> int:
@@ -109,33 +162,31 @@ def flops_per_token(shape: ModelShape) -> int:
 def plan_that_fits(
     shape: ModelShape,
     plan: TrainPlan,
-    precision: Precision,
-    memory_bytes: int,
+    device: DeviceAbilities,
     smaller: Sequence[ModelShape] = (),
 ) -> Fit:
-    """Return the plan, changed as little as makes it fit a device with this much memory.
+    """Return the plan, changed as little as makes it fit a device like this.
 
     First what changes nothing but the speed: the micro batch, checkpointing. Then Muon, which keeps
-    half as much as AdamW; then weights in bf16. All ranks must have the same of these two, so the
-    smallest device of a gang decides.
+    half as much as AdamW; then weights in bf16, where the engine has them. All ranks must have the
+    same of these two, so the smallest device of a gang decides.
 
     Args:
         shape: the model.
         plan: what was asked for.
-        precision: what the device multiplies in.
-        memory_bytes: of the gang's smallest device.
+        device: the gang's smallest.
         smaller: other sizes, to name the nearest one that fits.
 
     Raises:
         TooLargeForDeviceError: no such plan fits.
+        UsageError: something was asked for that the device can't do.
     """
-    room = round(memory_bytes * (1 - RESERVED_SHARE))
-    for options in _optimizers(plan.options):
-        ways = _ways(shape, plan.model_copy(update={"options": options}), precision)
-        if fitting := [way for way in ways if way.need.total <= room]:
+    for options in _optimizers(plan.options, device):
+        ways = _ways(shape, plan.model_copy(update={"options": options}), device)
+        if fitting := [way for way in ways if way.need.fits(device)]:
             best = min(fitting, key=lambda way: _cost(shape, way))
             return replace(best, changes=_changes(plan, best))
-    raise _too_large(shape, precision, memory_bytes, smaller)
+    raise size_refusal(_refused(shape, plan, device, smaller), device)
 
 
 def options_on(device: DeviceAbilities, shape: ModelShape, plan: TrainPlan) -> ResolvedOptions:
@@ -145,9 +196,8 @@ def options_on(device: DeviceAbilities, shape: ModelShape, plan: TrainPlan) -> R
         UsageError: something was asked for that the device can't do.
     """
     wanted = resolve(plan.options, device, fits=True)
-    need = memory_need(shape, plan, wanted.precision, gradient_checkpointing=False)
-    room = device.memory_bytes * (1 - RESERVED_SHARE)
-    return resolve(plan.options, device, fits=not device.memory_bytes or need.total <= room)
+    need = memory_need(shape, plan, wanted.precision, gradient_checkpointing=False, device=device)
+    return resolve(plan.options, device, fits=need.fits(device))
 
 
 def needs_on(
@@ -161,33 +211,40 @@ def needs_on(
     needs: list[Need] = []
     while micro_batch:
         smaller = plan.model_copy(update={"micro_batch_sequences": micro_batch})
-        checkpointing = options.gradient_checkpointing
-        need = memory_need(shape, smaller, options.precision, gradient_checkpointing=checkpointing)
+        need = memory_need(
+            shape,
+            smaller,
+            options.precision,
+            gradient_checkpointing=options.gradient_checkpointing,
+            device=device,
+        )
         needs.append((micro_batch, need.total))
         micro_batch //= 2
     return needs
 
 
-def _optimizers(options: EngineOptions) -> list[EngineOptions]:
-    """Return what may be kept beside each weight, the most first."""
+def _optimizers(options: EngineOptions, device: DeviceAbilities) -> list[EngineOptions]:
+    """Return what may be kept beside each weight, the most first, of what the engine has."""
     muon = options.model_copy(update={"optimizer": "muon"})
     small = muon.model_copy(update={"weights": "bf16", "precision": "bf16"})
-    may_be_small = options.precision in ("auto", "bf16")
+    may_be_small = options.precision in ("auto", "bf16") and device.has_bf16_weights
     ladder = [options, muon, *([small] if may_be_small else [])]
     return list(dict.fromkeys(ladder))
 
 
-def _ways(shape: ModelShape, plan: TrainPlan, precision: Precision) -> list[Fit]:
+def _ways(shape: ModelShape, plan: TrainPlan, device: DeviceAbilities) -> list[Fit]:
     """Return the plan with each micro batch and checkpointing that may be chosen."""
     asked = plan.options.gradient_checkpointing
     switches = [False, True] if asked == "auto" else [asked == "on"]
-    chosen: Precision = "bf16" if plan.options.weights == "bf16" else precision
+    precision = resolve(plan.options, device, fits=True).precision
     found: list[Fit] = []
     size = min(plan.micro_batch_sequences, plan.batch_sequences)
     while size:
         smaller = plan.model_copy(update={"micro_batch_sequences": size})
         for switch in switches:
-            need = memory_need(shape, smaller, chosen, gradient_checkpointing=switch)
+            need = memory_need(
+                shape, smaller, precision, gradient_checkpointing=switch, device=device
+            )
             found.append(Fit(smaller, switch, need, ()))
         size //= 2
     return found
@@ -213,24 +270,33 @@ def _changes(asked: TrainPlan, found: Fit) -> tuple[str, ...]:
     return tuple(told)
 
 
-def _too_large(
-    shape: ModelShape, precision: Precision, memory_bytes: int, smaller: Sequence[ModelShape]
-) -> TooLargeForDeviceError:
-    room = memory_bytes * (1 - RESERVED_SHARE)
-    fitting = [other for other in smaller if _least(other, precision) <= room]
+def _refused(
+    shape: ModelShape, plan: TrainPlan, device: DeviceAbilities, smaller: Sequence[ModelShape]
+) -> Refused:
+    """Return what is to be said of a model that doesn't fit, and what would."""
+    free = plan.model_copy(update={"options": _without_wishes(plan.options)})
+    short = shape.model_copy(update={"seq_len": max(MIN_SEQ_LEN, shape.seq_len // 4)})
+    fitting = [other for other in smaller if _least(other, free, device).fits(device)]
     nearest = max(fitting, key=lambda s: (parameter_count(s), -len(s.size)), default=None)
-    return TooLargeForDeviceError(
-        f"{shape.size} needs {_least(shape, precision) / 1e9:.1f} GB of a device's memory at the "
-        f"least, and the smallest device has {memory_bytes / 1e9:.1f} GB",
-        "add memory" if nearest is None else f"the nearest size that fits is {nearest.size}",
+    return Refused(
+        name=shape.size,
+        need=_least(shape, plan, device),
+        nearest="" if nearest is None else nearest.size,
+        seq_len=short.seq_len if _least(short, plan, device).fits(device) else 0,
+        without_wishes=_least(shape, free, device).fits(device),
     )
 
 
-def _least(shape: ModelShape, precision: Precision) -> float:
-    """Return what the smallest plan of a size needs: one sequence, everything saved on."""
-    options = _optimizers(EngineOptions(precision="auto"))[-1]
-    plan = TrainPlan.model_construct(micro_batch_sequences=1, options=options)
-    return memory_need(shape, plan, precision, gradient_checkpointing=True).total
+def _without_wishes(options: EngineOptions) -> EngineOptions:
+    """Return the options with everything open that decides how much memory is taken."""
+    return options.model_copy(update={"precision": "auto", "gradient_checkpointing": "auto"})
+
+
+def _least(shape: ModelShape, plan: TrainPlan, device: DeviceAbilities) -> MemoryNeed:
+    """Return what the smallest plan needs: one sequence at a time, everything saved on."""
+    options = _optimizers(plan.options, device)[-1]
+    one = plan.model_copy(update={"micro_batch_sequences": 1, "options": options})
+    return min((way.need for way in _ways(shape, one, device)), key=lambda need: need.total)
 
 
 def _optimizer_bytes(shape: ModelShape, options: EngineOptions) -> int:
@@ -239,15 +305,28 @@ def _optimizer_bytes(shape: ModelShape, options: EngineOptions) -> int:
 
 
 def _activation_bytes(
-    shape: ModelShape, options: EngineOptions, precision: Precision, *, checkpointing: bool
+    shape: ModelShape,
+    plan: TrainPlan,
+    precision: Precision,
+    device: DeviceAbilities,
+    *,
+    checkpointing: bool,
 ) -> int:
     """Return what is kept of one token in all layers until the backward pass."""
-    residual = 2 if options.weights == "bf16" else 4
-    layer = _layer_bytes(shape, residual, 4 if precision == "fp32" else 2)
+    residual = 2 if plan.options.weights == "bf16" else 4
+    layer = layer_bytes(
+        shape,
+        residual,
+        4 if precision == "fp32" else 2,
+        fuses_norms=device.kind == CUDA,
+        keeps_scores=device.engine == MLX,
+    )
     between = shape.layers * residual * shape.hidden
     # The hidden states at the end, and their gradient.
     last = 3 * residual * shape.hidden
-    return last + (between + layer if checkpointing else shape.layers * layer)
+    # MLX has the gradients of all that a layer computes beside what it computes.
+    again = 2 * layer if device.engine == MLX else layer
+    return last + (between + again if checkpointing else shape.layers * layer)
 
 
 def _mask_bytes(shape: ModelShape, plan: TrainPlan, precision: Precision) -> int:
@@ -258,16 +337,18 @@ def _mask_bytes(shape: ModelShape, plan: TrainPlan, precision: Precision) -> int
     return plan.micro_batch_sequences * shape.seq_len**2 * (1 + number)
 
 
-def _layer_bytes(shape: ModelShape, residual: int, wide: int) -> int:
-    """Return what one layer keeps of one token: `residual` and `wide` are bytes of a number."""
-    queries, keys = shape.heads * shape.head_dim, shape.kv_heads * shape.head_dim
-    norms = 2 * (residual + wide) * shape.hidden
-    # Before their norm, before their rotation and after it; the values; and what attention gives.
-    attention = wide * (4 * queries + 4 * keys) + 4 * shape.heads
-    return norms + attention + 4 * wide * shape.ff
+def _logit_bytes(
+    shape: ModelShape, tokens: int, precision: Precision, device: DeviceAbilities
+) -> int:
+    """Return what the output layer needs: a chunk's logits some times, and its own gradient.
 
-
-def _logit_bytes(shape: ModelShape, tokens: int) -> int:
-    """Return what the output layer needs: the logits of a chunk twice, and its own gradient."""
-    chunk = 2 * 4 * min(tokens, logit_chunk_tokens(shape.vocab_size)) * shape.vocab_size
-    return chunk + 4 * shape.vocab_size * shape.hidden
+    Of fp32 logits torch makes the error in their place on a CPU; elsewhere there are copies of
+    another precision, or of the compiler's. MLX has the error beside the logits, and the product
+    that is added to the gradient beside that.
+    """
+    chunk = 4 * min(tokens, logit_chunk_tokens(shape.vocab_size)) * shape.vocab_size
+    is_mlx = device.engine == MLX
+    in_place = device.kind == CPU and precision == "fp32" and not is_mlx
+    return (1 if in_place else 2) * chunk + (
+        2 if is_mlx else 1
+    ) * 4 * shape.vocab_size * shape.hidden

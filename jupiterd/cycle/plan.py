@@ -172,6 +172,13 @@ class TrainPlan(Plain):
         """Say whether a later round may go on from what there is after so many steps."""
         return self.keeps_trunk and self.warmup_steps <= step <= self.trunk_steps
 
+    @property
+    def saves_on_its_way(self) -> bool:
+        """Say whether a checkpoint may be written while training goes on after it."""
+        is_short = 0 < self.steps <= self.checkpoint_every_steps
+        ends_trunk = bool(self.keeps_trunk or self.extends_by_steps)
+        return not is_short or (ends_trunk and 0 < self.trunk_steps < self.steps)
+
     def saves_after(self, step: int) -> bool:
         """Say whether a checkpoint is due after so many steps."""
         ends_trunk = (self.keeps_trunk or self.extends_by_steps) and self.decides_after(step)

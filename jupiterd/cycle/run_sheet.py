@@ -25,6 +25,8 @@ class Gang:
     """Of the smallest device; 0: unknown."""
     flops_per_s: float
     """Of all devices together, as measured, or their peak times USUAL_UTILISATION; 0: unknown."""
+    ram_bytes: int = 0
+    """Of the smallest machine, where a GPU's memory is a part of it; 0: it isn't."""
 
     def tokens_per_s(self, shape: ModelShape) -> float:
         """Return how many tokens are trained on in a second; 0 where nobody knows."""
@@ -64,7 +66,7 @@ def run_sheet(
         _model(shape),
         f"{options.line()} | {_optimizer(options)}",
         *options.reasons,
-        _memory(need, gang.memory_bytes),
+        _memory(need, gang),
         _batch(shape, plan, gang.ranks),
         _expectation(shape, plan, gang),
     ]
@@ -83,19 +85,26 @@ def _optimizer(options: ResolvedOptions) -> str:
     return f"{name} | weights {options.weights}"
 
 
-def _memory(need: MemoryNeed, memory_bytes: int) -> str:
-    of = f" of {memory_bytes / 1e9:.1f}" if memory_bytes else ""
-    parts = ", ".join(
-        f"{name} {size / 1e9:.2f}"
-        for name, size in (
-            ("weights", need.weights),
-            ("gradients", need.gradients),
-            ("optimizer", need.optimizer),
-            ("activations", need.activations),
-            ("logits", need.logits),
-        )
+def _memory(need: MemoryNeed, gang: Gang) -> str:
+    of = f" of {gang.memory_bytes / 1e9:.1f}" if gang.memory_bytes else ""
+    own = _parts(
+        ("weights", need.weights),
+        ("gradients", need.gradients),
+        ("optimizer", need.optimizer),
+        ("activations", need.activations),
+        ("logits", need.logits),
     )
-    return f"Memory per device {need.total / 1e9:.2f}{of} GB: {parts}"
+    if not need.program:
+        return f"Memory per device {need.on_device / 1e9:.2f}{of} GB: {own}"
+    beside = _parts(("program", need.program), ("a checkpoint's copy", need.copies))
+    if not gang.ram_bytes:
+        return f"Memory per device {need.total / 1e9:.2f}{of} GB: {own}, {beside}"
+    whole = f"{need.total / 1e9:.2f} of the machine's {gang.ram_bytes / 1e9:.1f} GB with {beside}"
+    return f"Memory per device {need.on_device / 1e9:.2f}{of} GB: {own}; {whole}"
+
+
+def _parts(*parts: tuple[str, int]) -> str:
+    return ", ".join(f"{name} {size / 1e9:.2f}" for name, size in parts)
 
 
 def _batch(shape: ModelShape, plan: TrainPlan, ranks: int) -> str:

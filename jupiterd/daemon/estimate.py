@@ -5,12 +5,13 @@ the arithmetic (`cycle.memory`, `cycle.run_sheet`). A rank finds out for itself 
 """
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from jupiterd.cluster.engines import MLX, EngineChoice, ranks_of
-from jupiterd.cluster.hardware import Hardware
+from jupiterd.cluster.hardware import Hardware, lent_to_gpu_bytes
 from jupiterd.cluster.layout_choice import plan_document
 from jupiterd.cluster.layouts import Island
 from jupiterd.daemon.asked_machines import ANYBODY, Asked
@@ -75,10 +76,9 @@ def estimate(
     for gang in gangs:
         check_engine(gang.engine, shape)
     check_documents_apart(shape, plan.options)
-    device = _smallest_device(leading, gangs)
-    wanted = resolve(plan.options, device, fits=True)
+    device = smallest_device(leading, gangs)
     sizes = [] if not device.memory_bytes else [_sized(each, shape) for each in presets()]
-    fit = plan_that_fits(shape, plan, wanted.precision, device.memory_bytes or 1 << 60, sizes)
+    fit = plan_that_fits(shape, plan, device, sizes)
     options = resolve(fit.plan.options, device, fits=not fit.gradient_checkpointing)
     ranks = _ranks(leading, gangs) if islands else len(choice.gang)
     machines = trainers(leading, asked.nodes)
@@ -86,7 +86,8 @@ def estimate(
     layouts = planned_layouts(leading, choice, shape, fit.plan, machines, decided)
     before = ranks * tokens_per_s_of_a_rank(leading, choice.engine, shape)
     speed = layouts.tokens_per_s or (0.0 if islands else before)
-    whole = Gang(ranks, device.memory_bytes, speed * flops_per_token(shape))
+    flops_per_s = speed * flops_per_token(shape)
+    whole = Gang(ranks, device.memory_bytes, flops_per_s, device.ram_bytes)
     batch = Accumulation.of(fit.plan, ranks)
     tokens = plan.steps * plan.batch_sequences * shape.seq_len
     changes = [f"to fit the smallest device: {', '.join(fit.changes)}"] if fit.changes else []
@@ -101,7 +102,7 @@ def estimate(
             "optimizer": options.optimizer,
             "weights": options.weights,
             "gradient_checkpointing": options.gradient_checkpointing,
-            "memory_bytes_per_device": fit.need.total,
+            "memory_bytes_per_device": fit.need.on_device if device.ram_bytes else fit.need.total,
             "device_memory_bytes": device.memory_bytes or None,
             "micro_batch": batch.micro_batch,
             "accumulation": batch.steps,
@@ -129,11 +130,24 @@ def _ranks(leading: "Leading", gangs: Sequence[EngineChoice]) -> int:
     return sum(1 if machine is None else ranks_of(machine, engine) for engine, machine in pairs)
 
 
-def _smallest_device(leading: "Leading", gangs: Sequence[EngineChoice]) -> "DeviceAbilities":
+def smallest_device(leading: "Leading", gangs: Sequence[EngineChoice]) -> "DeviceAbilities":
+    """Return the device with the least memory for a rank; ranks on one machine share its memory."""
     pairs = [(gang.engine, leading.hardware_of(node)) for gang in gangs for node in gang.gang]
-    devices = [device_of(engine, machine) for engine, machine in pairs if machine is not None]
+    there = [(engine, machine) for engine, machine in pairs if machine is not None]
+    sharing = Counter(machine.host for _, machine in there if machine.host)
+    devices = [
+        _share_of(device_of(engine, machine), sharing[machine.host]) for engine, machine in there
+    ]
     known = [device for device in devices if device.memory_bytes]
     return min(known or devices, key=lambda device: device.memory_bytes)
+
+
+def _share_of(device: "DeviceAbilities", ranks: int) -> "DeviceAbilities":
+    """Return what one of so many ranks has of a machine's memory, where they share it."""
+    if ranks < 2 or device.kind == "cuda":
+        return device
+    memory_bytes, ram_bytes = device.memory_bytes // ranks, device.ram_bytes // ranks
+    return replace(device, memory_bytes=memory_bytes, ram_bytes=ram_bytes)
 
 
 def device_of(engine: str, machine: Hardware) -> "DeviceAbilities":
@@ -146,7 +160,10 @@ def device_of(engine: str, machine: Hardware) -> "DeviceAbilities":
         return DeviceAbilities(engine, "cpu", machine.ram_bytes, can_compile=True)
     smallest = min(gpus, key=lambda gpu: gpu.memory_bytes)
     if engine == MLX:
-        return DeviceAbilities(engine, "gpu", smallest.memory_bytes, has_bf16=True)
+        # A member of an older version tells all of the machine's memory.
+        is_all = smallest.memory_bytes >= machine.ram_bytes
+        lent = lent_to_gpu_bytes(machine.ram_bytes) if is_all else smallest.memory_bytes
+        return DeviceAbilities(engine, "gpu", lent, has_bf16=True, ram_bytes=machine.ram_bytes)
     is_new = _BEFORE_AMPERE.search(smallest.name) is None
     device = DeviceAbilities(engine, "cuda", smallest.memory_bytes, can_compile=True)
     return replace(device, has_bf16=is_new, has_flash=is_new)

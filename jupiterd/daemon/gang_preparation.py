@@ -6,6 +6,7 @@ a gang is launched. Members that refuse are done without, as long as anybody is 
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
@@ -120,12 +121,21 @@ class GangPreparation:
         """Ask each node once; return what is to be said of those that have less room than usual."""
         nodes = list(dict.fromkeys(gang))
         counts = {node: gang.count(node) for node in nodes}
-        asked = (self._ask_one(engine, node, counts[node]) for node in nodes)
+        sharing = self._sharing(nodes)
+        asked = (self._ask_one(engine, node, counts[node], sharing[node]) for node in nodes)
         return [note for note in await asyncio.gather(*asked) if note]
 
-    async def _ask_one(self, engine: str, node: NodeId, ranks: int) -> str:
+    def _sharing(self, nodes: Sequence[NodeId]) -> dict[NodeId, int]:
+        """Return how many of them run on the machine of each: they are asked at the same time."""
+        machines = {node: self._leading.hardware_of(node) for node in nodes}
+        hosts = {node: machine.host if machine else "" for node, machine in machines.items()}
+        counts = Counter(hosts.values())
+        return {node: counts[host] if host else 1 for node, host in hosts.items()}
+
+    async def _ask_one(self, engine: str, node: NodeId, ranks: int, sharing: int = 1) -> str:
+        """Ask for room for its ranks; sharing: so many nodes take as much of the same memory."""
         request = peer_pb2.PrepareRanksRequest(
-            engine=engine, ranks=ranks, needs=self._needs(engine, node)
+            engine=engine, ranks=ranks, needs=self._needs(engine, node, sharing)
         )
         try:
             with self._leading.named(node):
@@ -140,15 +150,17 @@ class GangPreparation:
         self._memory.limit(node, micro_batch)
         return f"{self._leading.names().get(node, node[:8])}: {note}" if note else ""
 
-    def _needs(self, engine: str, node: NodeId) -> list[peer_pb2.RankNeed]:
+    def _needs(self, engine: str, node: NodeId, sharing: int) -> list[peer_pb2.RankNeed]:
         machine = self._leading.hardware_of(node)
         (micro_batch,) = self._memory.of((node,))
         if machine is None:
             return []
         if engine == TORCH and not any(name.startswith(CUDA) for name in machine.devices):
             machine = replace(machine, gpus=())
-        needs = needs_on(device_of(engine, machine), self._shape, self._plan, micro_batch)
-        return [peer_pb2.RankNeed(micro_batch=size, size_bytes=needed) for size, needed in needs]
+        device = device_of(engine, machine)
+        times = 1 if device.kind == CUDA else sharing
+        needs = needs_on(device, self._shape, self._plan, micro_batch)
+        return [peer_pb2.RankNeed(micro_batch=n, size_bytes=times * needed) for n, needed in needs]
 
     def _told_of_left_out(self) -> list[str]:
         return [f"left out: {self._refusals[node].error.message}" for node in sorted(self.left_out)]

@@ -40,11 +40,8 @@ def power_of(engine: str, machines: Sequence[Hardware]) -> "TrainingPower":
     if not known:
         return TrainingPower()
     smallest = min(known, key=lambda device: device.memory_bytes)
-    return TrainingPower(
-        smallest.memory_bytes,
-        sum(_flops_per_s(engine, machine) for machine in machines),
-        "bf16" if smallest.has_bf16 else "fp32",
-    )
+    flops_per_s = sum(_flops_per_s(engine, machine) for machine in machines)
+    return TrainingPower(smallest, flops_per_s)
 
 
 def _flops_per_s(engine: str, machine: Hardware) -> float:

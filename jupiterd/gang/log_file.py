@@ -21,10 +21,15 @@ class LogFile:
         self._last = b""
 
     @property
+    def last_text(self) -> str:
+        """Return what was printed last, a page of it at the most."""
+        return self._last.decode("utf-8", "replace")
+
+    @property
     def last_line(self) -> str:
         """Return the newest line that says anything; empty where nothing was printed."""
-        lines = [line.strip() for line in self._last.splitlines()]
-        return next((line for line in reversed(lines) if line), b"").decode("utf-8", "replace")
+        lines = [line.strip() for line in self.last_text.splitlines()]
+        return next((line for line in reversed(lines) if line), "")
 
     def append(self, data: bytes) -> None:
         """Add to the end, and make room first where there is none."""

@@ -24,7 +24,7 @@ from collections.abc import (
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from jupiterd.errors import WorkerCrashedError, WorkFailedError
+from jupiterd.errors import OutOfMemoryError, WorkerCrashedError, WorkFailedError
 from jupiterd.frames import (
     LINK_FD_VARIABLE,
     Frame,
@@ -38,7 +38,7 @@ from jupiterd.frames import (
     TaskFinished,
     encode,
 )
-from jupiterd.gang import interpreter, orphans
+from jupiterd.gang import interpreter, oom_killer, orphans
 from jupiterd.gang.interpreter import Process
 from jupiterd.gang.log_file import LogFile
 from jupiterd.gang.stopped import until_stopped
@@ -56,6 +56,10 @@ CRASHES = frozenset(
     {signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGTRAP}
 )
 """What a process is ended with by its own fault; nobody sends these from outside."""
+
+METALS_OUT_OF_MEMORY = "kIOGPUCommandBufferCallbackErrorOutOfMemory"
+"""What MLX prints before it aborts: the exception is thrown on a thread of Metal's own, where
+nothing can catch it (ml-explore/mlx, pull request 479)."""
 
 _CHUNK_BYTES = 1 << 16
 
@@ -88,6 +92,7 @@ class Worker:
         self._has_finished = False
         self._was_stopped = False
         self._output_wanted = asyncio.Event()
+        self._oom_kills = oom_killer.kills()
 
     @property
     def pid(self) -> int:
@@ -195,9 +200,21 @@ class Worker:
         if not await self._leaves_within(END_GRACE_S):
             return WorkFailedError(f"the {self._task} worker (pid {self.pid}) closed its link")
         await self._output_kept()
+        if why := self._lacked_memory():
+            return OutOfMemoryError(f"the {self._task} worker (pid {self.pid}) {why}")
         has_crashed = -(self._process.returncode or 0) in CRASHES and not self._was_stopped
         kind = WorkerCrashedError if has_crashed else WorkFailedError
         return kind(f"the {self._task} worker (pid {self.pid}) {self._ending()}")
+
+    def _lacked_memory(self) -> str:
+        """Return how it ended for want of memory; empty where it didn't, or nobody can tell."""
+        number = -(self._process.returncode or 0)
+        if number == signal.SIGABRT and METALS_OUT_OF_MEMORY in self._log.last_text:
+            return "was aborted: Metal had too little memory"
+        is_killed = number == signal.SIGKILL and not self._was_stopped
+        if is_killed and oom_killer.kills() > self._oom_kills:
+            return "was killed by the system, which had no memory left"
+        return ""
 
     def _ending(self) -> str:
         if self._was_stopped:

@@ -10,10 +10,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from jupiterd.cluster.hardware import Gpu
+from jupiterd.cluster.hardware import Gpu, lent_to_gpu_bytes
 
 PROFILER: Final = ("/usr/sbin/system_profiler", "SPHardwareDataType", "SPDisplaysDataType", "-json")
 SYSCTL: Final = ("/usr/sbin/sysctl", "-n", "machdep.cpu.brand_string", "hw.memsize")
+LIMIT: Final = ("/usr/sbin/sysctl", "-n", "iogpu.wired_limit_mb")
+"""What the owner of the machine lets its GPU use; 0 where nobody has set it."""
 TIMEOUT_S: Final = 5.0
 
 _log = logging.getLogger(__name__)
@@ -29,21 +31,24 @@ class AppleMachine:
 
 def probe_apple() -> AppleMachine:
     """Describe this Mac; what can't be asked stays empty. Never fails."""
-    return parse(_output(PROFILER), _output(SYSCTL))
+    return parse(_output(PROFILER), _output(SYSCTL), _output(LIMIT, is_everywhere=False))
 
 
-def parse(profiler_json: str, sysctl_text: str) -> AppleMachine:
-    """Read the output of both commands; either may be empty or broken."""
+def parse(profiler_json: str, sysctl_text: str, limit_text: str = "") -> AppleMachine:
+    """Read the output of the commands; each may be empty or broken."""
     profile = _loaded(profiler_json)
     brand, memory_bytes = _sysctl_values(sysctl_text)
     machine = _first(profile, "SPHardwareDataType")
     displays = _entries(profile, "SPDisplaysDataType")
     owner = _text(machine, "platform_UUID")
+    limit = limit_text.strip()
+    limit_bytes = int(limit) << 20 if limit.isdecimal() else 0
     gpus = tuple(
         Gpu(
             name=_text(entry, "sppci_model") or brand,
             uuid=f"{owner}-{index}",
-            memory_bytes=memory_bytes,  # one memory for processor and GPU
+            # One memory for processor and GPU, which macOS doesn't give away as a whole.
+            memory_bytes=limit_bytes or lent_to_gpu_bytes(memory_bytes),
             kind="metal",
         )
         for index, entry in enumerate(displays)
@@ -87,12 +92,14 @@ def _text(entry: Mapping[str, Any], key: str) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _output(command: tuple[str, ...]) -> str:
+def _output(command: tuple[str, ...], *, is_everywhere: bool = True) -> str:
+    """Return what it prints; a failure is told where every Mac should know the command."""
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=TIMEOUT_S, check=True, errors="replace"
         )
     except (OSError, subprocess.SubprocessError) as error:
-        _log.warning("probe failed command=%s error=%s", command[0], error)
+        if is_everywhere:
+            _log.warning("probe failed command=%s error=%s", command[0], error)
         return ""
     return done.stdout

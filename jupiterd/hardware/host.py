@@ -5,13 +5,17 @@ Owns asking the operating system. Doesn't know accelerators.
 
 import os
 import platform
+import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
+from blake3 import blake3
 
 _CPUINFO = Path("/proc/cpuinfo")
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+_BOOT_SYSCTL = ("/usr/sbin/sysctl", "-n", "kern.bootsessionuuid")
 _CPU_KEYS = ("model name", "Model", "Hardware", "cpu model")
 """x86 says the first; ARM boards one of the others, or nothing at all."""
 
@@ -27,6 +31,8 @@ class Host:
     """Cores that this process may use, hyper-threads counted."""
     ram_bytes: int
     on_mains: bool
+    identity: str = ""
+    """The same for all programs until it is switched off, also in containers; empty: unknown."""
 
 
 def probe_host() -> Host:
@@ -38,7 +44,29 @@ def probe_host() -> Host:
         cores=_cores(),
         ram_bytes=psutil.virtual_memory().total,
         on_mains=is_on_mains(),
+        identity=_identity(),
     )
+
+
+def _identity() -> str:
+    """Return a short digest of what the kernel calls the time since it was started."""
+    told = _boot_on_macos() if sys.platform == "darwin" else _boot_on_linux()
+    return blake3(told.encode()).hexdigest(8) if told else ""
+
+
+def _boot_on_linux() -> str:
+    try:
+        return _BOOT_ID.read_text(encoding="utf-8").strip()
+    except OSError:
+        return ""
+
+
+def _boot_on_macos() -> str:
+    try:
+        done = subprocess.run(_BOOT_SYSCTL, capture_output=True, text=True, timeout=5, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return done.stdout.strip()
 
 
 def cpu_name(cpuinfo: str) -> str:

@@ -43,6 +43,7 @@ def probe(devices: Sequence[str] = ()) -> Hardware:
         ),
         on_mains=host.on_mains,
         versions=versions(),
+        host=host.identity,
     )
     return with_devices(found, devices)
 

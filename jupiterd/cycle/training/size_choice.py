@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from jupiterd.cycle.architectures import QWEN3, parameter_count
-from jupiterd.cycle.engine_options import Precision
+from jupiterd.cycle.engine_options import DeviceAbilities
 from jupiterd.cycle.memory import flops_per_token, plan_that_fits
 from jupiterd.cycle.plan import ModelShape, derive
 from jupiterd.cycle.training.step_budget import GOOD_PASSES
@@ -26,12 +26,10 @@ MOST_S = 86_400.0
 class TrainingPower:
     """What the machines that would train can do."""
 
-    memory_bytes: int = 0
-    """Of the smallest device of them; 0 where nobody knows."""
+    smallest: DeviceAbilities | None = None
+    """The device with the least memory; None where nobody knows."""
     flops_per_s: float = 0.0
     """Of all together, as they train; 0 where nobody knows."""
-    precision: Precision = "fp32"
-    """What the smallest device multiplies in."""
 
 
 @dataclass(frozen=True)
@@ -77,8 +75,9 @@ def _lacks(tokens: int, shape: ModelShape, power: TrainingPower) -> Iterator[str
     if tokens * GOOD_PASSES < wanted:
         least = _millions(-(-wanted // GOOD_PASSES))
         yield f"{_millions(tokens)} tokens of text; {shape.size} needs {least}"
-    if power.memory_bytes and not _fits(shape, power):
-        yield f"{shape.size} doesn't fit the smallest device's {power.memory_bytes / 1e9:.1f} GB"
+    device = power.smallest
+    if device is not None and not _fits(shape, device):
+        yield f"{shape.size} doesn't fit the smallest device's {device.memory_bytes / 1e9:.1f} GB"
     if power.flops_per_s:
         took_s = wanted * flops_per_token(shape) / power.flops_per_s
         if took_s > MOST_S:
@@ -91,9 +90,9 @@ def wanted_tokens(shape: ModelShape) -> int:
     return recipe.first_steps * recipe.batch_sequences * shape.seq_len
 
 
-def _fits(shape: ModelShape, power: TrainingPower) -> bool:
+def _fits(shape: ModelShape, device: DeviceAbilities) -> bool:
     try:
-        plan_that_fits(shape, derive(shape, 1), power.precision, power.memory_bytes)
+        plan_that_fits(shape, derive(shape, 1), device)
     except TooLargeForDeviceError:
         return False
     return True

@@ -137,13 +137,15 @@ class MlxEngine:
         if not math.isfinite(norm):
             return math.nan
         scale = min(1.0, self._plan.clip_norm / (norm + CLIP_EPSILON))
-        frozen = self._model.frozen
-        clipped = {name: values * scale for name, values in shared.items() if name not in frozen}
         with self.updating():
-            updated = self._optimizer.update(self._parameters, clipped, learning_rate)
-            self._replace({**self._parameters, **updated})
-            mx.eval(self._optimizer.moments)
+            self._optimizer.step(self._parameters, self._trained(shared), scale, learning_rate)
         return norm
+
+    def _trained(self, gradients: dict[str, mx.array]) -> dict[str, mx.array]:
+        """Return the gradients of what is trained, and let go of all others."""
+        for name in self._model.frozen:
+            gradients.pop(name, None)
+        return gradients
 
     def take_gradients(self) -> Gradients:
         """Return the gradients that are held, and hold none."""
@@ -177,6 +179,7 @@ class MlxEngine:
             divisor = batch.divisor(self.batch_sequences)
             loss, more = self._loss_and_gradients(parameters, divisor, *self._arrays(batch))
             gradients = more if gradients is None else tree_map(mx.add, gradients, more)
+            del more  # each is let go of as soon as it is added
             mx.eval(loss, gradients)
             total += float(loss) / self.world_size
         return total, gradients
@@ -191,7 +194,7 @@ class MlxEngine:
 
         divisor: targets that count in the global batch; batch: as the model's loss takes it
         """
-        return self._model.loss(parameters, *batch) * (self.world_size / divisor)
+        return self._model.loss(parameters, *batch, learns=True) * (self.world_size / divisor)
 
     def _arrays(
         self, batch: MicroBatch
@@ -238,7 +241,8 @@ def abilities() -> DeviceAbilities:
     info: Mapping[str, Any] = mx.device_info()
     memory = int(info.get("max_recommended_working_set_size") or info.get("memory_size") or 0)
     kind = device()
-    return DeviceAbilities("mlx", kind, memory, has_bf16=kind == "gpu")
+    shared = int(info.get("memory_size") or 0) if mx.metal.is_available() else 0
+    return DeviceAbilities("mlx", kind, memory, has_bf16=kind == "gpu", ram_bytes=shared)
 
 
 def gpus() -> tuple[str, ...]:

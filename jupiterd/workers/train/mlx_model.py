@@ -17,6 +17,7 @@ from jupiterd.cycle.memory import logit_chunk_tokens
 from jupiterd.workers.train.architectures.mlx_layers import LayerCalls, own_documents_mask
 from jupiterd.workers.train.architectures.mlx_module import MlxModule
 from jupiterd.workers.train.architectures.mlx_output import OutputStep
+from jupiterd.workers.train.mlx_loss import summed_loss
 
 Arrays = Mapping[str, mx.array]
 
@@ -50,11 +51,14 @@ class MlxModel:
         targets: mx.array,
         documents: mx.array | None = None,
         counted: mx.array | None = None,
+        *,
+        learns: bool = False,
     ) -> mx.array:
         """Return the sum of the cross-entropies, in nats; parameters: fp32.
 
         inputs, targets, and the document of each input: int32[sequences, seq_len]; counted: the
-        places of the targets that count, of all sequences one after the other; None: all do
+        places of the targets that count, of all sequences one after the other; None: all do;
+        learns: its gradient will be asked for
         """
         used = {n: _to_bf16(v) for n, v in parameters.items()} if self._in_bf16 else parameters
         self._module.update(used)
@@ -65,6 +69,8 @@ class MlxModel:
         if counted is not None:
             hidden, wanted = hidden[counted], wanted[counted]
         tokens = logit_chunk_tokens(self._vocab_size)
+        if learns and self._output.is_plain:
+            return summed_loss(hidden, self._output.layer.weight, wanted, tokens)
         if wanted.size <= tokens:
             return self._loss(hidden, wanted)
         # The logits of all tokens would be the largest array of all: a chunk's are computed twice.

@@ -6,7 +6,7 @@ float32; its Muon scales its steps another way.)
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import mlx.core as mx
 
@@ -27,6 +27,9 @@ from jupiterd.workers.train.engine import (
 
 Arrays = Mapping[str, mx.array]
 
+AT_A_TIME_BYTES = 64 << 20
+"""Of weights that are updated together: what is computed on the way takes several times as much."""
+
 
 class MlxOptimizer:
     """The moments of a model's parameters, and the step that uses them."""
@@ -38,13 +41,34 @@ class MlxOptimizer:
         self.moments: dict[str, mx.array] = {}
         """By KIND.NAME; none before the first step."""
 
-    def update(self, parameters: Arrays, gradients: Arrays, rate: float) -> dict[str, mx.array]:
-        """Return the parameters after one step at this learning rate; not yet evaluated."""
+    def step(
+        self,
+        parameters: dict[str, mx.array],
+        gradients: dict[str, mx.array],
+        scale: float,
+        rate: float,
+    ) -> None:
+        """Put parameters after one step in the place of those before, and take their gradients.
+
+        Computed a few at a time: of all together, old and new ones and what lies between would be
+        there at once, nine times as much as there are weights.
+
+        scale: what gradients are multiplied by first; rate: of learning
+        """
         self.steps += 1
-        return {
-            name: self._updated(name, parameters[name], gradient, rate)
-            for name, gradient in gradients.items()
-        }
+        updated: list[str] = []
+        while gradients:
+            name, gradient = gradients.popitem()
+            parameters[name] = self._updated(name, parameters[name], gradient * scale, rate)
+            updated.append(name)
+            del gradient
+            if not gradients or sum(parameters[n].nbytes for n in updated) >= AT_A_TIME_BYTES:
+                mx.eval([parameters[n] for n in updated], self._moments_of(updated))
+                updated = []
+
+    def _moments_of(self, names: Sequence[str]) -> list[mx.array]:
+        held = (self.moments.get(f"{kind}.{n}") for n in names for kind in (*MOMENTS, MOMENTUM))
+        return [values for values in held if values is not None]
 
     def none_yet(self, parameters: Arrays) -> dict[str, mx.array]:
         """Return the moments of these parameters as they are before the first step."""

@@ -96,6 +96,7 @@ class RankCheckpoints:
 
         must_be_saved: a disk without room for it is an error
         """
+        self._saver.wait()  # two copies of everything would be there at once
         self._clock.saved(time.monotonic())
         taken = self._snapshot(step)
         name = f"checkpoint-{step:08}"

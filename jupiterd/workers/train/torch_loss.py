@@ -57,6 +57,7 @@ class ChunkedCrossEntropy(torch.autograd.Function):
             error = error.to(compute)
             of_hidden[chunk] = error @ matrix
             of_weight = sum_with_product(of_weight, error.t(), rows)
+            del error  # or it is there beside the logits of the next ones
         assert of_weight is not None  # noqa: S101 - there is a token
         ctx.save_for_backward(of_hidden, of_weight.to(weight.dtype))
         return total

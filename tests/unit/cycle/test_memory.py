@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from jupiterd.cluster.hardware import lent_to_gpu_bytes
 from jupiterd.cycle.architectures import matrix_parameters, parameter_count
 from jupiterd.cycle.engine_options import DeviceAbilities, EngineOptions
 from jupiterd.cycle.memory import (
@@ -24,6 +25,16 @@ PRESETS = {
     path.stem: parse_model(path.read_text(encoding="utf-8")) for path in MODELS.glob("*.yaml")
 }
 GB = 10**9
+
+
+def gpu(memory_gb: int) -> DeviceAbilities:
+    return DeviceAbilities("torch", "cuda", memory_gb * GB, has_bf16=True, can_compile=True)
+
+
+def mac(ram_gb: int) -> DeviceAbilities:
+    ram_bytes = ram_gb * GB
+    lent = lent_to_gpu_bytes(ram_bytes)
+    return DeviceAbilities("mlx", "gpu", lent, has_bf16=True, ram_bytes=ram_bytes)
 
 
 def plan(shape: ModelShape, **options: Any) -> TrainPlan:
@@ -114,7 +125,7 @@ def test_work_per_token_is_six_per_parameter_and_attention():
     ],
 )
 def test_a_billion_parameters_get_a_plan_that_fits(memory_gb: int, changes: tuple[str, ...]):
-    fit = plan_that_fits(PRESETS["1b"], derive(PRESETS["1b"], 1), "bf16", memory_gb * GB)
+    fit = plan_that_fits(PRESETS["1b"], derive(PRESETS["1b"], 1), gpu(memory_gb))
     assert fit.changes == changes
     assert fit.need.total <= memory_gb * GB * (1 - RESERVED_SHARE)
     assert fit.plan.batch_sequences == derive(PRESETS["1b"], 1).batch_sequences
@@ -123,20 +134,63 @@ def test_a_billion_parameters_get_a_plan_that_fits(memory_gb: int, changes: tupl
 def test_what_can_t_fit_is_refused_with_the_nearest_size_that_does():
     shape = PRESETS["1b"]
     with pytest.raises(TooLargeForDeviceError, match=r"1b needs 11\.1 GB .* has 8\.0 GB") as caught:
-        plan_that_fits(shape, derive(shape, 1), "bf16", 8 * GB, list(PRESETS.values()))
-    assert caught.value.hint == "the nearest size that fits is 500m"
+        plan_that_fits(shape, derive(shape, 1), gpu(8), list(PRESETS.values()))
+    assert "0.8 GB are kept in reserve" in caught.value.message
+    assert caught.value.hint == (
+        "the nearest size that fits is 500m; or train on machines with 12 GB or more each: every "
+        "one holds the model"
+    )
+
+
+@pytest.mark.parametrize("ram_gb", [8, 16, 24, 32, 64])
+def test_no_mac_is_offered_weights_that_mlx_refuses(ram_gb: int):
+    device = mac(ram_gb)
+    for size in ("350m", "500m", "1b"):
+        try:
+            fit = plan_that_fits(PRESETS[size], derive(PRESETS[size], 1), device)
+        except TooLargeForDeviceError:
+            continue
+        assert fit.plan.options.weights == "fp32"
+        assert fit.need.on_device <= device.memory_bytes * (1 - RESERVED_SHARE)
+        assert fit.need.total <= device.ram_bytes * (1 - RESERVED_SHARE)
+        options_on(device, PRESETS[size], fit.plan)
+
+
+def test_a_refusal_names_what_macos_lends_and_each_way_out():
+    long = PRESETS["500m"].model_copy(update={"seq_len": 8192})
+    asked = plan(long, gradient_checkpointing="off")
+    with pytest.raises(TooLargeForDeviceError) as caught:
+        plan_that_fits(long, asked, mac(32), list(PRESETS.values()))
+    assert "GB of what macOS lets a GPU use at the least" in caught.value.message
+    assert "2.1 GB are kept in reserve" in caught.value.message
+    ways = caught.value.hint.split("; or ")
+    assert ways[0] == "leave --precision and --gradient-checkpointing open"
+    assert ways[1] == "--seq-len 2048"
+    assert ways[-1].startswith("train on machines with ")
+
+
+def test_a_checkpoint_s_copy_counts_where_it_lies_beside_what_a_step_needs():
+    shape, cpu = PRESETS["25m"], DeviceAbilities("torch", "cpu", 16 * GB)
+    asked = plan(shape)
+    short = asked.model_copy(update={"steps": 2, "keeps_trunk": False})
+    for each, copied in ((asked, 12 * parameter_count(shape)), (short, 0)):
+        need = memory_need(shape, each, "fp32", gradient_checkpointing=False, device=cpu)
+        assert need.copies == copied
+        assert need.total == need.on_device + need.program + need.copies
+    need = memory_need(shape, asked, "fp32", gradient_checkpointing=False)
+    assert (need.copies, need.program) == (0, 0), "a card has a memory of its own"
 
 
 def test_a_card_without_bf16_gets_no_weights_in_bf16():
     shape = PRESETS["500m"]
     asked = plan(shape, precision="fp16")
     with pytest.raises(TooLargeForDeviceError):
-        plan_that_fits(shape, asked, "fp16", 8 * GB)
+        plan_that_fits(shape, asked, DeviceAbilities("torch", "cuda", 8 * GB))
 
 
 def test_what_was_asked_for_stays():
     shape = PRESETS["1b"]
-    fit = plan_that_fits(shape, plan(shape, gradient_checkpointing="on"), "bf16", 80 * GB)
+    fit = plan_that_fits(shape, plan(shape, gradient_checkpointing="on"), gpu(80))
     assert fit.gradient_checkpointing
     assert fit.changes == ()
 
@@ -145,7 +199,7 @@ def test_what_was_asked_for_stays():
 @pytest.mark.parametrize("memory_gb", [2, 4, 8, 16, 24, 48, 80])
 def test_every_plan_that_is_given_fits(size: str, memory_gb: int):
     try:
-        fit = plan_that_fits(PRESETS[size], derive(PRESETS[size], 1), "bf16", memory_gb * GB)
+        fit = plan_that_fits(PRESETS[size], derive(PRESETS[size], 1), gpu(memory_gb))
     except TooLargeForDeviceError:
         return
     again = memory_need(

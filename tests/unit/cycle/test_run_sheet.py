@@ -6,6 +6,7 @@ from jupiterd.cycle.plan import derive
 from jupiterd.cycle.run_sheet import Accumulation, Gang, run_sheet
 from tests.unit.cycle.test_memory import PRESETS
 
+M4 = DeviceAbilities("mlx", "gpu", 10_700_000_000, has_bf16=True, ram_bytes=16 * 10**9)
 H100 = DeviceAbilities("torch", "cuda", 80 * 10**9, has_bf16=True, can_compile=True)
 
 
@@ -30,8 +31,8 @@ def test_the_sheet_of_an_eight_gpu_plan():
         "attention sdpa: torch's own kernels",
         "compile on: kernels for this cuda device",
         (
-            "Memory per device 65.67 of 80.0 GB: weights 6.07, gradients 4.04, optimizer 8.09, "
-            "activations 46.94, logits 0.54"
+            "Memory per device 65.71 of 80.0 GB: weights 6.07, gradients 4.04, optimizer 8.09, "
+            "activations 46.97, logits 0.54"
         ),
         (
             "Effective batch 24 x 4 x 8 = 768 sequences (micro-batch x accumulation x ranks), "
@@ -39,6 +40,19 @@ def test_the_sheet_of_an_eight_gpu_plan():
         ),
         "Expected 365,392 tokens/s, done in 15 h 11 min",
     ]
+
+
+def test_on_a_mac_both_of_its_limits_are_told():
+    shape, asked = PRESETS["25m"], derive(PRESETS["25m"], 1)
+    need = memory_need(shape, asked, "bf16", gradient_checkpointing=False, device=M4)
+    options = options_on(M4, shape, asked)
+    gang = Gang(1, M4.memory_bytes, 0.0, M4.ram_bytes)
+    told = next(line for line in run_sheet(shape, asked, options, need, gang) if "Memory" in line)
+    assert told.startswith(f"Memory per device {need.on_device / 1e9:.2f} of 10.7 GB: weights ")
+    assert told.endswith(
+        f"; {need.total / 1e9:.2f} of the machine's 16.0 GB with program 0.42, "
+        f"a checkpoint's copy {need.copies / 1e9:.2f}"
+    )
 
 
 def test_the_plans_for_eight_gpus_are_what_they_are_called():

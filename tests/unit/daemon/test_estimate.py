@@ -3,20 +3,22 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from jupiterd.cluster.cycle_state import STOPPED
+from jupiterd.cluster.engines import EngineChoice
 from jupiterd.cluster.facts import EpochClosed, RoleAssigned, TrainingStarted
 from jupiterd.cluster.hardware import Gpu, Hardware
 from jupiterd.cycle.plan import ModelShape, parse_model
 from jupiterd.cycle.run_settings import RunSettings
 from jupiterd.daemon.commands import Commands
-from jupiterd.daemon.estimate import device_of
+from jupiterd.daemon.estimate import device_of, smallest_device
 from jupiterd.daemon.leading import Leading
 from jupiterd.daemon.train_commands import start_training
 from jupiterd.errors import TooLargeForDeviceError, UsageError
-from jupiterd.ids import CycleId
+from jupiterd.ids import CycleId, NodeId
 from tests.unit.cluster.building import checkpoint, commanded, data_asked, opened, training
 from tests.unit.daemon.test_train_commands import MADE, leads, of_latest
 from tests.unit.daemon.two_nodes import found, serving
@@ -76,7 +78,7 @@ async def test_a_plan_that_is_too_large_is_recorded_as_it_fits(tmp_path: Path) -
 
 async def test_a_batch_that_is_too_large_for_the_memory_is_cut_up(tmp_path: Path) -> None:
     settings = {"seq_len": 64, "batch_size": 480, "gradient_checkpointing": "off"}
-    async with leads(tmp_path, data_asked(), MADE, ram_bytes=GB // 5) as leading:
+    async with leads(tmp_path, data_asked(), MADE, ram_bytes=GB * 3 // 4) as leading:
         done = await start_training(leading, {**ASKED, "model": "1m", "settings": settings})
         _, kept, _ = recorded(leading)
         assert 0 < kept.micro_batch < 480
@@ -90,7 +92,8 @@ async def test_what_fits_nowhere_is_refused_with_the_nearest_size_that_does(tmp_
             await start_training(leading, {**ASKED, "model": "1b"})
         assert "1b needs" in caught.value.message
         assert "the smallest device has 2.0 GB" in caught.value.message
-        assert caught.value.hint == "the nearest size that fits is 100m"
+        assert "of which 0.2 GB are kept in reserve" in caught.value.message
+        assert caught.value.hint.startswith("the nearest size that fits is 25m; or train on ")
         assert leading.journal.ledger.head() == before
 
 
@@ -215,6 +218,31 @@ def test_what_a_gpu_can_do_is_known_by_its_name(name: str, has_bf16: bool) -> No
     device = device_of("torch", machine)
     assert (device.kind, device.memory_bytes, device.has_bf16) == ("cuda", 24 * GB, has_bf16)
     assert device_of("mlx", machine).kind == "cpu"
+
+
+def test_a_mac_s_gpu_has_what_macos_lends_it_whatever_an_older_member_tells() -> None:
+    lent = Gpu("Apple M4", "gpu-1", 16 * GB * 2 // 3, "metal")
+    for told in (lent, replace(lent, memory_bytes=16 * GB)):
+        machine = Hardware("Darwin", "arm64", "Apple M4", 10, 16 * GB, (told,), ("mlx",))
+        device = device_of("mlx", machine)
+        assert (device.memory_bytes, device.ram_bytes) == (lent.memory_bytes, 16 * GB)
+
+
+def test_ranks_on_one_machine_share_its_memory() -> None:
+    one = Hardware("Linux", "x86_64", "cpu", 8, 16 * GB, (), ("torch",), host="desk")
+    machines = {"a": one, "b": one, "c": replace(one, host="other"), "d": replace(one, host="")}
+
+    class Term:
+        def hardware_of(self, node: str) -> Hardware:
+            return machines[node]
+
+    def smallest(*nodes: str) -> int:
+        gang = EngineChoice("torch", cast("tuple[NodeId, ...]", nodes), "")
+        return smallest_device(cast("Leading", Term()), [gang]).memory_bytes
+
+    assert smallest("a", "b", "c") == 8 * GB
+    assert smallest("a", "c", "d") == 16 * GB
+    assert smallest("a", "a", "a", "b") == 4 * GB, "each rank takes its share"
 
 
 async def test_a_cycle_is_planned_for_the_memory_as_well(tmp_path: Path) -> None:

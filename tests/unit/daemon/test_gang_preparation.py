@@ -2,7 +2,7 @@
 
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import cast
 
 import pytest
@@ -98,6 +98,19 @@ async def test_each_node_is_asked_once_with_what_each_micro_batch_needs():
     needs = [(need.micro_batch, need.size_bytes) for need in request.needs]
     assert [size for size, _ in needs] == [8, 4, 2, 1]
     assert [needed for _, needed in needs] == sorted((n for _, n in needs), reverse=True)
+
+
+async def test_nodes_of_one_machine_are_asked_for_what_they_take_of_it_together(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def asked_of(machine: Hardware) -> dict[NodeId, int]:
+        monkeypatch.setattr(Term, "hardware_of", lambda *_: machine)
+        term = Term({A: (USUAL, ""), B: (USUAL, "")})
+        await preparing(term).prepared(lambda _: launch_of(A, B))
+        return {node: request.needs[0].size_bytes for node, request in term.asked}
+
+    apart, together = await asked_of(MACHINE), await asked_of(replace(MACHINE, host="one"))
+    assert together == {node: 2 * needed for node, needed in apart.items()}
 
 
 async def test_where_all_are_drained_a_gang_is_planned_once_one_is_resumed(

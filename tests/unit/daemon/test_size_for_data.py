@@ -10,10 +10,11 @@ BOX = Hardware("Linux", "x86_64", "cpu", 16, 64 << 30, gpus=(CARD,), engines=("t
 
 def test_the_smallest_device_and_the_sum_of_all_count() -> None:
     power = power_of("torch", [CPU, CPU])
-    assert (power.memory_bytes, power.flops_per_s) == (16 << 30, 8 * CORE_FLOPS_PER_S)
-    assert power.precision == "fp32"
+    assert power.smallest is not None
+    assert (power.smallest.memory_bytes, power.flops_per_s) == (16 << 30, 8 * CORE_FLOPS_PER_S)
     one = power_of("torch", [BOX])
-    assert (one.memory_bytes, one.precision) == (24 << 30, "bf16")
+    assert one.smallest is not None
+    assert (one.smallest.memory_bytes, one.smallest.kind) == (24 << 30, "cuda")
     assert one.flops_per_s > 1e13
 
 

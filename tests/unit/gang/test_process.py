@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from jupiterd.errors import WorkerCrashedError, WorkFailedError
+from jupiterd.errors import OutOfMemoryError, WorkerCrashedError, WorkFailedError
 from jupiterd.frames import Frame, Progressed, RunTask, StoreOpened, TaskFailed, TaskFinished
+from jupiterd.gang import oom_killer
 from jupiterd.gang.environment import worker_environment
 from jupiterd.gang.log_file import LogFile
 from jupiterd.gang.process import Worker, start_worker
@@ -56,6 +57,43 @@ async def test_a_crash_is_named_and_told_from_being_killed(start: Start):
     with pytest.raises(WorkerCrashedError, match="was killed by SIGSEGV: hm"):
         async with start("die", signal=int(signal.SIGSEGV), words="hm", status=0) as worker:
             await heard(worker)
+
+
+METALS_LAST_WORDS = (
+    "libc++abi: terminating due to uncaught exception of type std::runtime_error: [METAL] Command "
+    "buffer execution failed: Insufficient Memory "
+    "(00000008:kIOGPUCommandBufferCallbackErrorOutOfMemory)"
+)
+"""As MLX prints them: ml-explore/mlx, pull request 479."""
+
+
+async def test_an_abort_of_metal_s_for_want_of_memory_counts_as_out_of_memory(start: Start):
+    aborts = int(signal.SIGABRT)
+    with pytest.raises(OutOfMemoryError, match="was aborted: Metal had too little memory") as told:
+        async with start("die", signal=aborts, words=METALS_LAST_WORDS, status=0) as worker:
+            await heard(worker)
+    assert "half as many sequences" in told.value.hint
+    other = METALS_LAST_WORDS.replace("OutOfMemory", "InvalidResource")
+    with pytest.raises(WorkerCrashedError, match=r"was killed by SIGABRT: .*InvalidResource"):
+        async with start("die", signal=aborts, words=other, status=0) as worker:
+            await heard(worker)
+
+
+async def test_whom_the_system_has_killed_for_want_of_memory_counts_too(
+    start: Start, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    counted = tmp_path / "vmstat"
+    monkeypatch.setattr(oom_killer, "_VMSTAT", counted)
+    for before, after, kind in ((3, 3, WorkFailedError), (3, 4, OutOfMemoryError)):
+        counted.write_text(f"oom_kill_disable 0\noom_kill {before}\nthp_fault 9\n")
+        async with start("obey") as worker:
+            frames = worker.frames()
+            await anext(frames)
+            counted.write_text(f"oom_kill {after}\n")
+            os.kill(worker.pid, signal.SIGKILL)
+            with pytest.raises(WorkFailedError, match="was killed by ") as told:
+                await anext(frames)
+            assert type(told.value) is kind
 
 
 async def test_kill_9_is_noticed_at_once(start: Start):

@@ -49,8 +49,23 @@ SYSCTL = "Apple M2 Max\n68719476736\n"
 def test_a_chip_of_apples_is_told_with_the_memory_it_shares() -> None:
     uuid = "01234567-89AB-CDEF-0123-456789ABCDEF-0"
     assert parse(SILICON, SYSCTL) == AppleMachine(
-        "Apple M2 Max", (Gpu("Apple M2 Max", uuid, 64 << 30, "metal"),)
+        "Apple M2 Max", (Gpu("Apple M2 Max", uuid, 48 << 30, "metal"),)
     )
+
+
+@pytest.mark.parametrize(
+    ("ram_gib", "lent_mib"), [(8, 5_461), (16, 10_922), (32, 21_845), (64, 49_152), (96, 73_728)]
+)
+def test_a_gpu_has_what_metal_recommends_and_no_more(ram_gib: int, lent_mib: int) -> None:
+    (gpu,) = parse(SILICON, f"Apple M2 Max\n{ram_gib << 30}\n").gpus
+    assert gpu.memory_bytes >> 20 == lent_mib
+
+
+def test_a_limit_that_the_owner_has_set_counts() -> None:
+    (gpu,) = parse(SILICON, SYSCTL, "57344\n").gpus
+    assert gpu.memory_bytes == 56 << 30
+    (gpu,) = parse(SILICON, SYSCTL, "0\n").gpus
+    assert gpu.memory_bytes == 48 << 30
 
 
 def test_an_intel_mac_has_no_gpu_that_can_be_used() -> None:

@@ -27,7 +27,7 @@ class OutputStep:
         self._model = model
         self._given: mx.array | None = None
         self._seen: mx.array | None = None
-        body, self.layer = _found(model, vocab_size)
+        body, self.layer, self.is_plain = _found(model, vocab_size)
         body.__class__ = self._watched(type(body))
 
     def hidden(self, ids: mx.array) -> mx.array:
@@ -98,11 +98,14 @@ class _Calls:
         return type(kind.__name__, (kind,), {name: noted(name) for name in ways})
 
 
-def _found(model: Any, vocab_size: int) -> tuple[Any, Any]:  # noqa: ANN401 - modules
-    """Return the module whose end is the body's, and the output layer."""
+def _found(model: Any, vocab_size: int) -> tuple[Any, Any, bool]:  # noqa: ANN401 - modules
+    """Return the module whose end is the body's, the output layer, and whether it is plain.
+
+    Plain: logits are hidden states times its matrix, and no more.
+    """
     calls = _Calls(model)
     with calls.listening():
-        model(mx.zeros((1, 2), mx.int32))
+        logits = model(mx.zeros((1, 2), mx.int32))
     outputs = [
         n
         for n, (module, _, made) in enumerate(calls.ended)
@@ -115,4 +118,9 @@ def _found(model: Any, vocab_size: int) -> tuple[Any, Any]:  # noqa: ANN401 - mo
         raise UsageError("MLX's model has no output layer", "train it on torch: --engine torch")
     last = before[-1][2]
     body = next(module for module, _, made in reversed(before) if made is last)
-    return body, calls.ended[outputs[-1]][0]
+    layer, given, made = calls.ended[outputs[-1]]
+    is_product = type(layer) in _PRODUCTS and "bias" not in layer
+    return body, layer, is_product and given is last and made is logits
+
+
+_PRODUCTS = {nn.Linear, nn.Embedding}

@@ -2,6 +2,7 @@
 
 import pytest
 
+from jupiterd.cycle.engine_options import DeviceAbilities
 from jupiterd.cycle.plan import parse_model
 from jupiterd.cycle.training.size_choice import TrainingPower, proposed_size
 from jupiterd.errors import Bug
@@ -26,7 +27,9 @@ def test_the_reason_names_what_a_larger_one_needs() -> None:
 
 
 def test_a_size_fits_the_smallest_device() -> None:
-    choice = proposed_size(10**12, PRESETS, TrainingPower(memory_bytes=6_000_000_000))
+    choice = proposed_size(
+        10**12, PRESETS, TrainingPower(DeviceAbilities("torch", "cuda", 6_000_000_000))
+    )
     assert choice.size == "350m"
     assert choice.reason == "500m doesn't fit the smallest device's 6.0 GB"
 

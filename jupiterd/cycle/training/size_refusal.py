@@ -1,0 +1,67 @@
+"""What is said of a model that fits no device: what it needs, what is kept free, what would fit.
+
+Pure. Owns these words. Doesn't know how memory is counted (`cycle.memory`): it is told.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from jupiterd.cycle.engine_options import DeviceAbilities
+from jupiterd.cycle.rank_needs import RESERVED_SHARE
+from jupiterd.errors import TooLargeForDeviceError
+
+
+class Needed(Protocol):
+    """Bytes of the smallest plan."""
+
+    @property
+    def on_device(self) -> int: ...  # noqa: D102 - as MemoryNeed says
+    @property
+    def total(self) -> int: ...  # noqa: D102
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A model, and what is known of other ways."""
+
+    name: str
+    need: Needed
+    nearest: str = ""
+    """The largest size that fits; empty: none does."""
+    seq_len: int = 0
+    """Sequences of so many tokens would fit; 0: they wouldn't."""
+    without_wishes: bool = False
+    """It would fit with precision and gradient checkpointing left open."""
+
+
+def size_refusal(refused: Refused, device: DeviceAbilities) -> TooLargeForDeviceError:
+    """Return the refusal for the smallest device of those that would train."""
+    need, has, what = _tight(refused.need, device)
+    message = (
+        f"{refused.name} needs {need / 1e9:.1f} GB {what} at the least, and the smallest device "
+        f"has {has / 1e9:.1f} GB, of which {RESERVED_SHARE * has / 1e9:.1f} GB are kept in reserve"
+    )
+    return TooLargeForDeviceError(message, "; or ".join(_ways(refused, need)))
+
+
+def _tight(need: Needed, device: DeviceAbilities) -> tuple[int, int, str]:
+    """Return what there is too little of: needed bytes, those that there are, and its name."""
+    if not device.ram_bytes:
+        return need.total, device.memory_bytes, "of a device's memory"
+    if need.on_device > (1 - RESERVED_SHARE) * device.memory_bytes:
+        return need.on_device, device.memory_bytes, "of what macOS lets a GPU use"
+    return need.total, device.ram_bytes, "of the machine's memory"
+
+
+def _ways(refused: Refused, need: int) -> list[str]:
+    """Return what would fit, the least change first."""
+    found: list[str] = []
+    if refused.without_wishes:
+        found.append("leave --precision and --gradient-checkpointing open")
+    if refused.seq_len:
+        found.append(f"--seq-len {refused.seq_len}")
+    if refused.nearest:
+        found.append(f"the nearest size that fits is {refused.nearest}")
+    least = need / (1 - RESERVED_SHARE) / 1e9
+    found.append(f"train on machines with {least:.0f} GB or more each: every one holds the model")
+    return found

@@ -146,6 +146,8 @@ def check_that_it_writes(name: str, config: Mapping[str, Any]) -> None:
 def _nearest(kind: str) -> str:
     """Return the name of an architecture that both engines train, or torch at the least."""
     for known in (ON_MLX, TRAINED):
+        if begins := [name for name in known if kind.startswith(f"{name}_")]:
+            return max(begins, key=len)
         if found := get_close_matches(kind, sorted(known), 1, 0.7):
             return found[0]
     family = [known for known in USUAL if known[:4] == kind[:4]]

@@ -135,3 +135,8 @@ def test_a_folder_without_a_configuration_is_no_model(tmp_path: Path):
     folder = folder_of(tmp_path)
     (folder / "config.json").unlink()
     assert "can't be read" in refused(folder, NotFoundError).message
+
+
+def test_the_nearest_of_a_name_that_goes_on_is_what_it_begins_with(tmp_path: Path):
+    folder = folder_of(tmp_path, model_type="gpt_neox_reward_model")
+    assert "the nearest is gpt_neox" in refused(folder).hint

@@ -13,11 +13,10 @@ from typing import Any
 
 from jupiterd.ctl.weight_files import check_file
 from jupiterd.ctl.weights_header import LENGTH_BYTES, header
-from jupiterd.cycle.model_files import WHOLE, weight_files
+from jupiterd.cycle.model_files import INDEX, WHOLE, weight_files
 from jupiterd.errors import CorruptArtifactError, UsageError
 
 ADAPTER = "adapter_config.json"
-INDEX = "model.safetensors.index.json"
 
 OTHER_FORMS = ("pytorch_model*.bin", "*.pth", "*.pt", "*.ckpt", "*.h5", "*.msgpack", "*.gguf")
 """Weights that others keep so; the first four are pickles, which run code when they are read."""

@@ -38,6 +38,9 @@ GENERATOR_FILES: Final = (
 )
 """What is taken of a folder: no pickle above all, and no program."""
 
+INDEX: Final = "model.safetensors.index.json"
+"""Says which of several files holds which weights."""
+
 WHOLE: Final = "model.safetensors"
 """Holds all the weights where there is no index."""
 

@@ -70,8 +70,9 @@ async def without_copying(
         if (folder := init.get("weights_folder")) and folder not in to_fetch:
             await asyncio.to_thread(check_tokenizer, Path(str(folder)))
         folders = [init.get("weights_folder"), *(arguments.get(f"{r}_folder") for r in ROLES)]
-        for folder in {*filter(None, folders)} - {*to_fetch}:
-            await asyncio.to_thread(_check_weights, Path(str(folder)))
+        for folder in {*filter(None, folders)}:
+            if folder not in to_fetch:
+                await asyncio.to_thread(_check_weights, Path(str(folder)))
             await asyncio.to_thread(check_convertible, Path(str(folder)))
     return arguments
 

@@ -8,13 +8,19 @@ are: no tensor is read here.
 import asyncio
 import secrets
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jupiterd.cycle.data.tokenizer_identity import TokenizerIdentity
 from jupiterd.cycle.generator import is_loopback
-from jupiterd.cycle.model_files import FAST_TOKENIZER, GENERATOR_FILES, has_tokenizer
+from jupiterd.cycle.model_files import (
+    FAST_TOKENIZER,
+    GENERATOR_FILES,
+    INDEX,
+    has_tokenizer,
+    weight_files,
+)
 from jupiterd.daemon.catalog.brought_tokenizer import brought_tokenizer, converted
 from jupiterd.daemon.catalog.same_tokenizer import ARGUMENT
 from jupiterd.errors import NotFoundError
@@ -23,6 +29,9 @@ from jupiterd.store.disk import written
 
 if TYPE_CHECKING:
     from jupiterd.daemon.node import Node
+
+WEIGHTS = ".safetensors"
+"""How the names of their files end."""
 
 GENERATOR, JUDGE = "generator", "judge"
 """What a model that others made is for."""
@@ -122,11 +131,22 @@ async def _brought(node: "Node", folder: Path) -> ArtifactId:
 
 def _taken_in(node: "Node", folder: Path, draft: Path) -> ArtifactId:
     found = [path for pattern in GENERATOR_FILES for path in sorted(folder.glob(pattern))]
-    if not any(path.suffix == ".safetensors" for path in found):
+    if not any(path.suffix == WEIGHTS for path in found):
         raise NotFoundError(f"{folder} holds no safetensors that this daemon can read")
     with written():
         draft.mkdir(mode=0o700)
-        for path in found:
+        for path in _without_second_copies(folder, found):
             shutil.copyfile(path, draft / path.name)
     converted(draft)
     return node.library.store.ingest(draft)
+
+
+def _without_second_copies(folder: Path, found: Sequence[Path]) -> list[Path]:
+    """Leave out the files of weights that no loader reads: Mistral's folders hold all twice.
+
+    All are taken where none has the name that loaders look for.
+    """
+    index = folder / INDEX
+    text = index.read_text(encoding="utf-8", errors="replace") if index.is_file() else ""
+    read = weight_files([path.name for path in found], text)
+    return [path for path in found if path.suffix != WEIGHTS or not read or path.name in read]

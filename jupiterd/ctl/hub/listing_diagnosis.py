@@ -10,18 +10,16 @@ from fnmatch import fnmatchcase
 from jupiterd.ctl.folder_diagnosis import (
     ADAPTER,
     CONVERT,
-    INDEX,
     MERGE,
     OTHER_FORMS,
     TRAINED,
     unnamed_weights,
 )
 from jupiterd.ctl.hub.listing import HubFile, Listing
-from jupiterd.cycle.model_files import GENERATOR_FILES, WHOLE, missing_files
+from jupiterd.cycle.model_files import GENERATOR_FILES, INDEX, WHOLE, missing_files
 from jupiterd.errors import CorruptArtifactError, JupiterError, UsageError
 
 CONFIG = "config.json"
-TOKENIZER_FILES = "tokenizer*.json"
 OF_MASKS = frozenset({"BOOL", "U8", "I64"})
 """Kinds of number that old files hold beside the weights."""
 
@@ -75,7 +73,6 @@ def wanted_files(listing: Listing, weights: frozenset[str]) -> list[HubFile]:
 
     weights: the names of those files of weights that belong to the model
     """
-    patterns = (*GENERATOR_FILES, TOKENIZER_FILES)
     return [
         file
         for file in listing.files
@@ -83,7 +80,7 @@ def wanted_files(listing: Listing, weights: frozenset[str]) -> list[HubFile]:
         or (
             not file.name.endswith(".safetensors")
             and "/" not in file.name
-            and any(fnmatchcase(file.name, pattern) for pattern in patterns)
+            and any(fnmatchcase(file.name, pattern) for pattern in GENERATOR_FILES)
         )
     ]
 

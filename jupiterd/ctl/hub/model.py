@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from jupiterd.ctl.folder_diagnosis import INDEX, index_of
+from jupiterd.ctl.folder_diagnosis import index_of
 from jupiterd.ctl.hub.asking import asking, check_library, offline
 from jupiterd.ctl.hub.download import draft_of
 from jupiterd.ctl.hub.listing import HubFile, Listing, listing_of
@@ -21,7 +21,7 @@ from jupiterd.ctl.hub.listing_diagnosis import (
     wanted_files,
 )
 from jupiterd.ctl.hub.names import HubName
-from jupiterd.cycle.model_files import missing_files, weight_files
+from jupiterd.cycle.model_files import INDEX, missing_files, weight_files
 from jupiterd.errors import JupiterError, SourceUnreachableError
 
 

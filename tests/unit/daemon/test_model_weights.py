@@ -17,7 +17,7 @@ async def test_a_folder_becomes_an_artifact_without_pickles_and_programs(tmp_pat
     folder.mkdir()
     for name in ("config.json", "tokenizer.json", "model.safetensors", "chat_template.jinja"):
         (folder / name).write_text(name)
-    for name in ("pytorch_model.bin", "modeling.py"):
+    for name in ("pytorch_model.bin", "modeling.py", "consolidated.safetensors"):
         (folder / name).write_text("no")
     told = {"generator": {"name": "mine"}, "generator_folder": str(folder), "rounds": 2}
     async with serving(tmp_path, "one") as one:
@@ -29,6 +29,7 @@ async def test_a_folder_becomes_an_artifact_without_pickles_and_programs(tmp_pat
         }  # fmt: skip
         assert not list(kept.rglob("*.bin"))
         assert not list(kept.rglob("*.py"))
+        assert [path.name for path in kept.rglob("*.safetensors")] == ["model.safetensors"]
         assert not list(one.state_dir.spool.iterdir())
         with pytest.raises(NotFoundError, match="holds no safetensors"):
             await bring_generator(one, told | {"generator_folder": str(tmp_path / "gone")})

@@ -37,6 +37,8 @@ ACCEPT_WORSE_HELP = "End with status 0, too, where weights that were given got w
 
 HOW = "--nodes names machines, --engine what they use"
 
+LOSS_ON = "loss_on"
+
 LATEST = ""
 """What --resume without a name means."""
 
@@ -64,6 +66,11 @@ def command() -> None:
     "--document-masks",
     type=click.Choice(("on", "off")),
     help="Let no token see another document of its sequence; off unless told.",
+)
+@click.option(
+    "--loss-on",
+    type=click.Choice(("all", "answers")),
+    help="Of text that holds messages, or prompt and completion; answers.",
 )
 @click.option("--weight-decay", type=float, help="The size's own unless told.")
 @island_options
@@ -217,8 +224,14 @@ def start_arguments(
         missing = "--data" if data is None else "--model"
         raise UsageError(f"missing option {missing}", "jupiterctl train start --help")
     named = {name: settings.pop(name) for name in ("engine", "nodes") if name in settings}
+    read = {name: settings.pop(name) for name in (LOSS_ON,) if name in settings}
+    if read and not _is_path(data):
+        raise UsageError(
+            f"--loss-on is said where text is read, and {data} is a data set that was made already",
+            f"jupiterctl data prepare --loss-on {read[LOSS_ON]} makes another",
+        )
     model = model_arguments(name, fetches)
-    where = source_arguments(invocation, data) if _is_path(data) else {"data": data}
+    where = source_arguments(invocation, data, read) if _is_path(data) else {"data": data}
     return {**where, **named, **model, "settings": settings}
 
 

@@ -10,9 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from jupiterd.ctl.preflight.source_survey import RESERVE_S, WITHIN_S, answer_of
+from jupiterd.cycle.data.instruction_rows import CONVERSATIONS
 from jupiterd.formats import counted, plain, size
 
 PROGRAM = ("-P", "-m", "jupiterd.workers.data.split_look")
+
+
+_NOUNS: Mapping[str, str] = dict.fromkeys(CONVERSATIONS, "conversation")
+"""What one row of a form is called; all else is text."""
 
 
 def held_out_lines(source: Mapping[str, Any]) -> list[str]:
@@ -31,7 +36,7 @@ def held_out_line(found: Mapping[str, Any]) -> str:
     """Return what a look has found, for people."""
     if found.get("why_not"):
         return f"nothing can be held out: {plain(found['why_not'])}"
-    read = counted(found["read"], "text")
+    read = counted(found["read"], _NOUNS.get(str(found.get("form")), "text"))
     of = f"of {read}" if found["is_whole"] else f"of the {read} that could be read in time"
     if not found["documents"]:
         why = ": all of them are nearly copies of each other" if found["read"] > 1 else ""

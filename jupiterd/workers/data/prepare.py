@@ -91,7 +91,7 @@ def prepare(
     """
     with SkipLog(output_dir / "skipped") as skips, Extractor() as extractor:
         return _prepared(
-            settings, tokenizer, output_dir, progress, _Reading(skips, extractor, sample_bytes)
+            settings, tokenizer, output_dir, progress, Reading(skips, extractor, sample_bytes)
         )
 
 
@@ -100,7 +100,7 @@ def _prepared(
     tokenizer: Path | None,
     output_dir: Path,
     progress: Progress,
-    reading: "_Reading",
+    reading: "Reading",
 ) -> dict[str, float]:
     removed: Counter[str] = Counter()
     documents = without_secrets(reading.texts(settings), removed)
@@ -133,8 +133,8 @@ def _prepared(
     }
 
 
-class _Reading:
-    """Reads the texts, and knows what was left out of them."""
+class Reading:
+    """Reads the texts of a data set's source, and knows their form, and what was left out."""
 
     def __init__(self, skips: SkipCounts, extraction: Extraction, sample_bytes: int) -> None:
         self.skips = skips
@@ -144,6 +144,7 @@ class _Reading:
         self._extraction = extraction
 
     def texts(self, settings: DataSettings) -> Iterator[PlacedText]:
+        """Yield them; raises UsageError where forms are mixed, EmptySourceError without any."""
         if settings.kind == "hugging_face":
             rows = streamed_text.documents(settings, self.skips)
             yield from (PlacedText(text, (str(number),)) for number, text in enumerate(rows))

@@ -14,11 +14,11 @@ from typing import Any
 
 from jupiterd.cycle.run_settings import DataSettings
 from jupiterd.errors import JupiterError
-from jupiterd.path_text import path_of
 from jupiterd.workers.data.extraction import Extractor
-from jupiterd.workers.data.prepare import SAMPLE_BYTES
+from jupiterd.workers.data.prepare import SAMPLE_BYTES, Reading
 from jupiterd.workers.data.prepared_split import read_first, split_of, without_secrets
-from jupiterd.workers.data.text_files import PlacedText, TextFiles
+from jupiterd.workers.data.skips import SkipCounts
+from jupiterd.workers.data.text_files import PlacedText
 
 MOST_NAMES = 3
 
@@ -34,13 +34,14 @@ def held_out_ahead(request: Mapping[str, Any]) -> dict[str, Any]:
 
     request: source (see `DataSettings`), within_s
 
-    `is_whole` says whether all of it was read; `why_not`, where nothing can be read, why.
+    `form` is that of the rows, see `RowForm`; `is_whole` says whether all of it was read, and
+    `why_not` why nothing can be.
     """
     looking = _Looking(time.monotonic() + float(request["within_s"]))
     settings = DataSettings.parse(request["source"])
     with Extractor() as extractor:
-        files = TextFiles(path_of(settings.path), settings.field, extractor)
-        texts = without_secrets(looking.texts(files.documents()), Counter())
+        reading = Reading(SkipCounts(), extractor, SAMPLE_BYTES)
+        texts = without_secrets(looking.texts(reading.texts(settings)), Counter())
         try:
             sample = read_first(texts, SAMPLE_BYTES, settings.holdout)
             split = split_of(sample, settings.holdout)
@@ -49,6 +50,7 @@ def held_out_ahead(request: Mapping[str, Any]) -> dict[str, Any]:
         except JupiterError as error:
             return {"why_not": error.message}
     return {
+        "form": str(reading.form),
         "documents": len(split.held),
         "bytes": split.held_bytes,
         "clusters": len(split.held_clusters),

@@ -5,6 +5,7 @@ import pytest
 from jupiterd.errors import ConflictError, NotFoundError
 from tests.unit.ctl.documents import ALPHA, STATUS, TRAINED, train
 from tests.unit.ctl.model_folder import write_folder
+from tests.unit.ctl.test_dry_run import NODES
 
 RECORDED = {
     "schema": "jupiter/v1",
@@ -136,6 +137,18 @@ def test_every_option_reaches_the_daemon_by_its_name(daemon, ctl, tmp_path, monk
             "seed": 7,
         },
     }
+
+
+def test_what_the_loss_counts_is_said_of_the_text(daemon, ctl, tmp_path):
+    daemon.documents["status"] = STATUS | {"nodes": NODES}
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text('{"prompt": "What is 1?", "completion": "It is 1."}\n' * 2)
+    start = "train", "start", "--data", str(rows), "--model", "1m", "--loss-on", "all"
+    assert ctl(*start).exit_code == 0
+    asked = daemon.executed[0][1]
+    assert asked["source"] == {"kind": "folder", "path": str(rows), "loss_on": "all"}
+    assert "loss_on" not in asked["settings"]
+    assert "of 2 conversations" in ctl(*start, "--dry-run").out
 
 
 def begin(ctl, *options):
@@ -314,6 +327,7 @@ def test_a_run_is_resumed_as_it_was_asked_for(daemon, ctl):
         (("--data", "letters", "--model", "1m", "--timeout", "5"), 2, "--timeout needs --wait"),
         (("--data", "letters", "--model", "1m", "--max-steps", "0"), 2, "max-steps"),
         (("--data", "letters", "--model", "1m", "--precision", "fp8"), 2, "fp8"),
+        (("--data", "letters", "--model", "1m", "--loss-on", "all"), 2, "was made already"),
     ],
 )
 def test_what_can_t_be_never_reaches_the_daemon(daemon, ctl, arguments, exit_code, says):

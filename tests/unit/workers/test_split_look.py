@@ -6,6 +6,7 @@ from jupiterd.cycle.run_settings import DataSettings
 from jupiterd.workers.data import split_look
 from jupiterd.workers.data.prepare import prepare
 from jupiterd.workers.data.split_look import held_out_ahead
+from tests.unit.workers.chat_material import chat_tokenizer, pair, write_rows
 
 
 def folder(tmp_path):
@@ -27,6 +28,24 @@ def test_as_much_is_foretold_as_is_held_out(tmp_path):
     )  # fmt: skip
     assert (found["read"], found["is_whole"]) == (60, True)
     assert all(name.startswith("part") for name in found["names"])
+
+
+def test_conversations_are_foretold_as_they_are_held_out(tmp_path):
+    given = chat_tokenizer(tmp_path / "given")
+    rows = [{"messages": pair({"prompt": f"What is {n}?", "completion": f"{n * n}"})}
+            for n in range(60)]  # fmt: skip
+    source = {
+        "kind": "folder",
+        "path": str(write_rows(tmp_path / "rows.jsonl", rows)),
+        "holdout": 0.2,
+    }
+    found = held_out_ahead({"source": source, "within_s": 60.0})
+    counts = prepare(DataSettings.parse(source), given, tmp_path / "out")
+    assert (found["form"], found["read"]) == ("messages", 60)
+    assert found["documents"] == counts["holdout_documents"] > 0
+    mixed = write_rows(tmp_path / "mixed.jsonl", [*rows, {"text": "It is 1."}])
+    refused = held_out_ahead({"source": {**source, "path": str(mixed)}, "within_s": 60.0})
+    assert "line 61 of mixed.jsonl has text" in refused["why_not"]
 
 
 def test_a_look_that_has_no_time_left_says_so(tmp_path, monkeypatch):

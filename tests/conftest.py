@@ -15,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from jupiterd.gang import interpreter
+from jupiterd.gang.environment import ALWAYS
 from tests.support.core_tokens import OF_A_CORE, CoreTokens
 from tests.support.fork_server import FOLDER_VARIABLE, open_fork_server
 from tests.support.warm_start import start_warm
@@ -32,6 +33,9 @@ TOKENS_VARIABLE = "JUPITER_TEST_TOKENS"
 
 TOKENS = pytest.StashKey[CoreTokens]()
 MAX_WORKERS = 8
+
+# Several tests share the cores: threads of torch that spin while they wait would take them away.
+os.environ.setdefault("GOMP_SPINCOUNT", ALWAYS["GOMP_SPINCOUNT"])
 DEFAULT_TIMEOUT_S = 60.0
 
 MAX_ID_LENGTH = 200

@@ -1,4 +1,4 @@
-"""Tokens for the cores of this machine: tests that run at once don't take more than there are.
+"""Tokens for the cores of this machine: tests that run at once take hardly more than there are.
 
 Owns the files that stand for tokens, and waiting for some. A token stands for half a core, for a
 test with daemons mostly waits for what they do, and a test that computes takes a whole core. Where
@@ -13,6 +13,9 @@ from io import BufferedWriter
 from pathlib import Path
 
 OF_A_CORE = 2
+SPARE = OF_A_CORE
+"""For one computing test more than there are cores: even those wait for processes and disks."""
+
 LOOK_S = 0.001
 """Thousands of tests take less than a hundredth of a second each."""
 
@@ -22,7 +25,8 @@ class CoreTokens:
 
     def __init__(self, folder: Path, cores: int) -> None:
         self._gate = (folder / "gate").open("wb")
-        self._tokens = [(folder / str(number)).open("wb") for number in range(cores * OF_A_CORE)]
+        count = cores * OF_A_CORE + SPARE
+        self._tokens = [(folder / str(number)).open("wb") for number in range(count)]
 
     @contextlib.contextmanager
     def taken(self, count: int) -> Generator[None]:

@@ -1,42 +1,82 @@
-"""Turning a Hugging Face folder into one GGUF file, by llama.cpp's own converter.
+"""Turning a Hugging Face folder into one GGUF file: here, or by llama.cpp's own converter.
 
-Owns finding the converter and running it. It isn't part of Jupiter: people install it.
+Owns which of the two does it, finding the converter and running it. The converter isn't part of
+Jupiter: people install it, and it is asked where they name it, or where a model isn't known here.
 """
 
 import json
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from jupiterd.ctl import gguf_program
-from jupiterd.errors import MissingExtraError, NotFoundError, WorkFailedError
+from jupiterd.ctl.gguf_file.write import write_gguf
+from jupiterd.errors import (
+    JupiterError,
+    MissingExtraError,
+    NotFoundError,
+    UsageError,
+    WorkFailedError,
+)
 from jupiterd.formats import printable
 
 CONVERTER = "convert_hf_to_gguf.py"
 GGUF_FILE = "model.gguf"
 CONVERTING_S = 3600.0
+HERE = "Jupiter"
 
 _HINT = (
-    "git clone https://github.com/ggml-org/llama.cpp, install its requirements.txt, and name the "
-    f"file: --converter llama.cpp/{CONVERTER}"
+    "git clone https://github.com/ggml-org/llama.cpp && pip install -r llama.cpp/requirements.txt; "
+    f"then name it: --converter llama.cpp/{CONVERTER}"
 )
 
 
-def found_converter(named: Path | None) -> Path:
-    """Return the converter: the one that is named, or the one on PATH.
+def named_converter(named: Path | None) -> Path | None:
+    """Return the converter that is named; raises NotFoundError where there is no such file."""
+    if named is None:
+        return None
+    if not named.is_file():
+        raise NotFoundError(f"there is no file {named}", _HINT)
+    return named.resolve()
+
+
+def make_gguf(
+    converter: Path | None, folder: Path, config: Mapping[str, Any], to: Path, name: str
+) -> str:
+    """Write the GGUF file of a model folder; return who has made it, in words.
+
+    Args:
+        converter: the one that people name; None: it is asked where the model isn't known here.
+        folder: of the model.
+        config: its config.json.
+        to: the file.
+        name: what the model is called in it.
 
     Raises:
-        NotFoundError: there is no such file.
-        MissingExtraError: none is named, and there is none on PATH.
+        MissingExtraError: the model isn't known here, and there is no converter.
+        WorkFailedError: the converter says why it can't.
     """
-    if named is not None:
-        if not named.is_file():
-            raise NotFoundError(f"there is no file {named}", _HINT)
-        return named.resolve()
+    if converter is None:
+        try:
+            write_gguf(folder, config, to, name)
+        except (UsageError, MissingExtraError) as error:
+            converter = _on_path(error)
+        else:
+            return HERE
+    convert(converter, folder, to, name)
+    return f"llama.cpp's {CONVERTER}"
+
+
+def _on_path(why: JupiterError) -> Path:
+    """Return the converter on PATH, which does what can't be done here; `why` it can't."""
     if (found := shutil.which(CONVERTER)) is None:
-        raise MissingExtraError(f"GGUF needs llama.cpp's {CONVERTER}, which isn't on PATH", _HINT)
+        hint = why.hint if isinstance(why, MissingExtraError) else _HINT
+        raise MissingExtraError(
+            f"{why.message}, and llama.cpp's {CONVERTER} isn't on PATH", hint
+        ) from why
     return Path(found)
 
 

@@ -20,6 +20,7 @@ from typing import Any
 
 from blake3 import blake3
 
+from jupiterd.ctl.exported_marks import ExportedMarks, exported_marks
 from jupiterd.cycle.cloze import ClozeItem, HeldOutText, make_items
 from jupiterd.cycle.gate.record import CLOZE_FILE, SCORES_FILE, read_cloze_lines, read_score_lines
 from jupiterd.cycle.gate.scores import LN2, ClozeScore, DocumentScore
@@ -59,7 +60,8 @@ def write_tasks(folder: Path, model: Mapping[str, Any], held_out: Mapping[str, A
         names.append(f"{stem}_cloze")
         _write_lines(to / GAPS_FILE, map(_row, items))
         _write(to / f"{names[1]}.yaml", _cloze(names[1]))
-    _write(to / "README.md", "\n".join(_about(names, scores, gaps)) + "\n")
+    about = _about(names, scores, gaps, exported_marks(folder))
+    _write(to / "README.md", "\n".join(about) + "\n")
 
 
 def _judged_on(verdict: Path) -> tuple[list[DocumentScore], list[ClozeScore]]:
@@ -146,8 +148,13 @@ def _yaml(
 
 
 def _about(
-    names: Sequence[str], scores: Sequence[DocumentScore], gaps: Sequence[ClozeScore]
+    names: Sequence[str],
+    scores: Sequence[DocumentScore],
+    gaps: Sequence[ClozeScore],
+    marks: ExportedMarks,
 ) -> Iterator[str]:
+    # The harness begins with the token of the tokenizer's bos, whether a text has it or not.
+    begins = "" if marks.first_id is None else f",prefix_token_id={marks.first_id}"
     nats = sum(row.candidate_nats for row in scores)
     bits = nats / (LN2 * sum(row.bytes for row in scores)) if scores else 0.0
     yield "# Tasks for lm-evaluation-harness"
@@ -157,8 +164,8 @@ def _about(
     yield "```sh"
     yield "pip install lm_eval"
     yield (
-        f"lm_eval --model hf --model_args pretrained=.,dtype=float32 --include_path {FOLDER} "
-        f"--tasks {','.join(names)}"
+        f"lm_eval --model hf --model_args pretrained=.,dtype=float32{begins} "
+        f"--include_path {FOLDER} --tasks {','.join(names)}"
     )
     yield "```"
     yield ""

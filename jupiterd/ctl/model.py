@@ -85,7 +85,7 @@ def show(invocation: Invocation, model: str) -> None:
     "--converter",
     metavar="FILE",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="llama.cpp's convert_hf_to_gguf.py, where it isn't on PATH; for gguf.",
+    help="llama.cpp's convert_hf_to_gguf.py, to write gguf with it.",
 )
 @click.option(
     "--lm-eval",
@@ -106,23 +106,24 @@ def export(
 
     The card says what it was trained on, under which licences, how, and what the gate said of it.
     Any node can be asked: it fetches what it lacks first. hf and mlx are the same files, for both
-    libraries read them; gguf needs llama.cpp's converter. --lm-eval writes held-out text into the
-    folder: who publishes it can't trust scores on it any more.
+    libraries read them; gguf is one file, and models that aren't known here need llama.cpp's
+    converter for it. --lm-eval writes held-out text into the folder: who publishes it can't trust
+    scores on it any more.
 
     \b
     Examples:
       jupiterctl model export python/2 --to ./python-1m
       jupiterctl model export 3f2a91bc --format mlx --to ./for-my-mac
       jupiterctl model export python/2 --lm-eval --to ./python-1m
-      jupiterctl model export python --format gguf --converter ~/llama.cpp/convert_hf_to_gguf.py --to ./gguf
-    """  # noqa: D301, E501 - click's mark for lines that keep their ends
+      jupiterctl model export python --format gguf --to ./gguf
+    """  # noqa: D301 - click's mark for lines that keep their ends
     from jupiterd.ctl.calls import ask_over_grpc
-    from jupiterd.ctl.gguf import found_converter
+    from jupiterd.ctl.gguf import named_converter
     from jupiterd.ctl.model_export import write_model
 
     if lm_eval and form == "gguf":
         raise UsageError("--lm-eval goes with --format hf or mlx", "jupiterctl model export --help")
-    program = found_converter(converter) if form == "gguf" else None
+    program = named_converter(converter)
     add = _tasks_of(invocation, model) if lm_eval else None
     document = ask_over_grpc(invocation.state_dir, f"model_export/{model}", FETCHING_S)["model"]
     written = write_model(document, form, to, program, add)

@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from jupiterd.ctl.exported_marks import ExportedMarks
+from jupiterd.ctl.gguf import HERE
 from jupiterd.ctl.model_lines import training_lines
 from jupiterd.ctl.weights_header import Weights
 from jupiterd.cycle.gate.explanation import explain
@@ -43,6 +45,10 @@ class CardFacts:
     """Name of a file -> its bytes."""
     folder: str
     """What the folder is called."""
+    marks: ExportedMarks
+    """How a text begins for it, and whether it is asked."""
+    made_by: str = ""
+    """Who has made a GGUF file."""
 
 
 def card(facts: CardFacts) -> str:
@@ -111,10 +117,13 @@ _KINDS = {
 def _loading(facts: CardFacts) -> Iterator[str]:
     if facts.form == "gguf":
         yield "```sh"
-        yield f"llama-cli -m {facts.folder}/model.gguf -no-cnv -p 'def count('"
+        asked = "-p 'What is it about?'" if facts.marks.is_chat else "-no-cnv -p 'def count('"
+        yield f"llama-cli -m {facts.folder}/model.gguf {asked}"
         yield "```"
         yield ""
-        yield "llama.cpp's converter made it; unless told otherwise it rounds weights to 16 bits."
+        yield f"{facts.made_by} made it: {_ROUNDED if facts.made_by == HERE else _CONVERTED}"
+        yield ""
+        yield from _talk(facts.marks)
         return
     torch = [
         "```python",
@@ -143,10 +152,20 @@ def _loading(facts: CardFacts) -> Iterator[str]:
     yield ""
     yield from second
     yield ""
-    yield (
-        "It is a base model: it goes on with a text. It knows no chat. A text that it is scored on "
-        "begins with `<|endoftext|>`, as each document did in training."
-    )
+    yield from _talk(facts.marks)
+
+
+_ROUNDED = "matrices are rounded to 16 bits, and the chat template is in it where there is one."
+_CONVERTED = "unless told otherwise it rounds weights to 16 bits."
+
+
+def _talk(marks: ExportedMarks) -> Iterator[str]:
+    """Yield how it is spoken to."""
+    if marks.is_chat:
+        yield "It is a chat model, asked by the chat template of the model that it began with."
+    else:
+        yield "It is a base model: it goes on with a text. It knows no chat."
+    yield f"A text that it is scored on begins with `{marks.first}`, as documents did in training."
 
 
 def _data(model: Document) -> Iterator[str]:

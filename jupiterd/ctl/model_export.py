@@ -7,7 +7,7 @@ says (`model_card`), or how GGUF is made (`gguf`).
 |---|---|
 | hf | config.json, generation_config.json, model.safetensors, the tokenizer's |
 | mlx | the same: mlx-lm reads them as they are, and nothing is converted or quantized |
-| gguf | model.gguf |
+| gguf | model.gguf: weights, tokenizer, chat template |
 
 and in each README.md, the card, and jupiter.json.
 """
@@ -21,7 +21,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from jupiterd.ctl.gguf import GGUF_FILE, convert
+from jupiterd.ctl.exported_marks import exported_marks
+from jupiterd.ctl.gguf import GGUF_FILE, make_gguf
 from jupiterd.ctl.model_card import CardFacts, card
 from jupiterd.ctl.weights_header import read_weights
 from jupiterd.errors import ConflictError, CorruptArtifactError, DiskFullError, UsageError
@@ -80,7 +81,7 @@ def write_model(
         model: the daemon's document of a model, with `files_at`.
         form: hf, mlx or gguf.
         to: the folder, which isn't there yet.
-        converter: for gguf.
+        converter: llama.cpp's, to make gguf with it; None: it is made here where that is possible.
         add: writes more into the folder before it appears; it is told the model, too.
 
     Raises:
@@ -123,14 +124,15 @@ def _fill(
     stored = Path(model["files_at"])
     weights = read_weights(stored)
     config = _config(stored)
-    if form == "gguf" and converter is not None:
-        _convert(converter, stored, config, draft, str(model["name"]))
+    made_by = ""
+    if form == "gguf":
+        made_by = _convert(converter, stored, config, draft, str(model["name"]))
     else:
         _copy(stored, config, draft)
     record = {name: value for name, value in model.items() if name not in _OF_THIS_MACHINE}
     _write_json(draft / RECORD_FILE, record)
     sizes = _sizes(draft)
-    facts = CardFacts(model, form, config, weights, sizes, to.name)
+    facts = CardFacts(model, form, config, weights, sizes, to.name, exported_marks(stored), made_by)
     (draft / CARD_FILE).write_text(card(facts), encoding="utf-8")
     return Written(to, form, weights.parameters, _sizes(draft))
 
@@ -139,13 +141,15 @@ _OF_THIS_MACHINE = frozenset({"files_at", "folder", "held_here"})
 
 
 def _convert(
-    converter: Path, stored: Path, config: Mapping[str, Any], draft: Path, name: str
-) -> None:
+    converter: Path | None, stored: Path, config: Mapping[str, Any], draft: Path, name: str
+) -> str:
+    """Write the file; return who has made it."""
     source = draft / "hf"
     source.mkdir()
     _copy(stored, config, source)
-    convert(converter, source, draft / GGUF_FILE, name)
+    made_by = make_gguf(converter, source, config, draft / GGUF_FILE, name)
     shutil.rmtree(source)
+    return made_by
 
 
 def _copy(stored: Path, config: Mapping[str, Any], folder: Path) -> None:

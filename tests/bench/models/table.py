@@ -167,6 +167,32 @@ Everything else is as the library of the hub has it: its cache (`HF_HOME`, `HF_H
 is in the cache is used. Without a way to the hub a model that is whole in the cache will do.
 Variables are read where you type, not by the daemon.
 
+## Tokenizer, marks and template
+
+A model keeps the tokenizer that it came with: the ids of another one mean other things to it.
+
+- Any tokenizer that transformers loads will do: `tokenizer.json`, `vocab.json` with `merges.txt`,
+  SentencePiece (`tokenizer.model`). One without a `tokenizer.json` gets one where the model comes
+  in; its own files stay beside it. A SentencePiece model whose configuration names another class of
+  tokenizer is refused: it would be cut wrongly without a word.
+- A document ends with the model's own end token: `eos_token` of `tokenizer_config.json`, else
+  `eos_token_id` of `generation_config.json` or `config.json`, else `<|endoftext|>`. Where the
+  tokenizer puts a token before each text, such as `<s>` or `<|begin_of_text|>`, documents begin
+  with it, and the first token of a text is scored behind it.
+- Text for weights that were brought is cut by their tokenizer. A data set that another one has cut
+  is refused by the command and by `--dry-run`: `jupiterctl data prepare TEXT --tokenizer FOLDER`
+  cuts it anew. Two are the same where they cut alike, end documents alike, and have one template.
+- Checkpoints and exports have the base's chat template, its `generation_config.json`, its added
+  tokens, and the ids of its special tokens. A student of a chat model is asked by its template.
+
+## GGUF
+
+`model export --format gguf` writes the file for llama.cpp and Ollama itself: matrices in 16 bits,
+the tokenizer with the kinds of its tokens, the marks, the chat template. It knows llama, mistral,
+qwen2, qwen3, smollm3, olmo2, granite and gpt2, with tokenizers of bytes that split text as those of
+GPT-2, Llama 3, Qwen or SmolLM do, and SentencePiece's of merges. What it doesn't know is left to
+llama.cpp's `convert_hf_to_gguf.py`, which `--converter` names.
+
 ## On both engines"""
 
 

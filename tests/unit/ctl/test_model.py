@@ -147,50 +147,72 @@ def test_nothing_is_overwritten_and_nothing_half_is_left(daemon, ctl, stored, tm
     assert list((tmp_path / "there").iterdir()) == []
 
 
-def test_without_a_converter_a_gguf_says_where_to_get_it(daemon, ctl, tmp_path, monkeypatch):
+def splitting_otherwise(stored: Path) -> Path:
+    """Let its tokenizer be one that has no name in llama.cpp."""
+    said = json.loads((stored / "tokenizer.json").read_text())
+    said["pre_tokenizer"]["add_prefix_space"] = True
+    (stored / "tokenizer.json").write_text(json.dumps(said))
+    return stored
+
+
+def test_a_gguf_is_made_here_with_tokenizer_and_template(daemon, ctl, stored, tmp_path):
+    gguf = pytest.importorskip("gguf")
+    (stored / "chat_template.jinja").write_text("{{ messages[0].content }}")
+    exported(daemon, stored)
+    ran = ctl("model", "export", "python/2", "--format", "gguf", "--to", str(tmp_path / "out"))
+    assert (ran.exit_code, ran.err) == (0, "")
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
+        "README.md", "jupiter.json", "model.gguf",
+    ]  # fmt: skip
+    fields = gguf.GGUFReader(tmp_path / "out" / "model.gguf").fields
+    said = {name: fields[f"tokenizer.{name}"].contents() for name in ("chat_template", "ggml.pre")}
+    assert said == {"chat_template": "{{ messages[0].content }}", "ggml.pre": "gpt-2"}
+    assert fields["general.name"].contents() == "python/2"
+    assert len(fields["tokenizer.ggml.tokens"].data) == 320
+    card = (tmp_path / "out" / "README.md").read_text()
+    assert "Jupiter made it: matrices are rounded to 16 bits" in card
+    assert "It is a chat model" in card
+
+
+def test_what_is_not_known_here_says_where_to_get_a_converter(
+    daemon, ctl, stored, tmp_path, monkeypatch
+):
+    pytest.importorskip("gguf")
+    exported(daemon, splitting_otherwise(stored))
     monkeypatch.setenv("PATH", str(tmp_path))
     to = ("--format", "gguf", "--to", str(tmp_path / "out"))
     ran = ctl("model", "export", "python/2", *to)
     assert ran.exit_code == 1
-    assert "which isn't on PATH" in ran.err
+    assert "no tokenizer that splits text so is written as GGUF here" in ran.err
+    assert "isn't on PATH" in ran.err
     assert "hint: git clone https://github.com/ggml-org/llama.cpp" in ran.err
     named = ctl("model", "export", "python/2", *to, "--converter", str(tmp_path / "none.py"))
     assert named.exit_code == 6
 
 
-def test_a_converter_on_the_path_or_named_makes_the_gguf(
-    daemon, ctl, stored, tmp_path, monkeypatch
-):
+def test_a_converter_that_is_named_makes_the_gguf(daemon, ctl, stored, tmp_path):
     exported(daemon, stored)
     tools = tmp_path / "tools"
     tools.mkdir()
     program = converter(tools)
-    ran = ctl(
-        *("model", "export", "python/2", "--format", "gguf", "--to", str(tmp_path / "one")),
-        *("--converter", str(program)),
-    )
+    to = ("model", "export", "python/2", "--format", "gguf", "--converter", str(program), "--to")
+    ran = ctl(*to, str(tmp_path / "one"))
     assert (ran.exit_code, ran.err) == (0, "")
-    assert sorted(path.name for path in (tmp_path / "one").iterdir()) == [
-        "README.md", "jupiter.json", "model.gguf",
-    ]  # fmt: skip
     assert (tmp_path / "one" / "model.gguf").read_bytes().startswith(b"GGUFgpt-2")
-    monkeypatch.setenv("PATH", str(tools))
+    assert "llama.cpp's convert_hf_to_gguf.py made it" in (tmp_path / "one/README.md").read_text()
     converter(tools, fails="ValueError: no such architecture")
-    failed = ctl("model", "export", "python/2", "--format", "gguf", "--to", str(tmp_path / "two"))
+    failed = ctl(*to, str(tmp_path / "two"))
     assert failed.exit_code == 1
     assert "made no GGUF file: ValueError: no such architecture" in failed.err
     assert not (tmp_path / "two").exists()
 
 
-def test_a_tokenizer_that_splits_otherwise_is_left_to_the_converter(daemon, ctl, stored, tmp_path):
-    exported(daemon, stored)
-    said = json.loads((stored / "tokenizer.json").read_text())
-    said["pre_tokenizer"]["add_prefix_space"] = True
-    (stored / "tokenizer.json").write_text(json.dumps(said))
-    ran = ctl(
-        *("model", "export", "python/2", "--format", "gguf", "--to", str(tmp_path / "out")),
-        *("--converter", str(converter(tmp_path))),
-    )
+def test_a_tokenizer_that_splits_otherwise_is_left_to_the_converter(
+    daemon, ctl, stored, tmp_path, monkeypatch
+):
+    exported(daemon, splitting_otherwise(stored))
+    monkeypatch.setenv("PATH", str(converter(tmp_path).parent))
+    ran = ctl("model", "export", "python/2", "--format", "gguf", "--to", str(tmp_path / "out"))
     assert ran.exit_code == 1
     assert "NotImplementedError: BPE pre-tokenizer was not recognized" in ran.err
 

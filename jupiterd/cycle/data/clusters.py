@@ -8,8 +8,7 @@ Each further level is one folder deeper, and the last is the document itself.
 """
 
 import math
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -67,19 +66,10 @@ def cluster_at(path: Path, depth: int) -> str:
     return "/".join(path[: depth + 1])
 
 
-def levels_of(paths: Sequence[Path], most_of_one: int = 20) -> tuple[Level, ...]:
-    """Return the levels, the fewest clusters first.
-
-    Args:
-        paths: of each document.
-        most_of_one: no more documents of one cluster are scored, so that further ones don't count.
-    """
+def depths_of(paths: Iterable[Path]) -> list[int]:
+    """Return the depths of all levels, the fewest clusters first."""
     deepest = max((len(path) for path in paths), default=1) - 1
-    depths = [*range(min(deepest, MAX_DEPTH + 1)), DOCUMENT]
-    return tuple(
-        level_of(depth, Counter(cluster_at(path, depth) for path in paths), most_of_one)
-        for depth in depths
-    )
+    return [*range(min(deepest, MAX_DEPTH + 1)), DOCUMENT]
 
 
 def level_of(depth: int, sizes: Mapping[str, int], most_of_one: int) -> Level:

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from jupiterd.cycle.data.clusters import DOCUMENT, Level, cluster_at, level_of, levels_of
+from jupiterd.cycle.data.clusters import DOCUMENT, Level, cluster_at, depths_of, level_of
 from jupiterd.cycle.data.holdout_plan import LINE, Collected, Ends, HoldoutPlan, place_of
 from jupiterd.cycle.data.holdout_rules import (
     ENOUGH_GATE_CLUSTERS,
@@ -39,40 +39,69 @@ def plan_holdout(documents: Sequence[Collected], rules: HoldoutRules) -> tuple[H
     """Return what is held out of these documents, and why clusters are what they are."""
     scored = _scored(documents, rules)
     wanted = wanted_parts(len(scored), rules)
-    levels = _joined_levels(documents, scored, rules)
+    levels = Levels(documents, scored, rules.max_cluster_documents)
     whole, reason = choose_level(levels, wanted, rules)
-    plan = HoldoutPlan(rules.salt, whole.depth, joined=_joined(documents, whole.depth))
+    plan = HoldoutPlan(rules.salt, whole.depth, joined=levels.joined_at(whole.depth))
     if rules.fraction is not None:
         fraction, dev, vault = shares_told(len(scored), rules)
         return replace(plan, fraction=fraction, dev=dev, vault=vault), reason
     if counted := counted_by(levels, whole, rules):
         reason = f"the gate counts by {counted.clusters:,} clusters ({counted.name}); {reason}"
-        joined = _joined(documents, counted.depth)
+        joined = levels.joined_at(counted.depth)
         plan = replace(plan, counted_depth=counted.depth, counted_joined=joined)
         wanted = as_many_as_are_scored(wanted, counted, rules)
     return _filled(plan, scored, wanted, rules), reason
 
 
-def choose_level(levels: Sequence[Level], wanted: Parts, rules: HoldoutRules) -> tuple[Level, str]:
-    """Return the level with the largest clusters of which the gate still has enough, and why.
+class Levels:
+    """The levels of some documents, each counted when it is first asked for."""
 
-    levels: the fewest clusters first
-    """
+    def __init__(
+        self, documents: Sequence[Collected], scored: Sequence[Collected], most_of_one: int
+    ) -> None:
+        """Take the documents, those of them that could be scored, and how many of a cluster are."""
+        self._documents, self._scored = documents, scored
+        self._most_of_one = most_of_one
+        self.depths = depths_of(each.path for each in scored)
+        """The fewest clusters first."""
+        self._joined: dict[int, Mapping[str, str]] = {}
+        self._levels: dict[int, Level] = {}
+
+    def joined_at(self, depth: int) -> Mapping[str, str]:
+        """Return the clusters of a level that are copies, each with the one whose side it is on."""
+        if depth not in self._joined:
+            pairs = [(cluster_at(each.path, depth), each.group) for each in self._documents]
+            self._joined[depth] = joined_clusters(pairs)
+        return self._joined[depth]
+
+    def at(self, depth: int) -> Level:
+        """Return the level, copies counted once."""
+        if depth not in self._levels:
+            joined = self.joined_at(depth)
+            sizes = Counter(cluster_at(each.path, depth) for each in self._scored)
+            for cluster in joined.keys() & sizes.keys():
+                sizes[joined[cluster]] += sizes.pop(cluster)
+            self._levels[depth] = level_of(depth, sizes, self._most_of_one)
+        return self._levels[depth]
+
+
+def choose_level(levels: Levels, wanted: Parts, rules: HoldoutRules) -> tuple[Level, str]:
+    """Return the level with the largest clusters of which the gate still has enough, and why."""
     told = rules.fraction is not None
     enough = rules.least_clusters if told else max(ENOUGH_GATE_CLUSTERS, rules.least_clusters)
-    share = wanted.gate / max(1, _documents(levels))
-    for level in levels:
+    last = levels.at(DOCUMENT)
+    share = wanted.gate / max(1, last.clusters)
+    for level in map(levels.at, levels.depths):
         # Where the domain says how many are wanted it means clusters, however unequal.
         found = (level.clusters if told else level.effective) * share
         if found >= enough:
             return level, f"of {level.clusters:,} clusters ({level.name}) the gate has enough"
-    last = levels[-1]
     return last, f"no level has enough clusters, so that each document is one ({last.clusters:,})"
 
 
-def counted_by(levels: Sequence[Level], whole: Level, rules: HoldoutRules) -> Level | None:
+def counted_by(levels: Levels, whole: Level, rules: HoldoutRules) -> Level | None:
     """Return the level by which the gate counts, where that isn't what is held out as a whole."""
-    larger = (level for level in levels if level.depth < whole.depth)
+    larger = (levels.at(depth) for depth in levels.depths if depth < whole.depth)
     return next((level for level in larger if level.clusters >= rules.least_clusters), None)
 
 
@@ -80,10 +109,6 @@ def as_many_as_are_scored(wanted: Parts, counted: Level, rules: HoldoutRules) ->
     """Return the parts with no more for the gate than it scores of so many clusters."""
     most = counted.clusters * rules.max_cluster_documents
     return replace(wanted, gate=min(wanted.gate, most))
-
-
-def _documents(levels: Sequence[Level]) -> int:
-    return next((level.clusters for level in levels if level.depth == DOCUMENT), 0)
 
 
 def _scored(documents: Sequence[Collected], rules: HoldoutRules) -> list[Collected]:
@@ -95,28 +120,6 @@ def _scored(documents: Sequence[Collected], rules: HoldoutRules) -> list[Collect
             seen.add(each.group)
             found.append(each)
     return found
-
-
-def _joined_levels(
-    documents: Sequence[Collected], scored: Sequence[Collected], rules: HoldoutRules
-) -> list[Level]:
-    levels = levels_of([each.path for each in scored], rules.max_cluster_documents)
-    return [_with_joined(level, documents, scored, rules) for level in levels]
-
-
-def _with_joined(
-    level: Level,
-    documents: Sequence[Collected],
-    scored: Sequence[Collected],
-    rules: HoldoutRules,
-) -> Level:
-    plan = HoldoutPlan(rules.salt, level.depth, joined=_joined(documents, level.depth))
-    sizes = Counter(plan.cluster_of(each.path) for each in scored)
-    return level_of(level.depth, sizes, rules.max_cluster_documents)
-
-
-def _joined(documents: Sequence[Collected], depth: int) -> dict[str, str]:
-    return joined_clusters((cluster_at(each.path, depth), each.group) for each in documents)
 
 
 def _filled(

@@ -9,7 +9,7 @@ every folder joins none; its copies stay together all the same (`workers.data.ho
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 JOINED_FROM: Final = 0.5
@@ -24,18 +24,28 @@ def joined_clusters(documents: Iterable[tuple[str, int]]) -> dict[str, str]:
 
     documents: the cluster of each document, and its group of near-duplicates
     """
-    sizes: Counter[str] = Counter()
-    groups: defaultdict[int, Counter[str]] = defaultdict(Counter)
-    for cluster, group in documents:
-        sizes[cluster] += 1
-        groups[group][cluster] += 1
-    first = {cluster: cluster for cluster in sizes}
-    for cluster, others in sorted(_shared(groups.values()).items()):
+    pairs = list(documents)
+    shared_by = _shared(_copies(pairs).values())
+    if not shared_by:
+        return {}
+    sizes = Counter(cluster for cluster, _ in pairs)
+    first = {cluster: cluster for cluster in shared_by}
+    for cluster, others in sorted(shared_by.items()):
         nearest, shared = min(others.items(), key=lambda pair: (-pair[1], pair[0]))
         if shared >= JOINED_FROM * sizes[cluster]:
             _join(first, cluster, nearest)
-    roots = {cluster: _root(first, cluster) for cluster in sizes}
+    roots = {cluster: _root(first, cluster) for cluster in first}
     return {cluster: root for cluster, root in roots.items() if cluster != root}
+
+
+def _copies(pairs: Sequence[tuple[str, int]]) -> dict[int, Counter[str]]:
+    """Return the clusters of each group of several documents; of most there is one alone."""
+    counts = Counter(group for _, group in pairs)
+    groups: defaultdict[int, Counter[str]] = defaultdict(Counter)
+    for cluster, group in pairs:
+        if counts[group] > 1:
+            groups[group][cluster] += 1
+    return groups
 
 
 def _shared(groups: Iterable[Mapping[str, int]]) -> dict[str, Counter[str]]:

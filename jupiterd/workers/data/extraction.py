@@ -4,6 +4,7 @@ Owns that process: its limits, its replacement, and what its death says of the d
 Doesn't know where documents come from, or how any of them is read (`extractors`).
 """
 
+import math
 import signal
 import socket
 import subprocess
@@ -17,12 +18,17 @@ from types import TracebackType
 from typing import Any, Self, cast
 
 import msgpack
+import psutil
 
 from jupiterd.errors import Bug
 from jupiterd.workers.data.extraction_process import send
 from jupiterd.workers.data.skips import SkipReason, UnreadableError
 
 MAX_REPLY_BYTES = 1 << 28
+
+IDLE_SHARE = 0.005
+"""Of a processor: a process that waits for something uses less, and on the busiest machine one that
+works gets more."""
 
 EXTRACTORS: Mapping[str, str] = {
     "html": "trafilatura", "pdf": "pypdfium2", "feed": "lxml", "docx": "mammoth", "odt": "lxml",
@@ -40,7 +46,10 @@ class Limits:
     cpu_s: float = 60.0
     """Of the processor: on a busy machine a document may take as long as others leave it."""
     wall_s: float = 300.0
-    """By the clock, for a parser that waits for something."""
+    """By the clock, however busy the machine is."""
+    idle_s: float = 10.0
+    """By the clock, for a parser that waits for something: twice so long it may use no processor.
+    """
     tries: int = 2
     """How often a document is begun that took too long by the clock; by the processor, once."""
     documents: int = 2000
@@ -70,8 +79,12 @@ def extractor_of(form: str) -> str:
 class _TooLateError(UnreadableError):
     """A document's time by the clock is up; its process may have been kept waiting."""
 
-    def __init__(self, wall_s: float) -> None:
-        super().__init__(SkipReason.TIMED_OUT, detail=f"took longer than {wall_s:g} s")
+    def __init__(self, detail: str) -> None:
+        super().__init__(SkipReason.TIMED_OUT, detail=detail)
+
+
+class _IdleError(TimeoutError):
+    """The process uses no processor: what it waits for may never come."""
 
 
 class Extractor:
@@ -151,7 +164,10 @@ class Extractor:
             return cast("dict[str, Any]", msgpack.unpackb(self._reply(link, deadline_s)))
         except TimeoutError as error:
             self._end()
-            raise _TooLateError(self._limits.wall_s) from error
+            is_idle = isinstance(error, _IdleError)
+            told = "did nothing for" if is_idle else "took longer than"
+            limit_s = 2 * self._limits.idle_s if is_idle else self._limits.wall_s
+            raise _TooLateError(f"{told} {limit_s:g} s") from error
         except OSError as error:
             raise self._cause_of_death() from error
         except ValueError as error:  # text that is no text
@@ -167,12 +183,33 @@ class Extractor:
     def _exactly(self, link: socket.socket, size: int, deadline_s: float) -> bytes:
         data = bytearray()
         while len(data) < size:
-            link.settimeout(max(0.001, deadline_s - time.monotonic()))
-            piece = link.recv(min(size - len(data), 1 << 20))
+            piece = self._next_piece(link, size - len(data), deadline_s)
             if not piece:
                 raise ConnectionResetError
             data += piece
         return bytes(data)
+
+    def _next_piece(self, link: socket.socket, most: int, deadline_s: float) -> bytes:
+        """Wait for more of the reply, as long as the process does anything for it."""
+        used_s = -math.inf  # most documents are read sooner than it's worth asking for
+        while True:
+            link.settimeout(min(max(0.001, deadline_s - time.monotonic()), self._limits.idle_s))
+            try:
+                return link.recv(min(most, 1 << 20))
+            except TimeoutError as error:
+                before_s, used_s = used_s, self._cpu_s()
+                if time.monotonic() >= deadline_s:
+                    raise
+                if used_s - before_s < IDLE_SHARE * self._limits.idle_s:
+                    raise _IdleError from error
+
+    def _cpu_s(self) -> float:
+        """Return what the process has had of the processor; 0 where it has ended."""
+        try:
+            times = psutil.Process(self.pid).cpu_times()
+        except psutil.Error:
+            return 0.0
+        return times.user + times.system
 
     def _cause_of_death(self) -> UnreadableError:
         """Collect the dead process and return what it died of."""

@@ -24,6 +24,7 @@ from jupiterd.cycle.data.survey import Survey
 from jupiterd.cycle.data_sources import DataSource
 from jupiterd.cycle.drop_reason import DropReason
 from jupiterd.errors import JupiterError
+from jupiterd.workers.data.cleaned_document import Cleaning, within_limits
 from jupiterd.workers.data.collectors import open_collector
 from jupiterd.workers.data.extraction import Extractor, Limits
 from jupiterd.workers.data.progress import Progress, silent
@@ -98,19 +99,21 @@ def survey(request: Mapping[str, Any], told: Progress = silent) -> Survey:
                 looked.append(_look(sample))
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
-    if not rules.language:
-        rules = rules.of_language(main_language(looked))
-    summed = _summed(looked, rules, began_s, whole_s, told)
-    return replace(summed, other_language=_other_language(summed, looked))
+    with Extractor(_LIMITS) as extractor:  # begun where markup may take long
+        clean = within_limits(extractor)
+        if not rules.language:
+            rules = rules.of_language(main_language(looked, clean))
+        summed = _summed(looked, rules, (began_s, whole_s), told, clean)
+        return replace(summed, other_language=_other_language(summed, looked, clean))
 
 
-def _other_language(survey: Survey, looked: list[Looked]) -> str:
+def _other_language(survey: Survey, looked: list[Looked], clean: Cleaning) -> str:
     """Return what most of the text is in, where its language is why most of it is dropped."""
     dropped = survey.dropped
     foreign = sum(dropped[reason] for reason in _OF_OTHER_LANGUAGES)
     if 2 * foreign <= sum(source.read for source in survey.counted):
         return ""
-    found = main_language(looked)
+    found = main_language(looked, clean)
     return "" if found.startswith("code:") or found == survey.language else found
 
 
@@ -165,15 +168,21 @@ def _since_the_start_s() -> float:
 
 
 def _summed(
-    looked: list[Looked], rules: Rules, began_s: float, whole_s: float, told: Progress
+    looked: list[Looked],
+    rules: Rules,
+    time_s: tuple[float, float],
+    told: Progress,
+    clean: Cleaning,
 ) -> Survey:
+    """Return what comes of it; time_s: when the look began, and how long it may take."""
+    began_s, whole_s = time_s
     judging_from_s = time.monotonic()
     sources: list[JudgedSource] = []
     for number, one in enumerate(looked):
         now_s = time.monotonic()
         left_s = max(0.0, began_s + whole_s - now_s)
         until_s = now_s + left_s / (len(looked) - number)
-        sources.append(judged_in_time(one, rules, until_s, told))
+        sources.append(judged_in_time(one, rules, until_s, told, clean))
     surveys, found = surveyed(sources, rules)
     judging_s = round(time.monotonic() - judging_from_s, 2)
     reading_s = round(judging_from_s - began_s, 2)

@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Self
 
 from jupiterd.cycle.data.holdout_forecast import holdout_forecast
@@ -18,11 +19,13 @@ from jupiterd.cycle.filters import is_code
 from jupiterd.cycle.lineage import Sample
 from jupiterd.cycle.text_rules.document_kind import DocumentForm, DocumentKind
 from jupiterd.workers.data.clean import Asked, judge
+from jupiterd.workers.data.cleaned_document import Cleaning
 from jupiterd.workers.data.collected_sample import collected_sample
 from jupiterd.workers.data.collected_text import CollectedText
 from jupiterd.workers.data.collectors.collector import Document
 from jupiterd.workers.data.language_id import main_language_of
 from jupiterd.workers.data.progress import Progress
+from jupiterd.workers.data.skips import UnreadableError
 from jupiterd.workers.data.survey_sample import Looked, Unread, ending_of
 
 NO_TIME = "not counted: there was no time to read any of it"
@@ -102,7 +105,9 @@ class JudgedSource:
         return [*self.looked.unread, *map(Unread.of, late)]
 
 
-def judged_in_time(looked: Looked, rules: Rules, until_s: float, told: Progress) -> JudgedSource:
+def judged_in_time(
+    looked: Looked, rules: Rules, until_s: float, told: Progress, clean: Cleaning
+) -> JudgedSource:
     """Judge one document after the other, some of them however late it is.
 
     Args:
@@ -110,14 +115,15 @@ def judged_in_time(looked: Looked, rules: Rules, until_s: float, told: Progress)
         rules: the domain's.
         until_s: what isn't judged by then, on the clock of this process, counts as not read.
         told: hears how many were judged, and of how many.
+        clean: cleans a document's markup, and gives it up where that takes too long.
     """
     asked = rules.asked
     found: list[JudgedDocument] = []
     for number, document in enumerate(looked.read):
         if number >= LEAST_JUDGED and time.monotonic() > until_s:
             break
-        sample = _sample(document, rules.language, looked.source.name)
-        found.append(JudgedDocument(document, sample, _reason(sample, asked)))
+        sample, given_up = _sample(document, clean, rules.language, looked.source.name)
+        found.append(JudgedDocument(document, sample, given_up or _reason(sample, asked)))
         told(number + 1, len(looked.read), "judged")
     return JudgedSource(looked, found)
 
@@ -220,7 +226,7 @@ def _extrapolated(
     return survey, like
 
 
-def main_language(looked: Iterable[Looked]) -> str:
+def main_language(looked: Iterable[Looked], clean: Cleaning) -> str:
     """Return what most of the text is in, or `code:` and a language where hardly anything else is.
 
     Code is judged by its own rules whatever the domain's language is; prose only in a natural one.
@@ -229,7 +235,7 @@ def main_language(looked: Iterable[Looked]) -> str:
     natural: Counter[str] = Counter()
     code: Counter[str] = Counter()
     for document in (each for one in looked for each in one.read[:MOST_ASKED]):
-        sample = _sample(document)
+        sample, _ = _sample(document, clean)
         form = DocumentForm.parse(sample.document_kind)
         if form.kind is DocumentKind.CODE:
             code[f"code:{form.syntax}"] += 1
@@ -247,7 +253,15 @@ def _reason(sample: Sample, asked: Asked) -> str:
     return "" if reason is None else str(reason)
 
 
-def _sample(document: Document, language: str = "", source: str = "") -> Sample:
-    """Return a document as collecting makes a sample of it; language: empty: not known yet."""
-    sample, _ = collected_sample(document, "survey", language, source)
-    return sample
+def _sample(
+    document: Document, clean: Cleaning, language: str = "", source: str = ""
+) -> tuple[Sample, str]:
+    """Return a document as collecting makes a sample of it, and why it would give it up, if so.
+
+    language: empty: not known yet
+    """
+    made = partial(collected_sample, document, "survey", language, source)
+    try:
+        return made(clean)[0], ""
+    except UnreadableError as error:
+        return made(lambda text, _: text)[0], str(error.reason)

@@ -23,6 +23,7 @@ from jupiterd.cycle.plan import parse_model
 from jupiterd.cycle.proxies import Proxies, proxies_of
 from jupiterd.workers.data.pack import PackParams, pack
 from jupiterd.workers.data.sample_file import SampleWriter
+from jupiterd.workers.data.shards import ShardSet
 from jupiterd.workers.data.tokenizer import save_tokenizer, train_tokenizer
 from jupiterd.workers.proxies import student
 from jupiterd.workers.proxies.arm import ARM_FILE
@@ -37,6 +38,11 @@ NONSENSE_SHARES = (0.05, 0.1, 0.25, 0.5)
 NONSENSE_STUDENTS = 8
 STUDENTS = 24
 GOAL = 0.05
+LITTLE_CHARS = 8_000
+"""Of a second pool: so little that four passes over it are fewer steps than the size's."""
+PIECES = 20
+LITTLE = "little"
+"""Its folder in that of the first."""
 
 
 def read_documents(pages: Path | None) -> list[str]:
@@ -53,6 +59,10 @@ def read_documents(pages: Path | None) -> list[str]:
     return found
 
 
+def _pieces(texts: Sequence[str], chars: int) -> list[str]:
+    return [text[start : start + chars] for text in texts for start in range(0, len(text), chars)]
+
+
 def nonsense(chance: Random, like: str) -> str:
     """Return words of random letters with the spacing of a real text."""
     letters = "abcdefghijklmnopqrstuvwxyz"
@@ -62,10 +72,13 @@ def nonsense(chance: Random, like: str) -> str:
 class Pool:
     """Students of one text: trained once, their scores kept in a folder."""
 
-    def __init__(self, folder: Path, documents: Sequence[str]) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, documents: Sequence[str], chars: int = 0) -> None:
+        """Make or open it; `chars` of text are learned, as many as the steps take unless told."""
+        self._folder, self._chars = folder, chars
         self._scored = documents[:SCORED_DOCUMENTS]
         self._learned = documents[SCORED_DOCUMENTS:]
+        if chars:  # in pieces, so that a small share of them is one
+            self._learned = _pieces(self._learned, chars // PIECES)
         folder.mkdir(parents=True, exist_ok=True)
         self._tokenizer = folder / "tokenizer"
         shape = parse_model(SHAPE.read_text(encoding="utf-8"))
@@ -91,7 +104,7 @@ class Pool:
 
     def _shards(self, name: str, share: float) -> Path:
         chance = Random(SEED)
-        wanted_chars = self.proxies.tokens * 4
+        wanted_chars = self._chars or self.proxies.tokens * 4
         real, bad, left = [], [], wanted_chars
         for text in self._learned:
             is_bad = sum(map(len, bad)) < share * (wanted_chars - left + len(text))
@@ -109,11 +122,14 @@ class Pool:
         return out / "shards"
 
     def _trained(self, name: str, shards: Path, seed: int) -> ProxyRun:
+        # Of few documents what all arms have alike decides the steps, as in a cycle.
+        alike = ShardSet(shards.parents[1] / "arm-alike" / "shards", self.proxies.shape.seq_len)
+        tokens = alike.index.tokens if self._chars else 0
         params = {
             "arm": name,
             "seed": seed,
             "shape": self.proxies.shape.to_plain(),
-            "plan": self.proxies.plan(seed).to_plain(),
+            "plan": self.proxies.plan(seed, tokens).to_plain(),
             "round": 1,
             "spread_bpb": self.proxies.spread_bpb,
             "limits": LIMITS,
@@ -198,25 +214,31 @@ def _compared(ours: Iterable[ProxyRun], theirs: Iterable[ProxyRun]) -> Compared:
 def print_students(pairs: int, keep: Path | None = None, pages: Path | None = None) -> None:
     """Train what isn't kept, draw pairs of arms, and print how often they are told apart."""
     with tempfile.TemporaryDirectory(prefix="jupiter-bench-") as scratch:
-        pool = Pool(keep or Path(scratch), read_documents(pages))
-        seeds = len(pool.proxies.seeds)
-        alike = pool.students("alike", 0.0, STUDENTS)
-        spread = statistics.stdev(run.bpb for run in alike)
-        print(
-            f"{STUDENTS} small students ({pool.proxies.shape.size}) of {pages or 'Python'}, "
-            f"{alike[0].tokens:,} tokens each: {statistics.fmean(r.bpb for r in alike):.4f} bits "
-            f"per byte, spread {spread:.4f} (taken for {pool.proxies.spread_bpb}), "
-            f"{seeds} seeds an arm"
-        )
-        drawn = draw(alike, alike, seeds, pairs)
-        told = "reached" if drawn.worse <= GOAL else "MISSED"
-        print(
-            f"  the same text, {pairs:,} pairs of arms: {drawn.worse:.1%} held back  "
-            f"[<= {GOAL:.0%} {told}], {drawn.better:.1%} said to help; "
-            f"{drawn.detectable_bpb:.3f} bits per byte would be noticed"
-        )
-        for share in NONSENSE_SHARES:
-            bad = pool.students(f"nonsense-{share:g}", share, NONSENSE_STUDENTS)
-            drawn = draw(bad, alike, seeds, pairs)
-            harm = statistics.fmean(r.bpb for r in bad) - statistics.fmean(r.bpb for r in alike)
-            print(f"  {share:.0%} nonsense ({harm:+.4f}): {drawn.worse:.1%} held back")
+        folder, documents, told_of = keep or Path(scratch), read_documents(pages), pages or "Python"
+        _print_pool(Pool(folder, documents), pairs, str(told_of))
+        little = Pool(folder / LITTLE, documents, LITTLE_CHARS)
+        _print_pool(little, pairs, f"{LITTLE_CHARS:,} characters of {told_of}")
+
+
+def _print_pool(pool: Pool, pairs: int, text: str) -> None:
+    seeds = len(pool.proxies.seeds)
+    alike = pool.students("alike", 0.0, STUDENTS)
+    spread = statistics.stdev(run.bpb for run in alike)
+    print(
+        f"{STUDENTS} small students ({pool.proxies.shape.size}) of {text}, "
+        f"{alike[0].tokens:,} tokens each: {statistics.fmean(r.bpb for r in alike):.4f} bits "
+        f"per byte, spread {spread:.4f} (taken for {pool.proxies.spread_bpb}), "
+        f"{seeds} seeds an arm"
+    )
+    drawn = draw(alike, alike, seeds, pairs)
+    told = "reached" if drawn.worse <= GOAL else "MISSED"
+    print(
+        f"  the same text, {pairs:,} pairs of arms: {drawn.worse:.1%} held back  "
+        f"[<= {GOAL:.0%} {told}], {drawn.better:.1%} said to help; "
+        f"{drawn.detectable_bpb:.3f} bits per byte would be noticed"
+    )
+    for share in NONSENSE_SHARES:
+        bad = pool.students(f"nonsense-{share:g}", share, NONSENSE_STUDENTS)
+        drawn = draw(bad, alike, seeds, pairs)
+        harm = statistics.fmean(r.bpb for r in bad) - statistics.fmean(r.bpb for r in alike)
+        print(f"  {share:.0%} nonsense ({harm:+.4f}): {drawn.worse:.1%} held back")

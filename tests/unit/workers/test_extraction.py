@@ -182,6 +182,18 @@ def test_a_document_that_a_busy_machine_keeps_waiting_is_begun_again_and_told_as
         assert caught.value.detail == "took longer than 0.5 s"
 
 
+def test_a_parser_that_waits_for_something_is_ended_long_before_one_that_works():
+    with Extractor() as extractor:
+        extractor.read("pdf", pdf())
+        os.kill(extractor.pid, signal.SIGSTOP)
+        extractor._limits = Limits(idle_s=0.3, tries=1)
+        with pytest.raises(UnreadableError) as caught:
+            extractor.read("pdf", pdf())
+        assert caught.value.detail == "did nothing for 0.6 s"
+        extractor._limits = Limits(cpu_s=2.0, idle_s=0.3)
+        assert reason_of(extractor, "pdf", LOOPING) == SkipReason.TIMED_OUT
+
+
 def test_a_document_that_kills_its_parser_costs_nothing_but_itself():
     with Extractor() as extractor:
         extractor.read("pdf", pdf())

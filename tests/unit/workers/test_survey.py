@@ -14,7 +14,10 @@ from jupiterd.cycle.data.holdout_outlook import holdout_outlook
 from jupiterd.cycle.data.holdout_rules import HoldoutRules
 from jupiterd.cycle.data.survey import Survey
 from jupiterd.cycle.data.survey_lines import is_hopeless, language_help
+from jupiterd.workers.data import survey as survey_module
 from jupiterd.workers.data import survey_sample, survey_verdicts
+from jupiterd.workers.data.cleaned_document import within_limits
+from jupiterd.workers.data.extraction import Extractor, Limits
 from jupiterd.workers.data.survey import FAR, NO_TIME_LEFT, survey
 from jupiterd.workers.data.survey_verdicts import LEAST_JUDGED, NO_TIME
 
@@ -104,6 +107,20 @@ def test_without_any_time_some_are_read_all_the_same_and_nothing_is_made_up(fold
     found = looked(of_folder(folder), within_s=0.0)
     assert found.sources[0].why_not == NO_TIME
     assert not is_hopeless(found, holdout_outlook(found.counts, HoldoutRules("s")))
+
+
+def test_markup_that_takes_too_long_costs_its_own_document_alone(tmp_path, monkeypatch):
+    page = "# Pump\n\nThe pump of the north hall moves the water to the tank when it is low. " * 4
+    for number in range(3):
+        (tmp_path / f"{number}.md").write_text(f"{number} {page}")
+    (tmp_path / "large.md").write_text(page * 100)
+    with Extractor(Limits(wall_s=0.001, tries=1)) as hasty:
+        clean = within_limits(hasty)
+        monkeypatch.setattr(survey_module, "within_limits", lambda _: clean)
+        (source,) = looked(of_folder(tmp_path), language="en").sources
+    assert source.read == 4
+    assert source.dropped["timed_out"] == 1
+    assert sum(source.dropped.values()) + source.kept == 4
 
 
 def test_it_ends_in_time(folder):

@@ -37,7 +37,8 @@ def generator_options(function: Callable[..., None]) -> Callable[..., None]:
         click.option(
             "--generator",
             metavar="FOLDER|ORG/NAME|URL#MODEL",
-            help="A model that others made writes the synthetic text; our own student unless told.",
+            help="A model that others made writes the synthetic text; else our own student, or the "
+            "chat model of --init.",
         ),
     ):
         function = option(function)

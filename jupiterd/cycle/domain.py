@@ -85,8 +85,8 @@ class Generation(Part):
 
     generator: Annotated[str, Field(max_length=2048)] = ""
     """A model that others made: a folder, ORG/NAME on the Hugging Face hub, or a server that
-    answers like OpenAI's, https://HOST/v1#MODEL. Empty: the last promoted student.
-    `cycle start --generator` counts more."""
+    answers like OpenAI's, https://HOST/v1#MODEL. Empty: the last promoted student, before there is
+    one the chat model that the cycle begins with. `cycle start --generator` counts more."""
     api_key_env: _API_KEY_ENV = ""
     """The environment variable of jupiterd, on the nodes that ask the server, that holds its key;
     the key itself is stored nowhere."""
@@ -95,7 +95,7 @@ class Generation(Part):
     templates: Annotated[tuple[Template, ...], Field(strict=False, max_length=16)] = ()
     """The ways of making a synthetic sample from a real one; empty: real data alone. Absent: with a
     generator that others made question_answer, explanation, summary and exercise, and in a domain
-    of Python complete_function."""
+    of Python complete_function; with a chat model to begin with alone, question_answer."""
     max_tokens: Annotated[int, Field(ge=8, le=4096)] = 128
     """The longest function written, in tokens of the generator."""
     temperature: Annotated[float, Field(ge=0.0, le=2.0)] = 0.8

@@ -98,8 +98,13 @@ def test_while_training_it_is_the_loss_that_transformers_has_with_labels(
     assert validation.may_decide
 
 
+@pytest.mark.parametrize("engine", ["torch", pytest.param("mlx", marks=pytest.mark.mlx)])
 @pytest.mark.parametrize("loss_on", LOSS_ON)
-def test_afterwards_it_is_in_bits_per_byte_of_what_counts(tmp_path: Path, loss_on: str):
+def test_afterwards_it_is_in_bits_per_byte_of_what_counts(
+    tmp_path: Path, loss_on: str, engine: str
+):
+    if engine == "mlx":
+        pytest.importorskip("mlx.core")
     tokenizer = prepared(tmp_path, loss_on)
     torch.manual_seed(1)
     config = LlamaConfig(
@@ -112,6 +117,6 @@ def test_afterwards_it_is_in_bits_per_byte_of_what_counts(tmp_path: Path, loss_o
     model.save_pretrained(folder)
     rows = held_out(tmp_path, tokenizer, loss_on)
     total, _ = nats_of(model, rows)
-    found, counts = evaluate(folder, tmp_path / "holdout", 2, loss_on=loss_on)
+    found, counts = evaluate(folder, tmp_path / "holdout", 2, engine=engine, loss_on=loss_on)
     assert counts == {"documents": len(rows), "bytes": size_of(tokenizer, rows)}
     assert found == pytest.approx(total / math.log(2) / counts["bytes"], rel=1e-4)

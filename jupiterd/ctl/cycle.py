@@ -27,6 +27,7 @@ from jupiterd.ctl.progress_lines import (
     verdict_lines,
 )
 from jupiterd.ctl.training_views import name_of, training_lines, view_lines, view_options, views_of
+from jupiterd.ctl.wait_options import ACCEPT_WORSE
 from jupiterd.ctl.writer_lines import writer_lines
 from jupiterd.document_schema import SCHEMA
 from jupiterd.formats import plain, printable
@@ -95,8 +96,9 @@ def explain(invocation: Invocation, cycle: str | None, number: int | None) -> No
 
 @command.command()
 @click.option("--timeout", type=DURATION, metavar="S", help="Give up after this.")
+@ACCEPT_WORSE
 @click.pass_obj
-def watch(invocation: Invocation, timeout: float | None) -> None:
+def watch(invocation: Invocation, timeout: float | None, *, accept_worse: bool) -> None:
     """Follow the running cycle until it ends.
 
     \b
@@ -104,7 +106,7 @@ def watch(invocation: Invocation, timeout: float | None) -> None:
       jupiterctl cycle watch
       jupiterctl cycle watch -o jsonl
     """  # noqa: D301 - click's mark for lines that keep their ends
-    follow_to_the_end(invocation, None, timeout)
+    follow_to_the_end(invocation, None, timeout, accepts_worse=accept_worse)
 
 
 for verb in (start, plan, dismiss, extend, list_, pause, report, resume, rollback, stop):

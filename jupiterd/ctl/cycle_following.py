@@ -11,7 +11,7 @@ from jupiterd.document_schema import SCHEMA
 
 
 def follow_to_the_end(
-    invocation: Invocation, cycle_id: str | None, timeout_s: float | None
+    invocation: Invocation, cycle_id: str | None, timeout_s: float | None, *, accepts_worse: bool
 ) -> None:
     """Show how a cycle goes until it ends; where somebody is asked and doesn't answer, until then.
 
@@ -33,4 +33,4 @@ def follow_to_the_end(
         cycle = follow(invocation.state_dir, cycle_id, console, timeout_s, answered=answered)
     if console.output == "json":
         console.show({"schema": SCHEMA, "cycle": cycle}, list)
-    conclude(cycle, console)
+    conclude(cycle, console, accepts_worse=accepts_worse)

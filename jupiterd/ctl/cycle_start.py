@@ -20,7 +20,7 @@ from jupiterd.ctl.hub.fetches import Fetches
 from jupiterd.ctl.invocation import Invocation, dry_run
 from jupiterd.ctl.island_options import island_options
 from jupiterd.ctl.options.training_options import cycle_options
-from jupiterd.ctl.wait_options import UNTIL_ITS_END, check_wait, wait_options
+from jupiterd.ctl.wait_options import ACCEPT_WORSE, UNTIL_ITS_END, check_wait, wait_options
 from jupiterd.formats import plain
 from jupiterd.ids import short
 
@@ -97,10 +97,17 @@ _ASKED = (
     help="Run through, or wait after each phase until you have answered; auto unless told.",
 )
 @wait_options(UNTIL_ITS_END)
+@ACCEPT_WORSE
 @dry_run
 @click.pass_obj
 def start(
-    invocation: Invocation, *, auto: bool, wait: bool, timeout: float | None, **given: Any
+    invocation: Invocation,
+    *,
+    auto: bool,
+    wait: bool,
+    timeout: float | None,
+    accept_worse: bool,
+    **given: Any,
 ) -> None:
     """Start a cycle; returns once it is recorded, or with --wait once it has ended.
 
@@ -145,7 +152,7 @@ def start(
         return
     for line in lines() if console.is_table else ():
         console.line(line)
-    follow_to_the_end(invocation, str(started["cycle"]), timeout)
+    follow_to_the_end(invocation, str(started["cycle"]), timeout, accepts_worse=accept_worse)
 
 
 @click.command(cls=Command)

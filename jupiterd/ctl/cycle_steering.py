@@ -16,7 +16,13 @@ from jupiterd.ctl.invocation import Invocation, dry_run
 from jupiterd.ctl.layout_lines import layout_lines
 from jupiterd.ctl.progress_lines import CYCLE
 from jupiterd.ctl.run_at_rest import WORDS, stopped_line, wait_until_at_rest
-from jupiterd.ctl.wait_options import UNTIL_AT_REST, UNTIL_ITS_END, check_wait, wait_options
+from jupiterd.ctl.wait_options import (
+    ACCEPT_WORSE,
+    UNTIL_AT_REST,
+    UNTIL_ITS_END,
+    check_wait,
+    wait_options,
+)
 from jupiterd.errors import UsageError
 from jupiterd.formats import plain
 from jupiterd.ids import short
@@ -136,10 +142,17 @@ LAST = "last"
 )
 @click.option("--auto", is_flag=True, help="Wait after no phase any more.")
 @wait_options(UNTIL_ITS_END)
+@ACCEPT_WORSE
 @dry_run
 @click.pass_obj
 def resume(
-    invocation: Invocation, cycle: str | None, *, wait: bool, timeout: float | None, **told: Any
+    invocation: Invocation,
+    cycle: str | None,
+    *,
+    wait: bool,
+    timeout: float | None,
+    accept_worse: bool,
+    **told: Any,
 ) -> None:
     """Go on with a cycle that was paused or stopped, or failed, from what it has made.
 
@@ -166,7 +179,7 @@ def resume(
         return
     for line in begun_lines(resumed, "goes on")[:-1] if console.is_table else ():
         console.line(line)
-    follow_to_the_end(invocation, str(resumed["cycle"]), timeout)
+    follow_to_the_end(invocation, str(resumed["cycle"]), timeout, accepts_worse=accept_worse)
 
 
 @click.command(cls=Command)
@@ -174,10 +187,17 @@ def resume(
 @click.option("--rounds", type=click.IntRange(1, 1000), default=1, show_default=True,
               help="So many more than it has.")  # fmt: skip
 @wait_options(UNTIL_ITS_END)
+@ACCEPT_WORSE
 @dry_run
 @click.pass_obj
 def extend(
-    invocation: Invocation, cycle: str | None, *, rounds: int, wait: bool, timeout: float | None
+    invocation: Invocation,
+    cycle: str | None,
+    *,
+    rounds: int,
+    wait: bool,
+    timeout: float | None,
+    accept_worse: bool,
 ) -> None:
     """Give a cycle more rounds; one that has ended or was stopped goes on at once.
 
@@ -201,7 +221,7 @@ def extend(
         return
     for line in extended_lines(done)[:-1] if console.is_table else ():
         console.line(line)
-    follow_to_the_end(invocation, str(done["cycle"]), timeout)
+    follow_to_the_end(invocation, str(done["cycle"]), timeout, accepts_worse=accept_worse)
 
 
 @click.command(cls=Command)

@@ -22,7 +22,13 @@ from jupiterd.ctl.prediction_lines import prediction_lines
 from jupiterd.ctl.progress_lines import ENDED_STATES, cycle_summary, failure_lines, final_lines
 from jupiterd.ctl.run_at_rest import stopped_line, wait_until_at_rest
 from jupiterd.ctl.training_views import training_lines, view_lines, view_options, views_of
-from jupiterd.ctl.wait_options import UNTIL_AT_REST, UNTIL_ITS_END, check_wait, wait_options
+from jupiterd.ctl.wait_options import (
+    ACCEPT_WORSE,
+    UNTIL_AT_REST,
+    UNTIL_ITS_END,
+    check_wait,
+    wait_options,
+)
 from jupiterd.document_schema import SCHEMA
 from jupiterd.errors import UsageError
 from jupiterd.ids import short
@@ -32,8 +38,6 @@ COPYING_S = 900.0
 """How long the weights of a folder may take into the daemon's store."""
 
 ENGINE_HELP = f"What to train on; {AUTO} unless told, or written in cluster.yaml."
-
-ACCEPT_WORSE_HELP = "End with status 0, too, where weights that were given got worse."
 
 HOW = "--nodes names machines, --engine what they use"
 
@@ -86,7 +90,7 @@ def command() -> None:
     help="Go on with a run that was stopped, as it was asked for.",
 )
 @wait_options(UNTIL_ITS_END)
-@click.option("--accept-worse", is_flag=True, help=ACCEPT_WORSE_HELP)
+@ACCEPT_WORSE
 @dry_run
 @click.pass_obj
 def start(
@@ -175,7 +179,7 @@ def status(invocation: Invocation, **wanted: bool) -> None:
 
 @command.command()
 @click.option("--timeout", type=DURATION, metavar="S", help="Give up after this.")
-@click.option("--accept-worse", is_flag=True, help=ACCEPT_WORSE_HELP)
+@ACCEPT_WORSE
 @click.pass_obj
 def watch(invocation: Invocation, timeout: float | None, *, accept_worse: bool) -> None:
     """Follow the running training until it ends.

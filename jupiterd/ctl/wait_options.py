@@ -1,6 +1,7 @@
 """--wait and --timeout: a command that returns once its doing is done, not only recorded.
 
-Owns the two options. Doesn't know what a command waits for.
+Owns the two options, and the one that says what a bad end means. Doesn't know what a command waits
+for.
 """
 
 from collections.abc import Callable
@@ -13,6 +14,14 @@ from jupiterd.errors import UsageError
 
 CommandFunction = TypeVar("CommandFunction", bound=Callable[..., Any])
 
+
+ACCEPT_WORSE = click.option(
+    "--accept-worse",
+    "accept_worse",
+    is_flag=True,
+    help="End with status 0, too, where weights that were given got worse.",
+)
+"""Of what waits for training: of weights that were given, and that training made worse."""
 
 UNTIL_ITS_END = "Show how it goes, until it ends."
 UNTIL_AT_REST = "Return once no machine works on it any more."

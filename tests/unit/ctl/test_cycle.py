@@ -46,6 +46,18 @@ def test_waiting_for_a_cycle_that_fails_exits_with_1_and_says_why(daemon, ctl):
     )
 
 
+@pytest.mark.parametrize(("more", "status"), [((), 1), (("--accept-worse",), 0)])
+def test_a_student_that_ended_worse_than_it_began_ends_the_wait_with_1_unless_that_is_accepted(
+    daemon, ctl, more, status
+):
+    scores = {"bits_per_byte_before": 1.109, "bits_per_byte": 4.67, "best_bits_per_byte": 1.109}
+    daemon.watched.put(FINISHED | scores | {"best_step": 0, "ended_worse": True})
+    ran = ctl(*START, "--wait", *more)
+    assert ran.exit_code == status
+    assert "it ended worse than it began, at 4.6700" in ran.out
+    assert ("ended worse than it began" in ran.err) == bool(status)
+
+
 def test_status_says_why_a_cycle_failed_and_what_to_do(daemon, ctl):
     daemon.documents["cycle"] = {"schema": "jupiter/v1", "cycle": FAILED}
     _, why, hint, *_ = ctl("cycle", "status").out.splitlines()

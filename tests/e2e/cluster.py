@@ -42,6 +42,9 @@ Document = Mapping[str, Any]
 class Daemon:
     """One jupiterd of its own state folder; may be killed and started again."""
 
+    threads = 1
+    """Of each worker: the daemons share this machine's cores."""
+
     def __init__(
         self,
         folder: Path,
@@ -67,7 +70,7 @@ class Daemon:
     def start(self) -> None:
         """Start the process; it answers some moments later."""
         options = ["--local", "--port", "0", "--name", self.name, "--state-dir", self.state_dir]
-        options += ["--threads", "1"]  # the daemons share this machine's cores
+        options += ["--threads", str(self.threads)]
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 [*self.prefix, *self.command, *options],

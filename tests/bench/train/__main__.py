@@ -6,6 +6,7 @@ python -m tests.bench.train [--only TEXT] [--trials N] [--seed N] [--size SIZE]
 import argparse
 import asyncio
 import random
+from collections.abc import Callable
 
 from tests.bench.figure import Figure, Goal, line, machine
 from tests.bench.train.fits import MEGABYTES, print_fits
@@ -14,6 +15,7 @@ from tests.bench.train.joins import joins
 from tests.bench.train.kills import Struck, kills
 from tests.bench.train.losses import CABLES, Loss, losses
 from tests.bench.train.supervision import supervision
+from tests.bench.train.tuning import print_tuning
 from tests.bench.train.vocabulary import print_vocabularies
 
 GOALS = {
@@ -28,6 +30,13 @@ LOST_STEPS = (Goal(0.99, 1.0),)
 SUPERVISED = (Goal(0.5, 2.0),)
 SUPERVISED_TRIALS = 3
 TRIALS = 20
+
+
+COSTS: dict[str, Callable[[str, int], None]] = {
+    "vocabulary": lambda engine, _: print_vocabularies(engine),
+    "tuning": print_tuning,
+}
+"""What is measured in processes of its own: name -> what prints it of an engine."""
 
 
 async def _never() -> float:
@@ -124,19 +133,25 @@ def main() -> None:
     if chosen.only in "fits":
         print_fits(MEGABYTES)
     for engine in ("torch", "mlx"):
-        if chosen.only in f"vocabulary {engine}":
-            print_vocabularies(engine)
-        if chosen.only in f"kill {engine}":
-            asyncio.run(print_kills(engine, chosen.trials, chosen.seed))
-        if chosen.only in f"freeze {engine}":
-            asyncio.run(print_freezes(engine, chosen.trials, chosen.seed))
-        if chosen.only in f"join {engine}":
-            asyncio.run(print_joins(engine, chosen.trials, chosen.size))
-        for loss in Loss:
-            if chosen.only in f"{loss} {engine}":
-                asyncio.run(print_losses(loss, engine, chosen.trials, chosen.seed))
-        if chosen.only in f"supervision {engine}":
-            asyncio.run(print_supervision(engine, chosen.trials))
+        print_engine(engine, chosen)
+
+
+def print_engine(engine: str, chosen: argparse.Namespace) -> None:
+    """Print what was chosen of one engine's figures."""
+    for name, printed in COSTS.items():
+        if chosen.only in f"{name} {engine}":
+            printed(engine, chosen.trials)
+    if chosen.only in f"kill {engine}":
+        asyncio.run(print_kills(engine, chosen.trials, chosen.seed))
+    if chosen.only in f"freeze {engine}":
+        asyncio.run(print_freezes(engine, chosen.trials, chosen.seed))
+    if chosen.only in f"join {engine}":
+        asyncio.run(print_joins(engine, chosen.trials, chosen.size))
+    for loss in Loss:
+        if chosen.only in f"{loss} {engine}":
+            asyncio.run(print_losses(loss, engine, chosen.trials, chosen.seed))
+    if chosen.only in f"supervision {engine}":
+        asyncio.run(print_supervision(engine, chosen.trials))
 
 
 main()

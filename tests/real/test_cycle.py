@@ -1,0 +1,55 @@
+"""A cycle that begins with a real model: the gate knows a better student from a ruined one.
+
+Both rounds train on about 20,000 tokens. About 10,000 of the held-out pages and 35,000 of general
+text are scored; the cycle's second round scores its student alone, for the node keeps the scores.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.cluster import Cluster
+from tests.real.pages import pages
+
+pytestmark = [pytest.mark.real, pytest.mark.net, pytest.mark.timeout(3000)]
+
+DOMAIN = """version: 1
+domain: real
+title: Documentation that people wrote
+language: en
+data_sources:
+  - {{kind: folder, path: {pages}, license: MIT, glob: "**/*.md"}}
+holdout: {{salt: real}}
+generation: {{templates: []}}
+evaluation: {{max_document_bytes: 1024}}
+training: {{batch_sequences: 4}}
+"""
+
+
+def verdict(cluster: Cluster, model: Path, folder: Path, *more: str) -> dict[str, Any]:
+    """Run a cycle of one round that begins with the model; return its verdict."""
+    domain = folder / "real.yaml"
+    domain.write_text(DOMAIN.format(pages=pages()))
+    asked = ("--domain", str(domain), "--init", str(model), "--seq-len", "256", "--batch-size", "1")
+    limits = ("--max-steps", "20", "--wait", "--timeout", "2500")
+    done = cluster.ctl("cycle", "start", *asked, *limits, *more, timeout_s=2600)
+    print(done.stdout)
+    assert done.returncode == 0, cluster.told(done.stderr)
+    shown = json.loads(cluster.ctl("cycle", "status", "-o", "json").stdout)["cycle"]
+    return shown["verdicts"][-1]
+
+
+async def test_a_student_that_was_tuned_is_promoted(
+    alone: Cluster, model: Path, tmp_path: Path
+) -> None:
+    found = verdict(alone, model, tmp_path)
+    assert found["verdict"] == "PROMOTE", found
+
+
+async def test_a_model_that_a_high_rate_has_ruined_is_not(
+    alone: Cluster, model: Path, tmp_path: Path
+) -> None:
+    found = verdict(alone, model, tmp_path, "--lr", "3e-3")
+    assert found["verdict"] != "PROMOTE", found

@@ -1,0 +1,65 @@
+"""Weights that others made, tuned by `train start` with its own rate, on both engines."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jupiterd.gang.environment import worker_environment
+from jupiterd.gang.openblas import openblas
+from tests.e2e.cluster import Cluster
+from tests.real.pages import pages
+from tests.real.smollm2 import ROOT
+
+pytestmark = [pytest.mark.real, pytest.mark.net, pytest.mark.timeout(1500)]
+
+LEAST_GAIN = 0.02
+"""Bits per byte of held-out text."""
+OF_A_STEP = ("--batch-size", "1", "--gradient-accumulation-steps", "4", "--seq-len", "256")
+STEPS = {"torch": "12", "mlx": "12"}
+QUESTION = "What is the capital of France?"
+
+
+def tuned(cluster: Cluster, model: Path, engine: str) -> dict[str, Any]:
+    """Tune the model on real pages; return what is known of the run."""
+    asked = ("--data", str(pages()), "--model", str(model), "--engine", engine)
+    limits = ("--max-steps", STEPS[engine], "--wait", "--timeout", "1300")
+    done = cluster.ctl("train", "start", *asked, *OF_A_STEP, *limits, timeout_s=1400)
+    assert done.returncode == 0, cluster.told(done.stdout + done.stderr)
+    print(done.stdout)
+    shown = cluster.ctl("train", "status", "-o", "json")
+    return json.loads(shown.stdout)["train"]
+
+
+def answer(library: str, folder: Path) -> dict[str, Any]:
+    """Return what the model answers through a library, in a process as Jupiter starts its own."""
+    environment = worker_environment("generate", {"engine": "mlx" * (library == "mlx_lm")})
+    command = [sys.executable, "-m", "tests.real.asked", library, str(folder), QUESTION]
+    done = subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True
+    )
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+async def test_torch_tunes_the_model_and_what_it_exports_answers_and_ends(
+    alone: Cluster, model: Path, tmp_path: Path
+) -> None:
+    run = tuned(alone, model, "torch")
+    assert run["bits_per_byte_before"] - run["best_bits_per_byte"] >= LEAST_GAIN
+    to = tmp_path / "exported"
+    done = alone.ctl("model", "export", str(run["model"]), "--to", str(to))
+    assert done.returncode == 0, done.stderr
+    answers = [answer(library, to) for library in ("transformers", "mlx_lm")]
+    for each in answers:
+        assert "Paris" in each["answer"], answers
+        assert each["has_ended"], answers
+
+
+async def test_mlx_tunes_the_model(alone: Cluster, model: Path) -> None:
+    if sys.platform == "linux" and openblas() is None:
+        pytest.skip("MLX is too slow for this without OpenBLAS: apt-get install libopenblas0")
+    run = tuned(alone, model, "mlx")
+    assert run["bits_per_byte_before"] - run["best_bits_per_byte"] >= LEAST_GAIN

@@ -6,6 +6,7 @@ and its own end. Prints JSON: the answer, and whether the model has ended it its
 
 import json
 import sys
+from typing import Any
 
 MOST_TOKENS = 96
 
@@ -14,7 +15,7 @@ def by_transformers(folder: str, text: str) -> tuple[str, bool]:
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     tokenizer = AutoTokenizer.from_pretrained(folder)
-    model = AutoModelForCausalLM.from_pretrained(folder)
+    model: Any = AutoModelForCausalLM.from_pretrained(folder)
     fed = tokenizer.apply_chat_template(
         [{"role": "user", "content": text}],
         add_generation_prompt=True,

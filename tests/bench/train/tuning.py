@@ -107,11 +107,11 @@ def of_mlx_lm(model: Path, data: Path, steps: int, *, everything: bool) -> Seque
 
     import mlx.core as mx
     from mlx.optimizers import AdamW
-    from mlx.utils import tree_map
     from mlx_lm import load
     from mlx_lm.lora import CONFIG_DEFAULTS, train_model
+    from mlx_lm.tuner.callbacks import TrainingCallback
     from mlx_lm.tuner.datasets import CacheDataset, load_dataset
-    from mlx_lm.tuner.trainer import TrainingArgs, TrainingCallback, train
+    from mlx_lm.tuner.trainer import TrainingArgs, train
 
     class Times(TrainingCallback):
         def __init__(self) -> None:
@@ -120,8 +120,9 @@ def of_mlx_lm(model: Path, data: Path, steps: int, *, everything: bool) -> Seque
         def on_train_loss_report(self, train_info: dict[str, Any]) -> None:
             self.ends.append(now())
 
-    loaded, tokenizer = load(str(model))[:2]
-    loaded.update(tree_map(lambda each: each.astype(mx.float32), loaded.parameters()))
+    found: Any = load(str(model))
+    loaded, tokenizer = found[:2]
+    loaded.set_dtype(mx.float32)
     settings: dict[str, Any] = {
         "data": str(data),
         "train": True,

@@ -39,6 +39,8 @@ def is_talked_to(names: Collection[str], tokenizer_config: str) -> bool:
 
 def is_to_write(domain: Domain) -> bool:
     """Say whether a chat model that the cycle begins with writes: people said nothing else."""
+    if domain.mix_ratio.synthetic_share == 0:
+        return False
     names_templates = "templates" in domain.generation.model_fields_set
     return not names_templates or not PAIRED.isdisjoint(domain.generation.kinds)
 

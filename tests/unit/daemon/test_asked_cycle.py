@@ -323,6 +323,7 @@ def test_what_people_say_of_generating_counts_with_a_chat_model_too(
 ) -> None:
     none = begun_by_chat(monkeypatch, "generation: {templates: []}\n")
     assert (none.generator, none.settings["loss_on"]) == ({}, "answers")
+    assert begun_by_chat(monkeypatch, "mix_ratio: {synthetic_share: 0}\n").generator == {}
     faq = "generation: {templates: [{kind: faq, samples: 4}]}\n"
     assert begun_by_chat(monkeypatch, faq).generator["name"] == "base"
     summary = "generation: {templates: [{kind: summary}]}\n"

@@ -18,8 +18,8 @@ from jupiterd.workers.data.shards import ShardWriter
 from jupiterd.workers.data.tokenizer import encode_batch
 from jupiterd.workers.data.tokens.marks import DocumentMarks
 
-_EVERY_DOCUMENTS = 64
-"""Progress is told so often."""
+_BATCH_DOCUMENTS = 64
+"""So many are encoded at once."""
 
 
 class MixedStream:
@@ -38,11 +38,18 @@ class MixedStream:
 
     def append_all(self, samples: Sequence[Sample], progress: Progress) -> None:
         """Add samples in their order."""
-        for number, sample in enumerate(samples, 1):
-            ids, counted = self._conversation(sample) or self._text(sample)
+        for start in range(0, len(samples), _BATCH_DOCUMENTS):
+            self._append(samples[start : start + _BATCH_DOCUMENTS])
+            progress(min(start + _BATCH_DOCUMENTS, len(samples)), len(samples), "documents")
+
+    def _append(self, batch: Sequence[Sample]) -> None:
+        said = [self._conversation(sample) for sample in batch]
+        pairs = list(zip(batch, said, strict=True))
+        texts = [sample.text for sample, conversation in pairs if conversation is None]
+        encoded = iter(encode_batch(self._tokenizer, texts))
+        for sample, conversation in pairs:
+            ids, counted = conversation or self._text(next(encoded))
             self._writer.append_masked(ids, counted, sample.id)
-            if number % _EVERY_DOCUMENTS == 0 or number == len(samples):
-                progress(number, len(samples), "documents")
 
     def _conversation(self, sample: Sample) -> tuple[list[int], list[bool]] | None:
         said = conversation_in(sample)
@@ -55,6 +62,5 @@ class MixedStream:
         self.conversations += 1
         return encoded
 
-    def _text(self, sample: Sample) -> tuple[list[int], list[bool]]:
-        (ids,) = encode_batch(self._tokenizer, [sample.text])
+    def _text(self, ids: Sequence[int]) -> tuple[list[int], list[bool]]:
         return [self._marks.first, *ids, self._marks.end], [False, *([True] * (len(ids) + 1))]

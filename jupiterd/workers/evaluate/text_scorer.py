@@ -16,13 +16,18 @@ from numpy.typing import NDArray
 
 from jupiterd.workers.data.tokenizer import encode_batch, load_tokenizer
 from jupiterd.workers.data.tokens.marks import document_marks
-from jupiterd.workers.evaluate.windows import Window, windows_of
+from jupiterd.workers.evaluate.windows import Window, batches_of, windows_of
 
 PLAIN_HEADS = frozenset({"qwen3", "llama", "mistral"})
 """Architectures whose logits are the output embedding of the last hidden state and nothing more."""
 
 MAX_CONTEXT = 4096
 """Longer windows cost memory and hardly change a score."""
+
+MOST_BATCH_TOKENS = 2 * MAX_CONTEXT
+"""Of the windows that pass through the model together: eight of the longest would take minutes of a
+model of 135 million parameters on a CPU before anything is told of them, and gigabytes of others.
+"""
 
 Tokens = NDArray[np.int64]
 
@@ -97,14 +102,12 @@ class TextScorer(ABC):
             for number, stream in enumerate(streams)
             for window in windows_of(number, len(stream.ids) - 1, self._context)
         ]
-        # Windows of a length stand together, so that little is computed for padding.
-        windows.sort(key=lambda window: window.start - window.stop)
-        totals = [0.0] * len(streams)
-        for start in range(0, len(windows), batch_windows):
-            batch = windows[start : start + batch_windows]
+        totals, scored = [0.0] * len(streams), 0
+        for batch in batches_of(windows, batch_windows, MOST_BATCH_TOKENS):
             for window, nats in zip(batch, self._window_nats(batch, streams), strict=True):
                 totals[window.document] += nats
-            on_progress((start + len(batch)) * len(streams) // len(windows))
+            scored += len(batch)
+            on_progress(scored * len(streams) // len(windows))
         return totals
 
     def write_on(

@@ -3,7 +3,7 @@
 Owns which tokens stand in which window and which of them are scored there. Doesn't know the model.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 
@@ -33,3 +33,18 @@ def windows_of(document: int, tokens: int, context: int) -> Iterator[Window]:
         stop = min(tokens, start + context)
         yield Window(document, start, stop, scored)
         scored = stop
+
+
+def batches_of(windows: Sequence[Window], most: int, most_tokens: int) -> Iterator[list[Window]]:
+    """Yield windows that pass through the model together, each once; the longest come first.
+
+    most_tokens: of all together, as long as the longest; one that is longer passes alone
+    """
+    # Windows of a length stand together, so that little is computed for padding.
+    ordered = sorted(windows, key=lambda window: window.start - window.stop)
+    start = 0
+    while start < len(ordered):
+        length = ordered[start].stop - ordered[start].start
+        count = max(1, min(most, most_tokens // max(1, length)))
+        yield ordered[start : start + count]
+        start += count

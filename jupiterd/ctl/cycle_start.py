@@ -173,6 +173,7 @@ def plan(invocation: Invocation, *, verbose: bool, **given: Any) -> None:
     from jupiterd.ctl.domain_cost import cost_lines, domain_cost
     from jupiterd.ctl.preflight.cycle_preflight import Preflight, domain_of
     from jupiterd.ctl.preflight.looking_lines import Looking
+    from jupiterd.ctl.preflight.planned_writer import planned_writer
 
     console, domain = Console.of(invocation), domain_of(arguments)
     with Looking(console) as told_of:
@@ -181,10 +182,11 @@ def plan(invocation: Invocation, *, verbose: bool, **given: Any) -> None:
     told = order(invocation.state_dir, "cycle.plan", arguments | preflight.arguments())
     begins_with = str(arguments.get("begins_with") or domain.init)
     init = {"begins_with": begins_with, "is_here": "init" in arguments, "size": given["size"]}
+    writer = planned_writer(domain, given["generator"] or "", arguments.get("init") or {})
     init["to_fetch_bytes"] = fetches.missing_bytes
     planned = {
         **told,
-        "plan": {**domain_cost(domain), "init": init},
+        "plan": {**domain_cost(domain, writer), "init": init},
         "text": preflight.to_plain(),
     }
     title = f"{_asked(arguments)}; nothing is started"

@@ -8,6 +8,7 @@ from typing import Any
 
 from jupiterd.ctl.init_source import SCRATCH
 from jupiterd.ctl.layout_lines import layout_lines
+from jupiterd.ctl.preflight.planned_writer import PlannedWriter
 from jupiterd.ctl.source_reach import where
 from jupiterd.cycle.domain import Domain
 from jupiterd.formats import plain, size
@@ -23,9 +24,8 @@ _BOUNDS = (
 Plain = dict[str, Any]
 
 
-def domain_cost(domain: Domain) -> Plain:
+def domain_cost(domain: Domain, writer: PlannedWriter) -> Plain:
     """Return the bounds of each source and of what is generated in a round."""
-    samples = sum(template.samples for template in domain.generation.templates)
     return {
         "sources": [
             {
@@ -41,8 +41,9 @@ def domain_cost(domain: Domain) -> Plain:
             }
             for source in domain.data_sources
         ],
-        "generated_samples": samples,
-        "generated_tokens": samples * domain.generation.max_tokens,
+        "generator": writer.name,
+        "generated_samples": writer.samples,
+        "generated_tokens": writer.tokens,
         "holdout_fraction": domain.holdout.fraction,
     }
 
@@ -58,11 +59,16 @@ def cost_lines(planned: Mapping[str, Any]) -> list[str]:
         f"{plain(planned['domain'])}, {rounds}; nothing is started",
         *map(_source_line, plan["sources"]),
         _held_out_line(plan["holdout_fraction"]),
-        f"generated, in each round from the first promotion on: at most {most}",
+        f"generated, in each round{_from_when(plan['generator'])}: at most {most}",
         *_init_lines(plan.get("init") or {}),
         *(foretold or ["no machine that could train is here, so nothing is foretold of training"]),
         *layout_lines(planned),
     ]
+
+
+def _from_when(generator: str) -> str:
+    """Return when the first text is written, where that isn't in round 1."""
+    return f" by {plain(generator)}" if generator else " from the first promotion on"
 
 
 def _held_out_line(fraction: float | None) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from jupiterd.ctl.preflight.planned_writer import planned_writer
 from jupiterd.ctl.preflight.source_survey import Told, silent, survey_of
 from jupiterd.cycle.data.holdout_outlook import HoldoutOutlook, holdout_outlook
 from jupiterd.cycle.data.source_parts import parts_of
@@ -20,12 +21,9 @@ from jupiterd.cycle.data.survey_lines import (
 )
 from jupiterd.cycle.data_sources import DataSource
 from jupiterd.cycle.domain import Domain, parse_domain
-from jupiterd.cycle.generation.chat_models import asking, is_to_write
-from jupiterd.cycle.generation.usual_templates import domain_with
 from jupiterd.cycle.rounds.plan_summary import PlannedCycle, plan_lines
 from jupiterd.cycle.rounds.plan_times import phase_times
 from jupiterd.errors import EmptySourceError, TooLittleTextError
-from jupiterd.formats import plain
 
 
 @dataclass(frozen=True)
@@ -121,7 +119,7 @@ class Preflight:
             outlook=self.outlook,
             times=times,
             foretold=foretold,
-            writer=_writer(self.domain, writer, arguments.get("init") or {}),
+            writer=planned_writer(self.domain, writer, arguments.get("init") or {}).line(),
             without_verdict=bool(arguments.get("without_verdict")),
             max_steps=int(arguments.get("training", {}).get("max_steps", 0)),
             has_fixed_steps=self.domain.training.steps is not None,
@@ -140,16 +138,3 @@ def _politeness_s(source: DataSource) -> float:
 def domain_of(arguments: Mapping[str, Any]) -> Domain:
     """Return the domain that the daemon is told of."""
     return parse_domain(str(arguments["domain_yaml"]), f"{arguments['domain_name']}.yaml")
-
-
-def _writer(domain: Domain, named: str, init: Mapping[str, Any]) -> str:
-    """Return who writes, and how much; `init` is the model that the cycle begins with, or empty."""
-    who = named or domain.generation.generator
-    asked = domain_with(domain, {"name": who} if who else {})
-    if not who and init.get("is_chat") and is_to_write(domain):
-        who, asked = str(init["model"]), asking(domain)
-    samples = sum(template.samples for template in asked.generation.templates)
-    if not samples:
-        return "nothing is generated: there is no generator, and the domain has no templates"
-    told = plain(who or "the student, once one was promoted,")
-    return f"{told} writes at most {samples:,} samples a round"

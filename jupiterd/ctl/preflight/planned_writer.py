@@ -1,0 +1,57 @@
+"""Who will write a cycle's synthetic text, and what is asked of them, before it starts.
+
+Owns the words. What follows from a generator, or from a chat model to begin with, is decided by
+`cycle.generation`, as where the cycle starts. Doesn't look for any model.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from jupiterd.cycle.domain import Domain
+from jupiterd.cycle.generation.chat_models import asking, is_to_write
+from jupiterd.cycle.generation.usual_templates import domain_with
+from jupiterd.formats import plain
+
+
+@dataclass(frozen=True)
+class PlannedWriter:
+    """Who writes."""
+
+    name: str
+    """As people call the model; empty: the student, once one was promoted."""
+    domain: Domain
+    """With what is asked."""
+
+    @property
+    def samples(self) -> int:
+        """Return how many texts a round asks for."""
+        return sum(template.samples for template in self.domain.generation.templates)
+
+    @property
+    def tokens(self) -> int:
+        """Return how long all of them are together, at the most."""
+        generation = self.domain.generation
+        return sum(each.samples * generation.max_tokens_of(each) for each in generation.templates)
+
+    def line(self) -> str:
+        """Return it in a sentence."""
+        if not self.samples:
+            return "nothing is generated: there is no generator, and the domain has no templates"
+        told = plain(self.name or "the student, once one was promoted,")
+        return f"{told} writes at most {self.samples:,} samples a round"
+
+
+def planned_writer(domain: Domain, named: str, init: Mapping[str, Any]) -> PlannedWriter:
+    """Return who writes.
+
+    Args:
+        domain: as its file says.
+        named: the generator that the command names; empty: none.
+        init: the model that the cycle begins with, as the daemon is told of it; or empty.
+    """
+    if who := named or domain.generation.generator:
+        return PlannedWriter(who, domain_with(domain, {"name": who}))
+    if init.get("is_chat") and is_to_write(domain):
+        return PlannedWriter(str(init["model"]), asking(domain))
+    return PlannedWriter("", domain)

@@ -379,13 +379,14 @@ def _students(
     for packing in arms:
         arm = packing.id.split("/")[3].removeprefix("arm-")
         for seed in proxies.seeds:
+            plan = proxies.plan(seed, tokens)
             params = {
                 "arm": arm,
                 "seed": seed,
                 "shape": proxies.shape.to_plain(),
-                "plan": proxies.plan(seed, tokens).to_plain(),
+                "plan": plan.to_plain(),
                 "round": view.round,
-                "spread_bpb": proxies.spread_bpb,
+                "spread_bpb": proxies.spread_after(plan),
                 "limits": _limits(domain, proxies),
             }
             inputs = {

@@ -19,7 +19,7 @@ from random import Random
 from jupiterd.cycle.gate.proxy import Arm, Compared, ProxyRun, compare
 from jupiterd.cycle.gate.record import proxy_lines, read_proxy_lines
 from jupiterd.cycle.lineage import Sample, text_hash
-from jupiterd.cycle.plan import parse_model
+from jupiterd.cycle.plan import TrainPlan, parse_model
 from jupiterd.cycle.proxies import Proxies, proxies_of
 from jupiterd.workers.data.pack import PackParams, pack
 from jupiterd.workers.data.sample_file import SampleWriter
@@ -100,7 +100,13 @@ class Pool:
             print(
                 f"  {name} {seed}: {runs[-1].bpb:.4f} bits per byte in {took_s:.1f} s", flush=True
             )
-        return list(runs[:count])
+        spread = self.proxies.spread_after(self._plan(1))  # whatever was taken when they trained
+        return [replace(run, spread_bpb=spread) for run in runs[:count]]
+
+    def _plan(self, seed: int) -> TrainPlan:
+        """Return how a student is trained: of little text, what all arms have alike decides."""
+        alike = ShardSet(self._folder / "arm-alike" / "shards", self.proxies.shape.seq_len)
+        return self.proxies.plan(seed, alike.index.tokens if self._chars else 0)
 
     def _shards(self, name: str, share: float) -> Path:
         chance = Random(SEED)
@@ -122,16 +128,14 @@ class Pool:
         return out / "shards"
 
     def _trained(self, name: str, shards: Path, seed: int) -> ProxyRun:
-        # Of few documents what all arms have alike decides the steps, as in a cycle.
-        alike = ShardSet(shards.parents[1] / "arm-alike" / "shards", self.proxies.shape.seq_len)
-        tokens = alike.index.tokens if self._chars else 0
+        plan = self._plan(seed)
         params = {
             "arm": name,
             "seed": seed,
             "shape": self.proxies.shape.to_plain(),
-            "plan": self.proxies.plan(seed, tokens).to_plain(),
+            "plan": plan.to_plain(),
             "round": 1,
-            "spread_bpb": self.proxies.spread_bpb,
+            "spread_bpb": self.proxies.spread_after(plan),
             "limits": LIMITS,
         }
         inputs = {
@@ -227,7 +231,7 @@ def _print_pool(pool: Pool, pairs: int, text: str) -> None:
     print(
         f"{STUDENTS} small students ({pool.proxies.shape.size}) of {text}, "
         f"{alike[0].tokens:,} tokens each: {statistics.fmean(r.bpb for r in alike):.4f} bits "
-        f"per byte, spread {spread:.4f} (taken for {pool.proxies.spread_bpb}), "
+        f"per byte, spread {spread:.4f} (taken for {alike[0].spread_bpb:.3f}), "
         f"{seeds} seeds an arm"
     )
     drawn = draw(alike, alike, seeds, pairs)

@@ -56,3 +56,5 @@ def test_students_take_the_sizes_steps_or_four_passes_over_the_text_that_all_hav
     assert (plan.steps, plan.extends_by_steps) == (steps, 0)
     assert plan.learning_rate == proxies.plan(1).learning_rate
     assert plan.schedule().learning_rate(steps - 1) < plan.learning_rate / 2, "its rate falls"
+    told = proxies.spread_after(plan) / proxies.spread_bpb
+    assert told == pytest.approx(40 / steps), "after fewer steps they differ by more"

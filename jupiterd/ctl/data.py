@@ -9,6 +9,7 @@ import click
 from jupiterd.ctl.commands import Group
 from jupiterd.ctl.console import Console
 from jupiterd.ctl.data_samples import samples
+from jupiterd.ctl.hub.names import hub_name
 from jupiterd.ctl.invocation import Invocation, dry_run
 from jupiterd.ctl.wait_options import UNTIL_ITS_END, check_wait, wait_options
 from jupiterd.cycle.architectures import MAX_VOCAB
@@ -33,7 +34,9 @@ def command() -> None:
 @click.option("--name", metavar="NAME", default="", help="What to call it; the folder's name.")
 @click.option("--max-tokens", type=click.IntRange(1), help="End after so many tokens.")
 @click.option(
-    "--tokenizer", metavar="NAME|FOLDER", help="A data set's, or a folder's; else one is trained."
+    "--tokenizer",
+    metavar="NAME|FOLDER|ORG/NAME",
+    help="A data set's, a folder's, or a hub model's; else one is trained.",
 )
 @click.option("--vocab-size", type=click.IntRange(257, MAX_VOCAB), help="Of one that is trained.")
 @click.option("--holdout", type=click.FloatRange(0.0, 0.5), help="Share held out; 0.05.")
@@ -69,13 +72,14 @@ def prepare(
     \b
     Examples:
       jupiterctl data prepare ./texts --name letters --wait
+      jupiterctl data prepare ./texts --tokenizer Qwen/Qwen3-0.6B
       jupiterctl data prepare wikimedia/wikipedia --subset 20231101.es --max-tokens 100000000
     """  # noqa: D301 - click's mark for lines that keep their ends
     check_wait(wait=wait, timeout=timeout)
     options = {key: value for key, value in given.items() if value is not None}
     named: dict[str, str] = {}
     if tokenizer is not None and ("/" in tokenizer or Path(tokenizer).exists()):
-        options["tokenizer_path"] = path_text(Path(tokenizer).expanduser().resolve())
+        options["tokenizer_path"] = _tokenizer_path(tokenizer)
     elif tokenizer is not None:
         named["tokenizer"] = tokenizer
     from jupiterd.ctl.calls import order
@@ -91,6 +95,16 @@ def prepare(
     if console.is_table:
         console.line(begun)
     _follow_to_the_end(invocation, str(asked["data"]), timeout)
+
+
+def _tokenizer_path(named: str) -> str:
+    """Return the folder with a tokenizer: one of this machine, or of a model of the hub."""
+    folder = Path(named).expanduser()
+    if (name := hub_name(named)) and not folder.exists():
+        from jupiterd.ctl.hub.tokenizer import tokenizer_folder
+
+        folder = tokenizer_folder(name)
+    return path_text(folder.resolve())
 
 
 @command.command("list")

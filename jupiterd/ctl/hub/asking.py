@@ -74,7 +74,7 @@ def _told(name: HubName, error: Exception) -> JupiterError:
         (RepositoryNotFoundError, _unknown),
         (RevisionNotFoundError, _without_revision),
         (DisabledRepoError, _closed),
-        ((OfflineModeIsEnabled, LocalEntryNotFoundError), offline),
+        ((OfflineModeIsEnabled, LocalEntryNotFoundError), _offline),
     ):
         if isinstance(error, kind):
             return told(name)
@@ -84,7 +84,7 @@ def _told(name: HubName, error: Exception) -> JupiterError:
 LOOK_IT_UP = "look its name up at huggingface.co/models"
 
 
-def offline(name: HubName) -> SourceUnreachableError:
+def _offline(name: HubName) -> SourceUnreachableError:
     """Return what is said where the hub may not be asked, and the cache hasn't all of a model."""
     return SourceUnreachableError(
         f"the model {name} isn't whole in the cache of this machine, and HF_HUB_OFFLINE forbids "

@@ -5,12 +5,11 @@ copy in the library's cache has to do. Doesn't fetch weights.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from jupiterd.ctl.folder_diagnosis import index_of
-from jupiterd.ctl.hub.asking import asking, check_library, offline
+from jupiterd.ctl.hub.asking import check_library
 from jupiterd.ctl.hub.download import draft_of
 from jupiterd.ctl.hub.listing import HubFile, Listing, listing_of
 from jupiterd.ctl.hub.listing_diagnosis import (
@@ -21,6 +20,7 @@ from jupiterd.ctl.hub.listing_diagnosis import (
     wanted_files,
 )
 from jupiterd.ctl.hub.names import HubName
+from jupiterd.ctl.hub.snapshot import cached_snapshot, fetched, snapshot_of
 from jupiterd.cycle.model_files import INDEX, missing_files, weight_files
 from jupiterd.errors import JupiterError, SourceUnreachableError
 
@@ -74,44 +74,22 @@ def found(name: HubName, *, is_trained: bool) -> HubModel:
     check_listing(listing)
     if is_trained:
         check_kinds(listing)
-    pinned = replace(name, revision=listing.commit)
-    folder = _fetched_now(name, CONFIG).parent  # by its branch: the cache notes where that is
-    if folder.name != listing.commit:  # it has moved on since
-        folder = _fetched_now(pinned, CONFIG).parent
+    folder = snapshot_of(listing, CONFIG)
     if INDEX in listing.names:
-        _fetched_now(pinned, INDEX)
+        fetched(HubName(name.repository, listing.commit), INDEX)
     index = index_of(folder)
     check_index(listing, index)
     weights = weight_files(listing.names, index)
     return HubModel(listing, folder, tuple(wanted_files(listing, frozenset(weights))))
 
 
-def _fetched_now(name: HubName, file: str) -> Path:
-    from huggingface_hub import hf_hub_download
-
-    fetch: Any = hf_hub_download
-    with asking(name):
-        return Path(fetch(name.repository, file, revision=name.revision or None))
-
-
 def _in_cache(name: HubName, why: JupiterError) -> HubModel:
     """Return what was fetched before, where all of it was.
 
     Raises:
-        JupiterError: `why`, or that asking isn't wanted.
+        JupiterError: `why`.
     """
-    from huggingface_hub import constants, hf_hub_download
-
-    if constants.HF_HUB_OFFLINE:
-        why = offline(name)
-    fetch: Any = hf_hub_download
-    try:
-        config = fetch(
-            name.repository, CONFIG, revision=name.revision or None, local_files_only=True
-        )
-    except Exception as error:  # a name that can't be, a cache that is damaged, nothing there
-        raise why from error
-    folder = Path(config).parent
+    folder = cached_snapshot(name, CONFIG, why)
     names = sorted(path.name for path in folder.iterdir())
     if missing_files([*names, "tokenizer.json"], index_of(folder)):
         raise why

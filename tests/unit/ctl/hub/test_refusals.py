@@ -191,6 +191,27 @@ def test_a_tokenizer_comes_before_the_weights_and_the_daemon_looks_at_it(
     assert again.out == dry.out
 
 
+def test_data_is_cut_by_the_tokenizer_of_a_model_of_the_hub(
+    hub: ModelHub, daemon: ScriptedDaemon, ctl: Ctl, tmp_path: Path
+):
+    (tmp_path / "texts").mkdir()
+    (tmp_path / "texts" / "one.txt").write_text("dear all")
+    daemon.results["data.prepare"] = {"data": "c0ffee", "name": "texts"}
+    hub.models[NAME] = HubFolder(whole())
+    prepare = "data", "prepare", "texts", "--tokenizer"
+    ran = ctl(*prepare, NAME)
+    assert ran.exit_code == 0, ran.err
+    folder = Path(daemon.executed[-1][1]["source"]["tokenizer_path"])
+    names = {path.name for path in folder.iterdir()}
+    assert names == {"config.json", "tokenizer.json", "tokenizer_config.json"}
+    assert hub.sent == 0
+    hub.models[NAME] = HubFolder(without("tokenizer.json"))
+    assert "holds no tokenizer.json" in refused(ctl, daemon, *prepare, NAME)
+    assert "neither a folder team/other" in refused(ctl, daemon, *prepare, "team/other")
+    hub.models[NAME] = HubFolder(whole(), status=503)
+    assert ctl(*prepare, NAME).exit_code == 0, "it lies in the cache"
+
+
 def test_a_model_that_is_talked_to_is_known_before_its_weights_are_here(
     hub: ModelHub, daemon: ScriptedDaemon, ctl: Ctl
 ):

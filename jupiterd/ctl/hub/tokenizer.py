@@ -1,0 +1,45 @@
+"""The tokenizer of a model of the hub, without its weights.
+
+Owns which of its files are fetched for that. Doesn't know what is cut by it.
+"""
+
+from pathlib import Path
+
+from jupiterd.ctl.hub.asking import check_library
+from jupiterd.ctl.hub.download import download
+from jupiterd.ctl.hub.listing import Listing, listing_of
+from jupiterd.ctl.hub.names import HubName
+from jupiterd.ctl.hub.snapshot import cached_snapshot, snapshot_of
+from jupiterd.cycle.model_files import FAST_TOKENIZER, TOKENIZER_FILES, has_tokenizer
+from jupiterd.errors import NotFoundError, SourceUnreachableError
+
+BELONGING = ("config.json", *TOKENIZER_FILES)
+"""A model's configuration may name the tokenizer's class, and the end token."""
+
+
+def tokenizer_folder(name: HubName) -> Path:
+    """Return a folder of this machine with the tokenizer of a model, fetched where needed.
+
+    Raises:
+        NotFoundError: the model has none, or there is no such model.
+        JupiterError: it can't be had.
+    """
+    check_library()
+    try:
+        listing = listing_of(name)
+    except SourceUnreachableError as error:
+        return cached_snapshot(name, FAST_TOKENIZER, error)
+    if not has_tokenizer(listing.names):
+        raise NotFoundError(
+            f"{name} holds no {FAST_TOKENIZER}, nor a tokenizer in an older form",
+            "give the id of a model with its tokenizer",
+        )
+    return _fetched(listing)
+
+
+def _fetched(listing: Listing) -> Path:
+    files = [file for file in listing.files if file.name in BELONGING]
+    folder = snapshot_of(listing, min(files, key=lambda file: file.size).name)
+    for file in files:
+        download(listing, file, folder, lambda _: None)
+    return folder

@@ -63,6 +63,9 @@ class ModelHub:
     """Where large files are said to lie: another host, as for the hub's own."""
     shown: list[str] = field(default_factory=list)
     """The tokens that were shown there."""
+    wanted: int = 0
+    """Once so many bytes of weights were sent, `is_reached`."""
+    is_reached: threading.Event = field(default_factory=threading.Event)
     ended: threading.Event = field(default_factory=threading.Event)
     sent: int = 0
     """Bytes of weights."""
@@ -160,6 +163,8 @@ class _Handler(BaseHTTPRequestHandler):
             chunk = body[start : min(start + CHUNK_BYTES, most)]
             self.wfile.write(chunk)
             self.hub.sent += len(chunk) if is_weights else 0
+            if 0 < self.hub.wanted <= self.hub.sent:
+                self.hub.is_reached.set()
             if self.hub.bytes_per_s:
                 self.hub.ended.wait(len(chunk) / self.hub.bytes_per_s)
         if most < len(body):

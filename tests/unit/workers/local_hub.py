@@ -1,4 +1,4 @@
-"""A hub of the tests' own, on the loopback interface, with one data set or model at one commit."""
+"""A hub of the tests' own, on the loopback interface, with one data set at one commit."""
 
 import json
 import threading
@@ -13,14 +13,14 @@ NAME = "team/prose"
 class LocalHub:
     """What it holds: the bytes of each file. Another set of files is another commit."""
 
-    def __init__(self, kind):
-        self.about = f"/api/{kind}/{NAME}"
-        self.below = f"/{NAME}" if kind == "models" else f"/{kind}/{NAME}"
+    def __init__(self):
+        self.about = f"/api/datasets/{NAME}"
+        self.below = f"/datasets/{NAME}"
         self.files: dict[str, bytes] = {}
         self.gone: set[str] = set()
         """Files that are listed and can't be had."""
         self.status = 200
-        """What it says of the data set or model as a whole."""
+        """What it says of the data set as a whole."""
         self.code = ""
         """What else, where that is an error."""
         self.asked: list[str] = []
@@ -102,9 +102,9 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def serving_hub(kind="datasets"):
+def serving_hub():
     """Serve a hub until the end of the block."""
-    hub = LocalHub(kind)
+    hub = LocalHub()
     handler = type("Handler", (_Handler,), {"hub": hub})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     server.daemon_threads = True

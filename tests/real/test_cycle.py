@@ -1,7 +1,7 @@
 """A cycle that begins with a real model: the gate knows a better student from a ruined one.
 
-Both rounds train on about 20,000 tokens. About 10,000 of the held-out pages and 35,000 of general
-text are scored; the cycle's second round scores its student alone, for the node keeps the scores.
+Each trains on about 20,000 tokens. About 10,000 of held-out pages and 35,000 of general text are
+scored.
 """
 
 import json
@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 
 from tests.e2e.cluster import Cluster
-from tests.real.pages import pages
+from tests.real.pages import write_pages
 
 pytestmark = [pytest.mark.real, pytest.mark.net, pytest.mark.timeout(3000)]
 
+PAGES_BYTES = 1_000_000
 DOMAIN = """version: 1
 domain: real
 title: Documentation that people wrote
@@ -31,7 +32,7 @@ training: {{batch_sequences: 4}}
 def verdict(cluster: Cluster, model: Path, folder: Path, *more: str) -> dict[str, Any]:
     """Run a cycle of one round that begins with the model; return its verdict."""
     domain = folder / "real.yaml"
-    domain.write_text(DOMAIN.format(pages=pages()))
+    domain.write_text(DOMAIN.format(pages=write_pages(folder / "pages", PAGES_BYTES)))
     asked = ("--domain", str(domain), "--init", str(model), "--seq-len", "256", "--batch-size", "1")
     limits = ("--max-steps", "20", "--wait", "--timeout", "2500")
     done = cluster.ctl("cycle", "start", *asked, *limits, *more, timeout_s=2600)

@@ -5,7 +5,8 @@ positions in pairs, matrices the other way round. Pure: it is given config.json.
 each in llama.cpp with transformers (`test_gguf_file`); any other is left to its converter.
 """
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -21,6 +22,11 @@ NAMES: Final = {
     "smollm3": "smollm3", "olmo2": "olmo2", "granite": "granite", "gpt2": "gpt2",
 }  # fmt: skip
 """model_type of a config.json -> what llama.cpp calls it."""
+
+LLAMA_3: Final = "llama3"
+READ_SLOWED: Final = frozenset({"llama", "mistral"})
+"""Of which llama.cpp reads a factor for each rotary frequency."""
+_OF_LLAMA_3: Final = ("factor", "low_freq_factor", "high_freq_factor")
 
 _GRANITE: Final = {
     "embedding_scale": "embedding_multiplier", "residual_scale": "residual_multiplier",
@@ -43,6 +49,8 @@ class Architecture:
     """Name of a tensor -> the heads whose halves are woven together in it; 0: it lies as it is."""
     is_turned: Callable[[str], bool]
     """Says whether a matrix lies the other way round."""
+    slowed: Sequence[float] = ()
+    """By how much each rotary frequency is divided, where llama3 positions say so."""
 
 
 def architecture_of(config: Config) -> Architecture:
@@ -70,6 +78,7 @@ def _decoder(kind: str, config: Config) -> Architecture:
         _decoder_fields(config, kind),
         lambda name: next((n for part, n in pairs.items() if f".{part}." in name), 0),
         lambda _: False,
+        _slowed(kind, config),
     )
 
 
@@ -141,10 +150,32 @@ def _rope(config: Config) -> tuple[float, Mapping[str, Any]]:
     return base, said
 
 
+def _scaling_kind(said: Mapping[str, Any]) -> str:
+    return str(said.get("rope_type") or said.get("type") or "default")
+
+
+def _slowed(kind: str, config: Config) -> Sequence[float]:
+    """Return by how much each frequency is divided: long waves by all of it, short ones by none."""
+    base, said = _rope(config)
+    if _scaling_kind(said) != LLAMA_3:
+        return ()
+    if kind not in READ_SLOWED:
+        raise UsageError(f"no {kind} model with {LLAMA_3} positions is written as GGUF here")
+    factor, low, high = (float(said[name]) for name in _OF_LLAMA_3)
+    known, width = float(said["original_max_position_embeddings"]), _head_width(config)
+
+    def slowed(pair: int) -> float:
+        turns = known / (2 * math.pi * base ** (2 * pair / width))
+        smooth = min(1.0, max(0.0, (turns - low) / (high - low)))
+        return 1 / ((1 - smooth) / factor + smooth)
+
+    return [slowed(pair) for pair in range(width // 2)]
+
+
 def _scaling(config: Config) -> dict[str, int | float | str]:
     said = _rope(config)[1]
-    kind = str(said.get("rope_type") or said.get("type") or "default")
-    if kind == "default":
+    kind = _scaling_kind(said)
+    if kind in {"default", LLAMA_3}:
         return {}
     if kind != "linear":
         raise UsageError(f"no model with {kind} positions is written as GGUF here")

@@ -20,6 +20,8 @@ from jupiterd.errors import CorruptArtifactError, MissingExtraError, UsageError
 TEMPLATE_FILE: Final = "chat_template.jinja"
 MOSTLY_F16: Final = 1
 QUANTIZATION_VERSION: Final = 2
+SLOWED: Final = "rope_freqs.weight"
+"""llama.cpp's name for the factors of rotary frequencies."""
 
 
 def write_gguf(folder: Path, config: Mapping[str, Any], to: Path, name: str) -> None:
@@ -115,12 +117,19 @@ def _write_tensors(
     architecture: Architecture,
     tensors: Mapping[str, StoredTensor],
 ) -> None:
+    import numpy as np
+
     for name, tensor in tensors.items():
         kind, shape = tensor.written_as(name), tensor.shape_in(architecture)
         writer.add_tensor_info(name, shape, kind, math.prod(shape) * kind.itemsize)
+    slowed = np.array(architecture.slowed, dtype=np.float32)
+    if slowed.size:
+        writer.add_tensor_info(SLOWED, slowed.shape, slowed.dtype, slowed.nbytes)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_ti_data_to_file()
     for name, tensor in tensors.items():
         writer.write_tensor_data(tensor.read(architecture, name))
+    if slowed.size:
+        writer.write_tensor_data(slowed)
     writer.close()

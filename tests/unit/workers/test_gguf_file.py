@@ -37,12 +37,17 @@ DECODER: dict[str, Any] = {
     "rope_parameters": {"rope_type": "default", "rope_theta": 5e4},
 }  # fmt: skip
 LINEAR = {"rope_type": "linear", "rope_theta": 5e4, "factor": 4.0}
+LLAMA_3 = LINEAR | {
+    "rope_type": "llama3", "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+    "original_max_position_embeddings": 64,
+}  # fmt: skip
 GRANITE = {
     "embedding_multiplier": 3.0, "residual_multiplier": 0.7, "logits_scaling": 2.0,
     "attention_multiplier": 0.2,
 }  # fmt: skip
 MODELS: dict[str, Any] = {
     "llama, linear positions": hf.LlamaConfig(**DECODER | {"rope_parameters": LINEAR}),
+    "llama 3's positions": hf.LlamaConfig(**DECODER | {"rope_parameters": LLAMA_3}),
     "llama, tied, biases": hf.LlamaConfig(
         **DECODER, attention_bias=True, mlp_bias=True, tie_word_embeddings=True
     ),

@@ -5,6 +5,7 @@ and SentencePiece's of merges. Pure: it is given what the files say. Any other o
 converter of llama.cpp.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
@@ -16,6 +17,9 @@ from jupiterd.errors import UsageError
 Said = Mapping[str, Any]
 
 GPT2_SPLIT: Final = "gpt-2"
+is_of_a_byte = re.compile(r"<0x[0-9A-F]{2}>").fullmatch
+"""Says whether a piece of SentencePiece stands for a byte."""
+
 _SPACE: Final = "\N{LOWER ONE EIGHTH BLOCK}"
 """SentencePiece's mark of a space."""
 
@@ -74,7 +78,8 @@ def vocabulary_of(files: Mapping[str, Said], template: str, rows: int) -> Vocabu
     model: Said = tokenizer.get("model") or {}
     if model.get("type", "BPE") != "BPE" or not model.get("vocab"):
         raise UsageError(f"no tokenizer of the kind {model.get('type')} is written as GGUF here")
-    tokens, kinds = _tokens(tokenizer, rows)
+    unknown = str(model.get("unk_token") or token_text(config.get("unk_token")))
+    tokens, kinds = _tokens(tokenizer, unknown, rows)
     merges = [each if isinstance(each, str) else " ".join(each) for each in model["merges"]]
     is_pieces = _is_of_pieces(tokenizer)
     ids = dict(_special_ids(files, {text: at for at, text in enumerate(tokens)}))
@@ -92,7 +97,7 @@ def vocabulary_of(files: Mapping[str, Said], template: str, rows: int) -> Vocabu
     )
 
 
-def _tokens(tokenizer: Said, rows: int) -> tuple[list[str], list[TokenKind]]:
+def _tokens(tokenizer: Said, unknown: str, rows: int) -> tuple[list[str], list[TokenKind]]:
     """Return a token for each row of the embedding, and its kind."""
     tokens = [f"[PAD{at}]" for at in range(rows)]
     kinds = [TokenKind.UNUSED] * rows
@@ -101,20 +106,21 @@ def _tokens(tokenizer: Said, rows: int) -> tuple[list[str], list[TokenKind]]:
     known |= {at: str(each["content"]) for at, each in added.items()}
     if max(known) >= rows:
         raise UsageError(f"the tokenizer has {max(known) + 1:,} tokens, and the model {rows:,}")
-    unknown = tokenizer["model"].get("unk_token") if _is_of_pieces(tokenizer) else None
+    is_pieces = _is_of_pieces(tokenizer)
     for at, text in known.items():
         tokens[at] = text
-        kinds[at] = _kind(text, added.get(at), unknown)
+        kinds[at] = _kind(added.get(at))
+        if is_pieces and text == unknown:
+            kinds[at] = TokenKind.UNKNOWN
+        elif is_pieces and is_of_a_byte(text):
+            kinds[at] = TokenKind.BYTE
     return tokens, kinds
 
 
-def _kind(text: str, added: Said | None, unknown: str | None) -> TokenKind:
-    if text == unknown:
-        return TokenKind.UNKNOWN
-    if added is not None:
-        return TokenKind.CONTROL if added.get("special") else TokenKind.USER_DEFINED
-    is_byte = unknown is not None and len(text) == 6 and text.startswith("<0x")
-    return TokenKind.BYTE if is_byte else TokenKind.NORMAL
+def _kind(added: Said | None) -> TokenKind:
+    if added is None:
+        return TokenKind.NORMAL
+    return TokenKind.CONTROL if added.get("special") else TokenKind.USER_DEFINED
 
 
 def _is_of_pieces(tokenizer: Said) -> bool:

@@ -142,6 +142,8 @@ def test_llama_cpp_cuts_text_and_asks_as_the_model_s_own_tokenizer(tokenizer: Pa
         for text in PIECES:
             said = asked(server, "/tokenize", content=text, add_special=False, parse_special=False)
             assert said["tokens"] == encode_batch(load_tokenizer(folder), [text])[0], name
+            spelt = asked(server, "/detokenize", tokens=said["tokens"])["content"]
+            assert spelt.removeprefix(" ") == text, name
         talk = [{"role": "user", "content": "Hi"}]
         library: Any = hf.AutoTokenizer.from_pretrained(folder, local_files_only=True)
         prompt = library.apply_chat_template(talk, tokenize=False, add_generation_prompt=True)

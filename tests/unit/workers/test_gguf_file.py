@@ -99,8 +99,9 @@ def served(file: Path, **settings: Any) -> Any:
     return llama_cpp.Server(params)
 
 
-def log_chances(server: Any, ids: list[int]) -> dict[int, float]:
-    asked = {"prompt": ids, "n_predict": 1, "temperature": 0, "n_probs": ROWS}
+def log_chances(server: Any, ids: list[int], wanted: int) -> dict[int, float]:
+    """Return the chance of each token after these; `wanted` is drawn: a whole character."""
+    asked = {"prompt": ids, "n_predict": 1, "n_probs": ROWS, "logit_bias": [[wanted, 1000.0]]}
     said = server.handle_completions(asked)
     first = said["choices"][0]["logprobs"]["content"][0]
     return {each["id"]: each["logprob"] for each in first["top_logprobs"]}
@@ -112,7 +113,8 @@ def test_llama_cpp_computes_what_transformers_computes(name: str, tokenizer: Pat
     ids = encode_batch(load_tokenizer(tokenizer), [TEXT[:200]])[0][:40]
     with torch.inference_mode():
         expected = torch.log_softmax(model(torch.tensor([ids])).logits[0, -1], -1)
-    found = log_chances(served(written(tmp_path / "model")), ids)
+    letter = encode_batch(load_tokenizer(tokenizer), ["a"])[0][0]
+    found = log_chances(served(written(tmp_path / "model")), ids, letter)
     assert len(found) == ROWS
     furthest = max(abs(value - float(expected[at])) for at, value in found.items())
     spread = float(expected.max() - expected.min())

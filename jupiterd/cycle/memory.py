@@ -340,15 +340,12 @@ def _mask_bytes(shape: ModelShape, plan: TrainPlan, precision: Precision) -> int
 def _logit_bytes(
     shape: ModelShape, tokens: int, precision: Precision, device: DeviceAbilities
 ) -> int:
-    """Return what the output layer needs: a chunk's logits some times, and its own gradient.
+    """Return what the output layer needs: a chunk's logits, and its own gradient twice.
 
-    Of fp32 logits torch makes the error in their place on a CPU; elsewhere there are copies of
-    another precision, or of the compiler's. MLX has the error beside the logits, and the product
-    that is added to the gradient beside that.
+    Twice, since the loss's gradients come with the loss, and are multiplied later. Of fp32 logits
+    torch makes the error in their place on a CPU; elsewhere there are copies of another precision,
+    or of the compiler's. MLX has the error beside the logits.
     """
     chunk = 4 * min(tokens, logit_chunk_tokens(shape.vocab_size)) * shape.vocab_size
-    is_mlx = device.engine == MLX
-    in_place = device.kind == CPU and precision == "fp32" and not is_mlx
-    return (1 if in_place else 2) * chunk + (
-        2 if is_mlx else 1
-    ) * 4 * shape.vocab_size * shape.hidden
+    in_place = device.kind == CPU and precision == "fp32" and device.engine != MLX
+    return (1 if in_place else 2) * chunk + 2 * 4 * shape.vocab_size * shape.hidden

@@ -6,7 +6,6 @@ a gang is launched. Members that refuse are done without, as long as anybody is 
 
 import asyncio
 import logging
-from collections import Counter
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
@@ -104,7 +103,7 @@ class GangPreparation:
 
         Each is asked for all of its devices: nobody knows yet how many ranks it will have.
         """
-        await asyncio.gather(*(self._ask_one(engine, node, 0) for node in sorted(newcomers)))
+        await asyncio.gather(*(self._ask_one(engine, n, 0, (n,)) for n in sorted(newcomers)))
         return frozenset(newcomers - self.left_out)
 
     def _planned(self, plan: PlanLaunch) -> Launch:
@@ -125,25 +124,33 @@ class GangPreparation:
         asked = (self._ask_one(engine, node, counts[node], sharing[node]) for node in nodes)
         return [note for note in await asyncio.gather(*asked) if note]
 
-    def _sharing(self, nodes: Sequence[NodeId]) -> dict[NodeId, int]:
-        """Return how many of them run on the machine of each: they are asked at the same time."""
+    def _sharing(self, nodes: Sequence[NodeId]) -> dict[NodeId, Sequence[NodeId]]:
+        """Return which of them run on the machine of each: they are asked at the same time."""
         machines = {node: self._leading.hardware_of(node) for node in nodes}
         hosts = {node: machine.host if machine else "" for node, machine in machines.items()}
-        counts = Counter(hosts.values())
-        return {node: counts[host] if host else 1 for node, host in hosts.items()}
+        return {
+            node: [other for other in nodes if hosts[other] == host] if host else [node]
+            for node, host in hosts.items()
+        }
 
-    async def _ask_one(self, engine: str, node: NodeId, ranks: int, sharing: int = 1) -> str:
-        """Ask for room for its ranks; sharing: so many nodes take as much of the same memory."""
+    async def _ask_one(
+        self, engine: str, node: NodeId, ranks: int, sharing: Sequence[NodeId]
+    ) -> str:
+        """Ask for room for its ranks; sharing: the nodes that take as much of the same memory.
+
+        Where there isn't room for all of these, the first is asked again without the last.
+        """
         request = peer_pb2.PrepareRanksRequest(
-            engine=engine, ranks=ranks, needs=self._needs(engine, node, sharing)
+            engine=engine, ranks=ranks, needs=self._needs(engine, node, len(sharing))
         )
         try:
             with self._leading.named(node):
                 micro_batch, note = await self._leading.dispatcher.prepare(node, request)
         except JupiterError as error:  # no answer is one too: a driver that hangs holds nobody up
+            left_out = sharing[-1] if node == sharing[0] else node
             if isinstance(error, PeerUnreachableError):
-                self._leading.pass_over(node)
-            self._refusals[node] = _Refusal(now_s() + LEFT_OUT_S, error)
+                self._leading.pass_over(left_out := node)
+            self._refusals[left_out] = _Refusal(now_s() + LEFT_OUT_S, error)
             log.warning("rank_refused", extra={"node": node[:8], "reason": error.message})
             return ""
         self._refusals.pop(node, None)

@@ -14,6 +14,7 @@ from tests.bench.train.freezes import freezes
 from tests.bench.train.joins import joins
 from tests.bench.train.kills import Struck, kills
 from tests.bench.train.losses import CABLES, Loss, losses
+from tests.bench.train.memory_peaks import print_peaks
 from tests.bench.train.supervision import supervision
 from tests.bench.train.tuning import print_tuning
 from tests.bench.train.vocabulary import print_vocabularies
@@ -121,6 +122,14 @@ async def print_supervision(engine: str, trials: int) -> None:
     print(line(follower, [one.follower_percent for one in found]))
 
 
+def print_plans(only: str) -> None:
+    """Print what becomes of plans: of steps that follow the data, and of memory."""
+    if only in "fits":
+        print_fits(MEGABYTES)
+    if only in "memory":
+        print_peaks()
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -130,8 +139,7 @@ def main() -> None:
     parser.add_argument("--size", default="1m", help="of the model that a third node joins")
     chosen = parser.parse_args()
     print(machine())
-    if chosen.only in "fits":
-        print_fits(MEGABYTES)
+    print_plans(chosen.only)
     for engine in ("torch", "mlx"):
         print_engine(engine, chosen)
 

@@ -54,8 +54,8 @@ class Case:
 
 
 CASES = (
-    Case("25m", "25m", sequences=8, seq_len=1024, micro_batches=1),
-    Case("gpt2-medium", "gpt2-medium", seq_len=1024, micro_batches=1),
+    Case("25m", "25m", sequences=2, seq_len=1024),
+    Case("gpt2-medium", "gpt2-medium", seq_len=256),
     Case("given fp32", "given", sequences=2),
     Case("given fp32, checkpointing", "given", sequences=2, checkpointing=True),
     Case("given on MLX", "given", engine="mlx", sequences=2),

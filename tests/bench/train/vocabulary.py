@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from jupiterd.cycle import memory
+from jupiterd.cycle.engine_options import DeviceAbilities
 from jupiterd.cycle.plan import ModelShape, TrainPlan, derive, parse_model
 from jupiterd.gang.environment import worker_environment
 from jupiterd.locations import config_folder
@@ -85,8 +86,9 @@ def measure(name: str, vocabulary: int, chunk: int) -> Cost:
     for _ in range(STEPS):
         engine.step(batch, 1e-3)
     took_s = (time.process_time() - began_s) / STEPS
-    need = memory.memory_need(shape, plan, "fp32", gradient_checkpointing=False)
-    return Cost(peak_bytes() - before, need.total, took_s, loss)
+    device = DeviceAbilities(name, "cpu", 0)
+    need = memory.memory_need(shape, plan, "fp32", gradient_checkpointing=False, device=device)
+    return Cost(peak_bytes() - before, need.on_device, took_s, loss)
 
 
 def cost(engine: str, vocabulary: int, chunk: int = 0) -> Cost:

@@ -9,6 +9,8 @@ import pytest
 
 from jupiterd.cluster.engines import TORCH, EngineChoice
 from jupiterd.cluster.hardware import Hardware
+from jupiterd.cycle.engine_options import DeviceAbilities
+from jupiterd.cycle.memory import needs_on
 from jupiterd.daemon import gang_preparation
 from jupiterd.daemon.gang_preparation import LEFT_OUT_S, GangPreparation
 from jupiterd.daemon.launch import Launch
@@ -111,6 +113,30 @@ async def test_nodes_of_one_machine_are_asked_for_what_they_take_of_it_together(
 
     apart, together = await asked_of(MACHINE), await asked_of(replace(MACHINE, host="one"))
     assert together == {node: 2 * needed for node, needed in apart.items()}
+
+
+async def test_of_two_nodes_on_one_machine_one_trains_where_both_have_no_room(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Term, "hardware_of", lambda *_: replace(MACHINE, host="one"))
+    term = Term({})
+    needs = [size for _, size in needs_of_one()]
+
+    async def prepare(node: NodeId, request: peer_pb2.PrepareRanksRequest) -> tuple[int, str]:
+        term.asked.append((node, request))
+        if request.needs[0].size_bytes > needs[0]:
+            raise ModelTooLargeError("cpu has too little for two")
+        return USUAL, ""
+
+    monkeypatch.setattr(term, "prepare", prepare)
+    launch = await preparing(term).prepared(lambda gone: launch_of(*sorted({A, B} - gone)))
+    assert launch.gang == (A,)
+    assert [node for node, _ in term.asked] == [A, B, A]
+
+
+def needs_of_one() -> list[tuple[int, int]]:
+    device = DeviceAbilities("torch", "cpu", MACHINE.ram_bytes, can_compile=True)
+    return needs_on(device, PRESETS["1m"], plan(PRESETS["1m"]), USUAL)
 
 
 async def test_where_all_are_drained_a_gang_is_planned_once_one_is_resumed(

@@ -3,9 +3,11 @@
 Owns the question and the halving. Doesn't know what is computed.
 """
 
+import ctypes
 import gc
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import TypeVar
 
 from jupiterd.errors import OutOfMemoryError
@@ -86,6 +88,17 @@ def with_room_for_all(
         at_a_time = max(1, min(at_a_time, len(left)) // 2)
         fewer(at_a_time)
         _give_back()
+
+
+def trim_heaps() -> None:
+    """Let the system have what was freed here: glibc keeps much of it, in a heap for each thread.
+
+    What one thread has freed another can't use: MLX computes on one of its own, and the copies of a
+    checkpoint would come on top of what a step has left behind.
+    """
+    if sys.platform == "linux":
+        with suppress(OSError, AttributeError):  # another C library
+            ctypes.CDLL(None).malloc_trim(0)
 
 
 def _give_back() -> None:

@@ -23,6 +23,7 @@ from transformers import PreTrainedConfig
 
 from jupiterd.cycle.training.model_traits import is_tied
 from jupiterd.errors import CorruptArtifactError, UsageError
+from jupiterd.workers.memory_room import trim_heaps
 from jupiterd.workers.train.architectures.folder_weights import (
     as_files_have_them,
     read_folder,
@@ -111,6 +112,7 @@ class Snapshot:
 
 def snapshot(engine: Engine, state: TrainingState, outer: Tensors | None = None) -> Snapshot:
     """Copy what the engine has now; nothing may change it meanwhile."""
+    trim_heaps()
     return Snapshot(engine.config, engine.weights(), engine.moments(), state, outer)
 
 

@@ -56,9 +56,9 @@ class Case:
 CASES = (
     Case("25m", "25m", sequences=2, seq_len=1024),
     Case("gpt2-medium", "gpt2-medium", seq_len=256),
-    Case("given fp32", "given", sequences=2),
-    Case("given fp32, checkpointing", "given", sequences=2, checkpointing=True),
-    Case("given on MLX", "given", engine="mlx", sequences=2),
+    Case("given fp32", "given"),
+    Case("given fp32, checkpointing", "given", checkpointing=True),
+    Case("given on MLX", "given", engine="mlx"),
     Case("1m of 151,936 entries", "1m", sequences=8, vocab_size=151_936),
     Case("1m of 151,936 entries on MLX", "1m", "mlx", sequences=8, vocab_size=151_936),
     Case("1m of 32,768 entries on MLX", "1m", "mlx", sequences=8, vocab_size=32_768),

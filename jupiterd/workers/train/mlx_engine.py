@@ -21,8 +21,8 @@ import numpy as np
 from mlx.utils import tree_map
 from numpy.typing import NDArray
 
-from jupiterd.cycle.engine_options import DeviceAbilities
-from jupiterd.cycle.memory import options_on
+from jupiterd.cycle.engine_options import DeviceAbilities, ResolvedOptions
+from jupiterd.cycle.memory import memory_need, options_on
 from jupiterd.cycle.plan import ModelShape, TrainPlan
 from jupiterd.errors import CorruptArtifactError
 from jupiterd.workers.train.engine import (
@@ -51,6 +51,7 @@ class MlxEngine:
         self._plan = plan
         self._ring = ring
         self.options = options_on(abilities(), shape, plan)
+        _keep_to_plan(shape, plan, self.options)
         self.config = model_config(shape, end_token)
         self._model = MlxModel(self.config, self.options)
         self._optimizer = MlxOptimizer(plan)
@@ -158,10 +159,12 @@ class MlxEngine:
 
     def nats(self, micro_batches: Sequence[MicroBatch]) -> float:
         """Return the sum of the cross-entropies, without learning."""
-        return sum(
+        found = sum(
             float(self._model.loss(self._parameters, *self._arrays(batch)))
             for batch in micro_batches
         )
+        self._model.let_go()
+        return found
 
     def logits(self, tokens: NDArray[np.int64], weights: Tensors) -> NDArray[np.float32]:
         """Return what the model says after a sequence, in fp32, with these weights."""
@@ -180,6 +183,7 @@ class MlxEngine:
             loss, more = self._loss_and_gradients(parameters, divisor, *self._arrays(batch))
             gradients = more if gradients is None else tree_map(mx.add, gradients, more)
             del more  # each is let go of as soon as it is added
+            self._model.let_go()
             mx.eval(loss, gradients)
             total += float(loss) / self.world_size
         return total, gradients
@@ -229,6 +233,18 @@ def length(gradients: Mapping[str, mx.array]) -> float:
     rows = [mx.square(gradient).sum(axis=-1) for gradient in gradients.values()]
     mx.eval(rows)
     return math.sqrt(sum(float(np.array(row).sum(dtype=np.float64)) for row in rows))
+
+
+def _keep_to_plan(shape: ModelShape, plan: TrainPlan, options: ResolvedOptions) -> None:
+    """Let MLX wait for what it has begun before it takes more memory than is planned.
+
+    It allocates ahead of what it computes, as much as there is to compute.
+    """
+    checkpointing = options.gradient_checkpointing
+    need = memory_need(
+        shape, plan, options.precision, gradient_checkpointing=checkpointing, device=abilities()
+    )
+    mx.set_memory_limit(need.on_device)
 
 
 def device() -> str:

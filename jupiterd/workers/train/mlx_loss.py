@@ -37,7 +37,7 @@ def _found(hidden: mx.array, weight: mx.array, targets: mx.array, at_a_time: int
     for start in range(0, targets.size, at_a_time):
         rows, wanted = hidden[start : start + at_a_time], targets[start : start + at_a_time]
         if of_hidden:
-            rows = mx.depends([rows], [of_weight, of_hidden[-1]])[0]
+            rows = mx.depends([rows], [losses[-1], of_weight, of_hidden[-1]])[0]
         loss, shares = _softmax((rows @ weight.T).astype(mx.float32), wanted)
         losses.append(loss)
         shares = shares.astype(weight.dtype)

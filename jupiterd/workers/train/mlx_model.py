@@ -80,6 +80,10 @@ class MlxModel:
         losses = [self._loss_again(last, hidden[c], wanted[c]) for c in chunks]
         return mx.stack(losses).sum()
 
+    def let_go(self) -> None:
+        """Hold no parameters any more: those of a step would stay there beside the next one's."""
+        self._module.let_go()
+
     def last_logits(self, parameters: Arrays, inputs: mx.array) -> mx.array:
         """Return what follows a sequence, [vocabulary], in the parameters' own precision.
 

@@ -69,8 +69,8 @@ OTHERS = (
     Case("25m, shorter", "25m", sequences=3, seq_len=384),
     Case("25m on MLX", "25m", "mlx", sequences=2, seq_len=512),
     Case("25m on MLX, checkpointing", "25m", "mlx", 2, 512, checkpointing=True),
-    Case("given, longer", "given", seq_len=768, micro_batches=1),
-    Case("given on MLX, longer", "given", "mlx", sequences=1, seq_len=640, micro_batches=1),
+    Case("given, longer", "given", seq_len=512),
+    Case("given on MLX, longer", "given", "mlx", seq_len=384),
     Case("100m, Muon", "100m", sequences=2, micro_batches=1, options=(("optimizer", "muon"),)),
 )
 """Others, which they weren't fitted to."""

@@ -107,7 +107,7 @@ def test_logits_take_no_more_room_with_a_large_vocabulary(vocab: int):
     assert 4 * tokens * vocab <= 256 << 20 < 4 * (tokens + 64) * vocab
     shape = PRESETS["1m"].model_copy(update={"vocab_size": vocab})
     need = memory_need(shape, plan(shape), "fp32", gradient_checkpointing=False)
-    assert need.logits <= (512 << 20) + 2 * 4 * vocab * shape.hidden
+    assert need.logits <= (512 << 20) + 4 * vocab * shape.hidden
 
 
 def test_work_per_token_is_six_per_parameter_and_attention():
@@ -133,11 +133,11 @@ def test_a_billion_parameters_get_a_plan_that_fits(memory_gb: int, changes: tupl
 
 def test_what_can_t_fit_is_refused_with_the_nearest_size_that_does():
     shape = PRESETS["1b"]
-    with pytest.raises(TooLargeForDeviceError, match=r"1b needs 11\.4 GB .* has 8\.0 GB") as caught:
+    with pytest.raises(TooLargeForDeviceError, match=r"1b needs 11\.1 GB .* has 8\.0 GB") as caught:
         plan_that_fits(shape, derive(shape, 1), gpu(8), list(PRESETS.values()))
     assert "0.8 GB are kept in reserve" in caught.value.message
     assert caught.value.hint == (
-        "the nearest size that fits is 500m; or train on machines with 13 GB or more each: every "
+        "the nearest size that fits is 500m; or train on machines with 12 GB or more each: every "
         "one holds the model"
     )
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import mlx.core as mx
 from mlx import nn
-from mlx.utils import tree_flatten, tree_unflatten
+from mlx.utils import tree_flatten, tree_map, tree_unflatten
 from mlx_lm.utils import _get_classes  # pyright: ignore[reportPrivateUsage]
 from transformers import PreTrainedConfig
 
@@ -52,6 +52,11 @@ class MlxModule:
     def update(self, weights: Arrays) -> None:
         """Give the module these parameters."""
         self.inner.update(self.parameters_of(weights))
+
+    def let_go(self) -> None:
+        """Hold no parameters any more, until it is given some again."""
+        none = mx.zeros(())
+        self.inner.update(tree_map(lambda _: none, self.inner.parameters()))
 
     def _sanitized(
         self,

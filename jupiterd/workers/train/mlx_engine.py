@@ -42,6 +42,9 @@ from jupiterd.workers.train.model_config import model_config
 CLIP_EPSILON = 1e-6
 """What torch adds to a gradient's length before it divides by it."""
 
+AHEAD_BYTES = 256 << 20
+"""What MLX may always allocate ahead: tiny models need nothing else, and mustn't wait."""
+
 
 class MlxEngine:
     """One rank on MLX."""
@@ -238,13 +241,14 @@ def length(gradients: Mapping[str, mx.array]) -> float:
 def _keep_to_plan(shape: ModelShape, plan: TrainPlan, options: ResolvedOptions) -> None:
     """Let MLX wait for what it has begun before it takes more memory than is planned.
 
-    It allocates ahead of what it computes, as much as there is to compute.
+    It allocates ahead of what it computes, as much as there is to compute. Within the plan it may,
+    and a little beyond: who is at the limit waits for every operation.
     """
     checkpointing = options.gradient_checkpointing
     need = memory_need(
         shape, plan, options.precision, gradient_checkpointing=checkpointing, device=abilities()
     )
-    mx.set_memory_limit(need.on_device)
+    mx.set_memory_limit(need.on_device + need.on_device // 10 + AHEAD_BYTES)
 
 
 def device() -> str:

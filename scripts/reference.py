@@ -41,7 +41,9 @@ def commands_page() -> Iterator[str]:
     """Yield the help of every command of jupiterctl, and of jupiterd."""
     yield from _beginning("Commands", "What `--help` says of each, in one place.")
     for program, group in (("jupiterctl", ctl.cli), ("jupiterd", daemon.cli)):
-        yield from _command(group, click.Context(group, info_name=program))
+        yield from _command(
+            group, click.Context(group, info_name=program, **group.context_settings)
+        )
 
 
 def _command(command: click.Command, context: click.Context) -> Iterator[str]:

@@ -53,7 +53,7 @@ async def test_torch_tunes_the_model_and_what_it_exports_answers_and_ends(
     run = tuned(alone, model, "torch", tmp_path)
     assert run["bits_per_byte_before"] - run["best_bits_per_byte"] >= LEAST_GAIN
     to = tmp_path / "exported"
-    done = alone.ctl("model", "export", str(run["model"]), "--to", str(to))
+    done = alone.ctl("model", "export", str(run["id"]), "--to", str(to))
     assert done.returncode == 0, done.stderr
     answers = [answer(library, to) for library in ("transformers", "mlx_lm")]
     for each in answers:

@@ -349,11 +349,14 @@ def _logit_bytes(
     """Return what the output layer needs: a chunk's logits, and its own gradient.
 
     Of fp32 logits torch makes the error in their place on a CPU; elsewhere there are copies of
-    another precision, or of the compiler's. MLX has the error beside the logits, and adds products
-    to the gradient that aren't there in torch.
+    another precision, or of the compiler's. MLX has the error beside the logits, the next chunk's
+    before it lets go of them, and products beside the gradient that they are added to.
     """
     is_mlx = device.engine == MLX
-    chunk = 4 * min(tokens, logit_chunk_tokens(shape.vocab_size)) * shape.vocab_size
+    at_a_time = logit_chunk_tokens(shape.vocab_size)
+    chunk = 4 * min(tokens, at_a_time) * shape.vocab_size
     in_place = device.kind == CPU and precision == "fp32" and not is_mlx
     own = 4 * shape.vocab_size * shape.hidden
-    return (1 if in_place else 2) * chunk + (2 if is_mlx else 1) * own
+    if is_mlx:
+        return (3 if tokens > at_a_time else 2) * chunk + 2 * own
+    return (1 if in_place else 2) * chunk + own

@@ -11,7 +11,7 @@ from typing import Any
 
 import mlx.core as mx
 from mlx import nn
-from mlx.utils import tree_flatten, tree_map, tree_unflatten
+from mlx.utils import tree_flatten, tree_unflatten
 from mlx_lm.utils import _get_classes  # pyright: ignore[reportPrivateUsage]
 from transformers import PreTrainedConfig
 
@@ -56,7 +56,8 @@ class MlxModule:
     def let_go(self) -> None:
         """Hold no parameters any more, until it is given some again."""
         none = mx.zeros(())
-        self.inner.update(tree_map(lambda _: none, self.inner.parameters()))
+        held = dict(tree_flatten(self.inner.parameters()))
+        self.inner.update(tree_unflatten([(name, none) for name in held]))
 
     def _sanitized(
         self,

@@ -33,12 +33,13 @@ _CALLED: Final = re.compile(
 )
 
 _FILE: Final = re.compile(
-    r"\b(?!(?:ip|hosts?|server|node|addr|peer|client|ec2|dns|ns|gw|gateway|worker|lease)[._-])"
+    r"(?<![\w+])(?!(?:ip|hosts?|server|node|addr|peer|client|ec2|dns|ns|gw|gateway|worker|lease)[._-])"
     rf"[A-Za-z][A-Za-z0-9+]*(?:[._-][A-Za-z0-9+]+){{0,6}}?[-_](?P<number>{_NUMBER})"
     r"(?=-\d{1,4}\b|[-_.](?:src|orig|amd64|i386|x86_64|aarch64|linux|win32|win64|tar|tgz|zip|deb|rpm"
     r"|whl|jar|exe|msi|dmg|gem|gz|xz|bz2|dsc|so)\b)"
 )
-"""A name with the number in it, as files of packages are called."""
+"""A name with the number in it, as files of packages are called. It begins where a run of letters
+and plus signs does: at each letter of `a+a+a+...` a search would take the square of its length."""
 
 
 def is_version(text: str, number: str) -> bool:

@@ -31,5 +31,5 @@ class EventFile:
         """Write them down; they are complete in it, or those of before are."""
         beside = self._path.with_suffix(".new")
         with contextlib.suppress(OSError):
-            beside.write_text(json.dumps(document, ensure_ascii=False))
+            beside.write_text(json.dumps(document))
             beside.replace(self._path)

@@ -32,7 +32,7 @@ MERGE = (
 _FETCH = "fetch the model again: a file of it is missing or cut off"
 
 TRAINED = frozenset({"F64", "F32", "F16", "BF16"})
-_OF_MASKS = frozenset({"BOOL", "U8", "I64"})
+OF_MASKS = frozenset({"BOOL", "U8", "I64"})
 """Old files hold masks and positions beside the weights; nobody reads those."""
 
 _OUTPUT = ("lm_head.weight", "embed_out.weight")
@@ -140,7 +140,7 @@ def _tensors(files: list[Path]) -> Iterator[tuple[str, _Tensor]]:
 
 
 def _check_kind(folder: Path, name: str, kind: str) -> None:
-    is_mask = kind in _OF_MASKS and not name.endswith("weight")
+    is_mask = kind in OF_MASKS and not name.endswith("weight")
     if kind not in TRAINED and not is_mask:
         raise UsageError(
             f"{folder} holds weights of dtype {kind} ({name}), and such ones can't be trained",

@@ -30,12 +30,10 @@ TOKENIZER_FILES: Final = (
 )
 """What belongs to a tokenizer: how text is cut, which marks there are, how a model is talked to."""
 
-GENERATOR_FILES: Final = (
-    "config.json",
-    "*.safetensors",
-    "model.safetensors.index.json",
-    *TOKENIZER_FILES,
-)
+WITH_TOKENIZER: Final = ("config.json", *TOKENIZER_FILES)
+"""A model's configuration may name the tokenizer's class, and the end token."""
+
+GENERATOR_FILES: Final = ("*.safetensors", "model.safetensors.index.json", *WITH_TOKENIZER)
 """What is taken of a folder: no pickle above all, and no program."""
 
 INDEX: Final = "model.safetensors.index.json"

@@ -14,8 +14,9 @@ from jupiterd.daemon.told import told_text
 if TYPE_CHECKING:
     from jupiterd.daemon.node import Node
 
-SILENT_S: Final = 30.0
-"""A fetch of which nothing was heard for so long was cut off with its command."""
+SILENT_S: Final = 90.0
+"""A fetch of which nothing was heard for so long was cut off with its command. That one is silent
+while it compares a file of some GB with its hash, and for 30 s where it had to wait for us."""
 
 SHOWN_S: Final = 10.0
 """So long one that has ended is still shown: the look for events must see it."""

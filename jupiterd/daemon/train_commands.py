@@ -50,18 +50,23 @@ async def start_training(leading: "Leading", arguments: Arguments) -> dict[str, 
     Raises:
         JupiterError: it can't be planned, or its data was cut by another tokenizer.
     """
-    facts, told = planned_training(leading, arguments)
-    if untold := await check_same_tokenizer(leading, arguments):
-        told["sheet"].append(untold)
+    facts, told = await _checked_training(leading, arguments)
     await leading.record(*facts)
     return told
 
 
 async def foretold_training(leading: "Leading", arguments: Arguments) -> dict[str, Any]:
     """Return what is to be expected of a run before it is ordered; raises what the order would."""
-    told = planned_training(leading, arguments)[1]
-    await check_same_tokenizer(leading, arguments)
-    return told
+    return (await _checked_training(leading, arguments))[1]
+
+
+async def _checked_training(
+    leading: "Leading", arguments: Arguments
+) -> tuple[Sequence[Fact], dict[str, Any]]:
+    facts, told = planned_training(leading, arguments)
+    if untold := await check_same_tokenizer(leading, arguments):
+        told["sheet"].append(untold)
+    return facts, told
 
 
 def planned_training(

@@ -11,6 +11,7 @@ from jupiterd.ctl.folder_diagnosis import (
     ADAPTER,
     CONVERT,
     MERGE,
+    OF_MASKS,
     OTHER_FORMS,
     TRAINED,
     unnamed_weights,
@@ -20,8 +21,6 @@ from jupiterd.cycle.model_files import GENERATOR_FILES, INDEX, WHOLE, missing_fi
 from jupiterd.errors import CorruptArtifactError, JupiterError, UsageError
 
 CONFIG = "config.json"
-OF_MASKS = frozenset({"BOOL", "U8", "I64"})
-"""Kinds of number that old files hold beside the weights."""
 
 _shard = re.compile(r"(.+)-(\d{5})-of-(\d{5})\.safetensors").fullmatch
 

@@ -10,11 +10,8 @@ from jupiterd.ctl.hub.download import download
 from jupiterd.ctl.hub.listing import Listing, listing_of
 from jupiterd.ctl.hub.names import HubName
 from jupiterd.ctl.hub.snapshot import cached_snapshot, snapshot_of
-from jupiterd.cycle.model_files import FAST_TOKENIZER, TOKENIZER_FILES, has_tokenizer
+from jupiterd.cycle.model_files import FAST_TOKENIZER, WITH_TOKENIZER, has_tokenizer
 from jupiterd.errors import NotFoundError, SourceUnreachableError
-
-BELONGING = ("config.json", *TOKENIZER_FILES)
-"""A model's configuration may name the tokenizer's class, and the end token."""
 
 
 def tokenizer_folder(name: HubName) -> Path:
@@ -38,7 +35,7 @@ def tokenizer_folder(name: HubName) -> Path:
 
 
 def _fetched(listing: Listing) -> Path:
-    files = [file for file in listing.files if file.name in BELONGING]
+    files = [file for file in listing.files if file.name in WITH_TOKENIZER]
     folder = snapshot_of(listing, min(files, key=lambda file: file.size).name)
     for file in files:
         download(listing, file, folder, lambda _: None)

@@ -13,11 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from jupiterd.cycle.data.tokenizer_identity import IDENTITY_FILES, TokenizerIdentity, identity_of
-from jupiterd.cycle.model_files import (
-    TOKENIZER_FILES,
-    has_tokenizer,
-    is_older_tokenizer,
-)
+from jupiterd.cycle.model_files import WITH_TOKENIZER, has_tokenizer, is_older_tokenizer
 from jupiterd.errors import CorruptArtifactError, WorkFailedError, from_wire
 from jupiterd.gang.environment import worker_environment
 
@@ -65,7 +61,7 @@ def brought_tokenizer(folder: Path) -> TokenizerIdentity | None:
     with tempfile.TemporaryDirectory(prefix="jupiter-tokenizer-") as scratch:
         copied = Path(scratch) / folder.name
         copied.mkdir()
-        for name in names & {"config.json", *TOKENIZER_FILES}:
+        for name in names.intersection(WITH_TOKENIZER):
             shutil.copyfile(folder / name, copied / name)
         converted(copied)
         return read_identity(copied)

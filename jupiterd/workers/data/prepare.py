@@ -10,7 +10,7 @@ nothing is held out)
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain, islice
 from pathlib import Path
 
@@ -116,6 +116,8 @@ def _prepared(
     packing = _Packing(ready, marks, writer, settings.max_tokens, progress, encoding)
     packing.pack(chain(kept, rest))
     index = packing.finish(output_dir / "tokenizer", settings.loss_on)
+    if encoding is not None:
+        _check_held_out(split.held.values(), encoding)
     _write_held_out(split.held, output_dir / "holdout")
     return {
         "tokens": index.tokens,
@@ -256,6 +258,13 @@ class _Packing:
             size_bytes=self._counts["bytes"],
             loss_on=loss_on,
         )
+
+
+def _check_held_out(held: Iterable[PlacedText], encoding: ChatEncoder) -> None:
+    """Raise InvalidSettingError for a row that can't be scored: now, not once training begins."""
+    for placed in held:
+        if isinstance(placed, PlacedConversation):
+            encoding.encode(placed.conversation)
 
 
 def _write_held_out(held: Mapping[str, PlacedText], folder: Path) -> None:

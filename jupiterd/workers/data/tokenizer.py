@@ -14,14 +14,11 @@ from blake3 import blake3
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from jupiterd.cycle.data.special_tokens import END_OF_TEXT
-from jupiterd.cycle.model_files import FAST_TOKENIZER, TOKENIZER_FILES, is_older_tokenizer
+from jupiterd.cycle.model_files import FAST_TOKENIZER, WITH_TOKENIZER, is_older_tokenizer
 from jupiterd.errors import CorruptArtifactError
 
 TOKENIZER_FILE = FAST_TOKENIZER
 CONFIG_FILE = "tokenizer_config.json"
-
-_BELONGING = ("config.json", *TOKENIZER_FILES)
-"""A model's configuration may name the tokenizer's class, and the end token."""
 
 
 def train_tokenizer(texts: Iterable[str], vocab_size: int) -> Tokenizer:
@@ -67,7 +64,7 @@ def copy_tokenizer(given: Path, folder: Path) -> None:
         MissingExtraError: a library is missing.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    for name in _BELONGING:
+    for name in WITH_TOKENIZER:
         if (given / name).is_file():
             shutil.copyfile(given / name, folder / name)
     if is_older_tokenizer({path.name for path in folder.iterdir()}):

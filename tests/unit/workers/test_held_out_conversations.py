@@ -1,5 +1,6 @@
 """Held-out conversations are scored as they are trained on: by the template, what counts alone."""
 
+import json
 import math
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from transformers import AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM
 
 from jupiterd.cycle.data.instruction_rows import conversation_in
 from jupiterd.cycle.run_settings import DataSettings
+from jupiterd.errors import InvalidSettingError
 from jupiterd.workers.data.prepare import prepare
 from jupiterd.workers.data.sample_file import read_samples
 from jupiterd.workers.data.shards import ShardSet
@@ -18,6 +20,7 @@ from jupiterd.workers.train.group import Group
 from jupiterd.workers.train.torch_engine import TorchEngine
 from jupiterd.workers.train.validation import Validation
 from tests.unit.workers.chat_material import (
+    TEMPLATE,
     chat_tokenizer,
     ids_of,
     loaded,
@@ -55,6 +58,20 @@ def held_out(folder: Path, tokenizer: Any, loss_on: str) -> list[tuple[list[int]
         asked = len(ids_of(tokenizer, messages[:1], may_answer=True)) if loss_on != "all" else 1
         found.append((ids, [IGNORED] * asked + ids[asked:]))
     return found
+
+
+def test_a_row_held_out_that_the_template_refuses_is_refused_before_training(tmp_path: Path):
+    prepared(tmp_path / "fine", "answers")
+    held = next(iter(read_samples(tmp_path / "fine" / "holdout")))
+    question = json.dumps(held.messages[0]["content"])
+    strict = (
+        f"{{% if messages[0].content == {question} %}}{{{{ raise_exception('no') }}}}{{% endif %}}"
+    )
+    given = chat_tokenizer(tmp_path / "strict", strict + TEMPLATE)
+    source = tmp_path / "fine" / "rows.jsonl"
+    asked = {"kind": "folder", "path": str(source), "holdout": 0.4, "loss_on": "answers"}
+    with pytest.raises(InvalidSettingError, match="template refuses"):
+        prepare(DataSettings.parse(asked), given, tmp_path / "out")
 
 
 def nats_of(model: Any, rows: list[tuple[list[int], list[int]]]) -> tuple[float, int]:

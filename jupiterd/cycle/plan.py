@@ -24,6 +24,9 @@ Overrides = Mapping[str, float | int]
 SHAPE_OVERRIDES = frozenset({"vocab_size", "seq_len"})
 PLAN_OVERRIDES = frozenset({"steps", "batch_sequences", "learning_rate"})
 
+STEPS_BEFORE_CLOCK = 10
+"""No more are sure to end before a checkpoint is due by the clock (`training.save_clock`)."""
+
 MOST_WARMUP_STEPS = 1_000
 
 
@@ -174,8 +177,12 @@ class TrainPlan(Plain):
 
     @property
     def saves_on_its_way(self) -> bool:
-        """Say whether a checkpoint may be written while training goes on after it."""
-        is_short = 0 < self.steps <= self.checkpoint_every_steps
+        """Say whether a checkpoint may be written while training goes on after it.
+
+        Where its steps don't say so, the clock may (`training.save_clock`): so it may of all plans
+        but those of very few steps.
+        """
+        is_short = 0 < self.steps <= min(self.checkpoint_every_steps, STEPS_BEFORE_CLOCK)
         ends_trunk = bool(self.keeps_trunk or self.extends_by_steps)
         return not is_short or (ends_trunk and 0 < self.trunk_steps < self.steps)
 

@@ -137,15 +137,15 @@ def of_mlx_lm(model: Path, data: Path, steps: int, *, everything: bool) -> Seque
         "adapter_path": str(data / "adapters"),
     }
     asked = SimpleNamespace(**CONFIG_DEFAULTS | settings)
-    rows, times = CacheDataset(load_dataset(asked, tokenizer)[0]), Times()
+    rows, times = load_dataset(asked, tokenizer)[0], Times()
     if not everything:
-        train_model(asked, loaded, rows, None, times)
+        train_model(asked, loaded, rows, [], times)  # no look at held-out text
         return times.ends
     own = TrainingArgs(
         batch_size=SEQUENCES, iters=steps, steps_per_report=1, max_seq_length=SEQ_LEN + 1,
         adapter_file=str(data / "all.safetensors"),
     )  # fmt: skip
-    train(loaded, AdamW(learning_rate=2e-5), rows, None, own, training_callback=times)
+    train(loaded, AdamW(learning_rate=2e-5), CacheDataset(rows), None, own, training_callback=times)
     return times.ends
 
 

@@ -1,9 +1,9 @@
 """`domain new --from`: a folder of one's own, looked at by the process that really does it."""
 
+import os
 import shutil
 import sysconfig
 import tempfile
-import time
 from pathlib import Path
 
 import pytest
@@ -52,6 +52,12 @@ def test_a_folder_becomes_a_short_file_that_can_be_judged_and_says_why(ctl, daem
     assert ctl("cycle", "start", "--domain", "my_code").exit_code == 0
 
 
+def computed_s() -> float:
+    """Return what this process and its children had of the processors: clocks count others."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
+
+
 @pytest.mark.parametrize("more", [(), ("--dry-run",)])
 def test_twelve_files_are_refused_within_seconds_and_told_what_would_help(ctl, daemon, here, more):
     modules(here / "few", 12)
@@ -59,9 +65,9 @@ def test_twelve_files_are_refused_within_seconds_and_told_what_would_help(ctl, d
     assert ran.exit_code == 0
     assert "what would help: add text" in ran.out
     assert "start it" not in ran.out
-    began_s = time.monotonic()
+    before_s = computed_s()
     ran = ctl("cycle", "start", "--domain", "few", *more)
-    assert time.monotonic() - began_s < 5.0
+    assert computed_s() - before_s < 5.0
     assert (ran.exit_code, daemon.executed) == (5, [])
     assert "a verdict needs at least 40" in ran.err
     assert "--without-verdict" in ran.err

@@ -17,6 +17,7 @@ from jupiterd.ctl.cycle_arguments import start_arguments
 from jupiterd.ctl.cycle_following import follow_to_the_end
 from jupiterd.ctl.cycle_steering import begun_lines
 from jupiterd.ctl.hub.fetches import Fetches
+from jupiterd.ctl.init_source import SCRATCH
 from jupiterd.ctl.invocation import Invocation, dry_run
 from jupiterd.ctl.island_options import island_options
 from jupiterd.ctl.options.training_options import cycle_options
@@ -205,8 +206,11 @@ def _asked(arguments: Mapping[str, Any]) -> str:
     """Return what is asked for, in a few words."""
     count = int(arguments["rounds"])
     rounds = "one round" if count == 1 else f"{count} rounds"
-    size = arguments.get("begins_with") or f"size {arguments['size']}"
-    return f"{plain(arguments['domain_name'])}, {rounds}, {plain(size)}"
+    size = f"size {arguments['size']}"
+    first = str(arguments.get("begins_with") or size)
+    if first not in (size, SCRATCH) and "init" not in arguments:
+        first += f" (out of reach: what follows is of a model of {size})"
+    return f"{plain(arguments['domain_name'])}, {rounds}, {plain(first)}"
 
 
 def _tell_of_missing_sources(console: Console, arguments: Mapping[str, Any]) -> None:

@@ -25,6 +25,9 @@ BYTES_OF_TOKEN: Final = 4
 WHAT_HELPS: Final = "add text, or start with --without-verdict"
 """Where there is too little of it."""
 
+NO_GAIN_BPB: Final = 1.0
+"""No round brings as much over the student before; a bound beyond it promises nothing."""
+
 
 @dataclass(frozen=True)
 class Found:
@@ -93,9 +96,10 @@ class Found:
         if comparison.beside_student:
             return f"{gain} over the student before{measured}"
         when = "in round 1" if comparison.look == 1 else "now"
-        later = f"{self.detectable_bpb(rules, LATER):.2g}"
+        least = self.detectable_bpb(rules, LATER)
+        later = f"from {least:.2g}" if least < NO_GAIN_BPB else "hardly any"
         return (
-            f"{gain} {when} (over counting{measured}) and from {later} in later rounds (over the "
+            f"{gain} {when} (over counting{measured}) and {later} in later rounds (over the "
             "student before)"
         )
 

@@ -217,6 +217,8 @@ def test_a_plan_looks_at_the_model_that_the_domain_begins_with_and_fetches_none(
     assert (
         "some/model-1b, which cycle start fetches: what is foretold here is of a" in elsewhere.out
     )
+    title, *_ = elsewhere.out.splitlines()
+    assert "some/model-1b (out of reach: what follows is of a model of size " in title
     told = [arguments for _, arguments in daemon.executed]
     assert told[0]["init"]["weights_folder"] == str(base)
     assert ["init" in each for each in told[1:]] == [False, False]

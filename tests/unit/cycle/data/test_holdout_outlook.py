@@ -91,6 +91,12 @@ def test_a_gain_over_counting_has_to_be_larger_than_one_over_the_student_before(
     )
 
 
+def test_a_bound_that_no_round_comes_to_is_no_promise():
+    few = replace(counts(120).found, effective_clusters=2.0)
+    assert detectable_bpb(few.gate_documents, 2.0, RULES, LATER) > 1
+    assert "and hardly any in later rounds" in few.promise(RULES)
+
+
 def test_what_a_verdict_has_measured_counts_more_than_what_is_usual():
     measured = Comparison(3, beside_student=True, standard_error_bpb=0.002)
     found = counts(120).found

@@ -14,10 +14,10 @@ from jupiterd.ctl.gguf_file.architecture import Architecture, architecture_of
 from jupiterd.ctl.gguf_file.tensors import StoredTensor, stored_tensors
 from jupiterd.ctl.gguf_file.vocabulary import Vocabulary, vocabulary_of
 from jupiterd.cycle.data.special_tokens import SAYING_FILES
+from jupiterd.cycle.data.tokenizer_identity import TEMPLATE_FILE
 from jupiterd.cycle.training.model_traits import is_tied
 from jupiterd.errors import CorruptArtifactError, MissingExtraError, UsageError
 
-TEMPLATE_FILE: Final = "chat_template.jinja"
 MOSTLY_F16: Final = 1
 QUANTIZATION_VERSION: Final = 2
 SLOWED: Final = "rope_freqs.weight"

@@ -9,10 +9,11 @@ import json
 from collections.abc import Collection
 from typing import Any, Final
 
+from jupiterd.cycle.data.tokenizer_identity import OLD_TEMPLATE_FILE, TEMPLATE, TEMPLATE_FILE
 from jupiterd.cycle.domain import Domain, RewritingTemplate
 from jupiterd.cycle.templates.turns import PAIRED
 
-TEMPLATE_FILES: Final = frozenset({"chat_template.jinja", "chat_template.json"})
+TEMPLATE_FILES: Final = frozenset({TEMPLATE_FILE, OLD_TEMPLATE_FILE})
 CONFIG_FILE: Final = "tokenizer_config.json"
 """Where the template lies, too, in many folders."""
 
@@ -34,7 +35,7 @@ def is_talked_to(names: Collection[str], tokenizer_config: str) -> bool:
         said: Any = json.loads(tokenizer_config)
     except (ValueError, RecursionError):
         return False
-    return isinstance(said, dict) and bool(said.get("chat_template"))  # pyright: ignore[reportUnknownMemberType]
+    return isinstance(said, dict) and bool(said.get(TEMPLATE))  # pyright: ignore[reportUnknownMemberType]
 
 
 def is_to_write(domain: Domain) -> bool:

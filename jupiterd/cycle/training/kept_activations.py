@@ -18,7 +18,9 @@ torch compiles for CUDA and has one kernel for a norm there: 16 h. In bf16 what 
 half; what is added up stays as it is.
 """
 
-from typing import Final, Protocol
+from typing import Final
+
+from jupiterd.cycle.architectures import Sizes
 
 WITHOUT_QUERY_NORMS: Final = frozenset({
     "arcee", "cohere", "gpt2", "gpt_neox", "gpt_neox_japanese", "gptj", "granite", "helium",
@@ -36,27 +38,8 @@ WITHOUT_GATE: Final = frozenset({
 _FOUR_NORMS: Final = frozenset({"gemma2", "gemma3_text"})
 
 
-class Layer(Protocol):
-    """The sizes of a layer."""
-
-    @property
-    def architecture(self) -> str: ...  # noqa: D102 - as ModelShape says
-    @property
-    def seq_len(self) -> int: ...  # noqa: D102
-    @property
-    def hidden(self) -> int: ...  # noqa: D102
-    @property
-    def ff(self) -> int: ...  # noqa: D102
-    @property
-    def heads(self) -> int: ...  # noqa: D102
-    @property
-    def kv_heads(self) -> int: ...  # noqa: D102
-    @property
-    def head_dim(self) -> int: ...  # noqa: D102
-
-
 def layer_bytes(
-    layer: Layer, residual: int, wide: int, *, fuses_norms: bool, keeps_scores: bool
+    layer: Sizes, residual: int, wide: int, *, fuses_norms: bool, keeps_scores: bool
 ) -> int:
     """Return what one layer keeps of one token.
 

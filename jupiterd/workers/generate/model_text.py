@@ -12,6 +12,7 @@ from typing import Any
 from tokenizers import Tokenizer
 
 from jupiterd.cycle.data.special_tokens import END_OF_TEXT, token_ids
+from jupiterd.cycle.generation.chat_models import CONFIG_FILE, is_talked_to
 from jupiterd.cycle.templates.prompt import Prompt
 from jupiterd.errors import CorruptArtifactError
 from jupiterd.workers.data.tokenizer import load_tokenizer
@@ -114,7 +115,6 @@ def _ends_told(folder: Path) -> Iterator[int]:
 
 def _has_template(folder: Path) -> bool:
     """Say whether there is a chat template, without loading a library for it."""
-    if (folder / "chat_template.jinja").is_file():
-        return True
-    config = folder / "tokenizer_config.json"
-    return config.is_file() and bool(read_object(config).get("chat_template"))
+    config = folder / CONFIG_FILE
+    said = config.read_text(encoding="utf-8", errors="replace") if config.is_file() else ""
+    return is_talked_to([path.name for path in folder.iterdir()], said)

@@ -1,7 +1,5 @@
 """The document of a cycle, built from facts through the real state."""
 
-import json
-import math
 from dataclasses import replace
 from typing import Any
 
@@ -24,7 +22,7 @@ from jupiterd.cluster.facts import (
 from jupiterd.cluster.state import CycleState, State
 from jupiterd.cycle.work import Phase
 from jupiterd.daemon.cycle_document import Live, cycle_document
-from jupiterd.daemon.progress import PhaseProgress, ProgressBoard
+from jupiterd.daemon.progress import ProgressBoard
 from jupiterd.daemon.work_events import Advanced
 from jupiterd.errors import Bug
 from jupiterd.ids import ArtifactId, NodeId
@@ -478,26 +476,3 @@ def test_the_share_of_the_devices_peak_is_told_where_the_leader_knows_it() -> No
     shown = document(started(), live={**live, "values": {**live["values"], **peaks}})
     assert shown["mfu"] == pytest.approx(5000 * 6e9 / 1e14)
     assert (shown["lr"], shown["grad_norm"]) == (0.003, 1.5)
-
-
-def test_a_document_holds_no_number_that_json_does_not_know() -> None:
-    judged_so = VerdictReached(
-        CYCLE, 1, "REJECT", "so", math.inf, ArtifactId("v"), ArtifactId("c1"), ""
-    )
-    told = {"incumbent_bpb": math.nan, "vault_gap_bpb": -math.inf, "margin_bpb": 0.01}
-    gate = WorkCompleted(CYCLE, 1, "gate", "r1/gate/0/c1", NODES[0], {}, {}, told)
-    checkpoint = CheckpointCommitted(
-        CYCLE, 1, "", ArtifactId("c1"), 1, 10, 100, 5, math.nan, is_final=True
-    )
-    live = PhaseProgress(CYCLE, 1, Phase.TRAIN, 0.0)
-    live.advance("train", Advanced(1, 2, "steps", {"loss": math.nan, "lr": 0.1}), 1.0)
-    over = RoundCommitted(CYCLE, 1, ArtifactId("c1"), "REJECT", "")
-    shown = document(started(), checkpoint, gate, judged_so, over, live=live.to_plain(1.0))
-    json.dumps(shown, allow_nan=False)
-    (verdict,) = shown["verdicts"]
-    assert (verdict["val_bpb"], verdict["incumbent_bpb"], verdict["margin_bpb"]) == (
-        None,
-        None,
-        0.01,
-    )
-    assert (shown["loss"], shown["lr"], shown["val_bpb"]) == (None, 0.1, None)

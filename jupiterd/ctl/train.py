@@ -109,7 +109,8 @@ def start(
     is batch size x accumulation x ranks, as many as would train at the start. A model may be a
     folder with the config.json of a Hugging Face causal language model, or its id on the hub, with
     @REVISION for another than main; where it holds weights (safetensors), training starts from
-    them. They are fetched here once all checks are made, and come to the other nodes from here.
+    them, and takes smaller batches of little text unless either factor is told. They are fetched
+    here once all checks are made, and come to the other nodes from here.
 
     \b
     Examples:

@@ -9,6 +9,7 @@ from typing import Any
 from jupiterd.cycle.memory import Fit
 from jupiterd.cycle.plan import ModelShape, Recipe, TrainPlan
 from jupiterd.cycle.run_settings import RunSettings
+from jupiterd.cycle.training.tuning_batch import tuning_batch
 from jupiterd.errors import EmptySourceError
 
 LEAST_CHECKPOINT_STEPS = 10
@@ -30,11 +31,20 @@ def sequences_in(tokens: int, seq_len: int) -> int:
     return sequences
 
 
+def batch_of_run(settings: RunSettings, sequences: int) -> int:
+    """Return the sequences of a step: as many as was said, or as the data decides."""
+    if not settings.least_batch:
+        return settings.batch_sequences
+    least = max(settings.least_batch, settings.ranks)
+    return tuning_batch(sequences, least, settings.batch_sequences)
+
+
 def total_steps(settings: RunSettings, sequences: int) -> int:
     """Return the steps that were asked for, by number or by passes; whichever ends first."""
     if settings.max_steps is not None and settings.epochs is None:
         return settings.max_steps
-    passes = math.ceil((settings.epochs or 1) * sequences / settings.batch_sequences)
+    batch = batch_of_run(settings, sequences)
+    passes = math.ceil((settings.epochs or 1) * sequences / batch)
     return passes if settings.max_steps is None else min(passes, settings.max_steps)
 
 
@@ -44,20 +54,28 @@ def fitted(preset: ModelShape, seq_len: int, vocab_size: int) -> ModelShape:
     return ModelShape.from_plain(preset.to_plain() | wanted)
 
 
-def derive_run(recipe: Recipe, recipe_seq_len: int, settings: RunSettings, steps: int) -> TrainPlan:
-    """Return the plan of a run with a size's recipe, whose sequences have `recipe_seq_len`."""
+def derive_run(
+    recipe: Recipe, recipe_seq_len: int, settings: RunSettings, steps: int, batch: int = 0
+) -> TrainPlan:
+    """Return the plan of a run with a size's recipe, whose sequences have `recipe_seq_len`.
+
+    batch: sequences of a step; 0: as many as is said, or the most where the data decides
+    """
     peak = settings.learning_rate
     decay = settings.weight_decay
+    batch = batch or settings.batch_sequences
     return TrainPlan(
         steps=steps,
-        batch_sequences=settings.batch_sequences,
+        batch_sequences=batch,
         micro_batch_sequences=settings.micro_batch or settings.batch_size,
         learning_rate=recipe.learning_rate if peak is None else peak,
         warmup_steps=min(MAX_WARMUP_STEPS, max(1, round(steps * recipe.warmup_fraction))),
         decay_steps=round(steps * recipe.decay_fraction),
         weight_decay=recipe.weight_decay if decay is None else decay,
         clip_norm=recipe.clip_norm,
-        checkpoint_every_steps=_checkpoint_every_steps(recipe, recipe_seq_len, settings),
+        checkpoint_every_steps=_checkpoint_every_steps(
+            recipe, recipe_seq_len, batch * settings.seq_len
+        ),
         seed=settings.seed,
         options=settings.options(recipe.options),
     )
@@ -77,9 +95,9 @@ def kept_as(settings: RunSettings, fit: Fit) -> RunSettings:
     return settings.model_copy(update=changed)
 
 
-def _checkpoint_every_steps(recipe: Recipe, recipe_seq_len: int, settings: RunSettings) -> int:
+def _checkpoint_every_steps(recipe: Recipe, recipe_seq_len: int, step_tokens: int) -> int:
     """Let about as many tokens lie between two checkpoints as the recipe has it."""
     wanted = recipe.checkpoint_every_steps * recipe.batch_sequences * recipe_seq_len
-    steps = wanted // (settings.batch_sequences * settings.seq_len)
+    steps = wanted // step_tokens
     least = min(LEAST_CHECKPOINT_STEPS, recipe.checkpoint_every_steps)
     return max(least, min(recipe.checkpoint_every_steps, steps))

@@ -22,6 +22,9 @@ ISLANDS = r"^(auto|on|off|(torch|mlx):[^\s:]+( (torch|mlx):[^\s:]+)*)$"
 FROM_SETTINGS, FROM_DATA = "settings", "data"
 OF_THE_SIZE, OF_TUNING = "size", "tuning"
 
+OF_A_STEP = frozenset({"batch_size", "gradient_accumulation_steps"})
+"""Either says how many sequences a step of a run takes."""
+
 OF_ISLANDS = ("islands", "island_nodes", "sync_every", "sync", "outer", "ways")
 """What people may say of how islands train a cycle's rounds, in the words of a run.
 """
@@ -88,6 +91,9 @@ class RunSettings(Asked):
     recipe: Literal["size", "tuning"] = OF_THE_SIZE
     """Whose rate, warm-up, decay and passes are taken, in all rounds: those of the size, or those
     for weights that were given, see `training.tuning`. What older builds started has the size's."""
+    least_batch: Annotated[int, Field(ge=0, le=65_536)] = 0
+    """Fewest sequences of a step, where the data decides how many (`training.tuning_batch`); 0: as
+    many as is said, or as the size has. What older builds started lacks it."""
     islands: Annotated[str, Field(pattern=ISLANDS, max_length=4096)] = AUTO
     """Whether several gangs train it, exchanging what they have learned now and then: on, off,
     or who they are, such as `mlx:mini torch:box`; auto: where that is predicted to be best."""

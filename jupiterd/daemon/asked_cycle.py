@@ -55,6 +55,7 @@ def asked_cycle(leading: "Leading", arguments: Arguments) -> tuple[CycleStarted,
     from jupiterd.cycle.generation.usual_templates import recorded
     from jupiterd.cycle.plan import parse_model
     from jupiterd.cycle.training.cycle_options import CycleOptions
+    from jupiterd.cycle.training.tuning_batch import LEAST_SEQUENCES
 
     text, name = str(arguments["domain_yaml"]), str(arguments["domain_name"])
     options = CycleOptions.parse(arguments.get("training") or {})
@@ -89,6 +90,9 @@ def asked_cycle(leading: "Leading", arguments: Arguments) -> tuple[CycleStarted,
     settings = settings.model_copy(update={"max_steps": options.max_steps})
     if domain.training.steps is None:
         settings = settings.model_copy(update={"steps_from": "data"})
+    if _init(arguments) and domain.training.batch_sequences is None:
+        least = max(LEAST_SEQUENCES, options.batch_size or 0)
+        settings = settings.model_copy(update={"least_batch": least})
     has_base = bool(_init(arguments)) or arguments.get("begins_with", domain.init) != SCRATCH
     wanted = wanted_of_round(started.engine, settings, nodes)
     text = Text(_tokens(arguments), has_base=has_base)
@@ -257,10 +261,11 @@ def _recorded(settings: "RunSettings", nodes: Sequence[NodeId]) -> dict[str, Sca
     """Return what is recorded of a cycle's settings; what nobody has said is left out."""
     from jupiterd.cycle.run_settings import OF_ISLANDS, OF_THE_SIZE
 
-    more = {"start_from", "recipe", MAX_RANKS, "steps_from", "max_steps"}
+    more = {"start_from", "recipe", MAX_RANKS, "steps_from", "max_steps", "least_batch"}
     told = settings.model_dump(mode="json", include={*OF_ISLANDS, *more})
     told[NODES] = ",".join(nodes)
-    silent = {name for name in ("start_from", MAX_RANKS, NODES, "max_steps") if not told[name]}
+    often_silent = ("start_from", MAX_RANKS, NODES, "max_steps", "least_batch")
+    silent = {name for name in often_silent if not told[name]}
     silent |= {"recipe"} if settings.recipe == OF_THE_SIZE else set()
     return {name: value for name, value in told.items() if name not in silent}
 
@@ -283,6 +288,7 @@ def _foretold(
     from jupiterd.cycle.run_settings import OF_TUNING
     from jupiterd.cycle.training.fitted_plan import planned_rounds
     from jupiterd.cycle.training.tuning import tuning_lines
+    from jupiterd.cycle.training.tuning_batch import batch_lines
 
     text, domain = started.model_yaml, parse_domain(started.domain_yaml, f"{started.domain}.yaml")
     overrides = domain.training.model_dump(exclude_none=True)
@@ -291,6 +297,7 @@ def _foretold(
     plan, later = planned_rounds(shape, settings, overrides, started.seed, sequences)
     choice = _choice(leading, wanted)
     settings = checked_islands(leading, wanted, shape, plan, settings)
+    plan, later = planned_rounds(shape, settings, overrides, started.seed, sequences)
     if choice is None:
         return text, settings, {}
     gang = replace(choice, gang=choice.gang[: plan.batch_sequences])
@@ -315,6 +322,7 @@ def _foretold(
             "sheet": [
                 *expected.lines,
                 *(tuning_lines(shape, plan) if settings.recipe == OF_TUNING else []),
+                *batch_lines(plan.batch_sequences, settings.least_batch, is_known=sequences > 0),
                 *cost.lines(),
                 *([] if told.has_base else _advice(expected, cost)),
             ],
@@ -322,6 +330,7 @@ def _foretold(
                 **expected.values,
                 "learning_rate": plan.learning_rate,
                 "is_tuning": settings.recipe == OF_TUNING,
+                "least_batch_sequences": 0 if sequences else settings.least_batch,
                 "guessed_tokens_per_s": round(power.flops_per_s / flops_per_token(shape), 1),
             },
             "cost": cost.to_plain(),

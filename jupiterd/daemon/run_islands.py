@@ -83,6 +83,8 @@ def checked_islands(
 ) -> "RunSettings":
     """Return what a cycle's people ask of islands, with the nodes that they have named.
 
+    A step whose sequences follow from the text has one for each rank of theirs at the least.
+
     Args:
         leading: of this term.
         asked: who is to train.
@@ -103,13 +105,16 @@ def checked_islands(
         machines = _machines_of(leading, islands)
     else:
         return settings
-    if (ranks := _ranks(islands, machines)) > plan.batch_sequences:
+    least, most = settings.least_batch, plan.batch_sequences
+    most = max(most, shape.recipe.batch_sequences) if least else most
+    if (ranks := _ranks(islands, machines)) > most:
         raise UsageError(
-            f"--islands: {ranks} ranks can't share a step of {plan.batch_sequences} sequences",
+            f"--islands: {ranks} ranks can't share a step of {most} sequences",
             "name fewer machines, or raise training.batch_sequences in the domain file",
         )
     named = islands if ":" in settings.islands else ()
-    return settings.model_copy(update={"island_nodes": written(named)})
+    shared = {"least_batch": max(least, ranks)} if least else {}
+    return settings.model_copy(update={"island_nodes": written(named), **shared})
 
 
 def islands_of_round(

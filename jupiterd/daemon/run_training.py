@@ -21,6 +21,7 @@ from jupiterd.cycle.training.fitted_plan import (
     bounded,
     plan_of_round,
     plan_of_run,
+    with_batch,
 )
 from jupiterd.cycle.training.tuning import shortly_warmed, tuned
 from jupiterd.cycle.work import WorkResult
@@ -108,6 +109,7 @@ def _of_a_round(
     trained_as = tuned(shape) if is_tuning else shape
     plan = derive(trained_as, round_number, overrides, begun.seed, goes_on=goes_on)
     packed, tokens = state.manifests.get(round_number), 0 if before is None else before.tokens
+    plan = plan if packed is None else with_batch(plan, settings, packed.sequences)
     if settings.steps_from == FROM_DATA and packed is not None:
         trained = Trained(tokens, bool(first) and round_number == 1, is_tuning)
         plan = plan_of_round(plan, shape, packed.sequences, trained)

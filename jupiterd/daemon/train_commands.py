@@ -108,14 +108,16 @@ def planned_training(
     _check_vocabulary(model, preset.vocab_size, vocab_size, settings)
     shape = fitted(preset, settings.seq_len, vocab_size)
     gang = settings.model_copy(update={"ranks": len(choice.gang)})
-    plan = first_plan_of_run(preset, gang.model_copy(update={"max_steps": None}))
+    tokens = 0 if made is None else int(made.counts["tokens"])
+    sequences = 0 if made is None else sequences_in(tokens, settings.seq_len)
+    plan = first_plan_of_run(preset, gang.model_copy(update={"max_steps": None}), sequences)
     asked = Asked(engine, nodes, most, settings.islands, Exchanges.of(settings))
     settings = with_gang(leading, asked, choice, shape, plan, settings)
-    if made is not None:
-        sequences = sequences_in(int(made.counts["tokens"]), settings.seq_len)
-        plan = plan_of_run(preset, settings, sequences)
-    else:
-        plan = first_plan_of_run(preset, settings)
+    plan = (
+        plan_of_run(preset, settings, sequences)
+        if sequences
+        else first_plan_of_run(preset, settings)
+    )
     islands = islands_of_settings(settings)
     expected = estimate(leading, choice, shape, plan, asked=asked, islands=islands)
     settings = kept_as(settings, expected.fit)
@@ -139,9 +141,12 @@ def planned_training(
         "islands": len(islands),
         "batch_size": settings.batch_size,
         "gradient_accumulation_steps": settings.gradient_accumulation_steps,
-        "batch_sequences": settings.batch_sequences,
+        "batch_sequences": plan.batch_sequences,
         "seq_len": settings.seq_len,
-        "sheet": [*expected.lines, *_first_weights(model, shape, plan, settings)],
+        "sheet": [
+            *expected.lines,
+            *_first_weights(model, shape, plan, settings, is_known=sequences > 0),
+        ],
         "expected": {**expected.values, "learning_rate": plan.learning_rate},
         "layouts": expected.layouts,
     }
@@ -244,14 +249,17 @@ def _gang(leading: "Leading", engine: str, nodes: tuple[NodeId, ...], most: int)
 
 def _settings(arguments: Arguments, most_ranks: int) -> "RunSettings":
     """Return what was asked for, and what follows from it: steps, and a recipe."""
-    from jupiterd.cycle.run_settings import FROM_DATA, OF_TUNING, RunSettings
+    from jupiterd.cycle.run_settings import FROM_DATA, OF_A_STEP, OF_TUNING, RunSettings
+    from jupiterd.cycle.training.tuning_batch import LEAST_SEQUENCES
 
     given = {"max_ranks": most_ranks, "start_from": str(arguments.get("weights") or "")}
     settings = RunSettings.parse({**arguments.get("settings", {}), **given})
     if settings.max_steps is None and settings.epochs is None:
         settings = settings.model_copy(update={"steps_from": FROM_DATA})
     if settings.start_from:
-        settings = settings.model_copy(update={"recipe": OF_TUNING})
+        is_said = not OF_A_STEP.isdisjoint(arguments.get("settings", {}))
+        least = 0 if is_said else LEAST_SEQUENCES
+        settings = settings.model_copy(update={"recipe": OF_TUNING, "least_batch": least})
     return settings
 
 
@@ -275,14 +283,19 @@ def _check_vocabulary(model: str, has: int, needs: int, settings: "RunSettings")
 
 
 def _first_weights(
-    model: str, shape: "ModelShape", plan: "TrainPlan", settings: "RunSettings"
+    model: str, shape: "ModelShape", plan: "TrainPlan", settings: "RunSettings", *, is_known: bool
 ) -> list[str]:
-    """Return what is said of the weights to begin with, and of how they are tuned."""
+    """Return what is said of the weights to begin with, and of how they are tuned.
+
+    is_known: it is known how much data there is
+    """
     from jupiterd.cycle.training.tuning import tuning_lines
+    from jupiterd.cycle.training.tuning_batch import batch_lines
 
     if not settings.start_from:
         return []
-    return [f"Starts from the weights of {model}", *tuning_lines(shape, plan)]
+    told = batch_lines(plan.batch_sequences, settings.least_batch, is_known=is_known)
+    return [f"Starts from the weights of {model}", *told, *tuning_lines(shape, plan)]
 
 
 COMMANDS: Mapping[str, Command] = {

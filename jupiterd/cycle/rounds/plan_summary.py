@@ -151,7 +151,9 @@ def _model(expected: Mapping[str, Any]) -> str:
     of = expected.get("device_memory_bytes")
     memory = f"{expected['memory_bytes_per_device'] / 1e9:.2f}"
     room = f"{memory} of {of / 1e9:.1f} GB" if of else f"{memory} GB"
-    batch = f"{expected['batch_sequences']:,} sequences a step"
+    least = expected.get("least_batch_sequences")  # where nobody has counted the text
+    about = f"{least:,} to " if least else ""
+    batch = f"{about}{expected['batch_sequences']:,} sequences a step"
     return (
         f"{expected['parameters'] / 1e6:,.1f} million parameters, {expected['precision']}, "
         f"{expected['optimizer']}, {batch}, {room} of each device"

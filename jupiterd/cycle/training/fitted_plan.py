@@ -14,7 +14,7 @@ from jupiterd.cycle.plan import (
     TrainPlan,
     derive,
 )
-from jupiterd.cycle.run_plan import derive_run, total_steps
+from jupiterd.cycle.run_plan import batch_of_run, derive_run, total_steps
 from jupiterd.cycle.run_settings import FROM_DATA, OF_TUNING, RunSettings
 from jupiterd.cycle.training.held_out_measures import (
     PLACES_COST,
@@ -29,6 +29,7 @@ from jupiterd.cycle.training.step_budget import (
     tuning_budget,
 )
 from jupiterd.cycle.training.tuning import shortly_warmed, tuned
+from jupiterd.cycle.training.tuning_batch import tuning_batch
 
 
 @dataclass(frozen=True)
@@ -52,8 +53,8 @@ def planned_rounds(
     """
     is_tuning = settings.recipe == OF_TUNING
     recipe_of = tuned(shape) if is_tuning else shape
-    plan = derive(recipe_of, 1, overrides, seed)
-    later = derive(recipe_of, 2, overrides, seed, goes_on=True)
+    plan = with_batch(derive(recipe_of, 1, overrides, seed), settings, sequences)
+    later = with_batch(derive(recipe_of, 2, overrides, seed, goes_on=True), settings, sequences)
     most = settings.max_steps
     if sequences and settings.steps_from == FROM_DATA:
         trained = Trained(is_tuning=is_tuning)
@@ -62,6 +63,17 @@ def planned_rounds(
         later = plan_of_round(later, shape, sequences, after)
     plan, later = (bounded(each, recipe_of.recipe, most) for each in (plan, later))
     return (shortly_warmed(plan), shortly_warmed(later)) if is_tuning else (plan, later)
+
+
+def with_batch(plan: TrainPlan, settings: RunSettings, sequences: int) -> TrainPlan:
+    """Return a round's plan with as many sequences a step as its data decides, where it does.
+
+    sequences: of the round's data; 0: nobody knows
+    """
+    if not (settings.least_batch and sequences):
+        return plan
+    batch = tuning_batch(sequences, settings.least_batch, plan.batch_sequences)
+    return plan.model_copy(update={"batch_sequences": batch})
 
 
 def plan_of_round(
@@ -85,14 +97,15 @@ def plan_of_round(
     return fitted_plan(plan, shape.recipe, budget, sequences)
 
 
-def first_plan_of_run(preset: ModelShape, settings: RunSettings) -> TrainPlan:
-    """Return the plan of a run whose data isn't there yet, with the steps that were asked for.
+def first_plan_of_run(preset: ModelShape, settings: RunSettings, sequences: int = 0) -> TrainPlan:
+    """Return a run's plan with the steps that were asked for; 0: as many as its data takes.
 
-    0 steps: nobody knows how many the data takes.
+    sequences: of the data; 0: it isn't there yet, and the batch is the largest that it may be
     """
     is_tuning = settings.recipe == OF_TUNING
     recipe = tuned(preset).recipe if is_tuning else preset.recipe
-    plan = derive_run(recipe, preset.seq_len, settings, settings.max_steps or 0)
+    batch = batch_of_run(settings, sequences) if sequences else settings.batch_sequences
+    plan = derive_run(recipe, preset.seq_len, settings, settings.max_steps or 0, batch)
     return shortly_warmed(plan) if is_tuning else plan
 
 
@@ -107,15 +120,14 @@ def plan_of_run(preset: ModelShape, settings: RunSettings, sequences: int) -> Tr
 
 
 def _plan_of_run(preset: ModelShape, settings: RunSettings, sequences: int) -> TrainPlan:
-    recipe, seq_len = preset.recipe, preset.seq_len
+    recipe, seq_len, batch = preset.recipe, preset.seq_len, batch_of_run(settings, sequences)
     if settings.steps_from != FROM_DATA:
-        return derive_run(recipe, seq_len, settings, total_steps(settings, sequences))
+        return derive_run(recipe, seq_len, settings, total_steps(settings, sequences), batch)
     tokens = recipe.first_steps * recipe.batch_sequences * seq_len
-    steps = math.ceil(tokens / (settings.batch_sequences * settings.seq_len))
+    steps = math.ceil(tokens / (batch * settings.seq_len))
     is_tuning = settings.recipe == OF_TUNING
-    batch = settings.batch_sequences
     budget = tuning_budget(batch, sequences) if is_tuning else first_budget(steps, batch, sequences)
-    plan = derive_run(recipe, seq_len, settings, steps)
+    plan = derive_run(recipe, seq_len, settings, steps, batch)
     return fitted_plan(plan, recipe, budget, sequences)
 
 

@@ -183,7 +183,7 @@ def begun_with(monkeypatch: pytest.MonkeyPatch, **init: Any) -> CycleStarted:
 def test_a_cycle_may_begin_with_a_model_that_others_made(monkeypatch: pytest.MonkeyPatch) -> None:
     started = begun_with(monkeypatch, **BASE)
     assert (started.size, started.settings["start_from"]) == ("base", "a" * 64)
-    assert started.settings["recipe"] == "tuning"
+    assert (started.settings["recipe"], started.settings["least_batch"]) == ("tuning", 4)
     shape = parse_model(started.model_yaml)
     assert (shape.vocab_size, shape.hidden, shape.seq_len) == (3_000, 64, asking.USUAL_SEQ_LEN)
     state = CycleState()
@@ -199,6 +199,16 @@ def test_a_cycle_may_begin_with_a_model_that_others_made(monkeypatch: pytest.Mon
     assert (first.plan.weight_decay, first.plan.learning_rate < 1e-4) == (0.0, True)
     orders = EpochOrders(leading, started.cycle, 1, shape, derive(shape, 1))
     assert orders.asked("start_from") == "a" * 64, "the gang's ranks load it"
+
+
+def test_what_people_say_of_a_step_s_sequences_counts_more_than_the_text(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(DOMAIN, "training", {"batch_size": 16})
+    assert begun_with(monkeypatch, **BASE).settings["least_batch"] == 16
+    said = f"{DOMAIN['domain_yaml']}\ntraining: {{batch_sequences: 3}}\n"
+    monkeypatch.setitem(DOMAIN, "domain_yaml", said)
+    assert "least_batch" not in begun_with(monkeypatch, **BASE).settings
 
 
 def test_what_a_named_generator_is_asked_stands_in_the_record(

@@ -126,7 +126,9 @@ async def test_weights_to_begin_with_are_recorded(tmp_path: Path) -> None:
         told = {"model": "mine", "config": json.dumps(GPT2), "weights": "a" * 64}
         done = await start_training(leading, {**ASKED, **told})
         assert recorded(leading)[1].start_from == "a" * 64
-        assert done["sheet"][-2] == "Starts from the weights of mine"
+        told = done["sheet"][-3:-1]
+        assert told[0] == "Starts from the weights of mine"
+        assert told[1].startswith("Batch of 4 sequences: follows from the text")
 
 
 async def test_weights_that_are_given_are_tuned_by_a_recipe_of_their_own(tmp_path: Path) -> None:

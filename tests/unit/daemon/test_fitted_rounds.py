@@ -100,6 +100,14 @@ def test_what_is_asked_before_the_round_is_packed_has_the_steps_of_the_size() ->
     assert plan_of(1, BEGUN, work).steps == 780
 
 
+def test_a_round_that_tunes_takes_small_steps_of_little_text_unless_an_older_build_began() -> None:
+    brought = replace(BEGUN, model_yaml=(CONFIG / "models" / "25m.yaml").read_text())
+    old = {"steps_from": "data", "recipe": "tuning"}
+    for settings, batch, least in ((old, 64, 16), ({**old, "least_batch": 4}, 10, 100)):
+        plan = plan_of(1, replace(brought, settings=settings), *packed(1, 1_000))
+        assert (plan.batch_sequences, plan.least_steps) == (batch, least)
+
+
 def recorded(step: int, horizon: Horizon) -> CheckpointCommitted:
     """What a leader records of a checkpoint of round 1."""
     facts = [BEGUN, *packed(1, 80)]

@@ -13,6 +13,7 @@ from jupiterd.cycle.training.fitted_plan import (
 )
 from jupiterd.cycle.training.step_budget import passes_over
 from jupiterd.cycle.training.tuning import HIGH_RATE, tuned, tuning_lines, tuning_rate
+from jupiterd.cycle.training.tuning_batch import LEAST_SEQUENCES, batch_lines, tuning_batch
 from tests.unit.cycle.training.presets import ONE_MILLION
 
 TUNING = RunSettings(steps_from="data", recipe=OF_TUNING, seq_len=256)
@@ -46,6 +47,45 @@ def test_weights_that_are_given_are_tuned_for_one_to_three_passes() -> None:
         assert passes_over(plan.steps, batch, sequences) <= 3 + batch / sequences
         assert plan.least_steps * batch >= sequences or plan.steps * batch >= sequences
         assert (plan.weight_decay, plan.learning_rate) == (0.0, 8e-5)
+
+
+@pytest.mark.parametrize(
+    ("sequences", "batch"),
+    [(1, 4), (40, 4), (268, 4), (500, 5), (2_500, 25), (25_000, 250), (10**6, 256)],
+)
+def test_steps_are_small_enough_for_many_of_them(sequences: int, batch: int) -> None:
+    assert tuning_batch(sequences, LEAST_SEQUENCES, 256) == batch
+
+
+def test_a_round_takes_many_steps_where_a_size_s_own_batch_would_make_four() -> None:
+    recipe = ONE_MILLION.recipe.model_copy(update={"batch_sequences": 256})
+    brought = ONE_MILLION.model_copy(update={"recipe": recipe})
+    asked = TUNING.model_copy(update={"least_batch": LEAST_SEQUENCES})
+    first, later = planned_rounds(brought, asked, {}, 1, 1_000)
+    for plan in (first, later):
+        assert (plan.batch_sequences, plan.least_steps, plan.steps) == (10, 100, 300)
+        assert plan.warmup_steps in (0, 3)
+    said = TUNING.model_copy(update={"least_batch": 0})
+    as_before, _ = planned_rounds(brought, said, {}, 1, 1_000)
+    assert (as_before.batch_sequences, as_before.least_steps) == (256, 4)
+    unknown, _ = planned_rounds(brought, asked, {}, 1, 0)
+    assert unknown.batch_sequences == 256
+
+
+def test_a_run_s_batch_follows_from_its_data_and_every_rank_has_a_sequence() -> None:
+    asked = TUNING.model_copy(update={"least_batch": LEAST_SEQUENCES})
+    assert plan_of_run(ONE_MILLION, asked, 1_000).batch_sequences == 10
+    assert plan_of_run(ONE_MILLION, asked, 10**6).batch_sequences == 32
+    gang = asked.model_copy(update={"ranks": 6})
+    assert plan_of_run(ONE_MILLION, gang, 50).batch_sequences == 6
+    limited = asked.model_copy(update={"steps_from": "settings", "epochs": 2})
+    assert plan_of_run(ONE_MILLION, limited, 1_000).steps == 200
+
+
+def test_a_batch_that_follows_from_the_text_says_so() -> None:
+    assert batch_lines(10, 4, is_known=True)[0].startswith("Batch of 10 sequences: follows from")
+    assert batch_lines(32, 4, is_known=False)[0].startswith("Batch of 4 to 32 sequences: ")
+    assert batch_lines(32, 0, is_known=True) == []
 
 
 def test_the_warm_up_is_short_however_long_the_training() -> None:

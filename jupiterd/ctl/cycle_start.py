@@ -136,7 +136,8 @@ def start(
 
     console = Console.of(invocation)
     with Looking(console) as told:
-        preflight = Preflight.of(domain_of(arguments), told)
+        begins_with = str(arguments.get("begins_with", ""))
+        preflight = Preflight.of(domain_of(arguments), told, begins_with)
     _tell_of_missing_sources(console, arguments)
     preflight.check(needs_verdict=not given["without_verdict"])
     slow = arguments.keys() & {"generator", "generator_folder", "judge", "judge_folder", "init"}
@@ -177,11 +178,11 @@ def plan(invocation: Invocation, *, verbose: bool, **given: Any) -> None:
     from jupiterd.ctl.preflight.planned_writer import planned_writer
 
     console, domain = Console.of(invocation), domain_of(arguments)
+    begins_with = str(arguments.get("begins_with") or domain.init)
     with Looking(console) as told_of:
-        preflight = Preflight.of(domain, told_of)
+        preflight = Preflight.of(domain, told_of, begins_with)
     _tell_of_missing_sources(console, arguments)
     told = order(invocation.state_dir, "cycle.plan", arguments | preflight.arguments())
-    begins_with = str(arguments.get("begins_with") or domain.init)
     init = {"begins_with": begins_with, "is_here": "init" in arguments, "size": given["size"]}
     writer = planned_writer(domain, given["generator"] or "", arguments.get("init") or {})
     init["to_fetch_bytes"] = fetches.missing_bytes

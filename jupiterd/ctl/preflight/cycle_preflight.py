@@ -7,9 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from jupiterd.ctl.init_source import SCRATCH
 from jupiterd.ctl.preflight.planned_writer import planned_writer
 from jupiterd.ctl.preflight.source_survey import Told, silent, survey_of
 from jupiterd.cycle.data.holdout_outlook import HoldoutOutlook, holdout_outlook
+from jupiterd.cycle.data.paired_spread import BROUGHT, FIRST
 from jupiterd.cycle.data.source_parts import parts_of
 from jupiterd.cycle.data.survey import Survey
 from jupiterd.cycle.data.survey_lines import (
@@ -35,13 +37,17 @@ class Preflight:
     outlook: HoldoutOutlook
 
     @classmethod
-    def of(cls, domain: Domain, told: Told = silent) -> "Preflight":
+    def of(cls, domain: Domain, told: Told = silent, begins_with: str = "") -> "Preflight":
         """Look at the sources; it takes ten seconds at the most.
 
-        told: hears what is being done
+        Args:
+            domain: as its file says.
+            told: hears what is being done.
+            begins_with: the model that the command names for it; empty: the domain's.
         """
         survey = survey_of(domain, told)
-        return cls(domain, survey, holdout_outlook(survey.counts, domain.holdout_rules()))
+        first = FIRST if (begins_with or domain.init) == SCRATCH else BROUGHT
+        return cls(domain, survey, holdout_outlook(survey.counts, domain.holdout_rules(), first))
 
     @property
     def is_hopeless(self) -> bool:

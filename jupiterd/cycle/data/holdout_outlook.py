@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from jupiterd.cycle.data.holdout_rules import HoldoutRules
-from jupiterd.cycle.data.paired_spread import FIRST, LATER
+from jupiterd.cycle.data.paired_spread import FIRST, LATER, Comparison
 from jupiterd.cycle.data.verdict_check import BYTES_OF_TOKEN, WHAT_HELPS, Found
 from jupiterd.formats import counted
 
@@ -48,8 +48,9 @@ class HoldoutOutlook:
     held_out_share: float
     """Of all documents."""
     first_bpb: float
-    """The smallest true gain over counting that round 1 shows with a chance of 80 %, where
-    documents differ as they usually do; infinite where there is no verdict."""
+    """The smallest true gain that round 1 shows with a chance of 80 %, over counting or the model
+    that was brought, where documents differ as they usually do; infinite where there is no verdict.
+    """
     later_bpb: float
     """The same of the gain over the student before, in the round after it."""
     answer: str
@@ -58,13 +59,18 @@ class HoldoutOutlook:
     """What would help; empty: nothing has to."""
 
 
-def holdout_outlook(counts: TextCounts, rules: HoldoutRules) -> HoldoutOutlook:
-    """Return whether this text can be judged, how well, and what would help."""
+def holdout_outlook(
+    counts: TextCounts, rules: HoldoutRules, of_first: Comparison = FIRST
+) -> HoldoutOutlook:
+    """Return whether this text can be judged, how well, and what would help.
+
+    of_first: what round 1 is compared with
+    """
     found = counts.found
     can_be_judged = found.effective_clusters >= 2 and found.is_enough(rules)
     first, later = (
         found.detectable_bpb(rules, comparison) if can_be_judged else math.inf
-        for comparison in (FIRST, LATER)
+        for comparison in (of_first, LATER)
     )
     sees_badly = _MORE if later > SEES_WELL_BPB else ""
     return HoldoutOutlook(
@@ -75,16 +81,17 @@ def holdout_outlook(counts: TextCounts, rules: HoldoutRules) -> HoldoutOutlook:
         held_out_share=found.held_out / counts.documents if can_be_judged else 0.0,
         first_bpb=first,
         later_bpb=later,
-        answer=_how_well(counts, rules) if can_be_judged else _why_not(counts, rules),
+        answer=_how_well(counts, rules, of_first) if can_be_judged else _why_not(counts, rules),
         help=sees_badly if can_be_judged else WHAT_HELPS,
     )
 
 
-def _how_well(counts: TextCounts, rules: HoldoutRules) -> str:
+def _how_well(counts: TextCounts, rules: HoldoutRules, of_first: Comparison) -> str:
     about, found = _about(counts), counts.found
+    promise = found.promise(rules, of_first)
     return (
         f"yes: {about}{found.held_out:,} of {about}{counted(counts.documents, 'document')} are "
-        f"held out, {about}{found.gate_documents:,} of them for the gate; {found.promise(rules)}"
+        f"held out, {about}{found.gate_documents:,} of them for the gate; {promise}"
     )
 
 

@@ -10,8 +10,8 @@ is promised should be kept. It didn't depend on how long the documents were, fro
 """
 
 import math
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import asdict, dataclass
+from typing import Any, Final
 
 from jupiterd.cycle.data.holdout_rules import HoldoutRules
 from jupiterd.cycle.gate.looks import ledger_at
@@ -44,9 +44,20 @@ class Comparison:
     """It is the student before it, and not a baseline that counts."""
     standard_error_bpb: float = 0.0
     """Of the mean, as the last verdict of such a comparison measured it; 0: there was none."""
+    is_brought: bool = False
+    """It is the model that people have brought: no student was promoted yet."""
+
+    def to_plain(self) -> dict[str, Any]:
+        """Return it for a worker; one of an older build knows nothing of what was brought."""
+        plain = asdict(self)
+        if not self.is_brought:
+            del plain["is_brought"]
+        return plain
 
 
 FIRST: Final = Comparison()
+BROUGHT: Final = Comparison(beside_student=True, is_brought=True)
+"""Round 1 of a cycle that begins with a model."""
 LATER: Final = Comparison(2, beside_student=True)
 """The soonest that a student is compared with one before it."""
 

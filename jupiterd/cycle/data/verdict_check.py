@@ -93,13 +93,14 @@ class Found:
         seen = f"it shows, with a chance of {POWER:.0%}, a gain from about"
         gain = f"{seen} {self.detectable_bpb(rules, comparison):.2g} bits per byte"
         measured = ", as the last verdict measured" if comparison.standard_error_bpb else ""
-        if comparison.beside_student:
+        if comparison.beside_student and not comparison.is_brought:
             return f"{gain} over the student before{measured}"
         when = "in round 1" if comparison.look == 1 else "now"
+        over = "the model that was brought" if comparison.is_brought else "counting"
         least = self.detectable_bpb(rules, LATER)
         later = f"from {least:.2g}" if least < NO_GAIN_BPB else "hardly any"
         return (
-            f"{gain} {when} (over counting{measured}) and {later} in later rounds (over the "
+            f"{gain} {when} (over {over}{measured}) and {later} in later rounds (over the "
             "student before)"
         )
 

@@ -110,7 +110,7 @@ def _splitting(view: RoundView, domain: "Domain", cleaning: tuple[WorkItem, ...]
         "language": domain.language,
         "left_out": {name.removeprefix(_DROPPED): count for name, count in dropped.items()},
         "needs_verdict": not view.without_verdict,
-        "comparison": asdict(comparison_of(view)),
+        "comparison": comparison_of(view).to_plain(),
     }
     return WorkItem(split_id(view.round), Phase.COLLECT, "hold_out", params, inputs)
 

@@ -18,7 +18,8 @@ def comparison_of(view: RoundView) -> Comparison:
     """
     beside_student = bool(view.student or view.base)
     measured = (_measured(view, number, beside_student) for number in range(view.round - 1, 0, -1))
-    return Comparison(view.looks + 1, beside_student, next(filter(None, measured), 0.0))
+    error = next(filter(None, measured), 0.0)
+    return Comparison(view.looks + 1, beside_student, error, beside_student and not view.student)
 
 
 def _measured(view: RoundView, number: int, beside_student: bool) -> float:  # noqa: FBT001

@@ -2,7 +2,7 @@
 
 import pytest
 
-from jupiterd.cycle.data.paired_spread import FIRST, Comparison
+from jupiterd.cycle.data.paired_spread import BROUGHT, FIRST, Comparison
 from jupiterd.cycle.phases.comparison import comparison_of
 from jupiterd.cycle.phases.view import item_id
 from jupiterd.cycle.work import Phase, WorkResult
@@ -19,7 +19,9 @@ def judged(number, error, *, beside_student):
 def test_a_first_round_is_compared_with_counting_and_nothing_is_known_of_it():
     assert comparison_of(view()) == FIRST
     brought = comparison_of(view(base="ab" * 32))
-    assert brought.beside_student, "a model that was brought is no counting of tokens"
+    assert brought == BROUGHT, "a model that was brought is no counting of tokens"
+    assert Comparison(**brought.to_plain()) == brought
+    assert "is_brought" not in FIRST.to_plain()
 
 
 def test_a_student_is_not_promised_what_was_measured_beside_counting():

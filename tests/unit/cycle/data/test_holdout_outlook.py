@@ -11,7 +11,7 @@ from jupiterd.cycle.data.holdout_forecast import holdout_forecast
 from jupiterd.cycle.data.holdout_outlook import TextCounts, holdout_outlook
 from jupiterd.cycle.data.holdout_plan import Collected
 from jupiterd.cycle.data.holdout_rules import HoldoutRules, least_documents
-from jupiterd.cycle.data.paired_spread import FIRST, LATER, Comparison, detectable_bpb
+from jupiterd.cycle.data.paired_spread import BROUGHT, FIRST, LATER, Comparison, detectable_bpb
 from jupiterd.cycle.data.verdict_check import Found
 
 RULES = HoldoutRules("salt")
@@ -109,6 +109,15 @@ def test_what_a_verdict_has_measured_counts_more_than_what_is_usual():
     again = Comparison(2, standard_error_bpb=0.03)
     assert "now (over counting, as the last verdict measured) and from " in (
         found.promise(RULES, again)
+    )
+
+
+def test_a_model_that_was_brought_is_what_round_1_is_measured_against():
+    outlook = holdout_outlook(counts(120), RULES, BROUGHT)
+    assert outlook.first_bpb < outlook.later_bpb < 0.1
+    assert (
+        f"{outlook.first_bpb:.2g} bits per byte in round 1 (over the model that was brought)"
+        in (outlook.answer)
     )
 
 

@@ -133,6 +133,7 @@ def start(
     from jupiterd.ctl.calls import order, ordered
     from jupiterd.ctl.preflight.cycle_preflight import Preflight, domain_of
     from jupiterd.ctl.preflight.looking_lines import Looking
+    from jupiterd.ctl.preflight.planned_writer import planned_writer
 
     console = Console.of(invocation)
     with Looking(console) as told:
@@ -142,12 +143,13 @@ def start(
     preflight.check(needs_verdict=not given["without_verdict"])
     slow = arguments.keys() & {"generator", "generator_folder", "judge", "judge_folder", "init"}
     timeout_s = COPYING_S if slow else EXECUTE_TIMEOUT_S
-    asked = arguments | preflight.arguments()
+    writer = planned_writer(preflight.domain, given["generator"] or "", arguments.get("init") or {})
+    asked = arguments | preflight.arguments() | writer.arguments()
     if invocation.is_dry_run:  # the leader's own checks, too, with the same exit status
         ordered(invocation.state_dir, "cycle.plan", asked | {"is_start": True}, timeout_s)
     started = order(invocation.state_dir, "cycle.start", asked, timeout_s, fetches=fetches)
     title = f"cycle {short(str(started['cycle']))} started: {_asked(arguments)}"
-    lines = partial(preflight.plan_lines, started, title, arguments, given["generator"] or "")
+    lines = partial(preflight.plan_lines, started, title, arguments, writer)
     follow = begun_lines(started, "started")[-1]
     if not (wait or (console.can_ask and not auto)):
         console.show(started, lambda: [*lines(), follow])
@@ -182,9 +184,10 @@ def plan(invocation: Invocation, *, verbose: bool, **given: Any) -> None:
     with Looking(console) as told_of:
         preflight = Preflight.of(domain, told_of, begins_with)
     _tell_of_missing_sources(console, arguments)
-    told = order(invocation.state_dir, "cycle.plan", arguments | preflight.arguments())
-    init = {"begins_with": begins_with, "is_here": "init" in arguments, "size": given["size"]}
     writer = planned_writer(domain, given["generator"] or "", arguments.get("init") or {})
+    asked = arguments | preflight.arguments() | writer.arguments()
+    told = order(invocation.state_dir, "cycle.plan", asked)
+    init = {"begins_with": begins_with, "is_here": "init" in arguments, "size": given["size"]}
     init["to_fetch_bytes"] = fetches.missing_bytes
     planned = {
         **told,
@@ -194,7 +197,7 @@ def plan(invocation: Invocation, *, verbose: bool, **given: Any) -> None:
     title = f"{_asked(arguments)}; nothing is started"
 
     def lines() -> list[str]:
-        short_lines = preflight.plan_lines(told, title, arguments, given["generator"] or "")
+        short_lines = preflight.plan_lines(told, title, arguments, writer)
         return [*short_lines, *(cost_lines(planned)[1:] if verbose else [MORE])]
 
     console.show(planned, lines)

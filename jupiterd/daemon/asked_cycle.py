@@ -19,6 +19,7 @@ from jupiterd.daemon.launch import trainers
 from jupiterd.daemon.model_files import model_text, text_of_config
 from jupiterd.daemon.run_islands import checked_islands, islands_of_round, wanted_of_round
 from jupiterd.daemon.size_for_data import power_of
+from jupiterd.daemon.writing_speed import written_before
 from jupiterd.errors import MissingExtraError, NotFoundError, UsageError
 from jupiterd.frames import Scalar
 from jupiterd.ids import CycleId, NodeId, short
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from jupiterd.cycle.domain import Domain
     from jupiterd.cycle.round_cost import CycleCost
     from jupiterd.cycle.run_settings import RunSettings
+    from jupiterd.cycle.training.cycle_options import CycleOptions
     from jupiterd.cycle.training.size_choice import SizeChoice
     from jupiterd.daemon.leading import Leading
 
@@ -55,7 +57,6 @@ def asked_cycle(leading: "Leading", arguments: Arguments) -> tuple[CycleStarted,
     from jupiterd.cycle.generation.usual_templates import recorded
     from jupiterd.cycle.plan import parse_model
     from jupiterd.cycle.training.cycle_options import CycleOptions
-    from jupiterd.cycle.training.tuning_batch import LEAST_SEQUENCES
 
     text, name = str(arguments["domain_yaml"]), str(arguments["domain_name"])
     options = CycleOptions.parse(arguments.get("training") or {})
@@ -86,19 +87,15 @@ def asked_cycle(leading: "Leading", arguments: Arguments) -> tuple[CycleStarted,
     )
     given = options.in_model(_model(domain, arguments, size))
     started = replace(started, engine=engine_for(started.engine, parse_model(given)))
-    settings = _settings(arguments).model_copy(update={MAX_RANKS: most})
-    settings = settings.model_copy(update={"max_steps": options.max_steps})
-    if domain.training.steps is None:
-        settings = settings.model_copy(update={"steps_from": "data"})
-    if _init(arguments) and domain.training.batch_sequences is None:
-        least = max(LEAST_SEQUENCES, options.batch_size or 0)
-        settings = settings.model_copy(update={"least_batch": least})
+    settings = _settings(arguments, domain, options).model_copy(update={MAX_RANKS: most})
     has_base = bool(_init(arguments)) or arguments.get("begins_with", domain.init) != SCRATCH
     wanted = wanted_of_round(started.engine, settings, nodes)
     text = Text(_tokens(arguments), has_base=has_base)
     model, settings, foretold = _foretold(
         leading, replace(started, model_yaml=given), wanted, settings, text
     )
+    if written := written_before(leading, str(arguments.get("writer") or "")):
+        foretold["writing"] = written
     if suiting.reason:
         foretold["size"] = {"size": suiting.size, "reason": suiting.reason}
         if size == suiting.size:
@@ -245,15 +242,22 @@ def _model(domain: "Domain", arguments: Arguments, size: str) -> str:
     return fitted(shape, seq_len, 0).to_text()
 
 
-def _settings(arguments: Arguments) -> "RunSettings":
-    """Return what is said of islands, and of the weights to begin with."""
-    from jupiterd.cycle.run_settings import OF_ISLANDS, OF_TUNING, RunSettings
+def _settings(arguments: Arguments, domain: "Domain", options: "CycleOptions") -> "RunSettings":
+    """Return what is said of islands, of steps, and of the weights to begin with."""
+    from jupiterd.cycle.run_settings import FROM_DATA, OF_ISLANDS, OF_TUNING, RunSettings
+    from jupiterd.cycle.training.tuning_batch import LEAST_SEQUENCES
 
     given = dict(arguments.get("settings") or {})
     if strange := sorted(given.keys() - {*OF_ISLANDS}):
         raise UsageError(f"{strange[0].replace('_', '-')}: that is said of a training run alone")
     init = _init(arguments)
-    how = {"start_from": str(init.get("weights") or ""), **({"recipe": OF_TUNING} if init else {})}
+    how: dict[str, Any] = {"max_steps": options.max_steps}
+    if domain.training.steps is None:
+        how["steps_from"] = FROM_DATA
+    if init:
+        how |= {"start_from": str(init.get("weights") or ""), "recipe": OF_TUNING}
+    if init and domain.training.batch_sequences is None:
+        how["least_batch"] = max(LEAST_SEQUENCES, options.batch_size or 0)
     return RunSettings.parse(given | how)
 
 

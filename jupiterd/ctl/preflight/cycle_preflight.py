@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from jupiterd.ctl.init_source import SCRATCH
-from jupiterd.ctl.preflight.planned_writer import planned_writer
+from jupiterd.ctl.preflight.planned_writer import PlannedWriter
 from jupiterd.ctl.preflight.source_survey import Told, silent, survey_of
 from jupiterd.cycle.data.holdout_outlook import HoldoutOutlook, holdout_outlook
 from jupiterd.cycle.data.paired_spread import BROUGHT, FIRST
@@ -24,7 +24,7 @@ from jupiterd.cycle.data.survey_lines import (
 from jupiterd.cycle.data_sources import DataSource
 from jupiterd.cycle.domain import Domain, parse_domain
 from jupiterd.cycle.rounds.plan_summary import PlannedCycle, plan_lines
-from jupiterd.cycle.rounds.plan_times import phase_times
+from jupiterd.cycle.rounds.plan_times import Seen, phase_times
 from jupiterd.errors import EmptySourceError, TooLittleTextError
 
 
@@ -105,7 +105,7 @@ class Preflight:
         foretold: Mapping[str, Any],
         title: str,
         arguments: Mapping[str, Any],
-        writer: str = "",
+        writer: PlannedWriter,
     ) -> list[str]:
         """Return the cycle in at most twelve lines.
 
@@ -113,11 +113,12 @@ class Preflight:
             foretold: what the leader says of it.
             title: the first line.
             arguments: what the daemon is told.
-            writer: the generator that others made, as people named it; empty: the domain's.
+            writer: who writes.
         """
         far_s = sum(map(_politeness_s, self.domain.data_sources))
         rounds = int(arguments["rounds"])
-        times = phase_times(self.survey, self.outlook, foretold, rounds, far_s)
+        seen = Seen(self.survey, self.outlook, far_s)
+        times = phase_times(seen, foretold, rounds, writer.in_round_1)
         planned = PlannedCycle(
             title=title,
             rounds=rounds,
@@ -125,7 +126,7 @@ class Preflight:
             outlook=self.outlook,
             times=times,
             foretold=foretold,
-            writer=planned_writer(self.domain, writer, arguments.get("init") or {}).line(),
+            writer=writer.line(),
             without_verdict=bool(arguments.get("without_verdict")),
             max_steps=int(arguments.get("training", {}).get("max_steps", 0)),
             has_fixed_steps=self.domain.training.steps is not None,

@@ -11,6 +11,7 @@ from typing import Any
 from jupiterd.cycle.domain import Domain
 from jupiterd.cycle.generation.chat_models import asking, is_to_write
 from jupiterd.cycle.generation.usual_templates import domain_with
+from jupiterd.cycle.rounds.plan_times import Writing
 from jupiterd.formats import plain
 
 
@@ -34,12 +35,22 @@ class PlannedWriter:
         generation = self.domain.generation
         return sum(each.samples * generation.max_tokens_of(each) for each in generation.templates)
 
+    def arguments(self) -> dict[str, Any]:
+        """Return what the leader is told, so that it can say how fast that one wrote before."""
+        return {"writer": self.name} if self.name else {}
+
+    @property
+    def in_round_1(self) -> Writing | None:
+        """Return what is written in round 1; None: nothing."""
+        return Writing(self.samples, self.tokens) if self.name and self.samples else None
+
     def line(self) -> str:
         """Return it in a sentence."""
         if not self.samples:
             return "nothing is generated: there is no generator, and the domain has no templates"
         told = plain(self.name or "the student, once one was promoted,")
-        return f"{told} writes at most {self.samples:,} samples a round"
+        most = f"{self.samples:,} samples a round, {self.tokens:,} tokens together"
+        return f"{told} writes at most {most}"
 
 
 def planned_writer(domain: Domain, named: str, init: Mapping[str, Any]) -> PlannedWriter:

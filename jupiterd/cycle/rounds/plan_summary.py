@@ -176,12 +176,13 @@ def _times(planned: PlannedCycle) -> str:
     times = planned.times
     parts = [f"collect {_about(times.collect_s, is_most=times.is_polite)}"]
     parts.append(f"filter {_about(times.filter_s)}")
-    if times.generate_s:
+    if times.generate_s != 0:
         parts.append(f"generate {_about(times.generate_s)}")
     parts += [f"train {_about(times.train_s)}", f"judge {_about(times.judge_s)}"]
     whole = times.all_rounds_s(planned.rounds)
     rounds = "round" if planned.rounds == 1 else f"{planned.rounds} rounds"
-    return f"{', '.join(parts)}; {rounds}: {_about(whole, is_most=times.is_polite)}"
+    beside = " without generating" if times.generate_s is None and whole else ""
+    return f"{', '.join(parts)}; {rounds}: {_about(whole, is_most=times.is_polite)}{beside}"
 
 
 def _about(seconds: float | None, *, is_most: bool = False) -> str:

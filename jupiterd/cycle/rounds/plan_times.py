@@ -20,6 +20,10 @@ FORWARD_SHARE = 1 / 3
 STUDENTS = 2
 """Models that are scored on the held-out text: the candidate, and what it is compared with."""
 
+GENERAL_TEXT_BYTES = 143_000
+"""Of the text that ships with Jupiter, which is scored beside where a model was brought: whether it
+forgets."""
+
 TEXT_COPIES = 3
 """Documents, cleaned ones and kept ones; packed to about a third each."""
 PACKED_SHARE = 1 / 3
@@ -36,7 +40,7 @@ class PhaseTimes:
     collect_s: float | None
     filter_s: float | None
     generate_s: float | None
-    """0: nothing is generated in it."""
+    """0: nothing is generated in it; None: nobody knows how fast."""
     train_s: float | None
     judge_s: float | None
     train_all_s: float | None
@@ -45,30 +49,58 @@ class PhaseTimes:
     """Pages of the web are fetched, which takes so long at the most."""
 
     def all_rounds_s(self, rounds: int) -> float | None:
-        """Return the time of the whole cycle; later rounds collect only what has changed."""
-        each = (self.filter_s, self.generate_s, self.judge_s)
+        """Return the time of the whole cycle; later rounds collect only what has changed.
+
+        Generating isn't in it where nobody knows how long it takes.
+        """
+        each = (self.filter_s, self.judge_s)
         if self.collect_s is None or self.train_all_s is None or None in each:
             return None
-        return self.collect_s + rounds * sum(part or 0.0 for part in each) + self.train_all_s
+        of_each = sum(part or 0.0 for part in (*each, self.generate_s))
+        return self.collect_s + rounds * of_each + self.train_all_s
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a look at the sources has shown."""
+
+    survey: Survey
+    outlook: HoldoutOutlook
+    far_s: float = 0.0
+    """The longest time that politeness towards web sites takes; 0: there are none."""
+
+
+@dataclass(frozen=True)
+class Writing:
+    """What is generated in a round, at the most."""
+
+    samples: int
+    tokens: int
 
 
 def phase_times(
-    survey: Survey, outlook: HoldoutOutlook, foretold: Mapping[str, Any], rounds: int, far_s: float
+    seen: Seen, foretold: Mapping[str, Any], rounds: int, writing: Writing | None = None
 ) -> PhaseTimes:
     """Return how long each phase may take, of training the steps that are taken in any case.
 
-    far_s: the longest time that politeness towards web sites takes; 0: there are none
+    Args:
+        seen: of the sources.
+        foretold: what the leader says.
+        rounds: of the cycle.
+        writing: what is generated in round 1; None: nothing.
     """
+    survey, outlook, far_s = seen.survey, seen.outlook, seen.far_s
     expected: Mapping[str, Any] = foretold.get("expected") or {}
     rate = expected.get("tokens_per_s") or expected.get("guessed_tokens_per_s") or 0.0
     cost: Mapping[str, Any] = foretold.get("cost") or {}
     share = _share_read(survey)
     scored = outlook.gate_documents + outlook.dev_documents
-    tokens = STUDENTS * scored * _tokens_of_document(survey)
+    general = GENERAL_TEXT_BYTES / BYTES_OF_TOKEN if expected.get("is_tuning") else 0.0
+    tokens = STUDENTS * (scored * _tokens_of_document(survey) + general)
     return PhaseTimes(
         collect_s=START_S + survey.reading_s / share + far_s,
         filter_s=START_S + survey.judging_s / share,
-        generate_s=0.0,
+        generate_s=_writing_s(writing, foretold.get("writing") or {}),
         train_s=_training_s(least_of(cost)["tokens"], rate),
         judge_s=START_S * STUDENTS + tokens * FORWARD_SHARE / rate if rate else None,
         train_all_s=_training_s(_all_tokens(cost, rounds), rate),
@@ -105,6 +137,19 @@ def _all_tokens(cost: Mapping[str, Any], rounds: int) -> float:
 
 def _training_s(tokens: float, rate: float) -> float | None:
     return START_S + tokens / rate if tokens and rate else None
+
+
+def _writing_s(writing: Writing | None, before: Mapping[str, Any]) -> float | None:
+    """Return how long a round's text takes; None: its writer hasn't written yet.
+
+    before: what it did in other cycles
+    """
+    if writing is None:
+        return 0.0
+    if not before:
+        return None
+    tokens = min(writing.tokens, writing.samples * before["tokens_each"])
+    return START_S + tokens / before["tokens_per_s"]
 
 
 def _share_read(survey: Survey) -> float:

@@ -9,7 +9,14 @@ from jupiterd.cycle.data.holdout_rules import HoldoutRules
 from jupiterd.cycle.data.survey import Survey
 from jupiterd.cycle.data.verdict_check import BYTES_OF_TOKEN
 from jupiterd.cycle.rounds.plan_summary import MOST_LINES, PlannedCycle, plan_lines
-from jupiterd.cycle.rounds.plan_times import disk_bytes, phase_times
+from jupiterd.cycle.rounds.plan_times import (
+    GENERAL_TEXT_BYTES,
+    Seen,
+    Writing,
+    disk_bytes,
+    phase_times,
+)
+from jupiterd.locations import config_folder
 from tests.unit.ctl.surveys import ENOUGH, FAR, TWELVE
 
 EXPECTED = {
@@ -31,7 +38,7 @@ FORETOLD = {
 
 def planned(survey: Survey, foretold: dict, *, without_verdict: bool = False) -> list[str]:
     outlook = holdout_outlook(survey.counts, HoldoutRules("salt"))
-    times = phase_times(survey, outlook, foretold, 2, 0.0)
+    times = phase_times(Seen(survey, outlook), foretold, 2)
     return plan_lines(
         PlannedCycle("title", 2, survey, outlook, times, foretold, "nobody", without_verdict, "1m")
     )
@@ -56,7 +63,7 @@ def test_passes_are_of_the_text_that_is_trained_on():
 
 def test_a_bound_on_steps_is_told():
     outlook = holdout_outlook(TWELVE.counts, HoldoutRules("salt"))
-    times = phase_times(TWELVE, outlook, FORETOLD, 2, 0.0)
+    times = phase_times(Seen(TWELVE, outlook), FORETOLD, 2)
     asked = PlannedCycle("title", 2, TWELVE, outlook, times, FORETOLD, "nobody", max_steps=9000)
     line = next(line for line in plan_lines(asked) if line.startswith("training"))
     assert line.endswith("; no more than 9,000 steps a round, as asked")
@@ -71,7 +78,7 @@ def test_more_steps_are_told_that_only_a_falling_loss_brings():
 def test_steps_that_follow_from_text_are_about_right_and_others_exact():
     def told(survey, **more):
         outlook = holdout_outlook(survey.counts, HoldoutRules("salt"))
-        times = phase_times(survey, outlook, FORETOLD, 2, 0.0)
+        times = phase_times(Seen(survey, outlook), FORETOLD, 2)
         asked = PlannedCycle("title", 2, survey, outlook, times, FORETOLD, "nobody", **more)
         return next(line for line in plan_lines(asked) if line.startswith("training"))
 
@@ -127,3 +134,29 @@ def test_more_rounds_than_are_kept_take_no_more_room():
 def test_ids_of_a_large_vocabulary_take_twice_the_room():
     small, large = (disk_bytes(ENOUGH, 1, 1, vocab) for vocab in (65_536, 65_537))
     assert large - small == 2 * ENOUGH.bytes / BYTES_OF_TOKEN
+
+
+def test_generating_takes_as_long_as_its_writer_took_before_or_nobody_knows():
+    outlook = holdout_outlook(ENOUGH.counts, HoldoutRules("salt"))
+    asked, before = Writing(100, 50_000), {"tokens_per_s": 2.5, "tokens_each": 60}
+
+    def told(foretold, writing):
+        times = phase_times(Seen(ENOUGH, outlook), foretold, 1, writing)
+        cycle = PlannedCycle("title", 1, ENOUGH, outlook, times, foretold, "oak")
+        return next(line for line in plan_lines(cycle) if line.startswith("time"))
+
+    assert "generate ~40 min 03 s, " in told({**FORETOLD, "writing": before}, asked)
+    assert "generate not known yet, " in told(FORETOLD, asked)
+    assert told(FORETOLD, asked).endswith(" without generating")
+    assert "generat" not in told(FORETOLD, None)
+
+
+def test_judging_counts_the_general_text_of_a_cycle_that_begins_with_a_model():
+    outlook = holdout_outlook(ENOUGH.counts, HoldoutRules("salt"))
+    seen = Seen(ENOUGH, outlook)
+    brought = {**FORETOLD, "expected": EXPECTED | {"is_tuning": True}}
+    more = phase_times(seen, brought, 1).judge_s - phase_times(seen, FORETOLD, 1).judge_s
+    assert more == pytest.approx(2 * GENERAL_TEXT_BYTES / 4 / 3 / EXPECTED["tokens_per_s"])
+    folder = config_folder() / "general_text"
+    there = sum(path.stat().st_size for path in folder.glob("*.txt"))
+    assert there == pytest.approx(GENERAL_TEXT_BYTES, rel=0.05)

@@ -143,6 +143,11 @@ def loss_on(settings: Mapping[str, Any]) -> str:
     return str(settings.get(LOSS_ON, ""))
 
 
+NAMED_GENERATOR = "generator_is_named"
+"""Of a cycle's settings: people named its generator, which may be the model that it begins with.
+Cycles of older builds lack it."""
+
+
 class DataSettings(Asked):
     """Where text comes from, and how it becomes a data set."""
 

@@ -56,6 +56,7 @@ def asked_cycle(leading: "Leading", arguments: Arguments) -> tuple[CycleStarted,
     from jupiterd.cycle.domain import parse_domain  # its models take 8 MB, idle or not
     from jupiterd.cycle.generation.usual_templates import recorded
     from jupiterd.cycle.plan import parse_model
+    from jupiterd.cycle.run_settings import NAMED_GENERATOR, OF_TUNING
     from jupiterd.cycle.training.cycle_options import CycleOptions
 
     text, name = str(arguments["domain_yaml"]), str(arguments["domain_name"])
@@ -101,6 +102,8 @@ def asked_cycle(leading: "Leading", arguments: Arguments) -> tuple[CycleStarted,
         if size == suiting.size:
             foretold["sheet"] = [f"Size {size}: {suiting.reason}", *foretold.get("sheet", ())]
     kept = {**_recorded(settings, nodes), **_loss_on(arguments, options.loss_on)}
+    if generator and not of_itself and settings.recipe == OF_TUNING:
+        kept[NAMED_GENERATOR] = True
     return replace(started, model_yaml=model, settings=kept), foretold
 
 

@@ -11,7 +11,7 @@ from jupiterd.cluster.cycle_state import CycleState
 from jupiterd.cluster.facts import RoundCommitted, WorkCompleted
 from jupiterd.cycle.generator import generator_from
 from jupiterd.cycle.promotion import Harvest, Harvests, PastRound, Rules, Standing, standing_after
-from jupiterd.cycle.run_settings import base_of
+from jupiterd.cycle.run_settings import NAMED_GENERATOR, base_of
 from jupiterd.cycle.work import Phase
 from jupiterd.daemon.candidates import judged
 from jupiterd.errors import Bug
@@ -34,8 +34,11 @@ def standing_of(
     if cycle.started is None:
         raise Bug("a cycle that was never started has no generators")
     named = generator_from(cycle.started.generator)
-    # The model that the cycle began with gives way to what became of it, once that is promoted.
-    is_base = named is not None and named.artifact == base_of(cycle.started.settings) != ""
+    settings = cycle.started.settings
+    # The model that the cycle began with gives way to what became of it, once that is promoted,
+    # unless people wanted it.
+    is_base = named is not None and named.artifact == base_of(settings) != ""
+    is_base = is_base and not settings.get(NAMED_GENERATOR)
     rules = Rules(
         domain.generation.kinds,
         domain.gate.margin_bpb,

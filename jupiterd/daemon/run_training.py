@@ -15,7 +15,7 @@ from jupiterd.cycle.phases.steps import TrainRound
 from jupiterd.cycle.plan import ModelShape, TrainPlan, derive, parse_model
 from jupiterd.cycle.run_phases import trained_on
 from jupiterd.cycle.run_plan import fitted
-from jupiterd.cycle.run_settings import FROM_DATA, LOSS_ON, OF_TUNING, RunSettings
+from jupiterd.cycle.run_settings import FROM_DATA, LOSS_ON, NAMED_GENERATOR, OF_TUNING, RunSettings
 from jupiterd.cycle.training.fitted_plan import (
     Trained,
     bounded,
@@ -30,7 +30,7 @@ from jupiterd.errors import Bug, NotFoundError
 from jupiterd.frames import Scalar
 from jupiterd.ids import CycleId
 
-_OF_CYCLES = frozenset({NODES, LOSS_ON})
+_OF_CYCLES = frozenset({NODES, LOSS_ON, NAMED_GENERATOR})
 """Settings of a cycle that a run has elsewhere, or doesn't have."""
 
 ROUND = 1

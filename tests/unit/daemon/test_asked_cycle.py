@@ -321,6 +321,14 @@ def test_a_chat_model_asks_and_answers_questions_where_nobody_else_writes(
     assert _students_of(state, started) == ("b" * 64,), "the better student writes after it"
 
 
+def training_of_settings(state: CycleState) -> dict[str, Any]:
+    """Return the settings with which a round of the cycle is trained."""
+    assert state.started is not None
+    state.apply(replace(packed(1), cycle=state.started.cycle), (1, A, "u", 2))
+    leading: Any = SimpleNamespace(cycle=lambda _: state)
+    return training_of(leading, state.started.cycle, 1).settings.to_scalars()
+
+
 def _students_of(state: CycleState, started: CycleStarted) -> tuple[str, ...]:
     """Return who would write after a first round whose student was promoted."""
     domain = parse_domain(started.domain_yaml, "d.yaml")
@@ -345,6 +353,12 @@ def test_what_people_say_of_generating_counts_with_a_chat_model_too(
     state = CycleState()
     state.apply(named, (1, A, "u", 1))
     assert _students_of(state, named) == (), "a named generator stays until text is shown to teach"
+    itself = {"name": "base", "artifact": "a" * 64}
+    named = begun_by_chat(monkeypatch, generator=itself)
+    state = CycleState()
+    state.apply(named, (1, A, "u", 1))
+    assert _students_of(state, named) == (), "and so does one that is the chat model itself"
+    assert "generator_is_named" not in training_of_settings(state)
 
 
 def test_cycles_without_a_chat_model_have_no_questions_and_answers(

@@ -70,14 +70,19 @@ def generator_arguments(text: str, fetches: Fetches, key_name: str = "") -> dict
     folder = Path(text).expanduser()
     if (wanted := hub_name(text)) and not folder.exists():
         model = found(wanted, is_trained=False)
-        check_that_it_writes(text, config_of(model.folder)[1])
+        config, said = config_of(model.folder)
+        check_that_it_writes(text, said)
         fetches.add(model, check_model_files)
         name, where = str(model.listing.name), model.folder
         _check_that_it_is_whole(text, fetches.names(where), where)
     else:
         where = _checked(folder)
-        name = where.name
-    return {"generator": {"name": name}, "generator_folder": str(where)}
+        config, name = config_of(where)[0], where.name
+    return {
+        "generator": {"name": name},
+        "generator_folder": str(where),
+        "generator_config": config,
+    }
 
 
 def judge_arguments(text: str, fetches: Fetches, key_name: str) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from jupiterd.daemon.launch import trainers
 from jupiterd.daemon.model_files import model_text, text_of_config
 from jupiterd.daemon.run_islands import checked_islands, islands_of_round, wanted_of_round
 from jupiterd.daemon.size_for_data import power_of
+from jupiterd.daemon.writer_room import check_writers
 from jupiterd.daemon.writing_speed import written_before
 from jupiterd.errors import MissingExtraError, NotFoundError, UsageError
 from jupiterd.frames import Scalar
@@ -63,6 +64,7 @@ def asked_cycle(leading: "Leading", arguments: Arguments) -> tuple[CycleStarted,
     options = CycleOptions.parse(arguments.get("training") or {})
     text, domain = options.in_domain(text, parse_domain(text, f"{name}.yaml"))
     generator = _generator(domain, arguments)
+    check_writers(leading, arguments, ("generator", "judge"))
     of_itself = {} if generator else _base_that_writes(domain, arguments)
     generator = generator or of_itself
     text, domain = recorded(text, domain, generator, by_base=bool(of_itself))

@@ -260,6 +260,7 @@ def test_a_folder_is_taken_in_by_the_daemon_where_it_is_whole(daemon, ctl, tmp_p
     _, arguments = daemon.executed[0]
     assert arguments["generator"] == {"name": "mine"}
     assert arguments["generator_folder"] == str(folder)
+    assert arguments["generator_config"] == (folder / "config.json").read_text(), "to be checked"
 
 
 def with_judge(folder: Path, judge: str) -> str:

@@ -25,7 +25,7 @@ from jupiterd.daemon.generator_document import domain_of
 from jupiterd.daemon.past_rounds import standing_of
 from jupiterd.daemon.progress import ProgressBoard
 from jupiterd.daemon.run_training import training_of
-from jupiterd.errors import NotFoundError, UsageError
+from jupiterd.errors import NotFoundError, TooLargeForDeviceError, UsageError
 from jupiterd.ids import NodeId
 from jupiterd.locations import config_folder
 from tests.unit.daemon.test_gang_order import A, B, C
@@ -175,6 +175,7 @@ BASE = {"model": "base", "config": json.dumps(CONFIG), "weights": "a" * 64}
 def begun_with(monkeypatch: pytest.MonkeyPatch, **init: Any) -> CycleStarted:
     leading: Any = leading_of(a=MAC)
     leading.names = lambda: NAMES
+    leading.seats = lambda: [SimpleNamespace(node=A, has_engine=True)]
     for module in (asked_machines, asking, estimating):
         monkeypatch.setattr(module, "trainers", lambda *_: {A: leading.hardware_of(A)})
     return asked_cycle(leading, {**DOMAIN, "init": init})[0]
@@ -359,6 +360,15 @@ def test_what_people_say_of_generating_counts_with_a_chat_model_too(
     state.apply(named, (1, A, "u", 1))
     assert _students_of(state, named) == (), "and so does one that is the chat model itself"
     assert "generator_is_named" not in training_of_settings(state)
+
+
+def test_a_generator_that_no_machine_could_write_with_is_refused_by_its_configuration(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    large = CONFIG | {"hidden_size": 8_192, "num_hidden_layers": 90, "intermediate_size": 40_000}
+    monkeypatch.setitem(DOMAIN, "generator_config", json.dumps(large))
+    with pytest.raises(TooLargeForDeviceError, match=r"oak needs .* GB of memory to write"):
+        begun_by_chat(monkeypatch, generator={"name": "oak", "artifact": "b" * 64})
 
 
 def test_cycles_without_a_chat_model_have_no_questions_and_answers(

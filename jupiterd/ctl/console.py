@@ -139,6 +139,14 @@ class Console:
         click.confirm(question, abort=True, err=True)
 
 
+def notice(text: str) -> None:
+    """Say what people had better know, where a command of theirs is running."""
+    context = click.get_current_context(silent=True)
+    invocation = context.find_object(Invocation) if context else None
+    if text and invocation is not None:
+        Console.of(invocation).notice(text)
+
+
 def _json(document: Mapping[str, Any], **form: Any) -> str:
     """Return JSON that every reader takes: a daemon of another version may tell of infinity."""
     try:

@@ -11,14 +11,11 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
-import click
-
-from jupiterd.ctl.console import Console
+from jupiterd.ctl.console import notice
 from jupiterd.ctl.folder_diagnosis import index_of
 from jupiterd.ctl.hub.fetches import Fetches
 from jupiterd.ctl.hub.model import found
 from jupiterd.ctl.hub.names import hub_name
-from jupiterd.ctl.invocation import Invocation
 from jupiterd.ctl.model_source import config_of
 from jupiterd.ctl.server_trial import MAX_NAMED, check_answers
 from jupiterd.ctl.weight_files import check_model_files
@@ -122,17 +119,9 @@ def _server(text: str, key_name: str) -> dict[str, Any]:
         named = f"; it has {', '.join(listed[:MAX_NAMED])}" if listed else ""
         raise UsageError(f"{url} doesn't say which model{named}", f"write {url}#MODEL")
     if has_key:
-        _tell(check_answers(url, model, key, listed))
+        notice(check_answers(url, model, key, listed))
     found = {"name": model, "url": url, "model": model, "api_key_env": key_name}
     return {name: value for name, value in found.items() if value}
-
-
-def _tell(note: str) -> None:
-    """Say what people had better know, where a command of theirs is running."""
-    context = click.get_current_context(silent=True)
-    invocation = context.find_object(Invocation) if context else None
-    if note and invocation is not None:
-        Console.of(invocation).notice(note)
 
 
 def _models_at(url: str, key: str, *, may_refuse: bool) -> list[str]:

@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from jupiterd.ctl.console import notice
 from jupiterd.ctl.hub.asking import asking
 from jupiterd.ctl.hub.names import HubName
+from jupiterd.ctl.hub.patience import patiently
 
 TIMEOUT_S = 30.0
 
@@ -43,20 +45,23 @@ class Listing:
 
 
 def listing_of(name: HubName) -> Listing:
-    """Ask the hub for a model's commit and files.
+    """Ask the hub for a model's commit and files; once more where it says when.
 
     Raises:
         JupiterError: there is no such model, it isn't open to us, or there is no way to the hub.
     """
     from huggingface_hub import HfApi
 
-    with asking(name):
-        told: Any = HfApi().model_info(
+    def ask() -> Any:  # noqa: ANN401 - the library's own
+        return HfApi().model_info(
             name.repository,
             revision=name.revision or None,
             files_metadata=True,
             timeout=TIMEOUT_S,
         )
+
+    with asking(name):
+        told = patiently(ask, notice)
     files = tuple(_file(each) for each in told.siblings or ())
     weights = getattr(told, "safetensors", None)
     kinds = {} if weights is None else dict(weights.parameters)

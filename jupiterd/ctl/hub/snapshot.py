@@ -6,9 +6,11 @@ Owns finding that folder, with the hub's help or without. Doesn't know what is r
 from pathlib import Path
 from typing import Any
 
+from jupiterd.ctl.console import notice
 from jupiterd.ctl.hub.asking import asking
 from jupiterd.ctl.hub.listing import Listing
 from jupiterd.ctl.hub.names import HubName
+from jupiterd.ctl.hub.patience import patiently
 from jupiterd.errors import JupiterError
 
 
@@ -31,7 +33,8 @@ def fetched(name: HubName, file: str) -> Path:
 
     fetch: Any = hf_hub_download
     with asking(name):
-        return Path(fetch(name.repository, file, revision=name.revision or None))
+        revision = name.revision or None
+        return Path(patiently(lambda: fetch(name.repository, file, revision=revision), notice))
 
 
 def cached_snapshot(name: HubName, file: str, why: JupiterError) -> Path:

@@ -2,6 +2,7 @@
 
 import socket
 from pathlib import Path
+from types import SimpleNamespace
 from typing import NamedTuple
 
 import pytest
@@ -11,6 +12,7 @@ from jupiterd.ctl.hub import fetches as fetching
 from jupiterd.ctl.hub.fetch_progress import FetchProgress
 from jupiterd.ctl.hub.fetches import Fetches
 from jupiterd.ctl.hub.names import HubName, hub_name
+from jupiterd.ctl.hub.patience import patiently
 from jupiterd.ctl.model_source import model_arguments
 from jupiterd.errors import (
     CorruptArtifactError,
@@ -157,6 +159,36 @@ def test_a_name_or_revision_that_nobody_has_is_told(hub: ModelHub):
         model_arguments(f"{NAME}@v3", Fetches())
     with pytest.raises(NotFoundError, match="neither a folder team/other on this machine"):
         model_arguments("team/other", Fetches())
+
+
+def test_a_hub_that_is_asked_too_often_is_asked_again_when_it_says(hub: ModelHub):
+    hub.models[NAME], hub.too_often = HubFolder(whole()), 3
+    assert "weights_folder" in model_arguments(NAME, Fetches())
+
+
+class _TooOftenError(Exception):
+    def __init__(self, after: str) -> None:
+        super().__init__(after)
+        headers = {"Retry-After": after} if after else {}
+        self.response = SimpleNamespace(status_code=429, headers=headers)
+
+
+@pytest.mark.parametrize(
+    ("after", "waits"), [("30", [30, 30, 30]), ("50", [50, 50]), ("", [10, 10, 10]), ("900", [])]
+)
+def test_no_hub_is_waited_for_longer_than_two_minutes(after: str, waits: list[int]):
+    slept: list[float] = []
+    told: list[str] = []
+
+    def ask() -> None:
+        raise _TooOftenError(after)
+
+    with pytest.raises(_TooOftenError):
+        patiently(ask, told.append, slept.append)
+    assert slept == waits
+    assert [line.endswith(f"in {wait} s") for line, wait in zip(told, waits, strict=True)] == (
+        [True] * len(waits)
+    )
 
 
 def test_a_hub_that_is_asked_too_often_says_when_to_come_back(hub: ModelHub):

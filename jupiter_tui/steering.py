@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from jupiter_tui.action import Action
-from jupiterd.formats import plain
+from jupiterd.formats import counted, plain
 from jupiterd.ids import short
 
 Cycle = Mapping[str, Any]
@@ -55,7 +55,7 @@ def start(
     return Action(
         tuple(command),
         "Start a cycle",
-        f"Start a cycle for {plain(domain)}, {plain(size)}, {rounds} rounds?",
+        f"Start a cycle for {plain(domain)}, {plain(size)}, {counted(rounds, 'round')}?",
         ("New machines are let in without asking only until the first cycle begins.",),
     )
 

@@ -13,6 +13,7 @@ MISSING = "N/A"
 ROUNDING = 1e-4
 """Of a loss: the same weights score alike to that share, on any engine and however often."""
 
+_FEW_TOKENS, _MANY_TOKENS = 100_000, 100_000_000
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
@@ -74,9 +75,23 @@ def bits_per_s(count: float) -> str:
     return f"{count / 1e6:,.0f} Mbit/s" if count >= 1e6 else f"{count / 1e3:,.0f} kbit/s"
 
 
-def counted(number: int, noun: str) -> str:
-    """Return a number with its noun, such as `1 document` or `2,000 documents`."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """Return a number with its noun, such as `1 document` or `2,000 documents`.
+
+    plural: of a noun that doesn't only get an s
+    """
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {plural or noun + 's'}"
+
+
+def counted_tokens(tokens: int, of: int | None = None) -> str:
+    """Return how many tokens, in millions where that says something: `0.80 million tokens`.
+
+    of: what it is a part of, which chooses how it is told; None: itself
+    """
+    whole = tokens if of is None else of
+    if whole < _FEW_TOKENS:
+        return counted(tokens, "token")
+    return f"{tokens / 1e6:,.{2 if whole < _MANY_TOKENS else 1}f} million tokens"
 
 
 def table(headers: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:

@@ -11,6 +11,7 @@ from jupiter_tui.drawings.lines import Cell, Line, Lines, Tone, line, wrapped
 from jupiter_tui.drawings.phases import START, how_to_start
 from jupiter_tui.drawings.thresholds import NOTHING, PHASE_SIGNS
 from jupiter_tui.scene import Scene
+from jupiterd.cycle.data.reason_words import reason_words
 from jupiterd.formats import plain
 from jupiterd.ids import short
 
@@ -51,7 +52,7 @@ def _heavy(cycle: Document) -> Sequence[Document]:
 
 def share_of(dropped: Mapping[str, int], most: int = 4) -> str:
     """Return how many were dropped, and the commonest reasons."""
-    named = [f"{reason} {count:,}" for reason, count in list(dropped.items())[:most]]
+    named = [f"{reason_words(reason)} {count:,}" for reason, count in list(dropped.items())[:most]]
     return f"{sum(dropped.values()):,}: {', '.join(named)}" if dropped else ""
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from jupiter_tui.drawings.lines import Cell, Line, Lines, Tone, line
 from jupiter_tui.scene import Scene
+from jupiterd.cycle.data.reason_words import reason_words
 from jupiterd.formats import plain, printable
 from jupiterd.ids import short
 
@@ -38,7 +39,7 @@ def _lines(found: Document, width: int) -> Iterator[Line]:
         yield _labelled("detail", plain(found["detail"]))
     dropped: dict[str, int] = found.get("dropped") or {}
     for reason, count in sorted(dropped.items(), key=itemgetter(1), reverse=True):
-        yield _labelled("dropped", f"{_count(count)} {plain(reason)}")
+        yield _labelled("dropped", f"{_count(count)} {plain(reason_words(reason))}")
     yield from _samples("kept", found.get("kept_samples") or (), width)
     yield from _samples("dropped", found.get("dropped_samples") or (), width)
     if found.get("settings"):

@@ -12,7 +12,7 @@ from typing import Final
 from jupiterd.cluster import health
 from jupiterd.cluster.machine_load import Load
 from jupiterd.cluster.severity import Severity
-from jupiterd.formats import printable
+from jupiterd.formats import counted, printable
 from jupiterd.ids import NodeId
 
 MAX_TITLE_CHARACTERS: Final = 300
@@ -154,7 +154,7 @@ def strain_findings(
     if _is_low(load, 1.0 if disk.key not in raised else ENOUGH_AGAIN):
         yield disk
     if (throttled := load.get("throttled_gpus", 0)) >= 1:
-        detail = f"{throttled:.0f} GPU{'s' if throttled > 1 else ''}"
+        detail = counted(int(throttled), "GPU")
         yield Finding("throttling", node, name, detail)
 
 

@@ -116,8 +116,8 @@ TABLE: Mapping[str, _Row] = {
     ),
     "no-leader": _Row(
         Severity.ERROR,
-        "nobody leads the cluster just now",
-        "an election takes about three seconds; if it lasts, check the network between the nodes",
+        "nobody leads the cluster yet: an election is under way",
+        "it takes about three seconds; if it lasts, check the network between the nodes",
     ),
     "pending-node": _Row(
         Severity.WARNING,

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from jupiterd.cluster.alerts import Finding
 from jupiterd.cluster.loss_trend import LossTrend
+from jupiterd.formats import counted
 from jupiterd.ids import CycleId
 
 
@@ -51,7 +52,7 @@ def _of_training(now_s: float, told: LiveTraining, trend: LossTrend) -> Iterator
         loss = None
     trend.note(now_s, told.step, loss)
     if (still_s := trend.stands_still_s(now_s)) is not None:
-        yield Finding("stalled-step", told.run, told.name, f"{still_s / 60:.0f} minutes")
+        yield Finding("stalled-step", told.run, told.name, counted(round(still_s / 60), "minute"))
     if trend.has_jumped and trend.loss is not None:
         detail = f"{trend.loss:.3f}, from {trend.usual:.3f}"
         yield Finding("loss-spike", told.run, told.name, detail)

@@ -3,6 +3,7 @@
 Owns the rule. Doesn't know what has a name; `node_names` has the one for machines.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -20,6 +21,11 @@ class Named(Generic[Thing]):
     thing: Thing
     name: str
     ids: Sequence[str]
+
+
+def is_round_name(text: str) -> bool:
+    """Say whether it is how lists call a cycle's round, such as python/2."""
+    return re.fullmatch(r"[^/]+/\d+", text) is not None
 
 
 def meant(things: Iterable[Named[Thing]], wanted: str) -> list[Thing]:

@@ -12,7 +12,7 @@ from jupiterd.ctl.console import Console
 from jupiterd.ctl.door_lines import door_line, token_table
 from jupiterd.ctl.invocation import Invocation, dry_run
 from jupiterd.document_schema import SCHEMA
-from jupiterd.formats import plain
+from jupiterd.formats import counted, plain
 
 _TOLD_IN_WORDS = frozenset({"open", "door", "tokens"})
 
@@ -145,6 +145,8 @@ def _how_to_join(made: Mapping[str, object]) -> list[str]:
 def _opened(done: Mapping[str, Any]) -> str:
     left_s = done.get("closes_in_s")
     lasting = (
-        "until its first work begins" if left_s is None else f"for {round(left_s / 60)} minutes"
+        "until its first work begins"
+        if left_s is None
+        else f"for {counted(round(left_s / 60), 'minute')}"
     )
     return f"new machines may join {lasting}"

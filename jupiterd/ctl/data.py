@@ -15,6 +15,7 @@ from jupiterd.ctl.wait_options import UNTIL_ITS_END, check_wait, wait_options
 from jupiterd.cycle.architectures import MAX_VOCAB
 from jupiterd.document_schema import SCHEMA
 from jupiterd.errors import UnhealthyError, UsageError
+from jupiterd.formats import counted
 from jupiterd.ids import short
 from jupiterd.path_text import path_text
 
@@ -201,7 +202,9 @@ def export(invocation: Invocation, run: str, form: str, to: Path) -> None:
     written = write_export(exported, form, to)
     Console.of(invocation).show(
         {"schema": SCHEMA, "file": str(to), "format": form, "samples": written},
-        lambda: [f"{to}: {written:,} samples of {exported['name']}, round {exported['round']}"],
+        lambda: [
+            f"{to}: {counted(written, 'sample')} of {exported['name']}, round {exported['round']}"
+        ],
     )
 
 

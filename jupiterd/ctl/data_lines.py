@@ -6,7 +6,7 @@ Pure. Owns the columns and the words; doesn't know where the documents come from
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from jupiterd.formats import MISSING, plain, table
+from jupiterd.formats import MISSING, counted, plain, table
 from jupiterd.ids import short
 
 HEADERS = ("NAME", "ID", "STATE", "TOKENS", "DOCUMENTS", "HELD OUT", "VOCABULARY", "FROM")
@@ -84,8 +84,8 @@ def _audit_lines(each: Row) -> list[str]:
     for part in each["rounds"]:
         head = f"round {part['round']}: " if each["kind"] == "cycle" else ""
         lines.append(
-            f"  {head}[0, {part['cursor']:,}) in {_counted(len(part['ranges']), 'range')}, "
-            f"{part['tokens']:,} tokens; {_counted(part['passes'], 'pass', 'es')} over "
+            f"  {head}[0, {part['cursor']:,}) in {counted(len(part['ranges']), 'range')}, "
+            f"{part['tokens']:,} tokens; {counted(part['passes'], 'pass', 'passes')} over "
             f"{part['sequences']:,} sequences and {part['of_next_pass']:,} of the next"
         )
         lines += [f"  {head}{line}" for line in _trunk_lines(part)]
@@ -97,7 +97,7 @@ def _audit_lines(each: Row) -> list[str]:
         if each["kind"] != "cycle" or not each["checkpoints"]:
             return lines
     read, made = each["checkpoints_read"], each["checkpoints"]
-    return [*lines, f"  {read} of {_counted(made, 'checkpoint')} read on this node"]
+    return [*lines, f"  {read} of {counted(made, 'checkpoint')} read on this node"]
 
 
 def _trunk_lines(part: Row) -> Iterator[str]:
@@ -112,11 +112,11 @@ def _trunk_lines(part: Row) -> Iterator[str]:
 
 def _outer_lines(each: Row) -> Iterator[str]:
     """Yield what islands were told to train on, and have not, or not yet."""
-    yield f"  {_counted(each['outer_steps'], 'outer step')} of its islands"
+    yield f"  {counted(each['outer_steps'], 'outer step')} of its islands"
     for what, ranges in (("given out", each["given_out"]), ("came back", each["returned"])):
         if ranges:
             sequences = sum(end - first for first, end in ranges)
-            yield f"  {_counted(sequences, 'position')} {what}, not trained on yet"
+            yield f"  {counted(sequences, 'position')} {what}, not trained on yet"
 
 
 def _purged_lines(proof: Row) -> Iterator[str]:
@@ -124,7 +124,7 @@ def _purged_lines(proof: Row) -> Iterator[str]:
     if not proof["rounds"]:
         yield f"source {source}: purged; no round was packed since"
     for part in proof["rounds"]:
-        held = _counted(part["samples"], "sample")
+        held = counted(part["samples"], "sample")
         yield f"source {source}: purged, {held} in round {part['round']}; {_left_out(part)}"
 
 
@@ -148,7 +148,3 @@ def purged_lines(purged: Row) -> list[str]:
         "what earlier rounds made of it stays: their samples, tokenizers and models",
         "jupiterctl data audit shows the proof once a round was packed",
     ]
-
-
-def _counted(number: int, noun: str, plural: str = "s") -> str:
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}{plural}"

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from jupiterd.cluster.run_names import is_round_name
 from jupiterd.ctl.hub.names import is_hub_name
 from jupiterd.ctl.invocation import Invocation
 from jupiterd.errors import EmptySourceError, NotFoundError
@@ -27,6 +28,11 @@ def source_arguments(
     """
     path = path_of(text)
     is_here = path.exists()
+    if not is_here and is_round_name(text):
+        raise NotFoundError(
+            f"{text} is what a cycle's round was trained on",
+            f"jupiterctl data export {text} --to FILE.jsonl, then give that file",
+        )
     if not is_here and not is_hub_name(text):
         raise NotFoundError(f"there is no folder or file {path_text(path)}", GIVE_TEXT)
     if path.is_dir() and not any(path.iterdir()):

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from jupiterd.ctl.review_lines import sample_lines
+from jupiterd.cycle.data.reason_words import is_reason, reason_words
 from jupiterd.errors import CorruptArtifactError, NotFoundError
 from jupiterd.formats import plain
 from jupiterd.ids import short
@@ -76,7 +77,8 @@ def with_samples(drops: Drops, reason: str | None, phase: str | None = None) -> 
     rows = [row for row in drops["phases"] if phase in (None, row["phase"])]
     phases = [_with_samples(row, reason) for row in rows]
     known = sorted({each for row in rows for each in row["dropped"]})
-    if reason is not None and reason not in known and not any(row["samples"] for row in phases):
+    is_known = any(is_reason(each, reason or "") for each in known)
+    if reason is not None and not is_known and not any(row["samples"] for row in phases):
         raise NotFoundError(
             f"nothing of round {drops['round']} was left out for {reason}",
             f"reasons that there were: {', '.join(known) or 'none'}",
@@ -90,12 +92,14 @@ def _with_samples(row: Drops, reason: str | None) -> dict[str, Any]:
     for folder in row["folders"]:
         try:
             for each in _read(str(folder["name"]), Path(folder["path"])):
-                if reason in (None, each.reason):
+                if reason is None or is_reason(each.reason, reason):
                     found.setdefault((each.reason, each.id or each.uri), each)
         except CorruptArtifactError:
             damaged.append(str(folder["path"]))
     ranked = sorted(found.values(), key=lambda each: (each.reason, each.id, each.uri))
-    counts = {name: n for name, n in row["dropped"].items() if reason in (None, name)}
+    counts = {
+        name: n for name, n in row["dropped"].items() if reason is None or is_reason(name, reason)
+    }
     samples = [each.to_plain() for each in ranked]
     return {**row, "dropped": counts, "samples": samples, "damaged": damaged}
 
@@ -146,7 +150,7 @@ def _phase(number: int, row: Drops, most: int | None, *, is_whole: bool) -> list
         by_reason.setdefault(each["reason"], []).append(_from_plain(each))
     for reason, found in by_reason.items():
         count = row["dropped"].get(reason, len(found))
-        lines.append(f"  {plain(reason)} {count:,}" + (":" if found else ""))
+        lines.append(f"  {plain(reason_words(reason))} {count:,}" + (":" if found else ""))
         lines += [line for each in found[:most] for line in _told(each, is_whole=is_whole)]
     if row["missing"]:
         lines.append(f"  the rest lies on {plain(', '.join(row['missing']))}, not in reach")

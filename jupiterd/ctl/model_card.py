@@ -15,7 +15,7 @@ from jupiterd.ctl.gguf import HERE
 from jupiterd.ctl.model_lines import training_lines
 from jupiterd.ctl.weights_header import Weights
 from jupiterd.cycle.gate.explanation import explain
-from jupiterd.formats import duration, plain, printable, size
+from jupiterd.formats import counted, duration, plain, printable, size
 from jupiterd.ids import short
 
 Document = Mapping[str, Any]
@@ -203,8 +203,9 @@ def _synthetic(data: Document, contents: Document) -> Iterator[str]:
         share = 100 * contents["synthetic_bytes"] / contents["bytes"]
         by_bytes = f", {share:.1f} % of the bytes"
     yield (
-        f"{made:,} of {whole:,} samples are synthetic{by_bytes}. Each was made from a real "
-        "document of the same sources, and real text was never left out for it."
+        f"{made:,} of {counted(whole, 'sample')} {'is' if made == 1 else 'are'} synthetic"
+        f"{by_bytes}. Each was made from a real document of the same sources, and real text was "
+        "never left out for it."
     )
     for field, title in (("generator", "Written by"), ("template", "Ways of making them")):
         if contents.get(field):

@@ -6,7 +6,7 @@ Pure. Owns the columns and the words; doesn't know where the documents come from
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from jupiterd.formats import MISSING, duration, plain, printable, table
+from jupiterd.formats import MISSING, counted, duration, plain, printable, table
 from jupiterd.ids import short
 
 HEADERS = ("MODEL", "ID", "RUN", "KIND", "VERDICT", "VAL BPB", "TOKENS", "WRITES", "HERE")
@@ -64,7 +64,7 @@ def training_lines(model: Row) -> list[str]:
         if first is not None and last is not None and first is not last:
             loss = f", loss {first['loss']:.3f} at step {first['step']:,} to {last['loss']:.3f}"
         lines.append(
-            f"round {row['round']}: {row['steps']:,} steps, {row['tokens']:,} tokens{loss}"
+            f"round {row['round']}: {counted(row['steps'], 'step')}, {row['tokens']:,} tokens{loss}"
         )
         lines += [f"  {_gang(epoch, model)}" for epoch in row["epochs"]]
     return lines
@@ -76,7 +76,7 @@ def _gang(epoch: Row, model: Row) -> str:
     took = "" if epoch["elapsed_s"] is None else f", {duration(epoch['elapsed_s'])}"
     ranks = len(epoch["nodes"])
     who = f"{epoch['island']}, " if epoch["island"] else ""
-    told = f"{ranks} rank{'s' * (ranks != 1)} on {', '.join(nodes)}"
+    told = f"{counted(ranks, 'rank')} on {', '.join(nodes)}"
     number = epoch.get("attempt") or epoch["epoch"]  # a daemon of before counts otherwise
     return f"{who}attempt {number}: {plain(epoch['engine'])}, {told}{took}"
 

@@ -17,6 +17,7 @@ from jupiterd.ctl.hub.names import hub_name
 from jupiterd.cycle.architectures import check_architecture
 from jupiterd.cycle.training.model_traits import is_tied
 from jupiterd.errors import NotFoundError, UsageError
+from jupiterd.path_text import path_text
 
 CONFIG = "config.json"
 HINT = "give a size such as 1m or gpt2-medium, or a Hugging Face model's folder or id"
@@ -62,6 +63,8 @@ def config_of(folder: Path) -> tuple[str, Mapping[str, Any]]:
         NotFoundError: it can't be read.
         UsageError: it isn't one JSON object.
     """
+    if not folder.is_dir():
+        raise NotFoundError(f"there is no folder {path_text(folder)} on this machine", HINT)
     try:
         config = (folder / CONFIG).read_text(encoding="utf-8")
     except (OSError, ValueError) as error:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from jupiterd.ctl.progress_lines import shown_values
+from jupiterd.cycle.data.reason_words import reason_words
 from jupiterd.formats import duration, plain, rate, table
 from jupiterd.ids import short
 
@@ -33,7 +34,7 @@ def _readings(rows: Sequence[Row]) -> list[str]:
 
 def dropped_line(dropped: Mapping[str, int], most: int = MOST_REASONS) -> str:
     """Return how many were dropped and why, such as `12: duplicate 9, too-short 3`."""
-    named = [f"{reason} {count:,}" for reason, count in list(dropped.items())[:most]]
+    named = [f"{reason_words(reason)} {count:,}" for reason, count in list(dropped.items())[:most]]
     rest = sum(list(dropped.values())[most:])
     told = ", ".join([*named, *([f"others {rest:,}"] if rest else [])])
     return f"{sum(dropped.values()):,}: {told}" if dropped else ""

@@ -15,7 +15,7 @@ from jupiterd.ctl.pause_lines import pause_line
 from jupiterd.ctl.phase_lines import heavy_drop_lines
 from jupiterd.ctl.progress_lines import cycle_summary
 from jupiterd.errors import UnhealthyError, UsageError
-from jupiterd.formats import plain, size, table
+from jupiterd.formats import counted, plain, size, table
 from jupiterd.ids import short
 
 
@@ -41,7 +41,7 @@ def command(invocation: Invocation, *, check: bool, settings: bool) -> None:
     Console.of(invocation).show(told, lambda: (settings_table if settings else status_lines)(told))
     if check and (wrong := ailments(told)):
         raise UnhealthyError(
-            f"{len(wrong)} thing{'s' if len(wrong) > 1 else ''} wrong: {plain(wrong[0]['title'])}",
+            f"{counted(len(wrong), 'thing')} wrong: {plain(wrong[0]['title'])}",
             plain(wrong[0].get("hint")),
         )
 
@@ -112,7 +112,11 @@ def cluster_line(status: Mapping[str, Any]) -> str:
         return "none yet"
     leader = cluster.get("leader")
     names = {item.get("id"): item.get("name") for item in status.get("nodes", [])}
-    led = f"led by {plain(names.get(leader) or short(leader))}" if leader else "no leader"
+    led = (
+        f"led by {plain(names.get(leader) or short(leader))}"
+        if leader
+        else "no leader yet, an election is under way"
+    )
     name = f"{plain(cluster.get('name'))} ({short(cluster['id'])})"
     alive = f"{cluster.get('nodes_alive')} of {cluster.get('nodes_total')} nodes alive"
     return f"{name}, {led}, term {cluster.get('term')}, {alive}"

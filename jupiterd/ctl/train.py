@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from jupiterd.cluster.engines import AUTO, WANTED
+from jupiterd.cluster.run_names import is_round_name
 from jupiterd.ctl.commands import Group
 from jupiterd.ctl.console import Console
 from jupiterd.ctl.data_source import source_arguments
@@ -31,6 +32,7 @@ from jupiterd.ctl.wait_options import (
 )
 from jupiterd.document_schema import SCHEMA
 from jupiterd.errors import UsageError
+from jupiterd.formats import counted
 from jupiterd.ids import short
 
 NOUN = "train"
@@ -249,12 +251,13 @@ def begun_lines(done: Mapping[str, Any]) -> list[str]:
 
 def _batch_lines(done: Mapping[str, Any]) -> list[str]:
     """Return what a leader of an older version says of a run."""
-    ranks = "1 rank" if done["ranks"] == 1 else f"{done['ranks']} ranks"
+    ranks = counted(done["ranks"], "rank")
     factors = f"{done['batch_size']} x {done['gradient_accumulation_steps']}"
     length = f"{done['seq_len']:,}"
+    sequences = counted(done["batch_sequences"], "sequence")
     return [
         f"parameters: {done['parameters']:,}",
-        f"batch: {factors} x {ranks} = {done['batch_sequences']:,} sequences of {length} tokens",
+        f"batch: {factors} x {ranks} = {sequences} of {length} tokens",
     ]
 
 
@@ -269,7 +272,8 @@ def status_lines(train: Mapping[str, Any] | None) -> list[str]:
 
 
 def _is_path(data: str) -> bool:
-    return "/" in data or Path(data).exists()
+    """Say whether text is named; the data of a cycle's round is called NAME/1."""
+    return Path(data).exists() or ("/" in data and not is_round_name(data))
 
 
 def _refuse_changes(given: Mapping[str, Any]) -> None:

@@ -5,7 +5,9 @@ Owns the words. Doesn't know how the counts came about.
 
 from collections.abc import Mapping
 
+from jupiterd.cycle.data.reason_words import reason_words
 from jupiterd.cycle.work import Phase
+from jupiterd.formats import counted
 
 _UNITS: Mapping[Phase, tuple[str, str]] = {
     Phase.COLLECT: ("documents", "documents"),
@@ -19,10 +21,9 @@ _UNITS: Mapping[Phase, tuple[str, str]] = {
 """Phase -> (the count that people see, its unit)."""
 
 _DETAILS: Mapping[Phase, str] = {
-    Phase.COLLECT: "{bytes:,} bytes",
-    Phase.GENERATE: "{samples} samples from {prompts} prompts, {tokens:,} tokens",
-    Phase.PACK: "{tokens:,} tokens from {documents} samples, "
-    "{synthetic_documents} of them synthetic",
+    Phase.COLLECT: "{bytes:byte}",
+    Phase.GENERATE: "{samples:sample} from {prompts:prompt}, {tokens:token}",
+    Phase.PACK: "{tokens:token} from {documents:sample}, {synthetic_documents} of them synthetic",
 }
 """Phase -> what else is told, from its counts."""
 
@@ -30,22 +31,23 @@ MOST_REASONS = 4
 """So many are named in a sentence; `data samples --dropped` lists them all."""
 
 _HELD_OUT = (
-    " in {clusters} clusters; held out {holdout_documents} documents in {holdout_clusters} clusters"
+    " in {clusters:cluster}; held out {holdout_documents:document} in {holdout_clusters:cluster}"
 )
 """Of text that was collected, once a part of it is held out."""
 
 _DATA_SET = (
-    "{documents:,} documents of {bytes:,} bytes, {vocab_size:,} different tokens; "
-    "held out {holdout_documents:,} documents of {holdout_bytes:,} bytes"
+    "{documents:document} of {bytes:byte}, {vocab_size:,} different tokens; "
+    "held out {holdout_documents:document} of {holdout_bytes:byte}"
 )
 """Of text that was made into a data set."""
 
 _CONVERSATIONS = (
-    "; {conversations:,} of them as conversations, and the loss counts {counted_tokens:,} tokens"
+    "; {conversations:,} of them as conversations, and the loss counts {counted_tokens:token}"
 )
 """Of a round that is packed for a model that is talked to."""
 
 _HELD_OUT_CLUSTERS = ", all that there is of {holdout_clusters:,} folders, files or rows"
+_HELD_OUT_CLUSTER = ", all that there is of one folder, file or row"
 
 UNJUDGED_COUNT = "quality_unjudged"
 """In the counts of filtering: texts were to be judged by quality, and the reference has none."""
@@ -102,12 +104,12 @@ def _detail(phase: Phase, counts: Mapping[str, float]) -> str:
         return _filter_detail(counts)
     if phase is Phase.EVALUATE:
         return _evaluate_detail(counts)
-    whole = _Zeros({name: int(value) for name, value in counts.items()})
+    whole = _Zeros({name: _Amount(value) for name, value in counts.items()})
     told = _template(phase, counts).format_map(whole)
     if refused := _listed(counts, "refused."):
         told += f"; refused: {refused}"
     if phase is Phase.GENERATE and counts.get("kept"):
-        told += f"; {counts['kept']:.0f} answers were here already"
+        told += f"; here already: {counted(int(counts['kept']), 'answer')}"
     if replaced := _listed(counts, "removed."):
         told += f"; replaced in the text: {replaced}"
     if silent := _listed(counts, SILENT_COUNT):
@@ -115,7 +117,7 @@ def _detail(phase: Phase, counts: Mapping[str, float]) -> str:
     if dropped := _listed(counts, "dropped.", MOST_REASONS):
         told += f"; dropped {whole['dropped']} ({dropped})"
     if others := whole[OTHER_FILES_COUNT]:
-        told += f"; {others:,} other files beside them: images, style sheets and the like"
+        told += f"; {counted(others, 'other file')} beside them: images, style sheets and the like"
     if reasons := _skipped(counts):
         rows = whole["skipped_rows"]
         of_rows = f"; rows skipped: {rows}" if rows else ""
@@ -125,7 +127,9 @@ def _detail(phase: Phase, counts: Mapping[str, float]) -> str:
 
 def _template(phase: Phase, counts: Mapping[str, float]) -> str:
     if _is_data_set(phase, counts):
-        return _DATA_SET + (_HELD_OUT_CLUSTERS if counts.get("holdout_clusters") else "")
+        clusters = counts.get("holdout_clusters")
+        apart = _HELD_OUT_CLUSTER if clusters == 1 else _HELD_OUT_CLUSTERS
+        return _DATA_SET + (apart if clusters else "")
     if phase is Phase.PACK and counts.get("conversations"):
         return _DETAILS[phase] + _CONVERSATIONS
     is_parted = phase is Phase.COLLECT and "holdout_documents" in counts
@@ -137,11 +141,19 @@ def _is_data_set(phase: Phase, counts: Mapping[str, float]) -> bool:
     return phase is Phase.PACK and "sequences" not in counts
 
 
+class _Amount(int):
+    """A count whose format may be the noun that it counts, which then agrees with it."""
+
+    def __format__(self, spec: str) -> str:
+        """Return `2 documents` for `{:document}`; of another format what a number is."""
+        return counted(int(self), spec) if len(spec) > 1 else super().__format__(spec)
+
+
 class _Zeros(dict[str, int]):
     """Counts of which those that are absent are nought."""
 
     def __missing__(self, name: str) -> int:
-        return 0
+        return _Amount(0)
 
 
 def _evaluate_detail(counts: Mapping[str, float]) -> str:
@@ -151,7 +163,7 @@ def _evaluate_detail(counts: Mapping[str, float]) -> str:
     under_whom = _SCORED_UNDER.get(scores // documents, "under candidate, incumbent and generator")
     asked = f"; asked {int(counts.get('gaps', 0)):,} times which of several words fits a gap"
     gaps = asked if counts.get("gaps") else ""
-    return f"{documents:,} documents, each scored {under_whom}{gaps}"
+    return f"{counted(documents, 'document')}, each scored {under_whom}{gaps}"
 
 
 _SCORED_UNDER = {1: "under the candidate", 2: "under candidate and incumbent"}
@@ -177,7 +189,7 @@ def _skipped(counts: Mapping[str, float]) -> str:
         if name.startswith("skipped.")
     )
     return ", ".join(
-        f"{reason} {-count:.0f}" + (f": {firsts[reason]}" if reason in firsts else "")
+        f"{reason_words(reason)} {-count:.0f}" + (f": {firsts[reason]}" if reason in firsts else "")
         for count, reason in ranked
     )
 
@@ -189,7 +201,8 @@ def _listed(counts: Mapping[str, float], prefix: str, most: int | None = None) -
         for name, count in counts.items()
         if name.startswith(prefix)
     ]
+    words = str if prefix == SILENT_COUNT else reason_words
     ranked = sorted(found, key=lambda pair: (-pair[1], pair[0]))
     named, left = (ranked, []) if most is None else (ranked[:most], ranked[most:])
     rest = [f"others {sum(count for _, count in left):.0f}"] if left else []
-    return ", ".join([*(f"{name} {count:.0f}" for name, count in named), *rest])
+    return ", ".join([*(f"{words(name)} {count:.0f}" for name, count in named), *rest])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from jupiterd.cycle.plan import ModelShape, TrainPlan
-from jupiterd.formats import duration
+from jupiterd.formats import counted, counted_tokens, duration
 
 
 @dataclass(frozen=True)
@@ -50,11 +50,19 @@ class RoundCost:
         """Return it for people."""
         took = f", {duration(self.tokens / tokens_per_s)}" if tokens_per_s else ""
         grows = 0 < self.least_steps < self.steps
-        least = f"{self.least_steps:,} steps, while held-out loss falls up to " if grows else ""
-        return (
-            f"{least}{self.steps:,} steps, {_millions(self.tokens)} million tokens{took}: "
-            f"trunk {_millions(self.trunk_tokens)}, branch {_millions(self.branch_tokens)}"
+        least = (
+            f"{counted(self.least_steps, 'step')}, while held-out loss falls up to "
+            if grows
+            else ""
         )
+        return (
+            f"{least}{counted(self.steps, 'step')}, {counted_tokens(self.tokens)}{took}: "
+            f"trunk {self._part(self.trunk_tokens)}, branch {self._part(self.branch_tokens)}"
+        )
+
+    def _part(self, tokens: int) -> str:
+        """Return how many tokens of all, in the unit that these are told in."""
+        return counted_tokens(tokens, of=self.tokens).split()[0]
 
 
 @dataclass(frozen=True)
@@ -88,14 +96,10 @@ class CycleCost:
         return [
             f"Round 1: {self.first.told(self.tokens_per_s)}",
             f"Each later round {after}: {self.later.told(self.tokens_per_s)}",
-            f"Training of all {self.rounds} rounds: {_millions(self.tokens)} million tokens{took}",
+            f"Training of all {self.rounds} rounds: {counted_tokens(self.tokens)}{took}",
         ]
 
     @property
     def tokens(self) -> int:
         """What all rounds train on together."""
         return self.first.tokens + (self.rounds - 1) * self.later.tokens
-
-
-def _millions(tokens: int) -> str:
-    return f"{tokens / 1e6:,.2f}"

@@ -10,7 +10,7 @@ from jupiterd.cycle.architectures import parameter_count
 from jupiterd.cycle.engine_options import ResolvedOptions
 from jupiterd.cycle.memory import MemoryNeed, flops_per_token
 from jupiterd.cycle.plan import ModelShape, TrainPlan
-from jupiterd.formats import duration
+from jupiterd.formats import counted, counted_tokens, duration
 
 USUAL_UTILISATION = 0.3
 """Share of a device's peak that training reaches, where nothing was measured yet."""
@@ -119,9 +119,9 @@ def _length(plan: TrainPlan, tokens: int) -> str:
     steps = plan.steps
     if not steps:
         return "as many steps as the data takes"
-    grows = f"{plan.least_steps:,} steps, while held-out loss falls up to "
+    grows = f"{counted(plan.least_steps, 'step')}, while held-out loss falls up to "
     least = grows if plan.extends_by_steps else ""
-    return f"{least}{steps:,} steps, {steps * tokens / 1e6:,.1f} million tokens"
+    return f"{least}{counted(steps, 'step')}, {counted_tokens(steps * tokens)}"
 
 
 def _expectation(shape: ModelShape, plan: TrainPlan, gang: Gang) -> str:

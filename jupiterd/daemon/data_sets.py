@@ -4,16 +4,19 @@ Owns finding one by what people call it, and the form of a name. Doesn't know wh
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from jupiterd.cluster.cycle_state import CycleState
 from jupiterd.cluster.facts import DataRequested, WorkCompleted
-from jupiterd.cluster.run_names import Named, meant
+from jupiterd.cluster.run_names import Named, is_round_name, meant
 from jupiterd.cluster.state import State
 from jupiterd.errors import ConflictError, NotFoundError, UsageError
 from jupiterd.ids import CycleId, short
 
 MAX_NAME_CHARACTERS = 64
+NAMED = 5
+"""So many are named where another one was asked for."""
+
 LIST = "jupiterctl data list shows them"
 
 
@@ -39,13 +42,23 @@ def find_data(state: State, wanted: str) -> tuple[DataRequested, WorkCompleted]:
     if ready:
         return ready[0]
     if not found:
-        raise NotFoundError(f"no data set is called {wanted}", LIST)
+        raise _unknown(wanted, [each.name for each in known])
     run, requested = found[0]
     if run.failed is not None:
         raise ConflictError(
             f"the data set {requested.name} was never made: {run.failed.message}", run.failed.hint
         )
     raise ConflictError(f"the data set {requested.name} isn't ready yet", LIST)
+
+
+def _unknown(wanted: str, names: Sequence[str]) -> NotFoundError:
+    """Return the error of a name that no data set has; it names those that there are."""
+    newest = list(dict.fromkeys(filter(None, names)))
+    told = ", ".join(newest[:NAMED]) + (" and more" if len(newest) > NAMED else "")
+    there_are = f"there are {told}" if len(newest) > 1 else f"there is {told}"
+    what = f"no data set is called {wanted}; {there_are if newest else 'none was made yet'}"
+    of_a_round = f"a cycle's round: jupiterctl data export {wanted} --to FILE, then --data FILE"
+    return NotFoundError(what, of_a_round if is_round_name(wanted) else LIST)
 
 
 def _named(run: CycleState, requested: DataRequested) -> Named[tuple[CycleState, DataRequested]]:

@@ -61,6 +61,8 @@ class PhaseProgress:
     items: dict[str, Advanced] = field(default_factory=dict[str, Advanced])
     extra: dict[str, Any] = field(default_factory=dict[str, Any])
     basis: Basis | None = None
+    moved_s: float = 0.0
+    """When it was last told that more is done."""
     nodes: dict[str, NodeId] = field(default_factory=dict[str, NodeId])
     """Item -> who does it, as far as that is told."""
     part_of: str = ""
@@ -68,8 +70,11 @@ class PhaseProgress:
 
     def advance(self, item: str, event: Advanced, now_s: float) -> None:
         """Keep an item's latest reading; one that began anew makes the rate begin anew."""
+        before = self._done()
         self.items[item] = event
         done = self._done()
+        if done != before:
+            self.moved_s = now_s
         if event.done > 0 and (self.basis is None or done < self.basis.done):
             self.basis = Basis(now_s, done)
 
@@ -92,7 +97,7 @@ class PhaseProgress:
             "total": total,
             "unit": self._unit(),
             "rate": rate,
-            "eta_s": (total - done) / rate if rate and total else None,
+            "eta_s": self._left_s(now_s),
             "elapsed_s": now_s - self.started_s,
             "values": self._values(),
             "gang": self.extra.get("gang") or self._by_node(),
@@ -101,6 +106,19 @@ class PhaseProgress:
             "detail": "; ".join(filter(None, map(self.extra.get, (TRAINED_BY, "detail")))),
             **{name: self.extra[name] for name in ("outer", "ahead") if name in self.extra},
         }
+
+    def _left_s(self, now_s: float) -> float | None:
+        """Return how long it takes yet: told at each reading, and counted down until the next.
+
+        None where too little is known, or the time is over: what is under way takes longer than
+        what came before, and nobody knows how long.
+        """
+        total, done = self._total(), self._done()
+        rate = None if self.basis is None else self.basis.rate(self.moved_s, done)
+        if not rate or not total:
+            return None
+        left_s = (total - done) / rate - (now_s - self.moved_s)
+        return left_s if left_s > 0 or done == total else None
 
     def _unit(self) -> str:
         """Return what is counted just now: once all files are read, the samples of what follows."""

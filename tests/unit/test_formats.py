@@ -1,6 +1,6 @@
 import pytest
 
-from jupiterd.formats import duration, plain, rate, size, table
+from jupiterd.formats import counted, counted_tokens, duration, plain, rate, size, table
 
 
 @pytest.mark.parametrize(
@@ -46,3 +46,13 @@ def test_text_from_elsewhere_stays_on_one_line_and_steers_nothing():
     assert plain("a\x1b[2Jb\nc") == "a?[2Jb?c"
     assert plain(0) == "0"
     assert plain("Secci\u00f3n\u00a02") == "Secci\u00f3n 2"
+
+
+def test_nouns_agree_with_their_number_and_tokens_are_told_in_a_unit_that_says_something():
+    assert (counted(1, "pass", "passes"), counted(1200, "pass", "passes")) == (
+        "1 pass",
+        "1,200 passes",
+    )
+    told = [counted_tokens(count) for count in (1, 12_288, 796_000, 19_975_372_800)]
+    assert told == ["1 token", "12,288 tokens", "0.80 million tokens", "19,975.4 million tokens"]
+    assert counted_tokens(9_000, of=796_000) == "0.01 million tokens"

@@ -12,7 +12,7 @@ from jupiterd.cycle.domain import Domain
 from jupiterd.cycle.generation.chat_models import asking, is_to_write
 from jupiterd.cycle.generation.usual_templates import domain_with
 from jupiterd.cycle.rounds.plan_times import Writing
-from jupiterd.formats import plain
+from jupiterd.formats import counted, plain
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class PlannedWriter:
         if not self.samples:
             return "nothing is generated: there is no generator, and the domain has no templates"
         told = plain(self.name or "the student, once one was promoted,")
-        most = f"{self.samples:,} samples a round, {self.tokens:,} tokens together"
+        most = f"{counted(self.samples, 'sample')} a round, {self.tokens:,} tokens together"
         return f"{told} writes at most {most}"
 
 

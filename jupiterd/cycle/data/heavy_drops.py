@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final
 
+from jupiterd.cycle.data.reason_words import reason_words
 from jupiterd.cycle.phase_flow import Flow
 from jupiterd.cycle.work import Phase
 
@@ -38,7 +39,7 @@ class HeavyDrop:
         """What people are told in a line."""
         did, what = _WORDS[self.phase]
         share = 100 * self.dropped // self.into
-        why = ", ".join(f"{reason} {count:,}" for reason, count in self.reasons)
+        why = ", ".join(f"{reason_words(reason)} {count:,}" for reason, count in self.reasons)
         counted = f"{did} {self.dropped:,} of {self.into:,} {what} ({share} %)"
         return f"{counted}: {why}" if why else counted
 

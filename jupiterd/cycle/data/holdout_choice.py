@@ -27,6 +27,7 @@ from jupiterd.cycle.data.holdout_rules import (
     wanted_parts,
 )
 from jupiterd.cycle.data.near_clusters import joined_clusters
+from jupiterd.formats import counted
 
 LARGEST_OF_PART: Final = 0.25
 """A cluster with more of what the gate is to have isn't held out: it would be most of it."""
@@ -45,11 +46,13 @@ def plan_holdout(documents: Sequence[Collected], rules: HoldoutRules) -> tuple[H
     if rules.fraction is not None:
         fraction, dev, vault = shares_told(len(scored), rules)
         return replace(plan, fraction=fraction, dev=dev, vault=vault), reason
-    if counted := counted_by(levels, whole, rules):
-        reason = f"the gate counts by {counted.clusters:,} clusters ({counted.name}); {reason}"
-        joined = levels.joined_at(counted.depth)
-        plan = replace(plan, counted_depth=counted.depth, counted_joined=joined)
-        wanted = as_many_as_are_scored(wanted, counted, rules)
+    if coarse := counted_by(levels, whole, rules):
+        reason = (
+            f"the gate counts by {counted(coarse.clusters, 'cluster')} ({coarse.name}); {reason}"
+        )
+        joined = levels.joined_at(coarse.depth)
+        plan = replace(plan, counted_depth=coarse.depth, counted_joined=joined)
+        wanted = as_many_as_are_scored(wanted, coarse, rules)
     return _filled(plan, scored, wanted, rules), reason
 
 
@@ -95,7 +98,10 @@ def choose_level(levels: Levels, wanted: Parts, rules: HoldoutRules) -> tuple[Le
         # Where the domain says how many are wanted it means clusters, however unequal.
         found = (level.clusters if told else level.effective) * share
         if found >= enough:
-            return level, f"of {level.clusters:,} clusters ({level.name}) the gate has enough"
+            return (
+                level,
+                f"of {counted(level.clusters, 'cluster')} ({level.name}) the gate has enough",
+            )
     return last, f"no level has enough clusters, so that each document is one ({last.clusters:,})"
 
 
@@ -105,9 +111,9 @@ def counted_by(levels: Levels, whole: Level, rules: HoldoutRules) -> Level | Non
     return next((level for level in larger if level.clusters >= rules.least_clusters), None)
 
 
-def as_many_as_are_scored(wanted: Parts, counted: Level, rules: HoldoutRules) -> Parts:
+def as_many_as_are_scored(wanted: Parts, level: Level, rules: HoldoutRules) -> Parts:
     """Return the parts with no more for the gate than it scores of so many clusters."""
-    most = counted.clusters * rules.max_cluster_documents
+    most = level.clusters * rules.max_cluster_documents
     return replace(wanted, gate=min(wanted.gate, most))
 
 

@@ -80,6 +80,10 @@ class MalformedRowError(Exception):
     """A row of the right form can't be used; its text says why."""
 
 
+class UnansweredRowError(MalformedRowError):
+    """Nobody answers in it."""
+
+
 def row_form(fields: Mapping[str, Any]) -> RowForm | None:
     """Return the form of a row, in the order that mlx-lm looks for them; None: none of them."""
     if "prompt" in fields and "completion" in fields:
@@ -116,7 +120,7 @@ def conversation_of(fields: Mapping[str, Any], form: RowForm) -> Conversation:
         answered = _messages(fields["completion"], "completion", ASSISTANT)
         found = Conversation((*asked, *answered), len(asked))
     if not found.answers:
-        raise MalformedRowError("nobody answers: it has no message of the role assistant")
+        raise UnansweredRowError("nobody answers: it has no message of the role assistant")
     return found
 
 

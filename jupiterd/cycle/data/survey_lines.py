@@ -6,6 +6,7 @@ Pure. Owns the words; doesn't know how anything was counted.
 from collections.abc import Iterator, Mapping, Sequence
 
 from jupiterd.cycle.data.holdout_outlook import HoldoutOutlook
+from jupiterd.cycle.data.reason_words import reason_words
 from jupiterd.cycle.data.survey import SourceSurvey, Survey
 from jupiterd.formats import counted, plain, size
 
@@ -105,7 +106,7 @@ def _reading(survey: Survey) -> Iterator[str]:
     known = survey.counted
     if not known:
         return
-    sources = f"{len(known)} sources" if len(known) > 1 else "1 source"
+    sources = counted(len(known), "source")
     yield f"{_read_of(known)} of {sources} in {survey.took_s:.0f} s"
     if lost := dropped_line(survey):
         yield lost
@@ -113,7 +114,7 @@ def _reading(survey: Survey) -> Iterator[str]:
 
 def _largest(counts: Mapping[str, int]) -> str:
     ranked = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
-    told = ", ".join(f"{plain(name)} {count:,}" for name, count in ranked[:NAMED])
+    told = ", ".join(f"{plain(reason_words(name))} {count:,}" for name, count in ranked[:NAMED])
     return told + (f" and {len(ranked) - NAMED} more" if len(ranked) > NAMED else "")
 
 

@@ -248,8 +248,8 @@ def _needed(document: Document) -> Iterator[str]:
     yield (
         f"What would have been needed: this text shows a true gain of "
         f"{reach['detectable_bpb']:.4f} bits per byte or more with a chance of 80 %. A gain of "
-        f"{reach['wanted_bpb']:.4f} would take about {reach['documents']:,} documents of "
-        f"{reach['clusters']:,} sources."
+        f"{reach['wanted_bpb']:.4f} would take about {counted(reach['documents'], 'document')} of "
+        f"{counted(reach['clusters'], 'source')}."
     )
 
 

@@ -10,6 +10,7 @@ from jupiterd.cycle.gate.proxy import Arm
 from jupiterd.cycle.gate.sanity import insane
 from jupiterd.cycle.gate.strata import worst_stratum
 from jupiterd.errors import Bug
+from jupiterd.formats import counted
 
 _NOT_ASKED = Answer(Outcome.NOT_ASKED, "an earlier question decided")
 
@@ -66,7 +67,7 @@ def _too_little(case: Case) -> Answer | None:
         )
     elif case.cluster_count < needed_clusters:
         told = (
-            f"held-out text from {case.cluster_count} clusters is less than the "
+            f"held-out text from {counted(case.cluster_count, 'cluster')} is less than the "
             f"{needed_clusters} asked for{_needed(case)}"
         )
     else:
@@ -82,8 +83,8 @@ def _needed(case: Case) -> str:
     documents = max(reach.documents, case.settings.min_documents)
     clusters = max(reach.clusters, case.settings.min_clusters)
     return (
-        f"; about {documents:,} documents of {clusters:,} clusters would show a true gain of "
-        f"{reach.wanted_bpb:.4f} with a chance of 80 %"
+        f"; about {counted(documents, 'document')} of {counted(clusters, 'cluster')} would show "
+        f"a true gain of {reach.wanted_bpb:.4f} with a chance of 80 %"
     )
 
 

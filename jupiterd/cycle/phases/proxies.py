@@ -31,6 +31,7 @@ from jupiterd.cycle.promotion import Writer, is_own, writers_of
 from jupiterd.cycle.proxies import Proxies, proxies_of
 from jupiterd.cycle.synthetic_share import Control, SyntheticShare, share_after
 from jupiterd.cycle.work import Phase, WorkItem, WorkResult
+from jupiterd.formats import counted
 from jupiterd.ids import ArtifactId, short
 
 if TYPE_CHECKING:
@@ -139,7 +140,7 @@ def wrote_nothing(view: RoundView, domain: "Domain") -> str:
         return ""
     written = _named(view, Phase.GATE, "write-candidate")
     prompts = sum(view.completed[item].counts.get("prompts", 0) for item in written)
-    return f"nothing that it wrote to {prompts:.0f} prompts passes the filters"
+    return f"nothing that it wrote to {counted(round(prompts), 'prompt')} passes the filters"
 
 
 def runs_of_round(view: RoundView, domain: "Domain", *, last: bool) -> dict[str, ArtifactId]:

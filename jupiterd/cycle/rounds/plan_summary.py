@@ -13,7 +13,7 @@ from jupiterd.cycle.data.survey import Survey
 from jupiterd.cycle.data.survey_lines import is_hopeless, reading_line, text_line
 from jupiterd.cycle.rounds.plan_times import PhaseTimes, disk_bytes, least_of
 from jupiterd.cycle.training.tuning import HIGH_RATE
-from jupiterd.formats import duration, plain, size
+from jupiterd.formats import counted, counted_tokens, duration, plain, size
 
 MOST_LINES = 12
 MORE = "jupiterctl cycle plan --verbose has the rest"
@@ -109,13 +109,13 @@ def _training(planned: PlannedCycle) -> str:
     told = f"round 1: {_steps(planned, least_of(cost))}{_passes(planned, least_of(cost))}"
     if least_of(cost)["steps"] < first["steps"]:
         passes = _passes(planned, first).replace(" over the text", "")
-        most_steps = f"{_roughly(planned, first)}{first['steps']:,} steps"
+        most_steps = f"{_roughly(planned, first)}{counted(first['steps'], 'step')}"
         told += f" (up to {most_steps}{passes}, while held-out loss falls)"
     if later:
         told += f"; each later round: {_steps(planned, least_of(cost, 'later'))}"
     told += _rate(planned.foretold.get("expected") or {})
     most = planned.max_steps
-    return f"{told}; no more than {most:,} steps a round, as asked" if most else told
+    return f"{told}; no more than {counted(most, 'step')} a round, as asked" if most else told
 
 
 def _rate(expected: Mapping[str, Any]) -> str:
@@ -129,7 +129,7 @@ def _rate(expected: Mapping[str, Any]) -> str:
 
 def _steps(planned: PlannedCycle, cost: Mapping[str, Any]) -> str:
     about = _roughly(planned, cost)
-    return f"{about}{cost['steps']:,} steps, {cost['tokens'] / 1e6:,.2f} million tokens"
+    return f"{about}{counted(cost['steps'], 'step')}, {counted_tokens(cost['tokens'])}"
 
 
 def _roughly(planned: PlannedCycle, cost: Mapping[str, Any]) -> str:

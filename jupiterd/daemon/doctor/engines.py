@@ -12,6 +12,7 @@ from jupiterd.daemon.doctor.finding import Finding, fail, not_here, ok, warn
 from jupiterd.daemon.doctor.nvidia_driver import Reading as Driver
 from jupiterd.daemon.doctor.nvidia_driver import read as read_driver
 from jupiterd.daemon.doctor.place import Place
+from jupiterd.formats import counted
 from jupiterd.gang.openblas import openblas
 from jupiterd.locations import pip_install
 
@@ -99,7 +100,7 @@ def _judge_devices(torch: Answer) -> Finding:
         if error := device.get("error_of_sum"):
             return fail(TORCH, f"{name} doesn't multiply as it should: {error}", "nvidia-smi -q")
     count = len(torch["devices"])
-    used = f"{count} GPU{'s' if count > 1 else ''}"
+    used = counted(count, "GPU")
     return ok(TORCH, f"torch {version}, built for CUDA {torch['built_for_cuda']}, uses {used}")
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from jupiterd.daemon.doctor.finding import Finding, fail, ok, warn
 from jupiterd.daemon.doctor.place import Place, Row
+from jupiterd.formats import counted
 from jupiterd.net.interface_kinds import kind_of
 from jupiterd.net.interfaces import LOOPBACK, addresses_by_interface, interface_of, missing_of
 from jupiterd.net.multicast_probe import MulticastReading, probe_multicast
@@ -64,7 +65,7 @@ def _judge_one(reading: MulticastReading, found: Readings) -> Finding:
         )
     if reading.others:
         count = len(reading.others)
-        heard = f"{count} other machine{'s' if count > 1 else ''} heard"
+        heard = f"{counted(count, 'other machine')} heard"
         return ok(CHECK, f"{where}: sent and received, {heard}")
     if found.expects_others and ":" not in reading.address:
         return warn(

@@ -45,7 +45,7 @@ def _training(
     speed = "" if rate is None else f", {rate:,.0f} tokens/s"
     nodes = dict.fromkeys(node for gang in _gangs(cycle, islands, number) for node in gang)
     trained_by = ", ".join(plain(names.get(node) or short(node)) for node in nodes)
-    yield f"it trained {made.step:,} steps, {tokens:,} tokens{speed}, on {trained_by}"
+    yield f"it trained {counted(made.step, 'step')}, {tokens:,} tokens{speed}, on {trained_by}"
 
 
 def _gangs(cycle: CycleState, islands: Islands, number: int) -> Iterator[tuple[NodeId, ...]]:

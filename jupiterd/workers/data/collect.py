@@ -24,6 +24,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
+from jupiterd.cycle.data.reason_words import reason_words
 from jupiterd.cycle.data_sources import DataSource
 from jupiterd.cycle.domain import Holdout
 from jupiterd.cycle.licenses import UNKNOWN_LICENSE, LicensePolicy
@@ -295,7 +296,8 @@ def nothing_found(name: str, skips: SkipLog) -> EmptySourceError | SourceUnreach
     if not skips.counts:
         return EmptySourceError(f"{name} has no file, page or row that the source asks for")
     reasons = ", ".join(
-        f"{reason} {number}" + (f" ({skips.details[reason]})" if reason in skips.details else "")
+        f"{reason_words(reason)} {number}"
+        + (f" ({skips.details[reason]})" if reason in skips.details else "")
         for reason, number in skips.counts.most_common(4)
     )
     if set(skips.counts) == {SkipReason.TIMED_OUT}:

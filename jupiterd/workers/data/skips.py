@@ -44,6 +44,8 @@ class SkipReason(StrEnum):
     """In no encoding of text; of a row: its text has halves of characters."""
     NO_FIELD = "no_field"
     """A row, or a whole table, without text in the field that was asked for."""
+    NO_ANSWER = "no_answer"
+    """A row of messages in which nobody answers."""
     NEEDS_EXTRA = "needs_extra"
     """The package that reads it isn't installed."""
     UNKNOWN_FORM = "unknown_form"
@@ -140,6 +142,11 @@ class SkipCounts:
         self.other_files += 1
         self.skipped_bytes += size_bytes
 
+    def _named(self, reason: SkipReason, uri: str) -> str:
+        """Return the first of a reason, and of a row without text what it has in its place."""
+        detail = self.details.get(reason, "") if reason is SkipReason.NO_FIELD else ""
+        return uri[:MAX_NAMED_CHARS] + (f" ({detail[:MAX_NAMED_CHARS]})" if detail else "")
+
     def totals(self) -> dict[str, float]:
         """Return all of them together as `skipped`, each reason as `skipped.REASON`.
 
@@ -149,7 +156,7 @@ class SkipCounts:
         silent = sorted(self._silent.most_common(SILENT_HOSTS))
         by_host = {f"{SILENT_COUNT}{host}": float(number) for host, number in silent}
         firsts = {
-            first_skipped_count(reason, uri[:MAX_NAMED_CHARS]): 1.0
+            first_skipped_count(reason, self._named(reason, uri)): 1.0
             for reason, uri in sorted(self.firsts.items())
         }
         seen = {"used_bytes": float(self.used_bytes), "skipped_bytes": float(self.skipped_bytes)}

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import IO, Any, cast
 
+from jupiterd.cycle.data.row_advice import row_advice
 from jupiterd.workers.data.encodings import decoded
 from jupiterd.workers.data.skips import SkipReason, UnreadableError
 
@@ -71,12 +72,17 @@ def text_in(row: Row, field: str) -> str:
         raise UnreadableError(row.reason, row.size_bytes, row.detail)
     found = _value(row.fields, field)
     if not isinstance(found, str):
-        raise UnreadableError(SkipReason.NO_FIELD, row.size_bytes, told_fields(row.fields))
+        raise UnreadableError(SkipReason.NO_FIELD, row.size_bytes, without_text(row.fields))
     if not found.strip():
         raise UnreadableError(SkipReason.EMPTY, row.size_bytes)
     if "\0" in found or not _is_unicode(found):
         raise UnreadableError(SkipReason.NOT_TEXT, row.size_bytes)
     return found
+
+
+def without_text(fields: Mapping[str, Any]) -> str:
+    """Return what a row has in place of the text that was asked for, and what to write."""
+    return row_advice(fields) or told_fields(fields)
 
 
 def told_fields(fields: Mapping[str, Any]) -> str:

@@ -22,6 +22,8 @@ from jupiterd.cycle.data.instruction_rows import (
     refuse_mixture,
     row_form,
 )
+from jupiterd.cycle.data.reason_words import reason_words
+from jupiterd.cycle.data.row_advice import row_advice
 from jupiterd.cycle.secrets import cleaned
 from jupiterd.cycle.text_rules.text_form import Layout, text_form
 from jupiterd.errors import EmptySourceError, UsageError
@@ -94,6 +96,8 @@ class TextFiles:
         self._extraction = extraction
         self.skips = skips or SkipCounts()
         self.skipped_rows = 0
+        self._advice = ""
+        """What to write instead of rows that lack the field."""
 
     def documents(self) -> Iterator[PlacedText]:
         """Yield every text that isn't blank, in an order that is the same each time.
@@ -142,9 +146,10 @@ class TextFiles:
         if self.skipped_rows:
             why = skips.details.get(SkipReason.NO_FIELD) or skips.details.get(SkipReason.BROKEN, "")
             told = f"no row of its tables has text in a field called {self._field}"
-            return EmptySourceError(f"{self._told} has no text: {told}; {why}", NAME_FIELD)
+            hint = self._advice or NAME_FIELD
+            return EmptySourceError(f"{self._told} has no text: {told}; {why}", hint)
         reasons = ", ".join(
-            f"{reason} {number}, such as {skips.firsts[reason]}"
+            f"{reason_words(reason)} {number}, such as {skips.firsts[reason]}"
             for reason, number in skips.counts.most_common(3)
         )
         return EmptySourceError(
@@ -203,6 +208,7 @@ class TextFiles:
             except UnreadableError as error:
                 self._refuse_conversation(name, row)
                 self.skipped_rows += 1
+                self._advice = self._advice or row_advice(row.fields)
                 self.skips.add(f"{name}#{row.number}", error.reason, error.size_bytes, error.detail)
                 continue
             self.skips.use(row.size_bytes)

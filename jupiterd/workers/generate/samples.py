@@ -25,6 +25,7 @@ from jupiterd.cycle.templates.refusal import Refused
 from jupiterd.cycle.templates.texts import TEMPLATES
 from jupiterd.cycle.templates.turns import turns_of
 from jupiterd.errors import UsageError
+from jupiterd.formats import counted
 from jupiterd.frames import Scalar, TaskFinished
 from jupiterd.workers.data.sample_file import SampleWriter, read_all
 from jupiterd.workers.generate.answering import Answering, sampling_of
@@ -82,7 +83,8 @@ def _without(answering: Answering, wanted: int) -> dict[str, Scalar]:
     """Return what people are told where the generator was lost on the way."""
     if answering.lost is None:
         return {}
-    answered = f"{len(answering.found)} of {wanted} prompts were answered"
+    were = "was" if wanted == 1 else "were"
+    answered = f"{len(answering.found)} of {counted(wanted, 'prompt')} {were} answered"
     return {WITHOUT: f"{answering.lost.message}; {answered}"}
 
 

@@ -71,7 +71,7 @@ def test_what_a_round_left_out_is_shown_by_reason(left_out, ctl):
     lines = shown.out.splitlines()
     assert lines[:3] == [
         "round 1 collect: left out 1 of 8",
-        "  not_text 1:",
+        "  not text 1:",
         "    notes/photo.jpg (it begins as JPEG?)",
     ]  # fmt: skip
     assert "round 1 filter: left out 6 of 7" in lines

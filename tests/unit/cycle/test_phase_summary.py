@@ -74,4 +74,15 @@ def test_why_documents_were_left_out_is_told_the_commonest_reason_first():
     reasons = {"too_large": 3, "robots": 7, "empty": 3, "broken": 1, "crashed": 2}
     counts = {"documents": 5, "skipped": 16} | {f"skipped.{k}": n for k, n in reasons.items()}
     _, _, detail = summarise(Phase.COLLECT, counts)
-    assert detail.endswith("; left out 16 (robots 7, empty 3, too_large 3, crashed 2, broken 1)")
+    assert detail.endswith(
+        "; left out 16 (forbidden by robots.txt 7, empty 3, too large 3, crashed 2, broken 1)"
+    )
+
+
+def test_one_of_anything_is_told_without_an_s():
+    counts = {"tokens": 1, "documents": 1, "holdout_documents": 1, "holdout_clusters": 1}
+    _, _, detail = summarise(Phase.PACK, counts | {"other_files": 1})
+    assert detail == (
+        "1 document of 0 bytes, 0 different tokens; held out 1 document of 0 bytes, all that there "
+        "is of one folder, file or row; 1 other file beside them: images, style sheets and the like"
+    )

@@ -48,7 +48,9 @@ def test_starting_up_has_no_part_in_the_rate(board: ProgressBoard) -> None:
     plain = shown(board, 200.0)
     assert plain["rate"] == pytest.approx(2.0)
     assert plain["eta_s"] == pytest.approx(10.0)
+    assert shown(board, 207.0)["eta_s"] == pytest.approx(3.0), "it is counted down"
     assert shown(board, 210.0)["rate"] == pytest.approx(1.0), "it has stood still since"
+    assert shown(board, 211.0)["eta_s"] is None, "the rest takes longer than what came before"
 
 
 @pytest.mark.parametrize(

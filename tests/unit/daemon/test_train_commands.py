@@ -111,7 +111,8 @@ async def test_what_can_t_be_is_refused_in_a_line_with_a_hint(tmp_path: Path) ->
     async with leads(tmp_path, data_asked(), MADE) as leading:
         before = leading.journal.ledger.head()
         for more, kind, says in (
-            ({"data": "poems"}, NotFoundError, "no data set is called poems"),
+            ({"data": "poems"}, NotFoundError, "no data set is called poems; there is letters"),
+            ({"data": "bread/1"}, NotFoundError, "no data set is called bread/1; there is"),
             ({"data": ""}, NotFoundError, "no data set is called"),
             ({"model": "9m"}, NotFoundError, "there is no size 9m"),
             ({"engine": "jax"}, UsageError, "no engine jax"),

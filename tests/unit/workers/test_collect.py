@@ -144,7 +144,7 @@ def test_hidden_files_and_links_that_lead_out_are_left_out(tmp_path):
     ("files", "reason"),
     [
         ({"a.md": " \n"}, "has no text that can be used: empty 1"),
-        ({"a.md": "\0", "b.md": ""}, "has no text that can be used: not_text 1, empty 1"),
+        ({"a.md": "\0", "b.md": ""}, "has no text that can be used: not text 1, empty 1"),
         ({}, "has no file, page or row that the source asks for"),
     ],
 )

@@ -130,7 +130,8 @@ def test_rows_that_are_not_what_they_should_be_are_left_out_and_counted(tmp_path
         {"messages": [{"role": 1}]}, {"id": 7},
     ]  # fmt: skip
     counts = prepared(tmp_path, [{"messages": CONVERSATION}, *wrong])
-    assert (counts["documents"], counts["skipped_rows"], counts["skipped.no_field"]) == (1, 4, 4)
+    assert (counts["documents"], counts["skipped_rows"]) == (1, 4)
+    assert (counts["skipped.no_field"], counts["skipped.no_answer"]) == (3, 1)
     with pytest.raises(EmptySourceError, match="line 1: messages is no list"):
         prepared(tmp_path / "none", wrong)
 

@@ -75,7 +75,10 @@ def test_a_domain_takes_the_same_and_names_what_it_leaves_out(folder, tmp_path):
     left = {uri.rpartition("/")[2]: why for uri, why in skipped(tmp_path / "out").items()}
     assert left == LEFT_OUT
     detail = summarise(Phase.COLLECT, counts)[2]
-    assert "left out 6 (no_field 2: folder:mis docs técnicos/c.json#2, " in detail
+    assert (
+        "left out 6 (no text field 2: folder:mis docs técnicos/c.json#2 (its fields: other), "
+        in detail
+    )
 
 
 def test_used_and_left_out_are_what_was_seen(tmp_path):
@@ -156,3 +159,11 @@ def test_a_table_is_in_what_the_domains_language_is_written_in(tmp_path):
     source = FolderSource(kind="folder", path=str(root), license="MIT")
     collect(Folder(source), tmp_path / "out", replace(PARAMS, language="hu"))
     assert list(texts_in(tmp_path / "out").values()) == ["Árvíztűrő tükörfúrógép, őszi"]
+
+
+def test_rows_of_another_form_are_refused_with_what_to_write(tmp_path):
+    (tmp_path / "rows.jsonl").write_text('{"instruction": "Add 1 and 2.", "output": "3"}\n')
+    with Extractor() as extractor, pytest.raises(EmptySourceError) as caught:
+        list(TextFiles(tmp_path, "text", extractor).documents())
+    assert "it has instruction and output" in caught.value.message
+    assert "write instruction as prompt, output as completion" in caught.value.hint

@@ -234,7 +234,7 @@ def test_a_table_that_unpacks_to_any_size_costs_its_bounds_and_no_more(tmp_path)
         max_document_bytes=1 << 20,
     )  # fmt: skip
     (tmp_path / "whole.parquet").symlink_to("rows.parquet")
-    with pytest.raises(EmptySourceError, match="too_large 10, over_budget 2"):
+    with pytest.raises(EmptySourceError, match="too large 10, over budget 2"):
         collect(Parquet(source), tmp_path / "out")
 
 

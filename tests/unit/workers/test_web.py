@@ -185,7 +185,7 @@ def test_a_redirect_out_of_the_bounds_or_to_another_protocol_is_not_followed(sit
 
 def test_a_private_address_is_refused_unless_allowed(site, tmp_path):
     site.put("/", page("Home"))
-    with pytest.raises(EmptySourceError, match="private_address 1"):
+    with pytest.raises(EmptySourceError, match="private address 1"):
         gather(site, tmp_path, allow_private_addresses=False)
     assert site.asked == []
 

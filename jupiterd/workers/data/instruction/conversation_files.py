@@ -15,6 +15,7 @@ from jupiterd.cycle.data.instruction_rows import (
     Conversation,
     MalformedRowError,
     RowForm,
+    UnansweredRowError,
     conversation_of,
     refuse_mixture,
     row_form,
@@ -24,7 +25,7 @@ from jupiterd.errors import EmptySourceError
 from jupiterd.path_text import path_text
 from jupiterd.workers.data.file_rows import rows_in_file
 from jupiterd.workers.data.skips import SkipCounts, SkipReason, UnreadableError
-from jupiterd.workers.data.table_rows import JSON_LINES, Row
+from jupiterd.workers.data.table_rows import JSON_LINES, Row, without_text
 from jupiterd.workers.data.text_files import MAX_LINE_BYTES, PlacedText
 from jupiterd.workers.data.unpacking import unpacked_name
 
@@ -93,10 +94,17 @@ def _placed(name: str, row: Row, form: RowForm, skips: SkipCounts) -> PlacedConv
     try:
         said = conversation_of(row.fields, form)
     except (MalformedRowError, KeyError) as error:
-        skips.add(place, SkipReason.NO_FIELD, row.size_bytes, f"line {row.number}: {error}")
+        is_unanswered = isinstance(error, UnansweredRowError)
+        reason = SkipReason.NO_ANSWER if is_unanswered else SkipReason.NO_FIELD
+        skips.add(place, reason, row.size_bytes, f"line {row.number}: {_why(error, row)}")
         return None
     skips.use(row.size_bytes)
     return PlacedConversation(said.text, (*path_of_file(name), str(row.number)), said)
+
+
+def _why(error: Exception, row: Row) -> str:
+    """Return what is wrong with a row; of one without its field, what it has in its place."""
+    return str(error) if isinstance(error, MalformedRowError) else without_text(row.fields)
 
 
 def _files(path: Path) -> list[tuple[str, Path]]:

@@ -104,7 +104,7 @@ def test_names_that_lead_nowhere_are_refused_alike(
     for name, says in (
         ("team/other", "neither a folder team/other on this machine"),
         (f"{NAME}@v3", "has no revision v3"),
-        ("./none", "can't be read"),
+        ("./none", "there is no folder none on this machine"),
     ):
         assert says in refused(ctl, daemon, *TAKES_ONE[option], name)
     hub.too_often = 100

@@ -15,7 +15,7 @@ REASONS = {"few-letters": 120, "symbols": 50, "list": 18}
         (Phase.FILTER, Flow(200, 12, REASONS),
          "filter dropped 188 of 200 texts (94 %): few-letters 120, symbols 50"),
         (Phase.COLLECT, Flow(1200, 2, {"not_text": 1198}),
-         "collect left out 1,198 of 1,200 documents (99 %): not_text 1,198"),
+         "collect left out 1,198 of 1,200 documents (99 %): not text 1,198"),
         (Phase.GENERATE, Flow(3, 1, {"copy": 1}), "generate refused 2 of 3 answers (66 %): copy 1"),
         (Phase.GENERATE, Flow(1, 0), "generate refused 1 of 1 answers (100 %)"),
     ],

@@ -1,0 +1,36 @@
+"""What to write where the rows of a table are in a form that isn't read, such as Alpaca's.
+
+Pure. Owns the forms that are recognised and the words. Doesn't know files.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+_DIALOGUES: Final = ("conversations", "conversation", "dialogue", "dialog")
+_PAIRS: Final = (
+    ("instruction", "output"),
+    ("instruction", "response"),
+    ("question", "answer"),
+    ("query", "response"),
+    ("query", "answer"),
+    ("prompt", "response"),
+    ("prompt", "answer"),
+    ("input", "output"),
+    ("user", "assistant"),
+)
+"""What is asked, and what is answered."""
+
+
+def row_advice(fields: Mapping[str, Any]) -> str:
+    """Return what was found in a row and what to write instead; empty: no form that is known."""
+    for name in _DIALOGUES:
+        if isinstance(fields.get(name), list):
+            return f"it has {name}: write messages, a list of role (user, assistant) and content"
+    for asked, answered in _PAIRS:
+        if asked in fields and answered in fields:
+            beside = fields.get("input") if asked == "instruction" else None
+            both = f"{asked} and input" if beside else asked
+            return (
+                f"it has {asked} and {answered}: write {both} as prompt, {answered} as completion"
+            )
+    return ""

@@ -179,6 +179,8 @@ class WayWritten:
     """Steps that the weights contain that it has scored last on held-out text; 0: none."""
     held_out: float = 0.0
     """Their loss, in nats a token; 0: there is no text that may decide."""
+    counted: int = 0
+    """Of the tokens, those that the loss counts; 0: all of them."""
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ class OuterStepTaken:
         "predicted_tokens_per_s": 0.0,
         "horizon": {},
         "scored_step": 0,
+        "weights": (),
     }
     """Fields that came later than steps that name their parents: see `registers.fact_hash`."""
     cycle: CycleId
@@ -40,7 +41,7 @@ class OuterStepTaken:
     ways: tuple[ArtifactId, ...]
     """One for each of them."""
     tokens: tuple[int, ...]
-    """What each of them has trained on; its way is as weighty."""
+    """What each of them has trained on; its way is as weighty, unless there are `weights`."""
     rate: float
     momentum: float
     total_tokens: int
@@ -80,6 +81,8 @@ class OuterStepTaken:
     scored_step: int = 0
     """Inner steps that the merged weights contain, where each island scores them on held-out text;
     0: they aren't scored."""
+    weights: tuple[int, ...] = ()
+    """Of each of them the tokens that its loss counts, where it doesn't count all."""
 
 
 @dataclass(frozen=True)

@@ -102,7 +102,9 @@ class OuterOrder:
     islands: tuple[str, ...] = ()
     """Those whose ways are merged."""
     tokens: tuple[int, ...] = ()
-    """How weighty each is."""
+    """What each of them has trained on."""
+    weights: tuple[int, ...] = ()
+    """How weighty each is: the tokens that its loss counts; empty: as weighty as its tokens."""
     rate: float = 0.0
     momentum: float = 0.0
     total_tokens: int = 0
@@ -170,6 +172,7 @@ def next_order(
         _following(last),
         islands=closing.counted,
         tokens=closing.tokens,
+        weights=closing.weights,
         rate=rate,
         momentum=momentum,
         total_tokens=last.total_tokens + sum(closing.tokens),

@@ -68,6 +68,8 @@ class Way:
     """Steps that the weights contain that it has scored last on held-out text; 0: none."""
     held_out: float = 0.0
     """Their loss, see `islands.outer_horizon`."""
+    counted: int = 0
+    """Of the tokens, those that the loss counts; 0: all of them, or an older build made it."""
 
     @property
     def tokens_per_s(self) -> float:
@@ -92,6 +94,8 @@ class Closing:
     adrift: tuple[str, ...] = ()
     """Their ways are left out, and they begin anew: their weights or momentum aren't the others'.
     """
+    weights: tuple[int, ...] = ()
+    """Of those that count, in their order: the tokens that their losses count; empty: all do."""
 
     def without(self, strangers: Collection[str]) -> "Closing":
         """Return the same round with the ways of these left out."""
@@ -107,7 +111,9 @@ class Closing:
     def _merging_none_of(self, islands: Collection[str]) -> "Closing":
         pairs = zip(self.counted, self.tokens, strict=True)
         left = {island: tokens for island, tokens in pairs if island not in islands}
-        return replace(self, counted=tuple(left), tokens=tuple(left.values()))
+        weighty = zip(self.counted, self.weights, strict=False)  # there may be none
+        weights = tuple(weight for island, weight in weighty if island in left)
+        return replace(self, counted=tuple(left), tokens=tuple(left.values()), weights=weights)
 
 
 class OuterRound:
@@ -193,11 +199,13 @@ class OuterRound:
 
     def _ending(self, good: Collection[str]) -> Closing:
         counted = tuple(sorted(good))
+        weights = tuple(self._ways[island].counted for island in counted)
         return Closing(
             counted,
             tuple(self._ways[island].tokens for island in counted),
             tuple(sorted(self._ways.keys() - {*good})),
             self.missing,
+            weights=weights if all(weights) else (),
         )
 
     def _is_sound(self, way: Way) -> bool:

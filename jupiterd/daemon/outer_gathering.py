@@ -121,4 +121,5 @@ class Gathering:
 
 def _said(island: str, way: WayMade) -> Way:
     told = way.tokens, way.norm, way.elapsed_s, way.logits, way.size_bytes
-    return Way(island, *told, way.stands_at, way.digest, way.scored_step, way.held_out)
+    scored = way.scored_step, way.held_out, way.counted
+    return Way(island, *told, way.stands_at, way.digest, *scored)

@@ -178,7 +178,7 @@ def _arrived(
         step=step,
         number=fact.number,
         ways=ways,
-        tokens=fact.tokens,
+        tokens=fact.weights or fact.tokens,
         rate=fact.rate,
         momentum=fact.momentum,
         lag=fact.lag,

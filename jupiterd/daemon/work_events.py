@@ -125,6 +125,8 @@ class WayMade:
     """Steps that the weights contain that it has scored last on held-out text; 0: none."""
     held_out: float = 0.0
     """Their loss, see `cycle.islands.outer_horizon`."""
+    counted: int = 0
+    """Of the tokens, those that the loss counts; 0: all of them."""
 
 
 @dataclass(frozen=True)
@@ -290,6 +292,7 @@ def _way(message: peer_pb2.WorkWay) -> WayMade:
         message.digest[:DIGEST_BYTES],
         message.scored_step,
         message.held_out,
+        message.counted,
     )
 
 

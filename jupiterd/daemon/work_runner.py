@@ -265,7 +265,7 @@ class WorkRunner:
         artifact = await self._ingest(spool, frame.path)
         size_bytes = self._library.store.manifest(artifact).size_bytes
         told = frame.tokens, frame.norm, frame.elapsed_s, frame.logits, size_bytes
-        scored = frame.scored_step, frame.held_out
+        scored = frame.scored_step, frame.held_out, frame.counted
         return WayMade(artifact, frame.after, *told, frame.stands_at, frame.digest, *scored)
 
     async def _ingest(self, spool: Path, relative: str) -> ArtifactId:

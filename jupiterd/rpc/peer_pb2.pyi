@@ -677,7 +677,7 @@ class WorkUnsaved(_message.Message):
     def __init__(self, step: _Optional[int] = ..., message: _Optional[str] = ...) -> None: ...
 
 class WorkWay(_message.Message):
-    __slots__ = ("artifact", "after", "tokens", "norm", "elapsed_s", "logits", "size_bytes", "stands_at", "digest", "scored_step", "held_out")
+    __slots__ = ("artifact", "after", "tokens", "norm", "elapsed_s", "logits", "size_bytes", "stands_at", "digest", "scored_step", "held_out", "counted")
     ARTIFACT_FIELD_NUMBER: _ClassVar[int]
     AFTER_FIELD_NUMBER: _ClassVar[int]
     TOKENS_FIELD_NUMBER: _ClassVar[int]
@@ -689,6 +689,7 @@ class WorkWay(_message.Message):
     DIGEST_FIELD_NUMBER: _ClassVar[int]
     SCORED_STEP_FIELD_NUMBER: _ClassVar[int]
     HELD_OUT_FIELD_NUMBER: _ClassVar[int]
+    COUNTED_FIELD_NUMBER: _ClassVar[int]
     artifact: str
     after: str
     tokens: int
@@ -700,7 +701,8 @@ class WorkWay(_message.Message):
     digest: bytes
     scored_step: int
     held_out: float
-    def __init__(self, artifact: _Optional[str] = ..., after: _Optional[str] = ..., tokens: _Optional[int] = ..., norm: _Optional[float] = ..., elapsed_s: _Optional[float] = ..., logits: _Optional[bytes] = ..., size_bytes: _Optional[int] = ..., stands_at: _Optional[str] = ..., digest: _Optional[bytes] = ..., scored_step: _Optional[int] = ..., held_out: _Optional[float] = ...) -> None: ...
+    counted: int
+    def __init__(self, artifact: _Optional[str] = ..., after: _Optional[str] = ..., tokens: _Optional[int] = ..., norm: _Optional[float] = ..., elapsed_s: _Optional[float] = ..., logits: _Optional[bytes] = ..., size_bytes: _Optional[int] = ..., stands_at: _Optional[str] = ..., digest: _Optional[bytes] = ..., scored_step: _Optional[int] = ..., held_out: _Optional[float] = ..., counted: _Optional[int] = ...) -> None: ...
 
 class WorkAlive(_message.Message):
     __slots__ = ()

@@ -61,13 +61,13 @@ class Batches:
         first = sum(shares[: self.rank])
         numbers = self._numbers(cursor + first, shares[self.rank])
         tokens, documents = self.shards.sequences_at(numbers), self._documents(numbers)
-        counted, in_step = self.shards.counted_at(numbers), self._counted_in(cursor, sum(shares))
+        counted, in_step = self.shards.counted_at(numbers), self.counted_in(cursor, sum(shares))
         for part in _parts(len(numbers), self.micro_batch_sequences):
             bounds = None if documents is None else documents[part]
             which = None if counted is None else counted[part]
             yield MicroBatch(tokens[part, :-1], tokens[part, 1:], bounds, which, in_step)
 
-    def _counted_in(self, first: int, count: int) -> int:
+    def counted_in(self, first: int, count: int) -> int:
         """Return how many targets of so many of the positions count; 0: all of them.
 
         Every rank reads the bits of all: so all divide by the same number.

@@ -178,8 +178,15 @@ class IslandRounds:
         """Return what is told of our way in a round, but for what packing it shows."""
         tokens = steps * order.batch_sequences * self._loop.batches.shards.seq_len
         told = WayWritten(f"way-{order.number:06}", order.step, tokens, math.inf, elapsed_s)
-        watch = self._scores.watch
-        return replace(told, scored_step=watch.scored_step, held_out=watch.held_out)
+        watch, counted = self._scores.watch, self._counted_in(order, steps)
+        scored = {"scored_step": watch.scored_step, "held_out": watch.held_out}
+        return replace(told, counted=counted, **scored)
+
+    def _counted_in(self, order: RoundOrder, steps: int) -> int:
+        """Return how many tokens of the first steps of a round our loss counts; 0: all of them."""
+        batch = order.batch_sequences
+        ours = self._loop.batches.through(order.ranges, order.first_step, batch)
+        return ours.counted_in(0, steps * batch) if steps else 0
 
     @property
     def _tokens_of_step(self) -> int:

@@ -60,7 +60,7 @@ def test_steps_that_were_written_before_fields_came_still_name_each_other() -> N
     overlapped, timed = replace(second, lag=2), replace(second, elapsed_s=1.5)
     foretold = replace(second, predicted_tokens_per_s=900.0)
     scored, decided = replace(second, scored_step=40), replace(second, horizon={"step": 40.0})
-    told = second, overlapped, timed, foretold, scored, decided
+    told = second, overlapped, timed, foretold, scored, decided, replace(second, weights=(40, 60))
     assert len({fact_hash(step) for step in told}) == len(told)
 
 
@@ -68,7 +68,7 @@ def as_written(step: OuterStepTaken) -> Wire:
     """The fact as it was written when islands were new."""
     kind, version, body = to_wire(step)
     later = {"start", "elapsed_s", "trained_s", "lag", "way_bytes", "predicted_tokens_per_s"}
-    later |= {"horizon", "scored_step"}
+    later |= {"horizon", "scored_step", "weights"}
     return kind, version, {name: value for name, value in body.items() if name not in later}
 
 

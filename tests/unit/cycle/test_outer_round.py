@@ -34,6 +34,19 @@ def test_it_closes_at_once_when_all_are_in():
     assert round_.closing(96.0) == Closing(("a", "b", "c"), (100, 300, 100))
 
 
+def test_ways_are_as_weighty_as_the_tokens_that_their_losses_count():
+    round_ = OuterRound(ISLANDS)
+    for island, counted in zip(ISLANDS, (40, 80, 20), strict=True):
+        round_.arrived(Way(island, 100, 1.0, counted=counted), 9.0)
+    closing = round_.closing(9.0)
+    assert closing == Closing(ISLANDS, (100, 100, 100), weights=(40, 80, 20))
+    assert closing.without({"b"}).weights == (40, 20)
+    old = OuterRound(("a", "b"))
+    for island, counted in (("a", 40), ("b", 0)):  # of an older build, which tells none
+        old.arrived(Way(island, 100, 1.0, counted=counted), 9.0)
+    assert old.closing(9.0) == Closing(("a", "b"), (100, 100))
+
+
 def test_a_slow_island_is_waited_for_a_share_of_the_rounds_time():
     round_ = in_round(("a", 100.0), ("b", 101.0))
     assert round_.closing(100.0 + 100.0 * GRACE - 0.1) is None

@@ -11,6 +11,7 @@ from jupiterd.cycle.templates.turns import turns_of
 from jupiterd.workers.data.loss_mask import MASK_FILE
 from jupiterd.workers.data.pack import PackParams, pack
 from jupiterd.workers.data.shards import ShardSet
+from jupiterd.workers.train.batches import Batches
 from tests.unit.workers.chat_material import chat_tokenizer, loaded
 from tests.unit.workers.data_material import files_of, real, synthetic, write
 
@@ -70,6 +71,18 @@ def test_pairs_are_written_by_the_template_and_answers_alone_count(tmp_path: Pat
     for whole, counted in texts:
         assert whole == f"<|endoftext|>{counted}"
         assert counted.removesuffix("<|endoftext|>") in TEXTS
+
+
+def test_an_island_tells_how_many_tokens_its_loss_counts_of_those_that_it_has_trained_on(
+    tmp_path: Path,
+):
+    counts = packed(tmp_path)
+    shards = ShardSet(tmp_path / "shards")
+    mine = Batches(shards, "key", 2, 2).through([(0, 4), (6, 8)], 5, 2)
+    in_steps = [next(mine.of_step(5 + step, (2,))).counted_in_step for step in range(3)]
+    assert mine.counted_in(0, 6) == sum(in_steps) > 0
+    every = Batches(shards, "key", 2, 2).counted_in(0, shards.sequences)
+    assert sum(in_steps) < every <= counts["counted_tokens"]
 
 
 def test_all_of_them_may_count(tmp_path: Path):

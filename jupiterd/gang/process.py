@@ -212,9 +212,7 @@ class Worker:
         if number == signal.SIGABRT and METALS_OUT_OF_MEMORY in self._log.last_text:
             return "was aborted: Metal had too little memory"
         is_killed = number == signal.SIGKILL and not self._was_stopped
-        if is_killed and oom_killer.kills() > self._oom_kills:
-            return "was killed by the system, which had no memory left"
-        return ""
+        return oom_killer.how_killed(self.pid, self._oom_kills) if is_killed else ""
 
     def _ending(self) -> str:
         if self._was_stopped:

@@ -84,6 +84,8 @@ async def test_whom_the_system_has_killed_for_want_of_memory_counts_too(
 ):
     counted = tmp_path / "vmstat"
     monkeypatch.setattr(oom_killer, "_VMSTAT", counted)
+    monkeypatch.setattr(oom_killer, "_OWN_GROUP", tmp_path / "none")
+    monkeypatch.setattr(oom_killer, "_LOG", tmp_path / "none")
     for before, after, kind in ((3, 3, WorkFailedError), (3, 4, OutOfMemoryError)):
         counted.write_text(f"oom_kill_disable 0\noom_kill {before}\nthp_fault 9\n")
         async with start("obey") as worker:

@@ -19,6 +19,7 @@ pytestmark = [
 ]
 
 BATCH = 16
+OF_A_RANK = "--batch-size", "4", "--gradient-accumulation-steps", str(BATCH // 2 // 4)
 
 
 async def test_steps_follow_the_text_and_what_was_decided_outlives_the_leader(
@@ -27,7 +28,7 @@ async def test_steps_follow_the_text_and_what_was_decided_outlives_the_leader(
     letters = write_letters(tmp_path)
     async with two_daemons(tmp_path) as two:
         cluster, survivor = two.cluster, two.survivor
-        follower = two.train(letters, "--gradient-accumulation-steps", str(BATCH // 2))
+        follower = two.train(letters, *OF_A_RANK)
         before = await until_trained(cluster, survivor, 40, 150)
         while not before.get("held_out_loss"):
             before = await until_trained(cluster, survivor, before["step"] + 1, 60)
@@ -46,8 +47,8 @@ async def test_two_islands_follow_the_text_and_end_with_the_best_weights_that_th
     async with two_daemons(tmp_path) as two:
         cluster, survivor = two.cluster, two.survivor
         names = f"torch:{survivor.name} torch:{two.leader.name}"
-        batch = "--gradient-accumulation-steps", str(BATCH // 2)
-        follower = two.train(letters, *batch, "--islands", names, "--sync-every", "10")
+        apart = "--islands", names, "--sync-every", "10"
+        follower = two.train(letters, *OF_A_RANK, *apart)
         before = await until_trained(cluster, survivor, 40, 150)
         while not before.get("held_out_loss"):
             before = await until_trained(cluster, survivor, before["step"] + 1, 60)

@@ -1,9 +1,11 @@
-"""Puts a question to a model folder as people do: `python -m tests.real.asked LIBRARY FOLDER TEXT`.
+"""Puts a question to an exported model: `python -m tests.real.asked LIBRARY PATH TEXT`.
 
-Owns the two libraries' own ways, transformers' and mlx-lm's, both with the folder's chat template
-and its own end. Prints JSON: the answer, and whether the model has ended it itself.
+Owns the three libraries' own ways: transformers' and mlx-lm's with a folder, llama.cpp's with a
+GGUF file; each with the chat template and the end that it finds there. Prints JSON: the answer, and
+whether the model has ended it itself.
 """
 
+import importlib
 import json
 import sys
 from typing import Any
@@ -38,7 +40,23 @@ def by_mlx_lm(folder: str, text: str) -> tuple[str, bool]:
     return "".join(part.text for part in said), said[-1].finish_reason == "stop"
 
 
+def by_llama_cpp(file: str, text: str) -> tuple[str, bool]:
+    llama_cpp: Any = importlib.import_module("xllamacpp")  # it has no types
+
+    params = llama_cpp.CommonParams()
+    params.model.path = file
+    params.n_ctx, params.n_parallel, params.warmup, params.port = 512, 1, False, 0
+    params.use_jinja = True
+    server = llama_cpp.Server(params)
+    asked = {"messages": [{"role": "user", "content": text}], "max_tokens": MOST_TOKENS}
+    said: Any = server.handle_chat_completions(asked | {"temperature": 0})
+    (choice,) = said["choices"]
+    return choice["message"]["content"], choice["finish_reason"] == "stop"
+
+
+ASK = {"transformers": by_transformers, "mlx_lm": by_mlx_lm, "llama.cpp": by_llama_cpp}
+
 if __name__ == "__main__":
-    ask = {"transformers": by_transformers, "mlx_lm": by_mlx_lm}[sys.argv[1]]
+    ask = ASK[sys.argv[1]]
     answer, has_ended = ask(sys.argv[2], sys.argv[3])
     print(json.dumps({"answer": answer, "has_ended": has_ended}))

@@ -37,14 +37,20 @@ def tuned(cluster: Cluster, model: Path, engine: str, folder: Path) -> dict[str,
     return json.loads(shown.stdout)["train"]
 
 
-def answer(library: str, folder: Path) -> dict[str, Any]:
+def answer(library: str, path: Path) -> dict[str, Any]:
     """Return what the model answers through a library, in a process as Jupiter starts its own."""
     environment = worker_environment("generate", {"engine": "mlx" * (library == "mlx_lm")})
-    command = [sys.executable, "-m", "tests.real.asked", library, str(folder), QUESTION]
+    command = [sys.executable, "-m", "tests.real.asked", library, str(path), QUESTION]
     done = subprocess.run(
         command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True
     )
     return json.loads(done.stdout.splitlines()[-1])
+
+
+def exported(cluster: Cluster, run: dict[str, Any], to: Path, form: str) -> Path:
+    done = cluster.ctl("model", "export", str(run["id"]), "--format", form, "--to", str(to))
+    assert done.returncode == 0, done.stderr
+    return to
 
 
 async def test_torch_tunes_the_model_and_what_it_exports_answers_and_ends(
@@ -52,11 +58,10 @@ async def test_torch_tunes_the_model_and_what_it_exports_answers_and_ends(
 ) -> None:
     run = tuned(alone, model, "torch", tmp_path)
     assert run["bits_per_byte_before"] - run["best_bits_per_byte"] >= LEAST_GAIN
-    to = tmp_path / "exported"
-    done = alone.ctl("model", "export", str(run["id"]), "--to", str(to))
-    assert done.returncode == 0, done.stderr
-    answers = [answer(library, to) for library in ("transformers", "mlx_lm")]
-    for each in answers:
+    folder = exported(alone, run, tmp_path / "folder", "hf")
+    (file,) = exported(alone, run, tmp_path / "file", "gguf").glob("*.gguf")
+    answers = [answer(library, folder) for library in ("transformers", "mlx_lm")]
+    for each in (*answers, answer("llama.cpp", file)):
         assert "Paris" in each["answer"], answers
         assert each["has_ended"], answers
 

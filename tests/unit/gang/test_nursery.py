@@ -62,15 +62,24 @@ async def warm(folder: Path) -> AsyncGenerator[Spares]:
 
 @asynccontextmanager
 async def forked(
-    spares: Spares, folder: Path, task: str = "nothing", **params: object
+    spares: Spares, folder: Path, task: str, **params: object
 ) -> AsyncGenerator[Worker]:
-    """Start a worker; without a listener it can't be a store, so that it fails at once."""
+    """Start a worker that lives on until it is ended."""
+    async with begun(spares, folder, task, **params) as worker:
+        assert await asyncio.to_thread(parent, worker.pid) != os.getpid(), "it was started cold"
+        yield worker
+
+
+@asynccontextmanager
+async def begun(
+    spares: Spares, folder: Path, task: str, **params: object
+) -> AsyncGenerator[Worker]:
+    """Start a worker that may have ended by now."""
     fds = [int(str(number)) for number in params.values()]
     order = RunTask(task, params, {}, str(folder))
     birth = partial(spares.spawn, "torch", begins=True)
     log_path = folder / "worker.log"
     async with start_worker(order, ENVIRONMENT, log_path, fds, warm=birth) as worker:
-        assert await asyncio.to_thread(parent, worker.pid) != os.getpid(), "it was started cold"
         yield worker
 
 
@@ -149,7 +158,7 @@ async def test_a_store_opens_on_the_socket_that_the_daemon_has_bound(tmp_path: P
 
 async def test_what_it_prints_is_in_its_own_log_and_its_failure_is_told(tmp_path: Path) -> None:
     async with warm(tmp_path) as spares:
-        async with forked(spares, tmp_path) as worker:
+        async with begun(spares, tmp_path, "nothing") as worker:
             last = [frame async for frame in worker.frames()][-1]
         assert isinstance(last, TaskFailed)
         assert "KeyError: 'nothing'" in (tmp_path / "worker.log").read_text()
@@ -223,7 +232,7 @@ async def test_a_nursery_that_ends_before_it_has_begun_holds_nobody_up(tmp_path:
     async with nobody(tmp_path) as spares:
         spares.want({"torch": ENVIRONMENT})
         spares.want({}, ends_others_now=True)
-        async with forked(spares, tmp_path) as worker:
+        async with begun(spares, tmp_path, "nothing") as worker:
             assert [frame async for frame in worker.frames()]
 
 
@@ -236,7 +245,7 @@ async def test_a_nursery_that_nobody_wants_makes_room_for_one_that_does_for_what
         await until(lambda: "torch" in spares._open)
         first = nursery_pid(tmp_path)
         spares.want({})
-        async with forked(spares, tmp_path) as worker:
+        async with begun(spares, tmp_path, "nothing") as worker:
             assert [frame async for frame in worker.frames()]
         assert gone_within(first, 2.0)
         assert nursery_pid(tmp_path) != first
@@ -247,7 +256,7 @@ async def test_a_nursery_that_training_wants_is_kept_whatever_else_is_forked_the
     tmp_path: Path,
 ) -> None:
     async with warm(tmp_path) as spares:
-        async with forked(spares, tmp_path) as worker:
+        async with begun(spares, tmp_path, "nothing") as worker:
             assert [frame async for frame in worker.frames()]
         assert not spares._ends
 

@@ -19,17 +19,21 @@ pytestmark = [
 ]
 
 BATCH = 16
+LINES = 16
+PASS = 10
+"""Steps that take each letter of so many lines about once."""
+
 OF_A_RANK = "--batch-size", "4", "--gradient-accumulation-steps", str(BATCH // 2 // 4)
 
 
 async def test_steps_follow_the_text_and_what_was_decided_outlives_the_leader(
     tmp_path: Path,
 ) -> None:
-    letters = write_letters(tmp_path)
+    letters = write_letters(tmp_path, lines=LINES)
     async with two_daemons(tmp_path) as two:
         cluster, survivor = two.cluster, two.survivor
         follower = two.train(letters, *OF_A_RANK)
-        before = await until_trained(cluster, survivor, 40, 150)
+        before = await until_trained(cluster, survivor, PASS, 150)
         while not before.get("held_out_loss"):
             before = await until_trained(cluster, survivor, before["step"] + 1, 60)
         two.leader.kill()
@@ -43,13 +47,13 @@ async def test_steps_follow_the_text_and_what_was_decided_outlives_the_leader(
 async def test_two_islands_follow_the_text_and_end_with_the_best_weights_that_they_merged(
     tmp_path: Path,
 ) -> None:
-    letters = write_letters(tmp_path)
+    letters = write_letters(tmp_path, lines=LINES)
     async with two_daemons(tmp_path) as two:
         cluster, survivor = two.cluster, two.survivor
         names = f"torch:{survivor.name} torch:{two.leader.name}"
         apart = "--islands", names, "--sync-every", "10"
         follower = two.train(letters, *OF_A_RANK, *apart)
-        before = await until_trained(cluster, survivor, 40, 150)
+        before = await until_trained(cluster, survivor, PASS, 150)
         while not before.get("held_out_loss"):
             before = await until_trained(cluster, survivor, before["step"] + 1, 60)
         two.leader.kill()

@@ -18,14 +18,14 @@ WORDS = ("the", "queen", "walks", "over", "green", "hills", "and", "sees", "a", 
 WAIT_S = 300
 
 
-def write_letters(folder: Path, seed: int = 5) -> Path:
-    """Write sixty letters that can be learned from."""
+def write_letters(folder: Path, seed: int = 5, lines: int = 40) -> Path:
+    """Write sixty letters of so many lines that can be learned from."""
     chance = random.Random(seed)
     letters = folder / "letters"
     letters.mkdir()
     for number in range(60):
-        lines = [" ".join(chance.choices(WORDS, k=12)) for _ in range(40)]
-        (letters / f"letter-{number:02}.txt").write_text("\n".join(lines))
+        text = [" ".join(chance.choices(WORDS, k=12)) for _ in range(lines)]
+        (letters / f"letter-{number:02}.txt").write_text("\n".join(text))
     return letters
 
 

@@ -64,6 +64,17 @@ def pytest_xdist_auto_num_workers() -> int:
     return min(2 * cores(), MAX_WORKERS)
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out files without a test that is wanted, where only `full` ones are.
+
+    Each process imports all that it collects: most of what it took `make test-rest` to begin.
+    """
+    wants_full = str(config.getoption("markexpr", "")).startswith("full and ")
+    if not wants_full or collection_path.suffix != ".py" or is_with_daemons(collection_path):
+        return None
+    return "mark.full" not in collection_path.read_text(encoding="utf-8") or None
+
+
 @pytest.hookimpl(tryfirst=True)  # before -m chooses, and xdist reads the order
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what `make test` leaves out; where several processes run tests, begin with the longest.
@@ -93,7 +104,12 @@ def cores() -> int:
 
 def has_daemons(item: pytest.Item) -> bool:
     """Say whether a test starts real daemons."""
-    return item.path.parent.name in WITH_DAEMONS
+    return is_with_daemons(item.path)
+
+
+def is_with_daemons(file: Path) -> bool:
+    """Say whether all tests of a file start real daemons."""
+    return file.parent.name in WITH_DAEMONS
 
 
 def seconds(item: pytest.Item) -> float:

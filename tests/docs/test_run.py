@@ -179,6 +179,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
     assert daemon.returncode == 0
 
 
+@pytest.mark.full
 @pytest.mark.timeout(240)  # six of the lines look at sources, for up to ten seconds each
 def test_every_line_does_what_the_pages_say(desk):
     for line, how in DONE.items():

@@ -197,8 +197,9 @@ def on_nodes(cluster: Cluster, prefix: Sequence[str], *arguments: str) -> Iterat
     return launching(*state_dir, "--verbose", *arguments, prefix=prefix)
 
 
-@pytest.mark.smoke
-@pytest.mark.parametrize("script", ["ddp_gpt.py", "mlx_train.py"])
+@pytest.mark.parametrize(
+    "script", ["ddp_gpt.py", pytest.param("mlx_train.py", marks=pytest.mark.smoke)]
+)
 async def test_a_script_runs_on_two_nodes_and_ends_wherever_a_part_of_it_dies(
     tmp_path: Path, script: str
 ) -> None:

@@ -47,7 +47,6 @@ def sources(cluster: Cluster, round_number: int) -> set[str]:
         offset = why["position"]["end"]
 
 
-@pytest.mark.smoke
 async def test_every_token_has_a_source_and_a_purged_one_is_gone_in_the_next_round(
     tmp_path: Path,
 ) -> None:

@@ -15,7 +15,6 @@ from tests.e2e.tiny_domain import write_domain
 from tests.e2e.undisturbed import data_of_round_one
 
 pytestmark = [
-    pytest.mark.smoke,
     pytest.mark.net,
     pytest.mark.slow,
     pytest.mark.timeout(300),

@@ -24,7 +24,6 @@ from tests.e2e.rolling import (
 from tests.e2e.surroundings import own_network
 
 pytestmark = [
-    pytest.mark.smoke,
     pytest.mark.net,
     pytest.mark.slow,
     pytest.mark.timeout(300),

@@ -20,6 +20,7 @@ DATA = [
 ]
 
 
+@pytest.mark.full
 def test_wheel_and_sdist_carry_the_configuration_the_pins_and_the_licence(built: Built) -> None:
     wheel = zipfile.ZipFile(built.wheel)
     names = set(wheel.namelist())
@@ -35,6 +36,7 @@ def test_wheel_and_sdist_carry_the_configuration_the_pins_and_the_licence(built:
     assert {f"{top}/LICENSE", f"{top}/README.md", f"{top}/pyproject.toml"} <= set(members)
 
 
+@pytest.mark.full
 def test_the_wheel_is_the_same_on_every_platform_and_has_every_module(built: Built) -> None:
     assert built.wheel.name == f"jupiterd-{__version__}-py3-none-any.whl"
     names = set(zipfile.ZipFile(built.wheel).namelist())

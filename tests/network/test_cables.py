@@ -18,7 +18,6 @@ GONE_S = 20.0
 BACK_S = 15.0
 
 
-@pytest.mark.smoke
 async def test_a_leader_without_its_cable_is_replaced_and_follows_when_it_is_back(
     tmp_path: Path,
 ) -> None:

@@ -22,7 +22,6 @@ def keeps_an_address(machine: Machine) -> bool:
     return bool(load_addresses(machine.state_dir / "peers.json"))
 
 
-@pytest.mark.smoke
 async def test_a_named_peer_is_enough_and_after_a_restart_what_was_kept_is(
     tmp_path: Path, packet_filter: None
 ) -> None:

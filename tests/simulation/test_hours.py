@@ -11,6 +11,7 @@ from tests.simulation.hours import LINKS, LOSSES, Hours, count_verdicts
 NODE_HOURS = 4.0
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("links", LINKS)
 @pytest.mark.parametrize("loss", LOSSES)
 def test_nobody_is_taken_for_gone_on_a_lossy_link(links: str, loss: float) -> None:

@@ -24,15 +24,18 @@ MODULES = (
 EXPLORED = ("collections", "itertools", "random", "re", "shutil", "socket", "tempfile", "zipfile")
 PACKAGES = ("email", "http", "json", "logging", "unittest", "xml", "importlib", "wsgiref")
 LEAST_CHARS = 1500
+ANY_LENGTH = 1 << 30
 
 
-def write_mixed_folder(folder: Path, manual_topics: int = 40, packages: int = 40) -> int:
+def write_mixed_folder(
+    folder: Path, manual_topics: int = 40, packages: int = 40, most_bytes: int = ANY_LENGTH
+) -> int:
     """Write Markdown, reStructuredText, HTML, PDF, notebooks, code and a Latin-1 file below it.
 
-    Returns how many files there are.
+    Texts of more than `most_bytes` are left out. Returns how many files there are.
     """
     written = 0
-    for name, data in _files(manual_topics, packages):
+    for name, data in _files(manual_topics, packages, most_bytes):
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
@@ -40,8 +43,9 @@ def write_mixed_folder(folder: Path, manual_topics: int = 40, packages: int = 40
     return written
 
 
-def _files(manual_topics: int, packages: int) -> Iterator[tuple[str, bytes]]:
-    chosen = [(name, text) for name, text in sorted(topics.items()) if len(text) >= LEAST_CHARS]
+def _files(manual_topics: int, packages: int, most_bytes: int) -> Iterator[tuple[str, bytes]]:
+    fitting = range(LEAST_CHARS, most_bytes + 1)
+    chosen = [(name, text) for name, text in sorted(topics.items()) if len(text) in fitting]
     for number, (name, text) in enumerate(chosen[:manual_topics]):
         if number % 8 == 7:
             yield f"papers/{name}.pdf", pdf_of_lines(text.splitlines())
@@ -49,27 +53,29 @@ def _files(manual_topics: int, packages: int) -> Iterator[tuple[str, bytes]]:
             yield f"site/{name}.html", _page(name, text)
         else:
             yield f"manual/{name}.rst", text.encode()
-    for name, ending, text in _descriptions(packages):
+    for name, ending, text in _descriptions(packages, fitting):
         yield f"packages/{name}/README{ending}", text.encode()
     for name in MODULES:
         page = pydoc.HTMLDoc().page(name, pydoc.HTMLDoc().document(import_module(name)))
-        yield f"pages/{name}.html", page.encode()
+        if len(page) <= most_bytes:
+            yield f"pages/{name}.html", page.encode()
     for name in EXPLORED:
         yield f"notebooks/{name}.ipynb", _notebook(name)
     library = Path(sysconfig.get_path("stdlib"))
     for package in PACKAGES:
-        for path in sorted((library / package).glob("*.py"))[:6]:
+        sources = sorted((library / package).glob("*.py"))
+        for path in [path for path in sources if path.stat().st_size <= most_bytes][:6]:
             yield f"code/{package}/{path.name}", path.read_bytes()
     yield "notas/acentos.txt", (_SPANISH * 3).encode("latin-1")
 
 
-def _descriptions(packages: int) -> Iterator[tuple[str, str, str]]:
+def _descriptions(packages: int, fitting: range) -> Iterator[tuple[str, str, str]]:
     """Yield name, ending and text of what installed packages say of themselves."""
     found: dict[str, tuple[str, str]] = {}
     for distribution in distributions():
         told = message_from_string(distribution.read_text("METADATA") or "")
         text, kind = str(told.get_payload()), str(told.get("Description-Content-Type", ""))
-        if len(text) >= LEAST_CHARS:
+        if len(text) in fitting:
             found[str(told["Name"])] = (".md" if "markdown" in kind else ".rst", text)
     for name in sorted(found)[:packages]:
         yield (name, *found[name])

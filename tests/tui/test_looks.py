@@ -46,6 +46,7 @@ def test_every_tone_has_a_style():
     assert set(STYLES) == set(Tone)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", [*SCREENS, *DIALOGS])
 async def test_ascii_is_ascii_on_every_screen_and_in_every_dialog(name):
     async with shot((SCREENS | DIALOGS)[name], SIZE, LOST, is_ascii=True) as pilot:
@@ -79,6 +80,7 @@ def _is_grey(colour) -> bool:
     return max(triplet) - min(triplet) <= 2
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("tab", TABS, ids=lambda key: key.label)
 async def test_a_click_on_a_tab_brings_its_screen_to_the_front(tab):
     other = "2" if tab.label == "Cluster" else "1"
@@ -106,6 +108,7 @@ async def test_a_second_click_on_a_row_opens_it():
         await until(pilot, lambda text: "asking for it" in text)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", EMPTY)
 async def test_an_empty_screen_can_be_sorted_filtered_and_opened_and_nothing_happens(name):
     async with shot(EMPTY[name], SIZE) as pilot:

@@ -44,6 +44,7 @@ async def test_a_palette_that_only_reads_offers_nothing_that_changes(name):
         assert [key for key in changing if f"{key.label} ({key.shown})" in titles] == []
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("name", "words", "expected"),
     [

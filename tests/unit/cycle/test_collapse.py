@@ -1,8 +1,11 @@
 """Students that learn from students collapse, unless the cycle's rules are kept."""
 
+import pytest
+
 from tests.bench.cycle.collapse import SEED, guarded, read_texts, unguarded
 
 
+@pytest.mark.full
 def test_without_the_rules_students_collapse_and_with_them_they_do_not():
     print(f"seed {SEED}")
     texts = read_texts(documents=60, held_out=30)

@@ -19,6 +19,7 @@ def other_plan() -> dict[str, Any]:
     return {"plan": TrainPlan.from_plain(plain).to_plain()}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize(
     ("odd", "told"),

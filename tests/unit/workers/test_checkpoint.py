@@ -105,6 +105,7 @@ numpy.save(sys.argv[2], numpy.array(model(mx.array(json.loads(sys.argv[3]))).ast
 """
 
 
+@pytest.mark.full
 @pytest.mark.mlx
 @pytest.mark.parametrize("theta", [5e4, 1e5])
 def test_mlx_computes_the_same_logits(tmp_path: Path, theta: float):

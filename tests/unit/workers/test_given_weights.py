@@ -142,6 +142,7 @@ def test_drawn_weights_are_not_measured_before_they_have_learnt_anything(
     assert Horizon.of(checkpoints(frames)[-1].horizon).first_loss == 0.0
 
 
+@pytest.mark.full
 @pytest.mark.mlx
 @pytest.mark.xdist_group("mlx")
 def test_mlx_measures_them_alike_and_gives_them_back_to_the_last_bit(

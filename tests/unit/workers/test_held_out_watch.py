@@ -72,6 +72,7 @@ def test_where_the_loss_rises_for_good_training_ends_and_the_best_weights_are_it
     assert f"best at step {horizon.best_step}" in log.splitlines()[-2]
 
 
+@pytest.mark.full
 @pytest.mark.mlx
 @pytest.mark.xdist_group("mlx")
 def test_mlx_ends_by_it_too_and_its_best_weights_score_the_same_on_torch(
@@ -121,6 +122,7 @@ def test_by_the_gates_text_nothing_is_decided(inputs: dict[str, str], tmp_path: 
     assert "val_loss" in (tmp_path / "curves" / JSONL_FILE).read_text(), "people see it"
 
 
+@pytest.mark.full
 def test_whoever_goes_on_decides_the_same_and_ends_with_the_same_weights(
     inputs: dict[str, str], tmp_path: Path
 ):

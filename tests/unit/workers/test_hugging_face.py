@@ -108,6 +108,7 @@ def test_what_cannot_be_had_or_must_not_be_run_is_told_in_a_line(hub, tmp_path):
     assert "there is no data set team/other" in told(EmptySourceError, path="team/other")
 
 
+@pytest.mark.full
 @pytest.mark.net
 @pytest.mark.parametrize("files", [1, 5])
 def test_parts_read_each_file_once_and_together_what_one_reads_alone(hub, tmp_path, files):
@@ -130,6 +131,7 @@ def test_parts_read_each_file_once_and_together_what_one_reads_alone(hub, tmp_pa
     assert len(set(uris)) == len(found)
 
 
+@pytest.mark.full
 @pytest.mark.net
 def test_parts_have_a_share_of_the_rows_that_are_wanted(hub, tmp_path):
     hub.files = {
@@ -145,6 +147,7 @@ def test_parts_have_a_share_of_the_rows_that_are_wanted(hub, tmp_path):
     assert list(skipped(tmp_path / "1").values()) == ["too_many"]
 
 
+@pytest.mark.full
 @pytest.mark.net
 def test_a_part_asks_what_has_changed_of_its_own_rows(hub, tmp_path):
     hub.files = {f"data/train-{n}.jsonl": lines([{"text": f"{n}"}]) for n in range(2)}

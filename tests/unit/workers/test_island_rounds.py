@@ -104,6 +104,7 @@ def before(tmp_path_factory: pytest.TempPathFactory) -> tuple[OuterLeader, dict[
     return leader, islands
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("step", "number"), [(6, 1), (12, 3)])
 def test_an_island_that_begins_again_within_a_round_does_to_the_bit_what_it_would_have_done(
     before: tuple[OuterLeader, dict[str, Island]],

@@ -20,6 +20,7 @@ from tests.unit.workers.gangs import Gangs, plan_of
 BEGUN, STEPS = 10, 40
 
 
+@pytest.mark.full
 @pytest.mark.net
 @pytest.mark.timeout(150)
 @pytest.mark.xdist_group("gangs")

@@ -77,6 +77,7 @@ def largest(first: list[float], second: list[float]) -> float:
     return max(abs(a - b) for a, b in zip(first, second, strict=True))
 
 
+@pytest.mark.full
 def test_muon_has_the_same_losses_on_both_engines(trained: Path, tmp_path: Path):
     ours = losses(said(trained, "muon"))
     assert len(ours) == STEPS

@@ -239,6 +239,7 @@ def test_a_node_is_told_of_itself_and_its_right_neighbour_alone(tmp_path: Path):
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
+@pytest.mark.full
 @pytest.mark.net
 def test_a_ring_of_two_does_what_one_process_does(alone: Path, tmp_path: Path):
     ranks = start_ring(plan(), make_inputs(tmp_path), tmp_path)
@@ -255,6 +256,7 @@ def test_a_ring_of_two_does_what_one_process_does(alone: Path, tmp_path: Path):
     assert not frames(second, "CheckpointWritten"), "rank 0 alone writes"
 
 
+@pytest.mark.full
 @pytest.mark.net
 def test_a_rank_that_is_killed_ends_the_other(tmp_path: Path):
     endless = TrainPlan.from_plain(plan().to_plain() | {"steps": 100_000})

@@ -84,7 +84,10 @@ def model(island: Island, step: int) -> dict[str, np.ndarray]:
     return load_file(island.checkpoint(step) / "model.safetensors")
 
 
-@pytest.mark.parametrize("lag", [1, 2], ids=["blocking", "overlapped"])
+@pytest.mark.parametrize(
+    "lag",
+    [pytest.param(1, id="blocking"), pytest.param(2, id="overlapped", marks=pytest.mark.full)],
+)
 def test_where_the_loss_rises_islands_end_and_their_best_merged_weights_are_what_counts(
     inputs: dict[str, str], tmp_path: Path, capfd: pytest.CaptureFixture[str], lag: int
 ) -> None:
@@ -107,6 +110,7 @@ def test_where_the_loss_rises_islands_end_and_their_best_merged_weights_are_what
     assert f"best at step {horizon.best_step}" in log
 
 
+@pytest.mark.full
 def test_an_island_that_begins_again_has_the_best_weights_that_were_merged_before(
     inputs: dict[str, str], tmp_path: Path
 ) -> None:

@@ -221,6 +221,7 @@ def test_a_worker_does_it_as_a_daemon_asks(tmp_path):
     assert last.counts["vocab_size"] == 300
 
 
+@pytest.mark.full
 def test_a_hugging_face_data_set_is_streamed(tmp_path):
     pytest.importorskip("datasets", reason="the package datasets isn't installed")
     folder = tmp_path / "set"
@@ -237,6 +238,7 @@ def test_a_hugging_face_data_set_is_streamed(tmp_path):
     assert "--field takes one of: text, id" in last.hint
 
 
+@pytest.mark.full
 def test_a_data_set_that_fills_the_memory_costs_what_comes_behind_it_and_no_more(
     tmp_path, monkeypatch
 ):

@@ -194,6 +194,7 @@ def student_task(folder, tokenizer, shards, name, seed, steps=60):
     return TaskAlone("train_proxy", params, inputs, folder / f"student-{name}-{seed}")
 
 
+@pytest.mark.full
 def test_students_of_garbage_are_found_to_learn_less_on_the_same_tokens(tmp_path, tokenizer):
     chosen(tmp_path)
     arms = {
@@ -215,6 +216,7 @@ def test_students_of_garbage_are_found_to_learn_less_on_the_same_tokens(tmp_path
     assert found.seeds == (1, 2)
 
 
+@pytest.mark.full
 def test_a_student_comes_out_the_same_in_a_process_of_its_own(tmp_path, tokenizer):
     chosen(tmp_path)
     shards, _ = packed(tmp_path, tokenizer, MADE)
@@ -276,6 +278,7 @@ def test_a_device_without_room_for_one_sequence_says_so(tmp_path, tokenizer, mon
     assert not failed.value.is_permanent  # another node may have more
 
 
+@pytest.mark.full
 @pytest.mark.mlx
 def test_mlx_trains_the_same_student(tmp_path, tokenizer):
     pytest.importorskip("mlx.core")

@@ -238,6 +238,7 @@ def test_a_table_that_unpacks_to_any_size_costs_its_bounds_and_no_more(tmp_path)
         collect(Parquet(source), tmp_path / "out")
 
 
+@pytest.mark.full
 def test_a_table_that_fills_the_memory_costs_nothing_but_itself(tmp_path):
     (tmp_path / "rows").mkdir()
     write_bomb(tmp_path / "rows" / "a.parquet", 64 << 20, 16)

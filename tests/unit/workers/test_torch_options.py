@@ -123,6 +123,7 @@ def test_every_precision_learns_as_fp32_does(shards: Path, precision: str, optim
     assert exact[-1] < exact[0] - 0.3
 
 
+@pytest.mark.full
 def test_weights_in_bf16_lose_no_small_steps(shards: Path):
     exact = train(tiny_engine(tiny_plan(optimizer="muon")), shards, steps=20)
     engine = tiny_engine(tiny_plan(optimizer="muon", weights="bf16"))

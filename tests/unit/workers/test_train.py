@@ -393,6 +393,7 @@ def test_two_ranks_do_what_one_process_does(two_ranks: Path, tmp_path: Path):
     assert not list((two_ranks / "whole" / "1").iterdir()), "rank 0 alone writes"
 
 
+@pytest.mark.full
 @pytest.mark.net
 def test_when_one_rank_is_told_to_stop_all_stop_at_the_same_step(two_ranks: Path):
     steps = [(two_ranks / "stopped" / f"{rank}.steps").read_text() for rank in range(2)]

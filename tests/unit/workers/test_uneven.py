@@ -54,6 +54,7 @@ def over_ideal(*ranks: Told) -> float:
     return max(step["computed_s"] for step in ranks) / (BATCH / sum(rates))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_weight_changed_on_one_rank_stops_the_run_and_names_it(
     gangs: Gangs, engine: str, tmp_path: Path

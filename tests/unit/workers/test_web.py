@@ -465,6 +465,7 @@ def test_a_crawl_that_was_ended_has_the_bounds_of_one_that_was_not(site, tmp_pat
     assert len(samples_in(tmp_path / "ended")) == len(samples_in(tmp_path / "whole"))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.long)])
 def test_a_crawl_that_is_killed_at_random_has_every_page_once(site, tmp_path, seed):
     chance = random.Random(seed)

@@ -111,6 +111,7 @@ def test_what_lies_on_one_machine_or_has_one_address_stays_whole() -> None:
         assert parts_with(whole, "https://b.example/entry") == [0]
 
 
+@pytest.mark.full
 def test_whatever_is_named_each_address_is_in_one_part_and_the_bounds_add_up() -> None:
     seed = random.randrange(1 << 32)
     print("seed", seed)

@@ -51,7 +51,7 @@ def test_torch_and_mlx_compute_the_same(case: Case):
 
 
 @pytest.mark.mlx
-@pytest.mark.full
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("architecture", [*NAMED, *OTHERS])
@@ -67,6 +67,14 @@ def test_what_was_compared_comes_out_alike_again(architecture: str):
 
 
 @pytest.mark.full
+@pytest.mark.parametrize("architecture", [*NAMED])
+def test_an_architecture_that_is_named_trains_with_the_installed_transformers(architecture: str):
+    from tests.bench.models.torch_sweep import tried
+
+    assert not tried(architecture).error
+
+
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_every_causal_language_model_of_transformers_comes_out_as_the_table_has_it():

@@ -145,9 +145,14 @@ def start(
     timeout_s = COPYING_S if slow else EXECUTE_TIMEOUT_S
     writer = planned_writer(preflight.domain, given["generator"] or "", arguments.get("init") or {})
     asked = arguments | preflight.arguments() | writer.arguments()
+    planned: list[str] = []
     if invocation.is_dry_run:  # the leader's own checks, too, with the same exit status
-        ordered(invocation.state_dir, "cycle.plan", asked | {"is_start": True}, timeout_s)
-    started = order(invocation.state_dir, "cycle.start", asked, timeout_s, fetches=fetches)
+        of_start = asked | {"is_start": True}
+        told = ordered(invocation.state_dir, "cycle.plan", of_start, timeout_s)
+        planned = preflight.plan_lines(told, _asked(arguments), arguments, writer)
+    started = order(
+        invocation.state_dir, "cycle.start", asked, timeout_s, lambda _: planned, fetches
+    )
     title = f"cycle {short(str(started['cycle']))} started: {_asked(arguments)}"
     lines = partial(preflight.plan_lines, started, title, arguments, writer)
     follow = begun_lines(started, "started")[-1]

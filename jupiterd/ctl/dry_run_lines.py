@@ -6,7 +6,7 @@ Pure. Doesn't know any command.
 import json
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from jupiterd.formats import plain
 from jupiterd.ids import short
@@ -20,16 +20,26 @@ LINES_OF_A_FILE = 5
 def dry_run_lines(document: Mapping[str, Any]) -> list[str]:
     """Return the verb, its arguments, what comes of it, and that nothing was changed."""
     arguments: Mapping[str, Any] = document["arguments"]
-    lines = [f"  {plain(name)}: {_shown(value)}" for name, value in arguments.items()]
+    unused = "size" if "init" in arguments else ""  # the model that is brought has its own
+    lines = [
+        f"  {plain(name)}: {_shown(value)}" for name, value in arguments.items() if name != unused
+    ]
     more = map(plain, document.get("foretold", ()))
     return [f"would order {plain(document['verb'])}", *lines, *more, "nothing was changed"]
 
 
 def _shown(value: object) -> str:
     """Return an argument in short; a whole file is told by its length."""
+    if isinstance(value, Mapping):
+        held = cast("Mapping[str, object]", value)
+        return _value({name: _short(each) for name, each in held.items()})
+    return _value(_short(value))
+
+
+def _short(value: object) -> object:
     if isinstance(value, str) and (count := value.count("\n")) >= LINES_OF_A_FILE:
         return f"{count:,} lines; -o json shows them"
-    return _value(value)
+    return value
 
 
 def _value(value: object) -> str:

@@ -175,18 +175,41 @@ def _data(model: Document) -> Iterator[str]:
         return
     contents: Document = data.get("contents") or {}
     counts = [f"{int(data[key]):,} {noun}" for key, noun in _COUNTED if key in data]
-    yield f"{', '.join(counts)} (those of its last round)." if counts else "Counts aren't known."
+    whose = "in the data set" if model["kind"] == "run" else "those of its last round"
+    yield f"{', '.join(counts)} ({whose})." if counts else "Counts aren't known."
+    yield from _trained_on(model, int(data.get("tokens") or 0))
     yield ""
     yield from _synthetic(data, contents)
     yield ""
     if not contents:
-        yield "Which sources and licences, can't be said: the shards' own list wasn't in reach."
+        yield from _sources_of_run(model.get("sources") or [])
         return
     yield from _sources(model.get("sources") or [], contents.get("source") or {})
     yield ""
     yield "Licences of the texts, as their sources state them:"
     yield ""
     yield from _table(("licence", "samples"), _ranked(contents.get("license") or {}))
+
+
+def _trained_on(model: Document, tokens: int) -> Iterator[str]:
+    """Yield how much of a data set a run took: less than all of it, or all of it several times."""
+    trained = sum(int(row.get("tokens") or 0) for row in model.get("log") or ())
+    if model["kind"] != "run" or not trained:
+        return
+    passes = f", {trained / tokens:.2g} passes over it" if tokens else ""
+    yield f"Trained on {counted(trained, 'token')} of it{passes}."
+
+
+def _sources_of_run(known: Sequence[Document]) -> Iterator[str]:
+    """Yield what is known where no list of samples is in reach; a data set has none."""
+    if not known:
+        yield "Which sources and licences, can't be said: the shards' own list wasn't in reach."
+        return
+    rows = [
+        (str(each["name"]), _source_told(each), str(each.get("license") or "nobody stated one"))
+        for each in known
+    ]
+    yield from _table(("source", "what it is", "licence"), rows)
 
 
 _COUNTED = (("tokens", "tokens"), ("documents", "samples"), ("bytes", "bytes of text"))

@@ -133,10 +133,27 @@ def final_lines(cycle: Cycle) -> list[str]:
     judged = last.get("verdict") or (NONE if is_cycle(cycle) else _of_given_weights(cycle))
     return [
         *before_and_after(cycle),
+        *next_commands(cycle),
         f"verdict: {judged}",
         f"val_bpb: {_bpb(last.get('val_bpb', cycle.get('val_bpb')))}",
         f"model: {cycle.get('model') or NONE}",
     ]
+
+
+_MEASURED_SO = " (as training measures it, by sequences; val_bpb: all held-out text, once trained)"
+"""Beside the other figure of text that was held out."""
+
+
+def next_commands(run: Cycle) -> list[str]:
+    """Return what people may type once it has ended; nothing where it has made no model."""
+    name, verdicts = str(run.get("domain") or ""), run.get("verdicts") or ()
+    if not run.get("model") or not name:
+        return []
+    model = f"{name}/{verdicts[-1]['round']}" if verdicts else name
+    typed = [f"jupiterctl model export {plain(model)} --to FOLDER"]
+    if verdicts:
+        typed.insert(0, f"jupiterctl cycle explain {short(str(run.get('id') or ''))}".rstrip())
+    return [f"next: {', '.join(typed)}"]
 
 
 def before_and_after(run: Cycle) -> list[str]:
@@ -144,7 +161,8 @@ def before_and_after(run: Cycle) -> list[str]:
     before, after = (run.get(name) for name in ("bits_per_byte_before", "best_bits_per_byte"))
     if before is None or after is None:
         return []
-    told = [f"held out: {after:.4f} bits per byte, {before:.4f} before training"]
+    beside = "" if run.get("val_bpb") is None else _MEASURED_SO
+    told = [f"held out: {after:.4f} bits per byte, {before:.4f} before training{beside}"]
     if not run.get("ended_worse"):
         return told
     end, step = run.get("bits_per_byte"), run.get("best_step")

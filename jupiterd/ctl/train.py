@@ -22,6 +22,7 @@ from jupiterd.ctl.options.training_options import computing_options
 from jupiterd.ctl.prediction_lines import prediction_lines
 from jupiterd.ctl.progress_lines import ENDED_STATES, cycle_summary, failure_lines, final_lines
 from jupiterd.ctl.run_at_rest import stopped_line, wait_until_at_rest
+from jupiterd.ctl.text_passes import passes_lines
 from jupiterd.ctl.training_views import training_lines, view_lines, view_options, views_of
 from jupiterd.ctl.wait_options import (
     ACCEPT_WORSE,
@@ -143,11 +144,12 @@ def start(
         def ahead(told: Mapping[str, Any]) -> list[str]:
             return [
                 *(begun_lines(told)[1:] if told else []),
+                *passes_lines(told, asked),
                 *held_out_lines(asked.get("source", {})),
             ]
 
         done = order(invocation.state_dir, "train.start", asked, timeout_s, ahead, fetches)
-        lines = begun_lines(done)
+        lines = [*begun_lines(done), *passes_lines(done, asked)]
     if link is not None:
         lines.append(link.lead_to(str(done["train"])))
     if not wait:

@@ -127,7 +127,10 @@ def _length(plan: TrainPlan, tokens: int) -> str:
 def _expectation(shape: ModelShape, plan: TrainPlan, gang: Gang) -> str:
     rate = gang.tokens_per_s(shape)
     if not rate:
-        return "Expected speed N/A: not all of these devices were measured yet"
+        return (
+            "Expected speed isn't known yet: not all of these devices were measured; "
+            "the first steps measure it, and status shows it"
+        )
     tokens = plan.steps * plan.batch_sequences * shape.seq_len
     if not tokens:
         return f"Expected {rate:,.0f} tokens/s"

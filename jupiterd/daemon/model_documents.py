@@ -70,7 +70,7 @@ async def details(node: "Node", model: KnownModel) -> dict[str, Any]:
     """Return what is told of one model beyond its row."""
     run = node.journal.state.cycles[model.run]
     islands = counting_islands(node.journal.state.cycles, model.run)
-    said = _domain_of(run)
+    said = _domain_of(node, run)
     log = [] if model.kind == GENERATOR else training_log(run, islands)
     return {
         "domain": run.label,
@@ -165,7 +165,7 @@ async def _read(node: "Node", artifact: ArtifactId, path: str, most_bytes: int) 
         return None
 
 
-def _domain_of(run: CycleState) -> Mapping[str, Any]:
+def _domain_of(node: "Node", run: CycleState) -> Mapping[str, Any]:
     """Return what the domain file, or the one who asked for a run, said of its text.
 
     No path of anybody's disk is among it: a model card is published.
@@ -174,7 +174,7 @@ def _domain_of(run: CycleState) -> Mapping[str, Any]:
 
     nothing: dict[str, Any] = {"title": "", "language": "", "sources": []}
     if run.started is None:
-        return nothing
+        return nothing | {"sources": _asked_sources(node, run)}
     try:
         domain = parse_domain(run.started.domain_yaml, "domain.yaml")
     except JupiterError:  # of another version
@@ -189,6 +189,17 @@ def _domain_of(run: CycleState) -> Mapping[str, Any]:
         for each in domain.data_sources
     ]
     return {"title": domain.title, "language": domain.language, "sources": sources}
+
+
+def _asked_sources(node: "Node", run: CycleState) -> list[dict[str, str]]:
+    """Return what a training run's data set was made of; its licence nobody was asked for."""
+    made_in = run.training and node.journal.state.cycles.get(CycleId(run.training.data))
+    if not made_in or made_in.requested is None:
+        return []
+    asked = made_in.requested
+    kind = str(asked.source.get("kind") or "folder")
+    address = _address({"kind": kind, "path": asked.source.get("path")})
+    return [{"name": asked.name, "kind": kind, "license": "", "address": address}]
 
 
 def _address(fields: Mapping[str, Any]) -> str:

@@ -145,6 +145,7 @@ def planned_training(
         "seq_len": settings.seq_len,
         "sheet": [
             *expected.lines,
+            *_many_passes(plan, sequences),
             *_first_weights(model, shape, plan, settings, is_known=sequences > 0),
         ],
         "expected": {**expected.values, "learning_rate": plan.learning_rate},
@@ -280,6 +281,14 @@ def _check_vocabulary(model: str, has: int, needs: int, settings: "RunSettings")
             f"the data set has {needs:,} kinds of tokens, and the weights of {model} know {has:,}",
             "prepare the data with that model's tokenizer: jupiterctl data prepare --tokenizer",
         )
+
+
+def _many_passes(plan: "TrainPlan", sequences: int) -> list[str]:
+    """Return what is said of too many passes over a data set; nothing where it isn't made yet."""
+    from jupiterd.cycle.training.step_budget import many_passes_line, passes_over
+
+    line = many_passes_line(passes_over(plan.steps, plan.batch_sequences, sequences))
+    return [line] if line else []
 
 
 def _first_weights(

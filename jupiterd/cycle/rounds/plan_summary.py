@@ -12,7 +12,8 @@ from jupiterd.cycle.data.holdout_outlook import HoldoutOutlook
 from jupiterd.cycle.data.survey import Survey
 from jupiterd.cycle.data.survey_lines import is_hopeless, reading_line, text_line
 from jupiterd.cycle.rounds.plan_times import PhaseTimes, disk_bytes, least_of
-from jupiterd.cycle.training.tuning import HIGH_RATE
+from jupiterd.cycle.training.step_budget import worthless_words
+from jupiterd.cycle.training.tuning import why_high
 from jupiterd.formats import counted, counted_tokens, duration, plain, size
 
 MOST_LINES = 12
@@ -113,6 +114,8 @@ def _training(planned: PlannedCycle) -> str:
         told += f" (up to {most_steps}{passes}, while held-out loss falls)"
     if later:
         told += f"; each later round: {_steps(planned, least_of(cost, 'later'))}"
+    if planned.training_tokens:
+        told += worthless_words(first["tokens"] / planned.training_tokens)
     told += _rate(planned.foretold.get("expected") or {})
     most = planned.max_steps
     return f"{told}; no more than {counted(most, 'step')} a round, as asked" if most else told
@@ -123,7 +126,7 @@ def _rate(expected: Mapping[str, Any]) -> str:
     if not expected.get("is_tuning"):
         return ""
     rate = float(expected["learning_rate"])
-    high = ", which is high: weights soon forget what they knew" if rate >= HIGH_RATE else ""
+    high = f", which {why}" if (why := why_high(rate)) else ""
     return f"; tuned with a learning rate of {rate:g}{high}"
 
 
@@ -182,7 +185,7 @@ def _times(planned: PlannedCycle) -> str:
     whole = times.all_rounds_s(planned.rounds)
     rounds = "round" if planned.rounds == 1 else f"{planned.rounds} rounds"
     beside = " without generating" if times.generate_s is None and whole else ""
-    return f"{', '.join(parts)}; {rounds}: {_about(whole, is_most=times.is_polite)}{beside}"
+    return f"{', '.join(parts)}; {rounds}: {_about(whole, is_most=times.is_polite)}{beside}, on idle machines"
 
 
 def _about(seconds: float | None, *, is_most: bool = False) -> str:

@@ -41,6 +41,28 @@ def passes_over(steps: int, batch_sequences: int, sequences: int) -> float:
     return steps * batch_sequences / sequences if sequences else 0.0
 
 
+def worthless_words(passes: float) -> str:
+    """Return what is said after the number of passes where most teach nothing; empty: of fewer."""
+    if round(passes) <= WORTHLESS_PASSES:
+        return ""
+    return (
+        f"; more than {WORTHLESS_PASSES} over the same text are worthless (Muennighoff et al. 2023)"
+    )
+
+
+def many_passes_line(passes: float, *, is_least: bool = False) -> str:
+    """Return the line about a training of more passes than teach anything; empty: of fewer.
+
+    is_least: no more is known than that there are at least so many
+    """
+    if not (words := worthless_words(passes)):
+        return ""
+    least = "at least about " if is_least else ""
+    return (
+        f"It takes {least}{passes:,.0f} passes over the text{words}: take fewer steps, or more text"
+    )
+
+
 def first_budget(preset_steps: int, batch_sequences: int, sequences: int) -> StepBudget:
     """Return the steps of a training from random weights: the size's own, or four passes."""
     return _budget(preset_steps, batch_sequences, sequences, GOOD_PASSES, WORTHLESS_PASSES)

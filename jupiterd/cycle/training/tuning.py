@@ -63,12 +63,18 @@ def tuning_lines(shape: ModelShape, plan: TrainPlan) -> list[str]:
     why = f"tunes weights of {size}" if rate == usual else f"as asked; {usual:g} is usual at {size}"
     how = f"warm-up {_warmup(plan)}, weight decay {plan.weight_decay:g}"
     told = [f"Learning rate {rate:g}: {why}; {how}"]
-    if rate >= HIGH_RATE:
-        told.append(
-            f"A learning rate of {rate:g} is high for weights that are given: from {HIGH_RATE:g} "
-            "on they soon forget what they knew"
-        )
+    if high := why_high(rate):
+        told.append(f"A learning rate of {rate:g} {high}")
     return told
+
+
+def why_high(rate: float) -> str:
+    """Return what follows from a learning rate that is high; empty: it isn't."""
+    if rate < HIGH_RATE:
+        return ""
+    return (
+        f"is high for weights that are given: from {HIGH_RATE:g} on they soon forget what they knew"
+    )
 
 
 def _warmup(plan: TrainPlan) -> str:

@@ -24,6 +24,7 @@ from jupiterd.workers.data.extraction import Extractor
 from jupiterd.workers.data.previous import Previous
 from jupiterd.workers.data.progress import Progress, silent
 from jupiterd.workers.data.skips import SkipLog, SkipReason
+from jupiterd.workers.data.unpacking import unpacked_name
 
 MOST_READ = 400
 """Of one source: so many tell a share to about five in a hundred; more would only take time."""
@@ -130,8 +131,12 @@ class SourceSample:
         return read, len(read) < MOST_READ
 
     def _chosen(self, files: Iterator[SourceFile]) -> Iterator[SourceFile]:
-        """Take the files in an order that has nothing to do with their names, until time is up."""
-        self._files = sorted(files, key=lambda file: blake3(file.uri.encode()).digest(8))
+        """Take the files in an order that has nothing to do with their names, until time is up.
+
+        One page in two formats (`add.txt`, `add.html`) is read twice or not at all: of a few files
+        drawn one by one hardly any two would be copies, however many there are.
+        """
+        self._files = sorted(files, key=lambda file: (_drawn(file.uri), file.uri))
         for file in self._files:
             if self._is_over(self._begun):
                 return
@@ -154,3 +159,10 @@ def _iterated(collector: Collector, visit: Visit) -> Generator[Document]:
 
 def _now() -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+
+
+def _drawn(uri: str) -> bytes:
+    """Return what decides when a file is read: the same for all formats of one page."""
+    name = unpacked_name(uri)
+    page = name.removesuffix(PurePosixPath(name).suffix)
+    return blake3(page.encode()).digest(8)

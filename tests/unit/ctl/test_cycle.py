@@ -175,7 +175,7 @@ def test_what_a_phase_dropped_is_told_in_every_status(daemon, ctl):
     assert ctl("status").out.count(DROPPED["told"]) == 1, "once is enough"
 
 
-@pytest.mark.parametrize(("ended", "further"), [(FINISHED, 3), (FAILED, 0)])
+@pytest.mark.parametrize(("ended", "further"), [(FINISHED, 4), (FAILED, 0)])
 def test_what_a_phase_dropped_is_told_where_waiting_ends(daemon, ctl, ended, further):
     daemon.watched.put(ended | {"heavy_drops": [DROPPED]})
     lines = ctl("cycle", "watch").out.splitlines()

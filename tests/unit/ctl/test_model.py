@@ -131,6 +131,27 @@ def test_the_card_of_a_model_of_which_little_is_known_says_so(daemon, ctl, store
     assert "No gate has judged it." in card
 
 
+def test_the_card_of_a_run_tells_what_was_trained_on_and_where_its_text_lies(
+    daemon, ctl, stored, tmp_path
+):
+    told = {
+        "kind": "run",
+        "data": {"tokens": 500_000, "documents": 9, "contents": None},
+        "log": [
+            {"round": 1, "steps": 3, "tokens": 12_288, "points": [], "epochs": [], "phases": {}}
+        ],
+        "sources": [{"name": "docs", "kind": "folder", "license": "", "address": ""}],
+        "verdict": None,
+    }
+    exported(daemon, stored, **told)
+    assert ctl("model", "export", "docs", "--to", str(tmp_path / "o")).exit_code == 0
+    card = (tmp_path / "o" / "README.md").read_text()
+    assert "500,000 tokens, 9 samples (in the data set)." in card
+    assert "Trained on 12,288 tokens of it, 0.025 passes over it." in card
+    assert "| docs | folder of a machine | nobody stated one |" in card
+    assert "can't be said" not in card
+
+
 def test_nothing_is_overwritten_and_nothing_half_is_left(daemon, ctl, stored, tmp_path):
     exported(daemon, stored)
     (tmp_path / "mine").mkdir()

@@ -185,7 +185,8 @@ def _times(planned: PlannedCycle) -> str:
     whole = times.all_rounds_s(planned.rounds)
     rounds = "round" if planned.rounds == 1 else f"{planned.rounds} rounds"
     beside = " without generating" if times.generate_s is None and whole else ""
-    return f"{', '.join(parts)}; {rounds}: {_about(whole, is_most=times.is_polite)}{beside}, on idle machines"
+    all_rounds = f"{rounds}: {_about(whole, is_most=times.is_polite)}{beside}"
+    return f"{', '.join(parts)}; {all_rounds}, on idle machines"
 
 
 def _about(seconds: float | None, *, is_most: bool = False) -> str:

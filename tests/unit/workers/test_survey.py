@@ -99,6 +99,18 @@ def test_of_many_files_some_are_read_and_the_rest_is_taken_to_be_alike(folder, m
     assert found.documents == pytest.approx(whole.documents, abs=8)
 
 
+def test_pages_that_lie_there_in_two_formats_are_foretold_once(tmp_path, monkeypatch):
+    modules = [path for path in sorted(LIBRARY.glob("*.py")) if path.stat().st_size > 4_000]
+    for path in modules[:40]:
+        shutil.copy(path, tmp_path)
+        shutil.copy(path, tmp_path / f"{path.stem}.pyi")
+    monkeypatch.setattr(survey_sample, "MOST_READ", 16)
+    (source,) = looked(of_folder(tmp_path)).sources
+    assert source.read <= 18
+    assert source.dropped["near-duplicate"] >= 6
+    assert source.documents == pytest.approx(40, abs=8)
+
+
 def test_without_any_time_some_are_read_all_the_same_and_nothing_is_made_up(folder, monkeypatch):
     (source,) = looked(of_folder(folder), within_s=0.0).sources
     assert (source.found, source.read) == (42, LEAST_JUDGED)

@@ -147,7 +147,7 @@ def test_generating_takes_as_long_as_its_writer_took_before_or_nobody_knows():
 
     assert "generate ~40 min 03 s, " in told({**FORETOLD, "writing": before}, asked)
     assert "generate not known yet, " in told(FORETOLD, asked)
-    assert told(FORETOLD, asked).endswith(" without generating")
+    assert told(FORETOLD, asked).endswith(" without generating, on idle machines")
     assert "generat" not in told(FORETOLD, None)
 
 

@@ -9,7 +9,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
-from jupiterd.cycle.training.step_budget import many_passes_line
+from jupiterd.cycle.training.step_budget import many_passes_line, passes_over
+from jupiterd.cycle.training.tuning_batch import tuning_batch
 
 MOST_FILES: Final = 20_000
 BYTES_PER_TOKEN: Final = 3
@@ -27,9 +28,10 @@ def passes_lines(told: Mapping[str, Any], asked: Mapping[str, Any]) -> list[str]
     steps = (asked.get("settings") or {}).get("max_steps")
     if not steps or source.get("kind") != "folder" or "batch_sequences" not in told:
         return []
-    size = _size_of(Path(source["path"]))
-    tokens = steps * told["batch_sequences"] * told["seq_len"]
-    line = many_passes_line(tokens * BYTES_PER_TOKEN / size, is_least=True) if size else ""
+    sequences = _size_of(Path(source["path"])) // (BYTES_PER_TOKEN * told["seq_len"])
+    least, most = told.get("least_batch_sequences") or 0, told["batch_sequences"]
+    batch = tuning_batch(sequences, least, most) if least else most
+    line = many_passes_line(passes_over(steps, batch, sequences), is_least=True)
     return [line] if line else []
 
 

@@ -142,6 +142,7 @@ def planned_training(
         "batch_size": settings.batch_size,
         "gradient_accumulation_steps": settings.gradient_accumulation_steps,
         "batch_sequences": plan.batch_sequences,
+        "least_batch_sequences": 0 if sequences else settings.least_batch,
         "seq_len": settings.seq_len,
         "sheet": [
             *expected.lines,

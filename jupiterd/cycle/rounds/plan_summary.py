@@ -186,7 +186,8 @@ def _times(planned: PlannedCycle) -> str:
     rounds = "round" if planned.rounds == 1 else f"{planned.rounds} rounds"
     beside = " without generating" if times.generate_s is None and whole else ""
     all_rounds = f"{rounds}: {_about(whole, is_most=times.is_polite)}{beside}"
-    return f"{', '.join(parts)}; {all_rounds}, on idle machines"
+    idle = ", on idle machines" if whole else ""
+    return f"{', '.join(parts)}; {all_rounds}{idle}"
 
 
 def _about(seconds: float | None, *, is_most: bool = False) -> str:

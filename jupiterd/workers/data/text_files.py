@@ -146,8 +146,10 @@ class TextFiles:
         if self.skipped_rows:
             why = skips.details.get(SkipReason.NO_FIELD) or skips.details.get(SkipReason.BROKEN, "")
             told = f"no row of its tables has text in a field called {self._field}"
-            hint = self._advice or NAME_FIELD
-            return EmptySourceError(f"{self._told} has no text: {told}; {why}", hint)
+            more = "" if self._advice else f"; {why}"
+            return EmptySourceError(
+                f"{self._told} has no text: {told}{more}", self._advice or NAME_FIELD
+            )
         reasons = ", ".join(
             f"{reason_words(reason)} {number}, such as {skips.firsts[reason]}"
             for reason, number in skips.counts.most_common(3)

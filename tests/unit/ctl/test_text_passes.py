@@ -15,9 +15,17 @@ def test_many_passes_over_little_text_are_told_with_their_number(tmp_path: Path)
     (tmp_path / "a.txt").write_text("word " * 600)
     (line,) = passes_lines(TOLD, asked(tmp_path, 100))
     assert line == (
-        "It takes at least about 51 passes over the text; more than 16 over the same text are "
+        "It takes at least about 57 passes over the text; more than 16 over the same text are "
         "worthless (Muennighoff et al. 2023): take fewer steps, or more text"
     )
+
+
+def test_a_batch_that_follows_from_the_text_is_taken_as_small_as_it_will_be(tmp_path: Path):
+    (tmp_path / "a.txt").write_text("word " * 600)
+    (line,) = passes_lines(
+        TOLD | {"batch_sequences": 32, "least_batch_sequences": 4}, asked(tmp_path, 100)
+    )
+    assert "at least about 57 passes" in line
 
 
 def test_nothing_is_told_of_few_passes_or_of_what_nobody_knows(tmp_path: Path):

@@ -165,5 +165,5 @@ def test_rows_of_another_form_are_refused_with_what_to_write(tmp_path):
     (tmp_path / "rows.jsonl").write_text('{"instruction": "Add 1 and 2.", "output": "3"}\n')
     with Extractor() as extractor, pytest.raises(EmptySourceError) as caught:
         list(TextFiles(tmp_path, "text", extractor).documents())
-    assert "it has instruction and output" in caught.value.message
-    assert "write instruction as prompt, output as completion" in caught.value.hint
+    assert caught.value.message.endswith("has text in a field called text")
+    assert "it has instruction and output: write instruction as prompt" in caught.value.hint

@@ -113,7 +113,7 @@ async def test_what_is_not_text_is_left_out_and_a_source_of_nothing_else_is_name
     (code / "noise.py").write_bytes(os.urandom(5000))
     done = alone.ctl("cycle", "start", "--domain", str(domain), "--wait")
     assert done.returncode == 0, alone.told(done.stdout + done.stderr)
-    assert "left out 1 (not_text 1: folder:code/noise.py)" in done.stdout
+    assert "left out 1 (not text 1: folder:code/noise.py)" in done.stdout
 
     for path in texts:
         path.unlink()

@@ -33,10 +33,10 @@ def _found(hidden: mx.array, weight: mx.array, targets: mx.array, at_a_time: int
     """Return the loss, and its gradients by the hidden states and by the matrix, in fp32."""
     losses: list[mx.array] = []
     of_hidden: list[mx.array] = []
-    of_weight = mx.zeros(weight.shape, mx.float32)
+    of_weight: mx.array | None = None
     for start in range(0, targets.size, at_a_time):
         rows, wanted = hidden[start : start + at_a_time], targets[start : start + at_a_time]
-        if of_hidden:
+        if of_weight is not None:
             rows = mx.depends([rows], [losses[-1], of_weight, of_hidden[-1]])[0]
         loss, shares = _softmax((rows @ weight.T).astype(mx.float32), wanted)
         losses.append(loss)
@@ -44,6 +44,7 @@ def _found(hidden: mx.array, weight: mx.array, targets: mx.array, at_a_time: int
         # The right token's error is its share less one: its row is taken off instead.
         of_hidden.append((shares @ weight).astype(mx.float32) - weight[wanted])
         of_weight = _sum_with_product(of_weight, shares.T, rows).at[wanted].subtract(rows)
+    assert of_weight is not None  # noqa: S101 - there is a token
     return [mx.stack(losses).sum(), mx.concatenate(of_hidden), of_weight]
 
 
@@ -54,8 +55,10 @@ def _softmax(logits: mx.array, wanted: mx.array) -> tuple[mx.array, mx.array]:
     return (total - right).sum(), mx.exp(logits - total)
 
 
-def _sum_with_product(total: mx.array, left: mx.array, right: mx.array) -> mx.array:
-    """Add a product of two matrices to fp32 sums."""
+def _sum_with_product(total: mx.array | None, left: mx.array, right: mx.array) -> mx.array:
+    """Add a product of two matrices to fp32 sums, or begin them with it."""
+    if total is None:
+        return (left @ right).astype(mx.float32)
     if left.dtype == mx.float32:
         return mx.addmm(total, left, right)
     return total + left @ right

@@ -82,7 +82,8 @@ class MlxOptimizer:
         decay = self._plan.weight_decay if is_decayed(name, parameter.ndim) else 0.0
         kinds = moments_of(name, parameter.ndim, self._plan.options)
         update = self._muon if MOMENTUM in kinds else self._adamw
-        return parameter * (1 - rate * decay) - update(name, gradient, rate)
+        decayed = parameter * (1 - rate * decay) if decay else parameter
+        return decayed - update(name, gradient, rate)
 
     def _adamw(self, name: str, gradient: mx.array, rate: float) -> mx.array:
         first, second = BETAS
@@ -91,8 +92,10 @@ class MlxOptimizer:
         mean_square = second * mean_square + (1 - second) * mx.square(gradient)
         for kind, value in zip(MOMENTS, (mean, mean_square), strict=True):
             self.moments[f"{kind}.{name}"] = value
-        spread = mx.sqrt(mean_square) / math.sqrt(1 - second**self.steps) + EPSILON
-        return (rate / (1 - first**self.steps)) * mean / spread
+        # What both means lack of early steps is made up for by numbers: an array for it takes time.
+        lack = math.sqrt(1 - second**self.steps)
+        spread = mx.sqrt(mean_square) + EPSILON * lack
+        return (rate * lack / (1 - first**self.steps)) * mean / spread
 
     def _muon(self, name: str, gradient: mx.array, rate: float) -> mx.array:
         momentum = self._kept(MOMENTUM, name, gradient)

@@ -32,6 +32,7 @@ from jupiterd.workers.train.torch_loss import cross_entropy, loss_alone, softmax
 from jupiterd.workers.train.torch_model import (
     LanguageModel,
     last_logits,
+    learn_used_rows,
     make_model,
     named_parameters,
     without_flash,
@@ -124,6 +125,8 @@ class TorchEngine:
         self.options = options_on(abilities(device), shape, plan)
         self._model = make_model(shape, plan.seed, end_token, self.options)
         nn.Module.to(self._model, device)
+        if device == "cpu" and group.world_size == 1 and not self.options.compile:
+            learn_used_rows(self._model)  # ranks share gradients of one kind, and so do compilers
         self._parameters = named_parameters(self._model)
         if self.options.weights == "bf16":
             # The parameters alone: angles of positions need all of their digits.

@@ -118,6 +118,18 @@ def named_parameters(model: nn.Module) -> dict[str, nn.Parameter]:
     return dict(cast("nn.Module", inner).named_parameters())
 
 
+def learn_used_rows(model: nn.Module) -> None:
+    """Let a tied embedding's own gradient hold no rows but those of the tokens that were read.
+
+    They are added to the output layer's gradient of the same matrix, which is there before them.
+    With all rows, it would be a second matrix of nearly nothing but zeros for each micro batch.
+    """
+    tied = cast("LanguageModel", model).output_weight
+    for module in model.modules():
+        if isinstance(module, nn.Embedding) and module.weight is tied:
+            module.sparse = True
+
+
 class LastLogits(nn.Module):
     """What a model says after a sequence, as a module: torch calls those with other parameters."""
 

@@ -64,7 +64,7 @@ class ChunkedCrossEntropy(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor, Tensor, None, None, None]:  # noqa: ANN401
-        """Multiply what the forward pass found, in its place: a second matrix takes long to make."""
+        """Multiply what the forward pass found, in its place: a second matrix takes long."""
         (factor,), (of_hidden, of_weight) = grad_outputs, ctx.saved_tensors
         return of_hidden.mul_(factor), of_weight.mul_(factor), None, None, None
 

@@ -124,7 +124,7 @@ def on_cpu(folder: Path) -> dict[str, tuple[Contestant, str]]:
     nano = NanoGpt(shape.vocab_size, shape.seq_len, gpt2.hidden, gpt2.layers, gpt2.heads)
 
     def trainer(steps: int) -> Sequence[Moment]:
-        return trainer_steps(theirs[0], tokens, BATCH, steps, folder / "trainer")
+        return trainer_steps(theirs[0], tokens, BATCH, steps)
 
     def of_theirs(ids: torch.Tensor) -> torch.Tensor:
         return theirs[1](input_ids=ids, use_cache=False).logits

@@ -3,6 +3,7 @@
 Owns its settings: the ones with which it is fastest here. Doesn't know ours, nor who measures.
 """
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -30,21 +31,30 @@ class Sequences(Dataset[dict[str, torch.Tensor]]):
         return {"input_ids": ids, "labels": ids}
 
 
-class StepTimes(TrainerCallback):
-    def __init__(self) -> None:
-        self.ends: list[Moment] = []
+class StepEnds(TrainerCallback):
+    def __init__(self, ended: Callable[[], None]) -> None:
+        self._ended = ended
 
     def on_step_end(self, *_: Any, **__: Any) -> None:
-        self.ends.append(now())
+        self._ended()
 
 
 def trainer_steps(
-    model: Any, tokens: Path, batch: tuple[int, int, int], steps: int, folder: Path
+    model: Any, tokens: Path, batch: tuple[int, int, int], steps: int
 ) -> list[Moment]:
     """Train so many steps; return when each was done."""
+    ends: list[Moment] = []
+    run_trainer(model, tokens, batch, steps, lambda: ends.append(now()))
+    return ends
+
+
+def run_trainer(
+    model: Any, tokens: Path, batch: tuple[int, int, int], steps: int, ended: Callable[[], None]
+) -> None:
+    """Train so many steps; `ended` is called after each. Nothing is written."""
     micro_batches, sequences, length = batch
     arguments = TrainingArguments(
-        output_dir=str(folder),
+        output_dir=str(tokens.parent / "trainer"),
         max_steps=steps,
         per_device_train_batch_size=sequences,
         gradient_accumulation_steps=micro_batches,
@@ -60,8 +70,7 @@ def trainer_steps(
         use_cpu=True,
         dataloader_pin_memory=False,
     )
-    times = StepTimes()
-    trainer = Trainer(model, arguments, train_dataset=Sequences(tokens, length), callbacks=[times])
+    rows, callbacks = Sequences(tokens, length), [StepEnds(ended)]
+    trainer = Trainer(model, arguments, train_dataset=rows, callbacks=callbacks)
     trainer.remove_callback(PrinterCallback)  # or it prints a summary of every run
     trainer.train()
-    return times.ends

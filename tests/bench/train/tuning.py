@@ -1,8 +1,9 @@
 """Full tuning of a real model beside rivals: tokens/s by the clock and by processor time.
 
-Owns who is measured against whom. Each takes a few steps in a process of its own, in turn, round
-after round, so that a busy machine hits them alike; a ratio is the median over the rounds. All have
-the same text, threads and environment, fp32 and AdamW. The rivals are Hugging Face's Trainer, and
+Owns who is measured against whom. Each has a process of its own, which stays; they take a step each
+by turns, round after round, so that a busy machine hits them alike. What each took is told at once,
+and at the end the medians over the rounds. All have the same text, threads and environment, fp32
+and AdamW. The rivals are Hugging Face's Trainer, and
 mlx-lm's `lora --fine-tune-type full`, which leaves embeddings and the last norm as they are and so
 computes a twelfth less; what its trainer does with all of them is shown beside.
 """
@@ -11,30 +12,38 @@ import importlib.metadata
 import json
 import os
 import statistics
-import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 from jupiterd.cycle.plan import ModelShape, TrainPlan, derive, parse_model
-from jupiterd.cycle.training.tuning import tuned, tuning_rate
+from jupiterd.cycle.training.tuning import tuned
 from jupiterd.daemon.model_files import text_of_config
 from jupiterd.gang.environment import worker_environment
-from tests.bench.train.moment import Moment, now
+from tests.bench.train.moment import Moment
+from tests.bench.train.turns import Contestant, Turns
 from tests.real.smollm2 import NotInTheIndexError, model_folder
 
 ROOT = Path(__file__).resolve().parents[3]
 SEQ_LEN, SEQUENCES = 256, 4
-WARM_STEPS, STEPS = 1, 2
-MOST_ROUNDS = 3
+MOST_ROUNDS = 6
 OURS, TRAINER = "ours", "Trainer"
 FULL, EVERYTHING = "mlx_lm full", "mlx_lm full, embeddings too"
 RIVALS = {"torch": {TRAINER: 1.0}, "mlx": {FULL: 0.95, EVERYTHING: 0.95}}
 """Engine -> who else tunes on it, and how many times as fast as they we are to be."""
 MICRO_BATCHES = {"torch": 4, "mlx": 1}
 """Of a step: on torch as `train start` has them; mlx-lm adds up none by itself."""
+SETTINGS = {
+    TRAINER: "Trainer(optim=adamw_torch_fused, per_device_train_batch_size=1, "
+    "gradient_accumulation_steps=4, max_grad_norm=1.0)",
+    FULL: "mlx_lm lora --train --fine-tune-type full --num-layers 30 --batch-size 4 "
+    "--max-seq-length 257 --optimizer adamw --learning-rate 2e-5",
+    EVERYTHING: "mlx_lm.tuner.trainer.train of all parameters, settings as above",
+}
+"""What a rival is run as."""
 LIBRARIES = {"torch": ("torch", "transformers", "accelerate"), "mlx": ("mlx", "mlx-lm")}
 
 
@@ -70,7 +79,11 @@ def write_text(folder: Path, model: Path) -> None:
         (folder / f"{name}.jsonl").write_text(lines)
 
 
-def ours(engine_name: str, model: Path, data: Path, steps: int) -> Sequence[Moment]:
+Ended = Callable[[], None]
+"""Called after each step; the next one begins when it returns."""
+
+
+def ours(engine_name: str, model: Path, data: Path, steps: int, ended: Ended) -> None:
     """Take steps as a rank does, but for what it tells its daemon."""
     from jupiterd.workers.data.shards import ShardSet
     from jupiterd.workers.train.batches import Batches
@@ -84,24 +97,22 @@ def ours(engine_name: str, model: Path, data: Path, steps: int) -> Sequence[Mome
     load_weights(model, engine)
     engine.begin(has_same_weights=True)
     batches = Batches(ShardSet(data / "shards"), "bench", SEQUENCES, plan.micro_batch_sequences)
-    ends: list[Moment] = []
     short = TrainPlan.from_plain(plan.to_plain() | {"steps": steps})
-    TrainingLoop(engine, short, batches, lambda: False, lambda _: ends.append(now())).run(0)
-    return ends
+    TrainingLoop(engine, short, batches, lambda: False, lambda _: ended()).run(0)
 
 
-def of_trainer(model: Path, data: Path, steps: int) -> Sequence[Moment]:
+def of_trainer(model: Path, data: Path, steps: int, ended: Ended) -> None:
     import torch
     from transformers import AutoModelForCausalLM
 
-    from tests.bench.train.trainer import trainer_steps
+    from tests.bench.train.trainer import run_trainer
 
     loaded = AutoModelForCausalLM.from_pretrained(model, dtype=torch.float32)
     batch = (MICRO_BATCHES["torch"], SEQUENCES // MICRO_BATCHES["torch"], SEQ_LEN)
-    return trainer_steps(loaded, data / "tokens.bin", batch, steps, data / "trainer")
+    run_trainer(loaded, data / "tokens.bin", batch, steps, ended)
 
 
-def of_mlx_lm(model: Path, data: Path, steps: int, *, everything: bool) -> Sequence[Moment]:
+def of_mlx_lm(model: Path, data: Path, steps: int, ended: Ended, *, everything: bool) -> None:
     """Run what `mlx_lm lora --train --fine-tune-type full` runs; with everything: its trainer."""
     from types import SimpleNamespace
 
@@ -113,12 +124,9 @@ def of_mlx_lm(model: Path, data: Path, steps: int, *, everything: bool) -> Seque
     from mlx_lm.tuner.datasets import CacheDataset, load_dataset
     from mlx_lm.tuner.trainer import TrainingArgs, train
 
-    class Times(TrainingCallback):
-        def __init__(self) -> None:
-            self.ends: list[Moment] = []
-
+    class StepEnds(TrainingCallback):
         def on_train_loss_report(self, train_info: dict[str, Any]) -> None:
-            self.ends.append(now())
+            ended()
 
     found: Any = load(str(model))
     loaded, tokenizer = found[:2]
@@ -137,28 +145,22 @@ def of_mlx_lm(model: Path, data: Path, steps: int, *, everything: bool) -> Seque
         "adapter_path": str(data / "adapters"),
     }
     asked = SimpleNamespace(**CONFIG_DEFAULTS | settings)
-    rows, times = load_dataset(asked, tokenizer)[0], Times()
+    rows, ends = load_dataset(asked, tokenizer)[0], StepEnds()
     if not everything:
-        train_model(asked, loaded, rows, [], times)  # no look at held-out text
-        return times.ends
+        train_model(asked, loaded, rows, [], ends)  # no look at held-out text
+        return
     own = TrainingArgs(
         batch_size=SEQUENCES, iters=steps, steps_per_report=1, max_seq_length=SEQ_LEN + 1,
         adapter_file=str(data / "all.safetensors"),
     )  # fmt: skip
-    train(loaded, AdamW(learning_rate=2e-5), CacheDataset(rows), None, own, training_callback=times)
-    return times.ends
+    train(loaded, AdamW(learning_rate=2e-5), CacheDataset(rows), None, own, training_callback=ends)
 
 
-def measured(engine: str, who: str, model: Path, data: Path) -> Moment:
-    """Return how long a step takes, in a process of its own."""
+def begun(engine: str, who: str, model: Path, data: Path, steps: int) -> Contestant:
+    """Return a process that takes so many steps, by turns."""
     environment = worker_environment("train", {"engine": engine, "threads": os.cpu_count() or 1})
-    command = [sys.executable, "-m", __spec__.name, engine, who, str(model), str(data)]
-    done = subprocess.run(
-        command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
-    )
-    if done.returncode:
-        raise RuntimeError(f"{who}: {done.stderr[-2000:]}")
-    return Moment(*json.loads(done.stdout.splitlines()[-1]))
+    command = [sys.executable, "-m", __spec__.name, engine, who, str(model), str(data), str(steps)]
+    return Contestant(command, environment | {"PYTHONPATH": str(ROOT)}, data / f"{who}.log")
 
 
 def print_tuning(engine: str, rounds: int) -> None:
@@ -170,23 +172,41 @@ def print_tuning(engine: str, rounds: int) -> None:
     except NotInTheIndexError as error:
         print(f"{title}: not run, the package index doesn't give the model ({error})")
         return
-    micro = MICRO_BATCHES[engine]
-    rate = tuning_rate(135_000_000)
+    rounds = min(rounds, MOST_ROUNDS)
     print(
-        f"{title}: {names}; fp32, AdamW, rate {rate:g}, {SEQUENCES} x {SEQ_LEN} tokens a step in "
-        f"{micro} micro batches, {os.cpu_count()} threads, {STEPS} steps after {WARM_STEPS}, "
-        f"{min(rounds, MOST_ROUNDS)} rounds by turns",
+        f"{title}: {names}; fp32, AdamW, {SEQUENCES} x {SEQ_LEN} tokens a step in "
+        f"{MICRO_BATCHES[engine]} micro batches, {os.cpu_count()} threads, a step each by turns, "
+        f"{rounds} rounds after one that doesn't count",
         flush=True,
     )
-    everybody = [OURS, *RIVALS[engine]]
-    times: dict[str, list[Moment]] = {who: [] for who in everybody}
+    for who in RIVALS[engine]:
+        print(f"  {who}: {SETTINGS[who]}", flush=True)
     with tempfile.TemporaryDirectory() as data:
         write_text(Path(data), model)
-        for number in range(min(rounds, MOST_ROUNDS)):
+        times = _taken_by_turns(engine, model, Path(data), rounds)
+    _print_rates(times, RIVALS[engine])
+
+
+def _taken_by_turns(engine: str, model: Path, data: Path, rounds: int) -> dict[str, list[Moment]]:
+    """Return what each took in each round; tell it at once: a run that is cut has told it, too."""
+    everybody = [OURS, *RIVALS[engine]]
+    times: dict[str, list[Moment]] = {who: [] for who in everybody}
+    with ExitStack() as at_end:
+        contestants: dict[str, Contestant] = {}
+        for who in everybody:  # one after the other: the first step is taken alone, too
+            contestants[who] = begun(engine, who, model, data, 1 + rounds)
+            at_end.callback(contestants[who].end)
+            contestants[who].step(is_first=True)
+        for number in range(rounds):
             # Whoever begins a round is another one each time.
             for who in everybody[number % len(everybody) :] + everybody[: number % len(everybody)]:
-                times[who].append(measured(engine, who, model, Path(data)))
-    _print_rates(times, RIVALS[engine])
+                times[who].append(contestants[who].step())
+            told = (
+                f"{who} {steps[-1].processor_s:.2f} s ({steps[-1].clock_s:.2f} s)"
+                for who, steps in times.items()
+            )
+            print(f"  processor time (clock) of a step: {', '.join(told)}", flush=True)
+    return times
 
 
 def _print_rates(times: dict[str, list[Moment]], rivals: dict[str, float]) -> None:
@@ -208,16 +228,14 @@ def _print_rates(times: dict[str, list[Moment]], rivals: dict[str, float]) -> No
 
 def main() -> None:
     engine, who, model, data = sys.argv[1], sys.argv[2], Path(sys.argv[3]), Path(sys.argv[4])
-    contestants: dict[str, Callable[[int], Sequence[Moment]]] = {
-        OURS: lambda steps: ours(engine, model, data, steps),
-        TRAINER: lambda steps: of_trainer(model, data, steps),
-        FULL: lambda steps: of_mlx_lm(model, data, steps, everything=False),
-        EVERYTHING: lambda steps: of_mlx_lm(model, data, steps, everything=True),
+    steps, ended = int(sys.argv[5]), Turns().ended
+    contestants: dict[str, Callable[[], None]] = {
+        OURS: lambda: ours(engine, model, data, steps, ended),
+        TRAINER: lambda: of_trainer(model, data, steps, ended),
+        FULL: lambda: of_mlx_lm(model, data, steps, ended, everything=False),
+        EVERYTHING: lambda: of_mlx_lm(model, data, steps, ended, everything=True),
     }
-    ends = contestants[who](WARM_STEPS + STEPS)
-    step = ends[-1].since(ends[WARM_STEPS - 1], STEPS)
-    print(json.dumps([step.clock_s, step.processor_s]), flush=True)
-    os._exit(0)  # as a worker does
+    contestants[who]()
 
 
 if __name__ == "__main__":

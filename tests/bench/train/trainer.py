@@ -70,7 +70,7 @@ def run_trainer(
         use_cpu=True,
         dataloader_pin_memory=False,
     )
-    rows, callbacks = Sequences(tokens, length), [StepEnds(ended)]
-    trainer = Trainer(model, arguments, train_dataset=rows, callbacks=callbacks)
+    trainer = Trainer(model, arguments, train_dataset=Sequences(tokens, length))
+    trainer.add_callback(StepEnds(ended))
     trainer.remove_callback(PrinterCallback)  # or it prints a summary of every run
     trainer.train()

@@ -326,7 +326,9 @@ def _running(row: Row) -> str:
 def _ended(row: Row) -> str:
     if row["state"] == "skipped":
         return f"skipped: {plain(row.get('detail'))}"
-    parts = [f"{row['state']}: {row['done']:,} {row['unit']}".removesuffix(": 0 ")]
+    unit = str(row["unit"])
+    counts = f"{row['done']:,} {unit.removesuffix('s') if row['done'] == 1 else unit}"
+    parts = [f"{row['state']}: {counts}".removesuffix(": 0 ")]
     if row.get("elapsed_s") is not None:
         parts.append(f"in {duration(row['elapsed_s'])}")
     if row.get("rate"):

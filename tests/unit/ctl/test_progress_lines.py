@@ -197,6 +197,12 @@ def test_weights_that_were_given_are_compared_with_what_they_became():
     ]
 
 
+def test_a_phase_that_did_one_thing_ends_with_one():
+    done = {"round": 1, "phase": "evaluate", "state": "done", "done": 1, "unit": "documents"}
+    _, lines = next_lines(Shown(), cycle("finished", phases=[done], events=[]), 1.0)
+    assert lines[0].text == "round 1 evaluate  done: 1 document"
+
+
 def test_two_figures_of_held_out_text_are_told_apart_and_the_model_s_export_is_named():
     lines = final_lines(
         cycle(**GIVEN, val_bpb=0.98, domain="letters", model="/m", ended_worse=False)

@@ -59,9 +59,10 @@ def pytest_configure(config: pytest.Config) -> None:
     asyncio.set_event_loop(None)
 
 
-def pytest_xdist_auto_num_workers() -> int:
-    """Have twice as many as cores: a test with daemons waits for most of its time."""
-    return min(2 * cores(), MAX_WORKERS)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Have more than cores, and twice as many where most tests have daemons, which wait a lot."""
+    many = 2 * cores() if wants_full(config) else cores() * 3 // 2
+    return max(1, min(many, MAX_WORKERS))
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -69,8 +70,9 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
     Each process imports all that it collects: most of what it took `make test-rest` to begin.
     """
-    wants_full = str(config.getoption("markexpr", "")).startswith("full and ")
-    if not wants_full or collection_path.suffix != ".py" or is_with_daemons(collection_path):
+    if collection_path.suffix != ".py" or is_with_daemons(collection_path):
+        return None
+    if not wants_full(config):
         return None
     return "mark.full" not in collection_path.read_text(encoding="utf-8") or None
 
@@ -95,6 +97,11 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
         return (yield)
     with shared.taken(tokens(item)):
         return (yield)
+
+
+def wants_full(config: pytest.Config) -> bool:
+    """Say whether `full` tests alone are wanted, which most tests with daemons are."""
+    return str(config.getoption("markexpr", "")).startswith("full and ")
 
 
 def cores() -> int:

@@ -10,6 +10,8 @@ from tests.e2e.cluster import Cluster
 from tests.support.fork_server import FOLDER_VARIABLE
 from tests.support.shared_cluster import SharedCluster
 
+LENDER = pytest.StashKey[SharedCluster]()
+
 
 @pytest.hookimpl(tryfirst=True)  # xdist reads the groups in this hook, too
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -17,6 +19,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "cluster" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.xdist_group("shared cluster"))
+
+
+@pytest.hookimpl(trylast=True)  # once the fixtures of the test have ended
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """End the cluster after the last test that shares it: idle daemons take their time, too."""
+    lender = item.config.stash.get(LENDER, None)
+    if lender is not None and "cluster" not in getattr(nextitem, "fixturenames", ()):
+        lender.end()
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -40,9 +50,9 @@ def stage() -> Generator[Path]:
 
 @pytest.fixture(scope="session")
 def _lender(
-    tmp_path_factory: pytest.TempPathFactory, fork_server: None
+    pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory, fork_server: None
 ) -> Generator[SharedCluster]:
-    lender = SharedCluster(tmp_path_factory.mktemp("shared"))
+    lender = pytestconfig.stash[LENDER] = SharedCluster(tmp_path_factory.mktemp("shared"))
     yield lender
     lender.end()
 

@@ -18,7 +18,6 @@ from tests.e2e.wholeness import assert_whole, left_over
 pytest.importorskip("mlx.core")
 
 pytestmark = [
-    pytest.mark.smoke,
     pytest.mark.net,
     pytest.mark.slow,
     pytest.mark.timeout(300),

@@ -110,7 +110,6 @@ def test_an_unmodified_script_runs_with_two_processes(script: str, words: str) -
         assert re.search(rf"^\[rank {rank}\] .*{words}$", done.stdout, re.MULTILINE), done.stdout
 
 
-@pytest.mark.smoke
 @needs("torch")
 def test_a_killed_rank_ends_the_others_and_gives_its_status() -> None:
     began_s = time.monotonic()

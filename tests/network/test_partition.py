@@ -32,7 +32,6 @@ def role_of(view: Document, name: str) -> str:
     return next(node["role"] for node in view["nodes"] if node["name"] == name)
 
 
-@pytest.mark.smoke
 async def test_two_halves_go_on_alone_and_are_one_again_with_both_histories(
     tmp_path: Path,
 ) -> None:

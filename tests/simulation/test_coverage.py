@@ -35,6 +35,7 @@ WANTED: Mapping[tuple[str, int], set[str]] = {
 SEEDS = 60
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("name", "first"), WANTED)
 def test_the_seeds_of_a_profile_meet_what_it_is_there_for(name: str, first: int) -> None:
     missing = set(WANTED[name, first])

@@ -27,6 +27,7 @@ def founders(world: World) -> list[Machine]:
     return [machine for machine in world.machines.values() if not machine.is_latecomer]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("is_torn", [True, False], ids=["lost", "done"])
 @pytest.mark.parametrize("number", range(MACHINES))
 def test_a_power_cut_in_any_write_breaks_no_invariant(number: int, is_torn: bool) -> None:

@@ -24,6 +24,7 @@ def _titles(pilot) -> list[str]:
     return [command.title for command in pilot.app.get_system_commands(pilot.app.screen)]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", VIEWS)
 async def test_every_key_of_a_view_is_a_command_of_the_palette(name):
     async with shot(VIEWS[name], SIZE) as pilot:

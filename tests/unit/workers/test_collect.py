@@ -206,6 +206,7 @@ def task_params(source, policy=None):
     }
 
 
+@pytest.mark.full
 def test_the_worker_collects_this_interpreters_own_library(tmp_path):
     end = run_worker("collect", task_params({"kind": "python_stdlib"}), {}, tmp_path)
     assert isinstance(end, TaskFinished)

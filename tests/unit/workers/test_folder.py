@@ -262,6 +262,7 @@ def test_a_full_disk_is_told_as_such(notes, tmp_path, monkeypatch):
     assert isinstance(translate(caught.value, "collect"), DiskFullError)
 
 
+@pytest.mark.full
 def test_a_worker_that_is_killed_and_started_again_goes_on_and_ends_the_same(notes, tmp_path):
     for number in range(40):
         (notes / f"{number:02}.html").write_text(page(f"Page {number}"))

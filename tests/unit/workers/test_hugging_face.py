@@ -51,6 +51,7 @@ def hub(tmp_path, monkeypatch):
         yield served
 
 
+@pytest.mark.full
 @pytest.mark.net
 def test_a_data_set_is_read_at_its_newest_commit_and_again_once_there_is_another(hub, tmp_path):
     hub.files = {"data/train-0.jsonl": lines(ROWS[:2]), "data/train-1.jsonl": lines(ROWS[2:])}
@@ -158,6 +159,7 @@ def test_a_part_asks_what_has_changed_of_its_own_rows(hub, tmp_path):
     assert not [path for path in hub.asked if "/resolve/" in path]
 
 
+@pytest.mark.full
 @pytest.mark.net
 def test_the_first_part_of_a_data_set_that_has_no_text_is_an_error(hub, tmp_path):
     hub.files = {"train.jsonl": lines([{"other": "no text"}])}

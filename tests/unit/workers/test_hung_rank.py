@@ -125,6 +125,7 @@ async def test_the_last_finished_step_outlives_a_rank_that_hangs(
     assert all(np.array_equal(written[name], saved[name]) for name in written)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("engine", ["torch", "mlx"])
 async def test_a_newcomer_killed_before_its_state_came_costs_no_step_and_gives_away_none(
     tmp_path: Path, engine: str

@@ -151,6 +151,7 @@ def checkpoint(folder: Path, name: str, step: int) -> str:
     return str(folder / name / f"checkpoint-{step:08}")
 
 
+@pytest.mark.full
 def test_both_engines_have_the_same_losses_on_the_same_batches(alone: Path, tmp_path: Path):
     ours = losses(said(alone, "whole"))
     torchs = torch_losses(make_inputs(tmp_path), tmp_path)

@@ -293,6 +293,7 @@ def test_whole_folders_are_held_out_where_there_are_enough_of_them(tmp_path):
     assert counts["holdout_clusters"] == len(held)
 
 
+@pytest.mark.full
 def test_of_one_long_file_no_piece_is_held_out_beside_those_that_are_trained_on(tmp_path):
     source = letters(tmp_path / "letters", 150)
     lines = (f"Line {number} of a very long file says no more.\n" for number in range(60_000))

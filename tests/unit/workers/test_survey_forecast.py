@@ -76,13 +76,8 @@ def of_folder(path, name="mine"):
     return {"kind": "folder", "name": name, "path": str(path)}
 
 
-@pytest.mark.parametrize(
-    "rules",
-    [
-        pytest.param(HoldoutRules("salt"), id="worked out"),
-        pytest.param(TOLD, id="told", marks=pytest.mark.full),
-    ],
-)
+@pytest.mark.full
+@pytest.mark.parametrize("rules", [HoldoutRules("salt"), TOLD], ids=["worked out", "told"])
 def test_a_whole_look_foretells_what_a_cycle_does(code, tmp_path, rules):
     sources = [of_folder(code)]
     found = done(tmp_path, sources, "code:python", rules)

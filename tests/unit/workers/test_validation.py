@@ -141,6 +141,7 @@ def test_what_cannot_be_read_costs_the_number_and_not_the_run(
         assert told(capfd.readouterr().out) == ["N/A", "N/A"]
 
 
+@pytest.mark.full
 @pytest.mark.net
 @pytest.mark.timeout(150)
 @pytest.mark.xdist_group("gangs")

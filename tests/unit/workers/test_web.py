@@ -441,6 +441,7 @@ def test_a_crawl_that_was_ended_goes_on_where_it_was(site, tmp_path):
     assert first & set(site.asked) == {"/robots.txt"}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("bound", [{"max_pages": 27}, {"max_bytes": 27 << 10}])
 def test_a_crawl_that_was_ended_has_the_bounds_of_one_that_was_not(site, tmp_path, bound):
     """Addresses that were out of bounds count as no page, and what was read stays read."""

@@ -1,7 +1,8 @@
 """A cycle that begins with a real model: the gate knows a better student from a ruined one.
 
-Each trains on about 20,000 tokens. About 10,000 of held-out pages and 35,000 of general text are
-scored.
+Each trains on about 20,000 tokens, with the batch, the rate and the schedule that Jupiter chooses;
+the number of steps and the length of a sequence alone are bounded. About 10,000 tokens of held-out
+pages and 35,000 of general text are scored.
 """
 
 import json
@@ -25,7 +26,6 @@ data_sources:
 holdout: {{salt: real}}
 generation: {{templates: []}}
 evaluation: {{max_document_bytes: 1024}}
-training: {{batch_sequences: 4}}
 """
 
 
@@ -33,7 +33,7 @@ def verdict(cluster: Cluster, model: Path, folder: Path, *more: str) -> dict[str
     """Run a cycle of one round that begins with the model; return its verdict."""
     domain = folder / "real.yaml"
     domain.write_text(DOMAIN.format(pages=write_pages(folder / "pages", PAGES_BYTES)))
-    asked = ("--domain", str(domain), "--init", str(model), "--seq-len", "256", "--batch-size", "1")
+    asked = ("--domain", str(domain), "--init", str(model), "--seq-len", "256")
     limits = ("--max-steps", "20", "--wait", "--timeout", "2500")
     done = cluster.ctl("cycle", "start", *asked, *limits, *more, timeout_s=2600)
     print(done.stdout)

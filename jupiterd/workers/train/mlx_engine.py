@@ -57,7 +57,7 @@ class MlxEngine:
         _keep_to_plan(shape, plan, self.options)
         self.config = model_config(shape, end_token)
         self._model = MlxModel(self.config, self.options)
-        self._optimizer = MlxOptimizer(plan)
+        self._optimizer = MlxOptimizer(plan, is_alone=ring.world_size == 1)
         self._loss_and_gradients = mx.value_and_grad(self._loss)
         self.device = device()
         self.platform = f"mlx {version('mlx')} {platform.machine()} {mx.default_device()}"

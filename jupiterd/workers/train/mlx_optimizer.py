@@ -7,6 +7,7 @@ float32; its Muon scales its steps another way.)
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import mlx.core as mx
 
@@ -31,11 +32,25 @@ AT_A_TIME_BYTES = 64 << 20
 """Of weights that are updated together: what is computed on the way takes several times as much."""
 
 
+@dataclass(frozen=True)
+class Pace:
+    """How far a step goes: what gradients are multiplied by first, and the rate of learning."""
+
+    scale: float
+    rate: float
+
+
 class MlxOptimizer:
     """The moments of a model's parameters, and the step that uses them."""
 
-    def __init__(self, plan: TrainPlan) -> None:
+    def __init__(self, plan: TrainPlan, *, is_alone: bool) -> None:
+        """is_alone: no other rank comes to the same weights by itself.
+
+        Compiled, AdamW takes half the time, and its last digit may be another: where a machine has
+        no compiler it stays as it is, so ranks that are to be equal don't compile.
+        """
         self._plan = plan
+        self._adamw = mx.compile(adamw) if is_alone else adamw
         self.steps = 0
         """How many have been taken."""
         self.moments: dict[str, mx.array] = {}
@@ -59,7 +74,8 @@ class MlxOptimizer:
         updated: list[str] = []
         while gradients:
             name, gradient = gradients.popitem()
-            parameters[name] = self._updated(name, parameters[name], gradient * scale, rate)
+            update = self._by_muon if self._is_by_muon(name, gradient) else self._by_adamw
+            parameters[name] = update(name, parameters[name], gradient, Pace(scale, rate))
             updated.append(name)
             del gradient
             if not gradients or sum(parameters[n].nbytes for n in updated) >= AT_A_TIME_BYTES:
@@ -78,34 +94,54 @@ class MlxOptimizer:
             for kind in moments_of(name, values.ndim, self._plan.options)
         }
 
-    def _updated(self, name: str, parameter: mx.array, gradient: mx.array, rate: float) -> mx.array:
-        decay = self._plan.weight_decay if is_decayed(name, parameter.ndim) else 0.0
-        kinds = moments_of(name, parameter.ndim, self._plan.options)
-        update = self._muon if MOMENTUM in kinds else self._adamw
-        decayed = parameter * (1 - rate * decay) if decay else parameter
-        return decayed - update(name, gradient, rate)
+    def _is_by_muon(self, name: str, gradient: mx.array) -> bool:
+        return MOMENTUM in moments_of(name, gradient.ndim, self._plan.options)
 
-    def _adamw(self, name: str, gradient: mx.array, rate: float) -> mx.array:
+    def _by_adamw(self, name: str, parameter: mx.array, gradient: mx.array, pace: Pace) -> mx.array:
         first, second = BETAS
-        mean, mean_square = (self._kept(kind, name, gradient) for kind in MOMENTS)
-        mean = first * mean + (1 - first) * gradient
-        mean_square = second * mean_square + (1 - second) * mx.square(gradient)
-        for kind, value in zip(MOMENTS, (mean, mean_square), strict=True):
-            self.moments[f"{kind}.{name}"] = value
         # What both means lack of early steps is made up for by numbers: an array for it takes time.
         lack = math.sqrt(1 - second**self.steps)
-        spread = mx.sqrt(mean_square) + EPSILON * lack
-        return (rate * lack / (1 - first**self.steps)) * mean / spread
+        length = pace.rate * lack / (1 - first**self.steps)
+        numbers = (pace.scale, self._kept_share(name, parameter, pace), length, EPSILON * lack)
+        means = [self._kept(kind, name, gradient) for kind in MOMENTS]
+        updated, means = self._adamw(parameter, gradient, means, [*map(mx.array, numbers)])
+        for kind, value in zip(MOMENTS, means, strict=True):
+            self.moments[f"{kind}.{name}"] = value
+        return updated
 
-    def _muon(self, name: str, gradient: mx.array, rate: float) -> mx.array:
+    def _by_muon(self, name: str, parameter: mx.array, gradient: mx.array, pace: Pace) -> mx.array:
+        gradient = gradient * pace.scale
         momentum = self._kept(MOMENTUM, name, gradient)
         momentum = momentum + (1 - MUON_BETA) * (gradient - momentum)
         self.moments[f"{MOMENTUM}.{name}"] = momentum
         ahead = gradient + MUON_BETA * (momentum - gradient)
-        return muon_rate(rate, gradient.shape) * orthogonal(ahead)
+        step = muon_rate(pace.rate, gradient.shape) * orthogonal(ahead)
+        return parameter * self._kept_share(name, parameter, pace) - step
+
+    def _kept_share(self, name: str, parameter: mx.array, pace: Pace) -> float:
+        """Return how much of a parameter its decay leaves."""
+        return 1 - pace.rate * self._plan.weight_decay * is_decayed(name, parameter.ndim)
 
     def _kept(self, kind: str, name: str, like: mx.array) -> mx.array:
         return self.moments.get(f"{kind}.{name}", mx.zeros_like(like))
+
+
+def adamw(
+    parameter: mx.array, gradient: mx.array, means: Sequence[mx.array], numbers: Sequence[mx.array]
+) -> tuple[mx.array, Sequence[mx.array]]:
+    """Return a parameter after a step of AdamW (Loshchilov & Hutter 2019), and its two means.
+
+    numbers: what the gradient is multiplied by, the share of the parameter that its decay leaves,
+    the length of the step, and what is added to the root. They are arrays, so that one compiled
+    step serves every rate.
+    """
+    (mean, mean_square), (scale, kept_share, length, floor) = means, numbers
+    first, second = BETAS
+    gradient = gradient * scale
+    mean = first * mean + (1 - first) * gradient
+    mean_square = second * mean_square + (1 - second) * mx.square(gradient)
+    updated = parameter * kept_share - length * mean / (mx.sqrt(mean_square) + floor)
+    return updated, (mean, mean_square)
 
 
 def orthogonal(matrix: mx.array) -> mx.array:

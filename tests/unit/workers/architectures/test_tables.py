@@ -51,6 +51,18 @@ def test_torch_and_mlx_compute_the_same(case: Case):
 
 
 @pytest.mark.mlx
+@pytest.mark.full
+@pytest.mark.parametrize("architecture", [*NAMED])
+def test_what_is_named_comes_out_alike_again(architecture: str):
+    pytest.importorskip("mlx.core")
+    from tests.bench.models.parity import compared
+
+    case = next(cases_of(architecture))
+    before = [e for e in results.load() if (e.architecture, e.variant) == (architecture, case.name)]
+    assert [compared(case).is_alike] == [each.is_alike for each in before]
+
+
+@pytest.mark.mlx
 @pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.timeout(300)

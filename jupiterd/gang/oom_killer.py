@@ -69,9 +69,11 @@ def how_killed(pid: int, before: Kills) -> str:
 def _files_of_group() -> Iterator[Path]:
     for line in _read(_OWN_GROUP).splitlines():
         _, controllers, path = (*line.split(":", 2), "", "")[:3]
-        if path in {"", "/"}:  # the root of all counts nothing
+        if not path:
             continue
-        if not controllers:  # of version 2
+        if (
+            not controllers
+        ):  # of version 2; a container's is `/`, as is the root, which has no such file
             yield _GROUPS / path.removeprefix("/") / "memory.events"
         elif "memory" in controllers.split(","):
             yield _GROUPS / "memory" / path.removeprefix("/") / "memory.oom_control"

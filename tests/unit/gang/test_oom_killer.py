@@ -40,9 +40,10 @@ def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Kernel:
     ("group", "file"),
     [
         ("0::/jupiterd.service\n", "groups/jupiterd.service/memory.events"),
+        ("0::/\n", "groups/memory.events"),
         ("4:memory:/box\n0::/\n", "groups/memory/box/memory.oom_control"),
     ],
-    ids=["version 2", "version 1"],
+    ids=["version 2", "version 2 in a container", "version 1"],
 )
 def test_kills_of_others_on_the_machine_are_none_of_our_group(
     kernel: Kernel, group: str, file: str

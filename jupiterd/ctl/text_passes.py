@@ -1,10 +1,12 @@
 """How often a training goes over text of this machine that no data set was made of yet.
 
 Owns the look at the sizes of its files. Doesn't know what they hold: markup and pictures count as
-text, so that there are at least so many passes.
+text, so that there are at least so many passes. Packed files may hold more text than bytes: nothing
+is known of them.
 """
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
@@ -15,6 +17,10 @@ from jupiterd.cycle.training.tuning_batch import tuning_batch
 MOST_FILES: Final = 20_000
 BYTES_PER_TOKEN: Final = 3
 """Of plain text with most tokenizers about four: fewer makes for fewer passes."""
+PACKED: Final = frozenset(
+    {".gz", ".xz", ".zip", ".zst", ".parquet", ".docx", ".epub", ".odt", ".pdf"}
+)
+"""Endings of files that may hold more text than they have bytes."""
 
 
 def passes_lines(told: Mapping[str, Any], asked: Mapping[str, Any]) -> list[str]:
@@ -25,23 +31,33 @@ def passes_lines(told: Mapping[str, Any], asked: Mapping[str, Any]) -> list[str]
         asked: what it was asked for.
     """
     source: Mapping[str, Any] = asked.get("source") or {}
-    steps = (asked.get("settings") or {}).get("max_steps")
+    settings: Mapping[str, Any] = asked.get("settings") or {}
+    steps = settings.get("max_steps")
     if not steps or source.get("kind") != "folder" or "batch_sequences" not in told:
         return []
     sequences = _size_of(Path(source["path"])) // (BYTES_PER_TOKEN * told["seq_len"])
     least, most = told.get("least_batch_sequences") or 0, told["batch_sequences"]
     batch = tuning_batch(sequences, least, most) if least else most
-    line = many_passes_line(passes_over(steps, batch, sequences), is_least=True)
+    passes = passes_over(steps, batch, sequences)
+    least_passes = min(passes, settings.get("epochs") or passes)  # whichever ends first
+    line = many_passes_line(least_passes, is_least=True)
     return [line] if line else []
 
 
 def _size_of(path: Path) -> int:
-    """Return the bytes below a path; 0 where there are too many files to look at."""
-    sizes = list(islice(_sizes(path), MOST_FILES))
-    return sum(sizes) if len(sizes) < MOST_FILES else 0
+    """Return the bytes of text below a path, or more; 0 where nobody can know.
+
+    That is where a file is packed or can't be looked at, and where there are too many of them.
+    """
+    with suppress(OSError):  # the run was ordered already: it says itself what it can't read
+        files = list(islice(_files(path), MOST_FILES))
+        is_known = len(files) < MOST_FILES and all(
+            file.suffix.lower() not in PACKED for file in files
+        )
+        return sum(file.stat().st_size for file in files) if is_known else 0
+    return 0
 
 
-def _sizes(path: Path) -> Iterator[int]:
-    for file in (path,) if path.is_file() else path.rglob("*"):
-        if file.is_file():
-            yield file.stat().st_size
+def _files(path: Path) -> Iterator[Path]:
+    """Yield the files of a path, or below it."""
+    return filter(Path.is_file, (path,) if path.is_file() else path.rglob("*"))

@@ -6,6 +6,7 @@ path, or what lies there. Messages, facts and files of settings take valid UTF-8
 
 import os
 import re
+from contextlib import suppress
 from pathlib import Path
 
 _ESCAPED = re.compile(rb"\\x([89a-f][0-9a-f])")
@@ -17,8 +18,10 @@ def path_text(path: Path | str) -> str:
 
 
 def path_of(text: str) -> Path:
-    """Return the path that a text names; `~` is the home folder."""
-    path = Path(text).expanduser()
+    """Return the path that a text names; `~` is the home folder, and `~me` that of somebody."""
+    path = Path(text)
+    with suppress(RuntimeError):  # nobody here is called so
+        path = path.expanduser()
     if not _ESCAPED.search(os.fsencode(path)) or path.exists():
         return path
     raw = _ESCAPED.sub(lambda found: bytes((int(found[1], 16),)), os.fsencode(path))

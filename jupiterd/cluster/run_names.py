@@ -24,8 +24,8 @@ class Named(Generic[Thing]):
 
 
 def is_round_name(text: str) -> bool:
-    """Say whether it is how lists call a cycle's round, such as python/2."""
-    return re.fullmatch(r"[^/]+/\d+", text) is not None
+    """Say whether it is how lists call a cycle's round, such as python/2; ./2 is a path."""
+    return re.fullmatch(r"[^/.~][^/]*/\d+", text) is not None
 
 
 def meant(things: Iterable[Named[Thing]], wanted: str) -> list[Thing]:

@@ -1,7 +1,6 @@
 """`jupiterctl train ...`: one training run, without the cycle."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import click
@@ -35,6 +34,7 @@ from jupiterd.document_schema import SCHEMA
 from jupiterd.errors import UsageError
 from jupiterd.formats import counted
 from jupiterd.ids import short
+from jupiterd.path_text import path_of
 
 NOUN = "train"
 COPYING_S = 900.0
@@ -275,7 +275,7 @@ def status_lines(train: Mapping[str, Any] | None) -> list[str]:
 
 def _is_path(data: str) -> bool:
     """Say whether text is named; the data of a cycle's round is called NAME/1."""
-    return Path(data).exists() or ("/" in data and not is_round_name(data))
+    return path_of(data).exists() or ("/" in data and not is_round_name(data))
 
 
 def _refuse_changes(given: Mapping[str, Any]) -> None:

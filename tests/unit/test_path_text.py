@@ -25,3 +25,4 @@ def test_a_name_that_only_looks_escaped_is_taken_as_it_is(tmp_path: Path) -> Non
 
 def test_a_home_folder_may_be_meant() -> None:
     assert path_of("~/texts") == Path.home() / "texts"
+    assert path_of("~nobody-here/texts") == Path("~nobody-here/texts")

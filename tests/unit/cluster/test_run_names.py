@@ -2,7 +2,7 @@
 
 import pytest
 
-from jupiterd.cluster.run_names import Named, meant
+from jupiterd.cluster.run_names import Named, is_round_name, meant
 from jupiterd.errors import UsageError
 
 NEWEST = Named("newest", "letters", ["abc1", "f00d"])
@@ -20,6 +20,12 @@ def test_else_the_beginning_of_an_id_counts():
     assert meant(ALL, "abc1") == meant((NEWEST, OLDEST), "abc") == ["newest"]
     assert meant(ALL, "f0") == ["newest", "oldest"], "one thing that two have made alike"
     assert meant(ALL, "poems") == meant(ALL, "") == []
+
+
+@pytest.mark.parametrize("path", ["~/2024", "./2024", "../7", "~me/7", "/7", "letters/x7", "7"])
+def test_a_path_that_ends_in_a_number_is_no_round(path: str):
+    assert is_round_name("letters/7")
+    assert not is_round_name(path)
 
 
 def test_what_could_be_several_is_refused():

@@ -83,6 +83,16 @@ def test_a_folder_of_text_is_sent_with_the_machine_it_lies_on(daemon, ctl, lette
     assert STATUS["node"]["id"] == ALPHA
 
 
+def test_a_folder_at_home_whose_name_is_a_number_is_text_and_no_cycle_s_round(
+    daemon, ctl, letters, monkeypatch
+):
+    monkeypatch.setenv("HOME", str(letters.parent))
+    letters.rename(letters.parent / "2024")
+    assert ctl("train", "start", "--data", "~/2024", "--model", "1m").exit_code == 0
+    ((_, asked),) = daemon.executed
+    assert asked["source"]["path"] == str(letters.parent / "2024")
+
+
 def test_the_best_layout_is_told_with_the_others_beside_it(daemon, ctl, letters, golden):
     daemon.results["train.start"] = {**RECORDED, "layouts": LAYOUTS}
     ran = ctl("train", "start", "--data", str(letters), "--model", "1m")
@@ -192,7 +202,7 @@ def test_a_path_below_a_file_is_refused_in_one_line(daemon, ctl, tmp_path):
     assert daemon.executed == []
 
 
-def test_waiting_shows_how_it_goes_and_ends_with_the_three_lines(daemon, ctl, golden, letters):
+def test_waiting_shows_how_it_goes_and_ends_with_the_last_lines(daemon, ctl, golden, letters):
     for document in (train(), TRAINED):
         daemon.watched.put(document)
     ran = ctl("train", "start", "--data", str(letters), "--model", "1m", "--wait")

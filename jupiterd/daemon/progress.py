@@ -118,7 +118,7 @@ class PhaseProgress:
         if not rate or not total:
             return None
         left_s = (total - done) / rate - (now_s - self.moved_s)
-        return left_s if left_s > 0 or done == total else None
+        return max(0.0, left_s) if left_s > 0 or done == total else None
 
     def _unit(self) -> str:
         """Return what is counted just now: once all files are read, the samples of what follows."""

@@ -51,6 +51,8 @@ def test_starting_up_has_no_part_in_the_rate(board: ProgressBoard) -> None:
     assert shown(board, 207.0)["eta_s"] == pytest.approx(3.0), "it is counted down"
     assert shown(board, 210.0)["rate"] == pytest.approx(1.0), "it has stood still since"
     assert shown(board, 211.0)["eta_s"] is None, "the rest takes longer than what came before"
+    board.advance(CYCLE, "a", Advanced(41, 41, "documents", {}), 211.0)
+    assert shown(board, 219.0)["eta_s"] == 0.0, "nothing is left, however late it is told"
 
 
 @pytest.mark.parametrize(

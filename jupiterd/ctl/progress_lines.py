@@ -127,7 +127,7 @@ def next_lines(shown: Shown, cycle: Cycle, now_s: float) -> tuple[Shown, list[Li
 
 
 def final_lines(cycle: Cycle) -> list[str]:
-    """Return the three lines that end a cycle; scripts rely on their keys."""
+    """Return the lines that end a run; scripts rely on the keys of the last three."""
     verdicts = cycle.get("verdicts") or [{}]
     last = verdicts[-1]
     judged = last.get("verdict") or (NONE if is_cycle(cycle) else _of_given_weights(cycle))
@@ -145,15 +145,16 @@ _MEASURED_SO = " (as training measures it, by sequences; val_bpb: all held-out t
 
 
 def next_commands(run: Cycle) -> list[str]:
-    """Return what people may type once it has ended; nothing where it has made no model."""
-    name, verdicts = str(run.get("domain") or ""), run.get("verdicts") or ()
-    if not run.get("model") or not name:
+    """Return what people may type once it has ended; nothing where it has made no model.
+
+    It is called by its id: its name means the newest run of that name.
+    """
+    if not run.get("model"):
         return []
-    model = f"{name}/{verdicts[-1]['round']}" if verdicts else name
-    typed = [f"jupiterctl model export {plain(model)} --to FOLDER"]
-    if verdicts:
-        typed.insert(0, f"jupiterctl cycle explain {short(str(run.get('id') or ''))}".rstrip())
-    return [f"next: {', '.join(typed)}"]
+    called, verdicts = short(str(run["id"])), run.get("verdicts") or ()
+    model = f"{called}/{verdicts[-1]['round']}" if verdicts else called
+    explain = [f"jupiterctl cycle explain {called}"] if verdicts else []
+    return [f"next: {', '.join([*explain, f'jupiterctl model export {model} --to FOLDER'])}"]
 
 
 def before_and_after(run: Cycle) -> list[str]:

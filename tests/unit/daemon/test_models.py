@@ -110,7 +110,7 @@ def test_a_training_run_has_its_last_model_with_the_score_on_its_held_out_text()
     ("wanted", "model"),
     [
         ("python", SECOND), ("python/1", FIRST), (f"{CYCLE[:8]}/1", FIRST), (CYCLE, SECOND),
-        ("1a1a", FIRST), (SECOND, SECOND), ("letters", LAST),
+        ("1a1a", FIRST), (SECOND, SECOND), ("letters", LAST), (RUN[:8], LAST),
     ],
 )  # fmt: skip
 def test_a_model_is_meant_by_its_name_its_run_and_round_or_its_id(wanted: str, model: str) -> None:

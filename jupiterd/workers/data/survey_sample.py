@@ -68,6 +68,16 @@ def ending_of(name: str) -> str:
     return PurePosixPath(name).suffix.lower()
 
 
+def page_of(name: str) -> str:
+    """Return what all formats of one page are called.
+
+    A number is no format: part.00001 and part.00002 are different texts.
+    """
+    unpacked = unpacked_name(name)
+    ending = PurePosixPath(unpacked).suffix
+    return unpacked if ending[1:].isdecimal() else unpacked.removesuffix(ending)
+
+
 class SourceSample:
     """One look at one source; to be closed."""
 
@@ -163,6 +173,4 @@ def _now() -> str:
 
 def _drawn(uri: str) -> bytes:
     """Return what decides when a file is read: the same for all formats of one page."""
-    name = unpacked_name(uri)
-    page = name.removesuffix(PurePosixPath(name).suffix)
-    return blake3(page.encode()).digest(8)
+    return blake3(page_of(uri).encode()).digest(8)

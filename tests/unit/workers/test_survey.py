@@ -111,6 +111,12 @@ def test_pages_that_lie_there_in_two_formats_are_foretold_once(tmp_path, monkeyp
     assert source.documents == pytest.approx(40, abs=8)
 
 
+def test_parts_that_are_numbered_are_no_formats_of_one_page():
+    assert survey_sample.page_of("a/add.html") == survey_sample.page_of("a/add.txt.gz") == "a/add"
+    for name in ("part.00001", "log.1", "log.1.gz"):
+        assert survey_sample.page_of(name) == name.removesuffix(".gz")
+
+
 def test_without_any_time_some_are_read_all_the_same_and_nothing_is_made_up(folder, monkeypatch):
     (source,) = looked(of_folder(folder), within_s=0.0).sources
     assert (source.found, source.read) == (42, LEAST_JUDGED)

@@ -136,9 +136,9 @@ def start(
     from jupiterd.ctl.preflight.planned_writer import planned_writer
 
     console = Console.of(invocation)
-    with Looking(console) as told:
-        begins_with = str(arguments.get("begins_with", ""))
-        preflight = Preflight.of(domain_of(arguments), told, begins_with)
+    begins_with = str(arguments.get("begins_with", ""))
+    with Looking(console) as looking:
+        preflight = Preflight.of(domain_of(arguments), looking, begins_with)
     _tell_of_missing_sources(console, arguments)
     preflight.check(needs_verdict=not given["without_verdict"])
     slow = arguments.keys() & {"generator", "generator_folder", "judge", "judge_folder", "init"}
@@ -185,15 +185,19 @@ def plan(invocation: Invocation, *, verbose: bool, **given: Any) -> None:
     from jupiterd.ctl.preflight.planned_writer import planned_writer
 
     console, domain = Console.of(invocation), domain_of(arguments)
-    begins_with = str(arguments.get("begins_with") or domain.init)
-    with Looking(console) as told_of:
-        preflight = Preflight.of(domain, told_of, begins_with)
+    begins_with = str(arguments.get("begins_with", ""))
+    with Looking(console) as looking:
+        preflight = Preflight.of(domain, looking, begins_with)
     _tell_of_missing_sources(console, arguments)
     writer = planned_writer(domain, given["generator"] or "", arguments.get("init") or {})
     asked = arguments | preflight.arguments() | writer.arguments()
     told = order(invocation.state_dir, "cycle.plan", asked)
-    init = {"begins_with": begins_with, "is_here": "init" in arguments, "size": given["size"]}
-    init["to_fetch_bytes"] = fetches.missing_bytes
+    init = {
+        "begins_with": begins_with or domain.init,
+        "is_here": "init" in arguments,
+        "size": given["size"],
+        "to_fetch_bytes": fetches.missing_bytes,
+    }
     planned = {
         **told,
         "plan": {**domain_cost(domain, writer), "init": init},

@@ -128,7 +128,7 @@ def check_architecture(name: str, config: Mapping[str, Any]) -> None:
     if kind not in TRAINED | UNTRIED:
         raise UsageError(
             f"{name} is a {kind!r} model, and no causal language model is known by that name",
-            f"the nearest is {_nearest(kind)}; docs/models.md says what can be trained",
+            f"the nearest is {_nearest(kind)}; docs/models.md names those that are known",
         )
 
 

@@ -46,9 +46,6 @@ _CONVERSATIONS = (
 )
 """Of a round that is packed for a model that is talked to."""
 
-_HELD_OUT_CLUSTERS = ", all that there is of {holdout_clusters:,} folders, files or rows"
-_HELD_OUT_CLUSTER = ", all that there is of one folder, file or row"
-
 UNJUDGED_COUNT = "quality_unjudged"
 """In the counts of filtering: texts were to be judged by quality, and the reference has none."""
 
@@ -78,6 +75,12 @@ def first_skipped(counts: Mapping[str, float]) -> Mapping[str, str]:
             reason, _, first = name.removeprefix(_FIRST_SKIPPED).partition(": ")
             found.setdefault(reason, first)
     return found
+
+
+def held_out_clusters(clusters: int) -> str:
+    """Return of how much all text that there is is held out, such as of one folder."""
+    of = "one folder, file or row" if clusters == 1 else f"{clusters:,} folders, files or rows"
+    return f"all that there is of {of}"
 
 
 def total_counts(parts: list[Mapping[str, float]]) -> dict[str, float]:
@@ -127,9 +130,8 @@ def _detail(phase: Phase, counts: Mapping[str, float]) -> str:
 
 def _template(phase: Phase, counts: Mapping[str, float]) -> str:
     if _is_data_set(phase, counts):
-        clusters = counts.get("holdout_clusters")
-        apart = _HELD_OUT_CLUSTER if clusters == 1 else _HELD_OUT_CLUSTERS
-        return _DATA_SET + (apart if clusters else "")
+        clusters = int(counts.get("holdout_clusters", 0))
+        return _DATA_SET + (f", {held_out_clusters(clusters)}" if clusters else "")
     if phase is Phase.PACK and counts.get("conversations"):
         return _DETAILS[phase] + _CONVERSATIONS
     is_parted = phase is Phase.COLLECT and "holdout_documents" in counts
@@ -146,7 +148,8 @@ class _Amount(int):
 
     def __format__(self, spec: str) -> str:
         """Return `2 documents` for `{:document}`; of another format what a number is."""
-        return counted(int(self), spec) if len(spec) > 1 else super().__format__(spec)
+        is_noun = len(spec) > 1 and spec.replace(" ", "").isalpha()
+        return counted(int(self), spec) if is_noun else super().__format__(spec)
 
 
 class _Zeros(dict[str, int]):

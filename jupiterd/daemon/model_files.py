@@ -62,7 +62,7 @@ def text_of_config(name: str, config_json: str, seq_len: int) -> str:
     from jupiterd.cycle.architectures import parameter_count
     from jupiterd.cycle.plan import shape_of_config
 
-    config, sizes = _config(config_json), presets()
+    config, sizes = parsed_config(config_json), presets()
     shown = re.sub(r"[^\w.-]+", "-", name)[:MAX_NAME_CHARACTERS] or "model"
     try:
         shape = shape_of_config(shown, config, sizes[0].recipe)
@@ -82,18 +82,26 @@ def with_own_tokens(config_json: str) -> str:
     Raises:
         UsageError: it isn't one JSON object.
     """
-    return json.dumps(without_token_ids(_config(config_json)))
+    return json.dumps(without_token_ids(parsed_config(config_json)))
 
 
-def _config(config_json: str) -> dict[str, Any]:
+def parsed_config(config_json: str, name: str = "") -> dict[str, Any]:
+    """Return what the text of a config.json says.
+
+    name: the model's, where a message must tell it from another
+
+    Raises:
+        UsageError: it isn't one JSON object, or too large.
+    """
+    file = f"config.json of {name}" if name else "config.json"
     if len(config_json.encode()) > MAX_CONFIG_BYTES:
-        raise UsageError(f"config.json is larger than {MAX_CONFIG_BYTES >> 10} KiB")
+        raise UsageError(f"{file} is larger than {MAX_CONFIG_BYTES >> 10} KiB")
     try:
         config: object = json.loads(config_json)
     except (ValueError, RecursionError):
         config = None
     if not isinstance(config, dict):
-        raise UsageError("config.json isn't one JSON object", HINT)
+        raise UsageError(f"{file} isn't one JSON object", HINT)
     return cast("dict[str, Any]", config)
 
 

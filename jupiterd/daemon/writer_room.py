@@ -3,12 +3,11 @@
 Owns finding their devices. Doesn't know what a model needs (`generation.writer_needs`).
 """
 
-import json
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from jupiterd.daemon.estimate import device_of
-from jupiterd.errors import UsageError
+from jupiterd.daemon.model_files import parsed_config, presets
 
 if TYPE_CHECKING:
     from jupiterd.cycle.engine_options import DeviceAbilities
@@ -23,22 +22,14 @@ def check_writers(leading: "Leading", arguments: Mapping[str, Any], roles: Itera
 
     Raises:
         TooLargeForDeviceError: it fits no machine's memory.
-        UsageError: it can't write.
+        UsageError: it can't write, or its configuration can't be read.
     """
     from jupiterd.cycle.generation.writer_needs import check_writer
-    from jupiterd.daemon.model_files import presets
 
     for role in roles:
         if text := str(arguments.get(f"{role}{CONFIG}") or ""):
             name = str((arguments.get(role) or {}).get("name", role))
-            check_writer(name, _said(name, text), presets()[0].recipe, _devices(leading))
-
-
-def _said(name: str, text: str) -> Mapping[str, Any]:
-    try:
-        return dict(json.loads(text))
-    except (TypeError, ValueError, RecursionError) as error:
-        raise UsageError(f"config.json of {name} isn't one JSON object") from error
+            check_writer(name, parsed_config(text, name), presets()[0].recipe, _devices(leading))
 
 
 def _devices(leading: "Leading") -> "list[DeviceAbilities]":

@@ -45,7 +45,7 @@ class Listing:
 
 
 def listing_of(name: HubName) -> Listing:
-    """Ask the hub for a model's commit and files; once more where it says when.
+    """Ask the hub for a model's commit and files; up to three times more where it says when.
 
     Raises:
         JupiterError: there is no such model, it isn't open to us, or there is no way to the hub.

@@ -11,6 +11,7 @@ from typing import Any
 
 from jupiterd.ctl.preflight.source_survey import RESERVE_S, WITHIN_S, answer_of
 from jupiterd.cycle.data.instruction_rows import CONVERSATIONS
+from jupiterd.cycle.phase_summary import held_out_clusters
 from jupiterd.formats import counted, plain, size
 
 PROGRAM = ("-P", "-m", "jupiterd.workers.data.split_look")
@@ -42,10 +43,9 @@ def held_out_line(found: Mapping[str, Any]) -> str:
         why = ": all of them are nearly copies of each other" if found["read"] > 1 else ""
         return f"would hold out nothing {of}{why}"
     clusters = found["clusters"]
-    whole = "one folder, file or row" if clusters == 1 else f"{clusters:,} folders, files or rows"
     names = plain(", ".join(found["names"]))
     more = ", ..." if clusters > len(found["names"]) else ""
     return (
-        f"would hold out {found['documents']:,} {of}, {size(found['bytes'])}: all that there is of "
-        f"{whole} ({names}{more})"
+        f"would hold out {found['documents']:,} {of}, {size(found['bytes'])}: "
+        f"{held_out_clusters(clusters)} ({names}{more})"
     )

@@ -369,6 +369,9 @@ def test_a_generator_that_no_machine_could_write_with_is_refused_by_its_configur
     monkeypatch.setitem(DOMAIN, "generator_config", json.dumps(large))
     with pytest.raises(TooLargeForDeviceError, match=r"oak needs .* GB of memory to write"):
         begun_by_chat(monkeypatch, generator={"name": "oak", "artifact": "b" * 64})
+    monkeypatch.setitem(DOMAIN, "generator_config", json.dumps(large | {"more": "x" * 70_000}))
+    with pytest.raises(UsageError, match=r"config\.json of oak is larger than 64 KiB"):
+        begun_by_chat(monkeypatch, generator={"name": "oak", "artifact": "b" * 64})
 
 
 def test_cycles_without_a_chat_model_have_no_questions_and_answers(

@@ -38,8 +38,9 @@ def test_one_machine_that_has_room_is_enough() -> None:
 
 
 def test_what_nobody_could_load_is_refused_unless_mlx_may_know_it() -> None:
-    with pytest.raises(UsageError, match="is a 'lama' model"):
+    with pytest.raises(UsageError, match="is a 'lama' model") as caught:
         check(CPU, model_type="lama")
+    assert "train" not in caught.value.message + caught.value.hint, "it is to write"
     check(MAC, CPU, model_type="lama")
 
 

@@ -74,7 +74,7 @@ def derive_run(
         weight_decay=recipe.weight_decay if decay is None else decay,
         clip_norm=recipe.clip_norm,
         checkpoint_every_steps=_checkpoint_every_steps(
-            recipe, recipe_seq_len, batch * settings.seq_len
+            recipe, recipe_seq_len, batch * settings.seq_len, may_be_rare=settings.least_batch > 0
         ),
         seed=settings.seed,
         options=settings.options(recipe.options),
@@ -95,9 +95,14 @@ def kept_as(settings: RunSettings, fit: Fit) -> RunSettings:
     return settings.model_copy(update=changed)
 
 
-def _checkpoint_every_steps(recipe: Recipe, recipe_seq_len: int, step_tokens: int) -> int:
-    """Let about as many tokens lie between two checkpoints as the recipe has it."""
+def _checkpoint_every_steps(
+    recipe: Recipe, recipe_seq_len: int, step_tokens: int, *, may_be_rare: bool
+) -> int:
+    """Let about as many tokens lie between two checkpoints as the recipe has it.
+
+    may_be_rare: it may be more steps than the recipe's; runs of older builds have no more
+    """
     wanted = recipe.checkpoint_every_steps * recipe.batch_sequences * recipe_seq_len
     steps = wanted // step_tokens
     least = min(LEAST_CHECKPOINT_STEPS, recipe.checkpoint_every_steps)
-    return max(least, min(recipe.checkpoint_every_steps, steps))
+    return max(least, steps if may_be_rare else min(recipe.checkpoint_every_steps, steps))

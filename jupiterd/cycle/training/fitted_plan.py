@@ -68,12 +68,19 @@ def planned_rounds(
 def with_batch(plan: TrainPlan, settings: RunSettings, sequences: int) -> TrainPlan:
     """Return a round's plan with as many sequences a step as its data decides, where it does.
 
+    About as many tokens lie between two of its checkpoints as before: the clock saves in between.
+
     sequences: of the round's data; 0: nobody knows
     """
     if not (settings.least_batch and sequences):
         return plan
     batch = tuning_batch(sequences, settings.least_batch, plan.batch_sequences)
-    return plan.model_copy(update={"batch_sequences": batch})
+    changed = {
+        "batch_sequences": batch,
+        "micro_batch_sequences": min(plan.micro_batch_sequences, batch),
+        "checkpoint_every_steps": plan.checkpoint_every_steps * plan.batch_sequences // batch,
+    }
+    return plan.model_copy(update=changed)
 
 
 def plan_of_round(

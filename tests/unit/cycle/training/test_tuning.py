@@ -82,6 +82,21 @@ def test_a_run_s_batch_follows_from_its_data_and_every_rank_has_a_sequence() -> 
     assert plan_of_run(ONE_MILLION, limited, 1_000).steps == 200
 
 
+def test_a_small_step_is_held_at_once_and_saved_as_rarely_by_its_tokens() -> None:
+    large = {"batch_sequences": 256, "micro_batch_sequences": 8, "checkpoint_every_steps": 100}
+    recipe = ONE_MILLION.recipe.model_copy(update=large)
+    brought = ONE_MILLION.model_copy(update={"recipe": recipe})
+    asked = TUNING.model_copy(update={"least_batch": LEAST_SEQUENCES})
+    said = TUNING.model_copy(update={"least_batch": 0, "gradient_accumulation_steps": 4})
+    cases = ((asked, 4, 4, 6_400, 6_400), (said, 256, 8, 100, 100))
+    for settings, batch, at_a_time, of_a_round, of_a_run in cases:
+        plan, _ = planned_rounds(brought, settings, {}, 1, 100)
+        assert (plan.batch_sequences, plan.micro_batch_sequences) == (batch, at_a_time)
+        assert plan.checkpoint_every_steps == of_a_round
+        run = plan_of_run(brought, settings, 100)
+        assert (run.batch_sequences, run.checkpoint_every_steps) == (4, of_a_run)
+
+
 def test_a_batch_that_follows_from_the_text_says_so() -> None:
     assert batch_lines(10, 4, is_known=True)[0].startswith("Batch of 10 sequences: follows from")
     assert batch_lines(32, 4, is_known=False)[0].startswith("Batch of 4 to 32 sequences: ")

@@ -48,7 +48,11 @@ class Comparison:
     """It is the model that people have brought: no student was promoted yet."""
 
     def to_plain(self) -> dict[str, Any]:
-        """Return it for a worker; one of an older build knows nothing of what was brought."""
+        """Return it for a worker.
+
+        One of an older build takes it, but for that of a model that was brought: it refuses what it
+        doesn't know.
+        """
         plain = asdict(self)
         if not self.is_brought:
             del plain["is_brought"]

@@ -59,16 +59,25 @@ class Accumulation:
 
 
 def run_sheet(
-    shape: ModelShape, plan: TrainPlan, options: ResolvedOptions, need: MemoryNeed, gang: Gang
+    shape: ModelShape,
+    plan: TrainPlan,
+    options: ResolvedOptions,
+    need: MemoryNeed,
+    gang: Gang,
+    *,
+    is_open: bool = False,
 ) -> list[str]:
-    """Return the lines that are printed before training starts."""
+    """Return the lines that are printed before training starts.
+
+    is_open: the plan's batch is the most, as the data that decides isn't there yet
+    """
     return [
         _model(shape),
         f"{options.line()} | {_optimizer(options)}",
         *options.reasons,
         _memory(need, gang),
-        _batch(shape, plan, gang.ranks),
-        _expectation(shape, plan, gang),
+        _batch(shape, plan, gang.ranks, is_open=is_open),
+        _expectation(shape, plan, gang, is_open=is_open),
     ]
 
 
@@ -107,24 +116,24 @@ def _parts(*parts: tuple[str, int]) -> str:
     return ", ".join(f"{name} {size / 1e9:.2f}" for name, size in parts)
 
 
-def _batch(shape: ModelShape, plan: TrainPlan, ranks: int) -> str:
-    tokens = plan.batch_sequences * shape.seq_len
+def _batch(shape: ModelShape, plan: TrainPlan, ranks: int, *, is_open: bool) -> str:
+    tokens, most = plan.batch_sequences * shape.seq_len, "at most " * is_open
     return (
-        f"Effective batch {Accumulation.of(plan, ranks)} sequences (micro-batch x accumulation x "
-        f"ranks), {tokens:,} tokens; {_length(plan, tokens)}"
+        f"Effective batch {most}{Accumulation.of(plan, ranks)} sequences (micro-batch x "
+        f"accumulation x ranks), {tokens:,} tokens; {_length(plan, tokens, most)}"
     )
 
 
-def _length(plan: TrainPlan, tokens: int) -> str:
+def _length(plan: TrainPlan, tokens: int, most: str) -> str:
     steps = plan.steps
     if not steps:
         return "as many steps as the data takes"
     grows = f"{counted(plan.least_steps, 'step')}, while held-out loss falls up to "
     least = grows if plan.extends_by_steps else ""
-    return f"{least}{counted(steps, 'step')}, {counted_tokens(steps * tokens)}"
+    return f"{least}{counted(steps, 'step')}, {most}{counted_tokens(steps * tokens)}"
 
 
-def _expectation(shape: ModelShape, plan: TrainPlan, gang: Gang) -> str:
+def _expectation(shape: ModelShape, plan: TrainPlan, gang: Gang, *, is_open: bool) -> str:
     rate = gang.tokens_per_s(shape)
     if not rate:
         return (
@@ -134,4 +143,4 @@ def _expectation(shape: ModelShape, plan: TrainPlan, gang: Gang) -> str:
     tokens = plan.steps * plan.batch_sequences * shape.seq_len
     if not tokens:
         return f"Expected {rate:,.0f} tokens/s"
-    return f"Expected {rate:,.0f} tokens/s, done in {duration(tokens / rate)}"
+    return f"Expected {rate:,.0f} tokens/s, done in {'at most ' * is_open}{duration(tokens / rate)}"

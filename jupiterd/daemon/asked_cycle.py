@@ -311,7 +311,9 @@ def _foretold(
         return text, settings, {}
     gang = replace(choice, gang=choice.gang[: plan.batch_sequences])
     islands = islands_of_round(leading, wanted, shape, plan, settings)
-    expected = estimate(leading, gang, shape, plan, asked=wanted, islands=islands)
+    decided, least = replace(wanted, chosen=tuple(islands)), 0 if sequences else settings.least_batch
+    is_open = 0 < least < plan.batch_sequences
+    expected = estimate(leading, gang, shape, plan, asked=decided, is_open=is_open)
     cost = CycleCost(
         started.rounds,
         RoundCost.of(shape, plan),
@@ -339,7 +341,7 @@ def _foretold(
                 **expected.values,
                 "learning_rate": plan.learning_rate,
                 "is_tuning": settings.recipe == OF_TUNING,
-                "least_batch_sequences": 0 if sequences else settings.least_batch,
+                "least_batch_sequences": least,
                 "guessed_tokens_per_s": round(power.flops_per_s / flops_per_token(shape), 1),
             },
             "cost": cost.to_plain(),

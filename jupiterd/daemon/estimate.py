@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from jupiterd.cluster.engines import MLX, EngineChoice, ranks_of
 from jupiterd.cluster.hardware import Hardware, lent_to_gpu_bytes
 from jupiterd.cluster.layout_choice import plan_document
-from jupiterd.cluster.layouts import Island
 from jupiterd.daemon.asked_machines import ANYBODY, Asked
 from jupiterd.daemon.launch import trainers
 from jupiterd.daemon.layouts import planned_layouts
@@ -49,7 +48,7 @@ def estimate(
     plan: "TrainPlan",
     *,
     asked: Asked = ANYBODY,
-    islands: Sequence[Island] = (),
+    is_open: bool = False,
 ) -> Estimate:
     """Return the plan as it fits the smallest device of the gang.
 
@@ -58,8 +57,8 @@ def estimate(
         choice: engine and members.
         shape: the model, with the vocabulary and the sequences that it will have.
         plan: what was asked for; 0 steps where nobody knows how many the data takes.
-        asked: what it is to be trained on, and where.
-        islands: who trains, where it isn't one gang.
+        asked: what it is to be trained on, where, and by which islands where it isn't one gang.
+        is_open: the plan's batch is the most, as the data that decides isn't there yet.
 
     Raises:
         TooLargeForDeviceError: no plan fits.
@@ -72,7 +71,7 @@ def estimate(
     from jupiterd.cycle.run_sheet import Accumulation, Gang, run_sheet
     from jupiterd.daemon.model_files import presets
 
-    gangs = [EngineChoice(i.engine, i.nodes, "an island") for i in islands] or [choice]
+    gangs = [EngineChoice(i.engine, i.nodes, "an island") for i in asked.chosen] or [choice]
     for gang in gangs:
         check_engine(gang.engine, shape)
     check_documents_apart(shape, plan.options)
@@ -80,12 +79,11 @@ def estimate(
     sizes = [] if not device.memory_bytes else [_sized(each, shape) for each in presets()]
     fit = plan_that_fits(shape, plan, device, sizes)
     options = resolve(fit.plan.options, device, fits=not fit.gradient_checkpointing)
-    ranks = _ranks(leading, gangs) if islands else len(choice.gang)
+    ranks = _ranks(leading, gangs) if asked.chosen else len(choice.gang)
     machines = trainers(leading, asked.nodes)
-    decided = replace(asked, chosen=tuple(islands))
-    layouts = planned_layouts(leading, choice, shape, fit.plan, machines, decided)
+    layouts = planned_layouts(leading, choice, shape, fit.plan, machines, asked)
     before = ranks * tokens_per_s_of_a_rank(leading, choice.engine, shape)
-    speed = layouts.tokens_per_s or (0.0 if islands else before)
+    speed = layouts.tokens_per_s or (0.0 if asked.chosen else before)
     flops_per_s = speed * flops_per_token(shape)
     whole = Gang(ranks, device.memory_bytes, flops_per_s, device.ram_bytes)
     batch = Accumulation.of(fit.plan, ranks)
@@ -93,7 +91,7 @@ def estimate(
     changes = [f"to fit the smallest device: {', '.join(fit.changes)}"] if fit.changes else []
     return Estimate(
         fit,
-        [*run_sheet(shape, fit.plan, options, fit.need, whole), *changes],
+        [*run_sheet(shape, fit.plan, options, fit.need, whole, is_open=is_open), *changes],
         {
             "parameters": parameter_count(shape),
             "vocab_size": shape.vocab_size,

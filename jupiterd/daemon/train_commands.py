@@ -119,7 +119,9 @@ def planned_training(
         else first_plan_of_run(preset, settings)
     )
     islands = islands_of_settings(settings)
-    expected = estimate(leading, choice, shape, plan, asked=asked, islands=islands)
+    least = 0 if sequences else settings.least_batch
+    decided, is_open = replace(asked, chosen=tuple(islands)), 0 < least < plan.batch_sequences
+    expected = estimate(leading, choice, shape, plan, asked=decided, is_open=is_open)
     settings = kept_as(settings, expected.fit)
     started = TrainingStarted(
         cycle=run,
@@ -142,7 +144,7 @@ def planned_training(
         "batch_size": settings.batch_size,
         "gradient_accumulation_steps": settings.gradient_accumulation_steps,
         "batch_sequences": plan.batch_sequences,
-        "least_batch_sequences": 0 if sequences else settings.least_batch,
+        "least_batch_sequences": least,
         "seq_len": settings.seq_len,
         "sheet": [
             *expected.lines,

@@ -10,13 +10,20 @@ M4 = DeviceAbilities("mlx", "gpu", 10_700_000_000, has_bf16=True, ram_bytes=16 *
 H100 = DeviceAbilities("torch", "cuda", 80 * 10**9, has_bf16=True, can_compile=True)
 
 
-def sheet(size: str, gang: Gang) -> list[str]:
+def sheet(size: str, gang: Gang, *, is_open: bool = False) -> list[str]:
     shape, plan = PRESETS[size], derive(PRESETS[size], 1)
     options = options_on(H100, shape, plan)
     need = memory_need(
         shape, plan, options.precision, gradient_checkpointing=options.gradient_checkpointing
     )
-    return run_sheet(shape, plan, options, need, gang)
+    return run_sheet(shape, plan, options, need, gang, is_open=is_open)
+
+
+def test_while_the_batch_is_open_tokens_and_time_are_the_most_that_there_may_be():
+    *_, batch, expectation = sheet("1b-8gpu", Gang(8, 80 * 10**9, 8 * 300e12), is_open=True)
+    assert batch.startswith("Effective batch at most 24 x 4 x 8 = 768 sequences")
+    assert batch.endswith("; 25,400 steps, at most 19,975.4 million tokens")
+    assert expectation == "Expected 365,392 tokens/s, done in at most 15 h 11 min"
 
 
 def test_the_sheet_of_an_eight_gpu_plan():

@@ -123,6 +123,14 @@ def _place(island: TrainingStarted) -> tuple[int, str]:
     return island.parent_round, "" if is_first else str(island.settings.get("start_from") or "")
 
 
+def least_batch_of(island: TrainingStarted) -> int:
+    """Return the fewest sequences of a step, over all islands; 0: they don't follow from the text.
+
+    A cycle may have been started with fewer: its rounds' islands are those that are here by then.
+    """
+    return int(island.settings.get("least_batch") or 0)
+
+
 def number_of(island: TrainingStarted) -> int:
     """Return an island's number; its name ends in it."""
     _, _, number = island.name.rpartition("/")

@@ -35,7 +35,7 @@ def batch_of_run(settings: RunSettings, sequences: int) -> int:
     """Return the sequences of a step: as many as was said, or as the data decides."""
     if not settings.least_batch:
         return settings.batch_sequences
-    least = max(settings.least_batch, settings.ranks)
+    least = settings.shared_by(settings.ranks).least_batch
     return tuning_batch(sequences, least, settings.batch_sequences)
 
 

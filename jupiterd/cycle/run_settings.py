@@ -127,6 +127,16 @@ class RunSettings(Asked):
         """Return the effective batch: what one optimizer step trains on, over all ranks."""
         return self.batch_size * self.gradient_accumulation_steps * self.ranks
 
+    def shared_by(self, ranks: int) -> Self:
+        """Return them where so many ranks share a step, so that each has a sequence of it.
+
+        Nothing changes where its sequences don't follow from the text. More than the size has are
+        never taken, see `training.tuning_batch`.
+        """
+        if not self.least_batch:
+            return self
+        return self.model_copy(update={"least_batch": max(self.least_batch, ranks)})
+
 
 def base_of(settings: Mapping[str, Any]) -> str:
     """Return the model that was brought and is to be beaten; empty: none, or by an older build."""

@@ -17,7 +17,12 @@ from jupiterd.daemon.clock import wall_iso
 from jupiterd.daemon.estimate import Estimate, estimate
 from jupiterd.daemon.launch import trainers
 from jupiterd.daemon.model_files import model_text, text_of_config
-from jupiterd.daemon.run_islands import checked_islands, islands_of_round, wanted_of_round
+from jupiterd.daemon.run_islands import (
+    checked_islands,
+    islands_of_round,
+    ranks_in,
+    wanted_of_round,
+)
 from jupiterd.daemon.size_for_data import power_of
 from jupiterd.daemon.writer_room import check_writers
 from jupiterd.daemon.writing_speed import written_before
@@ -306,12 +311,18 @@ def _foretold(
     plan, later = planned_rounds(shape, settings, overrides, started.seed, sequences)
     choice = _choice(leading, wanted)
     settings = checked_islands(leading, wanted, shape, plan, settings)
+    settings = settings if choice is None else settings.shared_by(len(choice.gang))
     plan, later = planned_rounds(shape, settings, overrides, started.seed, sequences)
     if choice is None:
         return text, settings, {}
-    gang = replace(choice, gang=choice.gang[: plan.batch_sequences])
     islands = islands_of_round(leading, wanted, shape, plan, settings)
-    decided, least = replace(wanted, chosen=tuple(islands)), 0 if sequences else settings.least_batch
+    settings = settings.shared_by(ranks_in(leading, islands))
+    plan, later = planned_rounds(shape, settings, overrides, started.seed, sequences)
+    gang = replace(choice, gang=choice.gang[: plan.batch_sequences])
+    decided, least = (
+        replace(wanted, chosen=tuple(islands)),
+        0 if sequences else settings.least_batch,
+    )
     is_open = 0 < least < plan.batch_sequences
     expected = estimate(leading, gang, shape, plan, asked=decided, is_open=is_open)
     cost = CycleCost(

@@ -5,7 +5,7 @@ Owns that one part for one term. Doesn't know what islands exchange, or when (`i
 
 from jupiterd.cluster.cycle_state import STOPPED, CycleState
 from jupiterd.cluster.facts import CycleStateSet, RoundCommitted
-from jupiterd.cluster.island_runs import is_trained_in, parent_of
+from jupiterd.cluster.island_runs import is_trained_in, least_batch_of, parent_of
 from jupiterd.cycle.work import Phase
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.gang_conductor import GangConductor
@@ -25,6 +25,7 @@ class IslandRun:
         training = leading.cycle(island).training
         self._round = ROUND if training is None else training.parent_round
         """Of the run: a cycle has several."""
+        self._least_batch = 0 if training is None else least_batch_of(training)
 
     async def conduct(self) -> None:
         """Go on from what the ledger says; an error that won't mend ends the island alone."""
@@ -50,7 +51,8 @@ class IslandRun:
         return run.finished or is_trained_in(run, self._round)
 
     async def _train(self) -> None:
-        training = training_of(self._leading, self._run, self._round, by_islands=True)
+        leading, shared_by = self._leading, self._least_batch
+        training = training_of(leading, self._run, self._round, by_islands=True, ranks=shared_by)
         board = self._leading.board
         board.begin(self._island, ROUND, Phase.TRAIN, now_s(), part_of=self._run)
         conductor = GangConductor(

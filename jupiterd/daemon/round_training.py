@@ -12,7 +12,8 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from jupiterd.cluster.cycle_state import CycleState
-from jupiterd.cluster.island_nodes import written
+from jupiterd.cluster.island_nodes import read, written
+from jupiterd.cluster.island_runs import islands_in, least_batch_of
 from jupiterd.daemon.asked_machines import AUTO_ISLANDS, OFF
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.gang_conductor import GangConductor
@@ -20,7 +21,7 @@ from jupiterd.daemon.islands_conductor import IslandsConductor
 from jupiterd.daemon.launch import TRAINING_ROLES, trainers
 from jupiterd.daemon.leading import Leading
 from jupiterd.daemon.progress import TRAINED_BY
-from jupiterd.daemon.run_islands import islands_of_round, wanted_of_round
+from jupiterd.daemon.run_islands import islands_of_round, ranks_in, wanted_of_round
 from jupiterd.daemon.run_training import RunTraining, training_of
 from jupiterd.ids import CycleId, NodeId
 
@@ -48,8 +49,22 @@ async def trainer_of_round(
         training = await _decided(leading, training)
         if not training.settings.island_nodes:
             return by_one_gang
-    apart = training_of(leading, cycle, round_number, by_islands=True)
-    return IslandsConductor(leading, replace(apart, settings=training.settings))
+    ranks = _ranks(leading, training)
+    apart = training_of(leading, cycle, round_number, by_islands=True, ranks=ranks)
+    nodes = {"island_nodes": training.settings.island_nodes}
+    return IslandsConductor(
+        leading, replace(apart, settings=apart.settings.model_copy(update=nodes))
+    )
+
+
+def _ranks(leading: Leading, training: RunTraining) -> int:
+    """Return how many ranks share a step, of islands that have begun or are to begin.
+
+    Where they have begun, that many are recorded: whoever leads has the same plan.
+    """
+    cycles, run = leading.journal.state.cycles, training.started.cycle
+    begun = [least_batch_of(island) for _, island in islands_in(cycles, run, training.round)]
+    return max(begun) if begun else ranks_in(leading, read(training.settings.island_nodes))
 
 
 def _has_gang(state: CycleState, training: RunTraining) -> bool:

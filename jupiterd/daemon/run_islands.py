@@ -52,7 +52,9 @@ def with_gang(
     """
     machines = asked.machines(leading)
     if settings.islands == AUTO_ISLANDS:
-        islands = _best(leading, asked, choice, shape, plan)
+        of_gang = _settled(settings, len(choice.gang)).batch_sequences
+        room = of_gang if settings.least_batch else plan.batch_sequences
+        islands = _best(leading, asked, choice, shape, plan, room)
         return _settled(settings, len(choice.gang), islands)
     if ":" in settings.islands:
         islands = meant(settings.islands, leading.names())
@@ -105,16 +107,15 @@ def checked_islands(
         machines = _machines_of(leading, islands)
     else:
         return settings
-    least, most = settings.least_batch, plan.batch_sequences
-    most = max(most, shape.recipe.batch_sequences) if least else most
+    most = _most_ranks(shape, plan, settings)
     if (ranks := _ranks(islands, machines)) > most:
         raise UsageError(
             f"--islands: {ranks} ranks can't share a step of {most} sequences",
             "name fewer machines, or raise training.batch_sequences in the domain file",
         )
     named = islands if ":" in settings.islands else ()
-    shared = {"least_batch": max(least, ranks)} if least else {}
-    return settings.model_copy(update={"island_nodes": written(named), **shared})
+    asked_for = settings.model_copy(update={"island_nodes": written(named)})
+    return asked_for.shared_by(ranks)
 
 
 def islands_of_round(
@@ -126,7 +127,9 @@ def islands_of_round(
 ) -> Sequence[Island]:
     """Return the islands that had best train a cycle's round, of who is here; none: one gang had.
 
-    One gang also trains where islands are asked for, and one machine alone is here by now.
+    One gang also trains where islands are asked for, and one machine alone is here by now. They may
+    be more ranks than the plan has sequences in a step, where these follow from the text: see
+    `RunSettings.shared_by`.
 
     Args:
         leading: of this term.
@@ -140,14 +143,26 @@ def islands_of_round(
     """
     if settings.island_nodes or settings.islands == OFF:
         return read(settings.island_nodes)
-    machines = asked.machines(leading)
+    machines, room = asked.machines(leading), _most_ranks(shape, plan, settings)
     if not machines:
         raise PeerUnreachableError("no node that is alive can train")
     if settings.islands != ON:
-        return _best(leading, asked, _gang(asked.engine, plan, machines), shape, plan)
+        return _best(leading, asked, _gang(asked.engine, plan, machines), shape, plan, room)
     islands = _formed(leading, asked.engine, shape, plan, machines)
-    are_many = len(islands) > 1 and _ranks(islands, machines) <= plan.batch_sequences
-    return islands if are_many else ()
+    return islands if len(islands) > 1 and _ranks(islands, machines) <= room else ()
+
+
+def ranks_in(leading: "Leading", islands: Sequence[Island]) -> int:
+    """Return how many ranks islands have, on those of their machines that are here."""
+    found = {node: leading.hardware_of(node) for island in islands for node in island.nodes}
+    pairs = ((found[node], island.engine) for island in islands for node in island.nodes)
+    return sum(ranks_of(machine, engine) for machine, engine in pairs if machine is not None)
+
+
+def _most_ranks(shape: "ModelShape", plan: "TrainPlan", settings: "RunSettings") -> int:
+    """Return how many ranks can share a step of a round: each has a sequence at the least."""
+    of_size = shape.recipe.batch_sequences if settings.least_batch else 0
+    return max(plan.batch_sequences, of_size)
 
 
 def _formed(
@@ -178,13 +193,17 @@ def _best(
     choice: EngineChoice,
     shape: "ModelShape",
     plan: "TrainPlan",
+    room: int,
 ) -> Sequence[Island]:
-    """Return the islands of the best layout; none where one gang is better, or nobody knows."""
+    """Return the islands of the best layout; none where one gang is better, or nobody knows.
+
+    room: ranks that can share a step
+    """
     if asked.most:
         return ()
     machines = asked.machines(leading)
     best = planned_layouts(leading, choice, shape, plan, machines, asked).chosen.layout
-    has_enough = _ranks(best.islands, machines) <= plan.batch_sequences
+    has_enough = _ranks(best.islands, machines) <= room
     return best.islands if best.kind is Kind.ISLANDS and has_enough else ()
 
 

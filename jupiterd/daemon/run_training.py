@@ -58,18 +58,25 @@ class RunTraining:
 
 
 def training_of(
-    leading: Leading, run: CycleId, round_number: int = ROUND, *, by_islands: bool = False
+    leading: Leading,
+    run: CycleId,
+    round_number: int = ROUND,
+    *,
+    by_islands: bool = False,
+    ranks: int = 0,
 ) -> RunTraining:
     """Return what a run trains whose data set is frozen, or a cycle's round that is packed.
 
     by_islands: islands train the round, which don't go on with the trunk
+    ranks: of the islands, which share a step; recorded with them, as `least_batch_of` reads it
 
     Raises:
         NotFoundError: the data set isn't known here.
     """
     state = leading.cycle(run)
     if state.started is not None:
-        return _of_a_round(state, state.started, round_number, by_islands=by_islands)
+        begun = state.started
+        return _of_a_round(state, begun, round_number, by_islands=by_islands, ranks=ranks)
     started, data = state.training, data_of(leading, run)
     if started is None or data is None or ROUND not in state.manifests:
         raise Bug("a run is trained before its data set is there")
@@ -82,7 +89,7 @@ def training_of(
 
 
 def _of_a_round(
-    state: CycleState, begun: CycleStarted, round_number: int, *, by_islands: bool
+    state: CycleState, begun: CycleStarted, round_number: int, *, by_islands: bool, ranks: int
 ) -> RunTraining:
     domain = parse_domain(begun.domain_yaml, f"{begun.domain}.yaml")
     overrides = domain.training.model_dump(exclude_none=True)
@@ -91,7 +98,7 @@ def _of_a_round(
     start = state.start_of(round_number)
     first = start or (begun.settings.get("start_from", "") if round_number == 1 else "")
     asked = {"seq_len": shape.seq_len, "seed": begun.seed, "start_from": first}
-    settings = RunSettings.parse({**_of_a_run(begun), **asked})
+    settings = RunSettings.parse({**_of_a_run(begun), **asked}).shared_by(ranks)
     started = TrainingStarted(
         cycle=begun.cycle,
         name=begun.domain,

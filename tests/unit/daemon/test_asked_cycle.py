@@ -10,6 +10,7 @@ import pytest
 
 from jupiterd.cluster.cycle_state import CycleState
 from jupiterd.cluster.facts import CycleStarted, Fact, RoundCommitted
+from jupiterd.cluster.hardware import Hardware
 from jupiterd.cluster.training.named_trainers import most_ranks, named_trainers
 from jupiterd.cycle.domain import parse_domain
 from jupiterd.cycle.plan import derive, parse_model
@@ -28,8 +29,9 @@ from jupiterd.daemon.run_training import training_of
 from jupiterd.errors import NotFoundError, TooLargeForDeviceError, UsageError
 from jupiterd.ids import NodeId
 from jupiterd.locations import config_folder
+from tests.unit.daemon.test_estimate import gpu
 from tests.unit.daemon.test_gang_order import A, B, C
-from tests.unit.daemon.test_layouts import MAC, NAMES, epoch, leading_of
+from tests.unit.daemon.test_layouts import BOX, MAC, NAMES, epoch, leading_of
 from tests.unit.daemon.test_round_training import packed
 from tests.unit.daemon.test_train_commands import leads
 
@@ -172,8 +174,10 @@ CONFIG = {
 BASE = {"model": "base", "config": json.dumps(CONFIG), "weights": "a" * 64}
 
 
-def begun_with(monkeypatch: pytest.MonkeyPatch, **init: Any) -> CycleStarted:
-    leading: Any = leading_of(a=MAC)
+def begun_with(
+    monkeypatch: pytest.MonkeyPatch, machine: Hardware = MAC, **init: Any
+) -> CycleStarted:
+    leading: Any = leading_of(a=machine)
     leading.names = lambda: NAMES
     leading.seats = lambda: [SimpleNamespace(node=A, has_engine=True)]
     for module in (asked_machines, asking, estimating):
@@ -210,6 +214,13 @@ def test_what_people_say_of_a_step_s_sequences_counts_more_than_the_text(
     said = f"{DOMAIN['domain_yaml']}\ntraining: {{batch_sequences: 3}}\n"
     monkeypatch.setitem(DOMAIN, "domain_yaml", said)
     assert "least_batch" not in begun_with(monkeypatch, **BASE).settings
+
+
+def test_each_device_that_trains_has_a_sequence_of_a_step_that_follows_from_the_text(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    six = replace(BOX, gpus=(gpu(),) * 6, devices=tuple(f"cuda:{n}" for n in range(6)))
+    assert begun_with(monkeypatch, six, **BASE).settings["least_batch"] == 6
 
 
 def test_what_a_named_generator_is_asked_stands_in_the_record(

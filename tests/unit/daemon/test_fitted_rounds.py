@@ -53,9 +53,9 @@ def trained(steps: int) -> CheckpointCommitted:
     )
 
 
-def plan_of(number: int, *facts: CycleFact, by_islands: bool = False) -> TrainPlan:
+def plan_of(number: int, *facts: CycleFact, by_islands: bool = False, ranks: int = 0) -> TrainPlan:
     leading: Any = SimpleNamespace(cycle=lambda _: folded(*facts))
-    return training_of(leading, CYCLE, number, by_islands=by_islands).plan
+    return training_of(leading, CYCLE, number, by_islands=by_islands, ranks=ranks).plan
 
 
 def test_a_first_round_on_little_text_may_grow_from_four_passes_to_sixteen() -> None:
@@ -106,6 +106,18 @@ def test_a_round_that_tunes_takes_small_steps_of_little_text_unless_an_older_bui
     for settings, batch, least in ((old, 64, 16), ({**old, "least_batch": 4}, 10, 100)):
         plan = plan_of(1, replace(brought, settings=settings), *packed(1, 1_000))
         assert (plan.batch_sequences, plan.least_steps) == (batch, least)
+
+
+@pytest.mark.parametrize(("ranks", "batch", "as_before"), [(0, 10, 64), (12, 12, 64), (70, 64, 64)])
+def test_each_rank_of_a_rounds_islands_has_a_sequence_of_a_small_step(
+    ranks: int, batch: int, as_before: int
+) -> None:
+    brought = replace(BEGUN, model_yaml=(CONFIG / "models" / "25m.yaml").read_text())
+    old = {"steps_from": "data", "recipe": "tuning"}
+    for settings, sequences in ((old, as_before), ({**old, "least_batch": 4}, batch)):
+        begun = replace(brought, settings=settings)
+        plan = plan_of(1, begun, *packed(1, 1_000), by_islands=True, ranks=ranks)
+        assert plan.batch_sequences == sequences
 
 
 def recorded(step: int, horizon: Horizon) -> CheckpointCommitted:

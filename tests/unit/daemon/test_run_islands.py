@@ -16,7 +16,13 @@ from jupiterd.cycle.run_settings import RunSettings
 from jupiterd.daemon import asked_machines
 from jupiterd.daemon.asked_machines import Asked
 from jupiterd.daemon.leading import Leading
-from jupiterd.daemon.run_islands import islands_of_settings, with_gang
+from jupiterd.daemon.run_islands import (
+    islands_of_round,
+    islands_of_settings,
+    ranks_in,
+    wanted_of_round,
+    with_gang,
+)
 from jupiterd.errors import UsageError
 from jupiterd.ids import NodeId
 from tests.unit.daemon.test_gang_order import A, B, C
@@ -34,13 +40,16 @@ def decided(
     nodes: tuple[NodeId, ...] = (A, B),
     mac: Hardware = MAC,
     link: LinkQuality = GIGABIT,
+    batch: int = 4,
+    least_batch: int = 0,
 ) -> RunSettings:
     """What is made of `--islands` where A is a Mac, and the others are boxes with torch."""
     leading: Any = leading_of(*facts, a=mac, link=link)
     machines = {node: leading.hardware_of(node) for node in nodes}
     monkeypatch.setattr(asked_machines, "trainers", lambda *_: machines)
-    settings = RunSettings(islands=cast("Any", islands), ranks=7)
-    choice, plan = choose_engine("auto", machines), derive(shape(), 1)
+    settings = RunSettings(islands=cast("Any", islands), ranks=7, least_batch=least_batch)
+    choice = choose_engine("auto", machines)
+    plan = derive(shape(), 1).model_copy(update={"batch_sequences": batch})
     asked = Asked(islands=islands)
     return with_gang(cast("Leading", leading), asked, choice, shape(), plan, settings)
 
@@ -108,6 +117,22 @@ def test_where_islands_are_predicted_to_be_best_they_train(
     assert islands_of_settings(settings) == (Island("mlx", (A,)), Island("torch", (B,)))
     assert settings.batch_sequences == 32, "as one gang would have had it"
     assert not islands_of_settings(decided(monkeypatch, "off", *measured))
+
+
+@pytest.mark.parametrize(("least_batch", "have_room"), [(0, False), (1, True)])
+def test_a_step_that_the_text_made_small_has_room_for_all_islands(
+    monkeypatch: pytest.MonkeyPatch, least_batch: int, have_room: bool
+) -> None:
+    small = decided(monkeypatch, "auto", batch=1, least_batch=least_batch)
+    assert islands_of_settings(small) == (MIXED if have_room else ())
+    leading: Any = leading_of(a=MAC)
+    machines = {node: leading.hardware_of(node) for node in (A, B, C)}
+    monkeypatch.setattr(asked_machines, "trainers", lambda *_: machines)
+    settings = RunSettings(islands="on", least_batch=least_batch)
+    plan = derive(shape(), 1).model_copy(update={"batch_sequences": 2})
+    asked = wanted_of_round("auto", settings)
+    found = islands_of_round(cast("Leading", leading), asked, shape(), plan, settings)
+    assert ranks_in(leading, found) == (3 if have_room else 0)
 
 
 def test_one_machine_makes_no_islands(monkeypatch: pytest.MonkeyPatch) -> None:

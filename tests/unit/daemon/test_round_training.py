@@ -19,11 +19,19 @@ from jupiterd.cluster.facts import (
     Fact,
     LineParked,
     LinePinned,
+    ManifestFrozen,
     OuterStepTaken,
     TrainingStarted,
     WorkCompleted,
 )
-from jupiterd.cluster.island_runs import TOO_SLOW, counting_islands, counts, islands_in, islands_of
+from jupiterd.cluster.island_runs import (
+    TOO_SLOW,
+    counting_islands,
+    counts,
+    islands_in,
+    islands_of,
+    least_batch_of,
+)
 from jupiterd.cluster.layouts import Island
 from jupiterd.cluster.registers import fact_hash
 from jupiterd.cycle.work import Phase, WorkResult
@@ -158,6 +166,22 @@ async def test_a_rounds_islands_begin_with_the_model_of_the_round_before(
             assert of_island.data.shards == "2" * 64
         async with conducting(leading, 2):  # another leader goes on with the same
             assert islands(leading, 2) == [one, other]
+
+
+async def test_islands_are_recorded_with_a_sequence_for_each_where_the_text_makes_steps_small(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever leads later has the same plan, though the cycle was begun with fewer in mind."""
+    frozen = ManifestFrozen(CYCLE, 1, "", ArtifactId("7" * 64), (ArtifactId("1" * 64),), 20, 5_120)
+    told: dict[str, str | int] = {"recipe": "tuning", "least_batch": 1}
+    async with a_cycle(tmp_path, monkeypatch, packed(1), frozen, **told) as leading:
+        assert training_of(leading, CYCLE, 1).plan.batch_sequences == 1
+        for _ in range(2):
+            async with conducting(leading, 1):
+                (first,) = line(leading, 1)
+                assert sorted(first.batches.values()) == [1, 1]
+                found = {least_batch_of(island) for island in islands(leading, 1)}
+                assert found == {2}
 
 
 async def test_a_first_round_begins_with_weights_that_are_drawn_and_later_ones_with_others(

@@ -1,6 +1,7 @@
 """Where text comes from, as a command line says it: a folder or file here, or a name elsewhere.
 
-Owns telling the two apart, and which machine has the text. Doesn't read any of it.
+Owns telling the two apart, and which machine has the text. Doesn't read any of it; whether there
+is any is looked at elsewhere (`preflight.text_look`).
 """
 
 import re
@@ -24,7 +25,7 @@ def source_arguments(
 
     Raises:
         NotFoundError: there is no such folder or file on this machine.
-        EmptySourceError: the folder has nothing in it.
+        EmptySourceError: all of it was read, and none of it is text.
     """
     path = path_of(text)
     is_here = path.exists()
@@ -39,8 +40,13 @@ def source_arguments(
         raise EmptySourceError(f"the folder {path_text(path)} is empty", GIVE_TEXT)
     kind = "folder" if is_here else "hugging_face"
     where = path_text(path.resolve()) if is_here else text
+    source = {"kind": kind, "path": where, **(options or {})}
+    if is_here:
+        from jupiterd.ctl.preflight.text_look import check_that_there_is_text
+
+        check_that_there_is_text(source)
     return {
-        "source": {"kind": kind, "path": where, **(options or {})},
+        "source": source,
         "name": name or _name_of(Path(where).name if is_here else text),
         "node": _this_node(invocation),
     }

@@ -17,7 +17,7 @@ from jupiterd.errors import JupiterError
 from jupiterd.workers.data.extraction import Extractor
 from jupiterd.workers.data.prepare import SAMPLE_BYTES, Reading
 from jupiterd.workers.data.prepared_split import read_first, split_of, without_secrets
-from jupiterd.workers.data.skips import SkipCounts
+from jupiterd.workers.data.skips import SkipCounts, SkipReason
 from jupiterd.workers.data.text_files import PlacedText
 
 MOST_NAMES = 3
@@ -32,12 +32,12 @@ def main() -> int:
 def held_out_ahead(request: Mapping[str, Any]) -> dict[str, Any]:
     """Return how many documents and bytes of a folder or file would be held out, and which.
 
-    request: source (see `DataSettings`), within_s
+    request: source (see `DataSettings`), within_s, and most_texts, after which the look ends
 
     `form` is that of the rows, see `RowForm`; `is_whole` says whether all of it was read, and
-    `why_not` why nothing can be.
+    `why_not` why nothing can be; `code` and `hint` are that error's, where the work ends with it.
     """
-    looking = _Looking(time.monotonic() + float(request["within_s"]))
+    looking = _Looking(time.monotonic() + float(request["within_s"]), request.get("most_texts"))
     settings = DataSettings.parse(request["source"])
     with Extractor() as extractor:
         reading = Reading(SkipCounts(), extractor, SAMPLE_BYTES)
@@ -48,7 +48,9 @@ def held_out_ahead(request: Mapping[str, Any]) -> dict[str, Any]:
             for placed in (*sample, *texts):
                 split.takes(placed)
         except JupiterError as error:
-            return {"why_not": error.message}
+            is_sure = SkipReason.UNREADABLE not in reading.skips.counts  # others may read it
+            told = {"code": error.code, "hint": error.hint} if is_sure else {}
+            return {"why_not": error.message, **told}
     return {
         "form": str(reading.form),
         "documents": len(split.held),
@@ -63,16 +65,17 @@ def held_out_ahead(request: Mapping[str, Any]) -> dict[str, Any]:
 class _Looking:
     """Counts what was read, and ends in time."""
 
-    def __init__(self, until_s: float) -> None:
+    def __init__(self, until_s: float, most_texts: int | None = None) -> None:
         self.read = 0
         self.is_whole = False
         self._until_s = until_s
+        self._most = most_texts
 
     def texts(self, found: Iterable[PlacedText]) -> Iterator[PlacedText]:
         for placed in found:
             self.read += 1
             yield placed
-            if time.monotonic() > self._until_s:
+            if self.read == self._most or time.monotonic() > self._until_s:
                 return
         self.is_whole = True
 

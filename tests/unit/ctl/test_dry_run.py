@@ -9,6 +9,7 @@ from jupiterd.ctl.main import cli
 from jupiterd.errors import (
     ConflictError,
     EmptySourceError,
+    ExitCode,
     JupiterError,
     NotFoundError,
     TooLargeForDeviceError,
@@ -55,6 +56,12 @@ REFUSALS = [
     EmptySourceError("it holds no text"),
 ]
 """One of each exit status that a leader's checks end with."""
+
+TEXT_TAKERS = [
+    ("data", "prepare", "FILE"),
+    ("train", "start", "--data", "FILE", "--model", "1m"),
+]
+"""Commands that are given text of this machine."""
 
 WAITING = {
     "cycle start", "cycle resume", "cycle extend", "cycle pause", "cycle stop", "train start",
@@ -145,6 +152,26 @@ def test_each_refusal_of_each_command_ends_its_dry_run_with_the_same_status(
     real, dry = ctl(*command, "--yes"), ctl(*command, "--dry-run")
     assert real.exit_code == refusal.exit_code
     assert (dry.exit_code, dry.err, dry.out) == (real.exit_code, real.err, "")
+
+
+@pytest.mark.parametrize(
+    ("name", "reasons"),
+    [("broken.pdf", "broken 1, such as broken.pdf"), ("rows.jsonl", "field called text")],
+)
+@pytest.mark.parametrize("command", TEXT_TAKERS, ids=" ".join)
+def test_a_source_without_text_is_refused_by_a_command_and_its_dry_run(
+    daemon, ctl, command: tuple[str, ...], name: str, reasons: str, tmp_path
+):
+    daemon.documents |= {"status": STATUS | {"nodes": NODES}}
+    place = tmp_path / name
+    place.write_text('{"body": "dear all"}\n' if name == "rows.jsonl" else "%PDF-1.7\nnot one\n")
+    told = [each.replace("FILE", str(place)) for each in command]
+    real, dry = ctl(*told), ctl(*told, "--dry-run")
+    assert real.exit_code == ExitCode.NOT_FOUND
+    assert (dry.exit_code, dry.err, dry.out) == (real.exit_code, real.err, real.out)
+    assert f"{place} has no text" in real.err
+    assert reasons in real.err
+    assert daemon.executed == [], "before anything is asked for"
 
 
 def test_a_daemon_of_before_that_knows_no_dry_run_is_only_asked_whether_it_is_there(daemon, ctl):

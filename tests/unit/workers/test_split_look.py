@@ -60,3 +60,9 @@ def test_a_folder_without_text_is_told_as_such(tmp_path):
     (tmp_path / "a.md").write_bytes(b"\x89PNG\0\0\0\rIHDR")
     found = held_out_ahead({"source": {"kind": "folder", "path": str(tmp_path)}, "within_s": 9.0})
     assert "has no text" in found["why_not"]
+    assert (found["code"], "pdf" in found["hint"]) == ("empty-source", True)
+
+
+def test_a_look_for_any_text_ends_with_the_first_one(tmp_path):
+    found = held_out_ahead({"source": folder(tmp_path), "within_s": 60.0, "most_texts": 1})
+    assert (found["read"], found["is_whole"]) == (1, False)

@@ -24,8 +24,9 @@ def source_arguments(
     """Return what the daemon is told of a source.
 
     Raises:
-        NotFoundError: there is no such folder or file on this machine.
+        NotFoundError: there is no such folder or file on this machine, nor data set on the hub.
         EmptySourceError: all of it was read, and none of it is text.
+        JupiterError: the hub doesn't show the data set to us, or there is no way to the hub.
     """
     path = path_of(text)
     is_here = path.exists()
@@ -45,6 +46,10 @@ def source_arguments(
         from jupiterd.ctl.preflight.text_look import check_that_there_is_text
 
         check_that_there_is_text(source)
+    else:
+        from jupiterd.ctl.hub.data_set import check_data_set
+
+        check_data_set(text)
     return {
         "source": source,
         "name": name or _name_of(Path(where).name if is_here else text),

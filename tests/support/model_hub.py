@@ -1,4 +1,4 @@
-"""A small hub of models on the loopback interface: the paths that its library asks for, no more.
+"""A small hub of models and data sets on the loopback: the paths its library asks for, no more.
 
 Small files come at once; large ones from another place behind a redirect, as the hub has them.
 `python -m tests.support.model_hub ORG/NAME=FOLDER` serves a folder until it is ended (HF_ENDPOINT).
@@ -7,7 +7,7 @@ Small files come at once; large ones from another place behind a redirect, as th
 import json
 import sys
 import threading
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import sha1, sha256
@@ -48,6 +48,8 @@ class ModelHub:
     """All that it holds, and what it heard."""
 
     models: dict[str, HubFolder] = field(default_factory=dict)
+    data_sets: dict[str, HubFolder] = field(default_factory=dict)
+    """That they are there is told, and no more."""
     url: str = ""
     asked: list[str] = field(default_factory=list)
     """Method and path of each request, with the first byte that was asked for."""
@@ -83,7 +85,9 @@ class _Handler(BaseHTTPRequestHandler):
             self.hub.too_often -= 1
             self._reply(b"", 429, Retry_After="0")
         elif path.startswith("/api/models/"):
-            self._tell_of(path.removeprefix("/api/models/"))
+            self._tell_of(path.removeprefix("/api/models/"), self.hub.models)
+        elif path.startswith("/api/datasets/"):
+            self._tell_of(path.removeprefix("/api/datasets/"), self.hub.data_sets)
         elif path.startswith("/large/"):
             self._send_large(path.removeprefix("/large/"))
         else:
@@ -93,9 +97,11 @@ class _Handler(BaseHTTPRequestHandler):
 
     do_HEAD = do_GET  # noqa: N815 - the library's name
 
-    def _found(self, repository: str, revision: str) -> HubFolder | None:
-        """Return a model that may be told of; where it may not be, that is answered."""
-        model = self.hub.models.get(repository)
+    def _found(
+        self, repository: str, revision: str, kept: Mapping[str, HubFolder]
+    ) -> HubFolder | None:
+        """Return what may be told of; where it may not be, that is answered."""
+        model = kept.get(repository)
         shown = self.headers.get("Authorization", "").removeprefix("Bearer ")
         if model is None:
             self._reply(b"", 401 if not shown else 404, X_Error_Code="RepoNotFound")
@@ -107,9 +113,9 @@ class _Handler(BaseHTTPRequestHandler):
             return model
         return None
 
-    def _tell_of(self, rest: str) -> None:
+    def _tell_of(self, rest: str, kept: Mapping[str, HubFolder]) -> None:
         repository, _, revision = rest.partition("/revision/")
-        if (model := self._found(repository, revision or "main")) is None:
+        if (model := self._found(repository, revision or "main", kept)) is None:
             return
         siblings = [_sibling(name, data) for name, data in model.files.items()]
         told = {"id": repository, "modelId": repository, "sha": model.commit, "private": False,
@@ -121,7 +127,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._reply(json.dumps(told).encode())
 
     def _resolve(self, repository: str, revision: str, name: str) -> None:
-        if (model := self._found(repository, revision)) is None:
+        if (model := self._found(repository, revision, self.hub.models)) is None:
             return
         data = model.files.get(name)
         if data is None:

@@ -39,10 +39,10 @@ def check_library() -> None:
 
 @contextmanager
 def asking(name: HubName) -> Generator[None]:
-    """Name the library's errors while it asks the hub for a model, or writes what it fetches.
+    """Name the library's errors while it asks the hub, or writes what it fetches.
 
     Raises:
-        NotFoundError: there is neither such a folder here, nor such a model or revision.
+        NotFoundError: there is neither such a folder here, nor such a model, data set or revision.
         RefusedError: it isn't open to everybody, or not to the token that is shown.
         SourceUnreachableError: there is no way to the hub, or none is wanted.
         DiskFullError: there is no room for it.
@@ -81,11 +81,17 @@ def _told(name: HubName, error: Exception) -> JupiterError:
     return _by_status(name, error) or _of_system(name, error)
 
 
-LOOK_IT_UP = "look its name up at huggingface.co/models"
+def _look_it_up(name: HubName) -> str:
+    return f"look its name up at huggingface.co/{'datasets' if name.is_data_set else 'models'}"
 
 
 def _offline(name: HubName) -> SourceUnreachableError:
     """Return what is said where the hub may not be asked, and the cache hasn't all of a model."""
+    if name.is_data_set:
+        return SourceUnreachableError(
+            f"HF_HUB_OFFLINE forbids to ask the hub for the data set {name}",
+            "unset HF_HUB_OFFLINE, or give a folder or file with text",
+        )
     return SourceUnreachableError(
         f"the model {name} isn't whole in the cache of this machine, and HF_HUB_OFFLINE forbids "
         "to ask the hub",
@@ -97,28 +103,31 @@ def _offline(name: HubName) -> SourceUnreachableError:
 def _gated(name: HubName) -> RefusedError:
     how = "with the account of your token" if _has_token() else "and show a token: hf auth login"
     return RefusedError(
-        f"the model {name} is open to those alone who have agreed to its terms",
-        f"agree at huggingface.co/{name.repository}, {how} (or set HF_TOKEN)",
+        f"the {name.noun} {name} is open to those alone who have agreed to its terms",
+        f"agree at {name.page}, {how} (or set HF_TOKEN)",
     )
 
 
 def _unknown(name: HubName) -> NotFoundError:
     private = "your token may not see it" if _has_token() else "a private one needs HF_TOKEN"
     return NotFoundError(
-        f"there is neither a folder {name.repository} on this machine, nor such a model on the hub",
-        f"{LOOK_IT_UP}; {private}",
+        f"there is neither a folder {name.repository} on this machine, nor such a {name.noun} on "
+        "the hub",
+        f"{_look_it_up(name)}; {private}",
     )
 
 
 def _without_revision(name: HubName) -> NotFoundError:
     return NotFoundError(
-        f"the model {name.repository} has no revision {name.revision or 'main'}",
+        f"the {name.noun} {name.repository} has no revision {name.revision or 'main'}",
         f"name a branch, a tag or a commit of it: {name.repository}@main",
     )
 
 
 def _closed(name: HubName) -> RefusedError:
-    return RefusedError(f"the hub has closed the model {name} to everybody", LOOK_IT_UP)
+    return RefusedError(
+        f"the hub has closed the {name.noun} {name} to everybody", _look_it_up(name)
+    )
 
 
 def _has_token() -> bool:
@@ -153,7 +162,9 @@ def _by_status(name: HubName, error: Exception) -> JupiterError | None:
 def _of_system(name: HubName, error: Exception) -> JupiterError:
     reason = (str(error).splitlines() or [""])[0] or type(error).__name__
     if isinstance(error, OSError) and is_no_room(error):
-        return DiskFullError(f"there is no room for the model {name} on the disk of the cache")
+        return DiskFullError(
+            f"there is no room for the {name.noun} {name} on the disk of the cache"
+        )
     if isinstance(error, PermissionError):
         return UsageError(
             f"the cache can't be written: {error.filename or reason}", "name another: HF_HOME=DIR"
@@ -161,5 +172,6 @@ def _of_system(name: HubName, error: Exception) -> JupiterError:
     return SourceUnreachableError(
         f"there is no folder {name.repository} on this machine, and the hub can't be asked: "
         f"{reason}",
-        "check this machine's way to it, HF_ENDPOINT and HTTPS_PROXY; or give a model's folder",
+        "check this machine's way to it, HF_ENDPOINT and HTTPS_PROXY; or give a "
+        + ("folder or file with text" if name.is_data_set else "model's folder"),
     )

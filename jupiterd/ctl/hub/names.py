@@ -1,6 +1,6 @@
-"""How people name a model of the hub: its id, perhaps with a revision, or the address of its page.
+"""How people name a model or data set of the hub: its id, or the address of a model's page.
 
-Pure. Doesn't know whether there is such a model.
+Pure. Doesn't know whether there is such a one.
 """
 
 import re
@@ -20,17 +20,28 @@ _at_page = re.compile(
 
 @dataclass(frozen=True)
 class HubName:
-    """A model of the hub, as people named it."""
+    """A model or data set of the hub, as people named it."""
 
     repository: str
     """Its id, such as Qwen/Qwen3-0.6B."""
     revision: str = ""
     """A branch, a tag or a commit; empty: the main branch."""
+    is_data_set: bool = False
 
     @property
     def model(self) -> str:
         """Return what the model is called in the cluster: its id without the owner."""
         return self.repository.rpartition("/")[2]
+
+    @property
+    def noun(self) -> str:
+        """Return what people call it."""
+        return "data set" if self.is_data_set else "model"
+
+    @property
+    def page(self) -> str:
+        """Return the address of its page."""
+        return f"huggingface.co/{'datasets/' if self.is_data_set else ''}{self.repository}"
 
     def __str__(self) -> str:
         """Return it as people may type it."""

@@ -42,18 +42,6 @@ def test_text_is_made_into_a_data_set_where_it_lies(daemon, ctl, letters):
     ]
 
 
-def test_a_name_of_the_hub_is_told_from_a_folder(daemon, ctl):
-    options = ("--subset", "20231101.es", "--name", "wiki-es", "--tokenizer", "letters")
-    ctl("data", "prepare", "wikimedia/wikipedia", *options)
-    (_, arguments), *_ = daemon.executed
-    assert arguments["source"] == {
-        "kind": "hugging_face",
-        "path": "wikimedia/wikipedia",
-        "subset": "20231101.es",
-    }
-    assert (arguments["name"], arguments["tokenizer"]) == ("wiki-es", "letters")
-
-
 def test_a_tokenizer_in_a_folder_is_named_by_its_path(daemon, ctl, letters):
     ctl("data", "prepare", str(letters), "--tokenizer", str(letters))
     assert daemon.executed[0][1]["source"]["tokenizer_path"] == str(letters)

@@ -16,6 +16,7 @@ from jupiterd.errors import EmptySourceError, NotFoundError
 from jupiterd.path_text import path_of, path_text
 
 GIVE_TEXT = "give it a folder or file with text, such as .txt, .md, .py or .jsonl"
+GIVE_ANY = f"{GIVE_TEXT}, or ORG/NAME of the hub; jupiterctl data list shows what was made already"
 
 
 def source_arguments(
@@ -36,7 +37,7 @@ def source_arguments(
             f"jupiterctl data export {text} --to FILE.jsonl, then give that file",
         )
     if not is_here and not is_hub_name(text):
-        raise NotFoundError(f"there is no folder or file {path_text(path)}", GIVE_TEXT)
+        raise NotFoundError(f"there is no folder or file {path_text(path)}", GIVE_ANY)
     if path.is_dir() and not any(path.iterdir()):
         raise EmptySourceError(f"the folder {path_text(path)} is empty", GIVE_TEXT)
     kind = "folder" if is_here else "hugging_face"

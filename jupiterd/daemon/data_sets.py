@@ -42,7 +42,8 @@ def find_data(state: State, wanted: str) -> tuple[DataRequested, WorkCompleted]:
     if ready:
         return ready[0]
     if not found:
-        raise _unknown(wanted, [each.name for each in known])
+        made = [each.name for each in known if each.thing[0].prepared is not None]
+        raise _unknown(wanted, made)
     run, requested = found[0]
     if run.failed is not None:
         raise ConflictError(
@@ -52,7 +53,7 @@ def find_data(state: State, wanted: str) -> tuple[DataRequested, WorkCompleted]:
 
 
 def _unknown(wanted: str, names: Sequence[str]) -> NotFoundError:
-    """Return the error of a name that no data set has; it names those that there are."""
+    """Return the error of a name that no data set has; it names those that were made."""
     newest = list(dict.fromkeys(filter(None, names)))
     told = ", ".join(newest[:NAMED]) + (" and more" if len(newest) > NAMED else "")
     there_are = f"there are {told}" if len(newest) > 1 else f"there is {told}"

@@ -131,6 +131,17 @@ async def test_what_can_t_be_is_refused_in_a_line_with_a_hint(tmp_path: Path) ->
         assert leading.journal.ledger.head() == before
 
 
+async def test_only_data_sets_that_were_made_are_named_where_another_is_asked_for(
+    tmp_path: Path,
+) -> None:
+    never = replace(data_asked("poems"), cycle=CycleId("b" * 16))
+    failed = CycleFailed(never.cycle, "empty-source", "the folder is empty", "fill it")
+    async with leads(tmp_path, data_asked(), MADE, never, failed) as leading:
+        error = await refusal(leading, data="essays")
+        assert error.message == "no data set is called essays; there is letters"
+        assert "poems was never made" in (await refusal(leading, data="poems")).message
+
+
 async def test_a_dry_run_makes_all_checks_and_records_nothing(tmp_path: Path) -> None:
     weights = tmp_path / "model"
     weights.mkdir()

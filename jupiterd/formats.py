@@ -83,14 +83,14 @@ def counted(number: int, noun: str, plural: str = "") -> str:
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {plural or noun + 's'}"
 
 
-def counted_tokens(tokens: int, of: int | None = None) -> str:
+def counted_tokens(tokens: float, of: float | None = None) -> str:
     """Return how many tokens, in millions where that says something: `0.80 million tokens`.
 
     of: what it is a part of, which chooses how it is told; None: itself
     """
     whole = tokens if of is None else of
     if whole < _FEW_TOKENS:
-        return counted(tokens, "token")
+        return counted(round(tokens), "token")
     return f"{tokens / 1e6:,.{2 if whole < _MANY_TOKENS else 1}f} million tokens"
 
 

@@ -90,7 +90,7 @@ def explain(invocation: Invocation, cycle: str | None, number: int | None) -> No
     document = recorded_verdict(Path(found["folder"]))
     Console.of(invocation).show(
         {**document, "schema": SCHEMA},
-        lambda: [printable(line) for line in explained(document)],
+        lambda: [printable(line) for line in found.get("explained") or explained(document)],
     )
 
 

@@ -11,12 +11,15 @@ from jupiterd.ctl.hub.fetches import Fetches
 from jupiterd.ctl.model_source import model_arguments
 from jupiterd.cycle.generation.chat_models import CONFIG_FILE, is_talked_to
 from jupiterd.cycle.model_files import missing_files
-from jupiterd.errors import SourceUnreachableError, UsageError
+from jupiterd.errors import NotFoundError, SourceUnreachableError, UsageError
 
 SCRATCH = "scratch"
 """Training begins with weights that are drawn."""
 
-HINT = "--init scratch, or a Hugging Face folder with config.json, tokenizer.json and safetensors"
+HINT = (
+    "--init scratch, a model of the hub (ORG/NAME), or a Hugging Face folder with config.json, "
+    "tokenizer.json and safetensors"
+)
 
 
 def init_arguments(wanted: str, fetches: Fetches) -> dict[str, Any]:
@@ -34,6 +37,8 @@ def init_arguments(wanted: str, fetches: Fetches) -> dict[str, Any]:
     if wanted == SCRATCH:
         return {}
     found = model_arguments(wanted, fetches)
+    if "config" not in found:
+        raise NotFoundError(f"there is no folder {wanted} on this machine", HINT)
     if (folder := found.get("weights_folder")) is None:
         return {"init": found}
     _check_that_it_is_whole(Path(folder), fetches, wanted)

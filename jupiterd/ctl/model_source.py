@@ -20,7 +20,7 @@ from jupiterd.errors import NotFoundError, UsageError
 from jupiterd.path_text import path_text
 
 CONFIG = "config.json"
-HINT = "give a size such as 1m or gpt2-medium, or a Hugging Face model's folder or id"
+HINT = "give a size such as 1m or gpt2-medium, or a Hugging Face model's folder or id, ORG/NAME"
 
 
 def model_arguments(text: str, fetches: Fetches) -> dict[str, Any]:
@@ -67,6 +67,8 @@ def config_of(folder: Path) -> tuple[str, Mapping[str, Any]]:
         raise NotFoundError(f"there is no folder {path_text(folder)} on this machine", HINT)
     try:
         config = (folder / CONFIG).read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise NotFoundError(f"there is no {CONFIG} in {path_text(folder)}", HINT) from error
     except (OSError, ValueError) as error:
         raise NotFoundError(f"{folder / CONFIG} can't be read", HINT) from error
     return config, _said(config)

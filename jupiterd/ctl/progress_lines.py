@@ -49,7 +49,7 @@ _NAMED_VALUES = {
     "held_out": "held out {:.3f}",
     "best_step": "best at step {:,.0f}",
     "bits_per_byte": "{:.4f} bits per byte",
-    "bits_per_byte_before": "{:.4f} before training",
+    "bits_per_byte_before": "{:.4f} bits per byte before training",
 }
 """How the readings that everybody knows are written; others by their name. Totals aren't shown."""
 

@@ -34,7 +34,7 @@ def model_text(name: str) -> str:
     if name not in _names():
         raise NotFoundError(
             f"there is no size {name}",
-            f"sizes: {', '.join(_names())}; or a folder with a config.json",
+            f"sizes: {', '.join(_names())}; or a folder with a config.json, or ORG/NAME of the hub",
         )
     text = (_folder() / f"{name}.yaml").read_text()
     parse_model(text)

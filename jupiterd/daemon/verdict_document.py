@@ -13,8 +13,12 @@ from typing import TYPE_CHECKING, Any
 from jupiterd.cluster.cycle_state import CycleState
 from jupiterd.cluster.facts import VerdictReached
 from jupiterd.cluster.run_names import Named, meant
+from jupiterd.cluster.trunk import start_of
 from jupiterd.cycle.gate.explanation import explain
 from jupiterd.cycle.gate.record import VERDICT_FILE
+from jupiterd.cycle.phases.view import item_id
+from jupiterd.cycle.rounds.round_course import RoundCourse
+from jupiterd.cycle.work import Phase
 from jupiterd.document_schema import SCHEMA
 from jupiterd.errors import NotFoundError, UsageError
 from jupiterd.ids import ArtifactId, short
@@ -66,10 +70,26 @@ async def verdict_document(node: "Node", wanted: str) -> dict[str, Any]:
             "verdict": judged.fact.verdict,
             "candidate": judged.fact.candidate,
             "folder": str(recorded),
-            "explained": explain(document),
+            "explained": explain(document, _course(judged)),
             "material": await _material(node, recorded, given),
         },
     }
+
+
+def _course(judged: _Judged) -> RoundCourse:
+    """Return how the judged round was trained, and whether it is the last."""
+    cycle, number = judged.cycle, judged.fact.round
+    made, before = cycle.last_checkpoint(number), cycle.checkpoint(start_of(cycle, number))
+    packed = cycle.completed.get((number, item_id(number, Phase.PACK, 0)))
+    began = 0 if before is None else before.tokens
+    return RoundCourse(
+        short(judged.fact.cycle),
+        is_last=number >= cycle.rounds_wanted,
+        steps=0 if made is None else made.step,
+        tokens=0 if made is None else made.tokens - began,
+        text_tokens=0 if packed is None else int(packed.counts.get("tokens", 0)),
+        max_steps=0 if cycle.started is None else int(cycle.started.settings.get("max_steps") or 0),
+    )
 
 
 def _verdicts(node: "Node") -> list[_Judged]:

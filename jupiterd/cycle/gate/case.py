@@ -49,6 +49,8 @@ class Findings:
     without it."""
     judged: Judged | None = None
     """What a judge said; None where the domain names none."""
+    nobody_generates: bool = False
+    """A count stands in the generator's place, and is named; verdicts of before didn't name it."""
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from jupiterd.cycle.gate.baseline import Baseline
 from jupiterd.cycle.gate.decision import Decision, Outcome, Question
 from jupiterd.cycle.gate.proxy import ALPHA, Arm
 from jupiterd.cycle.gate.tie_break import LEAST_RIGHT, TRIAL_ALPHA
+from jupiterd.cycle.rounds.round_course import RoundCourse, short_training_lines
 from jupiterd.formats import counted
 
 Document = Mapping[str, Any]
@@ -38,6 +39,14 @@ _WRITES_NOTHING = (
 _COUNTS = {Baseline.BYTES: "byte triples", Baseline.TOKENS: "tokens"}
 
 
+_NOBODY_GENERATES = {
+    Decision.HOLD: "Nothing is generated; training goes on from this candidate, and the next round "
+    "asks again.",
+    Decision.REJECT: "Nothing is generated, and nobody is measured by this candidate.",
+}
+_NEXT_ASKS = "and the next round asks again."
+
+
 def question_lines(verdict: Document) -> list[str]:
     """Return each question with how it was answered, in one line each."""
     return [
@@ -46,32 +55,55 @@ def question_lines(verdict: Document) -> list[str]:
     ]
 
 
-def explain(document: Document) -> list[str]:
+def explain(document: Document, course: RoundCourse | None = None) -> list[str]:
     """Return why the verdict was what it was, what would have been needed, and what follows.
 
     Args:
         document: verdict.json.
+        course: of the round's training; None: nobody knows it.
     """
     verdict, given = document["verdict"], document["given"]
     decision = Decision(verdict["decision"])
     lines = [
-        f"Round {given['round']}: {decision}. {_follows(decision, given)}",
+        f"Round {given['round']}: {decision}. {_follows(decision, given, course)}",
         "",
         *_setting(document),
         "",
     ]
     for question, answer in _answers(verdict):
-        lines += [f"{question} {_ASKED[question].capitalize()} {str(answer['outcome']).upper()}"]
+        lines += [
+            f"{question} {_asked(question, given).capitalize()} {str(answer['outcome']).upper()}"
+        ]
         lines += [f"   {line}" for line in _told(question, answer, document)]
     control = list(_control(document))
     spaced = [*control, ""] if control else []
-    return [*lines, "", *spaced, *_needed(document), *_ledger(verdict), *_vault(verdict)]
+    fell_short = None if decision is Decision.PROMOTE else course
+    needed = [*(short_training_lines(fell_short) if fell_short else ()), *_needed(document)]
+    return [*lines, "", *spaced, *needed, *_ledger(verdict), *_vault(verdict)]
 
 
-def _follows(decision: Decision, given: Document) -> str:
+def _follows(decision: Decision, given: Document, course: RoundCourse | None) -> str:
     """Return what a verdict leads to; those of older versions don't say what is generated."""
     is_silent = not given.get("templates", True)
-    return _WRITES_NOTHING if is_silent and decision is Decision.PROMOTE else _FOLLOWS[decision]
+    if is_silent and decision is Decision.PROMOTE:
+        return _WRITES_NOTHING
+    follows = _NOBODY_GENERATES if _is_without_generator(given) else {}
+    told = follows.get(decision, _FOLLOWS[decision])
+    if course is None or not course.is_last:
+        return told
+    return told.replace(
+        _NEXT_ASKS, f"and this was the last round: {course.more_rounds} asks again."
+    )
+
+
+def _is_without_generator(given: Document) -> bool:
+    return "generator" in given and not given["generator"]
+
+
+def _asked(question: Question, given: Document) -> str:
+    if question is Question.NOT_WORSE and _is_without_generator(given):
+        return "is it at least as good as counting alone?"
+    return _ASKED[question]
 
 
 def _setting(document: Document) -> Iterator[str]:
@@ -85,6 +117,10 @@ def _setting(document: Document) -> Iterator[str]:
     # What was decided without a choice took byte triples.
     baseline = _COUNTS[Baseline(verdict.get("baseline") or Baseline.BYTES)]
     base = str(given.get("base") or "")
+    yield (
+        "The figures below are over all bytes together; an improvement is the mean over documents, "
+        "however long."
+    )
     rows = [
         ("candidate", "val_bpb", str(given.get("candidate") or "")),
         ("last student", "incumbent_bpb", str(given.get("incumbent") or "")),
@@ -138,15 +174,21 @@ def _better(document: Document) -> Iterator[str]:
 def _not_worse(document: Document) -> Iterator[str]:
     verdict, settings = document["verdict"], document["settings"]
     evidence, cloze = verdict["against_generator"], verdict["cloze"]
+    is_without = _is_without_generator(document["given"])
+    by_bits, by_gaps = (
+        ("counting alone", "a count of byte triples")
+        if is_without
+        else ("the generator", "the generator")
+    )
     if evidence is not None:
         yield (
-            f"Beside the generator it saves {evidence['mean_improvement_bpb']:+.4f}, at the least "
+            f"Beside {by_bits} it saves {evidence['mean_improvement_bpb']:+.4f}, at the least "
             f"{evidence['lower_bound_bpb']:+.4f}; not below -{settings['margin_bpb']} is asked for."
         )
     if cloze is not None:
         yield (
             f"Of {cloze['items']} gaps in real text, {cloze['only_candidate']} were filled rightly "
-            f"by the candidate alone and {cloze['only_generator']} by the generator alone; were "
+            f"by the candidate alone and {cloze['only_generator']} by {by_gaps} alone; were "
             f"they equally good, so many losses would come about with a chance of "
             f"{cloze['p_worse']:.2g}."
         )
@@ -219,7 +261,8 @@ def _control(document: Document) -> Iterator[str]:
     """Tell whether this round's synthetic text paid its way, where there was some."""
     compared = document["verdict"].get("control")
     share = document["given"].get("synthetic_share")
-    if share is not None:
+    wrote = compared is not None or not _is_without_generator(document["given"])
+    if share is not None and wrote:
         yield f"Synthetic share: {share}."
     if compared is None:
         return

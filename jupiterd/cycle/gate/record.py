@@ -197,6 +197,7 @@ def decide_on(
         material.findings,
         taught=_taught(material.findings.taught, given),
         judged=_judged(material.findings.judged, given),
+        nobody_generates=bool(given.get("nobody_generates")),
     )
     scores, chosen = _beside_baseline(material.scores, given)
     verdict = decide(scores, settings, int(given["look"]), findings)

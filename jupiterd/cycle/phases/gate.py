@@ -91,6 +91,8 @@ def _judging(
         "teaching": teaching_told(view, domain, last=number == LAST),
         "scores": scores,
     }
+    if not params["generator"]:
+        params["nobody_generates"] = True
     if view.base:
         params["base"] = view.base
     if judge := judge_told(view, was_due=number != FIRST):

@@ -10,6 +10,8 @@ from jupiterd.cycle.gate.baseline import CHOICE, Baseline, strongest_baseline
 from jupiterd.cycle.gate.case import Findings
 from jupiterd.cycle.gate.explanation import explain
 from jupiterd.cycle.gate.record import Material, decide_on
+from jupiterd.cycle.gate.scores import ClozeScore
+from jupiterd.cycle.rounds.round_course import RoundCourse
 from jupiterd.cycle.split import DEV
 from tests.unit.cycle.gate_material import NATS_PER_BPB, documents
 
@@ -113,3 +115,34 @@ def test_a_baseline_that_gives_no_finite_score_is_not_the_stronger(rows):
     gate, dev = rows
     scores = needing([*gate, *dev], 2.9, float("inf"))
     assert strongest_baseline(scores) is Baseline.BYTES
+
+
+def test_where_nobody_generates_the_count_that_filled_the_gaps_is_named(rows):
+    gate, dev = rows
+    scores = needing([*gate, *dev], 2.9, 2.95)
+    right = {"candidate_right": False, "incumbent_right": True, "generator_right": True}
+    gaps = [ClozeScore(f"gap{n}", "one", "word", **right) for n in range(30)]
+    given = {**GIVEN, "nobody_generates": True, "synthetic_share": "30.0% to begin with"}
+    verdict, text = decide_on(Material(scores, Findings(cloze=gaps)), given)
+    assert verdict.reason == (
+        "worse than a count of byte triples at gaps: fills 0 of 30 gaps rightly, "
+        "a count of byte triples 30"
+    )
+    told = "\n".join(explain(json.loads(text)))
+    assert "Synthetic share" not in told
+    assert "is it at least as good as counting alone?" in told.lower()
+    assert "The generator" not in told
+
+
+def test_a_last_round_that_was_held_after_too_few_steps_says_so_and_what_to_type(rows):
+    gate, dev = rows
+    _, document = decided(needing([*gate, *dev], 2.9, 1.99))
+    document["verdict"]["decision"] = "HOLD"
+    course = RoundCourse(
+        "c0ffee00", is_last=True, steps=30, tokens=30_720, text_tokens=400_000, max_steps=30
+    )
+    told = "\n".join(explain(document, course))
+    assert "this was the last round: jupiterctl cycle extend c0ffee00 --rounds N asks again" in told
+    assert "it trained 30 steps, under a tenth of a pass over the text, for --max-steps" in told
+    for other in (replace(course, max_steps=0), replace(course, tokens=400_000)):
+        assert "Likely cause" not in "\n".join(explain(document, other))

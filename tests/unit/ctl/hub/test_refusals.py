@@ -29,7 +29,7 @@ SAYS_OF_FOLDERS = {
     "an adapter": (without("config.json", adapter_config__json=b"{}"), "holds a LoRA adapter"),
     "GGUF alone": ({"config.json": whole()["config.json"], "m.gguf": b"GGUF"}, "as m.gguf"),
     "pickles": (without(*SHARDS, INDEX, "consolidated.safetensors"), "as pytorch_model.bin"),
-    "no configuration": (without("config.json"), "config.json can't be read"),
+    "no configuration": (without("config.json"), "there is no config.json in"),
     "a shard less": (without(SHARDS[1]), f"lacks {SHARDS[1]}"),
     "a shard cut off": (
         without(SHARDS[1]) | {SHARDS[1]: whole()[SHARDS[1]][:-16]}, "16 bytes are missing",

@@ -16,6 +16,7 @@ from jupiterd.cycle.rounds.plan_times import (
     disk_bytes,
     phase_times,
 )
+from jupiterd.formats import counted_tokens
 from jupiterd.locations import config_folder
 from tests.unit.ctl.surveys import ENOUGH, FAR, TWELVE
 
@@ -160,3 +161,7 @@ def test_judging_counts_the_general_text_of_a_cycle_that_begins_with_a_model():
     folder = config_folder() / "general_text"
     there = sum(path.stat().st_size for path in folder.glob("*.txt"))
     assert there == pytest.approx(GENERAL_TEXT_BYTES, rel=0.05)
+
+
+def test_few_tokens_are_counted_without_a_fraction():
+    assert counted_tokens(30_720.0) == "30,720 tokens"

@@ -374,6 +374,7 @@ async def test_odd_names_in_announcements_lead_nowhere(monkeypatch: pytest.Monke
     await discovery.close()
 
 
+@pytest.mark.full
 @examples(300)
 @given(
     st.one_of(

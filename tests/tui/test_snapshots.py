@@ -38,6 +38,7 @@ async def test_a_screen_is_as_it_was_in_every_size_and_with_every_link(golden, n
             golden(f"{name}_{link}.svg", svg_of(pilot.app))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", UNKNOWNS)
 async def test_a_screen_of_which_nothing_is_known_is_as_it_was(golden, name):
     async with shot(UNKNOWNS[name], MIDDLE) as pilot:

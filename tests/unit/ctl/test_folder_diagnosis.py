@@ -134,7 +134,7 @@ def test_what_nobody_knows_is_refused_before_its_weights_are_looked_at(tmp_path:
 def test_a_folder_without_a_configuration_is_no_model(tmp_path: Path):
     folder = folder_of(tmp_path)
     (folder / "config.json").unlink()
-    assert "can't be read" in refused(folder, NotFoundError).message
+    assert "there is no config.json in" in refused(folder, NotFoundError).message
 
 
 def test_the_nearest_of_a_name_that_goes_on_is_what_it_begins_with(tmp_path: Path):

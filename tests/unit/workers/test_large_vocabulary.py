@@ -61,6 +61,7 @@ def test_the_loss_of_chunks_and_its_gradients_are_those_of_the_whole():
     assert alone.item() == pytest.approx(whole.item(), rel=1e-6)
 
 
+@pytest.mark.full
 @pytest.mark.mlx
 def test_both_engines_have_the_same_losses(gangs: Gangs, tmp_path: Path):
     pytest.importorskip("mlx.core")

@@ -160,6 +160,7 @@ def test_both_engines_have_the_same_losses_on_the_same_batches(alone: Path, tmp_
     assert ours[-1] < ours[0] - 0.5, "and it learns something"
 
 
+@pytest.mark.full
 def test_a_round_ends_with_the_same_frames_as_on_torch(alone: Path):
     told = said(alone, "whole")
     made = frames(told, "CheckpointWritten")

@@ -85,6 +85,7 @@ def test_a_whole_look_foretells_what_a_cycle_does(code, tmp_path, rules):
     assert foretold(sources, "code:python", rules) == found
 
 
+@pytest.mark.full
 def test_copies_in_two_sources_are_seen(code, tmp_path):
     sources = [of_folder(code / "email", "one"), of_folder(code / "email-again", "two")]
     found = done(tmp_path, sources, "code:python", HoldoutRules("salt"))

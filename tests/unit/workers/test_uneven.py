@@ -16,6 +16,7 @@ FAST_S, SLOW_S = 0.01, 0.03
 """What a sequence takes on either rank, beside the little that is computed."""
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("engine", ["torch", pytest.param("mlx", marks=pytest.mark.long)])
 def test_a_slower_rank_takes_less_and_all_learn_what_one_machine_learns(
     gangs: Gangs, engine: str, tmp_path: Path

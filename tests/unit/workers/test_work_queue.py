@@ -216,6 +216,7 @@ while True:
 """
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("seed", range(3))
 def test_killed_at_random_moments_every_result_is_there_exactly_once(tmp_path, seed):
     """Workers are ended by SIGKILL again and again; a tree of items grows out of the first one."""

@@ -24,6 +24,7 @@ pytestmark = [
     pytest.mark.full,
     pytest.mark.net,
     pytest.mark.slow,
+    pytest.mark.cores(2),  # whoever attacks takes one, and what waits for the other piles up
 ]
 
 FLOOD_S = 10.0 if os.environ.get("JUPITER_SIEGE") == "long" else 3.0

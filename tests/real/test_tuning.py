@@ -22,7 +22,8 @@ OF_A_STEP = ("--batch-size", "1", "--gradient-accumulation-steps", "4", "--seq-l
 STEPS = "12"
 PAGES_BYTES = 400_000
 """A tenth of them is held out, about 10,000 tokens."""
-QUESTION = "What is the capital of France?"
+QUESTION, WORD = "What is 2 + 2?", "4"
+"""What no page of theirs changes: tuned on some, so small a model forgets a capital."""
 
 
 def tuned(cluster: Cluster, model: Path, engine: str, folder: Path) -> dict[str, Any]:
@@ -62,7 +63,7 @@ async def test_torch_tunes_the_model_and_what_it_exports_answers_and_ends(
     (file,) = exported(alone, run, tmp_path / "file", "gguf").glob("*.gguf")
     answers = [answer(library, folder) for library in ("transformers", "mlx_lm")]
     for each in (*answers, answer("llama.cpp", file)):
-        assert "Paris" in each["answer"], answers
+        assert WORD in each["answer"], answers
         assert each["has_ended"], answers
 
 

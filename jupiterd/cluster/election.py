@@ -15,7 +15,8 @@ There is no quorum: any group elects, and one node alone leads itself.
    id) stays and takes a term above both; the other steps down and follows. What either said before
    they heard each other counts for nothing.
 5. What comes and goes on the network never starts a running election anew.
-6. Whoever wakes from sleep no longer leads, and listens before it asks.
+6. Whoever wakes from sleep no longer leads, and listens before it asks. Not where it saw nobody:
+   a lone node that is starved of processor time wakes again and again, and keeps its work.
 7. A node that can't write its term leads nobody, asks for nothing and grants to others, until it
    can.
 
@@ -414,9 +415,13 @@ class Election:
         return [PersistTerm(term)]
 
     def _wake(self, now: float, late_s: float) -> list[Effect]:
-        """What was known of the others is as old as the sleep was long: hear them anew."""
+        """What was known of the others is as old as the sleep was long: hear them anew.
+
+        Who saw nobody has nobody to hear. Where others lead by now, two leaders meet (4).
+        """
+        if not self._present:
+            return []
         self._deadline = now + self._patience_s()
-        self._alone_since = now
         return self._stop_leading(f"it was asleep for {late_s:.1f} s")
 
     def _set_storage(self, now: float, *, can_persist: bool) -> list[Effect]:

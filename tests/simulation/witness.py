@@ -130,11 +130,14 @@ class Witness:
     # --- appending ---
 
     def woke(self, machine: "Machine") -> None:
-        """Remember the reign that a machine slept in: it must not be used any more."""
+        """Remember the reign that a machine slept in: it must not be used any more.
+
+        Unless it saw nobody: then nobody who saw it can have taken over.
+        """
         timing = self._world.profile.timing
         if machine.slept_local_s > timing.beat_s + timing.asleep_s and machine.process is not None:
-            reign = machine.process.reign
-            if reign is not None:
+            reign, membership = machine.process.reign, machine.process.presence.membership
+            if reign is not None and membership.present() - {machine.node}:
                 self._woken_in_reign[machine.place] = reign
 
     def unites(self, process: "Process", reign: "Reign", nodes: frozenset[NodeId]) -> None:

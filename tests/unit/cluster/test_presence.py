@@ -157,15 +157,42 @@ def test_a_loop_that_handles_messages_but_no_ticks_has_not_woken_twice() -> None
 
 
 def test_one_that_woke_listens_before_it_asks_or_leads() -> None:
-    alone = leading_alone()
-    assert alone.step(30.0, Ticked(27.5)) == [StepDown("it was asleep for 27.5 s")]
-    assert tick_until(alone, 30.5, 30.0) == []
-    assert tick_until(alone, 31.0, 30.5) == [PersistTerm(2), BecomeLeader(2, "alone")]
+    leader = leading(4.0)
+    assert leader.step(30.0, Ticked(25.5)) == [StepDown("it was asleep for 25.5 s")]
+    assert tick_until(leader, 31.0, 30.0) == []
     follower = presence(BOB)
     follower.step(0.1, Beat(BOB, 1, BOB))
     follower.step(0.5, Ticked())
     assert follower.step(30.0, Ticked(29.5)) == []
     assert tick_until(follower, 31.0, 30.0) == []
+
+
+def test_a_lone_node_that_is_starved_of_processor_time_stays_leader() -> None:
+    seed = 14
+    print("seed", seed)
+    rng, made, now_s = random.Random(seed), presence(), 0.0
+    effects: list[object] = []
+    for _ in range(1000):
+        late_s = rng.choice((0.0, 1.0, 4.0, 30.0)) * rng.random()
+        now_s += 0.5 + late_s
+        effects += made.step(now_s, Ticked(late_s))
+    assert effects == [PersistTerm(1), BecomeLeader(1, "alone")]
+
+
+def test_a_leader_whose_last_peer_is_gone_stays_leader_when_it_wakes() -> None:
+    made = leading(4.0)
+    made.step(4.1, SaidGoodbye(BOB))
+    assert made.step(30.0, Ticked(25.5)) == []
+    assert made.election.role is ElectionRole.LEADER
+
+
+def test_a_lone_leader_that_woke_gives_way_to_whoever_leads_more_by_now() -> None:
+    made = leading_alone()
+    made.step(2.5, RosterChanged(frozenset({BOB})))
+    made.step(2.6, SaidGoodbye(BOB))
+    assert made.step(30.0, Ticked(27.5)) == []
+    effects = made.step(30.2, Beat(BOB, 5, BOB, members_alive=2, sent_s=30.1, echo_s=30.1))
+    assert StepDown("bbbbbbbb leads and takes precedence") in effects
 
 
 def test_before_its_first_tick_a_node_was_not_asleep() -> None:

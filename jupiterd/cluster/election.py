@@ -415,11 +415,8 @@ class Election:
         return [PersistTerm(term)]
 
     def _wake(self, now: float, late_s: float) -> list[Effect]:
-        """What was known of the others is as old as the sleep was long: hear them anew.
-
-        Who saw nobody has nobody to hear. Where others lead by now, two leaders meet (4).
-        """
-        if not self._present:
+        """What was known of the others is as old as the sleep was long: hear them anew."""
+        if not self._present:  # nobody to hear; where others lead by now, two leaders meet
             return []
         self._deadline = now + self._patience_s()
         return self._stop_leading(f"it was asleep for {late_s:.1f} s")

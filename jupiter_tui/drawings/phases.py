@@ -1,4 +1,4 @@
-"""The phases of the round that is shown, one below the other.
+"""The phases of the round that is shown, one below the other, and what is fetched for one.
 
 Pure. Owns the columns and the words for counts and times. Doesn't know what a phase does.
 """
@@ -10,6 +10,7 @@ from jupiter_tui.drawings.columns import Column, Row, table
 from jupiter_tui.drawings.lines import Cell, Lines, Tone, line
 from jupiter_tui.drawings.thresholds import PHASE_SIGNS
 from jupiter_tui.scene import Scene
+from jupiterd.cluster.fetch_words import fetch_words
 from jupiterd.formats import duration, plain, rate
 
 COLUMNS = (
@@ -29,10 +30,24 @@ _EMPTY = Cell("")
 
 
 def phases(scene: Scene, width: int, _height: int) -> Lines:
-    """Return the phases of the cycle's present round."""
-    cycle = scene.view.cycle
+    """Return the phases of the cycle's present round, below the models that are fetched."""
     if not scene.view.document:
         return (line("nothing heard yet", Tone.FAINT),)
+    return (*_fetches(scene), *_phases(scene, width))
+
+
+def _fetches(scene: Scene) -> Lines:
+    """Return a line for each model of the hub that a command on this machine fetches."""
+    rows: Sequence[Mapping[str, Any]] = scene.view.document.get("fetches") or ()
+    return tuple(line(f"from the hub: {fetch_words(row)}", _tone(row)) for row in rows)
+
+
+def _tone(fetch: Mapping[str, Any]) -> Tone:
+    return {"fetching": Tone.STRONG, "brought": Tone.GOOD}.get(str(fetch.get("state")), Tone.WARN)
+
+
+def _phases(scene: Scene, width: int) -> Lines:
+    cycle = scene.view.cycle
     if not cycle:
         told = "no cycle has been started", f"{how_to_start(scene)}:", f"  {START}"
         return tuple(map(line, told))

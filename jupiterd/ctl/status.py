@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from jupiterd.cluster.fetch_words import fetch_words
 from jupiterd.cluster.health_words import OF_THE_TEXT, code_and_age
 from jupiterd.ctl.commands import Command
 from jupiterd.ctl.console import Console
@@ -15,7 +16,7 @@ from jupiterd.ctl.pause_lines import pause_line
 from jupiterd.ctl.phase_lines import heavy_drop_lines
 from jupiterd.ctl.progress_lines import cycle_summary
 from jupiterd.errors import UnhealthyError, UsageError
-from jupiterd.formats import counted, plain, size, table
+from jupiterd.formats import counted, plain, table
 from jupiterd.ids import short
 
 
@@ -83,20 +84,12 @@ def status_lines(status: Mapping[str, Any]) -> list[str]:
         *([f"         {told}"] if cycle and (told := pause_line(cycle)) else []),
         *(f"         {told}" for told in _dropped(status)),
         *([f"train    {cycle_summary(train)}"] if train else []),
-        *(f"fetch    {fetch_line(row)}" for row in status.get("fetches") or ()),
+        *(f"fetch    {fetch_words(row)}" for row in status.get("fetches") or ()),
         *door,
         *health_lines(status),
         "",
         *node_table(status),
     ]
-
-
-def fetch_line(row: Mapping[str, Any]) -> str:
-    """Return how far a model is that a command fetches from the hub."""
-    told = f"{plain(row.get('name'))}: {size(row['done'])} of {size(row['total'])}"
-    if row.get("state") != "fetching":
-        return f"{told}, {plain(row.get('state'))}"
-    return f"{told}, {size(row['bytes_per_s'])}/s"
 
 
 def _dropped(status: Mapping[str, Any]) -> list[str]:

@@ -4,7 +4,7 @@ Owns the way between Hugging Face's configurations and a shape's own words, and 
 what (`training.known_architectures`, `training.mlx_proven`). Doesn't know files or engines.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from difflib import get_close_matches
 from typing import Any, Final, Protocol
 
@@ -93,9 +93,10 @@ def check_engine(engine: str, model: Asked) -> None:
         return
     window = shortest_window(model.config)
     shorter = f", or --seq-len {window}" if 0 < window < model.seq_len else ""
+    nearest = f"; the nearest that MLX trains is {other}" if (other := _instead(model)) else ""
     raise UsageError(
         f"MLX can't train this {model.architecture} model: {why}",
-        f"train it on torch: --engine torch{shorter}; docs/models.md says what MLX trains",
+        f"train it on torch: --engine torch{shorter}{nearest}; docs/models.md says what MLX trains",
     )
 
 
@@ -143,15 +144,29 @@ def check_that_it_writes(name: str, config: Mapping[str, Any]) -> None:
         )
 
 
+def _instead(model: Asked) -> str:
+    """Return what MLX trains in the place of an architecture that it doesn't; empty where it does.
+
+    Others of that architecture may well be trained there.
+    """
+    kind = model.architecture
+    return "" if kind in ON_MLX else _alike(kind, ON_MLX) or _of_the_family(kind)
+
+
 def _nearest(kind: str) -> str:
     """Return the name of an architecture that both engines train, or torch at the least."""
-    for known in (ON_MLX, TRAINED):
-        if begins := [name for name in known if kind.startswith(f"{name}_")]:
-            return max(begins, key=len)
-        if found := get_close_matches(kind, sorted(known), 1, 0.7):
-            return found[0]
-    family = [known for known in USUAL if known[:4] == kind[:4]]
-    return family[0] if family else QWEN3
+    return _alike(kind, ON_MLX) or _alike(kind, TRAINED) or _of_the_family(kind)
+
+
+def _alike(kind: str, known: Collection[str]) -> str:
+    """Return the name that another begins with, or is spelt nearly as; empty where there's none."""
+    if begins := [name for name in known if kind.startswith(f"{name}_")]:
+        return max(begins, key=len)
+    return next(iter(get_close_matches(kind, sorted(known), 1, 0.7)), "")
+
+
+def _of_the_family(kind: str) -> str:
+    return next((known for known in USUAL if known[:4] == kind[:4]), QWEN3)
 
 
 def _said_of(model: Asked) -> Mapping[str, Any]:

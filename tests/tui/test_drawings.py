@@ -88,6 +88,7 @@ def _node(**changed):
         {"cluster": None, "nodes": [{}], "cycle": None, "health": [{}], "node": None},
         {"cycle": {"phases": [{}], "verdicts": [{}], "gang": [{}], "events": [{}]}},
         {"cycle": {"round": None, "phases": [{"state": "running"}, {"state": "done"}]}},
+        {"fetches": [{}, {"state": "fetching"}]},
     ],
 )
 @pytest.mark.parametrize("width", [0, 40, 200])
@@ -279,6 +280,22 @@ def test_the_phases_of_the_round_with_state_count_and_times():
 def test_a_phase_that_has_no_numbers_yet_is_preparing():
     rows = [_row("train", "running", done=0, total=0)]
     assert "preparing" in _text(phases, of(status(cycle=cycle(round=1, phases=rows))))[1]
+
+
+def test_models_that_are_fetched_from_the_hub_stand_above_the_phases():
+    begun = {
+        "name": "team/prose", "state": "fetching", "done": 1 << 20, "total": 4 << 20,
+        "bytes_per_s": 1 << 19,
+    }  # fmt: skip
+    gone = begun | {"name": "team/[bold]", "state": "cut-off"}
+    for beneath in (cycle(round=1, phases=[_row("train", "running")]), None):
+        shown = of(status(cycle=beneath, fetches=[begun, gone]))
+        first, second, *rest = _text(phases, shown)
+        assert first == "from the hub: team/prose: 1.0 MiB of 4.0 MiB, 512.0 KiB/s"
+        assert second == "from the hub: team/[bold]: 1.0 MiB of 4.0 MiB, cut-off"
+        assert rest == _text(phases, of(status(cycle=beneath)))
+    assert _tone(phases, shown, "KiB/s") is Tone.STRONG
+    assert _tone(phases, shown, "cut-off") is Tone.WARN
 
 
 def test_without_a_cycle_the_way_to_start_one_is_shown():

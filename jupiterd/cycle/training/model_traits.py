@@ -27,6 +27,7 @@ _SWITCHES: Final[Mapping[str, str]] = {
     "use_qkv_bias": "biases in attention",
     "parallel_attn": "parallel attention",
 }
+_EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts")
 _OFF: Final[Mapping[str, str]] = {
     "use_parallel_residual": "layers in sequence",
     "scale_attn_weights": "attention that isn't scaled",
@@ -54,6 +55,8 @@ def why_not_on_mlx(config: Mapping[str, Any], seq_len: int) -> str:
     kind = str(config.get("model_type", ""))
     if kind in LEFT_OUT:
         return LEFT_OUT[kind]
+    if kind not in PROVEN and any(_count(config.get(key)) > 1 for key in _EXPERTS):
+        return "it has experts, and mlx-lm holds those in other pieces than the files do"
     if kind not in PROVEN:
         return "mlx-lm has no such model, or nobody has compared it"
     missing = sorted(traits(config, seq_len) - PROVEN[kind])
@@ -78,8 +81,12 @@ def shortest_window(config: Mapping[str, Any]) -> int:
     return window if isinstance(window, int) else 0
 
 
-_USUAL_WINDOWS: Final[Mapping[str, int]] = {"mistral": 4096}
+_USUAL_WINDOWS: Final[Mapping[str, int]] = {"gemma2": 4096, "mistral": 4096}
 """Where a configuration doesn't say so."""
+
+
+def _count(value: object) -> int:
+    return value if isinstance(value, int) else 0
 
 
 def _tie(config: Mapping[str, Any]) -> str:

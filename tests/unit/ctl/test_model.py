@@ -105,6 +105,28 @@ def test_an_export_loads_in_transformers_and_mlx_lm(daemon, ctl, stored, tmp_pat
     assert (found - expected).abs().max() < 1e-4
 
 
+@pytest.mark.parametrize("form", ["hf", "mlx"])
+def test_an_export_has_its_settings_marks_and_template_to_the_last_byte(
+    daemon, ctl, stored, tmp_path, form
+):
+    said = {
+        "generation_config.json": '{"eos_token_id": [2, 5], "temperature": 0.7, "top_p": 0.9}',
+        "added_tokens.json": '{"<tool>": 319}',
+        "special_tokens_map.json": '{"pad_token": "<pad>"}',
+        "chat_template.jinja": "{{ messages[0].content }}\n",
+    }
+    for name, text in said.items():
+        (stored / name).write_text(text)
+    before = json.loads((stored / "config.json").read_text())
+    exported(daemon, stored)
+    ctl("model", "export", "python/2", "--format", form, "--to", str(tmp_path / "out"))
+    for name, text in said.items():
+        assert (tmp_path / "out" / name).read_text() == text
+    after = json.loads((tmp_path / "out" / "config.json").read_text())
+    ids = ("bos_token_id", "eos_token_id", "pad_token_id")
+    assert [after.get(name) for name in ids] == [before.get(name) for name in ids]
+
+
 def test_the_card_says_what_it_was_made_of_and_how(daemon, ctl, golden, stored, tmp_path):
     verdict = verdict_document(tmp_path)
     began_with = {"name": "Tiny|Llama", "id": "f" * 64}

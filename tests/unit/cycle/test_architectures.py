@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from jupiterd.cycle.architectures import can_train, check_engine, parameter_count
+from jupiterd.cycle.architectures import can_train, check_engine, engine_for, parameter_count
 from jupiterd.cycle.plan import ModelShape, shape_of_config
 from jupiterd.cycle.training.known_architectures import SEES_AHEAD, TRAINED
 from jupiterd.cycle.training.mlx_proven import LEFT_OUT, PROVEN
@@ -62,6 +62,35 @@ def test_mlx_refuses_what_it_computes_otherwise():
     assert "--engine torch" in caught.value.hint
 
 
+@pytest.mark.parametrize(
+    ("kind", "count", "nearest"),
+    [
+        ("mixtral", "num_local_experts", "mistral"),
+        ("qwen2_moe", "num_experts", "qwen2"),
+        ("qwen3_moe", "num_experts", "qwen3"),
+        ("deepseek_v3", "n_routed_experts", "qwen3"),
+    ],
+)
+def test_experts_are_left_to_torch_and_mlx_names_the_nearest_that_it_trains(
+    kind: str, count: str, nearest: str
+):
+    experts = shape(LLAMA | {"model_type": kind, count: 8})
+    assert engine_for("auto", experts) == "torch"
+    with pytest.raises(UsageError, match=f"can't train this {kind} model: .*experts") as caught:
+        check_engine("mlx", experts)
+    assert "\n" not in caught.value.message + caught.value.hint
+    assert f"the nearest that MLX trains is {nearest};" in caught.value.hint
+
+
+def test_a_model_of_another_family_is_named_a_near_one_only_where_mlx_trains_none_of_its_own():
+    with pytest.raises(UsageError) as caught:
+        check_engine("mlx", shape(HRM))
+    assert "the nearest that MLX trains is qwen3;" in caught.value.hint
+    with pytest.raises(UsageError) as caught:
+        check_engine("mlx", shape(LLAMA | {"model_type": "qwen3", "attention_bias": True}))
+    assert "nearest" not in caught.value.hint
+
+
 def test_a_window_that_mlx_doesn_t_know_is_refused_where_sequences_are_longer():
     mistral = LLAMA | {"model_type": "mistral", "sliding_window": 512}
     assert not can_train("mlx", shape(mistral))
@@ -70,6 +99,10 @@ def test_a_window_that_mlx_doesn_t_know_is_refused_where_sequences_are_longer():
         check_engine("mlx", shape(mistral))
     assert "--seq-len 512" in caught.value.hint
     assert can_train("mlx", shape(mistral).model_copy(update={"seq_len": 512}))
+    for kind in ("mistral", "gemma2"):
+        silent = shape(LLAMA | {"model_type": kind, "tie_word_embeddings": True})
+        longest = [silent.model_copy(update={"seq_len": count}) for count in (4096, 4097)]
+        assert [can_train("mlx", each) for each in longest] == [True, False]
 
 
 @pytest.mark.parametrize(

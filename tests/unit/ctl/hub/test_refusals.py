@@ -4,6 +4,7 @@ The table: each folder and each model of the hub that is none, given to each opt
 """
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -138,6 +139,8 @@ def test_what_fits_nobody_s_memory_or_disk_is_refused_before_its_weights_are_fet
     verb = ".".join(TAKES_ONE[option][:2])
     with monkeypatch.context() as small:
         small.setattr(fetching, "SPARE_BYTES", 1 << 60)
+        now = shutil.disk_usage("/")  # others write to the disk between a command and its dry run
+        small.setattr(fetching.shutil, "disk_usage", lambda _: now)
         assert "no room for team/prose" in refused(ctl, daemon, *TAKES_ONE[option], NAME)
         daemon.refusals = {verb: TooLargeForDeviceError("it fits nobody's memory")}
         says = refused(ctl, daemon, *TAKES_ONE[option], NAME)

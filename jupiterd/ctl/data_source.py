@@ -27,7 +27,8 @@ def source_arguments(
     Raises:
         NotFoundError: there is no such folder or file on this machine, nor data set on the hub.
         EmptySourceError: all of it was read, and none of it is text.
-        JupiterError: the hub doesn't show the data set to us, or there is no way to the hub.
+        JupiterError: the hub doesn't show the data set to us, or this is the only machine and has
+            no way to the hub.
     """
     path = path_of(text)
     is_here = path.exists()
@@ -50,11 +51,11 @@ def source_arguments(
     else:
         from jupiterd.ctl.hub.data_set import check_data_set
 
-        check_data_set(text)
+        check_data_set(text, lambda: _has_others(_status(invocation)))
     return {
         "source": source,
         "name": name or _name_of(Path(where).name if is_here else text),
-        "node": _this_node(invocation),
+        "node": str(_status(invocation)["node"]["id"]),
     }
 
 
@@ -63,7 +64,12 @@ def _name_of(text: str) -> str:
     return re.sub(r"[^\w.-]+", "-", text).strip("-.")[:64] or "text"
 
 
-def _this_node(invocation: Invocation) -> str:
+def _status(invocation: Invocation) -> Mapping[str, Any]:
     from jupiterd.ctl.calls import ask
 
-    return str(ask(invocation.state_dir, "status")["node"]["id"])
+    return ask(invocation.state_dir, "status")
+
+
+def _has_others(status: Mapping[str, Any]) -> bool:
+    """Say whether another machine of the cluster could do the work."""
+    return int((status.get("cluster") or {}).get("nodes_alive") or 0) > 1

@@ -56,6 +56,19 @@ def asking(name: HubName) -> Generator[None]:
         raise _told(name, error) from error
 
 
+def has_no_way(error: SourceUnreachableError) -> bool:
+    """Say whether nothing answered this machine, of an error that `asking` has named.
+
+    Another machine may well have a way to the hub. It isn't so where the hub did answer, or where
+    people don't want it asked.
+    """
+    from huggingface_hub.errors import LocalEntryNotFoundError, OfflineModeIsEnabled
+
+    cause = error.__cause__
+    is_unwanted = isinstance(cause, OfflineModeIsEnabled | LocalEntryNotFoundError)
+    return not is_unwanted and getattr(cause, "response", None) is None
+
+
 def _told(name: HubName, error: Exception) -> JupiterError:
     from huggingface_hub.errors import (
         DisabledRepoError,

@@ -9,6 +9,7 @@ from tests.support.model_hub import HubFolder, ModelHub
 from tests.unit.ctl.conftest import Ran, ScriptedDaemon
 from tests.unit.ctl.documents import STATUS
 from tests.unit.ctl.hub.conftest import point_library_at
+from tests.unit.ctl.test_train import RECORDED
 
 pytestmark = pytest.mark.net
 
@@ -66,6 +67,32 @@ def test_a_hub_that_may_not_or_cannot_be_asked_is_told(
     constants = pytest.importorskip("huggingface_hub.constants")
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     check_refused(ctl, daemon, command, ExitCode.UNREACHABLE, "HF_HUB_OFFLINE forbids")
+
+
+@pytest.mark.parametrize("command", TAKES_ONE, ids=" ".join)
+def test_where_others_are_here_one_of_them_may_have_the_way_that_this_machine_lacks(
+    daemon: ScriptedDaemon, ctl: Ctl, tmp_path, monkeypatch, command: tuple[str, ...]
+):
+    point_library_at("http://127.0.0.1:9", tmp_path / "cache", monkeypatch)
+    daemon.documents["status"] = STATUS | {"cluster": STATUS["cluster"] | {"nodes_alive": 2}}
+    verb = ".".join(command[:2])
+    daemon.results[verb] = RECORDED | {"data": "c0ffee"}
+    real, dry = ctl(*command), ctl(*command, "--dry-run")
+    for ran in (real, dry):
+        assert ran.exit_code == 0, ran.err
+        assert "the hub can't be asked: " in ran.err
+        assert ran.err.endswith("; one of the other machines may have a way to it\n")
+    assert [asked for asked, _ in daemon.executed] == [verb, "dry_run"]
+
+
+@pytest.mark.parametrize("name", NO_DATA_SETS)
+def test_what_the_hub_has_answered_is_the_same_for_all_machines(
+    hub: ModelHub, daemon: ScriptedDaemon, ctl: Ctl, name: str
+):
+    daemon.documents["status"] = STATUS | {"cluster": STATUS["cluster"] | {"nodes_alive": 2}}
+    kept, status, says = NO_DATA_SETS[name]
+    hub.data_sets |= {NAME: kept} if kept else {}
+    check_refused(ctl, daemon, TAKES_ONE[0], status, says)
 
 
 def test_a_name_of_the_hub_is_told_from_a_folder(hub: ModelHub, daemon: ScriptedDaemon, ctl: Ctl):

@@ -54,6 +54,14 @@ class Preflight:
         """Say whether it is known already that there can be no verdict."""
         return is_hopeless(self.survey, self.outlook)
 
+    @property
+    def _can_be_judged(self) -> bool | None:
+        """Say whether there can be a verdict; None: what was read leaves it open."""
+        if not self.survey.counted:
+            return None
+        is_open = self.outlook.may_be_judged and not self.outlook.can_be_judged
+        return None if is_open else self.outlook.can_be_judged
+
     def check(self, *, needs_verdict: bool = True) -> None:
         """Refuse what is known already to come to nothing.
 
@@ -92,7 +100,7 @@ class Preflight:
             "tokens": self.survey.counts.tokens,
             "is_whole": self.survey.is_whole,
             "took_s": self.survey.took_s,
-            "can_be_judged": outlook.can_be_judged if self.survey.counted else None,
+            "can_be_judged": self._can_be_judged,
             "answer": outlook.answer,
             "help": outlook.help,
             "gate_documents": outlook.gate_documents,

@@ -6,8 +6,9 @@ each part ends. Doesn't know files, or what becomes of a document later (`holdou
 1. What is held out as a whole is as large as it may be: the largest clusters of which the gate has
    ENOUGH_GATE_CLUSTERS, else files.
 2. Where larger clusters than those are at least as many as a verdict needs, the gate counts by the
-   largest such, and has as many documents of each as of any other. Fewer than that say nothing of
-   others like them: then the verdict holds for these alone.
+   largest such, and has as many documents of each as of any other. Fewer than that, or one that
+   has nearly all documents beside some single files, say nothing of others like them: then the
+   verdict holds for these alone.
 3. Parts are filled one after the other, along the line, or one document of each line in turn.
 """
 
@@ -31,6 +32,10 @@ from jupiterd.formats import counted
 
 LARGEST_OF_PART: Final = 0.25
 """A cluster with more of what the gate is to have isn't held out: it would be most of it."""
+
+LEAST_EFFECTIVE: Final = 3.0
+"""As many equal clusters the level must be worth by which the gate counts: a folder of two hundred
+files beside ten single ones is worth less than two, and no gain would ever show."""
 
 Sizes = Mapping[str, int]
 """Cluster -> documents of it that could be scored."""
@@ -108,7 +113,11 @@ def choose_level(levels: Levels, wanted: Parts, rules: HoldoutRules) -> tuple[Le
 def counted_by(levels: Levels, whole: Level, rules: HoldoutRules) -> Level | None:
     """Return the level by which the gate counts, where that isn't what is held out as a whole."""
     larger = (levels.at(depth) for depth in levels.depths if depth < whole.depth)
-    return next((level for level in larger if level.clusters >= rules.least_clusters), None)
+    return next((level for level in larger if _is_counted_by(level, rules)), None)
+
+
+def _is_counted_by(level: Level, rules: HoldoutRules) -> bool:
+    return level.clusters >= rules.least_clusters and level.effective >= LEAST_EFFECTIVE
 
 
 def as_many_as_are_scored(wanted: Parts, level: Level, rules: HoldoutRules) -> Parts:

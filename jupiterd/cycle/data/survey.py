@@ -1,11 +1,11 @@
 """What a domain's sources seem to hold, after a look of some seconds.
 
-Owns the form of that answer and what follows for sources that weren't read whole. Doesn't know how
-anything is read (`workers.data.survey`), or what is to be done with it.
+Owns the form of that answer. Doesn't know how anything is read (`workers.data.survey`), or what is
+to be done with it.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
@@ -58,6 +58,9 @@ class Survey:
     sources: tuple[SourceSurvey, ...] = ()
     found: Found = field(default_factory=Found)
     """What would be held out of all of them together."""
+    other_cases: tuple[Found, ...] = ()
+    """The same where as few, or as many, are kept as may be of what wasn't read; of a whole look
+    there are none."""
     language: str = ""
     """What most of the text is in, or `code:` and a programming language; empty: nobody asked."""
     reading_s: float = 0.0
@@ -103,7 +106,7 @@ class Survey:
     @property
     def counts(self) -> TextCounts:
         """Return what the outlook on a verdict is computed of."""
-        return TextCounts(self.documents, self.bytes, self.found, is_scaled=self.is_scaled)
+        return TextCounts(self.documents, self.bytes, self.found, self.is_scaled, self.other_cases)
 
     def to_plain(self) -> dict[str, Any]:
         """Return it for programs."""
@@ -115,50 +118,9 @@ class Survey:
         return cls(
             sources=tuple(SourceSurvey(**source) for source in told["sources"]),
             found=Found(**told["found"]),
+            other_cases=tuple(Found(**case) for case in told["other_cases"]),
             language=str(told["language"]),
             reading_s=float(told["reading_s"]),
             judging_s=float(told["judging_s"]),
             other_language=str(told.get("other_language", "")),
         )
-
-
-@dataclass(frozen=True)
-class ReadDocument:
-    """One document that was read, and what became of it."""
-
-    name: str
-    """By which those that weren't read are matched with it: the ending of its file."""
-    kept_bytes: int
-    """0: it is dropped."""
-
-
-def kept_shares(read: Sequence[ReadDocument], least: int = 5) -> Mapping[str, float]:
-    """Return the share kept of each ending, and under "" of all.
-
-    least: an ending of which fewer were read is taken as all are
-    """
-    shares = {"": _share(read)}
-    for name in {each.name for each in read}:
-        alike = [each for each in read if each.name == name]
-        if len(alike) >= least:
-            shares[name] = _share(alike)
-    return shares
-
-
-def thinned(names: Sequence[str], shares: Mapping[str, float]) -> list[int]:
-    """Return which of these are taken to be kept, by position, evenly spread.
-
-    names: the endings of documents that weren't read
-    """
-    owed: dict[str, float] = {}
-    found: list[int] = []
-    for position, name in enumerate(names):
-        owed[name] = owed.get(name, 0.5) + shares.get(name, shares[""])
-        if owed[name] >= 1.0:
-            owed[name] -= 1.0
-            found.append(position)
-    return found
-
-
-def _share(read: Sequence[ReadDocument]) -> float:
-    return sum(each.kept_bytes > 0 for each in read) / len(read) if read else 0.0

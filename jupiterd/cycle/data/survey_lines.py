@@ -92,7 +92,7 @@ def is_hopeless(survey: Survey, outlook: HoldoutOutlook) -> bool:
     Sources that weren't counted, or not to their end, may have what lacks.
     """
     is_known = all(map(_is_known, survey.sources))
-    return is_known and bool(survey.sources) and not outlook.can_be_judged
+    return is_known and bool(survey.sources) and not outlook.may_be_judged
 
 
 def _is_known(source: SourceSurvey) -> bool:

@@ -183,10 +183,10 @@ def _summed(
         left_s = max(0.0, began_s + whole_s - now_s)
         until_s = now_s + left_s / (len(looked) - number)
         sources.append(judged_in_time(one, rules, until_s, told, clean))
-    surveys, found = surveyed(sources, rules)
+    surveys, (likely, *others) = surveyed(sources, rules)
     judging_s = round(time.monotonic() - judging_from_s, 2)
     reading_s = round(judging_from_s - began_s, 2)
-    return Survey(surveys, found, rules.language, reading_s, judging_s)
+    return Survey(surveys, likely, tuple(others), rules.language, reading_s, judging_s)
 
 
 if __name__ == "__main__":

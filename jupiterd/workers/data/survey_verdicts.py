@@ -4,7 +4,7 @@ Owns judging a sample, and what it says of the rest. Doesn't know how anything i
 """
 
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -13,7 +13,8 @@ from typing import Any, Self
 from jupiterd.cycle.data.holdout_forecast import holdout_forecast
 from jupiterd.cycle.data.holdout_plan import Collected
 from jupiterd.cycle.data.holdout_rules import HoldoutRules
-from jupiterd.cycle.data.survey import ReadDocument, SourceSurvey, kept_shares, thinned
+from jupiterd.cycle.data.kept_shares import RARE, Case, ReadDocument, kept_shares, thinned
+from jupiterd.cycle.data.survey import SourceSurvey
 from jupiterd.cycle.data.verdict_check import Found
 from jupiterd.cycle.filters import is_code
 from jupiterd.cycle.lineage import Sample
@@ -130,19 +131,31 @@ def judged_in_time(
 
 def surveyed(
     sources: Sequence[JudgedSource], rules: Rules
-) -> tuple[tuple[SourceSurvey, ...], Found]:
-    """Return what each source comes to, and what would be held out of all of them together."""
+) -> tuple[tuple[SourceSurvey, ...], Sequence[Found]]:
+    """Return what each source comes to, and what would be held out of all of them together.
+
+    First what is likely, then what else may be (see `Case`), where something wasn't read.
+    """
     text, places = _text_of(sources, rules)
     copies = _copies(text, places)
-    found: list[SourceSurvey] = []
+    own = [{place for number, place in copies if number == n} for n in range(len(sources))]
+    pairs = list(zip(sources, own, strict=True))
+    is_whole = not any(source.unread for source in sources)
+    cases = [Case.LIKELY] if is_whole else list(Case)
+    found = [holdout_forecast(_all_of(text, pairs, case), rules.holdout) for case in cases]
+    return tuple(_survey(source, copies_of) for source, copies_of in pairs), found
+
+
+def _all_of(
+    text: CollectedText, pairs: Iterable[tuple[JudgedSource, Collection[int]]], case: Case
+) -> list[Collected]:
+    """Return what was read and kept, and what is taken to be kept of the rest."""
     documents = list(text.documents)
-    for number, source in enumerate(sources):
-        own = {place for from_source, place in copies if from_source == number}
-        survey, unread = _extrapolated(source, own)
-        found.append(survey)
+    for source, copies in pairs:
         first = len(documents)
+        unread = _unread_kept(source, _found(source, copies), case)
         documents += [replace(each, group=first + n) for n, each in enumerate(unread)]
-    return tuple(found), holdout_forecast(documents, rules.holdout)
+    return documents
 
 
 Place = tuple[int, int]
@@ -176,54 +189,69 @@ def _copies(text: CollectedText, places: Sequence[Place]) -> set[Place]:
     return copies
 
 
-def _extrapolated(
-    source: JudgedSource, copies: Collection[int]
-) -> tuple[SourceSurvey, list[Collected]]:
-    """Return what all of a source comes to, if what wasn't read is like what was.
-
-    Also the documents that are taken to be kept of what wasn't read; sizes are those of what was.
-
-    copies: numbers of the documents that are copies of others
-    """
-    looked, unread = source.looked, source.unread
-    if looked.why_not:
-        told, is_empty = looked.why_not, looked.is_empty
-        survey = SourceSurvey(
-            looked.source.name, looked.source.kind, why_not=told, is_empty=is_empty
-        )
-        return survey, []
-    if not source.judged and not looked.skipped:
-        return SourceSurvey(looked.source.name, looked.source.kind, why_not=NO_TIME), []
-    found = [
+def _found(source: JudgedSource, copies: Collection[int]) -> list[JudgedDocument]:
+    """Return what was judged; copies: numbers of the documents that are copies of others."""
+    return [
         replace(each, reason=NEAR_DUPLICATE) if number in copies else each
         for number, each in enumerate(source.judged)
     ]
-    kept = [each for each in found if not each.reason]
-    read = [ReadDocument("", 0)] * sum(looked.skipped.values())
-    read += [
-        ReadDocument(ending_of(each.document.name or each.document.uri), each.kept_bytes)
-        for each in found
-    ]
-    others = thinned([each.ending for each in unread], kept_shares(read))
-    sizes = [each.kept_bytes for each in kept]
-    like = [
-        Collected(unread[place].path, sizes[number % len(sizes)], 0)
+
+
+def _unread_kept(
+    source: JudgedSource, found: Sequence[JudgedDocument], case: Case
+) -> list[Collected]:
+    """Return what is taken to be kept of what wasn't read; sizes are those of what was."""
+    unread, skipped = source.unread, sum(source.looked.skipped.values())
+    if not unread or not (found or skipped):
+        return []
+    read = [ReadDocument(RARE, 0)] * skipped
+    read += [ReadDocument(_ending(each), each.kept_bytes) for each in found]
+    sizes: defaultdict[str, list[int]] = defaultdict(list)
+    for each in read:
+        if each.kept_bytes:
+            sizes[each.name].append(each.kept_bytes)
+            sizes[RARE].append(each.kept_bytes)
+    others = thinned([each.ending for each in unread], kept_shares(read, case))
+    return [
+        Collected(unread[place].path, _size(sizes, unread[place].ending, number), 0)
         for number, place in enumerate(others)
     ]
+
+
+def _size(sizes: Mapping[str, Sequence[int]], ending: str, number: int) -> int:
+    """Return the size of one that was kept, of the same ending where there is any."""
+    like = sizes.get(ending) or sizes.get(RARE) or [0]
+    return like[number % len(like)]
+
+
+def _ending(judged: JudgedDocument) -> str:
+    return ending_of(judged.document.name or judged.document.uri)
+
+
+def _survey(source: JudgedSource, copies: Collection[int]) -> SourceSurvey:
+    """Return what all of a source comes to, if what wasn't read is like what was."""
+    looked = source.looked
+    name, kind = looked.source.name, looked.source.kind
+    if looked.why_not:
+        return SourceSurvey(name, kind, why_not=looked.why_not, is_empty=looked.is_empty)
+    if not source.judged and not looked.skipped:
+        return SourceSurvey(name, kind, why_not=NO_TIME)
+    found = _found(source, copies)
+    kept = [each for each in found if not each.reason]
+    like = _unread_kept(source, found, Case.LIKELY)
     reasons = Counter(looked.skipped) + Counter(each.reason for each in found if each.reason)
-    survey = SourceSurvey(
-        name=looked.source.name,
-        kind=looked.source.kind,
+    return SourceSurvey(
+        name=name,
+        kind=kind,
         found=looked.found,
-        read=len(read),
+        read=len(found) + sum(looked.skipped.values()),
         kept=len(kept),
-        documents=len(kept) + len(others),
-        bytes=sum(sizes) + sum(each.size_bytes for each in like),
+        documents=len(kept) + len(like),
+        bytes=sum(each.kept_bytes for each in kept) + sum(each.size_bytes for each in like),
         is_at_least=looked.is_at_least,
         dropped=dict(reasons.most_common()),
         kinds=dict(Counter(each.sample.document_kind for each in kept).most_common()),
     )
-    return survey, like
 
 
 def main_language(looked: Iterable[Looked], clean: Cleaning) -> str:

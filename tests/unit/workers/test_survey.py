@@ -99,6 +99,27 @@ def test_of_many_files_some_are_read_and_the_rest_is_taken_to_be_alike(folder, m
     assert found.documents == pytest.approx(whole.documents, abs=8)
 
 
+def test_a_few_files_of_many_promise_what_all_of_them_do(tmp_path, monkeypatch):
+    """Beside text lie files in folders of their own, each with an ending of its own and too short:
+    they must not be taken for ten folders by which the gate could count."""
+    modules = [path for path in sorted(LIBRARY.glob("*.py")) if 4e3 < path.stat().st_size < 15e3]
+    (tmp_path / "doc").mkdir()
+    for number, path in enumerate(modules[:70]):
+        shutil.copy(path, tmp_path / "doc")
+        base = tmp_path / f"base{number % 10}"
+        base.mkdir(exist_ok=True)
+        (base / f"index.of-{path.stem}").write_text("x = 1\n")
+    whole = looked(of_folder(tmp_path))
+    monkeypatch.setattr(survey_sample, "MOST_READ", 40)
+    part = looked(of_folder(tmp_path))
+    assert part.sources[0].read == 40 < whole.sources[0].read
+    assert (len(part.other_cases), len(whole.other_cases)) == (2, 0)
+    seen, foretold = (holdout_outlook(each.counts, HoldoutRules("s")) for each in (whole, part))
+    assert foretold.first_bpb == pytest.approx(seen.first_bpb, rel=0.3)
+    gates = [case.gate_documents for case in part.counts.cases]
+    assert min(gates) <= seen.gate_documents <= max(gates)
+
+
 def test_pages_that_lie_there_in_two_formats_are_foretold_once(tmp_path, monkeypatch):
     modules = [path for path in sorted(LIBRARY.glob("*.py")) if path.stat().st_size > 4_000]
     for path in modules[:40]:

@@ -128,6 +128,32 @@ def test_scaled_figures_are_told_as_such():
     )
 
 
+def test_a_part_that_leaves_much_open_is_told_with_its_bounds():
+    few, many = (holdout_forecast(collected(n), RULES) for n in (60, 200))
+    outlook = holdout_outlook(replace(counts(120), is_scaled=True, other_cases=(few, many)), RULES)
+    least, most = (found.detectable_bpb(RULES, FIRST) for found in (many, few))
+    assert outlook.answer.startswith("yes: about 37 of about 120 documents are held out")
+    assert outlook.answer.endswith(
+        "; only a part was read, so it may be 15 to 50 documents for the gate and a gain from "
+        f"{least:.2g} to {most:.2g}"
+    )
+    near = replace(counts(120), is_scaled=True, other_cases=(counts(118).found,))
+    assert "only a part" not in holdout_outlook(near, RULES).answer
+
+
+def test_what_may_be_enough_is_never_told_as_a_no():
+    few, enough = (holdout_forecast(collected(n), RULES) for n in (35, 60))
+    probably = holdout_outlook(replace(counts(60), is_scaled=True, other_cases=(few,)), RULES)
+    assert probably.can_be_judged
+    assert probably.answer.startswith("probably: about ")
+    assert probably.answer.endswith(", or too few for a verdict")
+    known_not = holdout_outlook(counts(35), RULES)
+    assert (known_not.can_be_judged, known_not.may_be_judged) == (False, False)
+    may_be = holdout_outlook(replace(counts(35), is_scaled=True, other_cases=(enough,)), RULES)
+    assert (may_be.can_be_judged, may_be.may_be_judged) == (False, True)
+    assert may_be.answer.endswith("; only a part was read, so it may be enough")
+
+
 def test_what_lacks_is_told_beside_what_there_is():
     found = Found(200, 1_000_000, gate_documents=30, gate_clusters=4, effective_clusters=3.0)
     assert holdout_outlook(TextCounts(190, 900_000, found), RULES).answer == (

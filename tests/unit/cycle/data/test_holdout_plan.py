@@ -82,6 +82,14 @@ def test_where_folders_are_too_few_to_count_by_each_file_counts():
     assert len({plan.counted_as(path) for path in gate}) == len(gate)
 
 
+def test_a_large_folder_beside_single_files_is_no_cluster_to_count_by():
+    text = collected([f"docs/{n}.md" for n in range(200)] + [f"single{n}.md" for n in range(10)])
+    plan, _ = plan_holdout(text, RULES)
+    gate = [each.path for each in text if plan.part_of(each.path) == "gate"]
+    assert len({plan.counted_as(path) for path in gate}) == len(gate)
+    assert len(gate) == wanted_parts(210, RULES).gate
+
+
 def test_files_that_come_later_to_such_folders_and_new_folders_give_their_share():
     text = collected([f"top{n % 6}/{n}.md" for n in range(240)])
     plan, _ = plan_holdout(text, RULES)

@@ -1,11 +1,10 @@
 """What follows for sources that weren't read whole, and the words for it."""
 
 from dataclasses import replace
-from itertools import pairwise
 
 from jupiterd.cycle.data.holdout_outlook import holdout_outlook
 from jupiterd.cycle.data.holdout_rules import HoldoutRules
-from jupiterd.cycle.data.survey import ReadDocument, Survey, kept_shares, thinned
+from jupiterd.cycle.data.survey import Survey
 from jupiterd.cycle.data.survey_lines import (
     is_hopeless,
     outlook_lines,
@@ -16,27 +15,6 @@ from jupiterd.cycle.data.survey_lines import (
 from tests.unit.ctl.surveys import ENOUGH, FAR, TWELVE
 
 RULES = HoldoutRules("salt")
-
-
-def test_each_ending_has_its_share_and_rare_ones_have_that_of_all():
-    read = [ReadDocument(".md", 10)] * 8 + [ReadDocument(".md", 0)] * 2
-    read += [ReadDocument(".json", 0)] * 10 + [ReadDocument(".txt", 5)]
-    shares = kept_shares(read)
-    assert (shares[".md"], shares[".json"]) == (0.8, 0.0)
-    assert ".txt" not in shares
-    assert shares[""] == 9 / 21
-
-
-def test_the_rest_is_thinned_evenly():
-    names = [".md"] * 100 + [".json"] * 100
-    kept = thinned(names, {"": 0.5, ".md": 0.75, ".json": 0.0})
-    assert len(kept) == 75
-    assert all(position < 100 for position in kept)
-    assert max(b - a for a, b in pairwise(kept)) <= 2
-
-
-def test_nothing_read_promises_nothing():
-    assert thinned(["a", "b"], kept_shares([])) == []
 
 
 def test_too_little_is_hopeless_only_where_everything_was_counted():

@@ -33,7 +33,7 @@ def generator_options(function: Callable[..., None]) -> Callable[..., None]:
     """Add the options that name a generator."""
     for option in (
         click.option(
-            "--api-key-env", metavar="NAME", help="The variable of jupiterd with a server's key."
+            "--api-key-env", metavar="NAME", help="The variable with a server's key; see api_keys."
         ),
         click.option(
             "--generator",

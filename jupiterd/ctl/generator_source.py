@@ -5,7 +5,6 @@ uses it.
 """
 
 import json
-import os
 import re
 from collections.abc import Collection
 from pathlib import Path
@@ -110,32 +109,31 @@ def _check_that_it_is_whole(named: str, names: Collection[str], folder: Path) ->
 def _server(text: str, key_name: str) -> dict[str, Any]:
     url, model = server_parts(text)
     check_address(url, model or "any")
-    key = os.environ.get(key_name, "") if key_name else ""
-    has_key = bool(key) or not key_name  # else it is in the environment of jupiterd alone
-    listed = _models_at(url, key, may_refuse=has_key)
+    listed = _models_at(url, may_refuse=not key_name)
     if not model and len(listed) == 1:
         model = listed[0]
     if not model:
         named = f"; it has {', '.join(listed[:MAX_NAMED])}" if listed else ""
         raise UsageError(f"{url} doesn't say which model{named}", f"write {url}#MODEL")
-    if has_key:
-        notice(check_answers(url, model, key, listed))
+    if not key_name:  # the machines whose owners bind the key to that host try it themselves
+        notice(check_answers(url, model, listed))
     found = {"name": model, "url": url, "model": model, "api_key_env": key_name}
     return {name: value for name, value in found.items() if value}
 
 
-def _models_at(url: str, key: str, *, may_refuse: bool) -> list[str]:
+def _models_at(url: str, *, may_refuse: bool) -> list[str]:
     """Return the models that a server lists; none where it fails to, as some do that answer well.
 
+    No key is shown: a domain's file may name any address.
+
     Raises:
-        GeneratorRefusedError: it wants another key.
+        GeneratorRefusedError: it wants a key.
         GeneratorUnreachableError: nobody is there.
     """
     import httpx
 
-    headers = {"Authorization": f"Bearer {key}"} if key else {}
     try:
-        reply = httpx.get(f"{url}/models", headers=headers, timeout=ASK_TIMEOUT_S)
+        reply = httpx.get(f"{url}/models", timeout=ASK_TIMEOUT_S)
     except (httpx.ConnectError, httpx.ConnectTimeout, httpx.InvalidURL) as error:
         told = (str(error).splitlines() or [type(error).__name__])[0]
         raise GeneratorUnreachableError(
@@ -144,7 +142,7 @@ def _models_at(url: str, key: str, *, may_refuse: bool) -> list[str]:
     except httpx.HTTPError:
         return []
     if may_refuse and reply.status_code in {401, 403}:
-        raise GeneratorRefusedError(f"{url} asks for another key: HTTP {reply.status_code}")
+        raise GeneratorRefusedError(f"{url} asks for a key: HTTP {reply.status_code}")
     return _named_in(reply.content) if reply.status_code == httpx.codes.OK.value else []
 
 

@@ -1,7 +1,8 @@
 """Whether a server answers one short prompt, asked from here before anything starts.
 
 Owns the asking. What a reply means is `cycle.generation.server_protocol`'s. A daemon asks once more
-from the machine that will ask: that one has the key, and its own way to the server.
+from the machine that will ask: that one has its own way to the server. A server that wants a key is
+asked there alone.
 """
 
 import time
@@ -47,7 +48,7 @@ NO_LIST_HINT: Final = (
 LATE_HINT: Final = "it may be loading its model: ask it once yourself, and start again"
 
 
-def check_answers(url: str, model: str, key: str, listed: list[str]) -> str:
+def check_answers(url: str, model: str, listed: list[str]) -> str:
     """Have the server answer one short prompt; return what people had better know of it.
 
     One that is busy with others is waited for, within bounds, and then taken without an answer.
@@ -55,15 +56,14 @@ def check_answers(url: str, model: str, key: str, listed: list[str]) -> str:
     Args:
         url: its address.
         model: what it is to answer with, whatever it lists.
-        key: that it is shown; empty: none.
         listed: the models that it lists, for people to choose from.
 
     Raises:
-        GeneratorRefusedError: it wants another key, or refuses for another reason.
+        GeneratorRefusedError: it wants a key, or refuses for another reason.
         GeneratorUnreachableError: it doesn't answer, or only with errors.
         NotFoundError: it has no such model.
     """
-    match _reply(url, model, key):
+    match _reply(url, model):
         case None:
             waited = f"took one short prompt, and hasn't answered it within {ANSWER_TIMEOUT_S:g} s"
             return f"{url} {waited}: {LATER}"
@@ -77,7 +77,7 @@ def check_answers(url: str, model: str, key: str, listed: list[str]) -> str:
             hint = LATE_HINT if is_busy else _failing_hint(model, listed)
             raise GeneratorUnreachableError(f"{url} doesn't answer: {reason}", hint)
         case Rejected(reason=reason, wants_key=True):
-            raise GeneratorRefusedError(f"{url} asks for another key: {reason}")
+            raise GeneratorRefusedError(f"{url} asks for a key: {reason}")
         case Rejected(reason=reason, is_final=True):
             known = _listed_told(listed) or NO_LIST_HINT
             raise NotFoundError(f"{url} has no model {model}: {reason}", known)
@@ -95,16 +95,15 @@ def _failing_hint(model: str, listed: list[str]) -> str:
     return "; ".join(filter(None, [looked, _listed_told(listed)]))
 
 
-def _reply(url: str, model: str, key: str) -> Reply | None:
+def _reply(url: str, model: str) -> Reply | None:
     """Return what it replies at last; None: it took the prompt, and hasn't answered in time."""
     import httpx
 
     until_s = time.monotonic() + ANSWER_TIMEOUT_S
 
-    headers = {"Authorization": f"Bearer {key}"} if key else {}
     timeout = httpx.Timeout(ANSWER_TIMEOUT_S, connect=CONNECT_TIMEOUT_S)
     body = request_body(model, "Say hello.", MAX_TOKENS, temperature=0.0)
-    with httpx.Client(headers=headers, timeout=timeout) as client:
+    with httpx.Client(timeout=timeout) as client:
         found = _asked(client, url, body)
         for _ in range(MAX_CHANGES):
             if not (isinstance(found, Rejected) and found.changes):

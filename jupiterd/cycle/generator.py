@@ -102,9 +102,3 @@ def check_key_name(name: str) -> None:
             f"{name[:80]} can't be named as the variable that holds the key",
             "use capital letters, digits and _, and let its name end with _API_KEY",
         )
-
-
-def is_loopback(url: str) -> bool:
-    """Say whether only programs of the same machine can reach that address."""
-    host = urlsplit(url).hostname or ""
-    return host in {"localhost", "::1"} or host.startswith("127.")

@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from jupiterd.cycle.base.key_hosts import is_loopback
 from jupiterd.cycle.data.tokenizer_identity import TokenizerIdentity
-from jupiterd.cycle.generator import is_loopback
 from jupiterd.cycle.model_files import (
     FAST_TOKENIZER,
     GENERATOR_FILES,

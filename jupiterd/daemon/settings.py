@@ -17,6 +17,7 @@ from jupiterd.cluster.gang_places import CPU
 from jupiterd.cluster.severity import Severity
 from jupiterd.cluster.tokens import parse_token
 from jupiterd.cluster.written import Written
+from jupiterd.cycle.base.key_hosts import KeyHosts, read_key_hosts
 from jupiterd.daemon.webhook import Form, WebhookUrl
 from jupiterd.errors import InvalidSettingError, UsageError
 from jupiterd.locations import default_state_dir
@@ -210,6 +211,10 @@ class Settings:
 
     allow_scripts: bool = _read_by(_yes_or_no, default=False)
     """Members may run scripts of theirs here, as the user that runs this daemon."""
+
+    api_keys: KeyHosts = _read_by(read_key_hosts, default_factory=KeyHosts)  # noqa: RUF009
+    """The host that each of this machine's keys may be shown to, and no other, over https:
+    {OPENAI_API_KEY: https://api.openai.com}. HF_TOKEN goes to huggingface.co unless it is here."""
 
     bulk_mbit_per_s: int = _read_by(_whole(0, 1_000_000), default=0)
     """Artifacts that this node sends to others take no more than that, in Mbit/s; 0: no limit."""

@@ -111,6 +111,7 @@ class WorkRunner:
         self._devices = DeviceUse(machine, settings.name)
         self._own = {"threads": settings.threads, "node_name": settings.name}
         """What every worker is told of this machine, unless the order says otherwise."""
+        self._key_hosts = settings.api_keys
         self.running: dict[str, WorkOrder] = {}
         self._workers: dict[str, Worker] = {}
 
@@ -183,7 +184,8 @@ class WorkRunner:
         try:
             scratch = str(scratch_of(self._state_dir.scratch, order))
             task = RunTask(order.task, params, inputs, str(spool), scratch)
-            environment = worker_environment(order.task, params)
+            keys = self._key_hosts
+            environment = worker_environment(order.task, params, key_hosts=keys)
             async with (
                 self._devices.used_by(order, params) as device,
                 start_worker(

@@ -6,13 +6,20 @@ reaches a worker, so no variable of the user's shell can change what a library d
 """
 
 import os
-import re
 import sys
 from collections.abc import Mapping
 from typing import Any
 
 from jupiterd.cluster.backends import NCCL
-from jupiterd.cycle.generator import API_KEY_NAME, is_loopback
+from jupiterd.cycle.base.key_hosts import (
+    HUB,
+    HUB_TOKEN,
+    KeyHosts,
+    is_loopback,
+    origin_of,
+    what_to_write,
+)
+from jupiterd.errors import GeneratorRefusedError
 from jupiterd.gang.nccl_environment import finds_infiniband, nccl_environment
 from jupiterd.gang.openblas import openblas
 
@@ -35,6 +42,8 @@ PASSED_ON = (
 """Variables a worker inherits, where the daemon has them."""
 
 OFFLINE = "HF_HUB_OFFLINE"
+WITHOUT_TOKEN = "HF_HUB_DISABLE_IMPLICIT_TOKEN"  # noqa: S105 - the name of a variable
+"""Keeps the hub's library from showing a token: that of a variable, and that of a file."""
 
 ALWAYS = {
     "PYTHONUNBUFFERED": "1",
@@ -50,7 +59,7 @@ ALWAYS = {
 
 TO_THE_INTERNET = tuple(
     name
-    for each in ("HF_TOKEN", "HF_HOME", "HF_ENDPOINT", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY")
+    for each in (HUB_TOKEN, "HF_HOME", "HF_ENDPOINT", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY")
     for name in ((each, each.lower()) if each.endswith("PROXY") else (each,))
 )
 """Inherited too by the one worker that fetches from there: it reads a Hugging Face data set."""
@@ -62,10 +71,20 @@ MEETING_TASKS = frozenset({"train", "check_sync"})
 """Tasks whose ranks meet over torch's process groups."""
 
 
+_NO_KEYS = KeyHosts()
+
+
 def worker_environment(
-    task: str, params: Mapping[str, Any], daemon_environment: Mapping[str, str] = os.environ
+    task: str,
+    params: Mapping[str, Any],
+    daemon_environment: Mapping[str, str] = os.environ,
+    key_hosts: KeyHosts = _NO_KEYS,
 ) -> dict[str, str]:
-    """Return the whole environment of a worker that does `task` with these parameters."""
+    """Return the whole environment of a worker that does `task` with these parameters.
+
+    Raises:
+        GeneratorRefusedError: a key isn't bound to the address that it is to be shown to.
+    """
     environment = {
         name: daemon_environment[name] for name in PASSED_ON if name in daemon_environment
     }
@@ -74,7 +93,10 @@ def worker_environment(
         del environment[OFFLINE]
         passed = (name for name in TO_THE_INTERNET if name in daemon_environment)
         environment |= {name: daemon_environment[name] for name in passed}
-    environment |= _of_generator(task, params, daemon_environment)
+        if not key_hosts.allows(HUB_TOKEN, environment.get("HF_ENDPOINT") or HUB):
+            environment.pop(HUB_TOKEN, None)
+            environment[WITHOUT_TOKEN] = "1"
+    environment |= _of_generator(task, params, daemon_environment, key_hosts)
     environment["OMP_NUM_THREADS"] = str(threads(params, len(_usable_cores())))
     if task in MEETING_TASKS and int(params.get("world_size", 1)) > 1:
         environment |= _gang_environment(params)
@@ -84,15 +106,23 @@ def worker_environment(
 
 
 def _of_generator(
-    task: str, params: Mapping[str, Any], daemon_environment: Mapping[str, str]
+    task: str,
+    params: Mapping[str, Any],
+    daemon_environment: Mapping[str, str],
+    key_hosts: KeyHosts,
 ) -> dict[str, str]:
     """Return what a worker needs to ask a server for text: the key that is named, and proxies."""
     server = params.get("server") if task in ASKING_SERVERS else None
     if not server:
         return {}
-    key = str(server.get("api_key_env", ""))
-    wanted = [key] if key and re.match(API_KEY_NAME, key) else []
-    if not is_loopback(str(server.get("url", ""))):
+    key, url = str(server.get("api_key_env", "")), str(server.get("url", ""))
+    if key and not key_hosts.allows(key, url):
+        raise GeneratorRefusedError(
+            f"{key[:80]} isn't shown to {origin_of(url) or url[:200]}: it isn't bound to that host",
+            what_to_write(key[:80], url),
+        )
+    wanted = [key] if key else []
+    if not is_loopback(url):
         wanted += [name for name in TO_THE_INTERNET if name.lower().endswith("proxy")]
     return {name: daemon_environment[name] for name in wanted if name in daemon_environment}
 

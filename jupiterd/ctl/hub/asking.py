@@ -8,6 +8,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 from jupiterd.ctl.hub.names import HubName
+from jupiterd.cycle.base.key_hosts import is_private_way
 from jupiterd.errors import (
     DiskFullError,
     JupiterError,
@@ -26,13 +27,18 @@ _DENIED = frozenset({401, 403})
 def check_library() -> None:
     """Load the library, and keep it from writing to the terminal; it owns caches and tokens.
 
+    A mirror that is asked without encryption is shown no token.
+
     Raises:
         MissingExtraError: it isn't installed.
     """
     try:
+        from huggingface_hub import constants
         from huggingface_hub.utils import disable_progress_bars, logging
     except ModuleNotFoundError as error:
         raise MissingExtraError("models of Hugging Face need its library") from error
+    if not is_private_way(constants.ENDPOINT):
+        constants.HF_HUB_DISABLE_IMPLICIT_TOKEN = True
     disable_progress_bars()
     logging.set_verbosity_error()
 

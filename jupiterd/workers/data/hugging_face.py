@@ -131,7 +131,8 @@ def commit_of(path: str, revision: str = "") -> str:
     except GatedRepoError as error:  # one of those that aren't found
         raise EmptySourceError(
             f"the data set {path} is open to those alone who have agreed to its terms",
-            f"agree at huggingface.co/datasets/{path}, and start jupiterd with HF_TOKEN set",
+            f"agree at huggingface.co/datasets/{path}, and start jupiterd with HF_TOKEN set; a "
+            "mirror is shown it where api_keys in jupiter.yaml binds it there",
         ) from error
     except (RepositoryNotFoundError, RevisionNotFoundError) as error:
         raise _no_such(path, error) from error

@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import pytest
 
+from jupiterd.cycle.base.key_hosts import is_loopback
 from jupiterd.cycle.domain import CompleteFunctionTemplate, RewritingTemplate
 from jupiterd.cycle.generating import pieces_of, seed_of
-from jupiterd.cycle.generator import Generator, generator_from, is_loopback, server_parts
+from jupiterd.cycle.generator import Generator, generator_from, server_parts
 from jupiterd.cycle.promotion import Writer
 from jupiterd.errors import UsageError
 

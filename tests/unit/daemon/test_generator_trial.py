@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from jupiterd.cluster.facts import RoleAssigned
+from jupiterd.cycle.base.key_hosts import read_key_hosts
 from jupiterd.cycle.generator import Generator
 from jupiterd.daemon import generator_trial
 from jupiterd.daemon.commands import Commands
@@ -28,8 +29,8 @@ pytestmark = [pytest.mark.net, pytest.mark.timeout(120)]
 
 
 @asynccontextmanager
-async def leading(folder: Path) -> AsyncGenerator[tuple[Node, Leading]]:
-    async with serving(folder, "one") as one:
+async def leading(folder: Path, **told: Any) -> AsyncGenerator[tuple[Node, Leading]]:
+    async with serving(folder, "one", **told) as one:
         await found(one, facts=(RoleAssigned(one.identity.node_id, "hybrid", "it is alone", 1),))
         one.leadership.leading = one._begin_reign(1)
         yield one, one.leadership.leading
@@ -59,10 +60,12 @@ async def test_a_cycle_whose_generator_has_no_such_model_never_begins(tmp_path: 
 
 async def test_a_key_that_jupiterd_does_not_have_is_told_before_the_start(tmp_path: Path) -> None:
     with answering(lambda *_: answer("Hello!")) as served:
-        async with leading(tmp_path) as (_, term):
-            named = server(served, api_key_env="NO_SUCH_API_KEY")
-            with pytest.raises(GeneratorRefusedError, match="has no NO_SUCH_API_KEY"):
-                await try_generator(term, {"generator": named})
+        named = server(served, api_key_env="NO_SUCH_API_KEY")
+        bound = read_key_hosts({"NO_SUCH_API_KEY": served.url})
+        for told, said in (({"api_keys": bound}, "has no NO"), ({}, "one: .* isn't bound to that")):
+            async with leading(tmp_path / said[:3], **told) as (_, term):
+                with pytest.raises(GeneratorRefusedError, match=said):
+                    await try_generator(term, {"generator": named})
     assert served.asked == []
 
 

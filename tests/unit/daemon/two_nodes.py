@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 from jupiterd.cluster.facts import ClusterFounded, Fact, NodeAdmitted
 from jupiterd.cluster.ledger import Ledger, parse
@@ -28,7 +29,7 @@ class _Over(Exception):  # noqa: N818 - the end of a test
 
 
 @asynccontextmanager
-async def serving(folder: Path, name: str, **told: bool | int) -> AsyncGenerator[Node]:
+async def serving(folder: Path, name: str, **told: Any) -> AsyncGenerator[Node]:
     """Run one node's servers on a port of its own."""
     state_dir = StateDir.open(folder / name)
     settings = Settings(name=name, state_dir=folder / name, port=0, local=True, **told)

@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 
+from jupiterd.cycle.base.key_hosts import KeyHosts
+from jupiterd.errors import GeneratorRefusedError
 from jupiterd.gang import environment as module
 from jupiterd.gang import openblas
-from jupiterd.gang.environment import threads, worker_environment
+from jupiterd.gang.environment import WITHOUT_TOKEN, threads, worker_environment
 
 SHELL = {
     "PATH": "/bin",
@@ -53,22 +55,52 @@ def test_only_who_reads_a_hugging_face_data_set_reaches_the_hub(task, params):
         "HTTPS_PROXY": "http://proxy",
         "no_proxy": "lan",
         "HF_HOME": "/hf",
-        "HF_ENDPOINT": "x",
+        "HF_ENDPOINT": "https://mirror/",
     }
-    found = worker_environment(task, params, shell)
+    found = worker_environment(task, params, shell, KeyHosts({"HF_TOKEN": "https://mirror"}))
     assert "HF_HUB_OFFLINE" not in found
+    assert WITHOUT_TOKEN not in found
     names = ("HF_TOKEN", "HF_HOME", "HF_ENDPOINT", "HTTPS_PROXY", "no_proxy")
-    assert [found.get(name) for name in names] == ["secret", "/hf", "x", "http://proxy", "lan"]
+    assert [found.get(name) for name in names] == [
+        "secret",
+        "/hf",
+        "https://mirror/",
+        "http://proxy",
+        "lan",
+    ]
     of_a_folder = worker_environment("prepare", {"kind": "folder"}, shell)
     assert of_a_folder["HF_HUB_OFFLINE"] == "1"
     assert of_a_folder.keys().isdisjoint(names)
 
 
-@pytest.mark.parametrize("task", ["generate", "ask_judge"])
+@pytest.mark.parametrize(
+    ("endpoint", "hosts", "is_shown"),
+    [
+        ("", {}, True),
+        ("https://huggingface.co", {}, True),
+        ("https://huggingface.co.example", {}, False),
+        ("https://mirror", {}, False),
+        ("http://mirror", {"HF_TOKEN": "http://mirror"}, False),
+        ("", {"HF_TOKEN": "https://mirror"}, False),
+    ],
+)
+def test_the_hubs_token_goes_to_the_hub_alone(
+    endpoint: str, hosts: dict[str, str], *, is_shown: bool
+):
+    shell = SHELL | ({"HF_ENDPOINT": endpoint} if endpoint else {})
+    found = worker_environment("prepare", {"kind": "hugging_face"}, shell, KeyHosts(hosts))
+    assert ("HF_TOKEN" in found) == is_shown
+    assert (found.get(WITHOUT_TOKEN) == "1") != is_shown, "it may lie in a file, too"
+
+
+@pytest.mark.parametrize("task", ["generate", "ask_judge", "try_generator"])
 def test_who_asks_a_server_is_given_the_key_that_is_named_and_no_other(task: str):
     shell = {"BOX_API_KEY": "secret", "OTHER_API_KEY": "other", "HTTPS_PROXY": "http://proxy"}
     params = {"server": {"url": "https://box/v1", "api_key_env": "BOX_API_KEY"}}
-    found = worker_environment(task, params, shell)
+    bound = KeyHosts({"BOX_API_KEY": "https://box"})
+    with pytest.raises(GeneratorRefusedError, match="BOX_API_KEY isn't shown to https://box: it"):
+        worker_environment(task, params, shell)
+    found = worker_environment(task, params, shell, bound)
     assert (found["BOX_API_KEY"], found["HTTPS_PROXY"]) == ("secret", "http://proxy")
     assert "OTHER_API_KEY" not in found
     assert "BOX_API_KEY" not in worker_environment("write_pairs", params, shell)

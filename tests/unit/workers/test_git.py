@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import threading
+from base64 import b64encode
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -291,3 +292,43 @@ def test_what_is_connected_to_over_http_is_the_address_that_was_looked_at(
         thread.join()
         server.server_close()
     assert names_in(tmp_path / "out") == ["README.md", "src/a.py", "src/deep/b.py"]
+
+
+def test_a_forge_that_asks_for_a_password_is_shown_none_of_this_machines(tmp_path, monkeypatch):
+    """Neither what a helper or .netrc holds, nor what a program would ask somebody for."""
+    shown = []
+
+    class Asks(BaseHTTPRequestHandler):
+        def do_GET(self):
+            shown.append(self.headers.get("Authorization", ""))
+            self.send_response(401)
+            self.send_header("WWW-Authenticate", 'Basic realm="forge"')
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *arguments):
+            pass
+
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / ".netrc").write_text("machine 127.0.0.1 login ada password mine\n")
+    (home / ".gitconfig").write_text("[credential]\n\thelper = store\n")
+    (home / "asks").write_text("#!/bin/sh\necho mine\n")
+    (home / "asks").chmod(0o755)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("GIT_ASKPASS", str(home / "asks"))
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Asks)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    url = f"http://127.0.0.1:{server.server_port}/project"
+    (home / ".git-credentials").write_text(url.replace("//", "//ada:mine@") + "\n")
+    forge = GitSource(kind="git", url=url, license="MIT", allow_private_addresses=True)
+    try:
+        with pytest.raises(SourceUnreachableError, match="can't be fetched"):
+            collect(GitRepository(forge), tmp_path / "out")
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+    assert shown
+    assert set(shown) <= {"", f"Basic {b64encode(b':').decode()}"}, "an empty name and password"

@@ -9,6 +9,7 @@ import pytest
 
 from jupiterd.ctl.console import Console
 from jupiterd.ctl.hub import fetches as fetching
+from jupiterd.ctl.hub.asking import check_library
 from jupiterd.ctl.hub.fetch_progress import FetchProgress
 from jupiterd.ctl.hub.fetches import Fetches
 from jupiterd.ctl.hub.names import HubName, hub_name
@@ -139,6 +140,20 @@ def test_a_token_is_shown_to_the_hub_alone(
     monkeypatch.setenv("HF_TOKEN", "hf_mine")
     assert (fetched(NAME, tmp_path) / SHARDS[0]).is_file()
     assert hub.shown == []
+
+
+def test_a_mirror_without_encryption_is_shown_no_token(monkeypatch: pytest.MonkeyPatch):
+    constants = pytest.importorskip("huggingface_hub.constants")
+    from huggingface_hub.utils import build_hf_headers
+
+    monkeypatch.setattr(constants, "HF_HUB_DISABLE_IMPLICIT_TOKEN", False)
+    monkeypatch.setenv("HF_TOKEN", "hf_mine")
+    shown: dict[str, bool] = {}
+    for endpoint in ("https://huggingface.co", "http://127.0.0.1:1", "http://mirror.example"):
+        monkeypatch.setattr(constants, "ENDPOINT", endpoint)
+        check_library()
+        shown[endpoint] = "authorization" in build_hf_headers()
+    assert list(shown.values()) == [True, True, False]
 
 
 @pytest.mark.parametrize("name", NO_MODELS)

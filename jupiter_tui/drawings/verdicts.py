@@ -9,6 +9,7 @@ from typing import Any
 from jupiter_tui.drawings.lines import Cell, Lines, Tone, line, width_of, wrapped
 from jupiter_tui.drawings.thresholds import VERDICT_TONES
 from jupiter_tui.scene import Scene
+from jupiterd.cycle.gate.shown_reason import shown_reason
 from jupiterd.formats import plain
 
 EVENTS_SHOWN = 8
@@ -51,7 +52,8 @@ def _verdict(item: Mapping[str, Any], width: int) -> Lines:
         Cell(f"  {_bits(item.get('val_bpb'))}"),
     )
     compared = f" ({', '.join(others)})" if others else ""
-    below = [plain(item.get("reason"))] * bool(item.get("reason"))
+    reason = shown_reason(str(item.get("reason") or ""))
+    below = [plain(reason)] * bool(reason)
     if width_of((*head, Cell(compared))) <= width:
         head = (*head, Cell(compared))
     elif others:

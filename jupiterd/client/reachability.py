@@ -1,6 +1,6 @@
 """Why no daemon answers on a control socket, or none of use, in words, and what to do.
 
-Owns the sentences, and looking whether the process exists. Doesn't know channels or calls.
+Owns the sentences. Doesn't know channels or calls, or how a process is found (`daemon_process`).
 """
 
 import os
@@ -12,12 +12,17 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
+from jupiterd.client.daemon_process import (
+    PROGRAM,
+    is_starting,
+    running_process,
+    starting_process,
+)
 from jupiterd.client.socket_path import SocketPath
 from jupiterd.errors import DaemonUnreachableError, JupiterError, TimedOutError
 from jupiterd.locations import (
     CONTROL_SOCKET,
     DAEMON_LOG,
-    LOCK,
     LOGS,
     STATE_DIR_VARIABLE,
     default_state_dir,
@@ -25,21 +30,27 @@ from jupiterd.locations import (
 
 SYSTEM_UNIT, USER_UNIT = Path("/etc/systemd/system"), Path(".config", "systemd", "user")
 UNIT = "jupiterd.service"
+LISTENS = "something listens there, but doesn't answer"
 LAUNCH_FOLDERS = (("system", Path("/Library/LaunchDaemons")), ("gui", Path("Library/LaunchAgents")))
-PROGRAM = "jupiterd"
 
 
 def unreachable(state_dir: Path) -> DaemonUnreachableError:
     """Return the error that says which socket was tried, what is wrong with it, and what to do."""
     told = f"no jupiterd answers on {state_dir / CONTROL_SOCKET}: {_reason(state_dir)}"
     if (pid := running_process(state_dir)) is not None:
+        is_new = is_starting(pid) and not _has_listener(state_dir)
         return DaemonUnreachableError(
-            f"{told}; its process {pid} runs",
+            f"{told}; its process {pid} {'is starting' if is_new else 'runs'}",
             f"wait a moment, or read its log: {_log_command(state_dir)}; "
             f"it is ended by: kill {pid} (where that does nothing: kill -9 {pid})",
         )
     if state_dir.is_file():
         return DaemonUnreachableError(told, "name the daemon's folder, or leave --state-dir out")
+    if (pid := starting_process(state_dir)) is not None:
+        return DaemonUnreachableError(
+            f"{told}; its process {pid} is starting",
+            f"wait a moment; if it goes on: kill {pid}, and {start_command(state_dir)}",
+        )
     return DaemonUnreachableError(
         f"{told}; no process of it runs", f"start it with: {start_command(state_dir)}"
     )
@@ -55,30 +66,6 @@ def silent(state_dir: Path) -> TimedOutError:
     return TimedOutError(
         told, f"wait a moment, for the machine may be busy; its log: {_log_command(state_dir)}"
     )
-
-
-def running_process(state_dir: Path) -> int | None:
-    """Return the process of the daemon that holds this state folder; None where none runs.
-
-    The folder's lock isn't tried: a daemon that starts just then would find it taken.
-    """
-    try:
-        pid = int((state_dir / LOCK).read_text(encoding="ascii"))
-        os.kill(pid, 0)
-    except PermissionError:
-        pass  # it is there, and somebody else's
-    except (OSError, ValueError, OverflowError):
-        return None
-    else:
-        return pid if _is_ours(pid) else None
-    return None
-
-
-def _is_ours(pid: int) -> bool:
-    """Say whether a process is a jupiterd: the number may be another program's by now."""
-    with suppress(OSError):
-        return PROGRAM.encode() in Path(f"/proc/{pid}/cmdline").read_bytes()
-    return sys.platform != "linux"
 
 
 def _is_halted(pid: int) -> bool:
@@ -163,6 +150,10 @@ def _reason(state_dir: Path) -> str:
     return _answer(state_dir)
 
 
+def _has_listener(state_dir: Path) -> bool:
+    return _reason(state_dir) == LISTENS
+
+
 def _answer(state_dir: Path) -> str:
     """Tell a socket that was left behind from one whose owner is too busy, or isn't ours."""
     with SocketPath(state_dir) as path, socket.socket(socket.AF_UNIX) as probe:
@@ -175,4 +166,4 @@ def _answer(state_dir: Path) -> str:
             return "the socket belongs to another user"
         except OSError as error:
             return error.strerror or str(error) or "it doesn't answer"
-    return "something listens there, but doesn't answer"
+    return LISTENS

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from jupiterd.ctl.pause_lines import pause_line
+from jupiterd.cycle.gate.shown_reason import shown_reason
 from jupiterd.errors import TooLittleTextError
 from jupiterd.formats import duration, plain, rate
 from jupiterd.ids import short
@@ -222,7 +223,7 @@ def verdict_lines(verdict: Row) -> list[str]:
     head = f"round {verdict['round']} verdict "
     lines = [f"{head}  {verdict['verdict']}: {_bpb(verdict.get('val_bpb'))} bits per byte{others}"]
     if reason := verdict.get("reason"):
-        lines.append(f"{head}  {plain(reason)}")
+        lines.append(f"{head}  {plain(shown_reason(str(reason)))}")
     if (grown := verdict.get("forgetting")) is not None:
         beside = "beside the model that was brought"
         lines.append(f"{head}  general text takes {grown:+.1%} bits per byte {beside}")

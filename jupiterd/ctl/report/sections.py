@@ -12,6 +12,7 @@ from jupiterd.ctl.report.chart import Interval, Series, interval_chart, line_cha
 from jupiterd.ctl.report.html import Html, element, folded, joined, section, table
 from jupiterd.ctl.report.samples import Chosen, Shown
 from jupiterd.cycle.gate.explanation import explain
+from jupiterd.cycle.gate.shown_reason import shown_reason
 from jupiterd.formats import duration
 from jupiterd.ids import short
 
@@ -33,7 +34,7 @@ def overview(report: Document) -> Html:
             _count(each["tokens"]),
             _share(each.get("data")),
             short(str(each["id"])),
-            each["reason"] or "",
+            shown_reason(each["reason"] or ""),
         )
         for each in rounds
     ]

@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from jupiterd.client.reachability import running_process, silent, start_command, unreachable
+from jupiterd.client import daemon_process
+from jupiterd.client.daemon_process import running_process
+from jupiterd.client.reachability import silent, start_command, unreachable
 from jupiterd.daemon.service.unit import unit_text
 from jupiterd.locations import default_state_dir
 from tests.unit.daemon.service.asked import OF_THE_MACHINE
@@ -42,7 +44,10 @@ def end(running: subprocess.Popen[bytes]) -> None:
         running.communicate(b"\n")
 
 
-def test_a_process_that_runs_without_answering_is_named(tmp_path: Path, process) -> None:
+def test_a_process_that_runs_without_answering_is_named(
+    tmp_path: Path, process, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(daemon_process, "STARTING_S", 0.0)
     (tmp_path / "lock").write_text(str(process.pid))
     error = unreachable(tmp_path)
     assert error.message.endswith(f"no socket in it; its process {process.pid} runs")
@@ -52,6 +57,22 @@ def test_a_process_that_runs_without_answering_is_named(tmp_path: Path, process)
         f"it is ended by: kill {process.pid} "
         f"(where that does nothing: kill -9 {process.pid})"
     )
+
+
+def test_a_young_process_that_does_not_listen_yet_is_starting(tmp_path: Path, process) -> None:
+    (tmp_path / "lock").write_text(str(process.pid))
+    assert unreachable(tmp_path).message.endswith(f"; its process {process.pid} is starting")
+
+
+def test_a_daemon_that_has_not_taken_its_folder_yet_is_starting(tmp_path: Path) -> None:
+    for option in (["--state-dir", str(tmp_path)], [f"--state-dir={tmp_path}", "run"]):
+        with waiting("jupiterd", *option) as process:
+            error = unreachable(tmp_path)
+            assert error.message.endswith(f"; its process {process.pid} is starting")
+            assert "no process" in unreachable(tmp_path / "another").message
+    with waiting("jupiterd", "doctor", "--state-dir", str(tmp_path)):
+        assert error.hint.startswith("wait a moment")
+        assert "no process of it runs" in unreachable(tmp_path).message
 
 
 def test_a_process_that_has_ended_is_none(tmp_path: Path, process) -> None:

@@ -109,7 +109,7 @@ def _lines(document: Mapping[str, Any]) -> list[str]:
         f"candidate: {short(str(document['candidate'] or ''))}",
         f"incumbent: {_named(document['incumbent'], document['numbers'])}",
         f"generator: {_named(document['generator'], document['numbers'])}",
-        *map(plain, question_lines(document["numbers"])),
+        *map(plain, question_lines(document["numbers"], document)),
     ]
 
 

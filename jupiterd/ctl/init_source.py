@@ -38,7 +38,7 @@ def init_arguments(wanted: str, fetches: Fetches) -> dict[str, Any]:
         return {}
     found = model_arguments(wanted, fetches)
     if "config" not in found:
-        raise NotFoundError(f"there is no folder {wanted} on this machine", HINT)
+        raise NotFoundError(f"there is no model {wanted}: it is no folder of this machine", HINT)
     if (folder := found.get("weights_folder")) is None:
         return {"init": found}
     _check_that_it_is_whole(Path(folder), fetches, wanted)

@@ -6,10 +6,12 @@ Markdown goes out. What isn't known is said to be unknown, never left to be gues
 
 import json
 import re
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from jupiterd.ctl.example_prompt import example_prompt
 from jupiterd.ctl.exported_marks import ExportedMarks
 from jupiterd.ctl.gguf import HERE
 from jupiterd.ctl.model_lines import training_lines
@@ -117,8 +119,9 @@ _KINDS = {
 def _loading(facts: CardFacts) -> Iterator[str]:
     if facts.form == "gguf":
         yield "```sh"
-        asked = "-p 'What is it about?'" if facts.marks.is_chat else "-no-cnv -p 'def count('"
-        yield f"llama-cli -m {facts.folder}/model.gguf {asked}"
+        talks = "" if facts.marks.is_chat else "-no-cnv "
+        said = shlex.quote(example_prompt(facts.model, is_chat=facts.marks.is_chat))
+        yield f"llama-cli -m {facts.folder}/model.gguf {talks}-p {said}"
         yield "```"
         yield ""
         yield f"{facts.made_by} made it: {_ROUNDED if facts.made_by == HERE else _CONVERTED}"
@@ -136,7 +139,7 @@ def _loading(facts: CardFacts) -> Iterator[str]:
         "```python",
         "from mlx_lm import generate, load",
         f"model, tokenizer = load({json.dumps(facts.folder)})",
-        'print(generate(model, tokenizer, "def count("))',
+        *_asked_of_mlx(facts),
         "```",
     ]
     first, second = (mlx, torch) if facts.form == "mlx" else (torch, mlx)
@@ -153,6 +156,18 @@ def _loading(facts: CardFacts) -> Iterator[str]:
     yield from second
     yield ""
     yield from _talk(facts.marks)
+
+
+def _asked_of_mlx(facts: CardFacts) -> list[str]:
+    """Return the lines that let it write; a chat model is asked by its template."""
+    said = json.dumps(example_prompt(facts.model, is_chat=facts.marks.is_chat), ensure_ascii=False)
+    if not facts.marks.is_chat:
+        return [f"print(generate(model, tokenizer, {said}))"]
+    return [
+        f'asked = [{{"role": "user", "content": {said}}}]',
+        "prompt = tokenizer.apply_chat_template(asked, add_generation_prompt=True)",
+        "print(generate(model, tokenizer, prompt))",
+    ]
 
 
 _ROUNDED = "matrices are rounded to 16 bits, and the chat template is in it where there is one."

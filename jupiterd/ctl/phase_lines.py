@@ -50,20 +50,25 @@ def heavy_drop_lines(cycle: Cycle) -> list[str]:
 
 def _cells(row: Row) -> list[str]:
     is_running = row.get("state") == "running"
+    is_training = row.get("phase") == "train"
     eta = row.get("eta_s") if is_running else None
     return [
         plain(row.get("phase")),
         plain(row.get("state")),
-        _number(row.get("in")),
-        _out(row) if is_running else _number(row.get("out")),
+        _number(row.get("in"), _TRAINED[0] if is_training else ""),
+        _out(row) if is_running else _number(row.get("out"), _TRAINED[1] if is_training else ""),
         rate(row["rate"]) if row.get("rate") else "-",
         duration(eta) if eta is not None else "-",
         dropped_line(row.get("dropped") or {}) or "-",
     ]
 
 
-def _number(value: int | None) -> str:
-    return "-" if value is None else f"{value:,}"
+_TRAINED = "sequences", "steps"
+"""What goes in and comes out of training; of every other phase it is samples, in and out."""
+
+
+def _number(value: int | None, unit: str = "") -> str:
+    return "-" if value is None else f"{value:,} {unit}".rstrip()
 
 
 def _out(row: Row) -> str:

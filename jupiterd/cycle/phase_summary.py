@@ -78,9 +78,10 @@ def first_skipped(counts: Mapping[str, float]) -> Mapping[str, str]:
 
 
 def held_out_clusters(clusters: int) -> str:
-    """Return of how much all text that there is is held out, such as of one folder."""
-    of = "one folder, file or row" if clusters == 1 else f"{clusters:,} folders, files or rows"
-    return f"all that there is of {of}"
+    """Return what is held out as wholes, so that nothing like it is trained on."""
+    if clusters == 1:
+        return "one whole folder, file or row"
+    return f"{clusters:,} whole folders, files or rows"
 
 
 def total_counts(parts: list[Mapping[str, float]]) -> dict[str, float]:

@@ -348,7 +348,7 @@ def _start_in_words(cycle: CycleState, opened: EpochOpened) -> str:
         return f"from step {opened.from_step}"
     loaded = cycle.checkpoint(opened.from_checkpoint) if opened.follows else None
     trunk = "" if loaded is None else f", on the trunk of round {loaded.round}"
-    return f"from the start of the round{trunk}"
+    return "from the start" if cycle.training else f"from the start of the round{trunk}"
 
 
 def _end_of(island: CycleState, run: CycleState) -> Iterator[dict[str, Any]]:

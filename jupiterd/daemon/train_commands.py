@@ -271,7 +271,11 @@ def _model(arguments: Arguments, seq_len: int) -> tuple[str, str]:
     """Return what people call the model, and its text."""
     name = str(arguments["model"])
     if (config := arguments.get("config")) is None:
-        return name, model_text(name)
+        try:
+            return name, model_text(name)
+        except NotFoundError as error:
+            neither = "it is no size, and no folder of this machine"
+            raise NotFoundError(f"there is no model {name}: {neither}", error.hint) from error
     if not arguments.get("weights"):
         config = with_own_tokens(str(config))
     return name, text_of_config(name, str(config), seq_len)

@@ -47,10 +47,13 @@ _NOBODY_GENERATES = {
 _NEXT_ASKS = "and the next round asks again."
 
 
-def question_lines(verdict: Document) -> list[str]:
-    """Return each question with how it was answered, in one line each."""
+def question_lines(verdict: Document, given: Document) -> list[str]:
+    """Return each question with how it was answered, in one line each.
+
+    given: what was compared, as verdict.json says
+    """
     return [
-        f"{question} {_ASKED[question]} {answer['outcome']}: {answer['reason']}"
+        f"{question} {_asked(question, given)} {answer['outcome']}: {answer['reason']}"
         for question, answer in _answers(verdict)
     ]
 

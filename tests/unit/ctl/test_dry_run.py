@@ -212,7 +212,7 @@ def test_a_training_says_what_it_would_hold_out(daemon, ctl, tmp_path):
     assert lines[-1] == "nothing was changed"
     begins = "would hold out 1 of 3 texts, "
     assert lines[-2].startswith(begins)
-    assert ": all that there is of one folder, file or row (" in lines[-2]
+    assert ": one whole folder, file or row (" in lines[-2]
     assert json.loads(ctl(*start, "-o", "json").out)["foretold"] == [lines[-2]]
 
 

@@ -73,6 +73,8 @@ def test_a_verdict_in_a_folder_is_decided_again_without_a_daemon(ctl, tmp_path):
     assert (ran.exit_code, ran.err) == (0, "")
     assert ran.out.startswith("round 2: PROMOTE, the same as recorded, to the last byte\n")
     assert "G3 does its text teach small students as much? not run" in ran.out
+    assert "is it at least as good as counting alone?" in ran.out
+    assert "the generator?" not in ran.out
 
 
 def test_a_verdict_that_an_earlier_version_wrote_is_explained_and_decided_again(

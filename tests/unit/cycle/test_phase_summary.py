@@ -83,6 +83,6 @@ def test_one_of_anything_is_told_without_an_s():
     counts = {"tokens": 1, "documents": 1, "holdout_documents": 1, "holdout_clusters": 1}
     _, _, detail = summarise(Phase.PACK, counts | {"other_files": 1})
     assert detail == (
-        "1 document of 0 bytes, 0 different tokens; held out 1 document of 0 bytes, all that there "
-        "is of one folder, file or row; 1 other file beside them: images, style sheets and the like"
+        "1 document of 0 bytes, 0 different tokens; held out 1 document of 0 bytes, one whole "
+        "folder, file or row; 1 other file beside them: images, style sheets and the like"
     )

@@ -232,6 +232,7 @@ async def test_a_run_is_told_with_the_keys_of_a_cycle(tmp_path: Path) -> None:
         shown = train_document(one, "")["train"]
         assert set(shown) == NAMED_KEYS | FURTHER_KEYS
         assert (shown["id"], shown["domain"], shown["kind"]) == (CYCLE, "letters", "train")
+        assert shown["events"][0]["text"].endswith(" from the start")
         assert (shown["state"], shown["step"], shown["val_bpb"]) == ("waiting", 30, None)
         assert [row["phase"] for row in shown["phases"]] == ["pack", "train", "evaluate"]
         assert shown["phases"][0]["detail"].startswith("9 documents of 40,000 bytes")

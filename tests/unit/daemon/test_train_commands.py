@@ -114,7 +114,7 @@ async def test_what_can_t_be_is_refused_in_a_line_with_a_hint(tmp_path: Path) ->
             ({"data": "poems"}, NotFoundError, "no data set is called poems; there is letters"),
             ({"data": "bread/1"}, NotFoundError, "no data set is called bread/1; there is"),
             ({"data": ""}, NotFoundError, "no data set is called"),
-            ({"model": "9m"}, NotFoundError, "there is no size 9m"),
+            ({"model": "9m"}, NotFoundError, "there is no model 9m: it is no size, and no folder"),
             ({"engine": "jax"}, UsageError, "no engine jax"),
             ({"nodes": "nobody"}, NotFoundError, "no node is called nobody"),
             ({"nodes": "7"}, UsageError, "the cluster has 1"),

@@ -15,7 +15,7 @@ from jupiterd.ctl.wait_options import UNTIL_ITS_END, check_wait, wait_options
 from jupiterd.cycle.architectures import MAX_VOCAB
 from jupiterd.document_schema import SCHEMA
 from jupiterd.errors import UnhealthyError, UsageError
-from jupiterd.formats import counted
+from jupiterd.formats import counted, plain
 from jupiterd.ids import short
 from jupiterd.path_text import path_text
 
@@ -106,6 +106,55 @@ def _tokenizer_path(named: str) -> str:
 
         folder = tokenizer_folder(name)
     return path_text(folder.resolve())
+
+
+@command.command()
+@click.argument("data", metavar="[NAME]", required=False)
+@dry_run
+@click.pass_obj
+def stop(invocation: Invocation, data: str | None) -> None:
+    """Stop making a data set; without NAME the newest that is being made.
+
+    Nothing of it can be used. `jupiterctl data prepare` with the same name makes it anew.
+
+    \b
+    Examples:
+      jupiterctl data stop
+      jupiterctl data stop letters --yes
+    """  # noqa: D301 - click's mark for lines that keep their ends
+    from jupiterd.ctl.calls import order
+
+    console = Console.of(invocation)
+    console.confirm(f"stop making {data or 'the newest data set'}?", invocation)
+    stopped = order(invocation.state_dir, "data.stop", {"data": data or ""})
+    console.show(stopped, lambda: [f"data set {_called(stopped)} isn't made any more"])
+
+
+@command.command()
+@click.argument("data", metavar="NAME")
+@dry_run
+@click.pass_obj
+def remove(invocation: Invocation, data: str) -> None:
+    """Remove a data set from the list: one that failed, or that nobody wants any more.
+
+    NAME is its name or id; of several of one name the newest is removed. No training may need it.
+    What was made stays in the stores of the machines, for models that were trained on it name it.
+
+    \b
+    Examples:
+      jupiterctl data remove letters
+      jupiterctl data remove 3f2a91bc --yes
+    """  # noqa: D301 - click's mark for lines that keep their ends
+    from jupiterd.ctl.calls import order
+
+    console = Console.of(invocation)
+    console.require_consent(f"remove data set {data}? It can't be taken back", invocation)
+    removed = order(invocation.state_dir, "data.remove", {"data": data})
+    console.show(removed, lambda: [f"data set {_called(removed)} is removed; its name is free"])
+
+
+def _called(told: Mapping[str, Any]) -> str:
+    return f"{plain(told['name'])} ({short(str(told['data']))})"
 
 
 @command.command("list")

@@ -3,7 +3,7 @@
 Pure. Owns the columns and the words; doesn't know where the documents come from.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from jupiterd.formats import MISSING, counted, plain, table
@@ -24,8 +24,15 @@ def data_table(document: Row) -> list[str]:
     rows, rounds = document.get("data") or [], document.get("rounds") or []
     lines = table(HEADERS, [_row(row) for row in rows]) if rows else []
     between = [""] if rows and rounds else []
-    lines += between + (table(ROUND_HEADERS, list(map(_round_row, rounds))) if rounds else [])
+    lines += between + (_round_lines(rounds) if rounds else [])
     return lines or ["no data set has been made"]
+
+
+def _round_lines(rounds: Sequence[Row]) -> list[str]:
+    """Return the table of the data of rounds, and how one is trained on without its cycle."""
+    newest = f"{plain(rounds[0]['name'])}/{rounds[0]['round']}"
+    export = f"jupiterctl data export {newest} --to FILE, then train start --data FILE"
+    return [*table(ROUND_HEADERS, list(map(_round_row, rounds))), f"a round's data alone: {export}"]
 
 
 def _round_row(row: Row) -> tuple[str, ...]:

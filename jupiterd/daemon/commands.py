@@ -14,6 +14,7 @@ from jupiterd.daemon import (
     alarm_commands,
     cycle_commands,
     data_commands,
+    data_removal,
     generator_trial,
     line_commands,
     link_check,
@@ -63,6 +64,7 @@ class Commands:
             **alarm_commands.COMMANDS,
             **train_commands.COMMANDS,
             **data_commands.COMMANDS,
+            **data_removal.COMMANDS,
             "cluster.merge": self._node.merging.merge,
         }
         self._local = {

@@ -20,11 +20,15 @@ NAMED = 5
 LIST = "jupiterctl data list shows them"
 
 
+REMOVED = "removed by a person"
+"""Why a run that makes a data set is stopped whose data set nobody wants to see any more."""
+
+
 def data_sets(state: State) -> Iterator[tuple[CycleState, DataRequested]]:
-    """Yield every run that makes a data set, the newest first."""
+    """Yield every run that makes a data set, the newest first, without those that were removed."""
     runs = sorted(state.cycles.values(), key=lambda run: run.start_order, reverse=True)
     for run in runs:
-        if run.requested is not None:
+        if run.requested is not None and run.wanted_reason != REMOVED:
             yield run, run.requested
 
 
@@ -36,7 +40,7 @@ def find_data(state: State, wanted: str) -> tuple[DataRequested, WorkCompleted]:
         ConflictError: it isn't ready.
         UsageError: several ids begin so.
     """
-    known = [_named(run, requested) for run, requested in data_sets(state)]
+    known = [named_data(run, requested) for run, requested in data_sets(state)]
     found = meant(known, wanted) if wanted else []
     ready = [(requested, made) for run, requested in found if (made := run.prepared) is not None]
     if ready:
@@ -49,6 +53,9 @@ def find_data(state: State, wanted: str) -> tuple[DataRequested, WorkCompleted]:
         raise ConflictError(
             f"the data set {requested.name} was never made: {run.failed.message}", run.failed.hint
         )
+    if run.finished:
+        again = "jupiterctl data prepare with the same name makes it"
+        raise ConflictError(f"the data set {requested.name} was stopped before it was made", again)
     raise ConflictError(f"the data set {requested.name} isn't ready yet", LIST)
 
 
@@ -62,7 +69,10 @@ def _unknown(wanted: str, names: Sequence[str]) -> NotFoundError:
     return NotFoundError(what, of_a_round if is_round_name(wanted) else LIST)
 
 
-def _named(run: CycleState, requested: DataRequested) -> Named[tuple[CycleState, DataRequested]]:
+def named_data(
+    run: CycleState, requested: DataRequested
+) -> Named[tuple[CycleState, DataRequested]]:
+    """Return what people call a data set."""
     made = run.prepared
     ids = [requested.cycle, *([made.outputs["shards"]] if made else [])]
     return Named((run, requested), requested.name, ids)

@@ -120,6 +120,17 @@ def test_where_a_token_comes_from_is_told_up_to_the_real_sample(daemon, ctl, gol
 PURGED = {"source": "docs", "domain": "python", "cycle": "", "already": False}
 
 
+def test_a_data_set_is_stopped_and_removed_and_removing_insists_on_yes(daemon, ctl):
+    told = {"schema": "jupiter/v1", "data": "facade00" * 2, "name": "letters"}
+    daemon.results |= {"data.stop": told, "data.remove": told}
+    assert ctl("data", "stop", "--yes").out == "data set letters (facade00) isn't made any more\n"
+    refused = ctl("data", "remove", "letters")
+    assert "say so with --yes" in refused.err
+    ran = ctl("data", "remove", "letters", "--yes")
+    assert ran.out == "data set letters (facade00) is removed; its name is free\n"
+    assert daemon.executed == [("data.stop", {"data": ""}), ("data.remove", {"data": "letters"})]
+
+
 def test_a_purge_says_what_it_means_and_insists_on_yes(daemon, ctl):
     daemon.results["data.purge"] = PURGED
     refused = ctl("data", "purge", "--source", "docs")

@@ -44,6 +44,8 @@ MUTATING = [
     ("train", "start", "--data", "letters", "--model", "1m"),
     ("data", "prepare", "letters"),
     ("data", "purge", "--source", "cpython"),
+    ("data", "stop", "letters"),
+    ("data", "remove", "letters"),
     ("model", "promote", "c0ffee"),
 ]
 

@@ -101,6 +101,8 @@ ARGUMENTS = {
     "data list": "",
     "data prepare": "letters",
     "data purge": "--source docs --yes",
+    "data remove": "letters --yes",
+    "data stop": "--yes",
     "data samples": "",
     "data why": "abababab",
     "monitor": "--once",
@@ -170,6 +172,8 @@ def daemon(daemon, tmp_path, monkeypatch):
         "train.stop": {"train": RECORDED["train"]},
         "data.prepare": {"data": DATA["id"], "name": "letters"},
         "data.purge": PURGED,
+        "data.remove": {"data": DATA["id"], "name": "letters"},
+        "data.stop": {"data": DATA["id"], "name": "letters"},
     }
     daemon.results |= {verb: SCHEMA | result for verb, result in results.items()}
     daemon.watched.put(FINISHED)

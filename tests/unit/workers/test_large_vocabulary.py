@@ -11,9 +11,11 @@ from torch.nn import functional
 from jupiterd.cycle.memory import logit_chunk_tokens
 from jupiterd.cycle.plan import ModelShape, derive
 from jupiterd.workers.data.shards import ShardSet
+from jupiterd.workers.train.engine import MicroBatch
 from jupiterd.workers.train.torch_loss import cross_entropy, loss_alone
 from tests.unit.workers.gangs import Gangs, Told
-from tests.unit.workers.tiny_run import make_inputs, tiny_shape
+from tests.unit.workers.tiny_engine import tiny_engine, tiny_plan
+from tests.unit.workers.tiny_run import SEQ_LEN, make_inputs, tiny_shape
 
 pytestmark = [pytest.mark.net, pytest.mark.timeout(150), pytest.mark.xdist_group("gangs")]
 
@@ -59,6 +61,27 @@ def test_the_loss_of_chunks_and_its_gradients_are_those_of_the_whole():
         assert difference < 1e-5, "sums of 151,936 products in fp32"
     alone = loss_alone(hidden, weight, targets, torch.float32)
     assert alone.item() == pytest.approx(whole.item(), rel=1e-6)
+
+
+@pytest.mark.mlx
+def test_both_engines_learn_the_last_of_262_144_entries():
+    """As many as Gemma's vocabulary has."""
+    pytest.importorskip("mlx.core")
+    from jupiterd.workers.train.mlx_engine import MlxEngine
+    from jupiterd.workers.train.mlx_ring import Ring
+
+    entries = 262_144
+    largest = tiny_shape(vocab_size=entries, hidden=8)
+    plan = tiny_plan(largest, batch_sequences=1)
+    ids = np.arange(entries - SEQ_LEN - 1, entries)[None]
+    batch = [MicroBatch(ids[:, :-1], ids[:, 1:])]
+    torchs = tiny_engine(plan, largest)
+    mlxs = MlxEngine(largest, plan, 0, Ring(0, 1))
+    mlxs.load_weights(torchs.weights())
+    found = [[each.step(batch, 1e-2)[0] for _ in range(4)] for each in (torchs, mlxs)]
+    assert found[0] == pytest.approx(found[1], abs=1e-4)
+    assert found[0][0] == pytest.approx(np.log(entries), abs=0.1)
+    assert found[0][-1] < found[0][0] - 0.1
 
 
 @pytest.mark.full

@@ -254,6 +254,9 @@ class ManifestFrozen:
     tokens: int
     attempt: int = 0
     """How often the round's packing had begun anew."""
+    ranks: int = 0
+    """Of who could train it then, in one gang, where the text decides how many sequences a step has
+    (`training.tuning_batch`): each has one of them. 0: it doesn't, or by an older build."""
 
 
 @dataclass(frozen=True)

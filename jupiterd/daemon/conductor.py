@@ -42,7 +42,7 @@ from jupiterd.daemon.item_runner import GENERATING, TRAINING_ALONE, ItemRunner
 from jupiterd.daemon.leading import Leading
 from jupiterd.daemon.past_rounds import standing_of
 from jupiterd.daemon.pausing import is_interactive, paused_now, waiting_after
-from jupiterd.daemon.round_training import trainer_of_round
+from jupiterd.daemon.round_training import ranks_here, trainer_of_round
 from jupiterd.daemon.spreading import run_spread, training_places
 from jupiterd.daemon.stepping import step_until_finished
 from jupiterd.daemon.written_ahead import anew, writes_otherwise
@@ -225,6 +225,7 @@ class CycleConductor:
                 sequences=int(result.counts["sequences"]),
                 tokens=int(result.counts["tokens"]),
                 attempt=self._leading.cycle(self._cycle).steering.attempt(view.round, item.phase),
+                ranks=ranks_here(self._leading, self._cycle),
             ),
         )
 

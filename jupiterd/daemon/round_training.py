@@ -12,8 +12,10 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from jupiterd.cluster.cycle_state import CycleState
+from jupiterd.cluster.engines import choose_engine
 from jupiterd.cluster.island_nodes import read, written
 from jupiterd.cluster.island_runs import islands_in, least_batch_of
+from jupiterd.cluster.training.named_trainers import most_ranks, named_trainers
 from jupiterd.daemon.asked_machines import AUTO_ISLANDS, OFF
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.gang_conductor import GangConductor
@@ -23,6 +25,7 @@ from jupiterd.daemon.leading import Leading
 from jupiterd.daemon.progress import TRAINED_BY
 from jupiterd.daemon.run_islands import islands_of_round, ranks_in, wanted_of_round
 from jupiterd.daemon.run_training import RunTraining, training_of
+from jupiterd.errors import MissingExtraError
 from jupiterd.ids import CycleId, NodeId
 
 log = logging.getLogger(__name__)
@@ -55,6 +58,24 @@ async def trainer_of_round(
     return IslandsConductor(
         leading, replace(apart, settings=apart.settings.model_copy(update=nodes))
     )
+
+
+def ranks_here(leading: Leading, cycle: CycleId) -> int:
+    """Return the ranks of the gang that could train a round now; 0 where its steps are as asked.
+
+    Where the text decides how many sequences a step has, each of them takes one: a machine that
+    came after the cycle's start would have nothing to do otherwise.
+    """
+    state = leading.cycle(cycle)
+    begun = state.started
+    if begun is None or not begun.settings.get("least_batch"):
+        return 0
+    machines = trainers(leading, named_trainers(state))
+    try:
+        choice = choose_engine(begun.engine, machines, most_ranks=most_ranks(state) or None)
+    except MissingExtraError:  # nobody who is here has it
+        return 0
+    return len(choice.gang)
 
 
 def _ranks(leading: Leading, training: RunTraining) -> int:

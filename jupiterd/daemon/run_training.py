@@ -68,7 +68,8 @@ def training_of(
     """Return what a run trains whose data set is frozen, or a cycle's round that is packed.
 
     by_islands: islands train the round, which don't go on with the trunk
-    ranks: of the islands, which share a step; recorded with them, as `least_batch_of` reads it
+    ranks: of the islands, which share a step; recorded with them, as `least_batch_of` reads it.
+        Those of one gang are recorded with the round's data.
 
     Raises:
         NotFoundError: the data set isn't known here.
@@ -98,6 +99,8 @@ def _of_a_round(
     start = state.start_of(round_number)
     first = start or (begun.settings.get("start_from", "") if round_number == 1 else "")
     asked = {"seq_len": shape.seq_len, "seed": begun.seed, "start_from": first}
+    packed = state.manifests.get(round_number)
+    ranks = max(ranks, 0 if packed is None else packed.ranks)
     settings = RunSettings.parse({**_of_a_run(begun), **asked}).shared_by(ranks)
     started = TrainingStarted(
         cycle=begun.cycle,
@@ -115,7 +118,7 @@ def _of_a_round(
     is_tuning = settings.recipe == OF_TUNING
     trained_as = tuned(shape) if is_tuning else shape
     plan = derive(trained_as, round_number, overrides, begun.seed, goes_on=goes_on)
-    packed, tokens = state.manifests.get(round_number), 0 if before is None else before.tokens
+    tokens = 0 if before is None else before.tokens
     plan = plan if packed is None else with_batch(plan, settings, packed.sequences)
     if settings.steps_from == FROM_DATA and packed is not None:
         trained = Trained(tokens, bool(first) and round_number == 1, is_tuning)

@@ -34,7 +34,7 @@ from jupiterd.cluster.island_runs import (
 )
 from jupiterd.cluster.layouts import Island
 from jupiterd.cluster.registers import fact_hash
-from jupiterd.cycle.work import Phase, WorkResult
+from jupiterd.cycle.work import Phase, WorkItem, WorkResult
 from jupiterd.daemon import round_training
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.conductor import CycleConductor
@@ -44,7 +44,7 @@ from jupiterd.daemon.islands_audit import audit_round, rounds_of_islands
 from jupiterd.daemon.islands_conductor import IslandsConductor
 from jupiterd.daemon.launch import plan_launch
 from jupiterd.daemon.leading import Leading
-from jupiterd.daemon.round_training import trainer_of_round
+from jupiterd.daemon.round_training import ranks_here, trainer_of_round
 from jupiterd.daemon.run_training import training_of
 from jupiterd.daemon.ways import ToldWay
 from jupiterd.daemon.work_events import WayMade
@@ -182,6 +182,38 @@ async def test_islands_are_recorded_with_a_sequence_for_each_where_the_text_make
                 assert sorted(first.batches.values()) == [1, 1]
                 found = {least_batch_of(island) for island in islands(leading, 1)}
                 assert found == {2}
+
+
+async def test_a_gang_s_round_has_a_sequence_for_each_that_could_train_when_it_was_packed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also for those who came after the cycle's start; what was frozen before stays as it was."""
+    frozen = [
+        ManifestFrozen(CYCLE, number, "", ArtifactId("7" * 64), (ArtifactId(f"{number}" * 64),),
+                       20, 5_120, ranks=ranks)
+        for number, ranks in ((1, 0), (2, 3))
+    ]  # fmt: skip
+    told: dict[str, str | int] = {"recipe": "tuning", "least_batch": 1, "islands": "off"}
+    told["island_nodes"] = ""
+    async with a_cycle(tmp_path, monkeypatch, *BEGUN, *frozen, **told) as leading:
+        plans = [training_of(leading, CYCLE, number).plan for number in (1, 2)]
+        assert [plan.batch_sequences for plan in plans] == [1, 3]
+        assert ranks_here(leading, CYCLE) == 1
+        trainer = await trainer_of_round(leading, CYCLE, 2)
+        assert isinstance(trainer, GangConductor)
+
+
+@pytest.mark.parametrize("least", [0, 1])
+async def test_who_is_here_is_recorded_with_a_round_s_text_where_it_decides_the_batch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, least: int
+) -> None:
+    outputs = {"tokenizer": ArtifactId("7" * 64), "shards": ArtifactId("2" * 64)}
+    result = WorkResult(outputs, {"sequences": 20, "tokens": 5_120})
+    item = WorkItem("r1/pack/0", Phase.PACK, "pack", {}, {})
+    async with a_cycle(tmp_path, monkeypatch, islands="off", least_batch=least) as leading:
+        conductor = CycleConductor(leading, CYCLE)
+        (frozen,) = conductor._manifest(conductor._view(), item, result)
+        assert frozen.ranks == least, "one machine is here"
 
 
 async def test_a_first_round_begins_with_weights_that_are_drawn_and_later_ones_with_others(

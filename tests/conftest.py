@@ -13,20 +13,19 @@ from zlib import crc32
 
 import pytest
 from hypothesis import HealthCheck, settings
+from xdist.remote import Producer
 
 from jupiterd.gang import interpreter
 from jupiterd.gang.environment import ALWAYS
 from tests.support.core_tokens import OF_A_CORE, CoreTokens
 from tests.support.fork_server import FOLDER_VARIABLE, open_fork_server
+from tests.support.schedule import Schedule, has_daemons
 from tests.support.warm_start import start_warm
 
 SEED_VARIABLE = "JUPITER_TEST_SEED"
 
 COLD_VARIABLE = "JUPITER_TEST_COLD"
 """Has daemons start their workers as on people's machines, without the fork server."""
-
-WITH_DAEMONS = ("e2e", "network")
-"""The folders of tests each of which starts daemons, of which a few are enough in `make test`."""
 
 TOKENS_VARIABLE = "JUPITER_TEST_TOKENS"
 """The folder of the tokens for cores, where several processes run tests."""
@@ -60,9 +59,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Have more than cores, and twice as many where most tests have daemons, which wait a lot."""
-    many = 2 * cores() if wants_full(config) else cores() * 3 // 2
-    return max(1, min(many, MAX_WORKERS))
+    """Have one for each core that computes, and some for tests with daemons, which wait a lot."""
+    with_daemons = cores() if leaves_out_full(config) else 2 * cores()
+    return min(cores() + with_daemons, MAX_WORKERS)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Schedule:
+    """Have tests that compute and tests that wait run beside each other."""
+    return Schedule(config, log, cores())
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -70,24 +74,25 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
     Each process imports all that it collects: most of what it took `make test-rest` to begin.
     """
-    if collection_path.suffix != ".py" or is_with_daemons(collection_path):
+    if collection_path.suffix != ".py" or has_daemons(str(collection_path)):
         return None
-    if not wants_full(config):
+    if not wants_full_alone(config):
         return None
     return "mark.full" not in collection_path.read_text(encoding="utf-8") or None
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m chooses, and xdist reads the order
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what `make test` leaves out; where several processes run tests, begin with the longest.
+    """Mark what `make test` leaves out; where several processes run tests, sort them.
 
-    Tests with real daemons are left to `make test-all`, but for those of the smoke test.
+    Tests with real daemons are left to `make test-all`, but for those of the smoke test. The
+    longest of each kind come first.
     """
     for item in items:
-        if has_daemons(item) and item.get_closest_marker("smoke") is None:
+        if has_daemons(item.nodeid) and item.get_closest_marker("smoke") is None:
             item.add_marker(pytest.mark.full)
     if TOKENS_VARIABLE in os.environ:
-        items.sort(key=lambda item: -seconds(item))
+        items.sort(key=place)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)  # before the clock of its time limit is started
@@ -99,9 +104,14 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
         return (yield)
 
 
-def wants_full(config: pytest.Config) -> bool:
+def wants_full_alone(config: pytest.Config) -> bool:
     """Say whether `full` tests alone are wanted, which most tests with daemons are."""
     return str(config.getoption("markexpr", "")).startswith("full and ")
+
+
+def leaves_out_full(config: pytest.Config) -> bool:
+    """Say whether `full` tests, which most tests with daemons are, are left out."""
+    return "not full" in str(config.getoption("markexpr", ""))
 
 
 def cores() -> int:
@@ -109,14 +119,9 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 
-def has_daemons(item: pytest.Item) -> bool:
-    """Say whether a test starts real daemons."""
-    return is_with_daemons(item.path)
-
-
-def is_with_daemons(file: Path) -> bool:
-    """Say whether all tests of a file start real daemons."""
-    return file.parent.name in WITH_DAEMONS
+def place(item: pytest.Item) -> tuple[bool, bool, float]:
+    """Return what says when a test begins: one that wants all cores waits until few others run."""
+    return not has_daemons(item.nodeid), tokens(item) > OF_A_CORE, -seconds(item)
 
 
 def seconds(item: pytest.Item) -> float:
@@ -131,7 +136,7 @@ def tokens(item: pytest.Item) -> int:
     """Return how many tokens a test takes, which stand for parts of a core."""
     if (marker := item.get_closest_marker("cores")) is not None:
         return marker.args[0] * OF_A_CORE
-    return 1 if has_daemons(item) else OF_A_CORE
+    return 1 if has_daemons(item.nodeid) else OF_A_CORE
 
 
 def pytest_collection_finish() -> None:

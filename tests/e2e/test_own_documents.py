@@ -30,7 +30,7 @@ async def test_a_mixed_folder_comes_to_two_verdicts_with_nothing_but_two_command
     tmp_path: Path,
 ) -> None:
     folder = tmp_path / "mis docs técnicos"
-    assert write_mixed_folder(folder, 40, 30, most_bytes=20_000) > 100
+    assert write_mixed_folder(folder, 60, 30, most_bytes=5_000) > 70
     async with _alone(tmp_path) as cluster:
         made = _ctl(cluster, "domain", "new", "own", "--from", str(folder))
         assert made.returncode == 0, made.stderr

@@ -142,7 +142,7 @@ async def test_connections_that_say_nothing_are_closed_after_seconds(besieged: B
 async def test_connections_that_only_shake_hands_are_bounded_in_number(besieged: Besieged) -> None:
     siege = await besieged.under("idle", 400, 0.5)
     assert_undisturbed(siege)
-    assert 200 < siege.result["held"] < 256
+    assert 200 < siege.result["held"] <= 256
     assert siege.result["refused"] == 400 - siege.result["held"]
     assert siege.growth_mb < 2 * MAX_GROWTH_MB
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import msgpack
 import pytest
 
-from jupiterd.cluster.election import ElectionRole, Ticked
+from jupiterd.cluster.election import ElectionRole, PresenceChanged, Ticked
 from jupiterd.cluster.facts import NodeRemoved
 from jupiterd.cluster.interface_kind import InterfaceKind
 from jupiterd.cluster.link_quality import LinkQuality
@@ -15,6 +15,7 @@ from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.heartbeats import Description
 from jupiterd.daemon.node import Node
 from jupiterd.errors import DiskFullError
+from jupiterd.ids import NodeId
 from jupiterd.rpc import peer_pb2
 from tests.unit.daemon.test_greeter import by_precedence, greet
 from tests.unit.daemon.two_nodes import (
@@ -143,6 +144,8 @@ async def test_a_leader_whose_machine_slept_steps_down_at_the_first_thing_it_hea
         node.pulse._tell(PresenceTicked())
         node.pulse._act(node.pulse.election.step(now_s() + 10, Ticked()))
         assert node.leading is not None
+        other = NodeId("ab" * 16)
+        node.pulse._act(node.pulse.election.step(now_s(), PresenceChanged(frozenset({other}))))
         monkeypatch.setattr("jupiterd.daemon.pulse.now_s", lambda: now_s() + 60.0)
         assert node.pulse.answer_pre_vote(node.identity.node_id, 1, 0)[0]
         assert node.leading is None

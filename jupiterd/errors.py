@@ -5,33 +5,13 @@ Owns the tree of exceptions and their form on the wire. Doesn't know where any o
 """
 
 from collections.abc import Mapping
-from typing import ClassVar
 
+from jupiterd.error_form import JupiterError
 from jupiterd.exit_codes import ExitCode
 
 
 class Bug(Exception):  # noqa: N818 - not an error of the user's
     """A broken promise inside Jupiter; never shown as the user's fault."""
-
-
-class JupiterError(Exception):
-    """One line for the user and a hint of what to do; subclasses give the code and statuses."""
-
-    code: ClassVar[str] = "failed"
-    exit_code: ClassVar[ExitCode] = ExitCode.FAILED
-    grpc_status: ClassVar[str] = "UNKNOWN"
-    default_hint: ClassVar[str] = "run the command again with --debug and read the daemon's log"
-    may_mend: ClassVar[bool] = False
-    """Waiting can help: a machine, a disk or a leader may come back."""
-    is_permanent: ClassVar[bool] = False
-    """Trying again can't help: the input or the installation is at fault."""
-    is_of_one_machine: ClassVar[bool] = False
-    """People must know on which machine it happened."""
-
-    def __init__(self, message: str, hint: str = "") -> None:
-        super().__init__(message)
-        self.message = message
-        self.hint = hint or self.default_hint
 
 
 class UsageError(JupiterError):
@@ -289,6 +269,15 @@ class TooLittleTextError(EmptySourceError):
     """The text that was collected is too little for a verdict; nothing was trained."""
 
     code, exit_code = "too-little-text", ExitCode.REFUSED
+
+
+class NotOfferedError(EmptySourceError):
+    """A machine was to read what its owner neither asked for there nor offers to others."""
+
+    code = "not-offered"
+    exit_code = ExitCode.REFUSED
+    grpc_status = "PERMISSION_DENIED"
+    default_hint = "type the command on that machine, or see readable_folders in its jupiter.yaml"
 
 
 class SourceUnreachableError(JupiterError):

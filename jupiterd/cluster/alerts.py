@@ -83,6 +83,12 @@ TABLE: Mapping[str, Rule] = {
         "its best weights are kept; more text helps, more steps don't",
         clear_s=60.0,
     ),
+    "not-offered": Rule(
+        Severity.WARNING,
+        "{subject} wasn't allowed to read {detail}",
+        "if that is meant, type the command on that machine, or add readable_folders to its "
+        "jupiter.yaml; if it isn't: jupiterctl node remove NODE",
+    ),
     "disk-low": Rule(
         Severity.WARNING,
         "the disk of {subject} is nearly full: {detail} free",

@@ -169,6 +169,8 @@ class DataRequested:
     tokenizer: str
     """Artifact id of the tokenizer that was given, or empty: one is trained."""
     started_at: str
+    asked_at: str = ""
+    """The node on which somebody asked for it; what older builds recorded lacks it."""
 
 
 @dataclass(frozen=True)

@@ -59,7 +59,7 @@ def not_on_this_disk(sources: Sequence[DataSource]) -> list[str]:
     ]
     return [
         f"source {each.name} ({each.kind}, {each.where}): {each.problem}; "
-        "the machine that collects needs it"
+        "only a machine whose jupiter.yaml has it in readable_folders reads it for you"
         for each in reach(lying)
         if each.problem
     ]

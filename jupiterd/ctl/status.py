@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from jupiterd.cluster.fetch_words import fetch_words
-from jupiterd.cluster.health_words import OF_THE_TEXT, code_and_age
+from jupiterd.cluster.health_words import OF_THE_TEXT, WELL_ANYWAY, code_and_age
 from jupiterd.ctl.commands import Command
 from jupiterd.ctl.console import Console
 from jupiterd.ctl.door_lines import door_line
@@ -67,7 +67,7 @@ def _value(value: object) -> str:
 
 def ailments(status: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Return the health entries that are more than information, and about the cluster itself."""
-    found = [item for item in status.get("health", []) if item.get("code") not in OF_THE_TEXT]
+    found = [item for item in status.get("health", []) if item.get("code") not in WELL_ANYWAY]
     return [item for item in found if item.get("severity") != "info"]
 
 

@@ -163,6 +163,7 @@ class AlertWatch:
                 yield Finding("node-gone", node, name)
             else:
                 yield from strain_findings(node, name, self._node.outlook.load_of(node), raised)
+        yield from self._node.runner.offered.findings(self._own, self._node.settings.name)
         yield from lost_generator_findings(journal.state.cycles.values())
         drops = journal.derived(drop_findings)
         told = (*journal.derived(ledger_findings), *drops.news)

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from jupiterd.cluster.engines import AUTO, EngineChoice, check_wanted, choose_engine
 from jupiterd.cluster.facts import CycleStarted
+from jupiterd.cluster.planning.asking_node import ASKED_AT
 from jupiterd.cluster.training.named_trainers import MAX_RANKS, NODES
 from jupiterd.daemon.asked_machines import EVERYBODY, Asked, named_nodes
 from jupiterd.daemon.clock import wall_iso
 from jupiterd.daemon.estimate import Estimate, estimate
+from jupiterd.daemon.executor.named_paths import paths_of
 from jupiterd.daemon.launch import trainers
 from jupiterd.daemon.model_files import model_text, text_of_config
 from jupiterd.daemon.run_islands import (
@@ -111,6 +113,8 @@ def asked_cycle(leading: "Leading", arguments: Arguments) -> tuple[CycleStarted,
     kept = {**_recorded(settings, nodes), **_loss_on(arguments, options.loss_on)}
     if generator and not of_itself and settings.recipe == OF_TUNING:
         kept[NAMED_GENERATOR] = True
+    if (asked_at := str(arguments.get(ASKED_AT) or "")) and paths_of(domain.data_sources):
+        kept[ASKED_AT] = asked_at
     return replace(started, model_yaml=model, settings=kept), foretold
 
 

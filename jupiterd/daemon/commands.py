@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import grpc
 
+from jupiterd.cluster.planning.asking_node import ASKED_AT
 from jupiterd.daemon import (
     alarm_commands,
     cycle_commands,
@@ -26,6 +27,7 @@ from jupiterd.daemon import (
 )
 from jupiterd.daemon.asked_cycle import asked_cycle, check_models
 from jupiterd.daemon.dry_run import DRY_RUN, tried, without_copying
+from jupiterd.daemon.executor.named_paths import READING, named_paths
 from jupiterd.daemon.hub_fetches import HubFetches
 from jupiterd.daemon.model_weights import GENERATOR, JUDGE, bring_models, bring_weights
 from jupiterd.daemon.sync_check import SyncCheck
@@ -36,6 +38,7 @@ from jupiterd.errors import (
     from_wire,
 )
 from jupiterd.failures import from_rpc
+from jupiterd.ids import NodeId
 from jupiterd.rpc import peer_pb2
 
 if TYPE_CHECKING:
@@ -91,6 +94,9 @@ class Commands:
         """Carry out a command wherever the leader is, or here; raises JupiterError."""
         if verb == DRY_RUN:
             arguments = await self._for_a_dry_run(arguments)
+        if verb in READING:
+            paths = await asyncio.to_thread(named_paths, arguments)
+            await asyncio.to_thread(self._node.runner.offered.ask, paths)
         arguments = self._node.written.added_to(verb, arguments)
         if verb in self._brought:
             arguments = await self._brought[verb](self._node, arguments)
@@ -115,13 +121,20 @@ class Commands:
             raise from_wire(reply.failure.code, reply.failure.message, reply.failure.hint)
         return json.loads(reply.result_json)
 
-    async def execute_here(self, verb: str, arguments: Arguments) -> dict[str, Any]:
-        """Carry out a command as the leader; raises NoLeaderError where we don't lead."""
+    async def execute_here(
+        self, verb: str, arguments: Arguments, asked_at: NodeId | None = None
+    ) -> dict[str, Any]:
+        """Carry out a command as the leader; raises NoLeaderError where we don't lead.
+
+        asked_at: the member on whose machine somebody gave it; None: here
+        """
         self._node.pulse.check_awake()
         if self._node.leading is None:
             raise NoLeaderError("this node doesn't lead")
         if verb == DRY_RUN:
             return await self._try(self._node.leading, arguments)
+        if verb in READING:
+            arguments = {**arguments, ASKED_AT: asked_at or self._node.identity.node_id}
         if verb in self._long:
             run, _ = self._long[verb]
             return {"schema": SCHEMA, **await run(self._node.leading, arguments)}

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from jupiterd.cluster.facts import DataRequested
+from jupiterd.cluster.planning.asking_node import ASKED_AT
 from jupiterd.daemon.clock import wall_iso
 from jupiterd.daemon.data_sets import check_name, data_sets, find_data
 from jupiterd.daemon.member_commands import Arguments, Command
@@ -65,6 +66,7 @@ def requested_data(
         node=str(arguments.get("node") or "") if is_on_one_disk else "",
         tokenizer="" if made is None else made.outputs["tokenizer"],
         started_at=wall_iso(),
+        asked_at=str(arguments.get(ASKED_AT) or ""),
     )
 
 

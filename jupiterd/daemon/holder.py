@@ -10,6 +10,7 @@ import logging
 from collections.abc import AsyncGenerator
 from collections.abc import Set as AbstractSet
 from contextlib import aclosing
+from dataclasses import replace
 from typing import Protocol
 
 from jupiterd.daemon.held_work import HeldWork
@@ -103,6 +104,7 @@ class Holder:
         """
         if self._is_leaving and not order.is_attach:
             raise PeerUnreachableError(LEAVING)
+        order = replace(order, ordered_by=leader)
         if order.epoch:
             work = (await self._held_for(leader, order)).follow()
         else:

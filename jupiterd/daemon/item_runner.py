@@ -7,10 +7,12 @@ from a result: whoever asked records it.
 import asyncio
 import logging
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from jupiterd.cluster.facts import WorkCompleted
+from jupiterd.cluster.planning.asking_node import ASKED_AT, asking_node
+from jupiterd.cycle.data.local_paths import local_paths
 from jupiterd.cycle.phases.judge import ASKING
 from jupiterd.cycle.work import WorkItem, WorkResult
 from jupiterd.daemon.clock import now_s
@@ -23,6 +25,7 @@ from jupiterd.errors import (
     EmptySourceError,
     JupiterError,
     NotFoundError,
+    NotOfferedError,
     PeerUnreachableError,
     SourceUnreachableError,
     TooLittleTextError,
@@ -124,6 +127,7 @@ class ItemRunner:
             JupiterError: trying again can't help.
         """
         failures, trying = 0, Trying()
+        empty: list[EmptySourceError] = []
         without: frozenset[NodeId] = frozenset()
         while True:
             node: NodeId | None = None
@@ -133,10 +137,11 @@ class ItemRunner:
                 return await self._try(round_number, item, node, trying)
             except EmptySourceError as error:
                 # A folder lies on one machine only: it is looked for on each.
+                empty.append(error)
                 without |= {node} if node is not None else frozenset()
                 is_tried = without.issuperset(self._leading.fit_workers())
                 if only_on or isinstance(error, TooLittleTextError) or is_tried:
-                    raise
+                    raise _telling(empty) from None
             except SourceUnreachableError as error:
                 elapsed_s = trying.fail(now_s())
                 trying.unreachable += 1
@@ -179,7 +184,13 @@ class ItemRunner:
         return NodeId(node)
 
     def _place(self, item: WorkItem, without: frozenset[NodeId]) -> NodeId:
-        """Choose who does it; whoever failed before only where nobody else can."""
+        """Choose who does it; whoever failed before only where nobody else can.
+
+        A path is looked for first where somebody has named it: nobody else reads it unasked.
+        """
+        asked_at = self._asked_at(item)
+        if asked_at in self._leading.fit_workers() and asked_at not in without:
+            return asked_at
         if item.task == TRAINING_ALONE:
             without |= slow_nodes(self._leading)
         needs_engine = item.task not in NEEDS_NO_ENGINE and not is_asked_elsewhere(item)
@@ -188,13 +199,21 @@ class ItemRunner:
         except PeerUnreachableError:
             return self._leading.place(needs_engine=needs_engine)
 
+    def _asked_at(self, item: WorkItem) -> NodeId:
+        """Return where somebody has named the paths that an item reads; empty where it has none."""
+        if not local_paths(item.task, item.params):
+            return NodeId("")
+        return asking_node(self._leading.cycle(self._cycle))
+
     async def _try(
         self, round_number: int, item: WorkItem, node: NodeId, trying: Trying
     ) -> WorkCompleted:
         began_s, phase = now_s(), str(item.phase)
         steering = self._leading.cycle(self._cycle).steering
         recorded = steering.recorded_id(round_number, phase, item.id)
-        order = self._leading.order(self._cycle, recorded, item.task, item.params)
+        asked_at = self._asked_at(item)
+        params = {**item.params, **({ASKED_AT: asked_at} if asked_at else {})}
+        order = self._leading.order(self._cycle, recorded, item.task, params)
         result = None
         async for event in self._leading.run(node, replace(order, inputs=item.inputs)):
             if isinstance(event, Started):
@@ -228,6 +247,11 @@ class ItemRunner:
             raise PeerUnreachableError(
                 f"the maker of a result has gone: {error.message}"
             ) from error
+
+
+def _telling(errors: Sequence[EmptySourceError]) -> EmptySourceError:
+    """Return the one that says most: that a machine doesn't offer a path says least."""
+    return next((each for each in errors if not isinstance(each, NotOfferedError)), errors[0])
 
 
 async def wait_out(

@@ -292,10 +292,10 @@ class PeerService(peer_pb2_grpc.PeerServicer):
         self, request: peer_pb2.CommandRequest, context: Context
     ) -> peer_pb2.CommandReply:
         """Carry out a command that somebody gave to a follower."""
-        await self._member(context)
+        who = await self._member(context)
         try:
             arguments = json.loads(request.arguments_json)
-            result = await self._node.commands.execute_here(request.verb, arguments)
+            result = await self._node.commands.execute_here(request.verb, arguments, who)
         except JupiterError as error:
             return peer_pb2.CommandReply(failure=_failure(error))
         return peer_pb2.CommandReply(result_json=json.dumps(result))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from jupiterd.cluster.cycle_state import CycleState
 from jupiterd.cluster.facts import CycleStarted, TrainingStarted, WorkCompleted
+from jupiterd.cluster.planning.asking_node import ASKED_AT
 from jupiterd.cluster.training.named_trainers import NODES, named_trainers
 from jupiterd.cluster.trunk import trunk_of
 from jupiterd.cycle.domain import parse_domain
@@ -30,7 +31,7 @@ from jupiterd.errors import Bug, NotFoundError
 from jupiterd.frames import Scalar
 from jupiterd.ids import CycleId
 
-_OF_CYCLES = frozenset({NODES, LOSS_ON, NAMED_GENERATOR})
+_OF_CYCLES = frozenset({NODES, LOSS_ON, NAMED_GENERATOR, ASKED_AT})
 """Settings of a cycle that a run has elsewhere, or doesn't have."""
 
 ROUND = 1

@@ -146,6 +146,14 @@ def _folder(told: object) -> Path:
     raise ValueError(f"expected a folder, got {told!r}")
 
 
+def _folders(told: object) -> tuple[Path, ...]:
+    given = told if isinstance(told, tuple) else _list(told)
+    found = tuple(map(_folder, cast("tuple[object, ...]", given)))
+    if others := [str(each) for each in given if not str(each).startswith(("/", "~"))]:
+        raise ValueError(f"expected whole paths, or such as begin with ~/, got {others[0]!r}")
+    return found
+
+
 def _cluster(told: object) -> Written:
     if isinstance(told, Written):
         return told
@@ -215,6 +223,10 @@ class Settings:
     api_keys: KeyHosts = _read_by(read_key_hosts, default_factory=KeyHosts)  # noqa: RUF009
     """The host that each of this machine's keys may be shown to, and no other, over https:
     {OPENAI_API_KEY: https://api.openai.com}. HF_TOKEN goes to huggingface.co unless it is here."""
+
+    readable_folders: tuple[Path, ...] = _read_by(_folders, default=())
+    """Folders of this machine that work of any member may read text and tokenizers from. Others
+    are read where somebody names them on this machine's own command line."""
 
     bulk_mbit_per_s: int = _read_by(_whole(0, 1_000_000), default=0)
     """Artifacts that this node sends to others take no more than that, in Mbit/s; 0: no limit."""

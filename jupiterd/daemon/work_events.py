@@ -11,7 +11,7 @@ import msgpack
 
 from jupiterd.cycle.work import WorkResult
 from jupiterd.errors import Bug, JupiterError, from_wire
-from jupiterd.ids import ArtifactId
+from jupiterd.ids import ArtifactId, NodeId
 from jupiterd.rpc import peer_pb2
 
 DIGEST_BYTES = 32
@@ -35,6 +35,8 @@ class WorkOrder:
     bind_host: str = ""
     is_attach: bool = False
     """Nothing begins: a new leader wants to follow the work of this id that runs already."""
+    ordered_by: NodeId | None = field(default=None, compare=False)
+    """Who sent it, as its key says; it isn't on the wire."""
 
     @property
     def cycle(self) -> str:

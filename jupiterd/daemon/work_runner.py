@@ -17,11 +17,13 @@ from pathlib import Path
 from typing import Any
 
 from jupiterd.cluster.hardware import Hardware
+from jupiterd.cluster.planning.asking_node import ASKED_AT
 from jupiterd.cycle.work import WorkResult
 from jupiterd.daemon import late_inputs, rank_room
 from jupiterd.daemon.bad_checkpoints import whole_start
 from jupiterd.daemon.curves_folder import curves_folder
 from jupiterd.daemon.device_use import DeviceUse, chosen_engine
+from jupiterd.daemon.executor.offered_paths import OfferedPaths, asking
 from jupiterd.daemon.journal import Journal
 from jupiterd.daemon.library import Library
 from jupiterd.daemon.outer_inputs import OuterInputs
@@ -84,6 +86,9 @@ REPEATED = frozenset({"evaluate", "train_proxy"})
 """Tasks that are done many times in a round: the first one on torch begins their nursery."""
 
 
+OF_THIS_NODE = frozenset({"log_dir", "listen_fd", ASKED_AT})
+"""Parameters that no worker is told as an order has them: a path and a descriptor of this node."""
+
 WARM_WITHIN_S = 1.5
 """Less than what the leader waits for an answer."""
 
@@ -112,6 +117,8 @@ class WorkRunner:
         self._own = {"threads": settings.threads, "node_name": settings.name}
         """What every worker is told of this machine, unless the order says otherwise."""
         self._key_hosts = settings.api_keys
+        self.offered = OfferedPaths(state_dir.asked_paths, settings.readable_folders)
+        self._members = journal
         self.running: dict[str, WorkOrder] = {}
         self._workers: dict[str, Worker] = {}
 
@@ -130,8 +137,12 @@ class WorkRunner:
         """Do the work and yield its events, `Finished` last; closing the iterator ends the process.
 
         Raises:
+            NotOfferedError: it would read what this machine doesn't offer.
             JupiterError: the worker failed, or an input can't be had.
         """
+        asked_by = asking(order, self._members.state.members)
+        own = str(self._own["node_name"])
+        await asyncio.to_thread(self.offered.check, order.task, order.params, asked_by, own)
         order = await without_lost(self._library, order)
         at_once = late_inputs.without(order)
         inputs = await self._library.ensure_all(at_once)
@@ -173,7 +184,8 @@ class WorkRunner:
     async def _run_worker(
         self, order: WorkOrder, inputs: Mapping[str, str], spool: Path
     ) -> AsyncGenerator[Said]:
-        params: dict[str, Any] = {**self._own, **order.params}
+        told = {name: value for name, value in order.params.items() if name not in OF_THIS_NODE}
+        params: dict[str, Any] = {**self._own, **told}
         params |= chosen_engine(order.task, params, self._machine)
         if order.epoch:  # no path comes from outside
             params["log_dir"] = str(curves_folder(self._state_dir.curves, order))

@@ -59,7 +59,9 @@ class Daemon:
         self.log = (log_folder or folder) / f"{name}.log"
         self.prefix = prefix
         self.command = command or jupiterd_command()
-        self._environment = {**os.environ, **self._scope(), **(environment or {})}
+        # Those of one cluster share this machine's disk; one that is alone reads what it is told.
+        shared = {"JUPITER_READABLE_FOLDERS": str(folder)} if name in NAMES else {}
+        self._environment = {**os.environ, **self._scope(), **shared, **(environment or {})}
         self.process: subprocess.Popen[bytes] | None = None
 
     def _scope(self) -> dict[str, str]:

@@ -8,7 +8,6 @@ import ipaddress
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Final, cast
 from urllib.parse import urlsplit
 
@@ -47,7 +46,7 @@ def origin_of(url: str) -> str:
 class KeyHosts:
     """What each key of this machine is bound to."""
 
-    hosts: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    hosts: Mapping[str, str] = field(default_factory=dict[str, str])
     """Name of the variable that holds a key -> the one origin that it may be shown to."""
 
     def __str__(self) -> str:
@@ -91,7 +90,7 @@ def read_key_hosts(told: object) -> KeyHosts:
         pairs = [(str(name), str(url)) for name, url in mapping.items()]
     else:
         raise ValueError(f"expected a key's name and its host, such as {_EXAMPLE}")  # noqa: TRY004 - a wrong value
-    return KeyHosts(MappingProxyType({name: _bound(name, url) for name, url in pairs}))
+    return KeyHosts({name: _bound(name, url) for name, url in pairs})
 
 
 def _bound(name: str, url: str) -> str:

@@ -80,7 +80,7 @@ def project(folder: Path) -> str:
 
 @asynccontextmanager
 async def leading(folder: Path, start: CycleStarted) -> AsyncGenerator[Leading]:
-    async with serving(folder, "one") as one:
+    async with serving(folder, "one", readable_folders=(folder,)) as one:
         own = RoleAssigned(one.identity.node_id, "hybrid", "it is alone", 1)
         await found(one, facts=(own, start))
         yield one._begin_reign(1)

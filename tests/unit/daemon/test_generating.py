@@ -70,7 +70,7 @@ def bread(folder: Path, served: Answering) -> CycleStarted:
 @asynccontextmanager
 async def leading(folder: Path, served: Answering) -> AsyncGenerator[Leading]:
     start = bread(folder, served)
-    async with serving(folder, "one") as one:
+    async with serving(folder, "one", readable_folders=(folder,)) as one:
         own = RoleAssigned(one.identity.node_id, "hybrid", "it is alone", 1)
         await found(one, facts=(own, start))
         yield one._begin_reign(1)
@@ -167,7 +167,7 @@ async def test_a_domain_that_names_no_templates_has_the_usual_tasks_written(
         text = re.sub("generation:\n.*\n", "", start.domain_yaml)
         asked_for = parse_domain(text, "bread.yaml")
         start = replace(start, domain_yaml=recorded(text, asked_for, start.generator)[0])
-        async with serving(tmp_path, "one") as one:
+        async with serving(tmp_path, "one", readable_folders=(tmp_path,)) as one:
             own = RoleAssigned(one.identity.node_id, "hybrid", "it is alone", 1)
             await found(one, facts=(own, start))
             term = one._begin_reign(1)

@@ -30,7 +30,7 @@ async def test_a_round_goes_on_without_what_nobody_holds_any_more(
     notes.mkdir()
     for number in range(8):
         (notes / f"{number}.md").write_text(f"text {number}")
-    async with serving(tmp_path, "one") as one:
+    async with serving(tmp_path, "one", readable_folders=(tmp_path,)) as one:
         said = [event async for event in one.runner.run(order(notes, 1))]
         assert isinstance(said[-1], Finished)
         first = said[-1].result
@@ -44,7 +44,7 @@ async def test_a_round_goes_on_without_what_nobody_holds_any_more(
 
 
 async def test_what_the_work_can_t_do_without_is_waited_for(tmp_path: Path) -> None:
-    async with serving(tmp_path, "one") as one:
+    async with serving(tmp_path, "one", readable_folders=(tmp_path,)) as one:
         with pytest.raises(NotFoundError, match="no node that can be reached holds"):
             async for _ in one.runner.run(order(tmp_path, 1, samples=GONE)):
                 pass

@@ -66,7 +66,7 @@ async def test_a_worker_finds_its_folder_again_until_the_item_is_finished(tmp_pa
         "language": "en",
         "fetched_at": "2026-01-01T00:00:00Z",
     }
-    async with serving(tmp_path, "one") as one:
+    async with serving(tmp_path, "one", readable_folders=(tmp_path,)) as one:
         folder = scratch_of(one.state_dir.scratch, order())
         failing = WorkOrder(order().id, 1, "collect", params, {})
         failed: JupiterError | None = None

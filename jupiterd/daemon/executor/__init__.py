@@ -1,0 +1,1 @@
+"""Doing an order on this node: what it may read here."""

@@ -1,0 +1,156 @@
+"""What of this machine's disk work may read: consent is checked where the work is done.
+
+Owns that decision and the file of what was asked for here, which is no part of the ledger: a path
+counts that was named on this machine's own control socket, word for word, or that lies below a
+folder of its settings. Wherever a path leads is what is looked at, so no link and no `..` gets out.
+Doesn't know what is read, or why.
+"""
+
+import json
+import logging
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, cast
+
+from jupiterd.cluster.alerts import Finding
+from jupiterd.cluster.facts import NodeAdmitted
+from jupiterd.cluster.planning.asking_node import ASKED_AT
+from jupiterd.cycle.data.local_paths import hub_names, local_paths
+from jupiterd.daemon.clock import now_s
+from jupiterd.daemon.told import told_text
+from jupiterd.daemon.work_events import WorkOrder
+from jupiterd.errors import NotOfferedError
+from jupiterd.formats import counted
+from jupiterd.ids import NodeId, short
+from jupiterd.path_text import path_of
+from jupiterd.store.disk import written
+
+log = logging.getLogger(__name__)
+
+CODE: Final = "not-offered"
+"""Of the alarm."""
+
+TOLD_S: Final = 3600.0
+"""So long a refusal is told of in health."""
+
+MAX_ASKED: Final = 4096
+"""Paths that are kept, the latest."""
+
+MAX_SHOWN: Final = 200
+"""Characters of a path, in words."""
+
+
+class OfferedPaths:
+    """Which paths of this machine may be read for others, and who was refused."""
+
+    def __init__(self, file: Path, folders: Sequence[Path]) -> None:
+        """Take the file with what was asked for here, and the folders of the settings."""
+        self._file = file
+        self._folders = folders
+        self._asked = _load(file)
+        """Path as it was named -> where it led then."""
+        self._refused: dict[tuple[str, str], float] = {}
+        """(path, who asked) -> when that was."""
+
+    def ask(self, paths: Iterable[str]) -> None:
+        """Take note, for good, that somebody on this machine has asked for these paths.
+
+        Raises:
+            DiskFullError: there is no room to write that down.
+            StateDirError: it can't be written for another reason.
+        """
+        found = {path: _real(path) for path in paths}
+        if all(self._asked.get(path) == real for path, real in found.items()):
+            return
+        kept = {path: real for path, real in self._asked.items() if path not in found}
+        self._asked = dict(list((kept | found).items())[-MAX_ASKED:])
+        draft = self._file.with_suffix(".new")
+        with written():
+            draft.write_text(json.dumps({"paths": self._asked}))
+            draft.replace(self._file)
+
+    def check(self, task: str, params: Mapping[str, Any], asker: str, own: str) -> None:
+        """Refuse work that would read what nobody here has asked for or offers.
+
+        Args:
+            task: what is to be done.
+            params: its parameters, as they came.
+            asker: the name of who orders it.
+            own: the name of this node.
+
+        Raises:
+            NotOfferedError: it would.
+        """
+        for path in _read_by(task, params):
+            if not self._is_offered(path):
+                self._note(path, asker)
+                raise NotOfferedError(
+                    f"{own} doesn't read {path[:MAX_SHOWN]} for {asker}: nobody on {own} has asked "
+                    "for it, and no readable folder holds it",
+                    f"type the command on {own}, or add to its jupiter.yaml: "
+                    f"readable_folders: [{path[:MAX_SHOWN]}]",
+                )
+
+    def findings(self, node: NodeId, own: str) -> Iterator[Finding]:
+        """Yield what health tells of refusals of the last hour: the latest, and how many more."""
+        since_s = now_s() - TOLD_S
+        self._refused = {key: at_s for key, at_s in self._refused.items() if at_s >= since_s}
+        if self._refused:
+            path, asker = max(self._refused, key=self._refused.__getitem__)
+            others = len(self._refused) - 1
+            more = f", and {counted(others, 'other path')}" if others else ""
+            yield Finding(CODE, node, own, f"{path[:MAX_SHOWN]} for {asker}{more}")
+
+    def _is_offered(self, path: str) -> bool:
+        real = _real(path)
+        is_below = (Path(real).is_relative_to(os.path.realpath(each)) for each in self._folders)
+        return bool(real) and (self._asked.get(path) == real or any(is_below))
+
+    def _note(self, path: str, asker: str) -> None:
+        told = {"path": path[:MAX_SHOWN], "asked_by": asker}
+        log.warning("path_not_offered", extra=told)
+        if len(self._refused) >= MAX_ASKED:
+            self._refused.clear()
+        self._refused[path[:MAX_SHOWN], asker] = now_s()
+
+
+def asking(order: WorkOrder, members: Mapping[NodeId, NodeAdmitted]) -> str:
+    """Return who wants an order done, by name: who gave the command, and who led.
+
+    Only who led is certain, by its key; the command's giver is as that one says.
+    """
+    leader = _name(order.ordered_by, members)
+    given = order.params.get(ASKED_AT)
+    commander = _name(NodeId(given), members) if isinstance(given, str) and given else leader
+    return leader if commander == leader else f"{commander} (ordered by {leader})"
+
+
+def _name(node: NodeId | None, members: Mapping[NodeId, NodeAdmitted]) -> str:
+    if node is None:
+        return "nobody"
+    admitted = members.get(node)
+    return told_text(short(node) if admitted is None else admitted.name)
+
+
+def _read_by(task: str, params: Mapping[str, Any]) -> Iterator[str]:
+    yield from local_paths(task, params)
+    # The library of the hub prefers a folder of that name below the working folder.
+    yield from (name for name in hub_names(task, params) if os.path.lexists(name))
+
+
+def _real(path: str) -> str:
+    """Return where a path leads; empty where it isn't a whole one, or can't be followed."""
+    try:
+        found = path_of(path)
+        return os.path.realpath(found) if found.is_absolute() else ""
+    except (OSError, ValueError):
+        return ""
+
+
+def _load(file: Path) -> dict[str, str]:
+    try:
+        told = cast("Mapping[str, Any]", json.loads(file.read_text()))
+        return {str(path): str(real) for path, real in dict(told["paths"]).items()}
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        return {}

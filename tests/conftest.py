@@ -93,6 +93,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.full)
     if TOKENS_VARIABLE in os.environ:
         items.sort(key=place)
+        bring_forward([item for item in items if tokens(item) > OF_A_CORE], items)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)  # before the clock of its time limit is started
@@ -120,8 +121,21 @@ def cores() -> int:
 
 
 def place(item: pytest.Item) -> tuple[bool, bool, float]:
-    """Return what says when a test begins: one that wants all cores waits until few others run."""
+    """Return what says when a test begins: those with daemons first, those for all cores last."""
     return not has_daemons(item.nodeid), tokens(item) > OF_A_CORE, -seconds(item)
+
+
+def bring_forward(for_all_cores: list[pytest.Item], items: list[pytest.Item]) -> None:
+    """Let tests that want all cores come before the last tenth of the others.
+
+    No test with daemons runs any more by then, for whose end they would wait for minutes, and there
+    is still something short to run beside them.
+    """
+    many = len(for_all_cores)
+    if many:
+        del items[-many:]
+        before = len(items) - len(items) // 10
+        items[before:before] = for_all_cores
 
 
 def seconds(item: pytest.Item) -> float:

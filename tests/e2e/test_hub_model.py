@@ -78,6 +78,7 @@ async def test_a_model_of_the_hub_is_fetched_in_two_goes_and_trained(
         monkeypatch.setenv("HF_HOME", str(tmp_path / "hub"))
         monkeypatch.setenv("HF_HUB_DISABLE_XET", "1")
         async with running([Daemon(tmp_path, NAMES[0], prefix)]) as cluster:
+            await cluster.meet()
             dry = cluster.ctl(*asked, "--dry-run")
             assert dry.returncode == 0, cluster.told(dry.stdout + dry.stderr)
             weights = size((tmp_path / "theirs" / "model.safetensors").stat().st_size)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from typing import Any, assert_never
 
+from jupiterd.cluster.bounds import climbed
 from jupiterd.cluster.facts import (
     CheckpointCommitted,
     CycleFailed,
@@ -343,8 +344,8 @@ class CycleState:
 
     @property
     def next_epoch(self) -> int:
-        """A number that no epoch has had yet; the first is 1."""
-        return max((*self._opened.facts, *self._closed.facts), default=0) + 1
+        """A number that no epoch has had yet; the first is 1. One that leapt doesn't count."""
+        return climbed((*self._opened.facts, *self._closed.facts)) + 1
 
     def line(self) -> tuple[Progress, ...]:
         """Return the canonical line from the root to its leaf."""

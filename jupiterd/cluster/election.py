@@ -250,7 +250,7 @@ class Election:
             case Woke():
                 return self._wake(now, event.late_s)
             case TermSeen():
-                return self._see_term(event.term)
+                return self._see_term(event.term, is_of_others=event.is_of_others)
             case Resigned():
                 self._has_resigned = True
                 return self._stop_leading("the daemon stops")
@@ -348,8 +348,8 @@ class Election:
         self._round.has_grants = True
         return [*effects, *self._finish_if_complete()]
 
-    def _see_term(self, term: int) -> list[Effect]:
-        if term <= self._term:
+    def _see_term(self, term: int, *, is_of_others: bool = False) -> list[Effect]:
+        if term + is_of_others <= self._term:
             return []
         if self._role is ElectionRole.LEADER:
             return self._lead(term + 1, f"term {term} was seen")

@@ -45,6 +45,9 @@ class TermSeen:
     """The ledger holds an entry of this term."""
 
     term: int
+    is_of_others: bool = False
+    """Another node has written it. Who leads goes above it, or what it records in the same term
+    might count less than what is there."""
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 import msgpack
 from blake3 import blake3
 
+from jupiterd.cluster.bounds import MAX_NUMBER, is_bounded, is_count
 from jupiterd.cluster.fact_wire import from_wire, to_wire
 from jupiterd.cluster.facts import Fact
 from jupiterd.cluster.field_types import is_well_formed
@@ -27,9 +28,6 @@ MAX_ENTRY_BYTES = 256 * 1024
 
 MAX_SIGNATURE_BYTES = 256
 """A P-256 signature has about 72."""
-
-MAX_NUMBER = 2**63 - 1
-"""Of a term or an index: what SQLite holds."""
 
 _NAME = re.compile(r"[0-9A-Za-z_-]{1,64}")
 HASH = re.compile(r"[0-9a-f]{64}")
@@ -94,10 +92,14 @@ def compose(
     """Return the body that the author signs.
 
     Raises:
-        RefusedError: the facts are too large for one entry.
+        RefusedError: the facts are too large for one entry, or a number in them is.
         Bug: there are no facts, or they can't be read back.
     """
     wire_facts = [to_wire(fact) for fact in facts]
+    if not is_bounded([term, wire_facts]):
+        raise RefusedError(
+            "a number is too large for the ledger", f"whole numbers go up to {MAX_NUMBER}"
+        )
     body = _pack([cluster, term, writer.node, writer.ledger, index, previous, wire_facts])
     if len(body) > MAX_ENTRY_BYTES - MAX_SIGNATURE_BYTES - 16:
         raise RefusedError(
@@ -176,7 +178,9 @@ def _parse_facts(items: list[Any]) -> tuple[Fact, ...]:
 
 def _parse_fact(item: object) -> Fact:
     match item:
-        case [str() as type_name, int() as version, dict() as body] if version is not True:
+        case [str() as type_name, int() as version, dict() as body] if not isinstance(
+            version, bool
+        ) and is_count(version):
             fact = from_wire(type_name, version, body)
             if not is_well_formed(fact):
                 raise _refusal(f"holds a {type_name} whose fields have the wrong types")

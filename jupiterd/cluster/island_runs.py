@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from blake3 import blake3
 
+from jupiterd.cluster.bounds import edit_after
 from jupiterd.cluster.cycle_state import RUNNING, STOPPED, CycleState
 from jupiterd.cluster.facts import CycleFailed, CycleStateSet, TrainingStarted
 from jupiterd.cluster.lifecycle_facts import CycleRevived
@@ -197,4 +198,4 @@ def _commands(islands: Iterable[Pair], wanted: str, reason: str) -> Iterator[Cyc
     for cycle, island in islands:
         is_over = cycle.failed is not None or cycle.rounds_committed >= cycle.rounds_wanted
         if not is_over and cycle.wanted != wanted:
-            yield CycleStateSet(island.cycle, wanted, reason, cycle.wanted_edit + 1)
+            yield CycleStateSet(island.cycle, wanted, reason, edit_after(cycle.wanted_edit))

@@ -19,6 +19,7 @@ from operator import attrgetter
 
 from blake3 import blake3
 
+from jupiterd.cluster.bounds import is_near
 from jupiterd.cluster.chain import Chain, Tip
 from jupiterd.cluster.entry import (
     MAX_ENTRY_BYTES,
@@ -228,9 +229,25 @@ class Ledger:
             chosen.append(entry)
         return chosen, False
 
-    def highest_term(self) -> int:
-        """Return the highest term of any entry; 0 for an empty ledger."""
-        return max((chain.tip.term for chain in self._chains.values()), default=0)
+    def highest_term(self, besides: NodeId | None = None) -> int:
+        """Return the highest term of any member's entry, but for this one's; 0 where there is none.
+
+        What somebody wrote who was removed drives nobody's term any more.
+        """
+        members = self._state.members.keys() - {besides}
+        found = (c.tip.term for w, c in self._chains.items() if w.partition("/")[0] in members)
+        return max(found, default=0)
+
+    def check_near(self, known: int, *terms: int) -> None:
+        """Raise CorruptLedgerError where a term of entries lies far above all that is known.
+
+        known: the highest one that this node knows beside its entries.
+        """
+        highest = max([known, *(chain.tip.term for chain in self._chains.values())])
+        for term in sorted(terms):
+            if not is_near(term, highest):
+                raise CorruptLedgerError(f"an entry of term {term}, far above {highest}")
+            highest = max(highest, term)
 
     def entries(self) -> list[Entry]:
         """Return every entry that is held one by one, in the total order."""

@@ -8,6 +8,7 @@ and its leader, so who has obeyed one in it refuses the other until that one tak
 
 from dataclasses import dataclass
 
+from jupiterd.cluster.bounds import is_count
 from jupiterd.errors import RefusedError
 from jupiterd.ids import NodeId, short
 
@@ -51,6 +52,8 @@ class Obeyed:
 
     @classmethod
     def parse(cls, text: str) -> "Obeyed":
-        """Read what `str` wrote; nothing has been obeyed where empty."""
+        """Read what `str` wrote; nothing has been obeyed where empty, or no leader's term is it."""
         term, epoch, leader = (text or "0/0/").split("/")
+        if not (is_count(int(term)) and is_count(int(epoch))):
+            return cls()
         return cls(int(term), int(epoch), NodeId(leader) if leader else None)

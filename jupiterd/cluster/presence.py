@@ -13,7 +13,10 @@ piled up as if no time had passed; others may lead by now, and whoever is heard 
 late tick is noticed by whatever comes first, a leader steps down before it takes in anything else,
 and until a tick is in time again a heartbeat proves no more than that its sender lived before.
 
-`step` sees to that by itself. Each other entry point of the shell (an entry to be appended, an
+A term that lies far above the highest one known isn't believed, and neither is anything else that
+came with it: see `bounds`.
+
+`step` sees to both by itself. Each other entry point of the shell (an entry to be appended, an
 exchange to be answered, a command) calls `wake` first and does what it returns before it goes on.
 """
 
@@ -21,6 +24,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from jupiterd.cluster.bounds import MAX_NUMBER, MAX_STEP, REGAINED
 from jupiterd.cluster.election import Election, Uniform
 from jupiterd.cluster.election import Ticked as ElectionTicked
 from jupiterd.cluster.election_messages import (
@@ -164,6 +168,8 @@ class Presence:
         """What is heard may have waited so long for our loop; 0 unless it was asleep just now."""
         self._stamps: dict[NodeId, float] = {}
         """The `sent_s` of each node's last beat."""
+        self._room = MAX_STEP
+        """By so much our term may grow just now by what others tell."""
         self.membership = Membership(self_id, now, timing)
         self.election = Election(self_id, term, now, rng, timing)
 
@@ -174,8 +180,12 @@ class Presence:
 
     def step(self, now: float, event: Input) -> list[Effect]:
         """Take in what happened at `now` and return what is to be done, in order."""
-        effects = self.wake(now)
+        effects, term = self.wake(now), self.election.term
         match event:
+            case PreVoteAsked() if not self.believes(event.term):
+                effects.append(self._refuse(event))
+            case Beat() | PreVoteAnswered() if not self.believes(event.term):
+                pass
             case Beat():
                 effects += self._hear(now, event)
             case PreVoteAsked():
@@ -188,7 +198,12 @@ class Presence:
                 effects += self.election.step(now, ElectionTicked())
             case _:
                 effects += self.election.step(now, event)
+        self._room = max(0, self._room - (self.election.term - term))
         return effects
+
+    def believes(self, term: int) -> bool:
+        """Say whether a term that somebody tells is one that this cluster can have come to."""
+        return 0 <= term <= min(self.election.term + self._room, MAX_NUMBER)
 
     def wake(self, now: float) -> list[Effect]:
         """Notice that a tick is overdue by so much that the loop must have been asleep."""
@@ -240,6 +255,7 @@ class Presence:
         lag_s = max(tick.loop_lag_s, now - self._tick_due_at)
         self._tick_due_at = now + self._timing.beat_s
         self._is_woken = False
+        self._room = min(MAX_STEP, self._room + REGAINED)
         if lag_s <= self._timing.lag_limit_s:
             self._waited_s = 0.0
         changes = self._judge(now, Ticked(lag_s))
@@ -253,6 +269,10 @@ class Presence:
             return []
         present = self.membership.present() - {self._self_id}
         return [*changes, *self.election.step(now, PresenceChanged(present))]
+
+    def _refuse(self, asked: PreVoteAsked) -> AnswerPreVote:
+        own = self.election.term
+        return AnswerPreVote(asked.node, False, own, f"its term is far above {own}")  # noqa: FBT003
 
     def _answer(self, now: float, asked: PreVoteAsked) -> AnswerPreVote:
         granted, reason = self.election.answer_pre_vote(

@@ -16,8 +16,9 @@ from typing import cast
 
 import msgpack
 
+from jupiterd.cluster.bounds import MAX_NUMBER, MAX_WIDE, is_count
 from jupiterd.cluster.chain import Tip
-from jupiterd.cluster.entry import HASH, MAX_NUMBER, MAX_SIGNATURE_BYTES, Writer
+from jupiterd.cluster.entry import HASH, MAX_SIGNATURE_BYTES, Writer
 from jupiterd.cluster.fact_wire import Values, reader, to_wire
 from jupiterd.cluster.facts import Fact
 from jupiterd.cluster.field_types import is_well_formed
@@ -52,6 +53,12 @@ class Snapshot:
     body: bytes
     signature: bytes
 
+    @property
+    def terms(self) -> frozenset[int]:
+        """The terms of all entries that it names."""
+        tips = {tip.term for tip in self.tips.values()}
+        return frozenset(tips | {order[0] for order, _ in self.facts})
+
 
 def compose_snapshot(
     cluster: ClusterId, author: NodeId, tips: Mapping[str, Tip], facts: Iterable[Placed]
@@ -79,16 +86,25 @@ def parse_snapshot(raw: bytes) -> Snapshot:
     Raises:
         CorruptLedgerError: the bytes aren't a well-formed snapshot.
     """
+    return _parse(raw, MAX_NUMBER)
+
+
+def parse_damaged_snapshot(raw: bytes) -> Snapshot:
+    """Rebuild one of our own whose numbers may be out of bounds, without such facts."""
+    return _parse(raw, MAX_WIDE)
+
+
+def _parse(raw: bytes, most: int) -> Snapshot:
     if len(raw) > MAX_SNAPSHOT_BYTES:
         raise CorruptLedgerError("a ledger snapshot is too large")
     match _unpack(raw):
         case (bytes() as body, bytes() as signature) if 0 < len(signature) <= MAX_SIGNATURE_BYTES:
-            return _parse_body(body, signature)
+            return _parse_body(body, signature, most)
         case _:
             raise CorruptLedgerError("a ledger snapshot isn't a body and a signature")
 
 
-def _parse_body(body: bytes, signature: bytes) -> Snapshot:
+def _parse_body(body: bytes, signature: bytes, most: int) -> Snapshot:
     parts = _Reader(body)
     if parts.next_array() != _PARTS or (form := parts.next()) is None:
         raise CorruptLedgerError("a ledger snapshot hasn't the parts it should have")
@@ -100,13 +116,13 @@ def _parse_body(body: bytes, signature: bytes) -> Snapshot:
     cluster, author = parts.next(), parts.next()
     if not (isinstance(cluster, str) and isinstance(author, str)):
         raise CorruptLedgerError("a ledger snapshot doesn't say whose it is")
-    writers = [_parse_tip(row) for row in parts.rows()]
+    writers = [_parse_tip(row, most) for row in parts.rows()]
     makers = [_maker(kind) for kind in parts.rows()]
     return Snapshot(
         cluster=ClusterId(cluster),
         author=NodeId(author),
         tips={str(writer): tip for writer, tip in writers},
-        facts=list(_parse_facts(parts.rows(), [writer for writer, _ in writers], makers)),
+        facts=list(_parse_facts(parts.rows(), [writer for writer, _ in writers], makers, most)),
         body=body,
         signature=signature,
     )
@@ -148,10 +164,10 @@ def _named() -> Generator[None, None, None]:
         raise CorruptLedgerError("a ledger snapshot isn't msgpack") from error
 
 
-def _parse_tip(row: object) -> tuple[Writer, Tip]:
+def _parse_tip(row: object, most: int) -> tuple[Writer, Tip]:
     match row:
         case (str() as writer, int() as index, int() as term, str() as digest) if (
-            0 < index <= MAX_NUMBER and 0 <= term <= MAX_NUMBER and HASH.fullmatch(digest)
+            index and _is_number(index, most) and _is_number(term, most) and HASH.fullmatch(digest)
         ):
             return Writer.parse(writer), Tip(index, term, digest)
         case _:
@@ -160,14 +176,19 @@ def _parse_tip(row: object) -> tuple[Writer, Tip]:
 
 def _maker(kind: object) -> Callable[[Values], Fact]:
     match kind:
-        case (str() as name, int() as version, tuple() as names) if set(map(type, names)) <= {str}:
+        case (str() as name, int() as version, tuple() as names) if set(map(type, names)) <= {
+            str
+        } and is_count(version):
             return reader(name, version, cast("tuple[str, ...]", names))
         case _:
             raise CorruptLedgerError("a ledger snapshot holds a kind of fact that can't be one")
 
 
 def _parse_facts(
-    told: Iterable[object], writers: Sequence[Writer], makers: Sequence[Callable[[Values], Fact]]
+    told: Iterable[object],
+    writers: Sequence[Writer],
+    makers: Sequence[Callable[[Values], Fact]],
+    most: int,
 ) -> Iterator[Placed]:
     places = [(writer.node, writer.ledger) for writer in writers]
     for row in told:
@@ -177,9 +198,15 @@ def _parse_facts(
             node, ledger = places[writer]
         except (ValueError, TypeError, IndexError) as error:
             raise CorruptLedgerError("a ledger snapshot holds something that is no fact") from error
-        if type(term) is not int or type(index) is not int or not is_well_formed(fact):
+        if _is_number(term, most) and _is_number(index, most) and is_well_formed(fact):
+            yield (term, node, ledger, index), fact
+        elif most == MAX_NUMBER:
             raise CorruptLedgerError("a ledger snapshot holds a fact that can't be one")
-        yield (term, node, ledger, index), fact
+
+
+def _is_number(value: object, most: int) -> bool:
+    """Say whether it may be a term or an index."""
+    return type(value) is int and 0 <= value <= most
 
 
 def _pack(value: object) -> bytes:

@@ -12,6 +12,7 @@ from typing import Any
 
 from blake3 import blake3
 
+from jupiterd.cluster.bounds import MAX_NUMBER
 from jupiterd.cluster.cycle_state import CycleState
 from jupiterd.cluster.facts import (
     ClusterFounded,
@@ -75,7 +76,9 @@ class State:
             case WindowSet():
                 if not fact.is_open:
                     self._closings.offer(ONLY, fact, order)
-                self._window.offer(ONLY, fact, (fact.edit, not fact.is_open, *order))
+                # At the bound the order alone decides, or what was shut there stayed so for ever.
+                is_shut = not fact.is_open and fact.edit < MAX_NUMBER
+                self._window.offer(ONLY, fact, (fact.edit, is_shut, *order))
             case SourcePurged():
                 self._purges.offer((fact.domain, fact.cycle, fact.source), fact, order)
             case UnknownFact():

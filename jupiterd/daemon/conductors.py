@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
+from jupiterd.cluster.bounds import edit_after
 from jupiterd.cluster.door import closes_by_itself
 from jupiterd.cluster.facts import (
     ClusterFounded,
@@ -143,7 +144,7 @@ async def _close_when_over(leading: Leading) -> None:
     is_open = closes_by_itself(state)
     if leading.window.is_over(now_s(), state.window_edit, is_open=is_open):
         log.info("window_closed", extra={"reason": "it has been open for ten minutes"})
-        await leading.record(WindowSet(is_open=False, edit=state.window_edit + 1))
+        await leading.record(WindowSet(is_open=False, edit=edit_after(state.window_edit)))
 
 
 async def _assign_roles(leading: Leading) -> None:
@@ -159,7 +160,7 @@ async def _assign_roles(leading: Leading) -> None:
     for node, (role, reason) in roles.items():
         known = state.roles.get(node)
         if known is None or (known.role, known.reason) != (str(role), reason):
-            edit = 1 if known is None else known.edit + 1
+            edit = 1 if known is None else edit_after(known.edit)
             changes.append(RoleAssigned(node, str(role), reason, edit))
     if changes:
         for change in changes:

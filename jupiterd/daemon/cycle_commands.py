@@ -7,6 +7,7 @@ conducted: it goes on from what the ledger says, on the line that counts by now.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from jupiterd.cluster.bounds import edit_after
 from jupiterd.cluster.cycle_state import RUNNING, STOPPED, CycleState
 from jupiterd.cluster.facts import CycleStarted, CycleStateSet, Fact
 from jupiterd.cluster.island_runs import counting_islands, revived_with, stopped_with, with_islands
@@ -40,7 +41,8 @@ async def stop_cycle(leading: "Leading", arguments: Arguments) -> dict[str, Any]
         NotFoundError: none is running, or not that one.
     """
     cycle, begun = going_on(leading, str(arguments.get("cycle") or ""))
-    stopped = CycleStateSet(begun.cycle, STOPPED, "stopped by a person", cycle.wanted_edit + 1)
+    edit = edit_after(cycle.wanted_edit)
+    stopped = CycleStateSet(begun.cycle, STOPPED, "stopped by a person", edit)
     await leading.record(*with_islands(leading.journal.state.cycles, stopped))
     return {"cycle": begun.cycle}
 
@@ -86,7 +88,8 @@ async def resume_cycle(leading: "Leading", arguments: Arguments) -> dict[str, An
     cycle, begun = _meant(started, str(arguments.get("cycle") or ""))
     _check_that_it_can_go_on(cycle, begun)
     revived = revived_with(leading.journal.state.cycles, begun.cycle)
-    going_on = CycleStateSet(begun.cycle, RUNNING, "resumed by a person", cycle.wanted_edit + 1)
+    edit = edit_after(cycle.wanted_edit)
+    going_on = CycleStateSet(begun.cycle, RUNNING, "resumed by a person", edit)
     await leading.record(*answers(cycle, begun, arguments), *revived, going_on)
     return {"cycle": begun.cycle, "domain": begun.domain, "failed": bool(revived)}
 
@@ -125,7 +128,7 @@ def planned_extension(
             f"a cycle has at most {MAX_ROUNDS} rounds: {before} and {more} more can't be"
         )
     was = _state_before(cycle)
-    extended = CycleExtended(begun.cycle, before + more, cycle.lifecycle.rounds_edit + 1)
+    extended = CycleExtended(begun.cycle, before + more, edit_after(cycle.lifecycle.rounds_edit))
     told = {
         "cycle": begun.cycle,
         "domain": begun.domain,
@@ -159,7 +162,8 @@ def _running_again(
     if cycle.goes_on:
         return []
     check_that_nothing_runs(leading)
-    return [CycleStateSet(begun.cycle, RUNNING, "extended by a person", cycle.wanted_edit + 1)]
+    edit = edit_after(cycle.wanted_edit)
+    return [CycleStateSet(begun.cycle, RUNNING, "extended by a person", edit)]
 
 
 def running_cycle(cycles: Iterable[CycleState], wanted: str = "") -> CycleState | None:

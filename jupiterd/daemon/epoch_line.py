@@ -10,6 +10,7 @@ on from is parked at once (and competes again when its checkpoint turns up).
 
 from collections.abc import Sequence
 
+from jupiterd.cluster.bounds import edit_after
 from jupiterd.cluster.facts import CheckpointCommitted, EpochOpened, LineParked
 from jupiterd.cluster.island_runs import is_held_by_others
 from jupiterd.cluster.trunk import trunk_of
@@ -95,7 +96,7 @@ class EpochLine:
             return ()
         missing = sorted(self._missing)
         return [
-            LineParked(self._cycle, each, is_parked=True, edit=cycle.parking_edit(each) + 1)
+            LineParked(self._cycle, each, is_parked=True, edit=edit_after(cycle.parking_edit(each)))
             for each in missing
         ]
 

@@ -11,6 +11,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
+from jupiterd.cluster.bounds import edit_after
 from jupiterd.cluster.cycle_state import RUNNING, STOPPED, CycleState
 from jupiterd.cluster.engines import MLX, TORCH
 from jupiterd.cluster.facts import CheckpointCommitted, CycleStateSet, TrainingStarted
@@ -98,7 +99,7 @@ class Newcomers:
         pinned = self._leading.pinned_trainers()
         for state, island in self._islands:
             if state.wanted_reason == TOO_SLOW and pinned & {*island.nodes}:
-                edit = state.wanted_edit + 1
+                edit = edit_after(state.wanted_edit)
                 wanted = CycleStateSet(island.cycle, RUNNING, "people want it to train", edit)
                 await self._leading.record(wanted)
 

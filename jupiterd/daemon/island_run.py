@@ -3,6 +3,7 @@
 Owns that one part for one term. Doesn't know what islands exchange, or when (`islands_conductor`).
 """
 
+from jupiterd.cluster.bounds import edit_after
 from jupiterd.cluster.cycle_state import STOPPED, CycleState
 from jupiterd.cluster.facts import CycleStateSet, RoundCommitted
 from jupiterd.cluster.island_runs import is_trained_in, least_batch_of, parent_of
@@ -40,7 +41,7 @@ class IslandRun:
         if last is not None and last.is_final:
             await self._leading.record(RoundCommitted(self._island, ROUND, last.artifact, "", ""))
         elif self._is_over():
-            edit = self._state.wanted_edit + 1
+            edit = edit_after(self._state.wanted_edit)
             stopped = CycleStateSet(self._island, STOPPED, "what it is a part of is over", edit)
             await self._leading.record(stopped)
         else:

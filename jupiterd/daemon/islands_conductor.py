@@ -10,6 +10,7 @@ import logging
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
+from jupiterd.cluster.bounds import edit_after
 from jupiterd.cluster.cycle_state import STOPPED, CycleState
 from jupiterd.cluster.engines import ranks_of
 from jupiterd.cluster.facts import (
@@ -220,7 +221,7 @@ class IslandsConductor:
         cycles = self._leading.journal.state.cycles
         for island in too_slow(islands, planned, rounds, speeds):
             log.info("island_let_go", extra={"run": self._run, "island": island})
-            edit = cycles[island].wanted_edit + 1
+            edit = edit_after(cycles[island].wanted_edit)
             await self._leading.record(CycleStateSet(island, STOPPED, TOO_SLOW, edit))
 
     def _next(

@@ -66,6 +66,8 @@ class Journal:
         self.clones = CloneWatch()
         """Whether another daemon uses this node's key."""
         self.on_clone: Callable[[], None] = lambda: None
+        self.known_term: Callable[[], int] = lambda: 0
+        """The highest term that this node knows of otherwise than by entries."""
         cluster = file.get("cluster")
         if cluster is None:
             cluster = secrets.token_hex(16)
@@ -236,6 +238,7 @@ class Journal:
                 raise CorruptLedgerError("a ledger snapshot holds entries that we haven't written")
             if all(tip.index <= tips.get(writer, 0) for writer, tip in snapshot.tips.items()):
                 return
+            self._ledger.check_near(self.known_term(), *snapshot.terms)
             adopt(self._ledger, snapshot)
             self._owes_snapshot = True
             await asyncio.sleep(0)  # with a long history each of the two holds the loop a while
@@ -341,7 +344,8 @@ class Journal:
         except CorruptLedgerError as error:
             raise CorruptLedgerError(
                 f"the ledger on disk can't be read: {error.message}",
-                "start with a new state folder and join again: jupiterd --state-dir DIR",
+                "run: jupiterd heal; else start with a new state folder and join again: "
+                "jupiterd --state-dir DIR",
             ) from error
         adopt(ledger, snapshot)
         return snapshot.author
@@ -358,6 +362,7 @@ class Journal:
             if entry.writer == self._writer:
                 self._check_ours(entry)
             elif entry.index > known:
+                self._ledger.check_near(self.known_term(), entry.term)
                 return entry if add_verified(self._ledger, entry) else None
         return None
 
@@ -373,6 +378,7 @@ class Journal:
         with _logged_if_bad():
             entry = parse(raw)
             if entry.writer != self._writer:
+                self._ledger.check_near(self.known_term(), entry.term)
                 return witness_verified(self._ledger, entry)
         return False
 

@@ -7,6 +7,7 @@ Owns its checks and what it records; it runs at the leader. Doesn't know how a l
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from jupiterd.cluster.bounds import edit_after
 from jupiterd.cluster.branch_names import branch_name
 from jupiterd.cluster.cycle_state import STOPPED, CycleState
 from jupiterd.cluster.facts import CycleStateSet, Fact, LinePinned
@@ -71,12 +72,12 @@ async def _check_in_reach(leading: "Leading", leaf: Leaf) -> None:
 
 
 def _facts(cycle: CycleState, cycle_id: CycleId, leaf: str) -> list[Fact]:
-    pin = LinePinned(cycle_id, leaf, cycle.pin_edit + 1)
+    pin = LinePinned(cycle_id, leaf, edit_after(cycle.pin_edit))
     chosen = next((each for each in cycle.leaves() if each.key == leaf), None)
     wanted = 0 if cycle.begun is None else cycle.rounds_wanted
     if chosen is None or chosen.rounds >= wanted or cycle.wanted == STOPPED:
         return [pin]
-    return [pin, CycleStateSet(cycle_id, STOPPED, SWITCHED, cycle.wanted_edit + 1)]
+    return [pin, CycleStateSet(cycle_id, STOPPED, SWITCHED, edit_after(cycle.wanted_edit))]
 
 
 def _end_of_line(cycle: CycleState, cycle_id: CycleId) -> dict[str, Any]:

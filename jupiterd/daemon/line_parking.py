@@ -17,6 +17,7 @@ import asyncio
 import logging
 from functools import partial
 
+from jupiterd.cluster.bounds import edit_after
 from jupiterd.cluster.branch_names import branch_name
 from jupiterd.cluster.cycle_state import CycleState
 from jupiterd.cluster.facts import LineParked
@@ -120,7 +121,10 @@ async def _record(
         extra = {"cycle": cycle_id, "branch": branch_name(cycle_id, leaf)}
         log.info("line_parked" if is_parked else "line_taken_up", extra=extra)
     await leading.record(
-        *(LineParked(cycle_id, leaf, is_parked, cycle.parking_edit(leaf) + 1) for leaf in leaves)
+        *(
+            LineParked(cycle_id, leaf, is_parked, edit_after(cycle.parking_edit(leaf)))
+            for leaf in leaves
+        )
     )
     if is_parked:
         leading.board.explain(

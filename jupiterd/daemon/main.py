@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from jupiterd import __version__
+from jupiterd.cluster.bounds import MAX_NUMBER
 from jupiterd.daemon.options import Given, daemon_options
 from jupiterd.daemon.service.group import ServiceGroup
 from jupiterd.error_groups import all_of
@@ -65,6 +66,30 @@ def doctor(context: click.Context, output: str) -> None:
     asked: Given = context.obj
     settings, _ = load_settings(asked.settings, environment(), asked.config)
     sys.exit(look(settings, output))
+
+
+@cli.command()
+@click.option(
+    "--term", type=click.IntRange(0, MAX_NUMBER), help="The highest term, where you know it."
+)
+@click.pass_context
+def heal(context: click.Context, term: int | None) -> None:
+    """Take out terms of the ledger that no cluster comes to, while jupiterd is stopped here.
+
+    A cluster elects nobody any more that has believed one. Stop jupiterd on every machine, run this
+    on every machine, and start them again.
+    """
+    from jupiterd.daemon.healing import heal_state
+    from jupiterd.daemon.settings import environment, load_settings
+    from jupiterd.daemon.state_dir import StateDir
+
+    asked: Given = context.obj
+    settings, _ = load_settings(asked.settings, environment(), asked.config)
+    state_dir = StateDir.open(settings.state_dir)
+    try:
+        click.echo("\n".join(heal_state(state_dir, term)))
+    finally:
+        state_dir.close()
 
 
 @cli.group("service", cls=ServiceGroup)

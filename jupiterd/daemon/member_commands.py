@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from jupiterd.cluster.admission import MAX_MEMBERS, Admission, admit
+from jupiterd.cluster.bounds import edit_after
 from jupiterd.cluster.door import closes_by_itself
 from jupiterd.cluster.facts import (
     ClusterRenamed,
@@ -59,7 +60,7 @@ async def close_window(leading: "Leading", _arguments: Arguments) -> dict[str, A
 
 
 async def _set_window(leading: "Leading", *, is_open: bool) -> dict[str, Any]:
-    await leading.record(WindowSet(is_open, leading.journal.state.window_edit + 1))
+    await leading.record(WindowSet(is_open, edit_after(leading.journal.state.window_edit)))
     return {"open": is_open}
 
 
@@ -68,7 +69,7 @@ async def rename_cluster(leading: "Leading", arguments: Arguments) -> dict[str, 
     label = str(arguments["name"]).strip()
     if not (0 < len(label) <= MAX_LABEL_CHARACTERS and label.isprintable()):
         raise UsageError(f"a cluster's name has 1 to {MAX_LABEL_CHARACTERS} printable characters")
-    await leading.record(ClusterRenamed(label, leading.journal.state.label_edit + 1))
+    await leading.record(ClusterRenamed(label, edit_after(leading.journal.state.label_edit)))
     return {"name": label}
 
 
@@ -136,7 +137,7 @@ async def pin_role(leading: "Leading", arguments: Arguments) -> dict[str, Any]:
     node = find_node(names, str(arguments["node"]))
     known = state.pins.get(node)
     role = "" if wanted == NO_PIN else wanted
-    await leading.record(RolePinned(node, role, 1 if known is None else known.edit + 1))
+    await leading.record(RolePinned(node, role, 1 if known is None else edit_after(known.edit)))
     left = sum(seat.has_engine for seat in leading.seats())
     return {"node": node, "name": names[node], "role": wanted, "workers_left": left}
 

@@ -110,6 +110,8 @@ class Node:
         self.greeter.on_clone = self.journal.on_clone = self.pulse.fall_silent
         self.pulse.describe = self.outlook.describe
         obedience.on_outranked = self.pulse.ask_for_term
+        obedience.believes = self.pulse.believes
+        self.journal.known_term = lambda: self.pulse.election.term
         self.pulse.on_lead = self.leadership.on_lead
         self.pulse.on_step_down = self.leadership.on_step_down
 

@@ -4,6 +4,7 @@ Owns the reasons and where a cycle stands between its phases. Doesn't know comma
 cycle is conducted.
 """
 
+from jupiterd.cluster.bounds import edit_after
 from jupiterd.cluster.cycle_state import PAUSED, CycleState
 from jupiterd.cluster.facts import CycleStarted, CycleStateSet
 from jupiterd.cycle.phases.boundary import Place, place_before
@@ -22,7 +23,7 @@ INTERACTIVE = "interactive"
 
 def paused_now(cycle: CycleState, of: CycleId, reason: str, node: str) -> CycleStateSet:
     """Return what pauses a cycle."""
-    return CycleStateSet(of, PAUSED, reason, cycle.wanted_edit + 1, node, wall_iso())
+    return CycleStateSet(of, PAUSED, reason, edit_after(cycle.wanted_edit), node, wall_iso())
 
 
 def waiting_after(place: Place) -> str:

@@ -10,12 +10,13 @@ import json
 import logging
 from collections.abc import AsyncIterator
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import unquote
 
 import grpc.aio
 
 from jupiterd.cluster.admission import Admission, admit
+from jupiterd.cluster.bounds import is_bounded
 from jupiterd.cluster.facts import NodeAdmitted, TokenIssued
 from jupiterd.cluster.tokens import Side, is_proved, prove
 from jupiterd.cluster.version_groups import why_refused
@@ -29,7 +30,13 @@ from jupiterd.daemon.reception import receive
 from jupiterd.daemon.report_wire import to_reply as to_reply_of_report
 from jupiterd.daemon.told import told_text
 from jupiterd.daemon.work_events import KeepWish, WorkOrder, made_to_proto, to_proto
-from jupiterd.errors import BadCertificateError, ConflictError, JupiterError, NotAMemberError
+from jupiterd.errors import (
+    BadCertificateError,
+    ConflictError,
+    JupiterError,
+    MalformedError,
+    NotAMemberError,
+)
 from jupiterd.ids import NodeId, short
 from jupiterd.net.credentials import caller
 from jupiterd.net.identity import node_id_of
@@ -294,7 +301,7 @@ class PeerService(peer_pb2_grpc.PeerServicer):
         """Carry out a command that somebody gave to a follower."""
         who = await self._member(context)
         try:
-            arguments = json.loads(request.arguments_json)
+            arguments = _arguments(request.arguments_json)
             result = await self._node.commands.execute_here(request.verb, arguments, who)
         except JupiterError as error:
             return peer_pb2.CommandReply(failure=_failure(error))
@@ -365,6 +372,17 @@ class PeerService(peer_pb2_grpc.PeerServicer):
         if who not in self._node.journal.state.members:
             raise NotAMemberError(f"node {short(who)} is not a member of this cluster")
         return who
+
+
+def _arguments(text: str) -> dict[str, Any]:
+    """Read a command's arguments; raises MalformedError where they are none."""
+    try:
+        found: object = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise MalformedError("the arguments of a command can't be read") from error
+    if not isinstance(found, dict) or not is_bounded(found):
+        raise MalformedError("a command's arguments aren't a map, or a number in them is too large")
+    return cast("dict[str, Any]", found)
 
 
 def _failure(error: JupiterError) -> peer_pb2.Failure:

@@ -44,6 +44,7 @@ from jupiterd.cluster.presence import (
 from jupiterd.cluster.timing import LAN
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.exchange import Exchange
+from jupiterd.daemon.healing import check_term
 from jupiterd.daemon.heartbeats import BEAT_TIMEOUT_S, Description, Told, from_message, to_message
 from jupiterd.daemon.journal import Journal
 from jupiterd.daemon.peers import Peer, Peers
@@ -62,8 +63,6 @@ PROVE_LINK_S = 2.0
 """A node that is beaten to proves its own way to the other so often."""
 TURN_S = 2 * LAN.beat_s - LAN.beat_s / 4
 """Between two followers somebody speaks once a second; a tick may come a little early."""
-MAX_TERM = 2**53
-"""Nobody comes so far by electing; a greater one would leave no room for the next."""
 LAG_KEPT = 0.98
 """Of the worst lag at each tick: after a minute a tenth is left of it."""
 HASTEN_S = 0.1
@@ -126,6 +125,8 @@ class Pulse:
     def reset(self) -> None:
         """Start anew with the cluster the journal is in now; who fell silent stays so."""
         term = max(int(self._file.get("term") or 0), self._journal.ledger.highest_term())
+        check_term(term)
+        self._disbelieved: set[NodeId] = set()
         rng = random.Random()  # noqa: S311 - spreads waits
         self._presence = Presence(self._self_id, term, now_s(), rng)
         self.set_stability(self._stability)
@@ -136,7 +137,9 @@ class Pulse:
     def roster_changed(self) -> None:
         """Take up who is a member from the ledger."""
         # The term first: that somebody was removed may be what an election was waiting for.
-        self._tell(TermSeen(self._journal.ledger.highest_term()))
+        ledger = self._journal.ledger
+        self._tell(TermSeen(ledger.highest_term()))
+        self._tell(TermSeen(ledger.highest_term(besides=self._self_id), is_of_others=True))
         others = frozenset(self._journal.state.members) - {self._self_id}
         self._tell(RosterChanged(others))
 
@@ -311,7 +314,10 @@ class Pulse:
 
     def heard(self, node: NodeId, message: peer_pb2.Heartbeat) -> None:
         """Take in a heartbeat, whichever side opened the stream."""
-        if message.cluster != self._journal.cluster or message.term > MAX_TERM:
+        if message.cluster != self._journal.cluster:
+            return
+        if not self._presence.believes(message.term):
+            self._disbelieve(node, message)
             return
         if message.goodbye:
             self._tell(SaidGoodbye(node))
@@ -323,6 +329,15 @@ class Pulse:
         if peer is not None:
             peer.heard_s = now_s()
             peer.take_up(message.telemetry, self._abouts.get(node))
+        if message.head != self._journal.ledger.head():
+            self._exchange.request(node)
+
+    def _disbelieve(self, node: NodeId, message: peer_pb2.Heartbeat) -> None:
+        """Believe nothing of it; the ledger may have what proves its term."""
+        if node not in self._disbelieved:
+            self._disbelieved.add(node)
+            terms = {"term": message.term, "own": self.election.term}
+            log.warning("term_refused", extra={"node": short(node), **terms})
         if message.head != self._journal.ledger.head():
             self._exchange.request(node)
 
@@ -342,6 +357,10 @@ class Pulse:
         effects = self._tell(PreVoteAsked(node, term, stability))
         answer = next(effect for effect in effects if isinstance(effect, AnswerPreVote))
         return answer.granted, answer.reason
+
+    def believes(self, term: int) -> bool:
+        """Say whether a term that somebody tells is one that this cluster can have come to."""
+        return self._presence.believes(term)
 
     def ask_for_term(self, leader: NodeId, least: int) -> None:
         """Let the leader we follow take a term above this one: its own is too low to be obeyed."""

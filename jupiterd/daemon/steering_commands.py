@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from jupiterd.cluster.bounds import edit_after
 from jupiterd.cluster.cycle_state import CycleState
 from jupiterd.cluster.steering import StudentSteered
 from jupiterd.cycle.work import Phase
@@ -81,10 +82,10 @@ async def _steer(
     if after < 1:
         raise NotFoundError("no round is over yet", "jupiterctl cycle status")
     before = [each for each in cycle.steered_after(after) if each.student == student]
-    edit = before[0].edit + 1 if before else 1
+    edit = edit_after(before[0].edit) if before else 1
     fact = StudentSteered(name, after, ArtifactId(student), is_promoted=is_promoted, edit=edit)
     others = [each for each in _appointed(cycle) if is_promoted and each.student != student]
-    given_up = [replace(each, is_promoted=False, edit=each.edit + 1) for each in others]
+    given_up = [replace(each, is_promoted=False, edit=edit_after(each.edit)) for each in others]
     await leading.record(*given_up, fact)
     has_ended = not cycle.goes_on
     return {"cycle": name, "student": student, "from_round": after + 1, "has_ended": has_ended}

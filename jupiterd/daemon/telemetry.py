@@ -4,12 +4,12 @@ Owns what that must look like: status is made of it, and one member mustn't brea
 Doesn't know what is shown of it; keys that others read (`waiting`, `door`) are theirs to check.
 """
 
-import math
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 import msgpack
 
+from jupiterd.cluster.bounds import is_count, is_real
 from jupiterd.cycle.work import Phase
 
 MAX_TOLD_BYTES = 20 << 10
@@ -45,7 +45,9 @@ def _is_sound(value: object, levels: int = MAX_LEVELS) -> bool:
     """Say whether every number is one, and nothing lies deeper than anybody needs."""
     match value:
         case float():
-            return math.isfinite(value)
+            return is_real(value)
+        case int():
+            return is_count(value)
         case dict():
             parts = list(cast("dict[str, object]", value).values())
         case list():

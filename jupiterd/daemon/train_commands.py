@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from jupiterd.cluster.bounds import edit_after
 from jupiterd.cluster.cycle_state import RUNNING, STOPPED, CycleState
 from jupiterd.cluster.engines import AUTO, EngineChoice, check_wanted, choose_engine
 from jupiterd.cluster.facts import CycleStateSet, DataRequested, Fact, TrainingStarted
@@ -166,7 +167,8 @@ async def stop_training(leading: "Leading", arguments: Arguments) -> dict[str, A
     if not running:
         raise NotFoundError("no training is running", BEGIN_ANEW)
     run, started = _named(running, str(arguments.get("train") or ""))
-    stopped = CycleStateSet(started.cycle, STOPPED, "stopped by a person", run.wanted_edit + 1)
+    edit = edit_after(run.wanted_edit)
+    stopped = CycleStateSet(started.cycle, STOPPED, "stopped by a person", edit)
     await leading.record(*with_islands(leading.journal.state.cycles, stopped))
     return {"train": started.cycle, "name": started.name}
 
@@ -188,7 +190,8 @@ async def resume_training(leading: "Leading", arguments: Arguments) -> dict[str,
     if why := _what_hinders(run):
         name = title(started.cycle, started.name)
         raise ConflictError(f"training {name} can't go on: {why}", BEGIN_ANEW)
-    going_on = CycleStateSet(started.cycle, RUNNING, "resumed by a person", run.wanted_edit + 1)
+    edit = edit_after(run.wanted_edit)
+    going_on = CycleStateSet(started.cycle, RUNNING, "resumed by a person", edit)
     await leading.record(*with_islands(leading.journal.state.cycles, going_on))
     return {"train": started.cycle, "name": started.name}
 

@@ -1,8 +1,9 @@
 """The border: what every call of another node passes before a byte of its request is believed.
 
 Owns the order of the checks: who calls, whether they may ask that, how often, how many at once, how
-long they take to say it, how much it is, whether it can be read; and how a call ends whose method
-raised an error. Doesn't know any service, or who is a member: it is told.
+long they take to say it, how much it is, whether it can be read and how large its numbers are; and
+how a call ends whose method raised an error. Doesn't know any service, or who is a member: it is
+told.
 
 gRPC would read a request and parse it before anybody sees whose it is. So each method is served as
 one of many requests, which is the same on the wire: then it is called first, and the one request is
@@ -34,6 +35,7 @@ from jupiterd.failures import abort
 from jupiterd.ids import NodeId, short
 from jupiterd.net.credentials import caller
 from jupiterd.net.invitation import inviting
+from jupiterd.net.message_bounds import out_of_bounds
 from jupiterd.net.refusals import Refusals
 
 EACH_STRANGER = Rate(per_s=5.0, burst=50.0)
@@ -249,6 +251,9 @@ def _called(who: str, context: Context) -> str:
 
 def _parsed(handler: Handler, raw: bytes) -> object:
     try:
-        return cast("Any", handler.request_deserializer)(raw)
+        request = cast("Any", handler.request_deserializer)(raw)
     except DecodeError as error:
         raise MalformedError("the request can't be read") from error
+    if field := out_of_bounds(request):
+        raise MalformedError(f"{field} of the request is out of bounds")
+    return request

@@ -4,7 +4,8 @@ Owns what becomes of a reply that can't be read, and of a call whose connection 
 Doesn't know what is called, or why a connection is closed.
 
 gRPC for Python would log a traceback for each reply that can't be read, and hand None to a caller
-who expects one: here it is an empty reply, which means nothing anywhere. A call on a closed channel
+who expects one: here it is an empty reply, which means nothing anywhere, and so is one with a
+number out of bounds. A call on a closed channel
 would end with another kind of error, and one whose channel is closed under it with CancelledError,
 though nobody has cancelled the caller: both would end tasks that are to go on for ever.
 """
@@ -16,9 +17,10 @@ from typing import Any, cast
 
 import grpc
 import grpc.aio
-from google.protobuf.message import DecodeError
+from google.protobuf.message import DecodeError, Message
 
 from jupiterd.net.invitation import Call, Requests, once_invited
+from jupiterd.net.message_bounds import out_of_bounds
 
 CLOSED = "the link was closed"
 
@@ -156,8 +158,10 @@ def _closed() -> grpc.aio.AioRpcError:
 def _reader(parse: Parser) -> Parser:
     def read(raw: bytes) -> object:
         try:
-            return parse(raw)
+            reply = parse(raw)
         except DecodeError:
             return parse(b"")
+        is_sound = not isinstance(reply, Message) or not out_of_bounds(reply)
+        return reply if is_sound else parse(b"")
 
     return read

@@ -6,6 +6,7 @@ Owns how they are made. Doesn't know who refuses them or why.
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from jupiterd.cluster.bounds import MAX_NUMBER
 from jupiterd.cluster.entry import Entry, Writer, compose, parse, seal
 from jupiterd.cluster.facts import ClusterFounded, Fact, WindowSet
 from jupiterd.errors import JupiterError
@@ -117,7 +118,15 @@ def _entry_before_admission(world: "World", _source: "Machine") -> list[Entry]:
     return []
 
 
+def _entry_far_above_all_terms(world: "World", source: "Machine") -> list[Entry]:
+    """Correctly signed by a member, and nobody could elect anybody above its term."""
+    term = world.rng.choice((MAX_NUMBER, MAX_NUMBER - 1, 2**40))
+    writer = Writer(source.node, world.fresh_name(16))
+    return [_write(source.node, writer, term, 1, "", [WindowSet(is_open=True, edit=99)])]
+
+
 KINDS = (
+    _entry_far_above_all_terms,
     _entry_of_a_stranger,
     _founding_by_a_stranger,
     _entry_in_a_members_name,

@@ -43,6 +43,7 @@ class Journal:
         self._unsaved: list[bytes] = []
         self.clones = CloneWatch()
         self.on_clone: Callable[[], None] = lambda: None
+        self.known_term: Callable[[], int] = lambda: 0
         self._owes_snapshot = False
         """What was adopted from a peer's snapshot isn't on disk yet."""
         self.ledger = load(disk.content)
@@ -84,10 +85,17 @@ class Journal:
         except CorruptLedgerError:
             return
         new = {writer for writer, tip in snapshot.tips.items() if tip.index > tips.get(writer, 0)}
-        if new and own not in new:
+        if new and own not in new and self._is_near(snapshot.terms):
             self.ledger.adopt(snapshot)
             self._owes_snapshot = True
             self._save()
+
+    def _is_near(self, terms: frozenset[int]) -> bool:
+        try:
+            self.ledger.check_near(self.known_term(), *terms)
+        except CorruptLedgerError:
+            return False
+        return True
 
     def snapshot(self) -> bytes:
         """Return our own sum of everything we hold."""
@@ -135,6 +143,7 @@ class Journal:
                 return None
             if entry.index <= self.ledger.tips().get(str(entry.writer), 0):
                 return None
+            self.ledger.check_near(self.known_term(), entry.term)
             return entry if add_verified(self.ledger, entry) else None
         except JupiterError:
             return None

@@ -81,6 +81,7 @@ class Process:
         term = max(machine.disk.content.term, self.journal.ledger.highest_term())
         timing = world.profile.timing
         self.presence = Presence(self.node, term, machine.clock_s(), world.rng, timing)
+        self.journal.known_term = lambda: self.presence.election.term
 
     @classmethod
     def begin(cls, world: "World", machine: "Machine") -> None:
@@ -205,7 +206,9 @@ class Process:
         """Do what new entries call for."""
         members = frozenset(self.journal.ledger.state.members)
         self.member_since = {node: self.member_since.get(node, self.world.now) for node in members}
-        self.tell(TermSeen(self.journal.ledger.highest_term()))
+        ledger = self.journal.ledger
+        self.tell(TermSeen(ledger.highest_term()))
+        self.tell(TermSeen(ledger.highest_term(besides=self.node), is_of_others=True))
         self.tell(RosterChanged(members - {self.node}))
         if self.is_removed:
             self.world.met["a node learns that it was removed"] += 1

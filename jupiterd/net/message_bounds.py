@@ -1,0 +1,89 @@
+"""Whether the numbers in a message are within their bounds, before anybody believes one of them.
+
+Owns the walk through any message, and which fields may hold what is no number. Doesn't know what
+the numbers count; the bounds are those of `cluster.bounds`.
+
+Whole numbers of 32 bits need no look, nor do keys of maps: those are names.
+"""
+
+import math
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, Final, cast
+
+from google.protobuf.descriptor import Descriptor, FieldDescriptor
+from google.protobuf.message import Message
+
+from jupiterd.cluster.bounds import is_count, is_real
+
+MAYBE_UNKNOWN: Final = frozenset(
+    {
+        "LossPoint.loss",
+        "LossPoint.at_s",
+        "WorkCheckpoint.loss",
+        "WorkCheckpoint.horizon",
+        "WorkFinished.counts",
+        "WorkProgress.values",
+        "WorkWay.held_out",
+        "WorkWay.norm",
+    }
+)
+"""What diverged, or nobody could measure: infinite, or no number."""
+
+_WHOLE: Final = frozenset({FieldDescriptor.CPPTYPE_INT64, FieldDescriptor.CPPTYPE_UINT64})
+_REAL: Final = frozenset({FieldDescriptor.CPPTYPE_DOUBLE, FieldDescriptor.CPPTYPE_FLOAT})
+
+
+def out_of_bounds(message: Message) -> str:
+    """Return the first field that holds a number out of bounds; empty where there is none."""
+    if not _has_numbers(message.DESCRIPTOR):
+        return ""
+    for field, value in message.ListFields():
+        name = f"{message.DESCRIPTOR.name}.{field.name}"
+        for each in _values(field, value):
+            if isinstance(each, Message):
+                if found := out_of_bounds(each):
+                    return found
+            elif not _is_sound(_kind(field), each, name):
+                return name
+    return ""
+
+
+def _is_sound(kind: int, value: Any, name: str) -> bool:  # noqa: ANN401 - as protobuf has it
+    if kind in _WHOLE:
+        return is_count(value)
+    if kind in _REAL:
+        return is_real(value) or (name in MAYBE_UNKNOWN and not math.isfinite(value))
+    return True
+
+
+def _values(field: FieldDescriptor, value: Any) -> list[Any]:  # noqa: ANN401 - as above
+    if _is_map(field):
+        return list(cast("Mapping[Any, Any]", value).values())
+    return list(value) if field.is_repeated else [value]
+
+
+def _kind(field: FieldDescriptor) -> int:
+    """Return of what kind its values are; those of a map, not its keys."""
+    return _map_value(field).cpp_type if _is_map(field) else field.cpp_type
+
+
+def _is_map(field: FieldDescriptor) -> bool:
+    kind = field.message_type
+    return kind is not None and kind.GetOptions().map_entry
+
+
+def _map_value(field: FieldDescriptor) -> FieldDescriptor:
+    return cast("Descriptor", field.message_type).fields_by_name["value"]
+
+
+@cache
+def _has_numbers(kind: Descriptor) -> bool:
+    """Say whether messages of a kind can hold a number that needs a look."""
+    fields = kind.fields_by_name.values()
+    below = (_map_value(field) if _is_map(field) else field for field in fields)
+    return any(
+        field.cpp_type in _WHOLE | _REAL
+        or (field.message_type is not None and _has_numbers(field.message_type))
+        for field in below
+    )

@@ -1,5 +1,7 @@
 """Write docs/reference: every command, setting, error and key, as the code itself has them.
 
+The table of calls goes into docs/security.md, between its marks.
+
     make reference            writes the pages
     reference.py --check      changes nothing; exit 1 where a page is out of date
 
@@ -25,6 +27,7 @@ import click
 import jupiter_tui
 from jupiter_tui.keys import MORE, Key
 from jupiterd.cluster import health
+from jupiterd.cluster.rights import RIGHTS
 from jupiterd.ctl import main as ctl
 from jupiterd.daemon import main as daemon
 from jupiterd.daemon import settings
@@ -33,6 +36,9 @@ from jupiterd.errors import BY_CODE, ExitCode, JupiterError
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "docs" / "reference"
+SECURITY = ROOT / "docs" / "security.md"
+CALLS_BEGIN = "<!-- calls: made by scripts/reference.py: make reference -->"
+CALLS_END = "<!-- end of calls -->"
 COLUMNS = 90
 MADE = "<!-- made by scripts/reference.py: make reference -->"
 
@@ -207,6 +213,17 @@ PAGES = {
 """Name of a page -> its lines."""
 
 
+def security_page() -> str:
+    """Return docs/security.md with who may call what, as the border and the services ask."""
+    before, begin, rest = SECURITY.read_text(encoding="utf-8").partition(CALLS_BEGIN)
+    _, end, after = rest.partition(CALLS_END)
+    if not (begin and end):
+        raise LookupError(f"{SECURITY} has no marks for the table of calls")
+    rows = [(f"`{name}`", str(right.caller), right.said) for name, right in RIGHTS.items()]
+    table = "\n".join(_table(("call", "who may", "with what"), rows))
+    return f"{before}{begin}\n{table}{end}{after}"
+
+
 def page(name: str) -> str:
     """Return a page's text."""
     return "\n".join(PAGES[name]()).rstrip() + "\n"
@@ -214,7 +231,8 @@ def page(name: str) -> str:
 
 def stale() -> list[str]:
     """Return the pages that say something else than the code."""
-    return [name for name in PAGES if _written(name) != page(name)]
+    old = [name for name in PAGES if _written(name) != page(name)]
+    return old + [SECURITY.name] * (SECURITY.read_text(encoding="utf-8") != security_page())
 
 
 def _written(name: str) -> str:
@@ -233,6 +251,7 @@ def main() -> None:
     FOLDER.mkdir(parents=True, exist_ok=True)
     for name in PAGES:
         (FOLDER / name).write_text(page(name), encoding="utf-8")
+    SECURITY.write_text(security_page(), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""Which orders a node still obeys: none of a leader, or of a gang, that it knows to be over.
+"""Which orders a node obeys: those of the leader that it follows, and none of one that is over.
 
-Owns the rule. Doesn't know orders, or what is on disk: whoever obeys saves the new highest first.
+Owns the rules. Doesn't know orders, or what is on disk: whoever obeys saves the new highest first.
 
 Groups that didn't see each other may have elected leaders with the same number: a term is a number
 and its leader, so who has obeyed one in it refuses the other until that one takes a higher term.
@@ -11,6 +11,28 @@ from dataclasses import dataclass
 from jupiterd.cluster.bounds import is_count
 from jupiterd.errors import RefusedError
 from jupiterd.ids import NodeId, short
+
+
+def is_followed(caller: NodeId, term: int | None, leader: NodeId | None, known_term: int) -> bool:
+    """Say whether a caller that leads in `term` by its own word is whom this node follows.
+
+    A term above the highest known is one that its leader hasn't told us of yet.
+    """
+    return caller == leader and (term is None or term <= known_term)
+
+
+def check_followed(
+    caller: NodeId, term: int | None, leader: NodeId | None, known_term: int
+) -> None:
+    """Raise RefusedError where this node doesn't follow a caller that gives orders."""
+    if is_followed(caller, term, leader, known_term):
+        return
+    whom = "nobody" if leader is None else short(leader)
+    claimed = "" if term is None else f" of term {term}"
+    raise RefusedError(
+        f"an order{claimed} of {short(caller)}, and this node follows {whom} in term {known_term}",
+        "orders come from the leader that a node follows; nothing needs doing",
+    )
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import logging
 from jupiterd.cluster.admission import Summary
 from jupiterd.cluster.facts import NodeAdmitted
 from jupiterd.cluster.merging import absorbed_by
+from jupiterd.cluster.rights import open_calls
 from jupiterd.cluster.waiting import WaitingList
 from jupiterd.daemon.address_book import keep_addresses, load_addresses
 from jupiterd.daemon.artifact_service import ArtifactService
@@ -34,7 +35,7 @@ from jupiterd.daemon.model_keeper import ModelKeeper
 from jupiterd.daemon.obedience import Obedience
 from jupiterd.daemon.outlook import Outlook
 from jupiterd.daemon.path_watch import PathWatch
-from jupiterd.daemon.peer_service import OPEN_METHODS, PeerService
+from jupiterd.daemon.peer_service import PeerService
 from jupiterd.daemon.peers import Peers
 from jupiterd.daemon.probes import Probes
 from jupiterd.daemon.progress import ProgressBoard
@@ -110,8 +111,6 @@ class Node:
         self.greeter.on_clone = self.journal.on_clone = self.pulse.fall_silent
         self.pulse.describe = self.outlook.describe
         obedience.on_outranked = self.pulse.ask_for_term
-        obedience.believes = self.pulse.believes
-        self.journal.known_term = lambda: self.pulse.election.term
         self.pulse.on_lead = self.leadership.on_lead
         self.pulse.on_step_down = self.leadership.on_step_down
 
@@ -203,7 +202,7 @@ class Node:
 
     def _make_server(self) -> PeerServer:
         host = listening_host(loopback_only=self.settings.local)
-        border = Border(self._is_member, OPEN_METHODS, self.refusals)
+        border = Border(self._is_member, open_calls(), self.refusals)
         server = PeerServer(self.identity, host, self.settings.port, border)
         server.add(lambda s: peer_pb2_grpc.add_PeerServicer_to_server(PeerService(self), s))
         artifacts = ArtifactService(self.library, self._is_member)

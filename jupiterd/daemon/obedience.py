@@ -7,7 +7,6 @@ import asyncio
 from collections.abc import Callable
 
 from jupiterd.cluster.obedience import Obeyed
-from jupiterd.errors import RefusedError
 from jupiterd.ids import NodeId
 from jupiterd.store.ledger_file import LedgerFile
 
@@ -19,8 +18,6 @@ class Obedience:
         self._file = file
         self._highest = Obeyed.parse(file.get("obeyed") or "")
         self._saving = asyncio.Lock()
-        self.believes: Callable[[int], bool] = lambda _term: True
-        """Says whether a term is one that this cluster can have come to."""
         self.on_outranked: Callable[[NodeId, int], None] = lambda _leader, _term: None
         """Told of a leader whose term is too low to be obeyed here, and of the least that isn't."""
 
@@ -30,8 +27,6 @@ class Obedience:
         Raises:
             RefusedError: a higher term or epoch, or another leader in this term, has been obeyed.
         """
-        if not self.believes(term):
-            raise RefusedError(f"an order of term {term}, far above all that is known here")
         async with self._saving:
             least_term = self._highest.least_term(leader)
             if term < least_term:

@@ -1,7 +1,8 @@
 """The Peer service: what other nodes may ask of this one.
 
-Owns the border: who calls is taken from the key of the connection, and strangers get no further
-than hello and join. Doesn't do the work itself; each verb is one call to the part that does.
+Owns the border: who calls is taken from the key of the connection, and gets no further than its
+row in `cluster.rights` says. Doesn't do the work itself; each verb is one call to the part that
+does.
 """
 
 import asyncio
@@ -49,9 +50,6 @@ if TYPE_CHECKING:
     from jupiterd.daemon.node import Node
 
 log = logging.getLogger(__name__)
-
-OPEN_METHODS = frozenset({"Hello", "Join", "Bring", "AskRoster"})
-"""What strangers may call; the border refuses them everything else."""
 
 MAX_CERTIFICATE_BYTES = 4096
 
@@ -325,7 +323,7 @@ class PeerService(peer_pb2_grpc.PeerServicer):
         self, request: peer_pb2.PrepareRanksRequest, context: Context
     ) -> peer_pb2.PrepareRanksReply:
         """Say whether a gang's ranks may run here just now."""
-        await self._member(context)
+        await self._leader(context)
         return await self._node.holder.prepare(request)
 
     async def TryLinks(
@@ -340,7 +338,7 @@ class PeerService(peer_pb2_grpc.PeerServicer):
         self, request: peer_pb2.WorkRequest, context: Context
     ) -> AsyncIterator[peer_pb2.WorkEvent]:
         """Do a piece of work; it ends with the stream, but for a gang's."""
-        leader = await self._member(context)
+        leader = await self._leader(context, request.term)
         try:
             work = self._node.holder.run(leader, WorkOrder.from_proto(request))
             async with aclosing(work) as events:
@@ -353,7 +351,7 @@ class PeerService(peer_pb2_grpc.PeerServicer):
         self, request: peer_pb2.EndEpochRequest, context: Context
     ) -> peer_pb2.EndEpochReply:
         """End what a gang does here."""
-        leader = await self._member(context)
+        leader = await self._leader(context, request.term)
         if request.after_step:
             await self._node.holder.stop_after_step(leader, request.term, request.epoch)
             return peer_pb2.EndEpochReply()
@@ -364,6 +362,12 @@ class PeerService(peer_pb2_grpc.PeerServicer):
     def _answers(self, who: NodeId) -> bool:
         is_cloned = self._node.journal.clones.is_seen
         return not is_cloned and who in self._node.journal.state.members
+
+    async def _leader(self, context: Context, term: int | None = None) -> NodeId:
+        """Return the caller; raises RefusedError unless this node follows it."""
+        who = await self._member(context)
+        await self._node.pulse.followed.check(who, term)
+        return who
 
     async def _member(self, context: Context) -> NodeId:
         who = caller(context)

@@ -44,6 +44,7 @@ from jupiterd.cluster.presence import (
 from jupiterd.cluster.timing import LAN
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.exchange import Exchange
+from jupiterd.daemon.followed import Followed
 from jupiterd.daemon.healing import check_term
 from jupiterd.daemon.heartbeats import BEAT_TIMEOUT_S, Description, Told, from_message, to_message
 from jupiterd.daemon.journal import Journal
@@ -106,11 +107,13 @@ class Pulse:
         self._description = Description()
         self._described_s = -math.inf
         self.describe: Callable[[], Description] = Description
+        self.followed = Followed()
         self.trouble = ""
         """Why this node can't write its term to disk; empty where it can."""
         self.on_lead: Callable[[int], None] = lambda _term: None
         self.on_step_down: Callable[[str], None] = lambda _reason: None
         self.reset()
+        journal.known_term = lambda: self.election.term
 
     @property
     def membership(self) -> Membership:
@@ -198,6 +201,11 @@ class Pulse:
         is_member = peer.node in self._journal.state.members
         if is_member and not self._is_silent and peer.beats.begin():
             self._group.create_task(self._beat(peer), name=f"beat {short(peer.node)}")
+
+    def _beat_at_once(self) -> None:
+        """Let everybody know who leads before the first order comes; it counts from then on."""
+        for peer in self._peers if self._is_running else ():
+            self._start_beat(peer)
 
     def _hasten(self, node: NodeId) -> None:
         """A stream has broken: its node may be dead, and refuse a connection."""
@@ -358,10 +366,6 @@ class Pulse:
         answer = next(effect for effect in effects if isinstance(effect, AnswerPreVote))
         return answer.granted, answer.reason
 
-    def believes(self, term: int) -> bool:
-        """Say whether a term that somebody tells is one that this cluster can have come to."""
-        return self._presence.believes(term)
-
     def ask_for_term(self, leader: NodeId, least: int) -> None:
         """Let the leader we follow take a term above this one: its own is too low to be obeyed."""
         if leader == self.election.leader:
@@ -414,6 +418,7 @@ class Pulse:
         return effects
 
     def _act(self, effects: Sequence[Effect]) -> None:
+        self.followed.note(self.election.leader, self.election.term)
         is_saved = True
         for effect in effects:
             if isinstance(effect, PersistTerm):
@@ -431,6 +436,7 @@ class Pulse:
             case BecomeLeader(term, reason):
                 log.info("became_leader", extra={"term": term, "reason": reason})
                 self.on_lead(term)
+                self._beat_at_once()
             case StepDown(reason):
                 log.info("stepped_down", extra={"reason": reason})
                 self.on_step_down(reason)

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from blake3 import blake3
 
 from jupiterd.cluster import entry as entry_form
 from jupiterd.cluster.facts import NodeAdmitted, NodeRemoved, WindowSet
+from jupiterd.cluster.presence import Ticked
 from jupiterd.daemon.node import Node
 from jupiterd.ids import ClusterId
 from jupiterd.net.identity import Identity
@@ -67,11 +67,9 @@ def signed(liar: Identity, cluster: ClusterId, term: int) -> bytes:
 
 
 def beats(scene: Scene, node: Node, term: int) -> tuple[str, bytes]:
-    head = blake3(b"other").hexdigest()
-    cluster, me = node.journal.cluster, scene.liar.node_id
-    beat = peer_pb2.Heartbeat(
-        cluster=cluster, term=term, leader=me, head=head, members_alive=9, echo_s=1.0
-    )
+    """Follow who leads, and know of a greater term: who leads goes above it, and all the others."""
+    leader = scene.one.identity.node_id
+    beat = peer_pb2.Heartbeat(cluster=node.journal.cluster, term=term, leader=leader, echo_s=1.0)
     return "Beat", beat.SerializeToString()
 
 
@@ -139,18 +137,17 @@ async def goes_on(told: Scene) -> None:
     assert term < 10
 
 
-async def test_who_tells_ever_greater_terms_drives_a_cluster_slowly(tmp_path: Path) -> None:
+async def test_who_tells_ever_greater_terms_drives_a_cluster_no_faster_than_it_hears(
+    tmp_path: Path,
+) -> None:
     async with scene(tmp_path) as told:
-        for _ in range(50):
-            term = told.other.pulse.election.term + 2**18
-            method, raw = beats(told, told.other, term)
-            await call(told.liar, told.other, f"/jupiter.v1.Peer/{method}", raw)
-        assert told.other.pulse.election.term <= 2 + 2**20
-        hear(told.other, told.one)
-        hear(told.one, told.other)
-        await goes_on_at(told)
-
-
-async def goes_on_at(told: Scene) -> None:
-    one, other = told.one.pulse.election, told.other.pulse.election
-    assert one.term >= other.term, "all of it is driven alike, and hears each other"
+        one, other = told.one, told.other
+        for _ in range(12):
+            method, raw = beats(told, other, other.pulse.election.term + 2**18)
+            await call(told.liar, other, f"/jupiter.v1.Peer/{method}", raw)
+        assert 2 < other.pulse.election.term <= 2 + 2**20
+        other.pulse._tell(Ticked(0.0))
+        hear(other, one)
+        hear(one, other)
+        leads = one.pulse.election
+        assert (leads.leader, leads.term) == (one.identity.node_id, other.pulse.election.term)

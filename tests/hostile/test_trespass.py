@@ -14,9 +14,9 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.x509.oid import NameOID
 
+from jupiterd.cluster.rights import open_calls
 from jupiterd.cluster.tokens import Side, Token, prove
 from jupiterd.daemon.node import Node
-from jupiterd.daemon.peer_service import OPEN_METHODS
 from jupiterd.daemon.status_document import status_document
 from jupiterd.failures import from_rpc
 from jupiterd.ids import short
@@ -37,7 +37,7 @@ METHODS = [
         ("Scripts", script_pb2),
     )
     for method in file.DESCRIPTOR.services_by_name[service].methods
-    if method.name not in OPEN_METHODS
+    if method.name not in open_calls()
 ]
 DECISIONS = peer_pb2.JoinReply.Decision
 

@@ -25,6 +25,7 @@ from tests.simulation import faults_of_belonging as bad_belonging
 from tests.simulation import faults_of_clones as bad_clones
 from tests.simulation import faults_of_ledger as bad_ledger
 from tests.simulation import faults_of_presence as bad_presence
+from tests.simulation import obedience as orders
 from tests.simulation import profiles
 from tests.simulation.disk import Disk
 from tests.simulation.exchange import Exchange
@@ -244,11 +245,13 @@ MUTANTS = (
         "two leaders of one term are obeyed",
         _instead(Obeyed, "least_term", bad_belonging.obey_two_in_one_term),
         profiles.SPLIT,
+        seeds=60,
     ),
     Mutant(
         "nobody asks its leader for a term that it may obey",
         _instead(Obedience, "_ask_for_term", lambda *_: None),
-        profiles.LAGGARDS,
+        profiles.STORMY,
+        seeds=80,
     ),
     Mutant(
         "what is obeyed isn't saved",
@@ -284,5 +287,15 @@ MUTANTS = (
         "one whose key is used twice answers members",
         _instead(Process, "answers", bad_clones.answer_members_alone),
         profiles.CLONES,
+    ),
+    Mutant(
+        "orders of somebody whom a node doesn't follow are obeyed",
+        _instead(orders, "is_followed", lambda *_: True),
+        profiles.SPLIT,
+    ),
+    Mutant(
+        "a term far above all that is known is believed",
+        _instead(Ledger, "check_near", lambda *_: None),
+        profiles.FORGERS,
     ),
 )

@@ -1,12 +1,13 @@
 """Orders of leaders, and who obeys them.
 
-Real: `obedience` of the core. Imitates `daemon.obedience`: what is obeyed is on disk before, and
-the leader that is followed is asked for a higher term where its own is too low to be obeyed.
+Real: `obedience` of the core. Imitates `daemon.obedience` and `daemon.followed`: an order of
+somebody whom the node doesn't follow yet waits a second for that; what is obeyed is on disk before,
+and the leader that is followed is asked for a higher term where its own is too low to be obeyed.
 """
 
 from typing import TYPE_CHECKING
 
-from jupiterd.cluster.obedience import Obeyed
+from jupiterd.cluster.obedience import Obeyed, is_followed
 from jupiterd.cluster.presence import TermSeen
 from jupiterd.errors import DiskFullError, RefusedError
 from jupiterd.ids import NodeId
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from tests.simulation.world import World
 
 ORDER_EVERY_S = 1.0
+HEARD_WITHIN_S = 1.0
+"""An order waits so long for the heartbeat of the leader that it comes from."""
+LOOK_S = 0.25
 
 
 class Obedience:
@@ -26,11 +30,23 @@ class Obedience:
         self._process = process
         self._highest = Obeyed.parse(process.machine.disk.content.obeyed)
 
-    def obey(self, leader: NodeId, term: int, epoch: int) -> None:
+    def obey(
+        self, leader: NodeId, term: int, epoch: int, patience_s: float = HEARD_WITHIN_S
+    ) -> None:
         """Do what a leader wants, unless it is over or there is no room to remember it."""
-        process = self._process
+        process, election = self._process, self._process.presence.election
         if not process.answers(leader):
             return
+        if is_followed(leader, term, election.leader, election.term):
+            self._obey(leader, term, epoch)
+        elif term < election.term:
+            process.world.met["an old order is refused"] += 1
+        elif patience_s > 0.0:
+            left_s = patience_s - LOOK_S
+            process.wait(LOOK_S, lambda own: own.obedience.obey(leader, term, epoch, left_s))
+
+    def _obey(self, leader: NodeId, term: int, epoch: int) -> None:
+        process = self._process
         try:
             wanted = self._highest.after(leader, term, epoch)
             if wanted != self._highest:

@@ -218,8 +218,13 @@ class Witness:
     # --- obeying ---
 
     def obeyed(self, process: "Process", order: Obeyed) -> None:
-        """Nobody obeys a lower term or epoch, or a second leader of a term; its disk knows it."""
-        node = process.node
+        """Nobody obeys a lower term or epoch, or a second leader of a term; its disk knows it.
+
+        Nor anybody whom it doesn't follow.
+        """
+        node, election = process.node, process.presence.election
+        follows = order.leader == election.leader and order.term <= election.term
+        self._must(follows, f"{node[:2]} obeys {order}, and follows {election.leader}")
         highest = self._obeyed.get(process.place, Obeyed())
         is_lower = (order.term, order.epoch) < (highest.term, highest.epoch)
         is_rival = order.term == highest.term and order.leader != highest.leader

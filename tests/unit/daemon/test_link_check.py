@@ -1,9 +1,11 @@
 """The ways to a peer are measured: straight, and through a relay on another port."""
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import grpc.aio
 import pytest
 
 from jupiterd.daemon.node import Node
@@ -100,7 +102,12 @@ async def test_a_bandwidth_that_is_none_is_not_taken(tmp_path: Path, bits_per_s:
         for address in (where, "nonsense", str(Address("127.0.0.1", 1))):
             request = peer_pb2.NotePathRequest(address=address, bits_per_s=bits_per_s)
             way = other.peers.require(one.identity.node_id).channels.control
-            await way.NotePath(request, timeout=TIMEOUT_S)
+            told = way.NotePath(request, timeout=TIMEOUT_S)
+            if math.isfinite(bits_per_s):
+                await told
+                continue
+            with pytest.raises(grpc.aio.AioRpcError, match="out of bounds"):
+                await told
         (row,) = one.peers.require(other.identity.node_id).links.to_plain(0.0)
         assert row["mbit_per_s"] is None
 

@@ -190,6 +190,7 @@ async def test_a_second_leader_of_one_term_is_obeyed_in_the_next(tmp_path: Path)
             await dispatcher.end(follower, 2, 1)
         one.pulse.heard(follower, other.pulse.message(leader))
         assert one.pulse.election.term > 2
+        other.pulse.heard(leader, one.pulse.message(follower))
         await dispatcher.end(follower, one.pulse.election.term, 1)
 
 

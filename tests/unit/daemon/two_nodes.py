@@ -65,7 +65,7 @@ async def found(node: Node, *others: Node, facts: tuple[Fact, ...] = ()) -> None
 
 
 async def unite(founder: Node, *others: Node) -> None:
-    """Found a cluster of these nodes; everybody has the ledger and a link to everybody."""
+    """Found a cluster of these nodes, all linked and with its ledger; they follow the founder."""
     await found(founder, *others)
     for node in others:
         await node.journal.move_to(whole_ledger(founder.journal))
@@ -74,6 +74,7 @@ async def unite(founder: Node, *others: Node) -> None:
         for other in everybody:
             if other is not node:
                 await link(node, other)
+    follow(founder, *others)
 
 
 def whole_ledger(journal: Journal) -> FetchedLedger:
@@ -83,6 +84,12 @@ def whole_ledger(journal: Journal) -> FetchedLedger:
     for raw in raws:
         add_verified(ledger, parse(raw))
     return FetchedLedger(ledger, NodeId("nobody"), None, raws)
+
+
+def follow(leader: Node, *others: Node, term: int = 9) -> None:
+    """Let these follow a leader, as they do once they have heard its heartbeat."""
+    for node in others:
+        node.pulse.followed.note(leader.identity.node_id, term)
 
 
 async def link(node: Node, other: Node) -> None:

@@ -9,10 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from jupiterd.cluster.bounds import MAX_NUMBER
 from jupiterd.daemon import artifact_service
 from jupiterd.daemon.artifact_service import ArtifactService
 from jupiterd.errors import (
     CorruptArtifactError,
+    MalformedError,
     NotFoundError,
     PeerUnreachableError,
     RefusedError,
@@ -184,7 +186,9 @@ async def test_hostile_wishes_are_refused(
             await source.draw(artifact, wanted, 1 << 20, 0.0)
     with pytest.raises(NotFoundError):
         await source.draw(ArtifactId("../../etc/passwd"), b"", 1 << 20, 0.0)
-    assert await source.draw(artifact, b"", 1 << 63, 60.0) == ([], [])
+    assert await source.draw(artifact, b"", MAX_NUMBER, 60.0) == ([], [])
+    with pytest.raises(MalformedError, match="max_bytes"):
+        await source.draw(artifact, b"", 1 << 63, 60.0)
     one.members.clear()
     with pytest.raises(RefusedError):
         await source.draw(artifact, b"\x01", 1, 0.0)
@@ -282,6 +286,8 @@ async def test_hostile_ranges_are_refused(
     with pytest.raises(UsageError, match="more than 4096 ranges"):
         await anext(source.fetch(artifact, [(0, 1)] * 4097))
     with pytest.raises(Exception, match="beyond the end"):
+        await anext(source.fetch(artifact, [(MAX_NUMBER, 1)]))
+    with pytest.raises(MalformedError, match=r"ByteRange\.offset"):
         await anext(source.fetch(artifact, [((1 << 64) - 2, 1)]))
 
 

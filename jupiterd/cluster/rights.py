@@ -1,0 +1,71 @@
+"""Who may call what on another node: a row for each call of the services that nodes offer.
+
+Owns the table. The border lets strangers reach what the table opens to them; a node's services ask
+for the rest. Doesn't know how a caller is told from another.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+
+class Caller(StrEnum):
+    """Who may call."""
+
+    ANYBODY = "anybody with a key"
+    MEMBER = "members"
+    LEADER = "the leader that this node follows"
+    """In the term that it knows; one of a newer term is waited for, for a second."""
+
+
+@dataclass(frozen=True)
+class Right:
+    """Of one call."""
+
+    caller: Caller
+    said: str
+    """With what."""
+
+
+RIGHTS: Final[Mapping[str, Right]] = {
+    "Peer.Hello": Right(Caller.ANYBODY, "its cluster's summary, its name and port"),
+    "Peer.Join": Right(Caller.ANYBODY, "its certificate; a proof of a token, or of four words"),
+    "Peer.Bring": Right(Caller.ANYBODY, "a ledger to be united; taken with consent alone"),
+    "Peer.AskRoster": Right(Caller.ANYBODY, "a cluster's id; only who was a member is told"),
+    "Peer.Beat": Right(Caller.MEMBER, "whom it follows, the term, its load"),
+    "Peer.Leave": Right(Caller.MEMBER, "whom it would have lead next"),
+    "Peer.UsePath": Right(Caller.MEMBER, "an address of its own"),
+    "Peer.TakeBytes": Right(Caller.MEMBER, "bytes that are counted and dropped"),
+    "Peer.GiveBytes": Right(Caller.MEMBER, "nothing"),
+    "Peer.NotePath": Right(Caller.MEMBER, "an address of its own, and a speed"),
+    "Peer.MeasureWays": Right(Caller.MEMBER, "the id of another member"),
+    "Peer.TraceSamples": Right(Caller.MEMBER, "ids of samples, or a place in shards"),
+    "Peer.AskReport": Right(Caller.MEMBER, "nothing"),
+    "Peer.ReadCurves": Right(Caller.MEMBER, "the id of a run"),
+    "Peer.AskPreVote": Right(Caller.MEMBER, "the term in which it wants to lead"),
+    "Peer.Exchange": Right(Caller.MEMBER, "entries, each signed by its author"),
+    "Peer.FetchSnapshot": Right(Caller.MEMBER, "nothing"),
+    "Peer.Command": Right(Caller.MEMBER, "a verb of the leader's, and its arguments"),
+    "Peer.OpenProbe": Right(Caller.MEMBER, "the address from which it will connect"),
+    "Peer.ProbeRoutes": Right(Caller.MEMBER, "addresses of listeners that members opened"),
+    "Peer.TryLinks": Right(Caller.MEMBER, "ids of members"),
+    "Peer.PrepareRanks": Right(Caller.LEADER, "an engine, a number of ranks, their memory"),
+    "Peer.RunWork": Right(Caller.LEADER, "its term, a task's name, parameters, artifacts"),
+    "Peer.EndEpoch": Right(Caller.LEADER, "its term, and the attempt that ends"),
+    "Artifacts.Have": Right(Caller.MEMBER, "hashes of artifacts"),
+    "Artifacts.GetManifest": Right(Caller.MEMBER, "the hash of an artifact"),
+    "Artifacts.Draw": Right(Caller.MEMBER, "the hash of an artifact, and the chunks it lacks"),
+    "Artifacts.Fetch": Right(Caller.MEMBER, "the hash of an artifact, and ranges of bytes"),
+    "Artifacts.Replicate": Right(Caller.MEMBER, "the hash of an artifact"),
+    "Scripts.Prepare": Right(Caller.MEMBER, "a program and a script, where scripts are allowed"),
+    "Scripts.Run": Right(Caller.MEMBER, "a program and its arguments, where scripts are allowed"),
+}
+"""Service and call -> its right."""
+
+
+def open_calls() -> frozenset[str]:
+    """Return the calls that strangers may make, without the names of their services."""
+    return frozenset(
+        name.partition(".")[2] for name, right in RIGHTS.items() if right.caller is Caller.ANYBODY
+    )

@@ -1,0 +1,111 @@
+"""Every call of every service, made by a stranger, a member, one that was removed, one that led."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import grpc.aio
+import pytest
+
+from jupiterd.cluster.facts import NodeAdmitted, NodeRemoved
+from jupiterd.cluster.presence import Beat, SaidGoodbye
+from jupiterd.cluster.rights import RIGHTS, Caller
+from jupiterd.daemon.node import Node
+from jupiterd.failures import from_rpc
+from jupiterd.net.channels import PeerChannels
+from jupiterd.net.identity import Identity
+from jupiterd.rpc import artifact_pb2, peer_pb2, script_pb2
+from tests.unit.daemon.two_nodes import address_of, found, serving
+from tests.unit.net.conftest import named_identity
+
+pytestmark = pytest.mark.net
+
+FILES = {"Peer": peer_pb2, "Artifacts": artifact_pb2, "Scripts": script_pb2}
+CALLS = [
+    f"{service}.{method.name}"
+    for service, file in FILES.items()
+    for method in file.DESCRIPTOR.services_by_name[service].methods
+]
+SAID = {
+    "Peer.RunWork": peer_pb2.WorkRequest(id="x", term=1, task="store", params=b"\x80"),
+    "Peer.EndEpoch": peer_pb2.EndEpochRequest(term=1, epoch=1),
+    "Peer.Command": peer_pb2.CommandRequest(verb="x", arguments_json="{}"),
+}
+"""What a call needs to get as far as its right."""
+SOON_S = 2.0
+
+
+def test_every_call_has_a_row_and_every_row_a_call() -> None:
+    assert sorted(RIGHTS) == sorted(CALLS)
+
+
+@asynccontextmanager
+async def asked(folder: Path, *members: Identity, removed: Identity) -> AsyncIterator[Node]:
+    """A node that these were let in to, and of which one was removed."""
+    async with serving(folder, "one") as one:
+        keys = (*members, removed)
+        admissions = [NodeAdmitted(key.node_id, "x", key.certificate_pem, "") for key in keys]
+        await found(one, facts=tuple(admissions))
+        named = one.journal.state.roster.admissions_of(removed.node_id)
+        await one.journal.append(1, [NodeRemoved(removed.node_id, named, {})])
+        yield one
+
+
+async def follow(node: Node, leader: Identity, term: int) -> None:
+    """Let a node hear a leader, and obey it from then on."""
+    node.pulse._tell(Beat(leader.node_id, term, leader.node_id))
+    await node.pulse.followed.check(leader.node_id, term)
+
+
+async def answer(who: Identity, node: Node, name: str) -> tuple[str, str]:
+    """Make a call; return the code and the words with which it is refused, or nothing."""
+    service, _, method = name.partition(".")
+    raw = SAID[name].SerializeToString() if name in SAID else b""
+    way = PeerChannels(who, address_of(node), node.identity.certificate_pem)
+    try:
+        channel: Any = way._channel(4 << 20)
+        call = channel.unary_stream(f"/jupiter.v1.{service}/{method}", bytes, bytes)
+        with suppress(StopAsyncIteration, TimeoutError):
+            async with asyncio.timeout(SOON_S):
+                await anext(aiter(call(raw)))
+    except grpc.aio.AioRpcError as error:
+        failure = from_rpc(error, "one")
+        return failure.code, failure.message
+    finally:
+        await way.close()
+    return "", ""
+
+
+@pytest.fixture(autouse=True)
+def short_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("jupiterd.daemon.followed.HEARD_WITHIN_S", 0.02)
+
+
+async def test_each_call_is_for_those_whom_its_row_names(tmp_path: Path) -> None:
+    people = ["stranger", "member", "removed", "former", "leader"]
+    stranger, member, removed, former, leader = (named_identity(tmp_path, who) for who in people)
+    async with asked(tmp_path, member, former, leader, removed=removed) as node:
+        node.pulse.roster_changed()
+        await follow(node, former, 1)
+        node.pulse._tell(SaidGoodbye(former.node_id))
+        await follow(node, leader, 2)
+        found: dict[str, list[str]] = {name: [] for name in people}
+        for name in CALLS:
+            for who, identity in zip(
+                people, (stranger, member, removed, former, leader), strict=True
+            ):
+                code, words = await answer(identity, node, name)
+                assert code not in ("unexpected", "too-often"), (name, who, words)
+                if code == "not-a-member" or "this node follows" in words:
+                    found[who].append(name)
+    rows = {kind: [n for n in CALLS if RIGHTS[n].caller is kind] for kind in Caller}
+    closed = [name for name in CALLS if RIGHTS[name].caller is not Caller.ANYBODY]
+    assert found == {
+        "stranger": closed,
+        "removed": closed,
+        "member": rows[Caller.LEADER],
+        "former": rows[Caller.LEADER],
+        "leader": [],
+    }

@@ -226,7 +226,7 @@ class CycleState:
         """The command that has paused it, as long as it has anything left to do; or None."""
         command = self._wanted.facts.get(ONLY)
         is_paused = command is not None and command.wanted == PAUSED
-        return command if is_paused and not self._is_over else None
+        return command if is_paused and not self.is_over else None
 
     @property
     def wanted_reason(self) -> str:
@@ -451,7 +451,7 @@ class CycleState:
     @property
     def finished(self) -> bool:
         """Nothing more is to be done now: it is over, or is to stop or to pause."""
-        return self.wanted in {STOPPED, PAUSED} or self._is_over
+        return self.wanted in {STOPPED, PAUSED} or self.is_over
 
     @property
     def goes_on(self) -> bool:
@@ -459,7 +459,7 @@ class CycleState:
         return not self.finished or self.paused is not None
 
     @property
-    def _is_over(self) -> bool:
+    def is_over(self) -> bool:
         """Say whether nothing is left to be done: all rounds are committed, or it failed."""
         if self.failed is not None:
             return True

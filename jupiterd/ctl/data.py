@@ -127,7 +127,7 @@ def stop(invocation: Invocation, data: str | None) -> None:
     console = Console.of(invocation)
     console.confirm(f"stop making {data or 'the newest data set'}?", invocation)
     stopped = order(invocation.state_dir, "data.stop", {"data": data or ""})
-    console.show(stopped, lambda: [f"data set {_called(stopped)} isn't made any more"])
+    console.show(stopped, lambda: [f"data set {_called(stopped)} is no longer being made"])
 
 
 @command.command()

@@ -50,7 +50,9 @@ def model_lines(model: Row) -> list[str]:
         lines.append(f"val_bpb     {model['val_bpb']:.4f} bits per byte of held-out text")
     lines.append(f"writes      {_writes(model)}")
     if base := model.get("began_with"):
-        lines.append(f"began with  {plain(base['name'])} ({short(str(base['id']))}), of others")
+        lines.append(
+            f"began with  {plain(base['name'])} ({short(str(base['id']))}), a model of others"
+        )
     lines += list(_data(model.get("data")))
     lines += [f"trained     {line}" for line in training_lines(model)]
     lines.append(f"folder      {plain(model['folder']) if model['folder'] else _no_folder(model)}")

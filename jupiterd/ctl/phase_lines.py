@@ -68,7 +68,9 @@ _TRAINED = "sequences", "steps"
 
 
 def _number(value: int | None, unit: str = "") -> str:
-    return "-" if value is None else f"{value:,} {unit}".rstrip()
+    if value is None:
+        return "-"
+    return f"{value:,} {unit.removesuffix('s') if value == 1 else unit}".rstrip()
 
 
 def _out(row: Row) -> str:

@@ -27,10 +27,13 @@ async def stop_data(leading: "Leading", arguments: Arguments) -> dict[str, Any]:
         UsageError: several ids begin so.
     """
     wanted = str(arguments.get("data") or "")
-    making = [pair for pair in data_sets(leading.journal.state) if _is_being_made(pair[0])]
+    known = list(data_sets(leading.journal.state))
+    making = [pair for pair in known if _is_being_made(pair[0])]
     if not making:
         raise NotFoundError("no data set is being made", LIST)
-    run, asked = _of_name(making, wanted) if wanted else making[0]
+    run, asked = _of_name(known, wanted) if wanted else making[0]
+    if not _is_being_made(run):
+        raise NotFoundError(f"the data set {title(asked.cycle, asked.name)} isn't being made", LIST)
     if run.training is not None:
         raise ConflictError(
             f"training {title(asked.cycle, asked.name)} makes it for itself",
@@ -44,7 +47,7 @@ async def remove_data(leading: "Leading", arguments: Arguments) -> dict[str, Any
     """Remove a data set from the list; its name is free again.
 
     Raises:
-        ConflictError: it is being made, or a training that isn't over needs it.
+        ConflictError: it is being made, or a training needs it, or made it and may go on.
         NotFoundError: no data set is called so.
         UsageError: several ids begin so.
     """
@@ -58,6 +61,11 @@ async def remove_data(leading: "Leading", arguments: Arguments) -> dict[str, Any
         raise ConflictError(
             f"training {user} needs the data set {title(asked.cycle, asked.name)}",
             "wait for its end, or stop it: jupiterctl train stop",
+        )
+    if run.training is not None and not run.is_over:
+        raise ConflictError(
+            f"training {run.training.name} made it for itself, and may go on",
+            "jupiterctl train resume goes on; the data set can be removed once that is over",
         )
     await leading.record(_stopped(run, asked, REMOVED))
     return {"data": asked.cycle, "name": asked.name}
@@ -76,7 +84,7 @@ def _is_being_made(run: CycleState) -> bool:
 
 
 def _trainings_on(leading: "Leading", asked: DataRequested) -> Iterator[str]:
-    """Yield the names of trainings that read it, or will when they go on."""
+    """Yield the names of trainings that read it, or are paused."""
     for run in leading.journal.state.cycles.values():
         if run.training is not None and run.training.data == asked.cycle and run.goes_on:
             yield run.training.name

@@ -142,7 +142,10 @@ def _one_of(kind: type[Choice]) -> Callable[[object], Choice]:
 def _folder(told: object) -> Path:
     """Return a folder in full: the daemon works in its own, where a relative path is another."""
     if isinstance(told, str | Path) and str(told):
-        return Path(told).expanduser().absolute()
+        try:
+            return Path(told).expanduser().absolute()
+        except RuntimeError:  # there is no such user
+            raise ValueError(f"expected a folder, got {told!r}: nobody is called so here") from None
     raise ValueError(f"expected a folder, got {told!r}")
 
 

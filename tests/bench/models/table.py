@@ -158,9 +158,9 @@ comes first.
    What can't be trained is refused now: an adapter, GGUF or pickles alone, quantized weights, an
    architecture that nobody knows, a missing file. A hub that is asked too often (HTTP 429) is asked
    again when it says so, for two minutes at the most.
-2. The daemon makes all the checks of the command: does the model fit the memory (a generator that
-   of any machine, together with a text that it writes), is anything else running. Then the disks
-   are looked at. `--dry-run` ends here, and `cycle plan` foretells from the configuration alone.
+2. The daemon makes all the checks of the command: does the model fit the memory (a generator with a
+   text that it writes: that of one machine), is anything else running. Then disks are looked at.
+   `--dry-run` ends here, and `cycle plan` foretells from the configuration alone.
 3. The weights are fetched, by the machine on which you type, with a line that says how far it is
    (`jupiterctl status`, `events` and the dashboard tell it to others). A fetch that was ended goes
    on where it was once the command is given again, and each large file is compared with the sha256

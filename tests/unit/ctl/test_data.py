@@ -123,7 +123,9 @@ PURGED = {"source": "docs", "domain": "python", "cycle": "", "already": False}
 def test_a_data_set_is_stopped_and_removed_and_removing_insists_on_yes(daemon, ctl):
     told = {"schema": "jupiter/v1", "data": "facade00" * 2, "name": "letters"}
     daemon.results |= {"data.stop": told, "data.remove": told}
-    assert ctl("data", "stop", "--yes").out == "data set letters (facade00) isn't made any more\n"
+    assert (
+        ctl("data", "stop", "--yes").out == "data set letters (facade00) is no longer being made\n"
+    )
     refused = ctl("data", "remove", "letters")
     assert "say so with --yes" in refused.err
     ran = ctl("data", "remove", "letters", "--yes")

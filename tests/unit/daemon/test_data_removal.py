@@ -64,6 +64,25 @@ async def test_a_data_set_stays_as_long_as_a_training_needs_it(tmp_path: Path) -
         assert (await prepare_data(leading, FOLDER))["name"] == "letters"
 
 
+async def test_what_a_stopped_training_made_for_itself_stays_for_it_may_go_on(
+    tmp_path: Path,
+) -> None:
+    async with leads(tmp_path, data_asked(), MADE, training()) as leading:
+        await stop_training(leading, {})
+        with pytest.raises(ConflictError, match="made it for itself, and may go on"):
+            await remove_data(leading, {"data": "letters"})
+        assert names(leading) == ["letters"]
+
+
+async def test_what_is_made_already_is_told_as_such_where_another_is_to_be_stopped(
+    tmp_path: Path,
+) -> None:
+    other = replace(data_asked(), cycle=TRAINED, name="pages")
+    async with leads(tmp_path, data_asked(), MADE, other) as leading:
+        with pytest.raises(NotFoundError, match=r"letters .* isn't being made"):
+            await stop_data(leading, {"data": "letters"})
+
+
 async def test_what_a_training_makes_for_itself_is_stopped_with_it(tmp_path: Path) -> None:
     async with leads(tmp_path, data_asked(), training()) as leading:
         with pytest.raises(ConflictError, match="makes it for itself") as caught:

@@ -60,6 +60,12 @@ def test_a_folder_is_meant_from_where_the_daemon_was_started(
     assert settings.state_dir == tmp_path / "d1"
 
 
+def test_a_folder_of_a_user_whom_nobody_knows_is_a_mistake() -> None:
+    for told in ({"state_dir": "~nobody99/x"}, {"readable_folders": "~nobody99/x"}):
+        with pytest.raises(InvalidSettingError, match="nobody is called so here"):
+            load_settings(told, {}, None)
+
+
 def test_the_folder_of_the_start_may_be_gone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -50,6 +50,15 @@ def test_numbers_take_half_the_room_elsewhere_and_a_card_holds_no_program() -> N
     assert (cpu.program > mac.program > card.program) == (card.program == 0)
 
 
+@pytest.mark.parametrize("told", ["lots", [1], float("inf"), 0, None])
+def test_positions_that_are_no_number_count_as_many_as_usual(told: object) -> None:
+    said, silent = (
+        shape_of_config("model", SEVEN_BILLION | each, ONE_MILLION.recipe)
+        for each in ({"max_position_embeddings": told}, {})
+    )
+    assert writer_need(said, CPU).total == writer_need(silent, CPU).total
+
+
 def test_a_model_holds_no_more_text_than_it_has_positions() -> None:
     short, silent, long = (
         shape_of_config("model", SEVEN_BILLION | said, ONE_MILLION.recipe)

@@ -5,6 +5,7 @@ with. Doesn't know sockets, or what is said of it.
 """
 
 import os
+import re
 import sys
 import time
 from collections.abc import Sequence
@@ -21,6 +22,13 @@ PROGRAM = "jupiterd"
 
 STARTING_S = 120.0
 """A process that is younger, and doesn't listen yet, is starting; however busy the machine is."""
+
+_HAVE_VALUE = frozenset({"-X", "-W", "--check-hash-based-pycs"})
+"""Options of the interpreter whose value is the next word."""
+
+_is_interpreter = re.compile(r"python[\d.]*t?", re.IGNORECASE).fullmatch
+_ends_options = re.compile(r"-$|-[A-VY-Za-z]*[cm]").match
+"""What an interpreter runs in the place of a file: its input, code, or a module."""
 
 _OTHER_COMMANDS = frozenset({"doctor", "service", "--help", "-h", "--version"})
 """What jupiterd is started with where it is to be no daemon."""
@@ -74,7 +82,7 @@ def _is_young(process: "psutil.Process") -> bool:
 def _state_dir_of(process: "psutil.Process") -> Path | None:
     """Return the state folder that a daemon was started with; None where it is no daemon."""
     words = process.cmdline()
-    if not (arguments := _arguments(words)) or _OTHER_COMMANDS & set(arguments[1:]):
+    if not (arguments := daemon_arguments(words)) or _OTHER_COMMANDS & set(arguments[1:]):
         return None
     named = _option(arguments) or process.environ().get(STATE_DIR_VARIABLE)
     if not named:
@@ -82,12 +90,24 @@ def _state_dir_of(process: "psutil.Process") -> Path | None:
     return Path(process.cwd(), Path(named).expanduser()).resolve()
 
 
-def _arguments(words: Sequence[str]) -> Sequence[str]:
-    """Return the program's name and what follows it; nothing where it is another program."""
-    for place, word in enumerate(words[:4]):  # an interpreter and its options may come first
-        if Path(word).name == PROGRAM:
-            return words[place:]
-    return ()
+def daemon_arguments(words: Sequence[str]) -> Sequence[str]:
+    """Return the program's name and what follows it; nothing where it is another program.
+
+    Args:
+        words: what a process was started with; an interpreter and its options may come first.
+    """
+    rest = _script(words[1:]) if words and _is_interpreter(Path(words[0]).name) else words
+    return rest if rest and Path(rest[0]).name == PROGRAM else ()
+
+
+def _script(words: Sequence[str]) -> Sequence[str]:
+    """Return the file that an interpreter runs, and what follows it; nothing where it has none."""
+    place = 0
+    while place < len(words) and words[place].startswith("-"):
+        if _ends_options(words[place]):
+            return ()
+        place += 2 if words[place] in _HAVE_VALUE else 1
+    return words[place:]
 
 
 def _option(arguments: Sequence[str]) -> str:

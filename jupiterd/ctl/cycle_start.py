@@ -33,7 +33,9 @@ def generator_options(function: Callable[..., None]) -> Callable[..., None]:
     """Add the options that name a generator."""
     for option in (
         click.option(
-            "--api-key-env", metavar="NAME", help="The variable with a server's key; see api_keys."
+            "--api-key-env",
+            metavar="NAME",
+            help="The variable with a server's key; see api_keys in jupiter.yaml.",
         ),
         click.option(
             "--generator",

@@ -250,7 +250,12 @@ class ItemRunner:
 
 
 def _telling(errors: Sequence[EmptySourceError]) -> EmptySourceError:
-    """Return the one that says most: that a machine doesn't offer a path says least."""
+    """Return the one that says most: that a machine doesn't offer a path says least.
+
+    That there is too little text holds on each machine: it ends the item, so it is the last.
+    """
+    if isinstance(errors[-1], TooLittleTextError):
+        return errors[-1]
     return next((each for each in errors if not isinstance(each, NotOfferedError)), errors[0])
 
 

@@ -9,6 +9,7 @@ Doesn't know what is read, or why.
 import json
 import logging
 import os
+import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, cast
@@ -24,7 +25,7 @@ from jupiterd.errors import NotOfferedError
 from jupiterd.formats import counted
 from jupiterd.ids import NodeId, short
 from jupiterd.path_text import path_of
-from jupiterd.store.disk import written
+from jupiterd.store.disk import sync_file, written
 
 log = logging.getLogger(__name__)
 
@@ -52,6 +53,8 @@ class OfferedPaths:
         """Path as it was named -> where it led then."""
         self._refused: dict[tuple[str, str], float] = {}
         """(path, who asked) -> when that was."""
+        self._writing, self._noting = threading.Lock(), threading.Lock()
+        """Commands and work ask from threads; nothing on the event loop waits for a disk."""
 
     def ask(self, paths: Iterable[str]) -> None:
         """Take note, for good, that somebody on this machine has asked for these paths.
@@ -61,14 +64,18 @@ class OfferedPaths:
             StateDirError: it can't be written for another reason.
         """
         found = {path: _real(path) for path in paths}
-        if all(self._asked.get(path) == real for path, real in found.items()):
-            return
-        kept = {path: real for path, real in self._asked.items() if path not in found}
-        self._asked = dict(list((kept | found).items())[-MAX_ASKED:])
+        with self._writing:
+            if any(self._asked.get(path) != real for path, real in found.items()):
+                kept = {path: real for path, real in self._asked.items() if path not in found}
+                self._write(dict(list((kept | found).items())[-MAX_ASKED:]))
+
+    def _write(self, asked: dict[str, str]) -> None:
         draft = self._file.with_suffix(".new")
         with written():
-            draft.write_text(json.dumps({"paths": self._asked}))
+            draft.write_text(json.dumps({"paths": asked}))
+            sync_file(draft)
             draft.replace(self._file)
+        self._asked = asked  # only what is written down holds
 
     def check(self, task: str, params: Mapping[str, Any], asker: str, own: str) -> None:
         """Refuse work that would read what nobody here has asked for or offers.
@@ -88,17 +95,18 @@ class OfferedPaths:
                 raise NotOfferedError(
                     f"{own} doesn't read {path[:MAX_SHOWN]} for {asker}: nobody on {own} has asked "
                     "for it, and no readable folder holds it",
-                    f"type the command on {own}, or add to its jupiter.yaml: "
-                    f"readable_folders: [{path[:MAX_SHOWN]}]",
+                    _remedy(path, own, is_hub_name=path in hub_names(task, params)),
                 )
 
     def findings(self, node: NodeId, own: str) -> Iterator[Finding]:
         """Yield what health tells of refusals of the last hour: the latest, and how many more."""
         since_s = now_s() - TOLD_S
-        self._refused = {key: at_s for key, at_s in self._refused.items() if at_s >= since_s}
-        if self._refused:
-            path, asker = max(self._refused, key=self._refused.__getitem__)
-            others = len(self._refused) - 1
+        with self._noting:
+            latest = {key: at_s for key, at_s in self._refused.items() if at_s >= since_s}
+            self._refused = dict(latest)
+        if latest:
+            path, asker = max(latest, key=latest.__getitem__)
+            others = len(latest) - 1
             more = f", and {counted(others, 'other path')}" if others else ""
             yield Finding(CODE, node, own, f"{path[:MAX_SHOWN]} for {asker}{more}")
 
@@ -110,9 +118,10 @@ class OfferedPaths:
     def _note(self, path: str, asker: str) -> None:
         told = {"path": path[:MAX_SHOWN], "asked_by": asker}
         log.warning("path_not_offered", extra=told)
-        if len(self._refused) >= MAX_ASKED:
-            self._refused.clear()
-        self._refused[path[:MAX_SHOWN], asker] = now_s()
+        with self._noting:
+            if len(self._refused) >= MAX_ASKED:
+                self._refused.clear()
+            self._refused[path[:MAX_SHOWN], asker] = now_s()
 
 
 def asking(order: WorkOrder, members: Mapping[NodeId, NodeAdmitted]) -> str:
@@ -137,6 +146,19 @@ def _read_by(task: str, params: Mapping[str, Any]) -> Iterator[str]:
     yield from local_paths(task, params)
     # The library of the hub prefers a folder of that name below the working folder.
     yield from (name for name in hub_names(task, params) if os.path.lexists(name))
+
+
+def _remedy(path: str, own: str, *, is_hub_name: bool) -> str:
+    """Return what would have it read; the settings take whole paths only."""
+    shown = path[:MAX_SHOWN]
+    if is_hub_name:
+        return (
+            f"a folder of that name in the state folder of {own} hides the data set of the hub: "
+            f"rename {shown} there"
+        )
+    if not _real(path):
+        return f"name it in full, as it is called on {own}, from / on"
+    return f"type the command on {own}, or add to its jupiter.yaml: readable_folders: [{shown}]"
 
 
 def _real(path: str) -> str:

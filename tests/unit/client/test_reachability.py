@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from jupiterd.client import daemon_process
-from jupiterd.client.daemon_process import running_process
+from jupiterd.client.daemon_process import daemon_arguments, running_process
 from jupiterd.client.reachability import silent, start_command, unreachable
 from jupiterd.daemon.service.unit import unit_text
 from jupiterd.locations import default_state_dir
@@ -21,16 +21,25 @@ WAITING = "print(flush=True); input()"
 
 
 @pytest.fixture
-def process() -> Iterator[subprocess.Popen[bytes]]:
+def program(tmp_path: Path) -> str:
+    """A script of the daemon's name."""
+    script = tmp_path / "bin" / "jupiterd"
+    script.parent.mkdir()
+    script.write_text(WAITING)
+    return str(script)
+
+
+@pytest.fixture
+def process(program: str) -> Iterator[subprocess.Popen[bytes]]:
     """A process that looks like a daemon's."""
-    with waiting("jupiterd") as running:
+    with waiting(program) as running:
         yield running
 
 
 @contextmanager
 def waiting(*arguments: str) -> Iterator[subprocess.Popen[bytes]]:
     """Run a program that is certain to have begun: for a moment before, it has no name."""
-    command = [sys.executable, "-c", WAITING, *arguments]
+    command = [sys.executable, *arguments]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe) as running:
         assert running.stdout is not None
@@ -64,15 +73,42 @@ def test_a_young_process_that_does_not_listen_yet_is_starting(tmp_path: Path, pr
     assert unreachable(tmp_path).message.endswith(f"; its process {process.pid} is starting")
 
 
-def test_a_daemon_that_has_not_taken_its_folder_yet_is_starting(tmp_path: Path) -> None:
+def test_a_daemon_that_has_not_taken_its_folder_yet_is_starting(
+    tmp_path: Path, program: str
+) -> None:
     for option in (["--state-dir", str(tmp_path)], [f"--state-dir={tmp_path}", "run"]):
-        with waiting("jupiterd", *option) as process:
+        with waiting(program, *option) as process:
             error = unreachable(tmp_path)
             assert error.message.endswith(f"; its process {process.pid} is starting")
             assert "no process" in unreachable(tmp_path / "another").message
-    with waiting("jupiterd", "doctor", "--state-dir", str(tmp_path)):
+    with waiting(program, "doctor", "--state-dir", str(tmp_path)):
         assert error.hint.startswith("wait a moment")
         assert "no process of it runs" in unreachable(tmp_path).message
+    with waiting("-c", WAITING, "jupiterd", "--state-dir", str(tmp_path)):
+        assert "no process of it runs" in unreachable(tmp_path).message
+
+
+@pytest.mark.parametrize(
+    ("command", "is_daemon"),
+    [
+        ("jupiterd --local", True),
+        ("/opt/bin/jupiterd", True),
+        ("/venv/bin/python3.13 /venv/bin/jupiterd run", True),
+        ("/Library/Python.framework/MacOS/Python -sP -X utf8 -Wmodule bin/jupiterd", True),
+        ("python -c import_this jupiterd", False),
+        ("python -Im pip install jupiterd", False),
+        ("python - jupiterd", False),
+        ("python train.py jupiterd", False),
+        ("python -X jupiterd", False),
+        ("grep -r x jupiterd", False),
+        ("git clone https://example.org/jupiterd", False),
+        ("less /home/ada/jupiterd", False),
+        ("python", False),
+        ("", False),
+    ],
+)
+def test_only_what_runs_the_daemons_program_is_a_daemon(command: str, is_daemon: bool) -> None:
+    assert bool(daemon_arguments(command.split())) == is_daemon
 
 
 def test_a_process_that_has_ended_is_none(tmp_path: Path, process) -> None:
@@ -102,7 +138,7 @@ def test_a_busy_daemon_leads_to_its_log(tmp_path: Path, process) -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="names of processes are read from /proc")
 def test_another_program_with_its_number_is_not_it(tmp_path: Path) -> None:
-    with waiting() as other:
+    with waiting("-c", WAITING) as other:
         (tmp_path / "lock").write_text(str(other.pid))
         assert running_process(tmp_path) is None
 

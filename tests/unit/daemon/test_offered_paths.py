@@ -1,6 +1,7 @@
 """A machine reads only what its owner offers: real orders between members, and real workers."""
 
 from collections.abc import AsyncGenerator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -214,6 +215,41 @@ def test_a_folder_in_the_place_of_a_data_set_of_the_hub_is_not_read(
     paths = offered(tmp_path)
     paths.ask(["store"])
     assert not is_read(paths, "prepare", {"kind": "hugging_face", "path": "store"})
+
+
+@pytest.mark.parametrize(
+    ("params", "hint"),
+    [
+        ({"kind": "folder", "path": "notes"}, "name it in full, as it is called on two, from / on"),
+        ({"kind": "hugging_face", "path": "org/set"}, "rename org/set there"),
+        ({"kind": "folder", "path": "/a"}, "or add to its jupiter.yaml: readable_folders: [/a]"),
+    ],
+)
+def test_the_hint_of_a_refusal_helps(
+    params: dict[str, Any], hint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "org" / "set").mkdir(parents=True)
+    with pytest.raises(NotOfferedError) as refused:
+        offered(tmp_path).check("prepare", params, "one", "two")
+    assert refused.value.hint.endswith(hint)
+
+
+def test_commands_and_work_ask_at_once(tmp_path: Path) -> None:
+    """They come from threads, and health is looked at meanwhile."""
+    paths = offered(tmp_path)
+
+    def ask(number: int) -> None:
+        paths.ask([f"/asked/{number}"])
+        for each in range(25):
+            assert not is_read(paths, "prepare", prepare(f"/other/{number}/{each}").params)
+            list(paths.findings(NodeId("n"), "two"))
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(ask, range(16)))
+    assert offered(tmp_path)._asked.keys() == {f"/asked/{number}" for number in range(16)}
+    (found,) = paths.findings(NodeId("n"), "two")
+    assert found.detail.endswith(f"{16 * 25 - 1:,} other paths")
 
 
 def test_refusals_are_told_for_an_hour(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,6 +22,7 @@ from jupiterd.errors import (
     JupiterError,
     ModelTooLargeError,
     SourceUnreachableError,
+    TooLittleTextError,
 )
 from jupiterd.ids import ArtifactId, NodeId
 from jupiterd.locations import config_folder
@@ -88,6 +89,28 @@ async def test_a_folder_without_text_ends_the_run_with_the_reason(tmp_path: Path
         assert (failed.code, failed.message, failed.hint) == (
             "empty-source", "the folder /letters is empty", "write some",
         )  # fmt: skip
+
+
+async def test_what_ends_an_item_is_what_was_said_last_where_there_was_too_little_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A machine before it just didn't have the folder."""
+    two = list(NODES[:2])
+    monkeypatch.setattr(Leading, "fit_workers", lambda _: two)
+    monkeypatch.setattr(Leading, "place", lambda *_, **__: two[0])
+    said = [TooLittleTextError("it has 3 documents"), EmptySourceError("there is no /letters")]
+    workers = Workers(WorkResult({}))
+    monkeypatch.setattr(workers, "run", lambda *_: _raising(said.pop()))
+    async with leads(tmp_path, workers, anywhere()) as leading:
+        await conduct(leading)
+        failed = leading.cycle(CYCLE).failed
+    assert failed is not None
+    assert (failed.code, failed.message) == ("too-little-text", "it has 3 documents")
+
+
+async def _raising(error: JupiterError) -> AsyncGenerator[WorkEvent]:
+    yield Started(7, "cpu")
+    raise error
 
 
 async def test_a_way_to_the_internet_is_tried_for_a_while_and_not_for_ever(

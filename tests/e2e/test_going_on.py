@@ -54,7 +54,7 @@ async def test_a_cycle_whose_evaluation_failed_is_judged_and_goes_round_again(
             _names_any_of_its_rounds(cluster)
 
 
-@pytest.mark.full
+@pytest.mark.long
 async def test_a_cycle_of_islands_whose_evaluation_failed_is_judged_and_not_trained_again(
     tmp_path: Path,
 ) -> None:

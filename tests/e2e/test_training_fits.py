@@ -44,6 +44,7 @@ async def test_steps_follow_the_text_and_what_was_decided_outlives_the_leader(
         assert_shown(cluster, survivor)
 
 
+@pytest.mark.long
 async def test_two_islands_follow_the_text_and_end_with_the_best_weights_that_they_merged(
     tmp_path: Path,
 ) -> None:

@@ -57,7 +57,7 @@ def test_a_ring_of_two_trains_it_as_one_machine_with_torch_does(
         assert each == pytest.approx(alone, abs=1e-4)
 
 
-@pytest.mark.parametrize("kind", ["gemma3_text", "gpt2"])
+@pytest.mark.parametrize("kind", [pytest.param("gemma3_text", marks=pytest.mark.long), "gpt2"])
 def test_islands_of_both_engines_have_its_weights_alike_after_each_outer_step(
     gangs: Gangs, tmp_path: Path, kind: str
 ):

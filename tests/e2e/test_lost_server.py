@@ -26,7 +26,7 @@ SEATS = 6
 """Of the server at first, which refuses more at once; the one that comes back has enough."""
 
 
-SLOW_S = 1.2
+SLOW_S = 3.0
 """That one writes an answer as slowly as models do: many at once pay on a busy machine, too."""
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from jupiterd.cluster.cycle_state import CycleState
 from jupiterd.cluster.facts import CheckpointCommitted
-from tests.e2e.cluster import Cluster, three_daemons
+from tests.e2e.cluster import Cluster, Document, three_daemons
 from tests.e2e.tiny_domain import write_domain
 
 pytestmark = [
@@ -63,12 +63,15 @@ async def test_two_rounds_end_with_a_model_that_every_node_has(tmp_path: Path) -
         assert _load_in_transformers(model.removeprefix("model: "), str(tmp_path / "taken"))
 
 
+def _is_over(cycle: Document) -> bool:
+    """Say whether a daemon has heard of the last round's end, and has its model."""
+    return str(cycle["model"]).endswith("round-2") and cycle["phase"] is None
+
+
 async def _is_told_alike_by_every_daemon(cluster: Cluster) -> None:
     told = []
     for daemon in cluster.daemons:
-        await cluster.until(
-            lambda cycle: str(cycle["model"]).endswith("round-2"), "the model", 30, daemon
-        )
+        await cluster.until(_is_over, "the model", 30, daemon)
         printed = cluster.ctl("cycle", "status", "-o", "json", daemon=daemon)
         assert printed.returncode == 0, printed.stderr
         cycle = json.loads(printed.stdout)["cycle"]

@@ -1,6 +1,7 @@
 import asyncio
 from contextlib import aclosing, asynccontextmanager
 
+from jupiterd.client import daemon_process
 from jupiterd.client.channel import ControlChannel
 from jupiterd.client.watch import (
     Delta,
@@ -13,7 +14,7 @@ from jupiterd.client.watch import (
 )
 from jupiterd.rpc import control_pb2
 from tests.unit.client.control_server import ScriptedControl, delta, serving, snapshot
-from tests.unit.client.test_reachability import waiting
+from tests.unit.client.test_reachability import WAITING, waiting
 
 
 @asynccontextmanager
@@ -96,8 +97,11 @@ async def test_a_stream_that_stays_silent_is_given_up(short_dir):
         assert await _until(messages, Link.LOST)
 
 
-async def test_a_daemon_that_never_says_a_word_is_lost_and_its_process_is_named(short_dir):
-    with waiting("jupiterd") as process:
+async def test_a_daemon_that_never_says_a_word_is_lost_and_its_process_is_named(
+    short_dir, monkeypatch
+):
+    monkeypatch.setattr(daemon_process, "STARTING_S", 0.0)
+    with waiting("-c", WAITING, "jupiterd") as process:
         (short_dir / "lock").write_text(str(process.pid))
         async with watching(ScriptedControl(), short_dir, stale_after_s=0.05) as messages:
             connecting, lost = await _take(messages, 2)

@@ -416,9 +416,9 @@ class Election:
 
     def _wake(self, now: float, late_s: float) -> list[Effect]:
         """What was known of the others is as old as the sleep was long: hear them anew."""
-        if not self._present:  # nobody to hear; where others lead by now, two leaders meet
+        if self._role is ElectionRole.LEADER and not self._present:  # it has nobody to give way to
             return []
-        self._deadline = now + self._patience_s()
+        self._alone_since, self._deadline = now, now + self._patience_s()
         return self._stop_leading(f"it was asleep for {late_s:.1f} s")
 
     def _set_storage(self, now: float, *, can_persist: bool) -> list[Effect]:

@@ -167,6 +167,14 @@ def test_one_that_woke_listens_before_it_asks_or_leads() -> None:
     assert tick_until(follower, 31.0, 30.0) == []
 
 
+def test_one_that_was_starved_before_it_led_listens_anew() -> None:
+    made = presence()
+    made.step(0.5, Ticked())
+    assert made.step(30.0, Ticked(29.0)) == []
+    assert tick_until(made, 30.5, 30.0) == []
+    assert tick_until(made, 31.0, 30.5) == [PersistTerm(1), BecomeLeader(1, "alone")]
+
+
 def test_a_lone_node_that_is_starved_of_processor_time_stays_leader() -> None:
     seed = 14
     print("seed", seed)

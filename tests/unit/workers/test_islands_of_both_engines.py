@@ -154,6 +154,15 @@ def shape_with(kind: str, vocab_size: int) -> ModelShape:
     return shape.model_copy(update={"seq_len": SEQ_LEN})
 
 
+def assert_alike_after_each_outer_step(processes: Processes, outer_steps: int) -> None:
+    """Train an island of each engine, to equal weights before the first step and after each."""
+    processes.begin("m", "mlx")
+    processes.begin("t", "torch")
+    processes.ended()
+    assert processes.digests("m") == processes.digests("t")
+    assert len(processes.digests("m")) == outer_steps + 1
+
+
 @pytest.mark.mlx
 @pytest.mark.parametrize(("kind", "vocab_size"), [("llama", 128_256), ("qwen3", 151_936)])
 def test_islands_of_both_engines_have_equal_weights_after_each_outer_step_of_a_large_vocabulary(
@@ -164,12 +173,7 @@ def test_islands_of_both_engines_have_equal_weights_after_each_outer_step_of_a_l
     both = {"m": BATCH, "t": BATCH}
     leader = OuterLeader(tmp_path, rounds, both, every, kind="fp32")
     leader.shape = shape_with(kind, vocab_size)
-    processes = Processes(gangs, leader, tmp_path)
-    processes.begin("m", "mlx")
-    processes.begin("t", "torch")
-    processes.ended()
-    assert processes.digests("m") == processes.digests("t")
-    assert len(processes.digests("m")) == rounds.steps // every + 1
+    assert_alike_after_each_outer_step(Processes(gangs, leader, tmp_path), rounds.steps // every)
     one, other = (losses(leader.ranks, name) for name in both)
     assert one != other, "each learns from text of its own"
     assert min(one[0], other[0]) > math.log(vocab_size) - 1

@@ -9,7 +9,12 @@ from jupiterd.cycle.plan import ModelShape, derive
 from tests.unit.workers.architectures.test_mlx_models import shape_of
 from tests.unit.workers.gangs import Gangs
 from tests.unit.workers.outer_leader import OuterLeader
-from tests.unit.workers.test_islands_of_both_engines import BATCH, Processes, plan
+from tests.unit.workers.test_islands_of_both_engines import (
+    BATCH,
+    Processes,
+    assert_alike_after_each_outer_step,
+    plan,
+)
 from tests.unit.workers.test_islands_of_both_engines import losses as island_losses
 
 pytest.importorskip("mlx.core")
@@ -64,12 +69,7 @@ def test_islands_of_both_engines_have_its_weights_alike_after_each_outer_step(
     rounds, every = plan(8), 4
     leader = OuterLeader(tmp_path, rounds, {"m": BATCH, "t": BATCH}, every, kind="fp32")
     leader.shape = shape_of(kind)
-    processes = Processes(gangs, leader, tmp_path)
-    processes.begin("m", "mlx")
-    processes.begin("t", "torch")
-    processes.ended()
-    assert processes.digests("m") == processes.digests("t")
-    assert len(processes.digests("m")) == rounds.steps // every + 1
+    assert_alike_after_each_outer_step(Processes(gangs, leader, tmp_path), rounds.steps // every)
     one, other = (island_losses(leader.ranks, name) for name in ("m", "t"))
     assert one != other, "each learns from text of its own"
     assert not leader.adrift

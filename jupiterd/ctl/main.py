@@ -25,7 +25,10 @@ COMMANDS = {
         "Who belongs together: show, open, token, merge, branches, ...",
     ),
     "check": ("jupiterd.ctl.check", "What only a try can tell: links, sync."),
-    "launch": ("jupiterd.ctl.launch", "Run a script written for torchrun or MLX, as it is."),
+    "launch": (
+        "jupiterd.ctl.launch.command",
+        "Run a script written for torchrun or MLX, as it is.",
+    ),
     "domain": ("jupiterd.ctl.domain", "Knowledge domains: list, new, lint, schema."),
     "cycle": ("jupiterd.ctl.cycle", "Self-improvement: start, status, watch, explain, ..."),
     "gate": ("jupiterd.ctl.gate", "Verdicts on models: run computes one again."),

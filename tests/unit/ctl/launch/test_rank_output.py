@@ -1,4 +1,4 @@
-from jupiterd.ctl.rank_output import MAX_LINE_BYTES, TAIL_LINES, RankOutput
+from jupiterd.ctl.launch.rank_output import MAX_LINE_BYTES, TAIL_LINES, RankOutput
 
 
 def output(shown: tuple[int, ...] | None = (0,)) -> tuple[RankOutput, list[tuple[bytes, bool]]]:

@@ -1,6 +1,6 @@
 """Where a launched script runs: this machine, or those of the cluster that were asked for.
 
-Owns opening a site on each. Doesn't know what becomes of the ranks there (`launch_run`). This
+Owns opening a site on each. Doesn't know what becomes of the ranks there (`run`). This
 machine's ranks are children of jupiterctl and need no daemon; those of others are run by the
 daemons over there.
 """
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from jupiterd.ctl.console import Console
-from jupiterd.ctl.launch_run import Site
+from jupiterd.ctl.launch.run import Site
 from jupiterd.gang.script import Ended, ScriptGroup, free_ports, start_script, usable_cores
 from jupiterd.gang.script_messages import MAX_HASHED_BYTES, event_from_proto, order_to_proto
 from jupiterd.gang.script_plan import MLX, Place, ScriptOrder, orders, ring_ports
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping
 
     from jupiterd.client.channel import ControlChannel
-    from jupiterd.ctl.launch import Wanted
+    from jupiterd.ctl.launch.command import Wanted
     from jupiterd.gang.script import ScriptEvent
 
 LOOPBACK: Final = "127.0.0.1"

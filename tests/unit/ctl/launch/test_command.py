@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from jupiterd.ctl.launch import engine_of, parsed_variables, script_of, with_python
-from jupiterd.ctl.launch_run import ending
+from jupiterd.ctl.launch.command import engine_of, parsed_variables, script_of, with_python
+from jupiterd.ctl.launch.run import ending
 from jupiterd.errors import UsageError
 
 

@@ -1,7 +1,7 @@
 """`jupiterctl launch`: runs a script that was written for torchrun or MLX, as it is.
 
 Owns the command line, and what is found out about the script before it runs. Doesn't know how
-ranks are run (`launch_run`) or where (`launch_places`).
+ranks are run (`run`) or where (`places`).
 """
 
 import asyncio
@@ -120,9 +120,9 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter for each option
 
 
 async def _launched(invocation: Invocation, wanted: Wanted, folder: Path) -> int:
-    from jupiterd.ctl.launch_places import open_sites
-    from jupiterd.ctl.launch_run import LaunchRun
-    from jupiterd.ctl.rank_output import RankOutput
+    from jupiterd.ctl.launch.places import open_sites
+    from jupiterd.ctl.launch.rank_output import RankOutput
+    from jupiterd.ctl.launch.run import LaunchRun
 
     console = Console.of(invocation)
     output = RankOutput(_write, shown=None if wanted.is_verbose else (0,))

@@ -1,7 +1,7 @@
 """One run of a launched script on one or several machines, from its start to its exit status.
 
 Owns what the end of one rank means for the others, and what Ctrl-C does. Doesn't know how a rank
-is started, here (`gang.script`) or elsewhere (`launch_places`).
+is started, here (`gang.script`) or elsewhere (`places`).
 """
 
 import asyncio
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from jupiterd.ctl.console import Console
-from jupiterd.ctl.rank_output import RankOutput
+from jupiterd.ctl.launch.rank_output import RankOutput
 from jupiterd.errors import JupiterError
 from jupiterd.gang.script import STORE_RANK, Ended, Printed, ScriptEvent
 

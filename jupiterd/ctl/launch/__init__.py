@@ -1,0 +1,1 @@
+"""`jupiterctl launch`: scripts that were written for torchrun or MLX, as they are."""

@@ -80,6 +80,7 @@ def cli(named_dir: str | None, *, port: int | None, **chosen: Any) -> int:
     Keys: 1 cluster, 2 training, 3 data, 4 cycles, 5 events,
     p pause, ? help, q quit. NO_COLOR is heeded.
     """  # noqa: D301 - click's mark for lines that keep their ends
+    watched = state_dir(named_dir)
     if port is not None:
         from jupiter_tui.serving import serve
 
@@ -99,7 +100,7 @@ def cli(named_dir: str | None, *, port: int | None, **chosen: Any) -> int:
 
         check_recording(replay)
         chosen["is_readonly"] = True
-    return asyncio.run(_show(Options(state_dir(named_dir), **chosen)))
+    return asyncio.run(_show(Options(watched, **chosen)))
 
 
 async def _show(options: "Options") -> int:

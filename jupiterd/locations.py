@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from jupiterd.errors import NotFoundError
+from jupiterd.errors import NotFoundError, UsageError
 
 STATE_DIR_VARIABLE = "JUPITER_STATE_DIR"
 """Names the state folder where no flag does."""
@@ -39,9 +39,18 @@ _PACKAGE = Path(__file__).resolve().parent
 
 
 def state_dir(given: str | Path | None = None) -> Path:
-    """Return the state folder: `given` (a flag), else JUPITER_STATE_DIR, else the default."""
-    named = given or os.environ.get(STATE_DIR_VARIABLE)
-    return Path(named).expanduser().absolute() if named else default_state_dir()
+    """Return the state folder: `given` (a flag), else JUPITER_STATE_DIR, else the default.
+
+    Raises:
+        UsageError: what names it is empty, as a shell's variable is that was never set.
+    """
+    named = os.environ.get(STATE_DIR_VARIABLE) if given is None else given
+    if named is None:
+        return default_state_dir()
+    if not str(named):
+        where = STATE_DIR_VARIABLE if given is None else "--state-dir"
+        raise UsageError(f"{where} is empty", "name a folder, or leave it out for the usual one")
+    return Path(named).expanduser().absolute()
 
 
 def default_state_dir() -> Path:

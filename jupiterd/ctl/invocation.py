@@ -80,7 +80,10 @@ def dry_run(command: CommandFunction) -> CommandFunction:
 
 def _kept(name: str) -> Callable[[click.Context, click.Parameter, Any], None]:
     def keep(context: click.Context, _: click.Parameter, value: object) -> None:
-        if value:  # an option that isn't given must not undo one that was given further left
+        if value not in (
+            None,
+            False,
+        ):  # an option that isn't given must not undo one that was given further left
             setattr(context.ensure_object(Invocation), name, value)
         else:
             context.ensure_object(Invocation)

@@ -82,7 +82,9 @@ def heal(context: click.Context, term: int | None) -> None:
     from jupiterd.daemon.healing import heal_state
     from jupiterd.daemon.settings import environment, load_settings
     from jupiterd.daemon.state_dir import StateDir
+    from jupiterd.gang import umask
 
+    umask.be_private()
     asked: Given = context.obj
     settings, _ = load_settings(asked.settings, environment(), asked.config)
     state_dir = StateDir.open(settings.state_dir)
@@ -119,9 +121,11 @@ def run_daemon(asked: Given) -> None:
     from jupiterd.daemon.serving import serve
     from jupiterd.daemon.settings import environment, load_settings
     from jupiterd.daemon.state_dir import StateDir
+    from jupiterd.gang import umask
     from jupiterd.gang.orphans import reap
     from jupiterd.locations import DAEMON_LOG
 
+    umask.be_private()
     share_one_arena()
     keep_what_is_loaded()
     start_logging(logging.DEBUG if asked.debug else logging.INFO, is_quiet=asked.quiet)

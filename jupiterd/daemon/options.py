@@ -19,9 +19,7 @@ FILES = frozenset({"config", "cluster"})
 _OPTIONS = (
     click.option("--config", type=click.Path(path_type=Path), help="A jupiter.yaml with settings."),
     click.option("--name", help="This node's name in tables; default: the host name."),
-    click.option(
-        "--state-dir", type=click.Path(path_type=Path), help="Where key, ledger and models lie."
-    ),
+    click.option("--state-dir", metavar="DIR", help="Where key, ledger and models lie."),
     click.option("--interface", multiple=True, help="Network interface to use; may be repeated."),
     click.option("--peer", multiple=True, help="HOST[:PORT] of another node; may be repeated."),
     click.option("--cluster", metavar="FILE", help="A cluster.yaml that describes the machines."),

@@ -141,7 +141,9 @@ def _one_of(kind: type[Choice]) -> Callable[[object], Choice]:
 
 def _folder(told: object) -> Path:
     """Return a folder in full: the daemon works in its own, where a relative path is another."""
-    if isinstance(told, str | Path) and str(told):
+    if told == "":
+        raise ValueError("expected a folder, and it is empty: is a variable of the shell unset?")
+    if isinstance(told, str | Path):
         try:
             return Path(told).expanduser().absolute()
         except RuntimeError:  # there is no such user

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Self
 
 from jupiterd import __version__
+from jupiterd.daemon.runtime.folder_claim import claimed
 from jupiterd.errors import StateDirError
 from jupiterd.locations import CONTROL_SOCKET, CURVES, LOCK, QUESTION_SOCKET, ROUND_TABLE
 from jupiterd.store.layout import bring_up_to_date
@@ -42,14 +43,16 @@ class StateDir:
         """Make the folder where it is missing, take its lock and bring its layout up to date.
 
         Raises:
-            StateDirError: it can't be written, or another daemon holds it.
+            StateDirError: it can't be written, is somebody else's, holds other things, or another
+                daemon holds it.
             NewerStateError: a newer Jupiter wrote it; nothing in it is touched then.
             DiskFullError: there is no room to bring it up to date.
             CorruptLedgerError: its ledger is damaged, and of an older layout.
         """
         try:
-            root.mkdir(parents=True, exist_ok=True, mode=0o700)
-            state = cls(root.resolve(), os.open(root / LOCK, os.O_RDWR | os.O_CREAT, 0o600))
+            with claimed(root) as (real, folder):
+                lock = os.open(LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600, dir_fd=folder)
+                state = cls(real, lock)
             try:
                 state._take_lock()
                 bring_up_to_date(state.root, __version__)
@@ -92,8 +95,7 @@ class StateDir:
             ) from error
 
     def _be_held(self) -> None:
-        """Close the folder to others, and name the process that holds it."""
-        self.root.chmod(0o700)
+        """Name the process that holds it."""
         os.truncate(self._lock_fd, 0)
         os.write(self._lock_fd, str(os.getpid()).encode())
 

@@ -13,6 +13,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from jupiterd.gang import umask
+
 KEEPER: Final = Path(__file__).resolve().parent / "standalone" / "keeper.py"
 
 
@@ -87,6 +89,7 @@ async def start_kept(
             stderr=error_fd,
             pass_fds=pass_fds,
             start_new_session=True,
+            umask=umask.usual(),
         )  # fmt: skip
     except BaseException:
         for descriptor in (lifeline, output, errors):

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from jupiterd import locations
-from jupiterd.errors import NotFoundError
+from jupiterd.errors import NotFoundError, UsageError
 from jupiterd.locations import config_folder, default_state_dir_of, state_dir
 
 HOME = Path("/home/ada")
@@ -29,6 +29,14 @@ def test_a_flag_wins_over_the_environment_and_that_over_the_default(monkeypatch,
     monkeypatch.setenv("JUPITER_STATE_DIR", str(tmp_path / "named"))
     assert state_dir() == tmp_path / "named"
     assert state_dir("~/flag") == HOME / "flag"
+
+
+def test_an_empty_name_is_refused_wherever_it_comes_from(monkeypatch):
+    with pytest.raises(UsageError, match="--state-dir is empty"):
+        state_dir("")
+    monkeypatch.setenv("JUPITER_STATE_DIR", "")
+    with pytest.raises(UsageError, match="JUPITER_STATE_DIR is empty"):
+        state_dir()
 
 
 def test_a_relative_folder_becomes_absolute(monkeypatch, tmp_path):

@@ -120,8 +120,9 @@ def _home_of(user: str) -> Path:
 
 def _state_dir(scope: Scope, told: object) -> Path | None:
     """Return the folder that was named, else the machine's own; None: the user's usual one."""
-    named = told or (environment().get(STATE_DIR_VARIABLE) if scope is Scope.USER else None)
-    if named:
+    usual = environment().get(STATE_DIR_VARIABLE) if scope is Scope.USER else None
+    named = usual if told is None else told
+    if named is not None:
         return state_dir(str(named))
     return SYSTEM_STATE_DIR if scope is Scope.SYSTEM and sys.platform == "linux" else None
 

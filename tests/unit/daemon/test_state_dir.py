@@ -44,11 +44,72 @@ def test_a_new_folder_is_for_its_owner_alone(tmp_path: Path) -> None:
     state.close()
 
 
-def test_an_open_folder_is_made_private_again(tmp_path: Path) -> None:
+def test_a_folder_of_the_user_keeps_its_mode_and_what_is_put_there_is_private(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "state").mkdir()
     (tmp_path / "state").chmod(0o755)
     state = StateDir.open(tmp_path / "state")
-    assert stat.S_IMODE(state.root.stat().st_mode) == 0o700
+    assert stat.S_IMODE(state.root.stat().st_mode) == 0o755
+    for path in (state.store, state.spool, state.scratch, state.runs, state.logs):
+        assert stat.S_IMODE(path.stat().st_mode) == 0o700
+    state.close()
+
+
+def test_a_folder_with_other_things_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("chapter 1")
+    (tmp_path / "VERSION").write_text("2\n")  # such as many projects have
+    tmp_path.chmod(0o755)
+    before = _contents(tmp_path)
+    with pytest.raises(StateDirError, match=r"holds other things \(thesis.tex\)") as error:
+        StateDir.open(tmp_path)
+    assert f"--state-dir {tmp_path}/jupiter" in error.value.hint
+    assert _contents(tmp_path) == before
+
+
+def test_what_people_and_systems_put_there_first_is_no_other_thing(tmp_path: Path) -> None:
+    (tmp_path / "cluster.yaml").write_text("")
+    (tmp_path / "lost+found").mkdir()
+    StateDir.open(tmp_path).close()
+    (tmp_path / "key.pem").write_text("")
+    (tmp_path / "notes.txt").write_text("put there later")
+    StateDir.open(tmp_path).close()
+
+
+@pytest.mark.parametrize("mode", [0o775, 0o757])
+def test_a_folder_that_others_may_write_into_is_refused(tmp_path: Path, mode: int) -> None:
+    (tmp_path / "state").mkdir()
+    (tmp_path / "state").chmod(mode)
+    with pytest.raises(StateDirError, match="others on this machine may write") as error:
+        StateDir.open(tmp_path / "state")
+    assert error.value.hint.startswith(f"chmod 700 {tmp_path}/state")
+    assert list((tmp_path / "state").iterdir()) == []
+
+
+def test_a_folder_that_somebody_else_has_prepared_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "state").mkdir(mode=0o700)
+    monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)  # we are another user than it
+    with pytest.raises(StateDirError, match=r"state belongs to \w+, and jupiterd runs as"):
+        StateDir.open(tmp_path / "state")
+    assert list((tmp_path / "state").iterdir()) == []
+
+
+def test_a_lock_that_leads_elsewhere_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "diary").write_text("dear diary")
+    (tmp_path / "state").mkdir(mode=0o700)
+    (tmp_path / "state" / "lock").symlink_to(tmp_path / "diary")
+    with pytest.raises(StateDirError, match="can't be written"):
+        StateDir.open(tmp_path / "state")
+    assert (tmp_path / "diary").read_text() == "dear diary"
+
+
+def test_a_link_of_the_users_own_to_another_disk_is_followed(tmp_path: Path) -> None:
+    (tmp_path / "disk").mkdir(mode=0o700)
+    (tmp_path / "state").symlink_to(tmp_path / "disk")
+    state = StateDir.open(tmp_path / "state")
+    assert state.root == tmp_path / "disk"
     state.close()
 
 

@@ -1,0 +1,1 @@
+"""What the daemon runs on: its folder, before anything is kept there."""

@@ -13,7 +13,7 @@ dissolves.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from jupiterd.cluster.state import State
@@ -27,17 +27,29 @@ OPEN_COMMAND = "jupiterctl cluster open"
 
 @dataclass(frozen=True)
 class Summary:
-    """What a cluster tells a stranger."""
+    """What a cluster tells its members of itself, and a stranger a part of."""
 
     cluster: ClusterId
     label: str
     blank: bool
     open: bool
     leader: NodeId | None
+    """None where there is none, or a stranger isn't told."""
     term: int
     members: int
+    """Zero where a stranger isn't told."""
     absorbed: frozenset[ClusterId] = frozenset()
     """Clusters that have become part of it."""
+
+    def for_stranger(self, cluster: ClusterId | None) -> "Summary":
+        """Return what a node of `cluster`, which is no member, needs in order to decide.
+
+        How large it is counts between two that have no work yet, and whether theirs is a part of
+        it only to them. Whoever just looks round learns its id, its label and whether it is open.
+        """
+        members = self.members if self.blank else 0
+        absorbed = self.absorbed & frozenset([cluster])
+        return replace(self, leader=None, term=0, members=members, absorbed=absorbed)
 
     @property
     def title(self) -> str:

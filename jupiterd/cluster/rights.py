@@ -29,7 +29,7 @@ class Right:
 
 
 RIGHTS: Final[Mapping[str, Right]] = {
-    "Peer.Hello": Right(Caller.ANYBODY, "its cluster's summary, its name and port"),
+    "Peer.Hello": Right(Caller.ANYBODY, "its cluster's id, label and whether it is open; its port"),
     "Peer.Join": Right(Caller.ANYBODY, "its certificate; a proof of a token, or of four words"),
     "Peer.Bring": Right(Caller.ANYBODY, "a ledger to be united; taken with consent alone"),
     "Peer.AskRoster": Right(Caller.ANYBODY, "a cluster's id; only who was a member is told"),

@@ -69,7 +69,6 @@ class Greeter:
         self._identity = identity
         self._journal = journal
         self._peers = peers
-        self._name = name
         self._summary = summary
         self.addresses = KnownAddresses(lambda address: peers.linked_at(address) is not None)
         self.seen = ClustersSeen()
@@ -172,7 +171,7 @@ class Greeter:
             attempt.end()
 
     async def _is_this_daemon(self, address: Address, channels: PeerChannels) -> bool:
-        clones, hello = self._journal.clones, self.hello()
+        clones, hello = self._journal.clones, self.hello(self._identity.node_id)
         hello.greeting = secrets.token_hex(8)
         clones.greets(hello.greeting)
         reply = await channels.heartbeat.Hello(hello, timeout=HELLO_TIMEOUT_S)
@@ -200,11 +199,9 @@ class Greeter:
         channels: PeerChannels,
         attempt: Attempt,
     ) -> None:
-        # A stranger's answer isn't believed, nor may it be large: so on the channel for small ones.
-        reply = await channels.heartbeat.Hello(self.hello(), timeout=HELLO_TIMEOUT_S)
-        theirs = from_message(reply.summary)
+        reply, theirs = await self._say_hello(node, channels)
         self.seen.note(theirs)
-        known_member = node in self._journal.state.members
+        known_member = self._is_member(node)
         if theirs.cluster != self._journal.cluster:
             self.seen.note_outsider(Outsider(theirs, address))
         if await self.on_met(node, theirs, channels):
@@ -230,6 +227,18 @@ class Greeter:
             await self._reconcile(node, channels, reply, attempt)
         log.debug("met", extra={"node": short(node), "meeting": meeting.name, "reason": reason})
 
+    async def _say_hello(
+        self, node: NodeId, channels: PeerChannels
+    ) -> tuple[peer_pb2.HelloReply, Summary]:
+        # A stranger's answer isn't believed, nor may it be large: so on the channel for small ones.
+        reply = await channels.heartbeat.Hello(self.hello(node), timeout=HELLO_TIMEOUT_S)
+        theirs = from_message(reply.summary)
+        if theirs.cluster in self._summary().absorbed and not self._is_member(node):
+            # Its cluster is a part of ours: now that it has named it, it may know.
+            hello = self.hello(node, theirs.cluster)
+            await channels.heartbeat.Hello(hello, timeout=HELLO_TIMEOUT_S)
+        return reply, theirs
+
     async def _take_way(
         self, node: NodeId, address: Address, certificate: bytes, reply: peer_pb2.HelloReply
     ) -> bool:
@@ -238,7 +247,8 @@ class Greeter:
         if working is not None:
             self._peers.learn(working, address)
             return True
-        peer = await self._peers.link(node, told_text(reply.name), address, certificate)
+        name = told_text(reply.name) or self._journal.state.members[node].name
+        peer = await self._peers.link(node, name, address, certificate)
         peer.run_nonce = reply.run_nonce
         return False
 
@@ -246,10 +256,10 @@ class Greeter:
         self, node: NodeId, channels: PeerChannels, reply: peer_pb2.HelloReply, attempt: Attempt
     ) -> None:
         """Find out why one of two nodes of a cluster is no member for the other, if so it is."""
-        is_known = node in self._journal.state.members
+        is_known = self._is_member(node)
         if not (is_known and reply.member):
             await self.on_unlike(node, channels.control, reply)
-        if not is_known and node in self._journal.state.members:
+        if not is_known and self._is_member(node):
             attempt.again_in(SOON_S)
 
     def _note_told(self, addresses: Iterable[str]) -> None:
@@ -282,14 +292,21 @@ class Greeter:
         )
         return peer if works else None
 
-    def hello(self) -> peer_pb2.HelloRequest:
-        """Return what we say to a stranger."""
+    def hello(self, node: NodeId, cluster: ClusterId | None = None) -> peer_pb2.HelloRequest:
+        """Return what we say to a node; a stranger is told little, and of its own cluster at most.
+
+        Args:
+            node: whose address it is.
+            cluster: the one that it has said it is in.
+        """
+        summary = self._summary()
+        told = summary if self._is_member(node) else summary.for_stranger(cluster)
         return peer_pb2.HelloRequest(
-            protocol=PROTOCOL,
-            summary=to_message(self._summary()),
-            name=self._name,
-            port=self.joining.port,
+            protocol=PROTOCOL, summary=to_message(told), port=self.joining.port
         )
+
+    def _is_member(self, node: NodeId) -> bool:
+        return node in self._journal.state.members
 
 
 async def _rest(_node: NodeId, _peer: PeerStub, _reply: peer_pb2.HelloReply) -> None:

@@ -38,7 +38,7 @@ from jupiterd.errors import (
     MalformedError,
     NotAMemberError,
 )
-from jupiterd.ids import NodeId, short
+from jupiterd.ids import ClusterId, NodeId, short
 from jupiterd.net.credentials import caller
 from jupiterd.net.identity import node_id_of
 from jupiterd.net.scopes import with_named_scope
@@ -73,10 +73,12 @@ class PeerService(peer_pb2_grpc.PeerServicer):
             if self._node.journal.cluster in request.summary.absorbed:
                 self._node.greeter.addresses.hasten(address)
         is_member = who in self._node.journal.state.members
+        summary = self._node.summary()
+        told = summary if is_member else summary.for_stranger(ClusterId(request.summary.cluster))
         return peer_pb2.HelloReply(
             protocol=PROTOCOL,
-            summary=to_message(self._node.summary()),
-            name=self._node.settings.name,
+            summary=to_message(told),
+            name=self._node.settings.name if is_member else "",
             run_nonce=self._node.outlook.run_nonce,
             member=is_member,
             is_caller=is_caller,

@@ -127,3 +127,12 @@ def test_who_was_removed_is_not_let_in_by_an_open_window() -> None:
 def test_a_newcomer_whose_version_is_too_far_away_is_refused_even_with_a_token() -> None:
     apart = "more than one minor version apart"
     assert admit(State(), True, NODES[0], "t0ken", apart) == (Admission.REFUSED, apart)
+
+
+def test_a_stranger_is_told_of_a_cluster_at_work_its_id_its_label_and_whether_it_is_open() -> None:
+    merged = replace(BUSY, absorbed=frozenset({ClusterId("a" * 32), ClusterId("b" * 32)}))
+    bare = Summary(BUSY.cluster, "office", False, True, None, 0, 0)
+    assert merged.for_stranger(None) == merged.for_stranger(ClusterId("c" * 32)) == bare
+    mine = ClusterId("a" * 32)
+    assert merged.for_stranger(mine) == replace(bare, absorbed=frozenset({mine}))
+    assert BLANK.for_stranger(None).members == BLANK.members

@@ -58,7 +58,7 @@ async def test_a_fact_of_the_future_is_still_there_after_a_snapshot_and_a_restar
 async def test_a_field_of_the_future_in_a_greeting_is_no_obstacle(tmp_path: Path) -> None:
     async with serving(tmp_path, "newer") as newer, serving(tmp_path, "older") as older:
         await unite(newer, older)
-        raw = newer.greeter.hello().SerializeToString() + FIELD
+        raw = newer.greeter.hello(older.identity.node_id).SerializeToString() + FIELD
         peer = newer.peers.require(older.identity.node_id)
         reply = await peer.channels.control.Hello(peer_pb2.HelloRequest.FromString(raw))
         assert reply.member

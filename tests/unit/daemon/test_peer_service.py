@@ -8,8 +8,8 @@ from typing import Any
 import grpc
 import pytest
 
-from jupiterd.cluster.facts import WindowSet
-from jupiterd.daemon.clusters_seen import from_message
+from jupiterd.cluster.facts import ClusterMerged, WindowSet
+from jupiterd.daemon.clusters_seen import from_message, to_message
 from jupiterd.daemon.dispatcher import Dispatcher
 from jupiterd.daemon.heartbeats import BeatStream
 from jupiterd.daemon.ledger_transfer import fetch_ledger, fetch_snapshot
@@ -37,15 +37,48 @@ def join_request(node: Node) -> peer_pb2.JoinRequest:
     )
 
 
-async def test_a_stranger_may_say_hello(tmp_path: Path) -> None:
+async def test_a_stranger_learns_of_a_cluster_at_work_its_id_its_label_and_its_door(
+    tmp_path: Path,
+) -> None:
     async with serving(tmp_path, "one") as one, serving(tmp_path, "stranger") as stranger:
-        await found(one)
+        merged = [ClusterMerged(ClusterId(c * 32), one.journal.cluster) for c in "ab"]
+        await found(one, facts=tuple(merged))
         way = channels(stranger, one)
-        reply = await way.control.Hello(stranger.greeter.hello(), timeout=TIMEOUT_S)
-        summary = from_message(reply.summary)
-        assert summary == one.summary()
-        assert (reply.name, reply.member) == ("one", False)
-        assert (summary.blank, summary.open, summary.members) == (True, True, 1)
+        hello = stranger.greeter.hello(one.identity.node_id)
+        reply = await way.control.Hello(hello, timeout=TIMEOUT_S)
+        known = one.summary()
+        assert len(known.absorbed) == 2
+        assert reply.summary == peer_pb2.ClusterSummary(
+            cluster=known.cluster, label="home", open=known.open
+        )
+        assert (reply.name, reply.member, list(reply.member_addresses)) == ("", False, [])
+        await way.close()
+
+
+async def test_a_stranger_tells_as_little_and_each_hears_of_its_own_cluster(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one, serving(tmp_path, "stranger") as stranger:
+        merged = ClusterMerged(stranger.journal.cluster, one.journal.cluster)
+        await found(one, facts=(merged,))
+        assert one.greeter.hello(stranger.identity.node_id) == peer_pb2.HelloRequest(
+            protocol=1,
+            summary=to_message(one.summary().for_stranger(None)),
+            port=one.outlook.port,
+        )
+        way = channels(stranger, one)
+        hello = stranger.greeter.hello(one.identity.node_id)
+        reply = await way.control.Hello(hello, timeout=TIMEOUT_S)
+        assert list(reply.summary.absorbed) == [stranger.journal.cluster]
+        assert hello.summary.members == 1  # of two without work the larger one stays
+        await way.close()
+
+
+async def test_a_member_learns_everything_by_a_hello(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one, serving(tmp_path, "two") as two:
+        await found(one, two)
+        way = channels(two, one)
+        reply = await way.control.Hello(two.greeter.hello(one.identity.node_id), timeout=TIMEOUT_S)
+        assert from_message(reply.summary) == one.summary()
+        assert (reply.name, reply.member) == ("one", True)
         await way.close()
 
 
@@ -273,7 +306,7 @@ async def test_a_stranger_gets_no_snapshot(tmp_path: Path) -> None:
 
 async def call_often(way: PeerChannels, node: Node) -> None:
     for _ in range(100):
-        await way.control.Hello(node.greeter.hello(), timeout=TIMEOUT_S)
+        await way.control.Hello(node.greeter.hello(node.identity.node_id), timeout=TIMEOUT_S)
 
 
 async def test_a_stranger_that_calls_without_end_is_refused_and_members_are_not(

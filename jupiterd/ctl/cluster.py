@@ -137,7 +137,9 @@ def _how_to_join(made: Mapping[str, object]) -> list[str]:
     take_back = f"jupiterctl cluster token --withdraw {str(made['id'])[:8]}"
     return [
         "run on the new machine:",
-        f"  jupiterd --join {made['token']}",
+        "  jupiterd --join -",
+        "and paste this token where it asks for it (nobody sees it in the list of processes):",
+        f"  {made['token']}",
         f"good for {whom}, for a day; take it back with: {take_back}",
     ]
 

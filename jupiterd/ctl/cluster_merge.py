@@ -14,6 +14,7 @@ from jupiterd.ctl.console import Console
 from jupiterd.ctl.invocation import Invocation
 from jupiterd.formats import plain
 from jupiterd.ids import short
+from jupiterd.token_input import token_from
 
 NOTHING_DONE = "nothing was changed; add --yes to merge them"
 IN_THE_WAY = "nothing was changed, and nothing can be while that is in the way"
@@ -23,7 +24,9 @@ Document = Mapping[str, Any]
 
 @click.command(cls=Command)
 @click.argument("cluster")
-@click.option("--token", metavar="TOKEN", help="A join token of CLUSTER, while it is closed.")
+@click.option(
+    "--token", metavar="FILE|-", help="Where a join token of CLUSTER is, while it is closed."
+)
 @click.option("--dry-run", is_flag=True, help="Only show what would be united.")
 @click.pass_obj
 def merge(invocation: Invocation, cluster: str, token: str | None, *, dry_run: bool) -> None:
@@ -37,11 +40,13 @@ def merge(invocation: Invocation, cluster: str, token: str | None, *, dry_run: b
     Examples:
       jupiterctl cluster merge attic --dry-run
       jupiterctl cluster merge 3f2a91bc --yes
+      jupiterctl cluster merge 3f2a91bc --token -
     """  # noqa: D301 - click's mark for lines that keep their ends
     from jupiterd.ctl.calls import order
 
     console = Console.of(invocation)
-    arguments = {"cluster": cluster, "token": token or ""}
+    secret = "" if token is None else token_from(token, "--token")
+    arguments = {"cluster": cluster, "token": secret}
     if not invocation.is_confirmed or dry_run:
         plan = order(invocation.state_dir, "cluster.merge", {**arguments, "dry_run": True})
         if dry_run or plan["obstacles"] or not sys.stdin.isatty():

@@ -226,7 +226,7 @@ class Merging:
             return None
         raise RefusedError(
             f"{node.summary().title} is closed, so nobody there has agreed to a merge",
-            f"run on any of its members: {OPEN_COMMAND}; or give a join token of it with --token",
+            f"run on any of its members: {OPEN_COMMAND}; or give a join token of it: --token -",
         )
 
     def _proof(self, token: TokenIssued, side: Side, newcomer: NodeId) -> bytes:

@@ -24,7 +24,9 @@ _OPTIONS = (
     click.option("--peer", multiple=True, help="HOST[:PORT] of another node; may be repeated."),
     click.option("--cluster", metavar="FILE", help="A cluster.yaml that describes the machines."),
     click.option("--scope", metavar="NAME", help="Find by multicast only daemons of this scope."),
-    click.option("--join", metavar="TOKEN", help="Join that cluster: jupiterctl cluster token."),
+    click.option(
+        "--join", metavar="FILE|-", help="Join the cluster whose token is there: cluster token."
+    ),
     click.option(
         "--closed", is_flag=True, default=None, help="Found a cluster that lets nobody in."
     ),

@@ -22,6 +22,7 @@ from jupiterd.daemon.webhook import Form, WebhookUrl
 from jupiterd.errors import InvalidSettingError, UsageError
 from jupiterd.locations import default_state_dir
 from jupiterd.ports import Address
+from jupiterd.token_input import token_from, token_in
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -170,8 +171,12 @@ def _cluster(told: object) -> Written:
 
 
 def _join_token(told: object) -> str:
+    """Return the token that stands there, or in the file of that name."""
+    text = str(told or "")
     try:
-        return str(parse_token(str(told))) if told else ""
+        if text.startswith(("/", "~")):
+            text = token_in(Path(text).expanduser())
+        return str(parse_token(text)) if text else ""
     except UsageError as error:
         raise ValueError(error.message) from error
 
@@ -208,7 +213,8 @@ class Settings:
     """Find by multicast only daemons of the same scope; default: those without one."""
 
     join: str = _read_by(_join_token, default="")
-    """A join token of the cluster that this node is to be in, and of no other."""
+    """A join token of the cluster that this node is to be in, and of no other; or the whole path of
+    a file that holds it. On the command line a file, or - for the standard input."""
 
     closed: bool = _read_by(_yes_or_no, default=False)
     """A cluster that this node founds lets nobody in unless somebody opens it or approves them."""
@@ -313,8 +319,11 @@ def load_settings(
 
     Raises:
         InvalidSettingError: a value is wrong or a key unknown; the source is named.
+        UsageError: no join token can be read where the flag says.
         InvalidClusterFileError: the cluster file is wrong.
     """
+    if "join" in flags:
+        flags = {**flags, "join": token_from(str(flags["join"]), "--join")}
     values: dict[str, Any] = {}
     sources = dict.fromkeys(_READERS, "default")
     from_environment = {

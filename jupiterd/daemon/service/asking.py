@@ -31,13 +31,13 @@ def asked_for(scope: Scope, given: Given, run_as: str | None) -> Asked:
         UsageError: an option means nothing here.
         NotFoundError: there is no user of that name.
     """
-    load_settings(given.settings, {}, given.config)
     settings = dict(given.settings)
     if "join" in settings:
         raise UsageError(
-            "whoever looks at a service sees its options, and a token lets anybody in",
-            "start jupiterd --join TOKEN once by hand, end it with Ctrl-C, then install it",
+            "a service starts again and again, and a token is good for a day",
+            "start jupiterd --join - once by hand, end it with Ctrl-C, then install it",
         )
+    load_settings(given.settings, {}, given.config)
     if run_as and scope is Scope.USER:
         raise UsageError("a user's own service runs as that user", "leave out --run-as")
     told = settings.pop("state_dir", None)

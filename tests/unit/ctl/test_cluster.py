@@ -34,7 +34,9 @@ def test_a_token_is_shown_with_the_command_that_uses_it(daemon, ctl):
     ran = ctl("cluster", "token", "--uses", "2")
     assert ran.out.splitlines() == [
         "run on the new machine:",
-        "  jupiterd --join jupiter-abc",
+        "  jupiterd --join -",
+        "and paste this token where it asks for it (nobody sees it in the list of processes):",
+        "  jupiter-abc",
         "good for 2 machines, for a day; take it back with: jupiterctl cluster token --withdraw 1",
     ]
     assert daemon.executed == [("cluster.token", {"uses": 2})]

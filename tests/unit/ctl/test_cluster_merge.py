@@ -56,9 +56,10 @@ def test_a_dry_run_stays_one_even_with_yes(planned, ctl):
     assert verbs(planned) == [True]
 
 
-def test_with_yes_they_are_merged(planned, ctl):
+def test_with_yes_they_are_merged(planned, ctl, tmp_path):
     planned.results["cluster.merge"] = PLAN | {"done": True}
-    ran = ctl("cluster", "merge", "attic", "--token", "jupiter-abc", "--yes")
+    (tmp_path / "token").write_text("jupiter-abc\n")
+    ran = ctl("cluster", "merge", "attic", "--token", str(tmp_path / "token"), "--yes")
     assert ran.out == (
         "cellar (11111111) is part of attic (22222222) now; its nodes move over by themselves\n"
     )

@@ -189,8 +189,9 @@ def test_what_is_no_address_is_refused(text: str) -> None:
         parse_address(text)
 
 
-def test_a_mistyped_join_token_is_refused_with_its_source():
+def test_a_mistyped_join_token_is_refused_with_its_source(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("jupiter-abc\n")
     wrong = r"join \(from flag\): .*isn't a join token"
     with pytest.raises(InvalidSettingError, match=wrong) as refused:
-        load_settings({"join": "jupiter-abc"}, {}, None)
+        load_settings({"join": str(tmp_path / "token")}, {}, None)
     assert "jupiterctl cluster token" in refused.value.hint

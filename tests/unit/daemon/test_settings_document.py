@@ -36,7 +36,8 @@ def test_every_setting_is_there_with_where_it_comes_from(tmp_path: Path) -> None
 def test_what_is_secret_stays_so(tmp_path: Path) -> None:
     token = str(TOKEN)
     hook = "https://ntfy.example/very-secret"
-    rows = told({"join": token}, {"JUPITER_ALERTS_WEBHOOK": hook}, tmp_path)
+    (tmp_path / "token").write_text(token)
+    rows = told({"join": str(tmp_path / "token")}, {"JUPITER_ALERTS_WEBHOOK": hook}, tmp_path)
     assert (rows["join"]["value"], rows["join"]["source"]) == ("…", "flag")
     assert rows["alerts_webhook"]["value"] == "https://ntfy.example/…"
     assert token not in str(rows)

@@ -104,8 +104,9 @@ def test_a_setting_that_is_wrong_is_refused_at_once(machine: Machine) -> None:
 
 
 def test_no_token_is_written_where_everybody_can_read_it(machine: Machine) -> None:
-    error = error_of(machine, "install", "--user", "--join", "jt-0000")
+    error = error_of(machine, "install", "--user", "--join", "-")
     assert isinstance(error, UsageError)
+    assert error.hint.startswith("start jupiterd --join - once by hand")
 
 
 def test_a_daemon_that_runs_by_hand_is_in_the_way(machine: Machine) -> None:

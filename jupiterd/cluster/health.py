@@ -12,6 +12,7 @@ from jupiterd.cluster.membership import Liveness
 from jupiterd.cluster.node_names import told_apart
 from jupiterd.cluster.roles import MISSING_ENGINE
 from jupiterd.cluster.severity import Severity
+from jupiterd.cluster.unreached import Unreached, diagnoses
 from jupiterd.cluster.version_groups import difference
 from jupiterd.ids import NodeId, short
 
@@ -87,6 +88,8 @@ class ClusterView:
     """It finds only daemons of its own machine, as people told it."""
     has_token: bool = False
     """People told it which cluster to join."""
+    unreached: tuple[Unreached, ...] = ()
+    """Where somebody is heard, or named, and can't be reached."""
 
 
 @dataclass(frozen=True)
@@ -154,6 +157,8 @@ TABLE: Mapping[str, _Row] = {
         "{subject} doesn't answer",
         "it gets no new work until it does; check its network and whether it sleeps",
     ),
+    "tcp-silent": _Row(Severity.WARNING, "{subject}", "{command}"),
+    "tcp-blocked": _Row(Severity.WARNING, "{subject}", "{command}"),
     "version-differs": _Row(
         Severity.WARNING,
         "{subject}",
@@ -163,6 +168,11 @@ TABLE: Mapping[str, _Row] = {
         Severity.INFO,  # a stranger doesn't make a cluster ill
         "{subject}",
         "if the new machine shows the same words: {command}",
+    ),
+    "peer-unreached": _Row(
+        Severity.INFO,  # a machine that is named may be switched off for long
+        "{subject}",
+        "{command}",
     ),
     "no-effect": _Row(
         Severity.INFO,
@@ -216,6 +226,7 @@ def _findings(view: ClusterView) -> Iterator[_Finding]:
         if node.liveness in _OF_LIVENESS:
             yield _Finding(_OF_LIVENESS[node.liveness], names[node.node], about=node.node)
     yield from _of_versions(view, alive)
+    yield from (_Finding(it.code, it.title, it.hint) for it in diagnoses(view.unreached))
     yield from (_Finding("contradiction", line, about=line) for line in view.contradictions)
     yield from (_Finding("no-effect", line, about=line) for line in view.without_effect)
     for newcomer in view.waiting:
@@ -236,7 +247,7 @@ def _of_versions(view: ClusterView, alive: Iterable[NodeView]) -> Iterator[_Find
 
 def _of_this_node(view: ClusterView) -> tuple[tuple[_Finding, bool], ...]:
     """Return each finding, and whether it holds."""
-    is_alone = len(view.nodes) == 1 and not (view.is_removed or view.sought)
+    is_alone = len(view.nodes) == 1 and not (view.is_removed or view.sought or view.unreached)
     is_by_chance = view.is_local and not view.has_token  # whose cluster it is doesn't matter to it
     pending_code = "pending-locally" if is_by_chance else "pending-node"
     pending = _Finding(pending_code, view.pending_reason, view.pending_command)

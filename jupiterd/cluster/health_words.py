@@ -15,8 +15,9 @@ NEWS: Final = frozenset({"loss-nan", "run-failed", "verdict"})
 OF_THE_TEXT: Final = frozenset({"mostly-dropped"})
 """Codes of what is wrong with a cycle's text: the cluster itself is well."""
 
-WELL_ANYWAY: Final = OF_THE_TEXT | {"not-offered"}
-"""Codes that make nobody ill, `status --check` included: a member could else do that by asking."""
+WELL_ANYWAY: Final = OF_THE_TEXT | {"not-offered", "tcp-silent", "tcp-blocked"}
+"""Codes that make nobody ill, `status --check` included: a member could else do that by asking, and
+a stranger by announcing itself."""
 
 WHOLE_SECONDS_BELOW_S: Final = 10
 

@@ -16,7 +16,11 @@ if TYPE_CHECKING:
 def discovery_of(node: "Node") -> Discovery:
     """Return every way by which this node finds others."""
     settings = node.settings
+    node.greeter.unreached.named = node.named.meant
     multicast = by_mdns(
-        loopback_only=settings.local, interfaces=settings.interface, scope=settings.scope
+        loopback_only=settings.local,
+        interfaces=settings.interface,
+        scope=settings.scope,
+        announced=node.greeter.unreached.announced,
     )
     return merge(*multicast, node.named)

@@ -8,10 +8,12 @@ import asyncio
 import logging
 import secrets
 from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
 
 import grpc
 
 from jupiterd.cluster.admission import Meeting, Summary, meet
+from jupiterd.cluster.unreached import Reached
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.clusters_seen import (
     ClustersSeen,
@@ -28,9 +30,10 @@ from jupiterd.daemon.known_addresses import (
     Attempt,
     KnownAddresses,
 )
+from jupiterd.daemon.links.unreached import UnreachedAddresses
 from jupiterd.daemon.peers import Peer, Peers
 from jupiterd.daemon.told import told_text, ways_to
-from jupiterd.errors import JupiterError
+from jupiterd.errors import ConnectionRefusedByPeerError, JupiterError
 from jupiterd.ids import ClusterId, NodeId, short
 from jupiterd.net.channels import PeerChannels
 from jupiterd.net.credentials import peek_certificate
@@ -52,6 +55,8 @@ MAX_GREETINGS = 32
 """At once: whoever announces a thousand addresses doesn't get a thousand connections."""
 MAX_OLD_GREETINGS = 24
 """Of them at addresses that nobody has announced lately: a dead one takes its place for 3 s."""
+
+_UNANSWERED = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED)
 
 
 class Greeter:
@@ -75,6 +80,7 @@ class Greeter:
         self.joining = Joining(identity, journal, self.addresses, self.seen, name, summary)
         self.joining.moved = moved
         self._ways_told: dict[NodeId, tuple[str, ...]] = {}
+        self.unreached = UnreachedAddresses(self.addresses, peers, self._works)
         self._lost = LostAddresses(lambda: frozenset(recent_addresses()))
         self.on_unlike: Callable[[NodeId, PeerStub, peer_pb2.HelloReply], Awaitable[None]] = _rest
         """Called with a node of this cluster where one of us is no member for the other."""
@@ -119,6 +125,7 @@ class Greeter:
                     self._look_at_links()
                     self._look_for_other_ways()
                     self.joining.look_for_wanted()
+                    self.unreached.look()
                 for address, attempt in self.addresses.due():
                     if len(running) >= (MAX_GREETINGS if attempt.is_fresh else MAX_OLD_GREETINGS):
                         break  # the fresh ones come first
@@ -151,8 +158,10 @@ class Greeter:
 
     async def _greet(self, address: Address, attempt: Attempt) -> None:
         try:
-            certificate = await peek_certificate(address, HELLO_TIMEOUT_S)
+            connected = partial(attempt.reach, Reached.CONNECTED)
+            certificate = await peek_certificate(address, HELLO_TIMEOUT_S, connected)
             node = node_id_of(certificate)
+            attempt.reach(Reached.GREETED)
             channels = PeerChannels(self._identity, address, certificate)
             try:
                 if node == self._identity.node_id:
@@ -161,9 +170,16 @@ class Greeter:
                     await self._meet(node, address, certificate, channels, attempt)
             finally:
                 await channels.close()
+            attempt.succeed()
+        except ConnectionRefusedByPeerError as error:
+            attempt.reach(Reached.REFUSED)
+            attempt.fail()
+            log.debug("greeting_failed", extra={"address": str(address), "reason": error.message})
         except JupiterError as error:
+            attempt.fail()
             log.debug("greeting_failed", extra={"address": str(address), "reason": error.message})
         except grpc.aio.AioRpcError as error:
+            attempt.fail() if error.code() in _UNANSWERED else attempt.succeed()
             log.debug("greeting_failed", extra={"address": str(address), "reason": error.details()})
         except Exception:  # whatever a stranger says, it must not end this daemon
             log.exception("greeting_failed", extra={"address": str(address)})

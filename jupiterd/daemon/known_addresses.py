@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 
+from jupiterd.cluster.unreached import Reached
 from jupiterd.daemon.clock import now_s
 from jupiterd.ids import NodeId
 from jupiterd.ports import Address
@@ -37,6 +38,14 @@ class Attempt:
     """When somebody was last said to be there; what the last start has kept only was so once."""
     is_ours: bool = False
     is_under_way: bool = False
+    reached: Reached = Reached.NOTHING
+    """How far the try under way has come."""
+    failed_at: Reached = Reached.NOTHING
+    """How far the last one came that failed."""
+    failing_since_s: float | None = None
+    """When the first try began of those that failed in a row; None: the last one didn't."""
+    failures: int = 0
+    """How many did."""
     put_off_for: NodeId | None = None
     """Who answered there and is linked: as long as the link works, there is no hurry."""
 
@@ -53,9 +62,25 @@ class Attempt:
     def begin(self) -> None:
         """Take note that the address is tried now, and let each wait be longer than the last."""
         self.is_under_way, self.put_off_for = True, None
+        self.reached = Reached.NOTHING
         self.tried_s = now_s()
         self.due_s = now_s() + self.wait_s
         self.wait_s = min(self.wait_s * 2, LAST_RETRY_S)
+
+    def reach(self, reached: Reached) -> None:
+        """Take note of how far the try has come."""
+        self.reached = reached
+
+    def fail(self) -> None:
+        """Take note that nobody was reached."""
+        self.failures += 1
+        self.failed_at = self.reached
+        if self.failing_since_s is None:
+            self.failing_since_s = self.tried_s
+
+    def succeed(self) -> None:
+        """Take note that somebody answered."""
+        self.failures, self.failing_since_s = 0, None
 
     def end(self) -> None:
         """Take note that nobody waits for an answer any more."""
@@ -89,6 +114,10 @@ class KnownAddresses:
 
     def __len__(self) -> int:
         return len(self._attempts)
+
+    def items(self) -> list[tuple[Address, Attempt]]:
+        """Return each address with its tries."""
+        return [*self._attempts.items()]
 
     def __getitem__(self, address: Address) -> Attempt:
         return self._attempts[address]

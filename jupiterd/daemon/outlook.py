@@ -178,6 +178,7 @@ class Outlook:
             without_effect=self._node.written.notes(),
             is_local=self._node.settings.local,
             has_token=self._node.greeter.joining.token is not None,
+            unreached=self._node.greeter.unreached.found,
             disk_trouble=self._node.pulse.trouble or self._node.journal.trouble,
             pending_command=applying.command if applying.words else OPEN_COMMAND,
             waiting=tuple(

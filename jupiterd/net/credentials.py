@@ -7,6 +7,7 @@ version both know.
 
 import asyncio
 import ssl
+from collections.abc import Callable
 from functools import cache
 from typing import Any, Final
 
@@ -54,11 +55,15 @@ def caller(context: "grpc.aio.ServicerContext[Any, Any]") -> NodeId:
     return node_id_of(next(iter(chain)))
 
 
-async def peek_certificate(address: Address, timeout_s: float) -> bytes:
+async def peek_certificate(
+    address: Address, timeout_s: float, on_connected: Callable[[], None] = lambda: None
+) -> bytes:
     """Shake hands with whoever answers there and return the leaf certificate they show (PEM).
 
     This only says which key to pin; that the other side holds it is proved by the pinned channel.
     We hang up before it is our turn to show who we are.
+
+    on_connected: called once TCP has connected
 
     Raises:
         ConnectionRefusedByPeerError: the machine is there, and no daemon on that port.
@@ -66,7 +71,7 @@ async def peek_certificate(address: Address, timeout_s: float) -> bytes:
     """
     try:
         async with asyncio.timeout(timeout_s):
-            shown = await _shown_certificate(address)
+            shown = await _shown_certificate(address, on_connected)
     except ConnectionRefusedError as error:
         raise ConnectionRefusedByPeerError(f"nothing listens on {address}") from error
     except TimeoutError as error:
@@ -78,8 +83,9 @@ async def peek_certificate(address: Address, timeout_s: float) -> bytes:
     return ssl.DER_cert_to_PEM_cert(shown).encode()
 
 
-async def _shown_certificate(address: Address) -> bytes | None:
+async def _shown_certificate(address: Address, on_connected: Callable[[], None]) -> bytes | None:
     reader, writer = await asyncio.open_connection(address.host, address.port)
+    on_connected()
     try:
         return (await _shake_hands(reader, writer)).getpeercert(binary_form=True)
     finally:

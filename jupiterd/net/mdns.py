@@ -21,9 +21,12 @@ from typing import Final
 
 from blake3 import blake3
 from zeroconf import Error as ZeroconfError
-from zeroconf import IPVersion, ServiceStateChange, Zeroconf
+from zeroconf import IPVersion, ServiceStateChange, Zeroconf, current_time_millis
+from zeroconf._dns import DNSQuestion
+from zeroconf._protocol.outgoing import DNSOutgoing
 from zeroconf.asyncio import AsyncServiceBrowser, AsyncServiceInfo, AsyncZeroconf
 
+from jupiterd.net.announced import Announced
 from jupiterd.net.interface_watch import LOOK_INTERVAL_S, InterfaceWatch, Reading
 from jupiterd.net.interfaces import (
     LOOPBACK,
@@ -41,6 +44,14 @@ RESOLVE_TIMEOUT_S: Final = 1.0
 SCOPE_TAG_BYTES: Final = 8
 MAX_WAITING: Final = 256
 """Names that wait to be looked at; a network that shouts more than this is noise."""
+
+ASK_ANEW_S: Final = 10.0
+"""Between two questions whether somebody who can't be reached is still there."""
+
+_QUERY: Final = 0
+_SRV: Final = 33
+_INTERNET: Final = 1
+"""Numbers of DNS, which the library keeps to itself."""
 
 _log = logging.getLogger(__name__)
 
@@ -60,8 +71,12 @@ class MdnsDiscovery:
         interfaces: tuple[str, ...] = (),
         scope: str = "",
         version: IPVersion = IPVersion.V4Only,
+        announced: Announced | None = None,
     ) -> None:
         self._version = version
+        self._announced = announced
+        self._places: dict[str, list[Address]] = {}
+        """Name of an announcement -> where it leads."""
         self._loopback_only = loopback_only
         self._interfaces = interfaces
         self._instance = f"{secrets.token_hex(4)}.{SERVICE_TYPE}"
@@ -93,7 +108,7 @@ class MdnsDiscovery:
     async def sightings(self) -> AsyncIterator[Address]:
         """Yield the addresses of other daemons as they are announced; ends when closed."""
         loop = asyncio.get_running_loop()
-        look_at_s = loop.time() + LOOK_INTERVAL_S
+        look_at_s, ask_at_s = loop.time() + LOOK_INTERVAL_S, loop.time() + ASK_ANEW_S
         while not self._is_closed:
             name: str | None = ""
             with contextlib.suppress(TimeoutError):
@@ -105,6 +120,9 @@ class MdnsDiscovery:
                 look_at_s = loop.time() + LOOK_INTERVAL_S
                 with contextlib.suppress(OSError):  # no file may be left to ask the system with
                     await self._follow_interfaces()
+            if loop.time() >= ask_at_s:
+                ask_at_s = loop.time() + ASK_ANEW_S
+                self._ask_anew()
             for address in await self._resolve(name) if name else ():
                 yield address
 
@@ -171,6 +189,7 @@ class MdnsDiscovery:
         # zeroconf passes these by name.
         del zeroconf, service_type
         if state_change is ServiceStateChange.Removed or name == self._instance:
+            self._places.pop(name, None)
             return
         if not self._seen.full():
             self._seen.put_nowait(name)
@@ -192,7 +211,33 @@ class MdnsDiscovery:
         # A link-local address is announced on every link of its machine, and zeroconf keeps the
         # scope of one of them, which may be the wrong one.
         hosts = [without_scope(host) for host in info.parsed_scoped_addresses()]
-        return [seen for host in hosts for seen in seen_from_here(Address(host, info.port))]
+        found = [seen for host in hosts for seen in seen_from_here(Address(host, info.port))]
+        self._note_heard(self._zeroconf.zeroconf, name, found)
+        return found
+
+    def _note_heard(self, zeroconf: Zeroconf, name: str, places: list[Address]) -> None:
+        """Take note of when somebody last said to be at these addresses."""
+        record = zeroconf.cache.get_by_details(name, _SRV, _INTERNET)
+        if self._announced is None or record is None or len(self._places) >= MAX_WAITING:
+            return
+        self._places[name] = places
+        for address in places:
+            self._announced.note(address, (current_time_millis() - record.created) / 1000)
+
+    def _ask_anew(self) -> None:
+        """Learn whether those who can't be reached were heard meanwhile, and ask once more.
+
+        The library asks no more for what it holds, and is told nothing that it says to know.
+        """
+        if self._zeroconf is None or self._announced is None or not self._announced.doubted:
+            return
+        question = DNSOutgoing(_QUERY)
+        for name, places in tuple(self._places.items()):
+            if not self._announced.doubted.isdisjoint(places):
+                self._note_heard(self._zeroconf.zeroconf, name, places)
+                question.add_question(DNSQuestion(name, _SRV, _INTERNET))
+        if question.questions:
+            self._zeroconf.zeroconf.async_send(question)
 
     def _is_of_our_scope(self, info: AsyncServiceInfo) -> bool:
         tag = self._scope_tag
@@ -236,10 +281,21 @@ class MdnsDiscovery:
         return self._version is IPVersion.V6Only
 
 
-def by_mdns(*, loopback_only: bool, interfaces: tuple[str, ...], scope: str) -> list[MdnsDiscovery]:
-    """Return discovery by multicast over IPv4, and over IPv6 where there may be other machines."""
+def by_mdns(
+    *,
+    loopback_only: bool,
+    interfaces: tuple[str, ...],
+    scope: str,
+    announced: Announced | None = None,
+) -> list[MdnsDiscovery]:
+    """Return discovery by multicast over IPv4, and over IPv6 where there may be other machines.
+
+    announced: told when somebody was heard
+    """
     versions = [IPVersion.V4Only] if loopback_only else [IPVersion.V4Only, IPVersion.V6Only]
-    return [MdnsDiscovery(loopback_only, interfaces, scope, version) for version in versions]
+    return [
+        MdnsDiscovery(loopback_only, interfaces, scope, version, announced) for version in versions
+    ]
 
 
 def _log_unavailable(error: Exception) -> None:

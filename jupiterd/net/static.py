@@ -46,6 +46,10 @@ class StaticDiscovery:
                 async with asyncio.timeout(self._interval_s):
                     await self._closed.wait()
 
+    def meant(self) -> frozenset[Address]:
+        """Return every address that they were last found to mean."""
+        return frozenset(address for found in self.meanings.values() for address in found)
+
     async def _looked_up(self, address: Address) -> list[Address]:
         """Return what an address means; whoever mistyped a name is told, once."""
         found = await _resolved(address)

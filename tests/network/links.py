@@ -59,6 +59,18 @@ def silence_multicast(host: Host) -> None:
     _filter(host, "chain heard { type filter hook input priority 0; udp dport 5353 drop; }")
 
 
+def drop_tcp(host: Host) -> None:
+    """Let no TCP in or out, as an access point does that keeps its clients apart."""
+    device = interface(0)
+    _filter(
+        host,
+        f"chain heard {{ type filter hook input priority 0; "
+        f'iifname "{device}" meta l4proto tcp drop; }}\n'
+        f"chain said {{ type filter hook output priority 0; "
+        f'oifname "{device}" meta l4proto tcp drop; }}',
+    )
+
+
 def restore(host: Host) -> None:
     """Drop nothing any more."""
     host.inside.run(FILTER, "-f", "-", given=f"table inet {_TABLE}\ndelete table inet {_TABLE}\n")

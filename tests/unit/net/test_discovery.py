@@ -7,6 +7,7 @@ from itertools import permutations
 
 import pytest
 
+from jupiterd.net.announced import Announced
 from jupiterd.net.discoveries import merge
 from jupiterd.net.mdns import MdnsDiscovery
 from jupiterd.net.static import StaticDiscovery, _resolved
@@ -235,3 +236,29 @@ async def test_a_name_that_nobody_knows_is_told_once(
     await discovery.close()
     told = [record.__dict__["peer"] for record in caplog.records]
     assert told == ["a..b:3"]
+
+
+@pytest.mark.net
+async def test_whoever_cannot_be_reached_is_asked_for_anew_and_heard_again() -> None:
+    """The library asks no more for what it holds."""
+    clock = iter(range(1000))
+    announced = Announced(lambda: float(next(clock)))
+    discovery = MdnsDiscovery(loopback_only=True, announced=announced)
+    other = MdnsDiscovery(loopback_only=True)
+    await discovery.start(40021)
+    await other.start(40022)
+    async with asyncio.timeout(10):
+        seen = await first(discovery.sightings(), 40022)
+        zeroconf = discovery._zeroconf
+        assert zeroconf is not None
+        record = zeroconf.zeroconf.cache.get_by_details(other._instance, 33, 1)
+        assert record is not None
+        heard_ms = record.created
+        announced.doubted = frozenset({seen})
+        while record.created <= heard_ms + 1000:
+            discovery._ask_anew()
+            await asyncio.sleep(0.3)  # answers to the same question are a second apart
+            record = zeroconf.zeroconf.cache.get_by_details(other._instance, 33, 1)
+            assert record is not None
+    await other.close()
+    await discovery.close()

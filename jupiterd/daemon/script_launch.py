@@ -7,13 +7,14 @@ others' daemons (`script_service`) theirs.
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import grpc.aio
 
 from jupiterd.cluster.node_names import find_node
 from jupiterd.daemon.rendezvous import prove_routes
+from jupiterd.daemon.scripts.question import LaunchQuestion, place_of
+from jupiterd.daemon.scripts.readiness import prepared_here
 from jupiterd.errors import (
     BadRouteError,
     MalformedError,
@@ -22,9 +23,6 @@ from jupiterd.errors import (
     UsageError,
 )
 from jupiterd.failures import from_rpc
-from jupiterd.gang.script import free_ports, program, usable_cores
-from jupiterd.gang.script_messages import MAX_HASHED_BYTES
-from jupiterd.gang.script_plan import MAX_PER_NODE, MLX, ring_ports
 from jupiterd.ids import NodeId
 from jupiterd.net.interfaces import source_address_toward
 from jupiterd.rpc import script_pb2
@@ -34,7 +32,7 @@ if TYPE_CHECKING:
     from jupiterd.daemon.peers import Peers
     from jupiterd.daemon.probes import Probes
 
-PREPARE_TIMEOUT_S: Final = 10.0
+PREPARE_TIMEOUT_S: Final = 15.0
 LOOPBACK: Final = "127.0.0.1"
 
 Places = dict[str, Any]
@@ -46,26 +44,25 @@ async def prepare_launch(node: "Node", arguments: Mapping[str, Any]) -> Places:
     Raises:
         JupiterError: one is unknown, unreachable, unwilling, or lacks the script.
     """
-    names = member_names(node)
-    chosen = chosen_nodes(str(arguments["nodes"]), names, node.alive(), node.identity.node_id)
+    names, own = member_names(node), node.identity.node_id
+    asked = LaunchQuestion.of(arguments)
+    chosen = chosen_nodes(asked.nodes, names, node.alive(), own)
+    requests = asked.requests(chosen, names, own)
     hosts = await _hosts(node, chosen)
-    asked = [
-        _ask(node, member, names[member], _request(arguments, host))
-        for member, (host, _) in hosts.items()
-    ]
-    replies = await asyncio.gather(*asked)
+    for member, (host, _) in hosts.items():
+        requests[member].host = host
+    questions = [_ask(node, member, names[member], requests[member], asked) for member in hosts]
+    replies = await asyncio.gather(*questions)
     return {
-        "self": node.identity.node_id,
+        "self": own,
         "places": [
             {
                 "node": member,
                 "name": names[member],
                 "host": host,
                 "interface": interface,
-                "processes": reply.processes,
-                "cores": reply.cores,
-                "ports": list(reply.ports),
-                "script_hash": reply.script_hash.hex(),
+                "folder": requests[member].folder,
+                **place_of(reply),
             }
             for (member, (host, interface)), reply in zip(hosts.items(), replies, strict=True)
         ],
@@ -109,26 +106,6 @@ def chosen_nodes(
         if node not in alive:
             raise PeerUnreachableError(f"{names[node]} isn't alive just now")
     return sorted(dict.fromkeys(meant), key=lambda node: node != own)
-
-
-async def prepared_here(
-    node: "Node", request: script_pb2.PrepareScriptRequest
-) -> script_pb2.PrepareScriptReply:
-    """Return what this machine can do for a launch.
-
-    Raises:
-        NotFoundError: the script, its folder or its program isn't here.
-        BadRouteError: the address is none of this machine's.
-    """
-    name = node.settings.name
-    if request.per_node > MAX_PER_NODE or len(request.script) > 4096 or len(request.folder) > 4096:
-        raise MalformedError("a launch asks for more than it can use")
-    digest = await asyncio.to_thread(_check_script, name, request)
-    processes = request.per_node or _default_processes(node, request.engine)
-    ports = free_ports(request.host, 1 + ring_ports(request.engine, processes))
-    return script_pb2.PrepareScriptReply(
-        processes=processes, cores=usable_cores(), ports=ports, script_hash=digest
-    )
 
 
 async def passed_on(
@@ -192,50 +169,16 @@ async def _hosts(node: "Node", chosen: Sequence[NodeId]) -> dict[NodeId, tuple[s
 
 
 async def _ask(
-    node: "Node", member: NodeId, name: str, request: script_pb2.PrepareScriptRequest
+    node: "Node",
+    member: NodeId,
+    name: str,
+    request: script_pb2.PrepareScriptRequest,
+    asked: LaunchQuestion,
 ) -> script_pb2.PrepareScriptReply:
     if member == node.identity.node_id:  # jupiterctl runs it here, as whoever called it
-        return await prepared_here(node, request)
+        return await prepared_here(node, request, asked.environment)
     stub = node.peers.require(member).channels.scripts
     try:
         return await stub.Prepare(request, timeout=PREPARE_TIMEOUT_S)
     except grpc.aio.AioRpcError as error:
         raise from_rpc(error, name) from error
-
-
-def _request(arguments: Mapping[str, Any], host: str) -> script_pb2.PrepareScriptRequest:
-    return script_pb2.PrepareScriptRequest(
-        program=str(arguments["program"]),
-        folder=str(arguments["folder"]),
-        script=str(arguments["script"]),
-        engine=str(arguments["engine"]),
-        per_node=int(arguments["per_node"]),
-        host=host,
-    )
-
-
-def _check_script(name: str, request: script_pb2.PrepareScriptRequest) -> bytes:
-    """Return the script's hash, or nothing where none was named."""
-    from blake3 import blake3
-
-    from jupiterd.daemon.script_service import host_environment
-
-    hint = f"the folder must lie at the same path on {name}: copy it there, or share it"
-    if not Path(request.folder).is_dir():
-        raise NotFoundError(f"script missing on {name}: there is no folder {request.folder}", hint)
-    if request.script and not Path(request.script).is_file():
-        raise NotFoundError(f"script missing on {name}: there is no {request.script}", hint)
-    if program([request.program], request.folder, host_environment()["PATH"]) is None:
-        raise NotFoundError(
-            f"script missing on {name}: there is no program {request.program}",
-            "name one that is installed there too",
-        )
-    if not request.script:
-        return b""
-    with Path(request.script).open("rb") as file:
-        return blake3(file.read(MAX_HASHED_BYTES)).digest()
-
-
-def _default_processes(node: "Node", engine: str) -> int:
-    """Return one process for each GPU that torch may use, and one where there is none."""
-    return 1 if engine == MLX else max(1, sum(g.kind == "cuda" for g in node.hardware.gpus))

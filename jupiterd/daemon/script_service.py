@@ -6,19 +6,15 @@ Doesn't know how processes are held (`gang.script`), or what runs on other machi
 
 import asyncio
 import logging
-import os
 import signal
-import sys
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import grpc.aio
 
-from jupiterd.daemon.script_launch import prepared_here
+from jupiterd.daemon.scripts.readiness import host_environment, prepared_here
 from jupiterd.errors import ConflictError, MalformedError, NotAMemberError, RefusedError
-from jupiterd.gang.environment import PASSED_ON
 from jupiterd.gang.script import STOP_GRACE_S, ScriptEvent, ScriptGroup, start_script
 from jupiterd.gang.script_messages import SIGNALS, event_to_proto, order_from_proto
 from jupiterd.ids import NodeId, short
@@ -131,13 +127,3 @@ async def _pass(requests: AsyncIterator[script_pb2.ScriptRequest], group: Script
     async for request in requests:
         if request.signal in SIGNALS:
             group.signal(request.signal)
-
-
-def host_environment() -> dict[str, str]:
-    """Return what a script of another machine gets of this daemon's environment.
-
-    `python` means the one that runs us, as it does at the machine that launches.
-    """
-    found = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
-    own = str(Path(sys.executable).parent)
-    return {**found, "PATH": os.pathsep.join([own, found.get("PATH", os.defpath)])}

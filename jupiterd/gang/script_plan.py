@@ -28,6 +28,15 @@ _IDENTITY = (
 )  # fmt: skip
 """What says who a rank is and where the others are: Jupiter's alone to set."""
 
+_THREADS = (
+    "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS",
+)  # fmt: skip
+
+SET_HERE: Final = frozenset({
+    *_IDENTITY, "GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME", "NCCL_SOCKET_FAMILY",
+})  # fmt: skip
+"""Variables that each rank gets from the plan, whatever its machine says."""
+
 
 @dataclass(frozen=True)
 class Place:
@@ -42,6 +51,16 @@ class Place:
     cores: int
     ports: tuple[int, ...]
     """Free ones: the first for the meeting of all, and one more for each rank of a ring."""
+    program: str = ""
+    """What is run there, in full; empty: as the command has it."""
+    folder: str = ""
+    """Where it is run; empty: as everywhere."""
+    threads: int = 0
+    """That each process is to compute with; 0: their share of the cores."""
+    visible_devices: str | None = None
+    """What CUDA_VISIBLE_DEVICES must be; None: as it is there."""
+    gpus: tuple[str, ...] = ()
+    """UUIDs of those that its processes compute on."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +85,8 @@ class ScriptOrder:
     store_host: str = ""
     """Where the ranks meet; empty where that isn't on this machine, or nowhere."""
     store_port: int = 0
+    gpus: tuple[str, ...] = ()
+    """UUIDs of those on which no gang may train meanwhile."""
 
 
 def ring_ports(engine: str, processes: int) -> int:
@@ -103,6 +124,7 @@ def orders(
                 variables={
                     **_identity(places, number, local, first + local, run_id, engine),
                     **_network(place, is_alone=len(places) == 1),
+                    **_visible(place),
                     **given,
                 },
                 defaults=_defaults(place),
@@ -113,8 +135,20 @@ def orders(
         first += place.processes
         has_store = number == 0 and engine == TORCH and world > 1
         meeting = (place.host, place.ports[0]) if has_store else ("", 0)
-        found.append(ScriptOrder(tuple(argv), folder, ranks, *meeting))
+        command = (place.program or argv[0], *argv[1:])
+        where = place.folder or folder
+        found.append(ScriptOrder(command, where, ranks, *meeting, gpus=place.gpus))
     return found
+
+
+def threads_of(count: int) -> dict[str, str]:
+    """Return the variables by which every library computes with so many threads."""
+    return dict.fromkeys(_THREADS, str(count))
+
+
+def _visible(place: Place) -> dict[str, str]:
+    is_as_it_is = place.visible_devices is None
+    return {} if is_as_it_is else {"CUDA_VISIBLE_DEVICES": str(place.visible_devices)}
 
 
 def hostfile(ring: Sequence[str], rank: int) -> str:
@@ -173,7 +207,7 @@ def _network(place: Place, *, is_alone: bool) -> dict[str, str]:
 
 def _defaults(place: Place) -> dict[str, str]:
     return {
-        "OMP_NUM_THREADS": str(max(1, place.cores // place.processes)),
+        "OMP_NUM_THREADS": str(place.threads or max(1, place.cores // place.processes)),
         "PYTHONUNBUFFERED": "1",
         "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
         "TORCH_NCCL_ASYNC_ERROR_HANDLING": "1",

@@ -7,32 +7,72 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class PrepareScriptRequest(_message.Message):
-    __slots__ = ("program", "folder", "script", "engine", "per_node", "host")
+    __slots__ = ("program", "folder", "script", "engine", "per_node", "host", "own_python", "files", "shipped", "devices")
     PROGRAM_FIELD_NUMBER: _ClassVar[int]
     FOLDER_FIELD_NUMBER: _ClassVar[int]
     SCRIPT_FIELD_NUMBER: _ClassVar[int]
     ENGINE_FIELD_NUMBER: _ClassVar[int]
     PER_NODE_FIELD_NUMBER: _ClassVar[int]
     HOST_FIELD_NUMBER: _ClassVar[int]
+    OWN_PYTHON_FIELD_NUMBER: _ClassVar[int]
+    FILES_FIELD_NUMBER: _ClassVar[int]
+    SHIPPED_FIELD_NUMBER: _ClassVar[int]
+    DEVICES_FIELD_NUMBER: _ClassVar[int]
     program: str
     folder: str
     script: str
     engine: str
     per_node: int
     host: str
-    def __init__(self, program: _Optional[str] = ..., folder: _Optional[str] = ..., script: _Optional[str] = ..., engine: _Optional[str] = ..., per_node: _Optional[int] = ..., host: _Optional[str] = ...) -> None: ...
+    own_python: bool
+    files: _containers.RepeatedScalarFieldContainer[str]
+    shipped: str
+    devices: str
+    def __init__(self, program: _Optional[str] = ..., folder: _Optional[str] = ..., script: _Optional[str] = ..., engine: _Optional[str] = ..., per_node: _Optional[int] = ..., host: _Optional[str] = ..., own_python: _Optional[bool] = ..., files: _Optional[_Iterable[str]] = ..., shipped: _Optional[str] = ..., devices: _Optional[str] = ...) -> None: ...
 
 class PrepareScriptReply(_message.Message):
-    __slots__ = ("processes", "cores", "ports", "script_hash")
+    __slots__ = ("processes", "cores", "ports", "script_hash", "program", "python_version", "packages", "variables", "file_hashes", "gpus", "visible_devices", "hides_devices", "threads")
+    class PackagesEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    class VariablesEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
     PROCESSES_FIELD_NUMBER: _ClassVar[int]
     CORES_FIELD_NUMBER: _ClassVar[int]
     PORTS_FIELD_NUMBER: _ClassVar[int]
     SCRIPT_HASH_FIELD_NUMBER: _ClassVar[int]
+    PROGRAM_FIELD_NUMBER: _ClassVar[int]
+    PYTHON_VERSION_FIELD_NUMBER: _ClassVar[int]
+    PACKAGES_FIELD_NUMBER: _ClassVar[int]
+    VARIABLES_FIELD_NUMBER: _ClassVar[int]
+    FILE_HASHES_FIELD_NUMBER: _ClassVar[int]
+    GPUS_FIELD_NUMBER: _ClassVar[int]
+    VISIBLE_DEVICES_FIELD_NUMBER: _ClassVar[int]
+    HIDES_DEVICES_FIELD_NUMBER: _ClassVar[int]
+    THREADS_FIELD_NUMBER: _ClassVar[int]
     processes: int
     cores: int
     ports: _containers.RepeatedScalarFieldContainer[int]
     script_hash: bytes
-    def __init__(self, processes: _Optional[int] = ..., cores: _Optional[int] = ..., ports: _Optional[_Iterable[int]] = ..., script_hash: _Optional[bytes] = ...) -> None: ...
+    program: str
+    python_version: str
+    packages: _containers.ScalarMap[str, str]
+    variables: _containers.ScalarMap[str, str]
+    file_hashes: _containers.RepeatedScalarFieldContainer[bytes]
+    gpus: _containers.RepeatedScalarFieldContainer[str]
+    visible_devices: str
+    hides_devices: bool
+    threads: int
+    def __init__(self, processes: _Optional[int] = ..., cores: _Optional[int] = ..., ports: _Optional[_Iterable[int]] = ..., script_hash: _Optional[bytes] = ..., program: _Optional[str] = ..., python_version: _Optional[str] = ..., packages: _Optional[_Mapping[str, str]] = ..., variables: _Optional[_Mapping[str, str]] = ..., file_hashes: _Optional[_Iterable[bytes]] = ..., gpus: _Optional[_Iterable[str]] = ..., visible_devices: _Optional[str] = ..., hides_devices: _Optional[bool] = ..., threads: _Optional[int] = ...) -> None: ...
 
 class ScriptRequest(_message.Message):
     __slots__ = ("node", "order", "signal")
@@ -45,18 +85,22 @@ class ScriptRequest(_message.Message):
     def __init__(self, node: _Optional[str] = ..., order: _Optional[_Union[ScriptOrder, _Mapping]] = ..., signal: _Optional[int] = ...) -> None: ...
 
 class ScriptOrder(_message.Message):
-    __slots__ = ("argv", "folder", "ranks", "store_host", "store_port")
+    __slots__ = ("argv", "folder", "ranks", "store_host", "store_port", "shipped", "gpus")
     ARGV_FIELD_NUMBER: _ClassVar[int]
     FOLDER_FIELD_NUMBER: _ClassVar[int]
     RANKS_FIELD_NUMBER: _ClassVar[int]
     STORE_HOST_FIELD_NUMBER: _ClassVar[int]
     STORE_PORT_FIELD_NUMBER: _ClassVar[int]
+    SHIPPED_FIELD_NUMBER: _ClassVar[int]
+    GPUS_FIELD_NUMBER: _ClassVar[int]
     argv: _containers.RepeatedScalarFieldContainer[str]
     folder: str
     ranks: _containers.RepeatedCompositeFieldContainer[ScriptRank]
     store_host: str
     store_port: int
-    def __init__(self, argv: _Optional[_Iterable[str]] = ..., folder: _Optional[str] = ..., ranks: _Optional[_Iterable[_Union[ScriptRank, _Mapping]]] = ..., store_host: _Optional[str] = ..., store_port: _Optional[int] = ...) -> None: ...
+    shipped: str
+    gpus: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, argv: _Optional[_Iterable[str]] = ..., folder: _Optional[str] = ..., ranks: _Optional[_Iterable[_Union[ScriptRank, _Mapping]]] = ..., store_host: _Optional[str] = ..., store_port: _Optional[int] = ..., shipped: _Optional[str] = ..., gpus: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class ScriptRank(_message.Message):
     __slots__ = ("rank", "variables", "defaults", "hostfile")

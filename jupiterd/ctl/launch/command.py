@@ -6,50 +6,26 @@ ranks are run (`run`) or where (`places`).
 
 import asyncio
 import os
-import re
 import sys
-from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Final
+from typing import Any
 
 import click
 
 from jupiterd.ctl.commands import Command
 from jupiterd.ctl.console import Console
-from jupiterd.ctl.invocation import Invocation
-from jupiterd.errors import UsageError
-from jupiterd.gang.script_plan import MAX_PER_NODE, MLX, TORCH
-
-MAX_SCRIPT_BYTES: Final = 1 << 20
-_MLX_IMPORT: Final = re.compile(r"^\s*(import|from)\s+mlx\b", re.MULTILINE)
-_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """What the command line asks for."""
-
-    argv: tuple[str, ...]
-    script: str
-    """The file that is run, as an absolute path; empty where none can be told."""
-    engine: str
-    nodes: str
-    """Empty for this machine."""
-    per_node: int
-    """0 for one for each GPU, or one."""
-    master_port: int
-    variables: Mapping[str, str]
-    is_verbose: bool
+from jupiterd.ctl.invocation import Invocation, dry_run
+from jupiterd.ctl.launch.surroundings import AUTO, Wanted, read_wanted
+from jupiterd.ctl.launch.surroundings_options import surroundings_options
+from jupiterd.gang.script_plan import MLX, TORCH
 
 
 @click.command(cls=Command, context_settings={"allow_interspersed_args": False})
 @click.option(
     "--engine",
-    type=click.Choice(["auto", TORCH, MLX]),
-    default="auto",
-    help="What the script is written for; auto looks whether it imports mlx.",
+    type=click.Choice([AUTO, TORCH, MLX]),
+    default=AUTO,
+    help="What the script is written for; auto looks what it imports, and says it.",
 )
 @click.option(
     "--nodes",
@@ -58,39 +34,18 @@ class Wanted:
     help="The machines to run on; this one alone unless told otherwise.",
 )
 @click.option(
-    "--per-node",
-    type=click.IntRange(1, MAX_PER_NODE),
-    default=None,
-    metavar="N",
-    help="Processes on each machine; one for each GPU, or one, unless told otherwise.",
-)
-@click.option(
     "--master-port",
     type=click.IntRange(1, 65535),
     default=None,
     metavar="P",
     help="The port where the ranks meet; a free one unless told otherwise.",
 )
-@click.option(
-    "--env",
-    "variables",
-    multiple=True,
-    metavar="K=V",
-    help="A variable that every process gets; may be repeated.",
-)
+@surroundings_options
 @click.option("--verbose", is_flag=True, help="Show what all ranks print, not rank 0 alone.")
 @click.argument("argv", nargs=-1, required=True, type=click.UNPROCESSED)
+@dry_run
 @click.pass_obj
-def command(  # noqa: PLR0913, PLR0917 - one parameter for each option
-    invocation: Invocation,
-    engine: str,
-    nodes: str,
-    per_node: int | None,
-    master_port: int | None,
-    variables: tuple[str, ...],
-    verbose: bool,  # noqa: FBT001 - click's way
-    argv: tuple[str, ...],
-) -> int:
+def command(invocation: Invocation, argv: tuple[str, ...], **options: Any) -> int:
     """Run a script that is written for torchrun (env://) or for mlx.distributed, unchanged.
 
     It runs on this machine, with or without a jupiterd. On other machines it runs in the folder of
@@ -103,68 +58,26 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter for each option
       jupiterctl launch --nodes all --verbose -- python train.py
       jupiterctl launch --engine mlx --per-node 2 -- python mlx_train.py
     """  # noqa: D301 - click's mark for lines that keep their ends
-    folder = Path.cwd()
-    program = with_python(argv)
-    script = script_of(program, folder)
-    wanted = Wanted(
-        argv=program,
-        script=script,
-        engine=engine_of(engine, script),
-        nodes=nodes,
-        per_node=per_node or 0,
-        master_port=master_port or 0,
-        variables=parsed_variables(variables),
-        is_verbose=verbose,
-    )
-    return asyncio.run(_launched(invocation, wanted, folder))
+    return asyncio.run(_launched(invocation, read_wanted(argv, options, os.environ)))
 
 
-async def _launched(invocation: Invocation, wanted: Wanted, folder: Path) -> int:
-    from jupiterd.ctl.launch.places import open_sites
+async def _launched(invocation: Invocation, wanted: Wanted) -> int:
+    from jupiterd.ctl.launch.described import dry_run_lines, launch_document, notices
+    from jupiterd.ctl.launch.places import open_sites, prepare
     from jupiterd.ctl.launch.rank_output import RankOutput
     from jupiterd.ctl.launch.run import LaunchRun
 
     console = Console.of(invocation)
     output = RankOutput(_write, shown=None if wanted.is_verbose else (0,))
     async with AsyncExitStack() as stack:
-        sites = await open_sites(stack, invocation.state_dir, wanted, folder, console)
+        prepared = await prepare(stack, invocation.state_dir, wanted)
+        if invocation.is_dry_run:
+            console.show(launch_document(prepared), lambda: dry_run_lines(prepared))
+            return 0
+        for line in notices(prepared):
+            console.notice(line)
+        sites = await open_sites(stack, prepared)
         return await LaunchRun(sites, output, console).run()
-
-
-def with_python(argv: Sequence[str]) -> tuple[str, ...]:
-    """Return the command; a script that is named alone is run by the Python that runs us."""
-    return (sys.executable, *argv) if argv[0].endswith(".py") else tuple(argv)
-
-
-def script_of(argv: Sequence[str], folder: Path) -> str:
-    """Return the first argument that is a Python file here, as an absolute path."""
-    for argument in argv:
-        path = folder / argument
-        if argument.endswith(".py") and path.is_file():
-            return os.path.normpath(path)
-    if named := next((argument for argument in argv[1:2] if argument.endswith(".py")), None):
-        raise UsageError(f"there is no script {named} here", f"this is {folder}")
-    return ""
-
-
-def engine_of(wanted: str, script: str) -> str:
-    """Return torch or mlx; where it wasn't said, by what the script imports."""
-    if wanted != "auto" or not script:
-        return wanted if wanted != "auto" else TORCH
-    with Path(script).open("rb") as file:
-        text = file.read(MAX_SCRIPT_BYTES).decode("utf-8", "replace")
-    return MLX if _MLX_IMPORT.search(text) else TORCH
-
-
-def parsed_variables(given: Sequence[str]) -> dict[str, str]:
-    """Read K=V; raises UsageError."""
-    found: dict[str, str] = {}
-    for text in given:
-        name, sign, value = text.partition("=")
-        if not sign or not _NAME.fullmatch(name):
-            raise UsageError(f"--env {text} is not K=V", "such as --env NCCL_DEBUG=INFO")
-        found[name] = value
-    return found
 
 
 def _write(line: bytes, is_error: bool) -> None:  # noqa: FBT001 - a callback's signature

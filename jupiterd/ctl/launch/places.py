@@ -11,21 +11,25 @@ import secrets
 import sys
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from jupiterd.ctl.console import Console
+from jupiterd.ctl.launch.machines import Machine, check_alike
 from jupiterd.ctl.launch.run import Site
 from jupiterd.gang.script import Ended, ScriptGroup, free_ports, start_script, usable_cores
-from jupiterd.gang.script_messages import MAX_HASHED_BYTES, event_from_proto, order_to_proto
+from jupiterd.gang.script_messages import event_from_proto, order_to_proto
 from jupiterd.gang.script_plan import MLX, Place, ScriptOrder, orders, ring_ports
+from jupiterd.gang.scripts.by_machine import Devices
+from jupiterd.hardware.script_devices import script_devices
 from jupiterd.rpc.script_pb2 import ScriptRequest
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping
 
     from jupiterd.client.channel import ControlChannel
-    from jupiterd.ctl.launch.command import Wanted
+    from jupiterd.cluster.hardware import Gpu
+    from jupiterd.ctl.launch.surroundings import Wanted
     from jupiterd.gang.script import ScriptEvent
 
 LOOPBACK: Final = "127.0.0.1"
@@ -82,71 +86,74 @@ class RemoteSite:
             yield await self._requests.get()
 
 
-async def open_sites(
-    stack: AsyncExitStack, state_dir: Path, wanted: "Wanted", folder: Path, console: Console
-) -> Sequence[Site]:
-    """Start the ranks wherever they run; the stack ends them.
+@dataclass(frozen=True)
+class Prepared:
+    """A launch of which everything is known, and nothing runs yet."""
+
+    wanted: "Wanted"
+    places: tuple[Place, ...]
+    machines: tuple[Machine, ...]
+    orders: tuple[ScriptOrder, ...]
+    own: str = ""
+    """The id of this machine; empty where nobody else takes part."""
+    channel: "ControlChannel | None" = None
+
+
+async def prepare(stack: AsyncExitStack, state_dir: Path, wanted: "Wanted") -> Prepared:
+    """Find out where the ranks run, and whether they can.
 
     Raises:
         JupiterError: a machine can't be had, or can't run the script.
     """
     if not wanted.nodes:
-        place = place_here(wanted)
-        made = orders([place], wanted.argv, str(folder), wanted.engine, run_id(), wanted.variables)
-        return [await _open_here(stack, place, made[0])]
+        place, machine = place_here(wanted)
+        return Prepared(wanted, (place,), (machine,), _orders(wanted, [place]))
     from jupiterd.client.channel import ControlChannel
 
     channel = await stack.enter_async_context(ControlChannel(state_dir))
-    own, places = await _places(channel, wanted, folder, console)
-    made = orders(places, wanted.argv, str(folder), wanted.engine, run_id(), wanted.variables)
+    found = await channel.execute("script.prepare", wanted.question(os.environ))
+    machines = tuple(map(Machine.of, found["places"]))
+    check_alike(wanted, machines)
+    places = tuple(_place(told, wanted) for told in found["places"])
+    own = str(found["self"])
+    return Prepared(wanted, places, machines, _orders(wanted, places), own, channel)
+
+
+def _orders(wanted: "Wanted", places: Sequence[Place]) -> tuple[ScriptOrder, ...]:
+    folder, engine = str(wanted.folder), wanted.engine.engine
+    return tuple(orders(places, wanted.argv, folder, engine, run_id(), wanted.variables))
+
+
+async def open_sites(stack: AsyncExitStack, prepared: Prepared) -> Sequence[Site]:
+    """Start the ranks wherever they run; the stack ends them.
+
+    Raises:
+        JupiterError: a machine can't run the script after all.
+    """
+    channel = prepared.channel
     return [
         await _open_here(stack, place, order)
-        if place.node == own
+        if channel is None or place.node == prepared.own
         else RemoteSite(channel, place, order)
-        for place, order in zip(places, made, strict=True)
+        for place, order in zip(prepared.places, prepared.orders, strict=True)
     ]
 
 
-async def _places(
-    channel: "ControlChannel", wanted: "Wanted", folder: Path, console: Console
-) -> tuple[str, list[Place]]:
-    """Return our own id, and what each machine that was asked for can do."""
-    arguments = {
-        "nodes": wanted.nodes,
-        "per_node": wanted.per_node,
-        "engine": wanted.engine,
-        "program": wanted.argv[0],
-        "folder": str(folder),
-        "script": wanted.script,
-    }
-    found = await channel.execute("script.prepare", arguments)
-    _compare(found["places"], wanted.script, console)
-    places = [
-        Place(
-            node=str(told["node"]),
-            name=str(told["name"]),
-            host=str(told["host"]),
-            interface=str(told["interface"]),
-            processes=int(told["processes"]),
-            cores=int(told["cores"]),
-            ports=(wanted.master_port or int(told["ports"][0]), *map(int, told["ports"][1:])),
-        )
-        for told in found["places"]
-    ]
-    return str(found["self"]), places
-
-
-def _compare(places: Sequence["Mapping[str, Any]"], script: str, console: Console) -> None:
-    """Say where the script isn't the same: ranks that do different things wait for each other."""
-    if not script:
-        return
-    from blake3 import blake3
-
-    with Path(script).open("rb") as file:
-        digest = blake3(file.read(MAX_HASHED_BYTES)).hexdigest()
-    for place in places:
-        if place["script_hash"] != digest:
-            console.notice(f"{script} on {place['name']} isn't the same as here")
+def _place(told: "Mapping[str, Any]", wanted: "Wanted") -> Place:
+    return Place(
+        node=str(told["node"]),
+        name=str(told["name"]),
+        host=str(told["host"]),
+        interface=str(told["interface"]),
+        processes=int(told["processes"]),
+        cores=int(told["cores"]),
+        ports=(wanted.master_port or int(told["ports"][0]), *map(int, told["ports"][1:])),
+        program=str(told.get("program") or ""),
+        folder=str(told.get("folder") or ""),
+        threads=int(told.get("threads") or 0),
+        visible_devices=told.get("visible_devices"),
+        gpus=tuple(map(str, told.get("gpus") or ())),
+    )
 
 
 async def _open_here(stack: AsyncExitStack, place: Place, order: ScriptOrder) -> Site:
@@ -154,11 +161,14 @@ async def _open_here(stack: AsyncExitStack, place: Place, order: ScriptOrder) ->
     return LocalSite(place.name, group)
 
 
-def place_here(wanted: "Wanted") -> Place:
+def place_here(wanted: "Wanted") -> tuple[Place, Machine]:
     """Return this machine's part where nobody else takes part: all stays on loopback."""
-    processes = wanted.per_node or default_processes(wanted.engine)
-    ports = free_ports(LOOPBACK, 1 + ring_ports(wanted.engine, processes))
-    return Place(
+    engine = wanted.engine.engine
+    asked = Devices.parse(wanted.devices).everywhere
+    devices = script_devices(asked, _gpus(engine), engine)
+    processes = wanted.processes or (1 if engine == MLX else max(1, len(devices.usable)))
+    ports = free_ports(LOOPBACK, 1 + ring_ports(engine, processes))
+    place = Place(
         node="",
         name=HERE,
         host=LOOPBACK,
@@ -166,19 +176,20 @@ def place_here(wanted: "Wanted") -> Place:
         processes=processes,
         cores=usable_cores(),
         ports=(wanted.master_port or ports[0], *ports[1:]),
+        visible_devices=devices.visible,
+        gpus=devices.used_by(processes),
     )
+    return place, Machine(HERE)
 
 
-def default_processes(engine: str) -> int:
-    """Return one process for each GPU that torch may use, and one where there is none."""
-    if engine == MLX:
-        return 1
-    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
-    if visible is not None:
-        return max(1, len([part for part in visible.split(",") if part.strip()]))
+def _gpus(engine: str) -> "Sequence[Gpu]":
+    if engine == MLX and sys.platform == "darwin":
+        from jupiterd.hardware.probe import probe
+
+        return probe().gpus
     from jupiterd.hardware.nvidia import probe_nvidia
 
-    return max(1, len(probe_nvidia()))
+    return probe_nvidia()
 
 
 def run_id() -> str:

@@ -13,6 +13,7 @@ import pytest
 from jupiterd.cluster.facts import NodeRemoved
 from jupiterd.daemon.node import Node
 from jupiterd.daemon.script_launch import chosen_nodes, passed_on
+from jupiterd.daemon.scripts.readiness import prepared_here
 from jupiterd.errors import (
     ConflictError,
     NotFoundError,
@@ -197,8 +198,6 @@ async def test_what_is_missing_is_named_with_the_machine(
     tmp_path: Path, missing: dict[str, str], words: str
 ) -> None:
     async with serving(tmp_path, "two", allow_scripts=True) as two:
-        from jupiterd.daemon.script_launch import prepared_here
-
         with pytest.raises(NotFoundError, match=words):
             await prepared_here(two, asked_for(tmp_path, **missing))
 

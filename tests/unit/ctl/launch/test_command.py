@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from jupiterd.ctl.launch.command import engine_of, parsed_variables, script_of, with_python
+from jupiterd.ctl.launch.program import script_of
 from jupiterd.ctl.launch.run import ending
-from jupiterd.errors import UsageError
 
 
 @pytest.fixture
@@ -66,10 +65,10 @@ def test_variables_are_given_to_every_process(ctl, script):
     ("arguments", "status", "words"),
     [
         (("--env", "RANK=1", "--", "true"), 2, "RANK is set by jupiterctl launch itself"),
-        (("--env", "nothing", "--", "true"), 2, "is not K=V"),
+        (("--env", "nothing", "--", "true"), 2, "this shell has no variable of that name"),
         (("--", "python", "absent.py"), 2, "there is no script absent.py"),
         (("--", "no-such-program"), 6, "there is no program no-such-program"),
-        (("--per-node", "0", "--", "true"), 2, "0 is not in the range"),
+        (("--per-node", "0", "--", "true"), 2, "0 is no number from 1 to 64"),
         (("--nodes", "all", "--", "true"), 3, "no jupiterd answers"),
         ((), 2, "missing argument"),
     ],
@@ -82,32 +81,10 @@ def test_what_can_not_be_run_is_one_line_and_a_hint(ctl, script, arguments, stat
     assert "Traceback" not in ran.err
 
 
-def test_the_engine_is_told_by_what_the_script_imports(tmp_path: Path):
-    path = tmp_path / "train.py"
-    path.write_text("import mlx.core as mx\n")
-    assert engine_of("auto", str(path)) == "mlx"
-    assert engine_of("torch", str(path)) == "torch"
-    path.write_text("import torch  # not mlx\n")
-    assert engine_of("auto", str(path)) == "torch"
-    assert engine_of("auto", "") == "torch"
-
-
-def test_a_script_that_is_named_alone_is_run_by_our_python():
-    assert with_python(["train.py", "-x"]) == (sys.executable, "train.py", "-x")
-    assert with_python(["python", "train.py"]) == ("python", "train.py")
-
-
 def test_the_script_is_the_first_python_file_of_the_command(tmp_path: Path):
     (tmp_path / "train.py").touch()
     assert script_of(["python", "-u", "train.py"], tmp_path) == str(tmp_path / "train.py")
     assert script_of(["python", "-m", "package"], tmp_path) == ""
-
-
-def test_only_names_of_variables_are_taken():
-    assert parsed_variables(["A=", "B=x=y"]) == {"A": "", "B": "x=y"}
-    for bad in ("A", "=x", "1A=x", "A B=x"):
-        with pytest.raises(UsageError):
-            parsed_variables([bad])
 
 
 def test_how_a_process_ended_is_said_in_words():

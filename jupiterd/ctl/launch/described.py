@@ -1,0 +1,111 @@
+"""A launch in words and as a document, before it runs.
+
+Owns both. Doesn't know how anything in it was found out. Values of variables that were given with
+`--env` are in neither: they may be secrets.
+"""
+
+import shlex
+from collections.abc import Iterator
+from typing import Any
+
+from jupiterd.ctl.launch.machines import variable_differences, version_differences
+from jupiterd.ctl.launch.places import Prepared
+from jupiterd.document_schema import SCHEMA
+from jupiterd.formats import counted, plain
+
+NOTHING = "nothing was started"
+
+
+def notices(prepared: Prepared) -> Iterator[str]:
+    """Yield what people had better know before the first rank prints."""
+    wanted = prepared.wanted
+    yield f"engine: {_engine(prepared)}"
+    if wanted.interpreter is not None:
+        yield f"python: {_python(prepared)}"
+    yield from version_differences(prepared.machines)
+    yield from variable_differences(wanted, prepared.machines)
+
+
+def dry_run_lines(prepared: Prepared) -> list[str]:
+    """Return what would run, where, and with what around it."""
+    wanted = prepared.wanted
+    given = ", ".join(map(plain, wanted.variables)) or "none"
+    own = len(wanted.files)
+    lines = [
+        f"would run {plain(shlex.join(wanted.argv))}",
+        f"  engine: {_engine(prepared)}",
+        f"  python: {_python(prepared)}",
+        f"  folder: {plain(str(wanted.folder))}, {counted(own, 'file')} of it imported",
+        f"  variables for all: {given}",
+        *(f"  {line}" for line in _rank_lines(prepared)),
+        *version_differences(prepared.machines),
+        *variable_differences(wanted, prepared.machines),
+    ]
+    return [*lines, NOTHING]
+
+
+def launch_document(prepared: Prepared) -> dict[str, Any]:
+    """Return the same for programs."""
+    wanted = prepared.wanted
+    return {
+        "schema": SCHEMA,
+        "launch": {
+            "command": list(wanted.argv),
+            "engine": wanted.engine.engine,
+            "engine_reason": wanted.engine.reason,
+            "python": None if wanted.interpreter is None else wanted.interpreter.path,
+            "python_reason": None if wanted.interpreter is None else wanted.interpreter.reason,
+            "folder": str(wanted.folder),
+            "files": list(wanted.files),
+            "variables": sorted(wanted.variables),
+            "nodes": [*_nodes(prepared)],
+            "differences": [
+                *version_differences(prepared.machines),
+                *variable_differences(wanted, prepared.machines),
+            ],
+        },
+    }
+
+
+def _nodes(prepared: Prepared) -> Iterator[dict[str, Any]]:
+    for place, machine, order in zip(
+        prepared.places, prepared.machines, prepared.orders, strict=True
+    ):
+        yield {
+            "node": place.node or None,
+            "name": place.name,
+            "host": place.host,
+            "interface": place.interface,
+            "folder": order.folder,
+            "program": order.argv[0],
+            "versions": dict(machine.versions),
+            "devices": place.visible_devices,
+            "ranks": [rank.rank for rank in order.ranks],
+        }
+
+
+def _rank_lines(prepared: Prepared) -> Iterator[str]:
+    for row in _nodes(prepared):
+        ranks = ", ".join(map(str, row["ranks"]))
+        versions = ", ".join(f"{name} {version}" for name, version in row["versions"].items())
+        parts = [f"{'rank' if len(row['ranks']) == 1 else 'ranks'} {ranks} on {row['name']}"]
+        parts += [f"{row['host']} ({row['interface']})", str(row["program"])]
+        parts += [versions] if versions else []
+        parts += [f"in {row['folder']}"]
+        if row["devices"] is not None:
+            parts.append(f"CUDA devices {row['devices']}" if row["devices"] else "no GPU")
+        yield plain("; ".join(parts))
+
+
+def _engine(prepared: Prepared) -> str:
+    guess = prepared.wanted.engine
+    return plain(f"{guess.engine} ({guess.reason})")
+
+
+def _python(prepared: Prepared) -> str:
+    found = prepared.wanted.interpreter
+    if found is None:
+        return "the program finds its own"
+    is_several = found.is_own and len(prepared.places) > 1
+    path = "the one that runs Jupiter on each machine" if is_several else found.path
+    return plain(f"{path} ({found.reason})")

@@ -1,0 +1,92 @@
+"""What a script is written for, torch or MLX, by what it and its own files import.
+
+Owns the guess and its words. Doesn't run anything of it. Where both are imported, the file nearer
+to the start decides.
+"""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from jupiterd.ctl.launch.local_imports import Imports, local_imports, module_file
+from jupiterd.ctl.launch.program import Program
+from jupiterd.gang.script_plan import MLX, TORCH
+
+ASK_TIMEOUT_S: Final = 10.0
+
+NOTHING: Final = Imports((), ())
+
+
+@dataclass(frozen=True)
+class EngineGuess:
+    """An engine, and why."""
+
+    engine: str
+    reason: str
+
+
+def guess_engine(imports: Imports, folder: Path) -> EngineGuess:
+    """Return torch or mlx, by what is imported; files are named as they lie below the folder."""
+    files = {file: number for number, file in enumerate(imports.files)}
+    by_name = dict(imports.outside)
+    found = [
+        (files.get(by_name[name], len(files)), engine != MLX, engine, by_name[name])
+        for name, engine in (("mlx", MLX), ("torch", TORCH))
+        if name in by_name
+    ]
+    if not found:
+        return EngineGuess(TORCH, "no import of mlx was found")
+    _, _, engine, file = min(found)
+    is_near = file.is_relative_to(folder)
+    shown = file.relative_to(folder) if is_near else Path(file.parent.name, file.name)
+    return EngineGuess(engine, f"{shown} imports it")
+
+
+def imports_of(program: Program, folder: Path, python: str) -> Imports:
+    """Return what a program imports; nothing where it can't be told what runs.
+
+    A module that isn't below the folder is looked for where this Python finds it, and followed
+    inside its own package.
+    """
+    if program.module and (file := module_file(program.module, (folder,))) is not None:
+        return local_imports(file, (folder,), folder)
+    if program.script:
+        script = Path(program.script)
+        return local_imports(script, (script.parent, folder), _common(script.parent, folder))
+    if not program.module:
+        return NOTHING
+    roots = search_path(python)
+    file = module_file(program.module, roots)
+    root = next((each for each in roots if file is not None and file.is_relative_to(each)), None)
+    if file is None or root is None:
+        return NOTHING
+    return local_imports(file, (root,), root / program.module.partition(".")[0])
+
+
+def search_path(python: str) -> list[Path]:
+    """Return where a Python looks for modules; nothing where it doesn't say."""
+    import subprocess
+
+    if Path(python) == Path(sys.executable):
+        return [Path(each) for each in sys.path if each]
+    ask = [python, "-c", r"import sys; print('\n'.join(sys.path))"]
+    try:
+        said = subprocess.run(
+            ask, capture_output=True, text=True, timeout=ASK_TIMEOUT_S, check=True, cwd="/"
+        ).stdout
+    except (OSError, subprocess.SubprocessError):
+        return []
+    return [Path(each) for each in said.splitlines() if each]
+
+
+def own_files(imports: Imports, folder: Path) -> Sequence[str]:
+    """Return the files of a program that lie below its folder, relative to it."""
+    below = (file for file in imports.files if file.is_relative_to(folder))
+    return [file.relative_to(folder).as_posix() for file in below]
+
+
+def _common(first: Path, second: Path) -> Path:
+    """Return the folder of both that holds the other, else the first."""
+    return second if first.is_relative_to(second) else first

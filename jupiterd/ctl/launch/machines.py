@@ -1,0 +1,113 @@
+"""What each machine of a launch says of itself, and whether they are enough alike.
+
+Owns the comparison of the script's files, of Pythons and of variables. Doesn't know how they were
+asked, or what is shown of it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from jupiterd.errors import ConflictError
+from jupiterd.formats import plain
+from jupiterd.gang.script_messages import MAX_HASHED_BYTES
+from jupiterd.gang.script_plan import SET_HERE
+from jupiterd.gang.scripts.variables import differences
+
+if TYPE_CHECKING:
+    from jupiterd.ctl.launch.surroundings import Wanted
+
+SHOWN_FILES: Final = 3
+PYTHON: Final = "Python"
+
+
+@dataclass(frozen=True)
+class Machine:
+    """One machine's answer."""
+
+    name: str
+    versions: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Python and frameworks -> their versions."""
+    variables: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Those that matter, as its ranks find them."""
+    file_hashes: tuple[str, ...] = ()
+    """Of the files that were asked for, empty for one that is missing."""
+    script_hash: str = ""
+    """Of the file that is run."""
+
+    @classmethod
+    def of(cls, told: Mapping[str, Any]) -> "Machine":
+        """Read one answer of `script.prepare`."""
+        python = str(told.get("python_version") or "")
+        packages: Mapping[str, Any] = told.get("packages") or {}
+        return cls(
+            name=str(told["name"]),
+            versions={
+                **({PYTHON: python} if python else {}),
+                **{str(name): str(version) for name, version in packages.items()},
+            },
+            variables={str(k): str(v) for k, v in (told.get("variables") or {}).items()},
+            file_hashes=tuple(map(str, told.get("file_hashes") or ())),
+            script_hash=str(told.get("script_hash") or ""),
+        )
+
+
+def check_alike(wanted: "Wanted", machines: Sequence[Machine]) -> None:
+    """Refuse a launch whose ranks would run different code: they would wait for each other.
+
+    Raises:
+        ConflictError: a file of the script differs somewhere, or is missing.
+    """
+    if wanted.may_differ:
+        return
+    own = [_hash(wanted.folder / name) for name in wanted.files]
+    script = _hash(Path(wanted.program.script)) if wanted.program.script else ""
+    for machine in machines:
+        differing: list[str] = []
+        if script and script != machine.script_hash:
+            differing = [wanted.program.script]
+        if len(machine.file_hashes) == len(own):  # an older version tells nothing of files
+            pairs = zip(wanted.files, own, machine.file_hashes, strict=True)
+            found = [name for name, here, there in pairs if here != there]
+            differing = found or differing
+        if differing:
+            more = len(differing) - SHOWN_FILES
+            shown = ", ".join(map(plain, differing[:SHOWN_FILES]))
+            raise ConflictError(
+                f"{shown}{f' and {more} more files' if more > 0 else ''} on {machine.name}: "
+                "missing, or not the same as here",
+                f"copy the folder to {machine.name}, or let them differ: --allow-differences",
+            )
+
+
+def version_differences(machines: Sequence[Machine]) -> list[str]:
+    """Say which Pythons and frameworks aren't of the same version everywhere."""
+    told = [machine for machine in machines if machine.versions]
+    names = dict.fromkeys(name for machine in told for name in machine.versions)
+    lines: list[str] = []
+    for name in names:
+        found: dict[str, list[str]] = {}
+        for machine in told:
+            found.setdefault(machine.versions.get(name, "none"), []).append(machine.name)
+        if len(found) > 1:
+            each = (f"{plain(v)} on {' and '.join(map(plain, on))}" for v, on in found.items())
+            lines.append(f"{plain(name)} differs: {', '.join(each)}")
+    return lines
+
+
+def variable_differences(wanted: "Wanted", machines: Sequence[Machine]) -> list[str]:
+    """Say which variables that matter aren't the same everywhere, and what helps."""
+    if len(machines) < 2:
+        return []
+    set_alike = {*wanted.variables, *SET_HERE}
+    lines = differences({machine.name: machine.variables for machine in machines}, set_alike)
+    hint = ["--env NAME gives all processes what this shell has"] if lines else []
+    return [*lines, *hint]
+
+
+def _hash(path: Path) -> str:
+    from blake3 import blake3
+
+    with path.open("rb") as file:
+        return blake3(file.read(MAX_HASHED_BYTES)).hexdigest()

@@ -1,0 +1,80 @@
+"""What a command line runs: a file of Python, a module of Python by its name, or something else.
+
+Owns reading the command. Doesn't know what is in the file (`local_imports`), nor which Python it is
+(`interpreter`).
+"""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from jupiterd.errors import UsageError
+from jupiterd.gang.scripts.python_probe import is_python
+
+_WITH_VALUE: Final = frozenset("WX")
+"""Options of Python that take a value, which may stand behind a space."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """A command line, as far as it is understood."""
+
+    argv: tuple[str, ...]
+    script: str = ""
+    """The file that is run, as an absolute path; empty where none can be told."""
+    module: str = ""
+    """What follows `-m`."""
+    is_alone: bool = False
+    """A script was named without any Python."""
+
+    @property
+    def is_python(self) -> bool:
+        """Say whether a Python is what is started, and not a program that finds its own."""
+        return is_python(self.argv[0])
+
+    @property
+    def is_bare(self) -> bool:
+        """Say whether it is left open which Python that is."""
+        return self.is_python and "/" not in self.argv[0]
+
+
+def read_program(argv: Sequence[str], folder: Path) -> Program:
+    """Return what a command runs in a folder; a script that is named alone is run by `python`.
+
+    Raises:
+        UsageError: the script that it names isn't there.
+    """
+    is_alone = argv[0].endswith(".py")
+    argv = ("python", *argv) if is_alone else tuple(argv)
+    module = module_of(argv) if is_python(argv[0]) else ""
+    return Program(argv, script_of(argv, folder), module, is_alone)
+
+
+def script_of(argv: Sequence[str], folder: Path) -> str:
+    """Return the first argument that is a Python file here, as an absolute path."""
+    for argument in argv:
+        path = folder / argument
+        if argument.endswith(".py") and path.is_file():
+            return os.path.normpath(path)
+    if named := next((argument for argument in argv[1:2] if argument.endswith(".py")), None):
+        raise UsageError(f"there is no script {named} here", f"this is {folder}")
+    return ""
+
+
+def module_of(argv: Sequence[str]) -> str:
+    """Return what follows `-m` among the options of Python; empty where there is none."""
+    rest = iter(argv[1:])
+    for argument in rest:
+        if not argument.startswith("-") or argument == "-":
+            return ""
+        for number, letter in enumerate(argument[1:], 2):
+            if letter in {"m", "c"}:
+                return "" if letter == "c" else argument[number:] or next(rest, "")
+            if letter in _WITH_VALUE:
+                _ = argument[number:] or next(rest, "")
+                break
+            if letter == "-":  # a long option
+                break
+    return ""

@@ -1,0 +1,154 @@
+"""What a launch is to be, once its options are read: what runs, where, with which Python.
+
+Owns reading them. Doesn't know what other machines say to it (`places`), or how it runs (`run`).
+"""
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from jupiterd.ctl.launch.engine_guess import EngineGuess, guess_engine, imports_of, own_files
+from jupiterd.ctl.launch.interpreter import Interpreter, choose_interpreter, with_interpreter
+from jupiterd.ctl.launch.program import Program, read_program
+from jupiterd.errors import UsageError
+from jupiterd.gang.script_plan import threads_of
+from jupiterd.gang.scripts.by_machine import Devices, PerNode
+from jupiterd.gang.scripts.folder_map import FolderMap
+from jupiterd.gang.scripts.variables import telling
+
+AUTO: Final = "auto"
+_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the command line asks for, and what is found out here before anything runs."""
+
+    program: Program
+    interpreter: Interpreter | None
+    """None where the command isn't one of Python's."""
+    engine: EngineGuess
+    folder: Path
+    files: tuple[str, ...]
+    """What the script is made of, below the folder and relative to it."""
+    nodes: str
+    """Empty for this machine."""
+    per_node: str
+    devices: tuple[str, ...]
+    folder_map: tuple[str, ...]
+    master_port: int
+    variables: Mapping[str, str]
+    """That every process gets."""
+    may_differ: bool
+    is_verbose: bool
+
+    @property
+    def argv(self) -> tuple[str, ...]:
+        """Return the command as it runs on this machine."""
+        return self.program.argv
+
+    @property
+    def processes(self) -> int:
+        """Return how many run where this machine is alone; 0: one for each GPU, or one."""
+        numbers = PerNode.parse(self.per_node).numbers
+        if len(numbers) > 1:
+            raise UsageError(
+                f"--per-node {self.per_node} is for several machines",
+                "name them with --nodes, such as --nodes all",
+            )
+        return numbers[0] if numbers else 0
+
+    def question(self, environment: Mapping[str, str]) -> dict[str, Any]:
+        """Return what the daemon is asked; `environment`: the shell's."""
+        has_own_python = self.interpreter is not None and self.interpreter.is_own
+        told = telling(environment) | {"PATH": environment.get("PATH", os.defpath)}
+        return {
+            "nodes": self.nodes,
+            "per_node": self.per_node,
+            "devices": list(self.devices),
+            "engine": self.engine.engine,
+            "program": "" if has_own_python else self.argv[0],
+            "folder": str(self.folder),
+            "script": self.program.script,
+            "files": list(self.files),
+            "folder_map": list(self.folder_map),
+            "environment": told,
+        }
+
+
+def read_wanted(
+    argv: Sequence[str], options: Mapping[str, Any], environment: Mapping[str, str]
+) -> Wanted:
+    """Read a command line, by the names of its options.
+
+    environment: the shell's
+
+    Raises:
+        UsageError: something in it can't be.
+    """
+    folder = _folder(str(options["chdir"]))
+    nodes, per_node = _machines(str(options["nodes"]), str(options["per_node"]))
+    Devices.parse(options["devices"])
+    FolderMap.parse(options["folder_map"])
+    program = read_program(argv, folder)
+    interpreter = choose_interpreter(str(options["python"]), program, Path.cwd(), environment)
+    program = with_interpreter(program, interpreter)
+    imports = imports_of(program, folder, program.argv[0])
+    wanted_engine = str(options["engine"])
+    is_guessed = wanted_engine == AUTO
+    threads = threads_of(options["threads"]) if options["threads"] else {}
+    return Wanted(
+        program=program,
+        interpreter=interpreter,
+        engine=guess_engine(imports, folder)
+        if is_guessed
+        else EngineGuess(wanted_engine, f"--engine {wanted_engine}"),
+        folder=folder,
+        files=tuple(own_files(imports, folder)),
+        nodes=nodes,
+        per_node=per_node,
+        devices=tuple(options["devices"]),
+        folder_map=tuple(options["folder_map"]),
+        master_port=options["master_port"] or 0,
+        variables={**threads, **parsed_variables(options["variables"], environment)},
+        may_differ=bool(options["allow_differences"]),
+        is_verbose=bool(options["verbose"]),
+    )
+
+
+def parsed_variables(given: Sequence[str], environment: Mapping[str, str]) -> dict[str, str]:
+    """Read NAME=VALUE, and NAME for what the shell has; raises UsageError."""
+    found: dict[str, str] = {}
+    for text in given:
+        name, sign, value = text.partition("=")
+        if not _NAME.fullmatch(name):
+            raise UsageError(f"--env {name} is no variable", "such as --env NCCL_DEBUG=INFO")
+        if not sign and name not in environment:
+            raise UsageError(
+                f"--env {name}: this shell has no variable of that name",
+                f"export it first, or give its value: --env {name}=VALUE",
+            )
+        found[name] = value if sign else environment[name]
+    return found
+
+
+def _folder(named: str) -> Path:
+    folder = Path(os.path.normpath(Path.cwd() / Path(named).expanduser()))
+    if not folder.is_dir():
+        raise UsageError(f"--chdir {named}: there is no such folder", f"this is {Path.cwd()}")
+    return folder
+
+
+def _machines(nodes: str, per_node: str) -> tuple[str, str]:
+    """Return the machines and the processes; numbers go with names in the order of both."""
+    parsed = PerNode.parse(per_node)
+    if parsed.by_name and not nodes:
+        return ",".join(parsed.by_name), per_node
+    named = [part.strip() for part in nodes.split(",") if part.strip()]
+    if len(parsed.numbers) == len(named) > 1:
+        pairs = zip(named, parsed.numbers, strict=True)
+        return nodes, ",".join(f"{name}={number}" for name, number in pairs)
+    return nodes, per_node

@@ -1,0 +1,72 @@
+"""The options of `jupiterctl launch` that say what a script finds around it.
+
+Owns their words. Doesn't know what follows from them (`surroundings`).
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+Command = Callable[..., Any]
+
+
+def surroundings_options(command: Command) -> Command:
+    """Add them to a command, which gets each by its name."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+_OPTIONS = (
+    click.option(
+        "--python",
+        default="",
+        metavar="PATH|venv|jupiter",
+        help="The Python on every machine; the active environment's unless told otherwise.",
+    ),
+    click.option(
+        "--env",
+        "variables",
+        multiple=True,
+        metavar="NAME[=VALUE]",
+        help="A variable that every process gets, as it is here or as told; may be repeated.",
+    ),
+    click.option(
+        "--chdir",
+        default="",
+        metavar="DIR",
+        help="Run there; the folder where this is typed unless told otherwise.",
+    ),
+    click.option(
+        "--workdir-map",
+        "folder_map",
+        multiple=True,
+        metavar="[NAME:]A=B",
+        help="Folders below A here lie below B on other machines, or on one; may be repeated.",
+    ),
+    click.option(
+        "--allow-differences",
+        is_flag=True,
+        help="Run even where the script's files aren't the same on all machines.",
+    ),
+    click.option(
+        "--threads",
+        type=click.IntRange(1, 4096),
+        default=None,
+        metavar="N",
+        help="Threads of each process; its share of the cores unless told otherwise.",
+    ),
+    click.option(
+        "--devices",
+        multiple=True,
+        metavar="[NAME=]cpu|0,1",
+        help="CUDA devices to use, on all machines or on one; all unless told otherwise.",
+    ),
+    click.option(
+        "--per-node",
+        default="",
+        metavar="N|N,N,...|NAME=N,...",
+        help="Processes on each machine; one for each GPU, or one, unless told otherwise.",
+    ),
+)

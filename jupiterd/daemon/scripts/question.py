@@ -1,0 +1,93 @@
+"""What jupiterctl asks its daemon before a launch, and what each machine is asked then.
+
+Owns both forms and the answer's. Doesn't know who is asked, or what a machine answers.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from jupiterd.gang.scripts.by_machine import Devices, PerNode
+from jupiterd.gang.scripts.folder_map import FolderMap
+from jupiterd.ids import NodeId
+from jupiterd.rpc.script_pb2 import PrepareScriptReply, PrepareScriptRequest
+
+
+@dataclass(frozen=True)
+class LaunchQuestion:
+    """One question of jupiterctl's."""
+
+    nodes: str
+    per_node: PerNode
+    devices: Devices
+    engine: str
+    program: str
+    """Empty: each machine's own Python."""
+    folder: str
+    """Empty: it travels."""
+    script: str
+    files: tuple[str, ...] = ()
+    folder_map: FolderMap = field(default_factory=FolderMap)
+    environment: Mapping[str, str] | None = None
+    """What of the shell's the ranks on this machine find."""
+
+    @classmethod
+    def of(cls, arguments: Mapping[str, Any]) -> "LaunchQuestion":
+        """Read the arguments of `script.prepare`; raises UsageError."""
+        devices = arguments.get("devices") or ()
+        environment = arguments.get("environment")
+        return cls(
+            nodes=str(arguments["nodes"]),
+            per_node=PerNode.parse(str(arguments.get("per_node") or "")),
+            devices=Devices.parse(tuple(map(str, devices))),
+            engine=str(arguments["engine"]),
+            program=str(arguments["program"]),
+            folder=str(arguments["folder"]),
+            script=str(arguments["script"]),
+            files=tuple(map(str, arguments.get("files") or ())),
+            folder_map=FolderMap.parse(tuple(map(str, arguments.get("folder_map") or ()))),
+            environment=None if environment is None else dict(environment),
+        )
+
+    def requests(
+        self, chosen: Sequence[NodeId], names: Mapping[NodeId, str], own: NodeId
+    ) -> dict[NodeId, PrepareScriptRequest]:
+        """Return what each machine is asked, but for the host.
+
+        Raises:
+            UsageError: what is said of single machines fits none of these.
+            NotFoundError: there is no such machine.
+        """
+        counts, devices = self.per_node.of(chosen, names), self.devices.of(chosen, names)
+        folders = self.folder_map.of(chosen, names, own)
+        return {
+            node: PrepareScriptRequest(
+                program=folders[node].mapped(self.program or "python"),
+                own_python=not self.program,
+                folder=folders[node].mapped(self.folder),
+                script=folders[node].mapped(self.script),
+                engine=self.engine,
+                per_node=counts[node],
+                files=self.files,
+                devices=devices[node],
+            )
+            for node in chosen
+        }
+
+
+def place_of(reply: PrepareScriptReply) -> dict[str, Any]:
+    """Return what a machine has answered, for jupiterctl."""
+    return {
+        "processes": reply.processes,
+        "cores": reply.cores,
+        "ports": list(reply.ports),
+        "script_hash": reply.script_hash.hex(),
+        "program": reply.program,
+        "python_version": reply.python_version,
+        "packages": dict(reply.packages),
+        "variables": dict(reply.variables),
+        "file_hashes": [digest.hex() for digest in reply.file_hashes],
+        "gpus": list(reply.gpus),
+        "visible_devices": reply.visible_devices if reply.hides_devices else None,
+        "threads": reply.threads,
+    }

@@ -1,0 +1,1 @@
+"""What a launched script finds around it: variables, interpreter, devices."""

@@ -1,0 +1,79 @@
+"""Variables of the environment that change what a training script does.
+
+Owns which those are, and how they differ between machines. Pure. What may be a secret is none of
+them: they are told to other machines, and shown.
+"""
+
+from collections.abc import Collection, Mapping
+from typing import Final
+
+from jupiterd.formats import plain
+
+MAX_SHOWN: Final = 60
+MAX_VALUE_CHARACTERS: Final = 1024
+MAX_TOLD: Final = 128
+
+_NAMES: Final = frozenset({
+    "CUBLAS_WORKSPACE_CONFIG", "CUDA_LAUNCH_BLOCKING", "CUDA_VISIBLE_DEVICES", "DYLD_LIBRARY_PATH",
+    "LD_LIBRARY_PATH", "LD_PRELOAD", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "PYTHONHASHSEED",
+    "PYTHONNOUSERSITE", "PYTHONPATH", "TOKENIZERS_PARALLELISM", "WANDB_DISABLED", "WANDB_MODE",
+    "WANDB_PROJECT",
+})  # fmt: skip
+_BEGINNINGS: Final = (
+    "ACCELERATE_", "GLOO_", "HF_", "KMP_", "MLX_", "NCCL_", "OMP_", "PYTORCH_", "TORCH_",
+    "TORCHINDUCTOR_", "TRANSFORMERS_",
+)  # fmt: skip
+_SECRET: Final = ("TOKEN", "KEY", "SECRET", "PASSWORD", "CREDENTIAL")
+
+_PARALLEL: Final = "TOKENIZERS_PARALLELISM"
+"""A secret by its letters alone."""
+
+
+def telling(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return what of an environment matters and may be told."""
+    found = {
+        name: value[:MAX_VALUE_CHARACTERS]
+        for name, value in sorted(environment.items())
+        if _matters(name)
+    }
+    return dict([*found.items()][:MAX_TOLD])
+
+
+def differences(
+    by_machine: Mapping[str, Mapping[str, str]], without: Collection[str] = ()
+) -> list[str]:
+    """Say of each variable that isn't the same on all machines what it is on each.
+
+    Args:
+        by_machine: name of the machine -> what matters there, as `telling` has it.
+        without: names that are set alike for all, or for each machine.
+    """
+    names = sorted({name for told in by_machine.values() for name in told} - set(without))
+    lines: list[str] = []
+    for name in names:
+        if not _matters(name):
+            continue
+        machines: dict[str | None, list[str]] = {}
+        for machine, told in by_machine.items():
+            machines.setdefault(told.get(name), []).append(machine)
+        if len(machines) > 1:
+            each = (f"{_shown(value)} on {_joined(on)}" for value, on in machines.items())
+            lines.append(f"{plain(name)} differs: {', '.join(each)}")
+    return lines
+
+
+def _matters(name: str) -> bool:
+    is_secret = name != _PARALLEL and any(part in name for part in _SECRET)
+    return not is_secret and (name in _NAMES or name.startswith(_BEGINNINGS))
+
+
+def _shown(value: str | None) -> str:
+    if value is None:
+        return "not set"
+    if not value:
+        return "empty"
+    return plain(value if len(value) <= MAX_SHOWN else f"{value[:MAX_SHOWN]}...")
+
+
+def _joined(machines: Collection[str]) -> str:
+    return " and ".join(map(plain, machines))

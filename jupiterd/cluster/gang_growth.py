@@ -56,9 +56,14 @@ class GangGrowth:
         self._began_s = now_s
         self._fit_since_s.clear()
 
-    def leave_out(self, node: NodeId, now_s: float) -> None:
-        """Take in that the others can't meet a node, or not well enough to train with it."""
+    def leave_out(self, node: NodeId, now_s: float) -> bool:
+        """Take in that the others can't meet a node, or not well enough to train with it.
+
+        Returns whether that is news: it wasn't left out already.
+        """
+        is_news = node not in self._not_before_s
         self._not_before_s[node] = now_s + AGAIN_S
+        return is_news
 
     def admit(self, node: NodeId) -> None:
         """Take in that the others can meet a node again."""

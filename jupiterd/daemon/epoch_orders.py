@@ -77,7 +77,7 @@ class EpochOrders:
             "late_ranks": list(launch.late_ranks),
             late_inputs.PARAM: [late_inputs.STATE] if rank in launch.late_ranks else [],
             "engine": launch.choice.engine,
-            "store_host": meeting.host,
+            "store_host": meeting.host_for(launch.gang[rank]),
             "store_port": meeting.port,
             "ring": list(meeting.ring),
             "interface": meeting.interfaces.get(launch.gang[rank], ""),

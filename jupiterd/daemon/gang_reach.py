@@ -8,6 +8,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 
+from jupiterd.cluster.engines import MLX
 from jupiterd.cluster.gang_growth import GangGrowth
 from jupiterd.cluster.gang_links import Link, hindering, left_out, lossy_links
 from jupiterd.daemon.clock import now_s
@@ -30,6 +31,8 @@ class GangReach:
         self._leading = leading
         self.growth = growth
         self._name = name
+        self._unsuited: dict[NodeId, tuple[str, ...]] = {}
+        """Whose addresses didn't do, with those that it had then: trying again can't help."""
 
     async def prove_routes(
         self, leading: Reach, gang: Sequence[NodeId], *, reserve: bool
@@ -39,13 +42,15 @@ class GangReach:
         Raises:
             JupiterError: one can't reach another.
         """
-        places, bad = await try_routes(leading, gang, reserve=reserve)
+        routes = await try_routes(leading, gang, reserve=reserve)
+        bad = routes.bad
+        self._note_unsuited(routes.unsuited)
         own = self._leading.self_id
         stay = () if own in gang else (own,)
         self._leave_out(left_out(bad, self._in_order([*stay, *gang]), stay), bad)
         for error in bad.values():
             raise error
-        return places
+        return dict(routes.places)
 
     async def hindering(self, launch: Launch) -> list[NodeId]:
         """Return who is why nothing comes of a gang, by its links; it is left out from now on."""
@@ -61,18 +66,34 @@ class GangReach:
 
     async def can_be_met(self, launch: Launch, newcomers: Collection[NodeId]) -> frozenset[NodeId]:
         """Return which newcomers a gang can meet, while it trains; the others are tried again."""
-        order = [*launch.nodes, *sorted(newcomers)]
-        (_, bad), trials = await asyncio.gather(
-            try_routes(self._leading, order, reserve=False),
+        tried = sorted(node for node in newcomers if not self._is_unsuited(node))
+        if not tried:
+            return frozenset()
+        order = [*launch.nodes, *tried]
+        routes, trials = await asyncio.gather(
+            try_routes(self._leading, order, reserve=launch.choice.engine == MLX),
             try_all_links(self._leading.peers, self._leading.self_id, order),
         )
+        self._note_unsuited(routes.unsuited.intersection(tried))
         stay = (self._leading.self_id, *launch.nodes)
-        gone = left_out(bad.keys() | lossy_links(trials), [*stay, *sorted(newcomers)], stay)
-        self._leave_out(gone, bad)
-        met = frozenset(newcomers) - frozenset(gone)
+        gone = left_out(routes.bad.keys() | lossy_links(trials), [*stay, *tried], stay)
+        self._leave_out(gone, routes.bad)
+        met = frozenset(tried) - frozenset(gone)
         for node in met:
             self.growth.admit(node)
         return met
+
+    def _note_unsuited(self, nodes: Collection[NodeId]) -> None:
+        self._unsuited |= {node: self._addresses(node) for node in nodes}
+
+    def _is_unsuited(self, node: NodeId) -> bool:
+        """Say whether a node still has just the addresses that didn't do."""
+        return node in self._unsuited and self._unsuited[node] == self._addresses(node)
+
+    def _addresses(self, node: NodeId) -> tuple[str, ...]:
+        """Return where a node can be reached; none for ourselves, who are never a newcomer."""
+        peer = self._leading.peers.get(node)
+        return () if peer is None else (peer.shared_host, *sorted(peer.addresses))
 
     def _in_order(self, gang: Sequence[NodeId]) -> list[NodeId]:
         """Return the nodes of a gang, ourselves first: of two that are alike the other one goes."""
@@ -81,8 +102,8 @@ class GangReach:
 
     def _leave_out(self, nodes: Sequence[NodeId], bad: Mapping[Link, JupiterError]) -> None:
         for node in nodes:
-            self.growth.leave_out(node, now_s())
             self._leading.pass_over(node)
-            why = next((error.message for link, error in bad.items() if node in link), "")
-            extra = {"node": self._name(node), "reason": why or BAD_LINK}
-            log.warning("left_out_of_gang", extra=extra)
+            if self.growth.leave_out(node, now_s()):
+                why = next((error.message for link, error in bad.items() if node in link), "")
+                extra = {"node": self._name(node), "reason": why or BAD_LINK}
+                log.warning("left_out_of_gang", extra=extra)

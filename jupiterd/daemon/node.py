@@ -90,8 +90,8 @@ class Node:
         obedience = Obedience(self.file)
         self.holder = Holder(self.runner, obedience, group)
         self.merging, self.measuring = Merging(self), Measuring()
-        self.commands = Commands(self)
-        self.probes, self.exchange = Probes(group), Exchange(self.journal, self.peers, group)
+        self.commands, self.exchange = Commands(self), Exchange(self.journal, self.peers, group)
+        self.probes = Probes(group, self.peers.ways)
         self.greeter = Greeter(
             self.identity, self.journal, self.peers, settings.name, self.summary, self._moved
         )

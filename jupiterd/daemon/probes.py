@@ -5,11 +5,12 @@ Owns the listeners for the short time of a preflight. Doesn't know gangs.
 
 import asyncio
 import contextlib
+from collections.abc import Callable, Iterable
 
 from jupiterd.errors import BadRouteError, JupiterError
 from jupiterd.gang.routes import free_port, listen_probe, prove
-from jupiterd.net.interfaces import source_address_toward
-from jupiterd.net.scopes import is_link_local
+from jupiterd.net.interfaces import addresses_of, seen_from_here, source_address_toward
+from jupiterd.net.scopes import is_link_local, without_scope
 from jupiterd.ports import Address
 from jupiterd.rpc import peer_pb2
 
@@ -19,14 +20,18 @@ PROBE_LIFE_S = 15.0
 class Probes:
     """The listeners that are open just now; each closes by itself."""
 
-    def __init__(self, group: asyncio.TaskGroup) -> None:
+    def __init__(
+        self, group: asyncio.TaskGroup, ways: Callable[[], Iterable[Address]] = tuple
+    ) -> None:
+        """Listen for nobody yet; `ways`: the addresses at which others are known to answer."""
         self._group = group
+        self._ways = ways
 
     async def open(self, request: peer_pb2.OpenProbeRequest) -> peer_pb2.OpenProbeReply:
         """Listen on the address that leads toward the given host."""
         try:
-            host, interface = source_address_toward(request.toward)
-            _require_routable(host)
+            host, interface = source_address_toward(self._as_seen_from_here(request.toward))
+            _require_usable(host, interface)
             reserved = free_port(host) if request.reserve else 0
             server, port = await listen_probe(host)
         except JupiterError as error:
@@ -53,6 +58,15 @@ class Probes:
             failures=failures, unreached=[number for number, _ in found]
         )
 
+    def _as_seen_from_here(self, host: str) -> str:
+        """Return a link-local address with the link of ours that leads there."""
+        bare = without_scope(host)
+        if not is_link_local(bare):
+            return host
+        ways = (way.host for way in self._ways() if without_scope(way.host) == bare)
+        tried = (way.host for way in seen_from_here(Address(bare, 1)))
+        return next(ways, next(tried, host))
+
     @staticmethod
     async def _close_later(server: asyncio.Server) -> None:
         with contextlib.suppress(asyncio.CancelledError):
@@ -60,11 +74,12 @@ class Probes:
         server.close()
 
 
-def _require_routable(host: str) -> None:
-    """Refuse an address that each member of a gang would have to write in its own way."""
-    if is_link_local(host):
+def _require_usable(host: str, interface: str) -> None:
+    """Refuse an address that ranks wouldn't take: they take the first that their interface has."""
+    others = [address for address in addresses_of(interface) if not is_link_local(address)]
+    if is_link_local(host) and others:
         raise BadRouteError(
-            f"{host} is an address for its own link alone, and a gang needs one that is the same "
-            "for all its members",
-            "give the machines IPv4 addresses, or IPv6 ones that a router hands out",
+            f"{host} is an address for its own link alone, and ranks would take {others[0]}, at "
+            "which the others can't be reached",
+            "give the machines IPv4 addresses of one network, each its own",
         )

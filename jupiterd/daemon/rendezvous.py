@@ -20,6 +20,7 @@ from jupiterd.daemon.work_events import Listening, WorkEvent, WorkOrder
 from jupiterd.errors import BadRouteError, JupiterError, TimedOutError, from_wire
 from jupiterd.failures import from_rpc
 from jupiterd.ids import NodeId
+from jupiterd.net.scopes import in_scope, without_scope
 from jupiterd.rpc import peer_pb2
 
 PROBE_TIMEOUT_S = 5.0
@@ -64,6 +65,22 @@ class Rendezvous:
     interfaces: Mapping[NodeId, str] = field(default_factory=dict[NodeId, str])
     ring: tuple[str, ...] = ()
     """host:port where each rank of an MLX ring will listen."""
+
+    def host_for(self, node: NodeId) -> str:
+        """Return the store's host as a member writes it: each has its own name for a link."""
+        return in_scope(self.host, self.interfaces.get(node, ""))
+
+
+@dataclass(frozen=True)
+class Routes:
+    """What members found out who tried to reach each other."""
+
+    places: Mapping[NodeId, Place]
+    """Where each is reached."""
+    bad: Mapping[Link, JupiterError]
+    """The links that nothing goes over."""
+    unsuited: frozenset[NodeId] = frozenset()
+    """Whose addresses won't do: as long as they have no others there is no use in trying."""
 
 
 class Prove(Protocol):
@@ -123,12 +140,6 @@ async def open_ring(
         yield Rendezvous()
         return
     places = await (prove or prove_routes)(leading, gang, reserve=True)
-    for place in places.values():
-        if ":" in place.host:
-            raise BadRouteError(
-                f"an MLX ring needs IPv4, and a member is reached at {place.host}",
-                "give both machines IPv4 addresses, or start the cycle with --engine torch",
-            )
     yield Rendezvous(
         interfaces={node: place.interface for node, place in places.items()},
         ring=tuple(f"{places[node].host}:{places[node].reserved_port}" for node in gang),
@@ -158,16 +169,14 @@ async def prove_routes(
     Raises:
         JupiterError: a member can't reach another one, or can't be asked; the message names them.
     """
-    places, bad = await try_routes(leading, gang, reserve=reserve)
-    for error in bad.values():
+    routes = await try_routes(leading, gang, reserve=reserve)
+    for error in routes.bad.values():
         raise error
-    return places
+    return dict(routes.places)
 
 
-async def try_routes(
-    leading: "Reach", gang: Sequence[NodeId], *, reserve: bool
-) -> tuple[dict[NodeId, Place], dict[Link, JupiterError]]:
-    """Do the same, and return where each is reached, and the links that nothing goes over."""
+async def try_routes(leading: "Reach", gang: Sequence[NodeId], *, reserve: bool) -> Routes:
+    """Do the same, and return what came of it; `reserve`: for a ring, which knows IPv4 alone."""
     members = list(dict.fromkeys(gang))
     opened = await asyncio.gather(
         *(_try_to_open(leading, node, members, reserve=reserve) for node in members)
@@ -180,7 +189,31 @@ async def try_routes(
         else:
             places[node] = place
     found = await asyncio.gather(*(_unreached(leading, node, places) for node in places))
-    return places, bad | {link: error for each in found for link, error in each.items()}
+    bad |= {link: error for each in found for link, error in each.items()}
+    bad |= _without_ipv4(places) if reserve else {}
+    unsuited = [
+        node
+        for node, place in zip(members, opened, strict=True)
+        if isinstance(place, BadRouteError) or (reserve and node in _of_ipv6(places))
+    ]
+    return Routes(places, bad, frozenset(unsuited))
+
+
+def _without_ipv4(places: Mapping[NodeId, Place]) -> dict[Link, JupiterError]:
+    """Return the links over which no ring can be formed."""
+    return {
+        frozenset((node, other)): BadRouteError(
+            f"an MLX ring needs IPv4, and a member is reached at {places[node].host}",
+            "give both machines IPv4 addresses, or start the cycle with --engine torch",
+        )
+        for node in _of_ipv6(places)
+        for other in places
+        if other != node
+    }
+
+
+def _of_ipv6(places: Mapping[NodeId, Place]) -> list[NodeId]:
+    return [node for node, place in places.items() if ":" in place.host]
 
 
 async def _try_to_open(
@@ -197,7 +230,8 @@ async def _unreached(
 ) -> dict[Link, JupiterError]:
     """Return the links from a node over which it can't reach the other, and why."""
     others = [other for other in places if other != node]
-    targets = [f"{places[other].host}:{places[other].port}" for other in others]
+    own = places[node].interface
+    targets = [f"{in_scope(places[o].host, own)}:{places[o].port}" for o in others]
     try:
         reply = await _probe(leading, node, targets)
     except JupiterError as error:
@@ -214,7 +248,7 @@ async def _open_probe(
 ) -> Place:
     other = _neighbour(leading, node, members)
     toward = LOOPBACK_HOST if other == node else leading.host_of(other, seen_from=node)
-    request = peer_pb2.OpenProbeRequest(toward=toward, reserve=reserve)
+    request = peer_pb2.OpenProbeRequest(toward=without_scope(toward), reserve=reserve)
     if node == leading.self_id:
         reply = await leading.probes.open(request)
     else:

@@ -153,7 +153,7 @@ class _Orders:
             "world_size": len(gang),
             "epoch": 0,
             "engine": self._choice.engine,
-            "store_host": meeting.host,
+            "store_host": meeting.host_for(gang[rank]),
             "store_port": meeting.port,
             "ring": list(meeting.ring),
             "interface": meeting.interfaces.get(gang[rank], ""),

@@ -9,6 +9,7 @@ import errno
 import os
 import socket
 from collections.abc import Iterable
+from typing import Any
 
 import psutil
 
@@ -49,7 +50,7 @@ def bind_listener(host: str) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     try:
-        listener.bind((host, 0))
+        listener.bind(_name(host, 0))
         listener.listen(BACKLOG)
     except OSError as error:
         listener.close()
@@ -90,7 +91,7 @@ def _way(target: Address) -> str:
     family = socket.AF_INET6 if ":" in target.host else socket.AF_INET
     try:
         with socket.socket(family, socket.SOCK_DGRAM) as asker:
-            asker.connect((target.host, _ANY_PORT))
+            asker.connect(_name(target.host, _ANY_PORT))
             address = str(asker.getsockname()[0])
     except OSError:
         return "any interface"
@@ -98,6 +99,13 @@ def _way(target: Address) -> str:
         if any(entry.address.partition("%")[0] == address for entry in entries):
             return f"{name} ({address})"
     return address
+
+
+def _name(host: str, port: int) -> tuple[Any, ...]:
+    """Return an address as sockets take it; of two parts alone it would lose a link's scope."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    flags = socket.AI_NUMERICHOST
+    return socket.getaddrinfo(host, port, family, socket.SOCK_STREAM, flags=flags)[0][4]
 
 
 def _cannot_listen(host: str, error: OSError) -> JupiterError:

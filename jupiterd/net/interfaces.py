@@ -68,6 +68,14 @@ def interface_of(address: str) -> str:
     return ""
 
 
+def addresses_of(interface: str) -> list[str]:
+    """Return the IP addresses of an interface; none where the system can't say."""
+    with suppress(OSError):
+        entries = psutil.net_if_addrs().get(interface, [])
+        return [seen.address for seen in entries if _is_ip(seen.family)]
+    return []
+
+
 def local_addresses(*, loopback_only: bool, interfaces: tuple[str, ...] = ()) -> list[str]:
     """Return the addresses that others may reach this machine at, the best first.
 

@@ -33,6 +33,11 @@ def without_scope_in(text: str) -> str:
     return re.sub("%[^]]*", "", text)
 
 
+def in_scope(host: str, interface: str) -> str:
+    """Return a host as the machine writes it whose `interface` leads there."""
+    return f"{without_scope(host)}%{interface}" if is_link_local(host) else host
+
+
 def with_named_scope(host: str) -> str:
     """Return a host with the name of its interface where the system gave its number."""
     bare, _, scope = host.partition("%")

@@ -108,6 +108,12 @@ def forget_ipv4(host: Host, switch: int = 0) -> None:
     host.inside.run("ip", "-4", "addr", "flush", "dev", interface(switch))
 
 
+def renumber(host: Host) -> None:
+    """Give the interface of a machine that has only begun another number than those of others."""
+    host.inside.ip("link add br8 type bridge", "link add br9 type bridge", "link del eth0")
+    host.plug_in()
+
+
 def link_local(host: Host, switch: int = 0) -> str:
     """Return the IPv6 address that the machine gave itself at a switch, without a scope."""
     rows = host.inside.run("ip", "-6", "-o", "addr", "show", "dev", interface(switch)).split()

@@ -8,6 +8,7 @@ from tests.e2e.cluster import running
 from tests.network import links
 from tests.network.lab import lab_of
 from tests.network.machines import Machine, Machines, machines_of, sees
+from tests.support.training_runs import write_letters
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -73,3 +74,22 @@ async def test_a_scoped_address_is_taken_on_the_command_line_and_kept_for_the_ne
             again = await machines.one_cluster(JOIN_S)
             assert again[0]["cluster"]["id"] == view["cluster"]["id"]
             assert sees(again[0], view["node"]["id"])
+
+
+async def test_two_machines_with_link_local_addresses_alone_train_together(tmp_path: Path) -> None:
+    """Each knows the link by a number of its own, which gloo tells the other as if it were its."""
+    letters = write_letters(tmp_path, lines=4)
+    with lab_of(2) as lab:
+        links.renumber(lab.hosts[1])
+        for host in lab.hosts:
+            links.forget_ipv4(host)
+        async with machines_of(lab, tmp_path) as machines:
+            await machines.one_cluster(JOIN_S)
+            command = ("train", "start", "--data", str(letters), "--model", "1m", "--wait")
+            size = ("--seq-len", "32", "--max-steps", "12", "--gradient-accumulation-steps", "2")
+            ended = machines.ctl(
+                *command, *size, "--engine", "torch", "--islands", "off", "--timeout", "50"
+            )
+            assert ended.returncode == 0, machines.told(ended.stderr)
+            (run,) = machines[0].state().cycles.values()
+            assert [len(set(opened.gang)) for opened in run.epochs_opened.values()] == [2]

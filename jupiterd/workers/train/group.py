@@ -15,6 +15,7 @@ from torch.distributed import PrefixStore, TCPStore  # pyright: ignore[reportPri
 
 from jupiterd.errors import NcclFailedError
 from jupiterd.workers.train.nccl import GLOO, NCCL, exit_with, meet_over_nccl
+from jupiterd.workers.train.torch.link_local import read_on_link
 from jupiterd.workers.train.torch_device import use_device
 
 _KEPT: list[object] = []
@@ -96,8 +97,10 @@ def open_group(
         wait_for_workers=False,
         timeout=timeout,
     )
+    read = read_on_link(store, str(params["store_host"]))
+    _KEPT.append(read)  # what is written in Python, torch's C++ doesn't keep alive
     meet: dict[str, Any] = {
-        "store": PrefixStore(f"epoch{params['epoch']}", store),
+        "store": PrefixStore(f"epoch{params['epoch']}", read),
         "rank": group.rank,
         "world_size": group.world_size,
         "timeout": timeout,

@@ -19,10 +19,15 @@ def run(task: Task) -> TaskFinished:
     """Do the task that a daemon gave: serve until told to stop."""
     descriptor = int(task.params["listen_fd"])
     with socket.socket(fileno=descriptor) as listener:
-        host, port = listener.getsockname()[:2]
+        name = listener.getsockname()
         listener.detach()  # the store closes it
+    link = f"%{name[3]}" if len(name) > 2 and name[3] else ""  # it calls itself there
     store = TCPStore(
-        str(host), int(port), is_master=True, wait_for_workers=False, master_listen_fd=descriptor
+        f"{name[0]}{link}",
+        int(name[1]),
+        is_master=True,
+        wait_for_workers=False,
+        master_listen_fd=descriptor,
     )
     task.store_opened(store.port)
     task.wait_for_stop()

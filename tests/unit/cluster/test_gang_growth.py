@@ -105,3 +105,11 @@ def test_one_that_was_left_out_stays_so_through_epochs() -> None:
     growth.begin(PAIR, 21.0)
     growth.begin(frozenset({A}), 22.0)
     assert growth.left_out == {C}
+
+
+def test_that_one_can_not_be_met_is_news_once() -> None:
+    growth = GangGrowth()
+    growth.begin(PAIR, 0.0)
+    assert [growth.leave_out(C, float(now_s)) for now_s in range(3)] == [True, False, False]
+    growth.admit(C)
+    assert growth.leave_out(C, 4.0), "it was well in between"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from jupiterd.cluster.engines import TORCH, EngineChoice
+from jupiterd.cluster.engines import MLX, TORCH, EngineChoice
 from jupiterd.cluster.gang_growth import GangGrowth
 from jupiterd.cluster.gang_links import HANDSHAKES
 from jupiterd.daemon import link_trials
@@ -156,3 +156,34 @@ async def test_a_member_tells_how_its_links_do(three: Three) -> None:
     assert [(link.node, link.handshakes, link.unanswered) for link in reply.links] == [
         (three.ids[2], HANDSHAKES, 0)
     ]
+
+
+@pytest.fixture
+def gamma_has_ipv6_alone(three: Three, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Let the third node be reached by IPv6, and count how often it is asked."""
+    probes, asked = three.nodes[2].probes, list[str]()
+
+    async def of_ipv6(request: peer_pb2.OpenProbeRequest) -> peer_pb2.OpenProbeReply:
+        asked.append(request.toward)
+        return await real(peer_pb2.OpenProbeRequest(toward="::1", reserve=request.reserve))
+
+    real = probes.open
+    monkeypatch.setattr(probes, "open", of_ipv6)
+    return asked
+
+
+async def test_a_ring_goes_on_without_one_that_has_ipv6_alone_and_never_tries_it_again(
+    three: Three, gamma_has_ipv6_alone: list[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    with pytest.raises(BadRouteError, match="needs IPv4"):
+        await three.reach.prove_routes(three.leading, three.ids, reserve=True)
+    assert three.growth.left_out == {three.ids[2]}
+    gang = Launch(1, EngineChoice(MLX, three.ids[:2], "as asked"), "", 0, 0.0)
+    times = len(gamma_has_ipv6_alone)
+    for _ in range(3):
+        assert await three.reach.can_be_met(gang, three.ids[2:]) == frozenset()
+    assert len(gamma_has_ipv6_alone) == times, "as long as its addresses are the same"
+    assert caplog.text.count("left_out_of_gang") == 1
+    three.leading.peers.require(three.ids[2]).addresses = ("10.0.0.3:47470",)
+    await three.reach.can_be_met(gang, three.ids[2:])
+    assert len(gamma_has_ipv6_alone) == times + 1

@@ -1,0 +1,1 @@
+"""What torch's ranks need of their own, beside the engine."""

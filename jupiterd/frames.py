@@ -113,6 +113,13 @@ class Progressed:
 
 
 @dataclass(frozen=True)
+class RankBusy:
+    """Worker to daemon: after so many steps something else comes next, and takes its time."""
+
+    step: int
+
+
+@dataclass(frozen=True)
 class CheckpointWritten:
     """Worker to daemon: a complete checkpoint folder lies at `path`, below the output folder."""
 
@@ -237,6 +244,7 @@ Frame = (
     | OuterStepWanted
     | WayWritten
     | Progressed
+    | RankBusy
     | CheckpointWritten
     | CheckpointUnsaved
     | StateKept
@@ -258,6 +266,7 @@ _KINDS: dict[str, type[Frame]] = {
         OuterStepWanted,
         WayWritten,
         Progressed,
+        RankBusy,
         CheckpointWritten,
         CheckpointUnsaved,
         StateKept,

@@ -5,6 +5,7 @@ clock is a worker's own node, which notices its death at once.)
 
     a rank's node hasn't been heard for SILENT_S      it is frozen, asleep, or cut off
     no rank has finished a step for the step limit    a rank is stuck, though its node is well
+    a rank says that it is busy with something else   the limit is that of such work
     the ranks wait for other islands                  no step comes, and nobody is stuck
     the look itself comes late                        proves nothing: all get that time back
 
@@ -13,7 +14,6 @@ Long before a step is stuck it is in doubt: whoever leads looks then whether a l
 Being wrong costs one re-forming of the gang, so these limits are far below those of membership.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 SILENT_S = 2.0
@@ -32,9 +32,12 @@ Longer than BEAT_S: else it would say so just before most steps.
 LATE_S = 0.5
 """A look that comes so much later than the one before tells of our own sleep or load."""
 
-LEAST_STEP_S = 10.0
+LEAST_STEP_S = 5.0
 STEPS_LONG = 5.0
 """A step may take so many times as long as usual, or LEAST_STEP_S."""
+
+FEW_STEPS = 5
+"""Of fewer the mean says little: a longer one that was usual before counts, too."""
 
 DOUBT_S = 1.2
 DOUBT_STEPS_LONG = 3.0
@@ -72,14 +75,22 @@ class _Rank:
 class GangWatch:
     """What is known of one gang's ranks; each is watched from when it is first heard on."""
 
-    def __init__(self, ranks: int, now_s: float, extra_s: Callable[[int], float]) -> None:
+    def __init__(
+        self, ranks: int, now_s: float, busy_s: float = 0.0, longest_busy_s: float | None = None
+    ) -> None:
         """Begin to watch.
 
-        extra_s: what more the step after that many may take, such as for writing a checkpoint
+        Args:
+            ranks: how many there are.
+            now_s: the time.
+            busy_s: what more a step may take whose ranks are busy, for writing a checkpoint.
+            longest_busy_s: how long that took at most in earlier gangs of the same training.
         """
         self._ranks = [_Rank() for _ in range(ranks)]
         self._looked_s = now_s
-        self._extra_s = extra_s
+        self._busy_s = busy_s
+        self.longest_busy_s = longest_busy_s
+        """How long ranks were busy at most; None before the first time, which may take any time."""
         self._first: tuple[float, int] | None = None
         self._last: tuple[float, int] | None = None
         self._progressed_s = now_s
@@ -87,7 +98,9 @@ class GangWatch:
         """How often it was in doubt since then."""
         self._waits = False
         self._usual_before_s: float | None = None
-        """How long a step took before the ranks last waited."""
+        """How long a step took before the ranks last waited or were busy."""
+        self._rest_s: float | None = None
+        """When they were last busy, as long as no step has come since."""
 
     def heard(self, rank: int, now_s: float) -> None:
         """Take in that something was heard of a rank, or that it was told to begin."""
@@ -105,6 +118,16 @@ class GangWatch:
         """
         self._usual_before_s, self._waits = self._usual_s(), True
 
+    def busy(self, rank: int, step: int, now_s: float) -> None:
+        """Take in that a rank does something else after that many steps, before the next one.
+
+        It scores text, or writes a checkpoint; the others wait for it.
+        """
+        self.stepped(rank, step, now_s)
+        if self._last is not None and step == self._last[1] and not self._waits:
+            self._usual_before_s = self._usual_s()
+            self._rest_s = now_s if self._rest_s is None else self._rest_s
+
     def ended(self, rank: int) -> None:
         """Take in that a rank has come to its end: it needn't be heard any more."""
         self._ranks[rank].has_ended = True
@@ -114,8 +137,10 @@ class GangWatch:
         self.heard(rank, now_s)
         self._ranks[rank].step = step
         if self._last is None or step > self._last[1]:
-            if self._waits:  # what was waited for isn't how long a step takes
-                self._first, self._waits = None, False
+            if self._rest_s is not None:
+                self.longest_busy_s = max(self.longest_busy_s or 0.0, now_s - self._rest_s)
+            if self._waits or self._rest_s is not None:  # that isn't how long a step takes
+                self._first, self._waits, self._rest_s = None, False, None
             self._last = (now_s, step)
             self._first = self._first or self._last
             self._progress(now_s)
@@ -150,6 +175,7 @@ class GangWatch:
             self._first = (self._first[0] + lost_s, self._first[1])
             self._last = (self._last[0] + lost_s, self._last[1])
         self._progressed_s += lost_s
+        self._rest_s = None if self._rest_s is None else self._rest_s + lost_s
 
     def _silent(self, now_s: float) -> Silent | None:
         ages = [
@@ -178,16 +204,23 @@ class GangWatch:
     def _limit_s(self) -> float | None:
         """Return how long the running step may take; None as long as nothing is usual."""
         usual_s = self._usual_s()
-        if usual_s is None or self._last is None:
+        if usual_s is None:
             return None
-        return max(LEAST_STEP_S, STEPS_LONG * usual_s) + self._extra_s(self._last[1])
+        limit_s = max(LEAST_STEP_S, STEPS_LONG * usual_s)
+        if self._rest_s is None:
+            return limit_s
+        if self.longest_busy_s is None:
+            return None
+        return self._busy_s + max(limit_s, STEPS_LONG * self.longest_busy_s)
 
     def _usual_s(self) -> float | None:
         """Return how long a step takes here; None as long as that isn't known."""
         if self._first is None or self._last is None or self._first == self._last:
             return self._usual_before_s
         (began_s, first), (ended_s, last) = self._first, self._last
-        return (ended_s - began_s) / (last - first)
+        mean_s = (ended_s - began_s) / (last - first)
+        before_s = self._usual_before_s or 0.0
+        return max(mean_s, before_s) if last - first < FEW_STEPS else mean_s
 
     def _progress(self, now_s: float) -> None:
         self._progressed_s, self._doubts = now_s, 0

@@ -19,7 +19,8 @@ def as_error(verdict: Verdict, who: str) -> JupiterError:
     """Return what people are told; `who`: the node that it is about, or empty."""
     if isinstance(verdict, Silent):
         return PeerUnreachableError(f"{who} has said nothing for {verdict.for_s:.1f} s")
-    waited = f"; all wait for rank {verdict.rank} on {who}" if who else ""
+    together = "; every rank is alive, and each waits for the others"
+    waited = f"; all wait for rank {verdict.rank} on {who}" if who else together
     return TimedOutError(f"no step has come to its end for {verdict.for_s:.0f} s{waited}")
 
 

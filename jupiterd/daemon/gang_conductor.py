@@ -11,7 +11,6 @@ has only lost its leader is adopted.
 import asyncio
 import contextlib
 import logging
-import math
 from collections.abc import AsyncGenerator, Awaitable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing, nullcontext
@@ -25,7 +24,6 @@ from jupiterd.cluster.gang_growth import GangGrowth
 from jupiterd.cluster.gang_watch import GangWatch, Silent
 from jupiterd.cycle.phases.steps import TrainRound
 from jupiterd.cycle.plan import ModelShape, TrainPlan
-from jupiterd.cycle.training.save_clock import SaveClock
 from jupiterd.daemon import late_inputs
 from jupiterd.daemon.adoption import Adopted, adopted
 from jupiterd.daemon.bad_checkpoints import set_aside, whole_start
@@ -53,6 +51,7 @@ from jupiterd.daemon.rendezvous import Rendezvous, open_rendezvous, open_ring, w
 from jupiterd.daemon.shown_gang import ShownGang
 from jupiterd.daemon.ways import ToldWay
 from jupiterd.daemon.work_events import (
+    BUSY,
     Advanced,
     CheckpointMade,
     Joined,
@@ -127,8 +126,7 @@ class GangConductor:
         self._name = partial(name_of, leading)
         self._reach = GangReach(leading, self._growth, self._name)
         self._listening = asyncio.Semaphore(0)
-        self._watch = GangWatch(0, 0.0, lambda _: 0.0)
-        self._saves = SaveClock.of(shape, now_s())
+        self._watch = GangWatch(0, 0.0)
         self._silent: set[NodeId] = set()
         """Whose members weren't heard when the epoch's end was due."""
 
@@ -296,24 +294,13 @@ class GangConductor:
         """Let silence of a rank's node, or of all its steps, end the epoch."""
         save_s = wish_for(self._shape, 0).within_s
         self._silent.clear()
-        self._watch = GangWatch(
-            len(launch.gang), now_s(), lambda step: save_s if self._may_save_after(step) else 0.0
-        )
+        longest_busy_s = self._watch.longest_busy_s
+        self._watch = GangWatch(len(launch.gang), now_s(), save_s, longest_busy_s)
         return watching(
             self._watch,
             lambda verdict: self._lost(verdict, launch),
             lambda: self._look_into(launch),
         )
-
-    def _may_save_after(self, step: int) -> bool:
-        """Say whether a checkpoint may follow: it's due, or this is the last step before a stop.
-
-        Where the trunk may end early, training may end after any step beyond.
-        """
-        plan = self._plan
-        may_end = bool(plan.extends_by_steps) and step >= plan.least_trunk_steps
-        is_due = plan.saves_after(step) or self._saves.may_be_due(now_s())
-        return may_end or is_due or self._reason != FINISHED
 
     def _changing(
         self, launch: Launch, inputs: Iterable[ArtifactId]
@@ -371,7 +358,6 @@ class GangConductor:
 
     async def _follow_adopted(self, gang: Adopted, launch: Launch) -> None:
         self._shown.begin(launch)
-        self._saves.saved(-math.inf)  # nobody has told us when that was
         self._leading.board.explain(self._cycle, "")
         size = len(launch.gang)
         meeting = watched(gang.works[size]) if len(gang.works) > size else nullcontext()
@@ -437,6 +423,8 @@ class GangConductor:
             case Advanced(values=values) if values.get("waiting"):
                 self._watch.heard(rank, now_s())
                 self._watch.waits()
+            case Advanced(done, values=values) if values.get(BUSY):
+                self._watch.busy(rank, done, now_s())
             case Advanced(done):
                 self._watch.stepped(rank, done, now_s())
             case _:
@@ -469,10 +457,9 @@ class GangConductor:
                 if note:
                     log.info("rank_joined", extra={"rank": rank, "device": device, "note": note})
                     board.explain(self._cycle, note)
-            case Advanced():
+            case Advanced(values=values) if not values.get(BUSY):
                 self._note_step(rank, event, launch)
             case CheckpointMade():
-                self._saves.saved(now_s())
                 self._commits.add(node, event)
             case WayMade():
                 self._watch.waits()

@@ -5,7 +5,7 @@ Owns the values and their protobuf form. Doesn't know where the work runs.
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Final
 
 import msgpack
 
@@ -16,6 +16,9 @@ from jupiterd.rpc import peer_pb2
 
 DIGEST_BYTES = 32
 """Of BLAKE3; whatever else is told is no digest, and differs from all of them."""
+
+BUSY: Final = "busy"
+"""Among the readings of a rank: something else than a step comes next, and takes its time."""
 
 MAX_KEEP_S = 600.0
 """The longest that a node waits for a rank to write down its state."""

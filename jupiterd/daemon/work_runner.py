@@ -32,6 +32,7 @@ from jupiterd.daemon.scratch import remove_scratch, scratch_of
 from jupiterd.daemon.settings import Settings
 from jupiterd.daemon.state_dir import StateDir
 from jupiterd.daemon.work_events import (
+    BUSY,
     Advanced,
     CheckpointMade,
     Finished,
@@ -53,6 +54,7 @@ from jupiterd.frames import (
     GangJoined,
     OuterStepWanted,
     Progressed,
+    RankBusy,
     RankStuck,
     RunTask,
     StateKept,
@@ -237,8 +239,8 @@ class WorkRunner:
     async def _event(self, frame: Frame, spool: Path, bind_host: str) -> Said:
         said: Said
         match frame:
-            case Progressed(done, total, unit, values):
-                said = Advanced(done, total, unit, values)
+            case Progressed() | RankBusy():
+                said = _advanced(frame)
             case CheckpointWritten():
                 said = await self._made_or_unsaved(frame, spool)
             case CheckpointUnsaved(step, message):
@@ -304,3 +306,9 @@ def _inside(spool: Path, relative: str) -> Path:
     if not source.is_relative_to(spool.resolve()) or source == spool.resolve():
         raise Bug(f"a worker named an output outside its folder: {relative}")
     return source
+
+
+def _advanced(frame: Progressed | RankBusy) -> Advanced:
+    if isinstance(frame, RankBusy):
+        return Advanced(frame.step, 0, "steps", {BUSY: 1.0})
+    return Advanced(frame.done, frame.total, frame.unit, frame.values)

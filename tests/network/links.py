@@ -54,6 +54,17 @@ def lose(host: Host, percent: int) -> None:
     )
 
 
+def block_all_but(host: Host, port: int) -> None:
+    """Drop every TCP packet that comes in from others, but those of one port."""
+    device = interface(0)
+    _filter(
+        host,
+        "chain heard { type filter hook input priority 0; "
+        f"tcp dport {port} accept; tcp sport {port} accept; "
+        f'iifname "{device}" meta l4proto tcp drop; }}',
+    )
+
+
 def silence_multicast(host: Host) -> None:
     """Drop what comes in by multicast DNS."""
     _filter(host, "chain heard { type filter hook input priority 0; udp dport 5353 drop; }")

@@ -47,13 +47,6 @@ class SaveClock:
         """Say whether a checkpoint is due."""
         return now_s - self.saved_s >= self.interval_s
 
-    def may_be_due(self, now_s: float) -> bool:
-        """Say so for somebody who hears of a checkpoint after it was written.
-
-        Writing takes less than half the time from one to the next.
-        """
-        return now_s - self.saved_s >= self.interval_s / 2
-
     def saved(self, now_s: float) -> None:
         """Take in that a checkpoint was begun."""
         self.saved_s = now_s

@@ -5,6 +5,7 @@ Owns the present `Horizon`, and that the best weights are written down. Doesn't 
 same steps, get the same number, and so decide the same.
 """
 
+from collections.abc import Callable
 from pathlib import Path
 
 from jupiterd.cycle.plan import TrainPlan
@@ -41,6 +42,8 @@ class HeldOutWatch:
         scored = sequences_to_score(plan.batch_sequences, sequences)
         self._interval = measure_interval(plan.steps, plan.batch_sequences, scored)
         self.horizon = horizon
+        self.tell_busy: Callable[[int], None] = lambda _: None
+        """Called with the steps that are done, before text is scored after them."""
         self._best_before = _best_step(horizon)
 
     @property
@@ -93,7 +96,7 @@ class HeldOutWatch:
     def begin(self, step: int) -> None:
         """Measure what whoever wrote the state of this step hadn't come to, but was to."""
         if step and self.horizon.step < step and self._is_due(step):
-            self.after(step, self._equal_shares())
+            self._measured(step, self._equal_shares(), is_whole=True)
 
     def after(self, step: int, shares: Shares, *, is_whole: bool = True) -> float | None:
         """Return the loss after a step; None where it isn't due, or there is no text for it.
@@ -102,6 +105,10 @@ class HeldOutWatch:
         """
         if not self._is_due(step):
             return None
+        self.tell_busy(step)
+        return self._measured(step, shares, is_whole=is_whole)
+
+    def _measured(self, step: int, shares: Shares, *, is_whole: bool) -> float | None:
         loss = self._validation.loss(self._engine, shares)
         counted = loss if self._validation.may_decide else None
         found = self.horizon.measured(self._plan, step, counted)

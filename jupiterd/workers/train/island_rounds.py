@@ -21,7 +21,7 @@ import numpy as np
 
 from jupiterd.cycle.shares import Shares, shares_by_rate
 from jupiterd.errors import Bug, LossDivergedError
-from jupiterd.frames import OuterStepArrived, OuterStepWanted, WayWritten
+from jupiterd.frames import OuterStepArrived, OuterStepWanted, RankBusy, WayWritten
 from jupiterd.ids import short
 from jupiterd.workers.islands.island import Island, are_numbers
 from jupiterd.workers.islands.round_order import RoundOrder
@@ -114,6 +114,7 @@ class IslandRounds:
         while not self.is_over:
             match self._wait():
                 case News.ARRIVED:
+                    self._tell_busy()
                     self._take_outer_step()
                 case News.NONE:
                     self._train()
@@ -256,6 +257,10 @@ class IslandRounds:
         values = {**last, **self.readings, "step": self.step, "waiting": 1.0}
         steps = self._scores.watch.expected_steps(self.step)
         self._task.progress(self.step, steps, "steps", **values)
+
+    def _tell_busy(self) -> None:
+        """Tell that something else than a step comes next."""
+        self._task.send(RankBusy(self.step))
 
     def _take_outer_step(self) -> None:
         """Take the outer step that has arrived, and go on with what we were at if that is open."""
@@ -414,6 +419,7 @@ class IslandRounds:
 
     def _save(self, *, must_be_saved: bool = False) -> None:
         if self.step != self._saved_step:
+            self._tell_busy()
             self._checkpoints.write(self.step, must_be_saved=must_be_saved)
             self._saved_step, self._saved_number = self.step, self._number
             self._saved_s, self._is_save_due = time.monotonic(), False

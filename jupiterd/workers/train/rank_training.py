@@ -28,7 +28,7 @@ from jupiterd.errors import (
     LossDivergedError,
     StateNotFetchedError,
 )
-from jupiterd.frames import StateKept, TaskFinished
+from jupiterd.frames import RankBusy, StateKept, TaskFinished
 from jupiterd.versions import first_of_series
 from jupiterd.workers.islands.island import Island
 from jupiterd.workers.islands.saved_island import SavedIsland, load_island
@@ -116,6 +116,7 @@ class RankTraining:
         )
         self._validation.loss_on = shards.index.loss_on
         self._watch = self._new_watch(shards.sequences)
+        self._watch.tell_busy = self._tell_busy
         self._checkpoints.watch = self._watch
         self._report = self._new_report()
         self._rounds: IslandRounds | None = None
@@ -311,9 +312,16 @@ class RankTraining:
             **more,
         )
         self._checkpoints.check()
-        if self._rounds is None and self._writes(done):
+        writes = self._rounds is None and self._writes(done)
+        if writes or not done.is_complete:
+            self._tell_busy(done.step)
+        if writes:
             must_be_saved = done.is_last and self._engine.rank == 0
             self._checkpoints.write(done.step, must_be_saved=must_be_saved)
+
+    def _tell_busy(self, step: int) -> None:
+        """Tell that the next step begins later: nobody is to take this rank for one that hangs."""
+        self._task.send(RankBusy(step))
 
     def _writes(self, done: StepDone) -> bool:
         """Say whether this rank writes a checkpoint of the step.

@@ -22,7 +22,7 @@ RANKS = 3
 
 
 def watch() -> GangWatch:
-    return GangWatch(RANKS, 0.0, lambda _: 0.0)
+    return GangWatch(RANKS, 0.0)
 
 
 def look_until(
@@ -100,13 +100,57 @@ def test_the_first_step_may_take_as_long_as_it_takes() -> None:
     assert look_until(gang, 300.0, 600.0) is None
 
 
-def test_a_checkpoint_may_take_longer() -> None:
-    gang = GangWatch(RANKS, 0.0, lambda step: 60.0 if step % 2 == 0 else 0.0)
-    for step in (1, 2):
-        assert look_until(gang, step - 1.0, float(step)) is None
-        gang.stepped(0, step, float(step))
-    assert look_until(gang, 2.0, 65.0) is None
-    assert isinstance(look_until(gang, 65.0, 75.0), Stuck)
+def test_who_says_that_it_is_busy_may_take_any_time_at_first() -> None:
+    gang = watch()
+    now_s = stepping(gang, 1, 4, 0.0, 1.0)
+    gang.busy(0, 3, now_s)
+    assert look_until(gang, now_s, now_s + 300.0) is None
+    now_s = stepping(gang, 4, 6, now_s + 300.0, 1.0)
+    assert isinstance(look_until(gang, now_s, now_s + LEAST_STEP_S + 1.0), Stuck), "as before it"
+
+
+@given(st.floats(0.05, 20.0), st.floats(0.1, 60.0), st.floats(0.0, 30.0))
+def test_who_was_busy_before_may_be_as_long_again_and_not_for_ever(
+    step_s: float, busy_s: float, save_s: float
+) -> None:
+    gang = GangWatch(RANKS, 0.0, save_s)
+    now_s = stepping(gang, 1, 5, 0.0, step_s)
+    gang.busy(0, 4, now_s)
+    assert look_until(gang, now_s, now_s + busy_s) is None
+    now_s = stepping(gang, 5, 9, now_s + busy_s, step_s)
+    gang.busy(0, 8, now_s)
+    took_s = busy_s + step_s
+    assert look_until(gang, now_s, now_s + 4 * took_s) is None
+    limit_s = save_s + STEPS_LONG * max(took_s, step_s, LEAST_STEP_S / STEPS_LONG)
+    assert isinstance(look_until(gang, now_s + 4 * took_s, now_s + limit_s + 1.0), Stuck)
+
+
+@given(
+    st.floats(0.02, 30.0),
+    st.lists(
+        st.tuples(st.floats(0.4, 1.6), st.sampled_from(["", "", "", "saves", "scores", "late"])),
+        min_size=8,
+        max_size=40,
+    ),
+    st.floats(0.0, 200.0),
+)
+def test_no_step_that_is_long_by_nature_is_taken_for_one_that_stands(
+    step_s: float, steps: list[tuple[float, str]], long_s: float
+) -> None:
+    """Steps vary fourfold; saving, scoring and a late rank's start take what they take."""
+    gang = GangWatch(RANKS, 0.0, long_s)
+    took_s = {"": 0.0, "saves": long_s, "scores": long_s / 2, "late": long_s}
+    now_s = 300.0 + long_s  # a first step compiles
+    assert look_until(gang, 0.0, now_s) is None
+    for number, (share, what) in enumerate(steps, 1):
+        for rank in range(RANKS):
+            gang.stepped(rank, number, now_s)
+        if what:
+            gang.busy(0, number, now_s)
+        end_s = now_s + step_s * share + took_s[what]
+        assert look_until(gang, now_s, end_s) is None
+        now_s = end_s
+        gang.look(now_s)
 
 
 def test_a_rank_that_has_come_to_its_end_is_waited_for_no_more() -> None:

@@ -61,5 +61,5 @@ class OneRank:
 def following(rank: OneRank, launch: Launch = LAUNCH, parent: str = "") -> GangConductor:
     conductor = GangConductor(cast("Leading", rank), CYCLE, 1, tiny_shape(), PLAN, parent)
     conductor._shown.begin(launch)
-    conductor._watch = GangWatch(len(launch.gang), 0.0, lambda _: 0.0)
+    conductor._watch = GangWatch(len(launch.gang), 0.0)
     return conductor

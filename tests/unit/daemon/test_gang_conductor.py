@@ -14,17 +14,18 @@ from jupiterd.cluster.facts import (
     LinePinned,
     RoundCommitted,
 )
-from jupiterd.cluster.gang_watch import BEAT_S, SILENT_S, GangWatch, Silent
+from jupiterd.cluster.gang_watch import BEAT_S, LEAST_STEP_S, SILENT_S, GangWatch, Silent
 from jupiterd.cluster.trunk import trunk_of
 from jupiterd.cycle.phases.steps import TrainRound
 from jupiterd.cycle.work import Phase
 from jupiterd.daemon.clock import now_s
-from jupiterd.daemon.epoch_end import FINISHED
 from jupiterd.daemon.gang_conductor import GangConductor
 from jupiterd.daemon.launch import Launch
 from jupiterd.daemon.leading import Leading
 from jupiterd.daemon.progress import ProgressBoard
 from jupiterd.daemon.work_events import (
+    BUSY,
+    Advanced,
     Alive,
     Started,
     Unsaved,
@@ -207,7 +208,7 @@ async def test_a_rank_is_followed_while_its_checkpoint_is_copied() -> None:
     term = Recording()
     term.may_copy.clear()
     conductor = epoch_on(term, "")
-    conductor._watch = GangWatch(2, 0.0, lambda _: 0.0)
+    conductor._watch = GangWatch(2, 0.0)
 
     async def events() -> AsyncGenerator[WorkEvent]:
         yield Started(7, "cpu")
@@ -250,7 +251,7 @@ async def test_what_could_not_be_copied_before_its_rank_was_lost_is_not_lost(
 async def test_a_rank_that_has_come_to_its_end_is_not_silent() -> None:
     conductor = epoch_on(Recording(), "")
     began_s = now_s()
-    conductor._watch = GangWatch(2, began_s, lambda _: 0.0)
+    conductor._watch = GangWatch(2, began_s)
     await conductor._follow(1, B, OneRank(Started(7, "cpu")).run(), LAUNCH)
     looks = range(int(10 * SILENT_S / BEAT_S))
     assert not any(conductor._watch.look(began_s + number * BEAT_S) for number in looks)
@@ -265,12 +266,18 @@ async def test_all_that_are_silent_are_left_out_even_a_member_that_was_just_remo
     assert set(term.passed_over) == {A, B}
 
 
-async def test_the_last_step_and_one_before_a_newcomer_may_take_time_to_save() -> None:
-    conductor = epoch_on(Recording(), "")
-    conductor._plan = PLAN.model_copy(update={"checkpoint_every_steps": 30})
-    assert [step for step in range(1, 101) if conductor._may_save_after(step)] == [30, 60, 90, 100]
-    conductor._reason = "beta joins"
-    assert conductor._may_save_after(31)
-    conductor._reason = FINISHED
-    conductor._saves.saved(now_s() - 120.0)
-    assert conductor._may_save_after(31), "it may be due by the clock"
+async def test_who_says_that_it_is_busy_is_waited_for_and_people_see_no_step_of_it() -> None:
+    term, began_s = Recording(), now_s()
+    conductor = epoch_on(term, "")
+    conductor._watch = GangWatch(2, began_s)
+    for step in (1, 2, 3):
+        conductor._hear(0, Advanced(step, 100, "steps", {"loss": 2.0}))
+    busy = Advanced(3, 100, "steps", {BUSY: 1.0})
+    conductor._hear(0, busy)
+    conductor._note(0, A, busy, LAUNCH)
+    looks = range(int(10 * LEAST_STEP_S / BEAT_S))
+    for number in looks:
+        for rank in range(2):
+            conductor._watch.heard(rank, began_s + number * BEAT_S)
+        assert not conductor._watch.look(began_s + number * BEAT_S)
+    assert BUSY not in str(term.board.to_plain(now_s()))

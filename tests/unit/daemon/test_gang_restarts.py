@@ -137,7 +137,7 @@ async def test_a_gang_in_doubt_is_looked_into_while_it_is_followed() -> None:
         looked.set()
         raise PeerUnreachableError("the link of beta is bad")
 
-    watch = GangWatch(2, now_s(), lambda _: 0.0)
+    watch = GangWatch(2, now_s())
     with pytest.raises(ExceptionGroup) as ended:
         async with (
             asyncio.timeout(60.0),

@@ -37,11 +37,3 @@ def test_large_models_are_saved_more_rarely() -> None:
     (first, *_) = saved_steps(large, 30.0)
     assert size_bytes / (first * 30.0) <= 10e6, "bytes a second"
     assert save_interval_s(size_bytes) <= first * 30.0 < save_interval_s(size_bytes) + 30.0
-
-
-def test_whoever_hears_late_of_a_checkpoint_expects_the_next_in_time() -> None:
-    clock = SaveClock.of(preset("1m"), 0.0)
-    clock.saved(50.0)  # it was begun at 0, and took so long to write
-    assert clock.may_be_due(120.0)
-    assert not clock.is_due(120.0)
-    assert not clock.may_be_due(60.0)

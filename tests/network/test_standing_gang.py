@@ -1,0 +1,59 @@
+"""A gang that stands though every process lives: it is noticed soon, told, and formed anew."""
+
+import asyncio
+import time
+from pathlib import Path
+
+import pytest
+
+from jupiterd.cluster.gang_watch import LEAST_STEP_S
+from tests.network import links
+from tests.network.asked_run import LOOK_S, AskedRun
+from tests.network.machines import machines_on
+from tests.support.training_runs import write_letters
+
+pytestmark = [pytest.mark.timeout(120), pytest.mark.usefixtures("packet_filter")]
+
+JOIN_S = 15.0
+TRAINS_S = 60.0
+PORT = 47470
+SLACK_S = 2.0
+"""Its end must also be recorded, on a busy machine."""
+
+
+class EndlessRun(AskedRun):
+    """A run that doesn't end before the test does."""
+
+    def start(self, letters: Path) -> None:
+        """Ask for it."""
+        size = ("--seq-len", 32, "--gradient-accumulation-steps", 2, "--max-steps", 100_000)
+        self._start("--data", letters, "--model", "1m", *size, "--islands", "off")
+
+    async def has_come_to(self, step: int) -> None:
+        """Wait until two have trained so far."""
+        async with asyncio.timeout(TRAINS_S):
+            while True:
+                run, _ = await self._told(self._machines.machines)
+                if run.get("step", 0) >= step and len(run["gang"]) == 2:
+                    return
+                await asyncio.sleep(LOOK_S)
+
+
+async def test_a_gang_whose_ranks_hear_each_other_no_more_is_formed_anew(tmp_path: Path) -> None:
+    letters = write_letters(tmp_path)
+    async with machines_on(2, tmp_path) as machines:
+        (view, *_) = await machines.one_cluster(JOIN_S)
+        leader = machines.leader(view)
+        run = EndlessRun(machines)
+        run.start(letters)
+        await run.has_come_to(20)
+        links.block_all_but(leader.host, PORT)  # the daemons go on hearing each other
+        began_s = time.monotonic()
+        trained = await machines.recorded(
+            lambda trained: bool(trained.epochs_closed), "its end", 30.0, leader
+        )
+        assert time.monotonic() - began_s < LEAST_STEP_S + SLACK_S
+        (closed,) = trained.epochs_closed.values()
+        assert "each waits for the others" in closed.reason
+        links.restore(leader.host)
+        await machines.recorded(lambda trained: bool(trained.open_epochs), "more", 30.0, leader)

@@ -23,6 +23,7 @@ from jupiterd.frames import (
     Frame,
     GangJoined,
     Progressed,
+    RankBusy,
     TaskFinished,
 )
 from jupiterd.workers.data.shards import ShardSet

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin, urlsplit
 
-from jupiterd.cycle.public_addresses import is_public
+from jupiterd.address_ranges import is_public
 
 if TYPE_CHECKING:
     import httpx

@@ -13,9 +13,9 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from ipaddress import AddressValueError, IPv4Address
 from typing import NamedTuple
 
+from jupiterd.address_ranges import is_public
 from jupiterd.cycle.text_rules.version_numbers import is_version
 
 MIN_ENTROPY_BITS = 3.0
@@ -108,10 +108,7 @@ def _phone(match: re.Match[str]) -> str:
 def _ip_address(match: re.Match[str]) -> str:
     if _is_section_number(match) or is_version(match.string, match[0]):
         return match[0]
-    try:
-        return IP_ADDRESS if IPv4Address(match[0]).is_global else match[0]
-    except AddressValueError:
-        return match[0]
+    return IP_ADDRESS if is_public(match[0]) else match[0]
 
 
 def _is_section_number(match: re.Match[str]) -> bool:

@@ -7,7 +7,6 @@ of each request, and nothing that goes wrong there reaches anybody else.
 
 import asyncio
 import io
-import ipaddress
 import logging
 import socket
 import threading
@@ -16,6 +15,7 @@ from socketserver import ThreadingMixIn
 from typing import TYPE_CHECKING, Any, Final
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
+from jupiterd.address_ranges import is_loopback
 from jupiterd.daemon.logged_events import LoggedEvents
 from jupiterd.daemon.metrics_reading import MetricsReader, Reading
 from jupiterd.ports import Address
@@ -70,7 +70,7 @@ async def _serve(address: Address, read: Callable[[], Coroutine[Any, Any, Readin
 async def _answer(server: "_Server", loop: asyncio.AbstractEventLoop) -> None:
     host, port = server.server_address[:2]
     log.info("metrics_served", extra={"url": f"http://{Address(str(host), int(port))}/metrics"})
-    if not ipaddress.ip_address(str(host)).is_loopback:
+    if not is_loopback(str(host)):
         told = "whoever reaches this port may read the metrics; nothing asks who they are"
         log.warning("metrics_beyond_loopback", extra={"host": host, "means": told})
     loop.add_reader(server.fileno(), server.handle_request)

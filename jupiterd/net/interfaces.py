@@ -14,6 +14,7 @@ from itertools import groupby
 
 import psutil
 
+from jupiterd.address_ranges import is_loopback
 from jupiterd.errors import BadRouteError
 from jupiterd.net.interface_kinds import kind_of
 from jupiterd.net.interface_news import InterfaceNews
@@ -128,7 +129,8 @@ def told_source_toward(host: str) -> str:
     names takes time.
     """
     try:
-        if ipaddress.ip_address(without_scope(host)).is_loopback:
+        ipaddress.ip_address(without_scope(host))
+        if is_loopback(host):
             return ""
         source, _ = source_address_toward(host)
     except (ValueError, BadRouteError):
@@ -217,4 +219,4 @@ def _scoped(name: tuple[str, int] | tuple[str, int, int, int]) -> str:
 
 
 def _is_reachable_from_outside(address: str) -> bool:
-    return not ipaddress.ip_address(without_scope(address)).is_loopback
+    return not is_loopback(address)

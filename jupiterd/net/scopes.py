@@ -4,18 +4,15 @@ Owns writing such an address with its scope and without. A scope is the name of 
 machine, so it is never told to others: they have their own names for the same wire.
 """
 
-import ipaddress
 import re
 import socket
+
+from jupiterd import address_ranges
 
 
 def is_link_local(host: str) -> bool:
     """Say whether a host is an IPv6 address that is valid on its own link alone."""
-    try:
-        parsed = ipaddress.ip_address(without_scope(host))
-    except ValueError:
-        return False
-    return parsed.version == 6 and parsed.is_link_local
+    return ":" in host and address_ranges.is_link_local(host)
 
 
 def without_scope(host: str) -> str:

@@ -1,6 +1,7 @@
 """Rules of the house that no linter knows."""
 
 import inspect
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -51,6 +52,14 @@ def test_no_module_has_a_name_that_says_nothing():
 def test_the_schema_of_documents_is_named_in_one_place():
     naming = [path.name for path in MODULES if '= "jupiter/v1"' in path.read_text()]
     assert naming == ["document_schema.py"]
+
+
+def test_no_module_asks_pythons_own_table_of_address_ranges():
+    """It differs from one patch release to the next; ours is `address_ranges`."""
+    kinds = "private|global|loopback|link_local|multicast|reserved|unspecified"
+    texts = {path.name: path.read_text() for path in MODULES}
+    asked = re.compile(rf"(?<!address_ranges)\.is_({kinds})\b")
+    assert [name for name, t in texts.items() if "import ipaddress" in t and asked.search(t)] == []
 
 
 def test_every_module_says_what_it_owns():

@@ -11,6 +11,7 @@ from textwrap import wrap
 from typing import Any
 from urllib.parse import urlsplit
 
+from jupiterd.address_ranges import is_public
 from jupiterd.ctl.preflight.cycle_preflight import Preflight
 from jupiterd.ctl.preflight.source_survey import NOT_COUNTED, Told, silent, survey_of
 from jupiterd.cycle.data.holdout_outlook import holdout_outlook
@@ -22,7 +23,6 @@ from jupiterd.cycle.data.survey_lines import (
     text_line,
 )
 from jupiterd.cycle.domain import parse_domain
-from jupiterd.cycle.public_addresses import is_public
 from jupiterd.errors import EmptySourceError, NotFoundError, SourceUnreachableError, UsageError
 from jupiterd.formats import printable
 from jupiterd.path_text import path_of, path_text

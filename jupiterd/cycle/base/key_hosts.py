@@ -4,12 +4,13 @@ Owns the form of that binding, and the decision for one address. Doesn't know wh
 who asked for the address, or how anything is sent.
 """
 
-import ipaddress
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, cast
 from urllib.parse import urlsplit
+
+from jupiterd import address_ranges
 
 HUB_TOKEN: Final = "HF_TOKEN"  # noqa: S105 - the name of a variable
 HUB: Final = "https://huggingface.co"
@@ -24,9 +25,9 @@ def is_loopback(url: str) -> bool:
     """Say whether only programs of the same machine can reach that address."""
     try:
         host = urlsplit(url).hostname or ""
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+    return host == "localhost" or address_ranges.is_loopback(host)
 
 
 def origin_of(url: str) -> str:

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, cast
 
+from jupiterd.address_ranges import is_multicast
+
 MAX_DEPTH = 8
 """Of chains that send packets to each other."""
 
@@ -43,8 +45,7 @@ class Packet:
     @property
     def kind(self) -> str:
         """Return what rules call such a packet."""
-        is_group = ipaddress.ip_address(self.destination).is_multicast
-        return "multicast" if is_group else "unicast"
+        return "multicast" if is_multicast(self.destination) else "unicast"
 
 
 @dataclass

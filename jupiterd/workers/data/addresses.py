@@ -1,12 +1,12 @@
 """Which addresses of the network may be asked: public ones, unless a source allows others.
 
 Owns the way from a host's name to addresses that were decided on: what is connected to is what was
-looked at, so that DNS can't answer differently in between. Doesn't decide (`public_addresses`).
+looked at, so that DNS can't answer differently in between. Doesn't decide (`address_ranges`).
 """
 
 import socket
 
-from jupiterd.cycle.public_addresses import is_public
+from jupiterd.address_ranges import is_public
 from jupiterd.workers.data.skips import SkipReason, UnreadableError
 
 MAX_ADDRESSES = 4

@@ -217,6 +217,16 @@ class GangJoined:
 
 
 @dataclass(frozen=True)
+class Knocked:
+    """Worker to daemon: somebody who is no member of its gang tried to connect to this rank."""
+
+    count: int
+    """Tries since the last such frame."""
+    hosts: Sequence[str] = ()
+    """Whose they were, as far as it can be known: the kernel doesn't say whom it kept out."""
+
+
+@dataclass(frozen=True)
 class TaskFinished:
     """Worker to daemon, last: the outputs are complete."""
 
@@ -251,6 +261,7 @@ Frame = (
     | RankStuck
     | StoreOpened
     | GangJoined
+    | Knocked
     | TaskFinished
     | TaskFailed
 )
@@ -273,6 +284,7 @@ _KINDS: dict[str, type[Frame]] = {
         RankStuck,
         StoreOpened,
         GangJoined,
+        Knocked,
         TaskFinished,
         TaskFailed,
     )

@@ -51,7 +51,8 @@ in the dashboard's health panel, and among the events when it is raised and when
 raised once it has *held* for so long, and over once it hasn't for so long, so that nothing flaps.
 (`node-gone` is in the status at once.) Verdicts and failures are shown for an hour, and so is of a
 cycle that has ended what it dropped; what is said of an older cycle ends where a newer one begins.
-`jupiterctl status --check` passes over `mostly-dropped` and `not-offered`: the cluster is well.
+`jupiterctl status --check` passes over `mostly-dropped`, `not-offered` and `gang-knocked`: the
+cluster is well.
 
 | code | severity | says | held | over |
 |---|---|---|---|---|

@@ -89,6 +89,12 @@ TABLE: Mapping[str, Rule] = {
         "if that is meant, type the command on that machine, or add readable_folders to its "
         "jupiter.yaml; if it isn't: jupiterctl node remove NODE",
     ),
+    "gang-knocked": Rule(
+        Severity.WARNING,
+        "somebody who is no member tried to connect to the ranks of {subject}: {detail}",
+        "Linux lets nobody else in, and the training goes on; find out who scans your network, and "
+        "see docs/security.md for Macs",
+    ),
     "disk-low": Rule(
         Severity.WARNING,
         "the disk of {subject} is nearly full: {detail} free",

@@ -15,9 +15,9 @@ NEWS: Final = frozenset({"loss-nan", "run-failed", "verdict"})
 OF_THE_TEXT: Final = frozenset({"mostly-dropped"})
 """Codes of what is wrong with a cycle's text: the cluster itself is well."""
 
-WELL_ANYWAY: Final = OF_THE_TEXT | {"not-offered", "tcp-silent", "tcp-blocked"}
+WELL_ANYWAY: Final = OF_THE_TEXT | {"not-offered", "tcp-silent", "tcp-blocked", "gang-knocked"}
 """Codes that make nobody ill, `status --check` included: a member could else do that by asking, and
-a stranger by announcing itself."""
+a stranger by announcing itself or by knocking."""
 
 WHOLE_SECONDS_BELOW_S: Final = 10
 

@@ -26,6 +26,8 @@ from jupiterd.cluster.run_alerts import LiveTraining, RunAlerts
 from jupiterd.cluster.severity import Severity
 from jupiterd.cycle.work import Phase
 from jupiterd.daemon.clock import now_s
+from jupiterd.daemon.executor.knocks import CODE as KNOCKED
+from jupiterd.daemon.executor.knocks import knock_finding
 from jupiterd.daemon.lost_generator import lost_generator_findings
 from jupiterd.daemon.queries.heavy_drops import drop_findings
 from jupiterd.daemon.told import told_text
@@ -107,6 +109,8 @@ class AlertWatch:
             alerts[HAS_WEBHOOK] = True
         if marks := self._sent.told():
             alerts[SENT] = marks
+        if knocked := self._node.runner.knocks.detail():
+            alerts[KNOCKED] = knocked
         return {ALERTS: alerts} if alerts else {}
 
     def _end(self, over: Sequence[Alert]) -> None:
@@ -163,7 +167,10 @@ class AlertWatch:
                 yield Finding("node-gone", node, name)
             else:
                 yield from strain_findings(node, name, self._node.outlook.load_of(node), raised)
+                yield from knock_finding(node, name, self._told_by(node).get(KNOCKED))
         yield from self._node.runner.offered.findings(self._own, self._node.settings.name)
+        own = self._node.settings.name
+        yield from knock_finding(self._own, own, self._node.runner.knocks.detail())
         yield from lost_generator_findings(journal.state.cycles.values())
         drops = journal.derived(drop_findings)
         told = (*journal.derived(ledger_findings), *drops.news)

@@ -80,6 +80,7 @@ class EpochOrders:
             "store_host": meeting.host_for(launch.gang[rank]),
             "store_port": meeting.port,
             "ring": list(meeting.ring),
+            "member_hosts": list(meeting.member_hosts),
             "interface": meeting.interfaces.get(launch.gang[rank], ""),
             **self._of_island(),
         }

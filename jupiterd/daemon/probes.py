@@ -7,9 +7,15 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Iterable
 
+from jupiterd.cluster.planning.gang_hosts import MAX_HOSTS_OF_ONE
 from jupiterd.errors import BadRouteError, JupiterError
 from jupiterd.gang.routes import free_port, listen_probe, prove
-from jupiterd.net.interfaces import addresses_of, seen_from_here, source_address_toward
+from jupiterd.net.interfaces import (
+    addresses_of,
+    every_address,
+    seen_from_here,
+    source_address_toward,
+)
 from jupiterd.net.scopes import is_link_local, without_scope
 from jupiterd.ports import Address
 from jupiterd.rpc import peer_pb2
@@ -39,7 +45,11 @@ class Probes:
             return peer_pb2.OpenProbeReply(failure=failure)
         self._group.create_task(self._close_later(server), name="probe")
         return peer_pb2.OpenProbeReply(
-            host=host, port=port, interface=interface, reserved_port=reserved
+            host=host,
+            port=port,
+            interface=interface,
+            reserved_port=reserved,
+            addresses=await asyncio.to_thread(_own_hosts, host),
         )
 
     @staticmethod
@@ -72,6 +82,13 @@ class Probes:
         with contextlib.suppress(asyncio.CancelledError):
             await asyncio.sleep(PROBE_LIFE_S)
         server.close()
+
+
+def _own_hosts(host: str) -> list[str]:
+    """Return where connections of this machine's ranks may come from; nothing if nobody can say."""
+    with contextlib.suppress(OSError):
+        return list(dict.fromkeys([host, *every_address()]))[:MAX_HOSTS_OF_ONE]
+    return []
 
 
 def _require_usable(host: str, interface: str) -> None:

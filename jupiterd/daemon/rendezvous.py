@@ -13,6 +13,7 @@ from typing import Protocol
 import grpc
 
 from jupiterd.cluster.gang_links import Link
+from jupiterd.cluster.planning.gang_hosts import gang_hosts
 from jupiterd.daemon.leading import Leading
 from jupiterd.daemon.peers import Peers
 from jupiterd.daemon.probes import Probes
@@ -65,6 +66,8 @@ class Rendezvous:
     interfaces: Mapping[NodeId, str] = field(default_factory=dict[NodeId, str])
     ring: tuple[str, ...] = ()
     """host:port where each rank of an MLX ring will listen."""
+    member_hosts: tuple[str, ...] = ()
+    """Where the ranks' connections come from; empty where a member doesn't say."""
 
     def host_for(self, node: NodeId) -> str:
         """Return the store's host as a member writes it: each has its own name for a link."""
@@ -113,7 +116,7 @@ async def open_rendezvous(
         port = await _listening_port(events)
         interfaces = {node: place.interface for node, place in places.items()}
         async with watched(events):
-            yield Rendezvous(host, port, interfaces)
+            yield Rendezvous(host, port, interfaces, member_hosts=_hosts_of(places))
 
 
 @asynccontextmanager
@@ -143,7 +146,12 @@ async def open_ring(
     yield Rendezvous(
         interfaces={node: place.interface for node, place in places.items()},
         ring=tuple(f"{places[node].host}:{places[node].reserved_port}" for node in gang),
+        member_hosts=_hosts_of(places),
     )
+
+
+def _hosts_of(places: Mapping[NodeId, Place]) -> tuple[str, ...]:
+    return gang_hosts((place.host, place.addresses) for place in places.values())
 
 
 async def _listening_port(events: AsyncIterator[WorkEvent]) -> int:

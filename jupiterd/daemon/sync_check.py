@@ -156,6 +156,7 @@ class _Orders:
             "store_host": meeting.host_for(gang[rank]),
             "store_port": meeting.port,
             "ring": list(meeting.ring),
+            "member_hosts": list(meeting.member_hosts),
             "interface": meeting.interfaces.get(gang[rank], ""),
             "size_bytes": SIZE_BYTES,
         }

@@ -23,6 +23,7 @@ from jupiterd.daemon import late_inputs, rank_room
 from jupiterd.daemon.bad_checkpoints import whole_start
 from jupiterd.daemon.curves_folder import curves_folder
 from jupiterd.daemon.device_use import DeviceUse, chosen_engine
+from jupiterd.daemon.executor.knocks import Knocks
 from jupiterd.daemon.executor.offered_paths import OfferedPaths, asking
 from jupiterd.daemon.journal import Journal
 from jupiterd.daemon.library import Library
@@ -52,6 +53,7 @@ from jupiterd.frames import (
     CheckpointWritten,
     Frame,
     GangJoined,
+    Knocked,
     OuterStepWanted,
     Progressed,
     RankBusy,
@@ -120,6 +122,7 @@ class WorkRunner:
         """What every worker is told of this machine, unless the order says otherwise."""
         self._key_hosts = settings.api_keys
         self.offered = OfferedPaths(state_dir.asked_paths, settings.readable_folders)
+        self.knocks = Knocks()
         self._members = journal
         self.running: dict[str, WorkOrder] = {}
         self._workers: dict[str, Worker] = {}
@@ -221,6 +224,9 @@ class WorkRunner:
                     if isinstance(frame, OuterStepWanted):
                         step = self._outer.bring(order.params, frame.after, worker.hand_in)
                         fetching.append(self._group.create_task(step, name=f"step of {order.id}"))
+                        continue
+                    if isinstance(frame, Knocked):
+                        self.knocks.note(frame, order.id)
                         continue
                     yield await self._event(frame, spool, order.bind_host)
         finally:

@@ -94,6 +94,15 @@ def local_addresses(*, loopback_only: bool, interfaces: tuple[str, ...] = ()) ->
     return found or [LOOPBACK]
 
 
+def every_address() -> list[str]:
+    """Return all addresses of this machine but loopback, the best first: where it may speak from.
+
+    Raises:
+        OSError: the system can't be asked.
+    """
+    return [without_scope(address) for _, address in _ranked(())]
+
+
 def link_scopes(interfaces: tuple[str, ...] = ()) -> list[str]:
     """Return the interfaces with a link-local IPv6 address that may lead to a peer, best first.
 

@@ -520,18 +520,20 @@ class OpenProbeRequest(_message.Message):
     def __init__(self, toward: _Optional[str] = ..., reserve: _Optional[bool] = ...) -> None: ...
 
 class OpenProbeReply(_message.Message):
-    __slots__ = ("host", "port", "interface", "failure", "reserved_port")
+    __slots__ = ("host", "port", "interface", "failure", "reserved_port", "addresses")
     HOST_FIELD_NUMBER: _ClassVar[int]
     PORT_FIELD_NUMBER: _ClassVar[int]
     INTERFACE_FIELD_NUMBER: _ClassVar[int]
     FAILURE_FIELD_NUMBER: _ClassVar[int]
     RESERVED_PORT_FIELD_NUMBER: _ClassVar[int]
+    ADDRESSES_FIELD_NUMBER: _ClassVar[int]
     host: str
     port: int
     interface: str
     failure: Failure
     reserved_port: int
-    def __init__(self, host: _Optional[str] = ..., port: _Optional[int] = ..., interface: _Optional[str] = ..., failure: _Optional[_Union[Failure, _Mapping]] = ..., reserved_port: _Optional[int] = ...) -> None: ...
+    addresses: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, host: _Optional[str] = ..., port: _Optional[int] = ..., interface: _Optional[str] = ..., failure: _Optional[_Union[Failure, _Mapping]] = ..., reserved_port: _Optional[int] = ..., addresses: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class ProbeRoutesRequest(_message.Message):
     __slots__ = ("targets",)

@@ -15,6 +15,7 @@ from torch.distributed import PrefixStore, TCPStore  # pyright: ignore[reportPri
 
 from jupiterd.errors import NcclFailedError
 from jupiterd.workers.train.nccl import GLOO, NCCL, exit_with, meet_over_nccl
+from jupiterd.workers.train.strangers import Tell, closed_to_strangers
 from jupiterd.workers.train.torch.link_local import read_on_link
 from jupiterd.workers.train.torch_device import use_device
 
@@ -74,11 +75,14 @@ class Group:
 
 @contextmanager
 def open_group(
-    params: Mapping[str, Any], give_up: Callable[[NcclFailedError], None] = exit_with
+    params: Mapping[str, Any],
+    give_up: Callable[[NcclFailedError], None] = exit_with,
+    tell: Tell = lambda _: None,
 ) -> Generator[Group]:
     """Meet the other ranks at the epoch's store; leave them at the end.
 
-    params: rank, world_size, epoch, store_host, store_port, backend, device
+    params: rank, world_size, epoch, store_host, store_port, backend, device, member_hosts
+    tell: hears of strangers who try to connect
 
     Raises:
         NcclFailedError: the ranks can't sum over NCCL.
@@ -105,12 +109,14 @@ def open_group(
         "world_size": group.world_size,
         "timeout": timeout,
     }
-    if backend == NCCL:
-        meet_over_nccl(meet, device, give_up)
-    else:
-        torch.distributed.init_process_group(backend, **meet)
-    _KEPT.append(torch.distributed.group.WORLD)
-    try:
-        yield group
-    finally:
-        torch.distributed.destroy_process_group()
+    with closed_to_strangers(list(params.get("member_hosts") or ()), tell) as have_met:
+        if backend == NCCL:
+            meet_over_nccl(meet, device, give_up)
+        else:
+            torch.distributed.init_process_group(backend, **meet)
+        have_met()
+        _KEPT.append(torch.distributed.group.WORLD)
+        try:
+            yield group
+        finally:
+            torch.distributed.destroy_process_group()

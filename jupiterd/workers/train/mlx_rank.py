@@ -3,7 +3,8 @@
 Owns the order of meeting and training. Doesn't know what is trained (`rank_training`). The ranks
 meet before anything slow is imported: they dial each other for half a minute only.
 
-params: rank, world_size, ring (host:port of each rank), and what `rank_training` names
+params: rank, world_size, ring (host:port of each rank), member_hosts, and what `rank_training`
+names
 """
 
 import sys
@@ -34,7 +35,7 @@ def run(task: Task) -> TaskFinished:
             time.sleep(DIAL_AFTER_S)  # noqa: TID251 - nothing tells when others listen
         else:
             task.store_opened(int(addresses[ring.rank].rpartition(":")[2]))
-        ring.form(addresses, task.output_dir)
+        ring.form(addresses, task.output_dir, list(task.params.get("member_hosts") or ()))
     from jupiterd.cycle.architectures import check_engine
     from jupiterd.workers.train.job import read_job
     from jupiterd.workers.train.mlx_engine import MlxEngine, device

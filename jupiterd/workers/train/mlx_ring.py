@@ -25,8 +25,9 @@ from blake3 import blake3
 from mlx.nn.utils import average_gradients
 
 from jupiterd.errors import WorkFailedError
-from jupiterd.frames import TaskFailed
+from jupiterd.frames import Knocked, TaskFailed
 from jupiterd.workers.link import Task
+from jupiterd.workers.train.strangers import ring_closed_to_strangers
 
 FORMING_TIMEOUT_S = 45.0
 """After this a rank that is still forming its ring ends itself; the daemon mostly comes first.
@@ -54,11 +55,14 @@ class Ring:
         self._task = task
         self._group: Any = None
 
-    def form(self, addresses: Sequence[str], folder: Path) -> None:
+    def form(self, addresses: Sequence[str], folder: Path, members: Sequence[str] = ()) -> None:
         """Meet the neighbours; blocks the whole process, Python's lock included.
 
+        members: the addresses of all machines of the ring; nobody else gets in. None: whoever likes
+
         Raises:
-            WorkFailedError: a neighbour wasn't there in time, or the port was taken.
+            WorkFailedError: a neighbour wasn't there in time, the port was taken, or a stranger
+                took a neighbour's place.
         """
         path = folder / HOSTFILE
         write_hostfile(path, addresses, self.rank)
@@ -66,13 +70,18 @@ class Ring:
         os.environ["MLX_HOSTFILE"] = str(path)
         faulthandler.dump_traceback_later(FORMING_TIMEOUT_S, exit=True)
         try:
-            self._group = mx.distributed.init(backend="ring", strict=True)
+            with ring_closed_to_strangers(addresses[self.rank], members, self._tell):
+                self._group = mx.distributed.init(backend="ring", strict=True)
         except RuntimeError as error:
             raise WorkFailedError(f"rank {self.rank} couldn't form its ring: {error}") from error
         finally:
             faulthandler.cancel_dump_traceback_later()
         if (self._group.rank(), self._group.size()) != (self.rank, self.world_size):
             raise WorkFailedError(f"rank {self.rank} found itself in another ring")
+
+    def _tell(self, frame: Knocked) -> None:
+        if self._task is not None:
+            self._task.send(frame)
 
     def is_same(self, value: bytes, what: str) -> bool:
         """Say whether all ranks call this with the same value."""

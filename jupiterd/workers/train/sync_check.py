@@ -3,7 +3,8 @@
 Owns the vectors, and what is measured. Meets the others as a gang that trains does (`group`,
 `mlx_ring`); doesn't know what is trained.
 
-params: rank, world_size, epoch, engine, store_host, store_port, ring, size_bytes
+params: rank, world_size, epoch, engine, store_host, store_port, ring, member_hosts,
+size_bytes
 """
 
 import time
@@ -31,7 +32,7 @@ def _over_torch(task: Task) -> TaskFinished:
 
     from jupiterd.workers.train.group import open_group
 
-    with open_group(task.params, task.give_up) as group:
+    with open_group(task.params, task.give_up, task.send) as group:
         device = group.device
 
         def add(vector: np.ndarray) -> np.ndarray:
@@ -51,7 +52,8 @@ def _over_ring(task: Task) -> TaskFinished:
 
     ring = Ring(int(task.params["rank"]), int(task.params["world_size"]), task)
     if ring.world_size > 1:
-        ring.form(list(task.params["ring"]), task.output_dir)
+        members = list(task.params.get("member_hosts") or ())
+        ring.form(list(task.params["ring"]), task.output_dir, members)
 
     def add(vector: np.ndarray) -> np.ndarray:
         mean = ring.average({"known": mx.array(vector)})["known"]

@@ -19,6 +19,7 @@ from jupiterd.errors import DiskFullError, RefusedError
 from jupiterd.failures import from_rpc
 from jupiterd.ids import ClusterId, NodeId
 from jupiterd.net.channels import PeerChannels
+from jupiterd.net.interfaces import every_address
 from jupiterd.rpc import artifact_pb2, peer_pb2
 from tests.unit.daemon.two_nodes import TIMEOUT_S, address_of, found, lead, serving, unite
 
@@ -236,6 +237,8 @@ async def test_routes_between_two_nodes_are_proved_by_connecting(tmp_path: Path)
         )
         assert opened.reserved_port not in (0, opened.port)
         assert (opened.host, opened.failure.code) == ("127.0.0.1", "")
+        assert opened.addresses[0] == "127.0.0.1"
+        assert set(opened.addresses[1:]) <= set(every_address())
         request = peer_pb2.ProbeRoutesRequest(targets=[f"127.0.0.1:{opened.port}"])
         assert not (await way.control.ProbeRoutes(request, timeout=TIMEOUT_S)).failures
         request.targets[:] = ["127.0.0.1:1"]

@@ -1,0 +1,1 @@
+"""Sockets that hear some addresses alone: the kernel drops what others send."""

@@ -6,6 +6,7 @@ Tensors never travel here: a worker writes a file and sends its path.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from enum import StrEnum
 from typing import Any, cast
 
 import msgpack
@@ -201,9 +202,55 @@ class RankStuck:
 
 @dataclass(frozen=True)
 class StoreOpened:
-    """Worker to daemon: the gang's store, or a rank of a ring, accepts others on this port."""
+    """Worker to daemon: a rank of a ring accepts others on this port."""
 
     port: int
+
+
+class StoreVerb(StrEnum):
+    """What a rank may want of the store where its gang meets."""
+
+    SET = "set"
+    GET = "get"
+    """The value of a key; waited for until it is there."""
+    ADD = "add"
+    """To the whole number that a key holds; the sum, in digits."""
+    COMPARE_SET = "compare_set"
+    """The second value in place of the first; the value that is there then."""
+    CHECK = "check"
+    """Whether all of the keys are there."""
+    WAIT = "wait"
+    """For all of the keys."""
+    DELETE = "delete"
+    """A key; whether it was there."""
+    COUNT = "count"
+    """How many keys there are, in digits."""
+
+
+@dataclass(frozen=True)
+class StoreAsked:
+    """Worker to daemon: a question to the store where its gang meets; `StoreAnswered` answers."""
+
+    number: int
+    """Which question it is, of this rank."""
+    verb: str
+    """A `StoreVerb`."""
+    keys: Sequence[str] = ()
+    values: Sequence[bytes] = ()
+    within_s: float = 0.0
+    """How long what isn't there yet is waited for."""
+
+
+@dataclass(frozen=True)
+class StoreAnswered:
+    """Daemon to worker: what the gang's store answers to a question."""
+
+    number: int
+    value: bytes = b""
+    code: str = ""
+    """Of the error (see `errors`); empty where there is none."""
+    message: str = ""
+    hint: str = ""
 
 
 @dataclass(frozen=True)
@@ -260,6 +307,8 @@ Frame = (
     | StateKept
     | RankStuck
     | StoreOpened
+    | StoreAsked
+    | StoreAnswered
     | GangJoined
     | Knocked
     | TaskFinished
@@ -283,6 +332,8 @@ _KINDS: dict[str, type[Frame]] = {
         StateKept,
         RankStuck,
         StoreOpened,
+        StoreAsked,
+        StoreAnswered,
         GangJoined,
         Knocked,
         TaskFinished,

@@ -15,6 +15,8 @@ class Caller(StrEnum):
 
     ANYBODY = "anybody with a key"
     MEMBER = "members"
+    RANK = "members that have a rank in that attempt"
+    """As its order says, which came from the leader."""
     LEADER = "the leader that this node follows"
     """In the term that it knows; one of a newer term is waited for, for a second."""
 
@@ -50,6 +52,7 @@ RIGHTS: Final[Mapping[str, Right]] = {
     "Peer.OpenProbe": Right(Caller.MEMBER, "the address from which it will connect"),
     "Peer.ProbeRoutes": Right(Caller.MEMBER, "addresses of listeners that members opened"),
     "Peer.TryLinks": Right(Caller.MEMBER, "ids of members"),
+    "Peer.UseStore": Right(Caller.RANK, "a key of the store where an attempt's ranks meet"),
     "Peer.PrepareRanks": Right(Caller.LEADER, "an engine, a number of ranks, their memory"),
     "Peer.RunWork": Right(Caller.LEADER, "its term, a task's name, parameters, artifacts"),
     "Peer.EndEpoch": Right(Caller.LEADER, "its term, and the attempt that ends"),

@@ -1,4 +1,4 @@
-"""What the members of a gang are told to run in an epoch: its ranks, and the store where they meet.
+"""What the members of a gang are told to run in an epoch: its ranks.
 
 Owns the orders and what each rank must know. Doesn't know when they are given, or followed.
 """
@@ -42,17 +42,16 @@ class EpochOrders:
     """The run of which an island is trained, or empty."""
 
     def all(self, launch: Launch) -> Sequence[tuple[NodeId, WorkOrder]]:
-        """Return what runs in an epoch, and where: its ranks, then the store, if it has one."""
-        ranks = [(node, self.rank(launch, rank)) for rank, node in enumerate(launch.gang)]
-        return [*ranks, (launch.gang[0], self.store(launch))] if launch.has_store else ranks
+        """Return what runs in an epoch, and where: its ranks."""
+        return [(node, self.rank(launch, rank)) for rank, node in enumerate(launch.gang)]
 
     def rank(self, launch: Launch, rank: int) -> WorkOrder:
         """Return a rank's order, without what it must know."""
         return self._order(launch, f"/{rank}", TASKS.get(launch.choice.engine, "train"))
 
-    def store(self, launch: Launch) -> WorkOrder:
-        """Return the order of the store."""
-        return self._order(launch, "", "store")
+    def store(self, launch: Launch) -> str:
+        """Return the name of the store where its ranks meet: no other attempt's."""
+        return f"{self.cycle}/r{self.round}/{launch.epoch}"
 
     def params(self, launch: Launch, meeting: Rendezvous, rank: int) -> dict[str, object]:
         """Return what a rank must know."""
@@ -77,11 +76,7 @@ class EpochOrders:
             "late_ranks": list(launch.late_ranks),
             late_inputs.PARAM: [late_inputs.STATE] if rank in launch.late_ranks else [],
             "engine": launch.choice.engine,
-            "store_host": meeting.host_for(launch.gang[rank]),
-            "store_port": meeting.port,
-            "ring": list(meeting.ring),
-            "member_hosts": list(meeting.member_hosts),
-            "interface": meeting.interfaces.get(launch.gang[rank], ""),
+            **meeting.params(launch.gang[rank]),
             **self._of_island(),
         }
 

@@ -13,7 +13,7 @@ import contextlib
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing, nullcontext
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing
 from dataclasses import replace
 from functools import partial
 
@@ -47,7 +47,7 @@ from jupiterd.daemon.late_joiners import LateJoiners
 from jupiterd.daemon.launch import Launch, plan_launch
 from jupiterd.daemon.leading import Leading, name_of
 from jupiterd.daemon.micro_batches import MicroBatches
-from jupiterd.daemon.rendezvous import Rendezvous, open_rendezvous, open_ring, watched
+from jupiterd.daemon.rendezvous import Rendezvous, meet_at_store, meet_in_ring
 from jupiterd.daemon.shown_gang import ShownGang
 from jupiterd.daemon.ways import ToldWay
 from jupiterd.daemon.work_events import (
@@ -270,20 +270,20 @@ class GangConductor:
 
     async def _form_gang(self, inputs: Mapping[str, ArtifactId], launch: Launch) -> None:
         self._listening = asyncio.Semaphore(0)
-        async with (
-            self._committing(launch),
-            self._meeting(launch) as meeting,
-            self._changing(launch, late_inputs.at_once(inputs)),
-            asyncio.TaskGroup() as group,
-        ):
+        async with self._committing(launch):
+            meeting = await self._meeting(launch)
             self._change.mark("meeting")
-            for rank, node in enumerate(launch.gang):
-                params = self._orders.params(launch, meeting, rank)
-                order = replace(self._orders.rank(launch, rank), params=params, inputs=inputs)
-                events = self._leading.run(node, order)
-                if launch.is_ring and rank == len(launch.gang) - 1:
-                    await self._others_listen(rank)
-                group.create_task(self._follow(rank, node, events, launch))
+            async with (
+                self._changing(launch, late_inputs.at_once(inputs)),
+                asyncio.TaskGroup() as group,
+            ):
+                for rank, node in enumerate(launch.gang):
+                    params = self._orders.params(launch, meeting, rank)
+                    order = replace(self._orders.rank(launch, rank), params=params, inputs=inputs)
+                    events = self._leading.run(node, order)
+                    if launch.is_ring and rank == len(launch.gang) - 1:
+                        await self._others_listen(rank)
+                    group.create_task(self._follow(rank, node, events, launch))
 
     def _committing(self, launch: Launch) -> AbstractAsyncContextManager[None]:
         """Record checkpoints beside following the ranks, and all of them before the epoch ends."""
@@ -359,11 +359,8 @@ class GangConductor:
     async def _follow_adopted(self, gang: Adopted, launch: Launch) -> None:
         self._shown.begin(launch)
         self._leading.board.explain(self._cycle, "")
-        size = len(launch.gang)
-        meeting = watched(gang.works[size]) if len(gang.works) > size else nullcontext()
         async with (
             self._committing(launch),
-            meeting,
             self._watching(launch),
             self._changing(launch, ()),
             asyncio.TaskGroup() as group,
@@ -371,11 +368,12 @@ class GangConductor:
             for rank, node in enumerate(launch.gang):
                 group.create_task(self._follow(rank, node, gang.works[rank], launch))
 
-    def _meeting(self, launch: Launch) -> AbstractAsyncContextManager[Rendezvous]:
+    async def _meeting(self, launch: Launch) -> Rendezvous:
+        prove = self._reach.prove_routes
         if launch.choice.engine == MLX:
-            return open_ring(self._leading, launch.gang, self._reach.prove_routes)
+            return await meet_in_ring(self._leading, launch.gang, prove)
         store = self._orders.store(launch)
-        return open_rendezvous(self._leading, launch.gang, store, self._reach.prove_routes)
+        return await meet_at_store(self._leading, launch.gang, store, prove)
 
     async def _follow(
         self, rank: int, node: NodeId, work: AsyncGenerator[WorkEvent], launch: Launch

@@ -1,4 +1,4 @@
-"""One rank or store of a gang on this node: what it has said, and who follows it.
+"""One rank of a gang on this node: what it has said, and who follows it.
 
 Owns its events and its time without a leader. Doesn't know how a worker is run, or what its events
 mean. Leaders may change: each follows it from its first event on.

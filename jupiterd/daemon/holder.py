@@ -1,6 +1,6 @@
 """The work of this node: done for whoever follows it, and a gang's held while leaders change.
 
-Owns which ranks and stores are held here, and when they end: when a leader says so, when another
+Owns which ranks are held here, and when they end: when a leader says so, when another
 gang is obeyed, or when nobody has followed them for a while. All other work ends with the stream.
 Doesn't know how work is done (`work_runner`), nor what a piece of it has said (`held_work`).
 """
@@ -42,8 +42,6 @@ GRACE_S = 15.0
 Where the old leader is silent, an election takes up to 5.3 s, uniting the ledgers 2 s, recording
 roles 1 s and attaching 3 s; the rest is for machines that are busy training.
 """
-
-STORE_TASK = "store"
 
 LEAVING = "it is being stopped"
 
@@ -148,7 +146,7 @@ class Holder:
             NotFoundError: none of them runs here just now.
         """
         await self._obedience.check(leader, term, 0)
-        held = [work.order for work in self._held.values() if work.order.task != STORE_TASK]
+        held = [work.order for work in self._held.values()]
         ranks = [order.id for order in held if order.epoch == epoch]
         asked = [self._workers.ask_to_stop(rank, "the gang is formed anew") for rank in ranks]
         if not any(asked):

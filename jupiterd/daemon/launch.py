@@ -60,11 +60,6 @@ class Launch:
         """Say whether the ranks meet in a ring, without a store."""
         return self.choice.engine == MLX and len(self.gang) > 1
 
-    @property
-    def has_store(self) -> bool:
-        """Say whether the ranks meet at a store, beside rank 0."""
-        return self.choice.engine != MLX and len(self.gang) > 1
-
     @classmethod
     def of(cls, opened: EpochOpened) -> "Launch":
         """Return the plan of an epoch that was opened before; we know of it from now on."""

@@ -61,7 +61,7 @@ class Library:
         self.sent_bytes = 0
         """Of artifacts, to others, since this process began."""
         self._in_repair: set[ArtifactId] = set()
-        self._peers = peers
+        self.peers = peers
         self._alive = alive
         self._group = group
 
@@ -82,7 +82,7 @@ class Library:
                 used = _Sources(uses)
                 sources = used.all_of(holders)
                 await fetch(
-                    self.store, artifact, sources, meet=lambda node: used.of(self._peers.get(node))
+                    self.store, artifact, sources, meet=lambda node: used.of(self.peers.get(node))
                 )
             log.info("artifact_fetched", extra={"artifact": short(artifact)})
         self.store.note_use(artifact, wall_s())
@@ -154,7 +154,7 @@ class Library:
 
     async def is_held_by(self, node: NodeId, artifact: ArtifactId) -> bool | None:
         """Say whether another node has an artifact; None where it doesn't say so soon."""
-        if (peer := self._peers.get(node)) is None:
+        if (peer := self.peers.get(node)) is None:
             return None
         request = artifact_pb2.HaveRequest(ids=[artifact])
         with contextlib.suppress(grpc.aio.AioRpcError), peer.channels.in_use() as channels:
@@ -168,10 +168,10 @@ class Library:
 
         It is asked as often as it takes to ask for all of them.
         """
-        if node == self._peers.own:
+        if node == self.peers.own:
             held = await asyncio.to_thread(lambda: frozenset(filter(self.store.holds, artifacts)))
             return node, held, await asyncio.to_thread(self.store.free_bytes)
-        if (peer := self._peers.get(node)) is None:
+        if (peer := self.peers.get(node)) is None:
             return None
         found: set[ArtifactId] = set()
         free_bytes = 0
@@ -202,7 +202,7 @@ class Library:
 
     async def copy_to(self, node: NodeId, artifact: ArtifactId) -> bool | None:
         """Have a node fetch an artifact; None where it hasn't refused, but isn't done in time."""
-        peer = self._peers.get(node)
+        peer = self.peers.get(node)
         if peer is None:
             return False
         request = artifact_pb2.ReplicateRequest(id=artifact)
@@ -237,7 +237,7 @@ class Library:
     def _reachable(self) -> list[Peer]:
         alive = self._alive()
         return sorted(
-            (peer for peer in self._peers if peer.node in alive), key=lambda peer: peer.node
+            (peer for peer in self.peers if peer.node in alive), key=lambda peer: peer.node
         )
 
     @staticmethod

@@ -20,6 +20,7 @@ from jupiterd.cluster.admission import Admission, admit
 from jupiterd.cluster.bounds import is_bounded
 from jupiterd.cluster.facts import NodeAdmitted, TokenIssued
 from jupiterd.cluster.tokens import Side, is_proved, prove
+from jupiterd.cluster.training.gang_store import StoreQuestion
 from jupiterd.cluster.version_groups import why_refused
 from jupiterd.daemon.clusters_seen import to_message
 from jupiterd.daemon.curve_wire import curves_reply
@@ -348,6 +349,16 @@ class PeerService(peer_pb2_grpc.PeerServicer):
                     yield to_proto(event)
         except JupiterError as error:
             yield peer_pb2.WorkEvent(failure=_failure(error))
+
+    async def UseStore(
+        self, request: peer_pb2.StoreRequest, context: Context
+    ) -> peer_pb2.StoreReply:
+        """Answer a question to the store of a gang that the caller has a rank in."""
+        who = await self._member(context)
+        question = StoreQuestion.of(request.verb, request.keys, request.values)
+        stores = self._node.runner.stores
+        value = await stores.answer(who, request.store, question, request.within_s)
+        return peer_pb2.StoreReply(value=value)
 
     async def EndEpoch(
         self, request: peer_pb2.EndEpochRequest, context: Context

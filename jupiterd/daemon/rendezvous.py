@@ -1,24 +1,23 @@
-"""Where the ranks of an epoch meet: proven routes, and a store in a process of its own or a ring.
+"""Where the ranks of an epoch meet: proven routes, and a store that rank 0's node holds, or a ring.
 
-Owns the preflight and the life of the store. Doesn't know what the ranks do once they have met.
+Owns the preflight. Doesn't know what the ranks do once they have met, or how a store answers.
 """
 
 import asyncio
-import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
-from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import grpc
 
 from jupiterd.cluster.gang_links import Link
 from jupiterd.cluster.planning.gang_hosts import gang_hosts
+from jupiterd.cluster.training.store_place import StorePlace
+from jupiterd.daemon.executor import gang_stores
 from jupiterd.daemon.leading import Leading
 from jupiterd.daemon.peers import Peers
 from jupiterd.daemon.probes import Probes
-from jupiterd.daemon.work_events import Listening, WorkEvent, WorkOrder
-from jupiterd.errors import BadRouteError, JupiterError, TimedOutError, from_wire
+from jupiterd.errors import BadRouteError, JupiterError, from_wire
 from jupiterd.failures import from_rpc
 from jupiterd.ids import NodeId
 from jupiterd.net.scopes import in_scope, without_scope
@@ -27,8 +26,6 @@ from jupiterd.rpc import peer_pb2
 PROBE_TIMEOUT_S = 5.0
 LOOPBACK_HOST = "127.0.0.1"
 """Where the ranks of a gang meet that is on one machine alone."""
-STORE_TIMEOUT_S = 60.0
-
 
 Place = peer_pb2.OpenProbeReply
 """Where a member is reached, and the ports that it has opened and found."""
@@ -62,16 +59,26 @@ class Rendezvous:
     """What a rank must know to meet the others; empty for a gang of one."""
 
     host: str = ""
-    port: int = 0
+    """Where rank 0's node is reached."""
     interfaces: Mapping[NodeId, str] = field(default_factory=dict[NodeId, str])
+    store: StorePlace | None = None
+    """Of a gang of torch."""
     ring: tuple[str, ...] = ()
     """host:port where each rank of an MLX ring will listen."""
     member_hosts: tuple[str, ...] = ()
     """Where the ranks' connections come from; empty where a member doesn't say."""
 
-    def host_for(self, node: NodeId) -> str:
-        """Return the store's host as a member writes it: each has its own name for a link."""
-        return in_scope(self.host, self.interfaces.get(node, ""))
+    def params(self, node: NodeId) -> dict[str, object]:
+        """Return what a rank on this node is told of it: each node has its own name for a link."""
+        store = {} if self.store is None else {gang_stores.PARAM: self.store.to_plain()}
+        interface = self.interfaces.get(node, "")
+        return {
+            "first_host": in_scope(self.host, interface),
+            "ring": list(self.ring),
+            "member_hosts": list(self.member_hosts),
+            "interface": interface,
+            **store,
+        }
 
 
 @dataclass(frozen=True)
@@ -96,42 +103,29 @@ class Prove(Protocol):
         ...
 
 
-@asynccontextmanager
-async def open_rendezvous(
-    leading: Leading, gang: Sequence[NodeId], store_order: WorkOrder, prove: Prove | None = None
-) -> AsyncGenerator[Rendezvous]:
-    """Prove the routes, start the store beside rank 0, and end it on leaving.
+async def meet_at_store(
+    leading: Leading, gang: Sequence[NodeId], name: str, prove: Prove | None = None
+) -> Rendezvous:
+    """Prove the routes, and say where the ranks' store is; rank 0's node opens it with its rank.
 
     Raises:
         BadRouteError: two members can't reach each other; host, interface and address are named.
     """
     if len(gang) == 1:
-        yield Rendezvous()
-        return
+        return Rendezvous()
     places = await (prove or prove_routes)(leading, gang, reserve=False)
-    host = places[gang[0]].host
-    params = {"world_size": len(gang), "interface": places[gang[0]].interface}
-    order = replace(store_order, bind_host=host, params=params)
-    async with aclosing(leading.run(gang[0], order)) as events:
-        port = await _listening_port(events)
-        interfaces = {node: place.interface for node, place in places.items()}
-        async with watched(events):
-            yield Rendezvous(host, port, interfaces, member_hosts=_hosts_of(places))
+    interfaces = {node: place.interface for node, place in places.items()}
+    return Rendezvous(
+        places[gang[0]].host,
+        interfaces,
+        StorePlace.of(name, gang),
+        member_hosts=_hosts_of(places),
+    )
 
 
-@asynccontextmanager
-async def watched(store: AsyncIterator[WorkEvent]) -> AsyncGenerator[None]:
-    """Let a store that dies end what is done meanwhile."""
-    async with asyncio.TaskGroup() as group:
-        watch = group.create_task(_outlive(store))
-        yield
-        watch.cancel()
-
-
-@asynccontextmanager
-async def open_ring(
+async def meet_in_ring(
     leading: Leading, gang: Sequence[NodeId], prove: Prove | None = None
-) -> AsyncGenerator[Rendezvous]:
+) -> Rendezvous:
     """Prove the routes, on ports of their own, and find one more on each node for the ring.
 
     The first that connects to a ring's port is taken for a neighbour, so nobody else may touch it.
@@ -140,10 +134,9 @@ async def open_ring(
         BadRouteError: two members can't reach each other, or only over IPv6.
     """
     if len(gang) == 1:
-        yield Rendezvous()
-        return
+        return Rendezvous()
     places = await (prove or prove_routes)(leading, gang, reserve=True)
-    yield Rendezvous(
+    return Rendezvous(
         interfaces={node: place.interface for node, place in places.items()},
         ring=tuple(f"{places[node].host}:{places[node].reserved_port}" for node in gang),
         member_hosts=_hosts_of(places),
@@ -152,21 +145,6 @@ async def open_ring(
 
 def _hosts_of(places: Mapping[NodeId, Place]) -> tuple[str, ...]:
     return gang_hosts((place.host, place.addresses) for place in places.values())
-
-
-async def _listening_port(events: AsyncIterator[WorkEvent]) -> int:
-    with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(STORE_TIMEOUT_S):
-            async for event in events:
-                if isinstance(event, Listening):
-                    return event.port
-    raise TimedOutError("the gang's store didn't start")
-
-
-async def _outlive(events: AsyncIterator[WorkEvent]) -> None:
-    """Notice a store that dies: its error ends the epoch."""
-    async for _ in events:
-        pass
 
 
 async def prove_routes(

@@ -7,7 +7,7 @@ Owns who takes part, and what becomes of each rank's answer. The ranks meet as t
 import asyncio
 import secrets
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, aclosing
+from contextlib import aclosing
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,7 +16,7 @@ from jupiterd.cluster.gang_places import device_of, place_of
 from jupiterd.cycle.work import WorkResult
 from jupiterd.daemon.gang_order import by_links
 from jupiterd.daemon.launch import trainers
-from jupiterd.daemon.rendezvous import Rendezvous, open_rendezvous, open_ring
+from jupiterd.daemon.rendezvous import Rendezvous, meet_at_store, meet_in_ring
 from jupiterd.daemon.script_launch import chosen_nodes
 from jupiterd.daemon.work_events import Finished, WorkOrder
 from jupiterd.error_groups import all_of
@@ -92,7 +92,8 @@ async def _rows(leading: "Leading", choice: EngineChoice) -> list[Row]:
     ranks: list[asyncio.Future[WorkResult]] = []
     failure: JupiterError | None = None
     try:
-        async with asyncio.timeout(MEETING_S), orders.meeting() as meeting:
+        async with asyncio.timeout(MEETING_S):
+            meeting = await orders.meeting()
             ranks += [
                 asyncio.ensure_future(_result(leading, node, orders.rank(meeting, rank)))
                 for rank, node in enumerate(choice.gang)
@@ -133,12 +134,11 @@ class _Orders:
         self._choice = choice
         self._check = CycleId(f"check-{secrets.token_hex(4)}")
 
-    def meeting(self) -> AbstractAsyncContextManager[Rendezvous]:
-        """Prove the routes, and open the place where the ranks meet."""
+    async def meeting(self) -> Rendezvous:
+        """Prove the routes, and say where the ranks meet."""
         if self._choice.engine == MLX:
-            return open_ring(self._leading, self._choice.gang)
-        store = self._leading.order(self._check, "store", "store", {})
-        return open_rendezvous(self._leading, self._choice.gang, store)
+            return await meet_in_ring(self._leading, self._choice.gang)
+        return await meet_at_store(self._leading, self._choice.gang, self._check)
 
     def rank(self, meeting: Rendezvous, rank: int) -> WorkOrder:
         """Return what one rank does."""
@@ -153,11 +153,7 @@ class _Orders:
             "world_size": len(gang),
             "epoch": 0,
             "engine": self._choice.engine,
-            "store_host": meeting.host_for(gang[rank]),
-            "store_port": meeting.port,
-            "ring": list(meeting.ring),
-            "member_hosts": list(meeting.member_hosts),
-            "interface": meeting.interfaces.get(gang[rank], ""),
+            **meeting.params(gang[rank]),
             "size_bytes": SIZE_BYTES,
         }
         order = self._leading.order(self._check, f"sync-{rank}", "check_sync", {})

@@ -35,7 +35,6 @@ class WorkOrder:
     inputs: Mapping[str, ArtifactId]
     epoch: int = 0
     """The gang's epoch; 0 where no gang is meant."""
-    bind_host: str = ""
     is_attach: bool = False
     """Nothing begins: a new leader wants to follow the work of this id that runs already."""
     ordered_by: NodeId | None = field(default=None, compare=False)
@@ -55,7 +54,6 @@ class WorkOrder:
             task=self.task,
             params=msgpack.packb(dict(self.params)),
             inputs=dict(self.inputs),
-            bind_host=self.bind_host,
             attach=self.is_attach,
         )
 
@@ -69,7 +67,6 @@ class WorkOrder:
             params=msgpack.unpackb(message.params, raw=False, strict_map_key=True),
             inputs={name: ArtifactId(value) for name, value in message.inputs.items()},
             epoch=message.epoch,
-            bind_host=message.bind_host,
             is_attach=message.attach,
         )
 
@@ -174,9 +171,8 @@ class KeepWish:
 
 @dataclass(frozen=True)
 class Listening:
-    """The gang's store accepts clients here, or a rank of a ring its neighbour."""
+    """A rank of a ring accepts its neighbour on this port."""
 
-    host: str
     port: int
 
 
@@ -223,8 +219,8 @@ def to_proto(event: WorkEvent) -> peer_pb2.WorkEvent:
             message = peer_pb2.WorkEvent(way=peer_pb2.WorkWay(**asdict(event)))
         case Unsaved(step, text):
             message = peer_pb2.WorkEvent(unsaved=peer_pb2.WorkUnsaved(step=step, message=text))
-        case Listening(host, port):
-            return peer_pb2.WorkEvent(listening=peer_pb2.WorkListening(host=host, port=port))
+        case Listening(port):
+            return peer_pb2.WorkEvent(listening=peer_pb2.WorkListening(port=port))
         case Joined(device, note):
             return peer_pb2.WorkEvent(joined=peer_pb2.WorkJoined(device=device, note=note))
         case Alive():
@@ -311,7 +307,7 @@ _READERS: Mapping[str, Callable[[peer_pb2.WorkEvent], WorkEvent]] = {
     "checkpoint": lambda event: made_from_proto(event.checkpoint),
     "way": lambda event: _way(event.way),
     "unsaved": lambda event: Unsaved(event.unsaved.step, event.unsaved.message),
-    "listening": lambda event: Listening(event.listening.host, event.listening.port),
+    "listening": lambda event: Listening(event.listening.port),
     "alive": lambda _: Alive(),
     "joined": lambda event: Joined(event.joined.device, event.joined.note),
     "finished": lambda event: _finished(event.finished),

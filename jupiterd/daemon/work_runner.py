@@ -9,8 +9,7 @@ import logging
 import re
 import secrets
 import shutil
-import socket
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Coroutine, Mapping
 from contextlib import aclosing
 from functools import partial
 from pathlib import Path
@@ -23,8 +22,11 @@ from jupiterd.daemon import late_inputs, rank_room
 from jupiterd.daemon.bad_checkpoints import whole_start
 from jupiterd.daemon.curves_folder import curves_folder
 from jupiterd.daemon.device_use import DeviceUse, chosen_engine
+from jupiterd.daemon.executor import gang_stores
+from jupiterd.daemon.executor.gang_stores import GangStores
 from jupiterd.daemon.executor.knocks import Knocks
 from jupiterd.daemon.executor.offered_paths import OfferedPaths, asking
+from jupiterd.daemon.executor.store_calls import StoreCalls
 from jupiterd.daemon.journal import Journal
 from jupiterd.daemon.library import Library
 from jupiterd.daemon.outer_inputs import OuterInputs
@@ -60,6 +62,7 @@ from jupiterd.frames import (
     RankStuck,
     RunTask,
     StateKept,
+    StoreAsked,
     StoreOpened,
     TaskFailed,
     TaskFinished,
@@ -67,7 +70,6 @@ from jupiterd.frames import (
 )
 from jupiterd.gang.environment import worker_environment
 from jupiterd.gang.process import Spawn, Worker, never_warm, start_worker
-from jupiterd.gang.routes import bind_listener
 from jupiterd.gang.spares import Spares
 from jupiterd.ids import ArtifactId
 from jupiterd.rpc import peer_pb2
@@ -78,7 +80,6 @@ log = logging.getLogger(__name__)
 
 KINDS = {
     "train": "torch",
-    "store": "torch",
     "train_mlx": "mlx",
     "evaluate": "torch",
     "generate": "torch",
@@ -90,8 +91,9 @@ REPEATED = frozenset({"evaluate", "train_proxy"})
 """Tasks that are done many times in a round: the first one on torch begins their nursery."""
 
 
-OF_THIS_NODE = frozenset({"log_dir", "listen_fd", ASKED_AT})
-"""Parameters that no worker is told as an order has them: a path and a descriptor of this node."""
+OF_THIS_NODE = frozenset({"log_dir", ASKED_AT, gang_stores.PARAM})
+"""Parameters that no worker is told as an order has them: a path of this node, and what its daemon
+alone needs."""
 
 WARM_WITHIN_S = 1.5
 """Less than what the leader waits for an answer."""
@@ -112,6 +114,8 @@ class WorkRunner:
         machine: Hardware,
     ) -> None:
         self.spares = Spares(state_dir.logs, group)
+        self.stores = GangStores(library.peers.own)
+        self.store_calls = StoreCalls(library.peers, self.stores)
         self._group = group
         self._state_dir = state_dir
         self._library = library
@@ -157,9 +161,10 @@ class WorkRunner:
             spool.mkdir(mode=0o700)
         self.running[spool.name] = order
         try:
-            async with aclosing(self._run_worker(order, inputs, spool)) as events:
-                async for event in events:
-                    yield event
+            with self.stores.opened(order.params):
+                async with aclosing(self._run_worker(order, inputs, spool)) as events:
+                    async for event in events:
+                        yield event
             await asyncio.to_thread(remove_scratch, self._state_dir.scratch, order)
         except OSError as error:  # a worker's log and pid may find no room either
             if is_no_room(error):
@@ -194,10 +199,7 @@ class WorkRunner:
         params |= chosen_engine(order.task, params, self._machine)
         if order.epoch:  # no path comes from outside
             params["log_dir"] = str(curves_folder(self._state_dir.curves, order))
-        listener = bind_listener(order.bind_host) if order.bind_host else None
-        if listener is not None:
-            params["listen_fd"] = listener.fileno()
-        fetching: list[asyncio.Task[None]] = []
+        fetching: set[asyncio.Task[None]] = set()
         try:
             scratch = str(scratch_of(self._state_dir.scratch, order))
             task = RunTask(order.task, params, inputs, str(spool), scratch)
@@ -209,32 +211,40 @@ class WorkRunner:
                     task,
                     environment,
                     self._log_path(order),
-                    pass_fds=_descriptors(listener, device.descriptor),
+                    pass_fds=() if device.descriptor is None else (device.descriptor,),
                     warm=self._warm(order.task, params),
                 ) as worker,
             ):
                 self._workers[order.id] = worker
-                fetching.append(self._group.create_task(device.watch(worker.end)))
+                self._begin(fetching, device.watch(worker.end), f"devices of {order.id}")
                 late = late_inputs.bring(self._library, order, worker.hand_in)
-                fetching.append(self._group.create_task(late, name=f"late inputs of {order.id}"))
+                self._begin(fetching, late, f"late inputs of {order.id}")
                 yield Started(worker.pid, str(params.get("device", "cpu")))
                 async for frame in device.guarded(worker.frames(ends_stopped=order.epoch > 0)):
                     if isinstance(frame, TaskFailed):
                         raise from_wire(frame.code, frame.message, frame.hint)
                     if isinstance(frame, OuterStepWanted):
                         step = self._outer.bring(order.params, frame.after, worker.hand_in)
-                        fetching.append(self._group.create_task(step, name=f"step of {order.id}"))
-                        continue
-                    if isinstance(frame, Knocked):
+                        self._begin(fetching, step, f"step of {order.id}")
+                    elif isinstance(frame, StoreAsked):
+                        asked = self.store_calls.serve(order.params, frame, worker.hand_in)
+                        self._begin(fetching, asked, f"store of {order.id}")
+                    elif isinstance(frame, Knocked):
                         self.knocks.note(frame, order.id)
-                        continue
-                    yield await self._event(frame, spool, order.bind_host)
+                    else:
+                        yield await self._event(frame, spool)
         finally:
             self._workers.pop(order.id, None)
-            for fetch in fetching:
+            for fetch in tuple(fetching):
                 fetch.cancel()
-            if listener is not None:
-                listener.close()
+
+    def _begin(
+        self, under_way: set[asyncio.Task[None]], work: Coroutine[Any, Any, None], name: str
+    ) -> None:
+        """Do something beside the frames of a worker, which ends with it."""
+        task = self._group.create_task(work, name=name)
+        under_way.add(task)
+        task.add_done_callback(under_way.discard)
 
     def _warm(self, task: str, params: Mapping[str, Any]) -> Spawn:
         if task not in KINDS:
@@ -242,7 +252,7 @@ class WorkRunner:
         begins = task in REPEATED and params.get("engine") == KINDS[task]
         return partial(self.spares.spawn, KINDS[task], begins=begins)
 
-    async def _event(self, frame: Frame, spool: Path, bind_host: str) -> Said:
+    async def _event(self, frame: Frame, spool: Path) -> Said:
         said: Said
         match frame:
             case Progressed() | RankBusy():
@@ -258,7 +268,7 @@ class WorkRunner:
             case WayWritten():
                 said = await self._way(frame, spool)
             case StoreOpened(port):
-                said = Listening(bind_host, port)
+                said = Listening(port)
             case GangJoined(device, note):
                 said = Joined(device, note)
             case TaskFinished(outputs, counts, summary):
@@ -298,12 +308,6 @@ class WorkRunner:
     def _log_path(self, order: WorkOrder) -> Path:
         name = re.sub(r"[^A-Za-z0-9.-]+", "-", f"{order.id}-{order.task}")
         return self._state_dir.logs / f"{name}.log"
-
-
-def _descriptors(listener: socket.socket | None, lock_fd: int | None) -> tuple[int, ...]:
-    """Return what a worker is given beside its link."""
-    found = (None if listener is None else listener.fileno(), lock_fd)
-    return tuple(number for number in found if number is not None)
 
 
 def _inside(spool: Path, relative: str) -> Path:

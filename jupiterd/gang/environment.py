@@ -157,8 +157,6 @@ def _mlx_environment(threads: str) -> dict[str, str]:
 
 def _gang_environment(params: Mapping[str, Any]) -> dict[str, str]:
     environment = {
-        "MASTER_ADDR": str(params.get("store_host", "")),
-        "MASTER_PORT": str(params.get("store_port", "")),
         "RANK": str(params.get("rank", 0)),
         "WORLD_SIZE": str(params["world_size"]),
         "LOCAL_RANK": str(params.get("local_rank", 0)),
@@ -171,8 +169,8 @@ def _gang_environment(params: Mapping[str, Any]) -> dict[str, str]:
         # gloo would else resolve the host name, which Debian maps to 127.0.1.1.
         environment["GLOO_SOCKET_IFNAME"] = interface
     if params.get("backend") == NCCL:
-        store_host = str(params.get("store_host", ""))
-        environment |= nccl_environment(interface, store_host, has_infiniband=finds_infiniband())
+        first_host = str(params.get("first_host", ""))
+        environment |= nccl_environment(interface, first_host, has_infiniband=finds_infiniband())
     return environment
 
 

@@ -30,10 +30,11 @@ NAMES: Final = frozenset(
 
 
 def nccl_environment(
-    interface: str, store_host: str, speed_mbit_per_s: int | None = None, *, has_infiniband: bool
+    interface: str, first_host: str, speed_mbit_per_s: int | None = None, *, has_infiniband: bool
 ) -> dict[str, str]:
-    """Return what a rank is told whose ranks meet at `store_host` over this interface of its node.
+    """Return what a rank is told that uses this interface of its node.
 
+    first_host: where rank 0's node is reached
     speed_mbit_per_s: of that interface; default: as the system says, which is 0 where it can't tell
     """
     found = {
@@ -42,7 +43,7 @@ def nccl_environment(
         "TORCH_NCCL_DUMP_ON_TIMEOUT": "1",
         "TORCH_NCCL_TRACE_BUFFER_SIZE": "2000",
         "TORCH_FR_BUFFER_SIZE": "2000",  # the same, by its newer name
-        "NCCL_SOCKET_FAMILY": "AF_INET6" if ":" in store_host else "AF_INET",
+        "NCCL_SOCKET_FAMILY": "AF_INET6" if ":" in first_host else "AF_INET",
     }
     if interface:
         found["NCCL_SOCKET_IFNAME"] = f"={interface}"  # else every name that begins so

@@ -34,6 +34,7 @@ from jupiterd.frames import (
     OuterStepArrived,
     RunTask,
     StopTask,
+    StoreAnswered,
     TaskFailed,
     TaskFinished,
     encode,
@@ -131,8 +132,8 @@ class Worker:
         """Ask for the last finished step, if it is a later one; a `StateKept` frame answers."""
         self._send(KeepState(after_step))
 
-    def hand_in(self, arrived: InputArrived | OuterStepArrived) -> None:
-        """Tell of something that was still on its way when the task began."""
+    def hand_in(self, arrived: InputArrived | OuterStepArrived | StoreAnswered) -> None:
+        """Tell of something that was still on its way when the task began, or was asked for."""
         self._send(arrived)
 
     async def stop(self, reason: str, grace_s: float = STOP_GRACE_S) -> None:

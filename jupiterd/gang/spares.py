@@ -31,8 +31,6 @@ HANGS_S = 120.0
 
 LATE = NCCL_NAMES | frozenset(
     {
-        "MASTER_ADDR",
-        "MASTER_PORT",
         "RANK",
         "WORLD_SIZE",
         "LOCAL_RANK",

@@ -600,7 +600,7 @@ class PrepareRanksReply(_message.Message):
     def __init__(self, micro_batch: _Optional[int] = ..., note: _Optional[str] = ..., failure: _Optional[_Union[Failure, _Mapping]] = ...) -> None: ...
 
 class WorkRequest(_message.Message):
-    __slots__ = ("id", "term", "epoch", "task", "params", "inputs", "bind_host", "attach")
+    __slots__ = ("id", "term", "epoch", "task", "params", "inputs", "attach")
     class InputsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -614,7 +614,6 @@ class WorkRequest(_message.Message):
     TASK_FIELD_NUMBER: _ClassVar[int]
     PARAMS_FIELD_NUMBER: _ClassVar[int]
     INPUTS_FIELD_NUMBER: _ClassVar[int]
-    BIND_HOST_FIELD_NUMBER: _ClassVar[int]
     ATTACH_FIELD_NUMBER: _ClassVar[int]
     id: str
     term: int
@@ -622,9 +621,28 @@ class WorkRequest(_message.Message):
     task: str
     params: bytes
     inputs: _containers.ScalarMap[str, str]
-    bind_host: str
     attach: bool
-    def __init__(self, id: _Optional[str] = ..., term: _Optional[int] = ..., epoch: _Optional[int] = ..., task: _Optional[str] = ..., params: _Optional[bytes] = ..., inputs: _Optional[_Mapping[str, str]] = ..., bind_host: _Optional[str] = ..., attach: _Optional[bool] = ...) -> None: ...
+    def __init__(self, id: _Optional[str] = ..., term: _Optional[int] = ..., epoch: _Optional[int] = ..., task: _Optional[str] = ..., params: _Optional[bytes] = ..., inputs: _Optional[_Mapping[str, str]] = ..., attach: _Optional[bool] = ...) -> None: ...
+
+class StoreRequest(_message.Message):
+    __slots__ = ("store", "verb", "keys", "values", "within_s")
+    STORE_FIELD_NUMBER: _ClassVar[int]
+    VERB_FIELD_NUMBER: _ClassVar[int]
+    KEYS_FIELD_NUMBER: _ClassVar[int]
+    VALUES_FIELD_NUMBER: _ClassVar[int]
+    WITHIN_S_FIELD_NUMBER: _ClassVar[int]
+    store: str
+    verb: str
+    keys: _containers.RepeatedScalarFieldContainer[str]
+    values: _containers.RepeatedScalarFieldContainer[bytes]
+    within_s: float
+    def __init__(self, store: _Optional[str] = ..., verb: _Optional[str] = ..., keys: _Optional[_Iterable[str]] = ..., values: _Optional[_Iterable[bytes]] = ..., within_s: _Optional[float] = ...) -> None: ...
+
+class StoreReply(_message.Message):
+    __slots__ = ("value",)
+    VALUE_FIELD_NUMBER: _ClassVar[int]
+    value: bytes
+    def __init__(self, value: _Optional[bytes] = ...) -> None: ...
 
 class EndEpochRequest(_message.Message):
     __slots__ = ("term", "epoch", "keep_within_s", "keep_after_step", "after_step")
@@ -771,12 +789,10 @@ class WorkCheckpoint(_message.Message):
     def __init__(self, artifact: _Optional[str] = ..., step: _Optional[int] = ..., tokens: _Optional[int] = ..., cursor: _Optional[int] = ..., loss: _Optional[float] = ..., horizon: _Optional[_Mapping[str, float]] = ...) -> None: ...
 
 class WorkListening(_message.Message):
-    __slots__ = ("host", "port")
-    HOST_FIELD_NUMBER: _ClassVar[int]
+    __slots__ = ("port",)
     PORT_FIELD_NUMBER: _ClassVar[int]
-    host: str
     port: int
-    def __init__(self, host: _Optional[str] = ..., port: _Optional[int] = ...) -> None: ...
+    def __init__(self, port: _Optional[int] = ...) -> None: ...
 
 class WorkFinished(_message.Message):
     __slots__ = ("outputs", "counts", "summary")

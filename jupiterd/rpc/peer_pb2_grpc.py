@@ -149,6 +149,11 @@ class PeerStub:
                 request_serializer=jupiter_dot_v1_dot_peer__pb2.WorkRequest.SerializeToString,
                 response_deserializer=jupiter_dot_v1_dot_peer__pb2.WorkEvent.FromString,
                 _registered_method=True)
+        self.UseStore = channel.unary_unary(
+                '/jupiter.v1.Peer/UseStore',
+                request_serializer=jupiter_dot_v1_dot_peer__pb2.StoreRequest.SerializeToString,
+                response_deserializer=jupiter_dot_v1_dot_peer__pb2.StoreReply.FromString,
+                _registered_method=True)
         self.EndEpoch = channel.unary_unary(
                 '/jupiter.v1.Peer/EndEpoch',
                 request_serializer=jupiter_dot_v1_dot_peer__pb2.EndEpochRequest.SerializeToString,
@@ -321,6 +326,14 @@ class PeerServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def UseStore(self, request, context):
+        """A question to the store where a gang meets, which the callee holds; see daemon/executor/gang_stores.
+        Only nodes that have a rank in that attempt are answered, once what they ask for is there.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def EndEpoch(self, request, context):
         """Ends the work of an epoch, and says so when none of it runs any more.
         """
@@ -445,6 +458,11 @@ def add_PeerServicer_to_server(servicer, server):
                     servicer.RunWork,
                     request_deserializer=jupiter_dot_v1_dot_peer__pb2.WorkRequest.FromString,
                     response_serializer=jupiter_dot_v1_dot_peer__pb2.WorkEvent.SerializeToString,
+            ),
+            'UseStore': grpc.unary_unary_rpc_method_handler(
+                    servicer.UseStore,
+                    request_deserializer=jupiter_dot_v1_dot_peer__pb2.StoreRequest.FromString,
+                    response_serializer=jupiter_dot_v1_dot_peer__pb2.StoreReply.SerializeToString,
             ),
             'EndEpoch': grpc.unary_unary_rpc_method_handler(
                     servicer.EndEpoch,
@@ -1073,6 +1091,33 @@ class Peer:
             '/jupiter.v1.Peer/RunWork',
             jupiter_dot_v1_dot_peer__pb2.WorkRequest.SerializeToString,
             jupiter_dot_v1_dot_peer__pb2.WorkEvent.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def UseStore(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/jupiter.v1.Peer/UseStore',
+            jupiter_dot_v1_dot_peer__pb2.StoreRequest.SerializeToString,
+            jupiter_dot_v1_dot_peer__pb2.StoreReply.FromString,
             options,
             channel_credentials,
             insecure,

@@ -32,7 +32,6 @@ TASKS = {
     "train_mlx": "jupiterd.workers.train.mlx_rank",
     "draw_weights": "jupiterd.workers.train.draw_weights",
     "check_sync": "jupiterd.workers.train.sync_check",
-    "store": "jupiterd.workers.train.store",
     "generate": "jupiterd.workers.generate.samples",
     "try_generator": "jupiterd.workers.generate.generator_trial",
     "prompt": "jupiterd.workers.generate.prompt",

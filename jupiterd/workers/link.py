@@ -13,11 +13,11 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from jupiterd.errors import Bug, JupiterError, StateNotFetchedError
+from jupiterd.errors import Bug, JupiterError, StateNotFetchedError, TimedOutError, from_wire
 from jupiterd.frames import (
     LINK_FD_VARIABLE,
     CheckpointWritten,
@@ -31,6 +31,8 @@ from jupiterd.frames import (
     RunTask,
     StateKept,
     StopTask,
+    StoreAnswered,
+    StoreAsked,
     StoreOpened,
     TaskFailed,
     encode,
@@ -44,6 +46,9 @@ ORPHAN_GRACE_S = 5.0
 
 LINGER_S = 60.0
 """How long a rank that can't go on keeps what it holds; its leader may have to be elected first."""
+
+ANSWER_S = 5.0
+"""How much longer than its daemon a rank waits for an answer of its gang's store."""
 
 _PR_SET_PDEATHSIG = 1
 
@@ -61,6 +66,9 @@ class Task:
         self._arrived: dict[str, InputArrived] = {}
         self._outer_steps: dict[str, OuterStepArrived] = {}
         """By the step before."""
+        self._answers: dict[int, StoreAnswered | None] = {}
+        """Of the gang's store, by the numbers of the questions that are open."""
+        self._asked = 0
         self._last_progress_s = float("-inf")
         self.keep: Callable[[int], StateKept] = lambda _: StateKept()
         """Writes down the last finished step, if it is a later one than that; any thread calls."""
@@ -125,8 +133,31 @@ class Task:
         self.send(frame)
 
     def store_opened(self, port: int) -> None:
-        """Say that the rendezvous store accepts clients."""
+        """Say that a rank of a ring accepts others."""
         self.send(StoreOpened(port))
+
+    def ask_store(
+        self, verb: str, keys: Sequence[str], values: Sequence[bytes], within_s: float
+    ) -> bytes:
+        """Ask the store where the gang meets, and return its answer; any thread may.
+
+        Raises:
+            TimedOutError: what is asked for hasn't come within that time.
+            JupiterError: the store can't be reached, or refuses.
+        """
+        with self._arriving:
+            self._asked += 1
+            number = self._asked
+            self._answers[number] = None
+        self.send(StoreAsked(number, verb, tuple(keys), tuple(values), within_s))
+        with self._arriving:
+            self._arriving.wait_for(lambda: self._answers[number] is not None, within_s + ANSWER_S)
+            answer = self._answers.pop(number)
+        if answer is None:
+            raise TimedOutError("this node's daemon doesn't answer its rank")
+        if answer.code:
+            raise from_wire(answer.code, answer.message, answer.hint)
+        return answer.value
 
     def wait_for_stop(self, timeout_s: float | None = None) -> None:
         """Block until the daemon asks for an end, or for so long."""
@@ -190,6 +221,11 @@ class Task:
                 with self._arriving:
                     self._outer_steps = {after: frame}  # each is asked for after the one before
                     self._arriving.notify_all()
+            case StoreAnswered(number):
+                with self._arriving:
+                    if number in self._answers:
+                        self._answers[number] = frame
+                        self._arriving.notify_all()
             case KeepState(after_step):
                 with self._keeping:
                     self.send(self._kept(after_step))

@@ -28,7 +28,6 @@ from jupiterd.frames import LINK_FD_VARIABLE
 PRELOADED: Mapping[str, Sequence[str]] = {
     "torch": (
         "jupiterd.workers.train.torch_rank",
-        "jupiterd.workers.train.store",
         "jupiterd.workers.evaluate.score",
         "jupiterd.workers.generate.samples",
         "jupiterd.workers.proxies.student",

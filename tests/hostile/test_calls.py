@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,8 @@ import pytest
 from jupiterd.cluster.facts import NodeAdmitted, NodeRemoved
 from jupiterd.cluster.presence import Beat, SaidGoodbye
 from jupiterd.cluster.rights import RIGHTS, Caller
+from jupiterd.cluster.training.store_place import StorePlace
+from jupiterd.daemon.executor import gang_stores
 from jupiterd.daemon.node import Node
 from jupiterd.failures import from_rpc
 from jupiterd.net.channels import PeerChannels
@@ -31,9 +33,11 @@ CALLS = [
 SAID = {
     "Peer.RunWork": peer_pb2.WorkRequest(id="x", term=1, task="store", params=b"\x80"),
     "Peer.EndEpoch": peer_pb2.EndEpochRequest(term=1, epoch=1),
+    "Peer.UseStore": peer_pb2.StoreRequest(store="x", verb="count", within_s=1.0),
     "Peer.Command": peer_pb2.CommandRequest(verb="x", arguments_json="{}"),
 }
 """What a call needs to get as far as its right."""
+NOT_THEIRS = ("this node follows", "no rank in this attempt")
 SOON_S = 2.0
 
 
@@ -86,7 +90,11 @@ def short_wait(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_each_call_is_for_those_whom_its_row_names(tmp_path: Path) -> None:
     people = ["stranger", "member", "removed", "former", "leader"]
     stranger, member, removed, former, leader = (named_identity(tmp_path, who) for who in people)
-    async with asked(tmp_path, member, former, leader, removed=removed) as node:
+    asking = asked(tmp_path, member, former, leader, removed=removed)
+    async with asking as node, AsyncExitStack() as stack:
+        gang = [node.identity.node_id, leader.node_id]
+        meeting = {"rank": 0, gang_stores.PARAM: StorePlace.of("x", gang).to_plain()}
+        stack.enter_context(node.runner.stores.opened(meeting))
         node.pulse.roster_changed()
         await follow(node, former, 1)
         node.pulse._tell(SaidGoodbye(former.node_id))
@@ -98,14 +106,15 @@ async def test_each_call_is_for_those_whom_its_row_names(tmp_path: Path) -> None
             ):
                 code, words = await answer(identity, node, name)
                 assert code not in ("unexpected", "too-often"), (name, who, words)
-                if code == "not-a-member" or "this node follows" in words:
+                if code == "not-a-member" or any(said in words for said in NOT_THEIRS):
                     found[who].append(name)
     rows = {kind: [n for n in CALLS if RIGHTS[n].caller is kind] for kind in Caller}
+    of_others = [name for name in CALLS if name in rows[Caller.LEADER] + rows[Caller.RANK]]
     closed = [name for name in CALLS if RIGHTS[name].caller is not Caller.ANYBODY]
     assert found == {
         "stranger": closed,
         "removed": closed,
-        "member": rows[Caller.LEADER],
-        "former": rows[Caller.LEADER],
+        "member": of_others,
+        "former": of_others,
         "leader": [],
     }

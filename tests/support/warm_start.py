@@ -21,7 +21,7 @@ from tests.support.fork_server import ENVIRONMENTS, FOLDER_VARIABLE
 ENGINES = frozenset(
     {
         *("torch", "mlx"),  # nurseries of that kind
-        *("train", "train_mlx", "store", "evaluate", "generate", "train_proxy", "draw_weights"),
+        *("train", "train_mlx", "evaluate", "generate", "train_proxy", "draw_weights"),
         *("check_sync", "prompt", "evaluate_held_out", "write_pairs"),
     }
 )

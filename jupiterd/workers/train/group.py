@@ -4,19 +4,19 @@ Owns meeting the others, sharing gradients and telling each other numbers. Doesn
 or models' insides. A group of one meets nobody and shares nothing.
 """
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import timedelta
 from typing import Any
 
 import torch
 from torch import nn
-from torch.distributed import PrefixStore, TCPStore  # pyright: ignore[reportPrivateImportUsage]
 
-from jupiterd.errors import NcclFailedError
-from jupiterd.workers.train.nccl import GLOO, NCCL, exit_with, meet_over_nccl
-from jupiterd.workers.train.strangers import Tell, closed_to_strangers
+from jupiterd.workers.link import Task
+from jupiterd.workers.train.nccl import GLOO, NCCL, meet_over_nccl
+from jupiterd.workers.train.strangers import closed_to_strangers
 from jupiterd.workers.train.torch.link_local import read_on_link
+from jupiterd.workers.train.torch.rank_store import RankStore
 from jupiterd.workers.train.torch_device import use_device
 
 _KEPT: list[object] = []
@@ -74,19 +74,17 @@ class Group:
 
 
 @contextmanager
-def open_group(
-    params: Mapping[str, Any],
-    give_up: Callable[[NcclFailedError], None] = exit_with,
-    tell: Tell = lambda _: None,
-) -> Generator[Group]:
-    """Meet the other ranks at the epoch's store; leave them at the end.
+def open_group(task: Task) -> Generator[Group]:
+    """Meet the other ranks at the attempt's store; leave them at the end.
 
-    params: rank, world_size, epoch, store_host, store_port, backend, device, member_hosts
-    tell: hears of strangers who try to connect
+    params: rank, world_size, backend, device, first_host, member_hosts, timeout_s
 
     Raises:
         NcclFailedError: the ranks can't sum over NCCL.
+        TimedOutError: a rank hasn't come.
+        JupiterError: the store can't be reached.
     """
+    params = task.params
     backend, device = str(params.get("backend") or GLOO), str(params.get("device", "cpu"))
     use_device(device)
     group = Group(int(params.get("rank", 0)), int(params.get("world_size", 1)), backend, device)
@@ -94,24 +92,18 @@ def open_group(
         yield group
         return
     timeout = timedelta(seconds=float(params.get("timeout_s", MEETING_TIMEOUT_S)))
-    store = TCPStore(
-        str(params["store_host"]),
-        int(params["store_port"]),
-        is_master=False,
-        wait_for_workers=False,
-        timeout=timeout,
-    )
-    read = read_on_link(store, str(params["store_host"]))
-    _KEPT.append(read)  # what is written in Python, torch's C++ doesn't keep alive
+    store = RankStore(task.ask_store, timeout)
+    read = read_on_link(store, str(params.get("first_host", "")))
+    _KEPT.extend((store, read))  # what is written in Python, torch's C++ doesn't keep alive
     meet: dict[str, Any] = {
-        "store": PrefixStore(f"epoch{params['epoch']}", read),
+        "store": read,
         "rank": group.rank,
         "world_size": group.world_size,
         "timeout": timeout,
     }
-    with closed_to_strangers(list(params.get("member_hosts") or ()), tell) as have_met:
+    with closed_to_strangers(list(params.get("member_hosts") or ()), task.send) as have_met:
         if backend == NCCL:
-            meet_over_nccl(meet, device, give_up)
+            meet_over_nccl(meet, device, task.give_up)
         else:
             torch.distributed.init_process_group(backend, **meet)
         have_met()

@@ -7,8 +7,6 @@ where two devices claim a direct way between them that they don't have. A hung c
 interrupted, so it is a timer that gives up, and the process ends.
 """
 
-import os
-import sys
 import threading
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
@@ -55,12 +53,6 @@ def meet_over_nccl(
             raise NcclFailedError(f"rank {rank} has no NCCL: {_in_one_line(error)}") from error
     if found != world_size:
         raise NcclFailedError(f"rank {rank} summed {world_size} ones over NCCL, and got {found:g}")
-
-
-def exit_with(error: NcclFailedError) -> None:
-    """Say what went wrong, and end this process."""
-    print(error.message, file=sys.stderr, flush=True)  # noqa: T201 - our log
-    os._exit(1)
 
 
 def _wait_for_all(store: Any, rank: int, world_size: int) -> None:  # noqa: ANN401 - torch's Store

@@ -3,8 +3,7 @@
 Owns the vectors, and what is measured. Meets the others as a gang that trains does (`group`,
 `mlx_ring`); doesn't know what is trained.
 
-params: rank, world_size, epoch, engine, store_host, store_port, ring, member_hosts,
-size_bytes
+params: rank, world_size, engine, ring, member_hosts, size_bytes, and what `group` names
 """
 
 import time
@@ -32,7 +31,7 @@ def _over_torch(task: Task) -> TaskFinished:
 
     from jupiterd.workers.train.group import open_group
 
-    with open_group(task.params, task.give_up, task.send) as group:
+    with open_group(task) as group:
         device = group.device
 
         def add(vector: np.ndarray) -> np.ndarray:

@@ -15,7 +15,7 @@ from jupiterd.workers.train.torch_engine import TorchEngine
 
 def run(task: Task) -> TaskFinished:
     """Do the task that a daemon gave."""
-    with open_group(task.params, task.give_up, task.send) as group:
+    with open_group(task) as group:
         device = str(task.params.get("device", "cpu"))
         task.send(GangJoined(device, ""))
         job = read_job(task, group.world_size)

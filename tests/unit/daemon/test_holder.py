@@ -40,7 +40,7 @@ from tests.unit.daemon.by_hand import PID, Workers
 LEADER = NodeId("a" * 32)
 TERM, EPOCH = 4, 3
 RANK = WorkOrder("c/r1/train/3/0", TERM, "train", {}, {}, EPOCH)
-STORE = replace(RANK, id="c/r1/train/3", task="store")
+OTHER = replace(RANK, id="c/r1/train/3/1")
 ALONE = WorkOrder("c/r1/filter/0", TERM, "filter", {}, {})
 NEXT_LEADER = replace(RANK, term=TERM + 1, is_attach=True)
 DONE = Finished(WorkResult({}))
@@ -154,9 +154,9 @@ async def test_other_work_ends_with_the_stream(tmp_path: Path) -> None:
 async def test_a_rank_that_nobody_follows_is_ended_after_a_while(tmp_path: Path) -> None:
     async with holding(tmp_path, SHORT_S) as (holder, workers):
         began_s = asyncio.get_running_loop().time()
-        for events in await begin(holder, RANK, STORE):
+        for events in await begin(holder, RANK, OTHER):
             await events.aclose()
-        assert workers.running == {RANK.id, STORE.id}
+        assert workers.running == {RANK.id, OTHER.id}
         await workers.all_ended()
         assert asyncio.get_running_loop().time() - began_s >= SHORT_S
         with pytest.raises(NotFoundError):
@@ -189,16 +189,16 @@ async def test_the_next_leader_is_told_for_how_long_it_has_been_running(tmp_path
 
 async def test_how_it_ended_while_nobody_led_is_told(tmp_path: Path) -> None:
     async with holding(tmp_path) as (holder, workers):
-        for events in await begin(holder, RANK, STORE):
+        for events in await begin(holder, RANK, OTHER):
             await events.aclose()
         workers.say(RANK.id, saved(100), DONE)
-        workers.say(STORE.id, WorkFailedError("it was killed"))
+        workers.say(OTHER.id, WorkFailedError("it was killed"))
         await workers.all_ended()
         told = [event async for event in holder.run(LEADER, NEXT_LEADER)]
         assert told[1:] == [saved(100), DONE]
         with pytest.raises(WorkFailedError, match="it was killed"):
             await heard(
-                holder.run(LEADER, replace(NEXT_LEADER, id=STORE.id)),
+                holder.run(LEADER, replace(NEXT_LEADER, id=OTHER.id)),
                 lambda event: not is_start(event),
             )
 
@@ -213,7 +213,7 @@ async def test_a_leader_may_die_with_the_end_in_its_hands(tmp_path: Path) -> Non
 
 async def test_a_leader_ends_an_epoch_at_once(tmp_path: Path) -> None:
     async with holding(tmp_path) as (holder, workers):
-        followed, left = await begin(holder, RANK, STORE)
+        followed, left = await begin(holder, RANK, OTHER)
         await left.aclose()
         await holder.end(LEADER, TERM, EPOCH)
         assert workers.running == set()
@@ -223,26 +223,26 @@ async def test_a_leader_ends_an_epoch_at_once(tmp_path: Path) -> None:
             await anext(holder.run(LEADER, NEXT_LEADER))
 
 
-async def test_ranks_are_asked_to_stop_together_and_the_store_is_not(tmp_path: Path) -> None:
+async def test_all_ranks_are_asked_to_stop_together(tmp_path: Path) -> None:
     async with holding(tmp_path) as (holder, workers):
-        await begin(holder, RANK, STORE)
+        await begin(holder, RANK, OTHER)
         await holder.stop_after_step(LEADER, TERM, EPOCH)
         with pytest.raises(NotFoundError):  # or its leader would wait for a stop that never comes
             await holder.stop_after_step(LEADER, TERM, EPOCH + 1)
-        assert workers.stopped == [RANK.id]
-        assert workers.running == {RANK.id, STORE.id}
+        assert workers.stopped == [RANK.id, OTHER.id]
+        assert workers.running == {RANK.id, OTHER.id}
 
 
 async def test_who_leaves_lets_ranks_that_have_trained_finish_their_step(tmp_path: Path) -> None:
     async with holding(tmp_path) as (holder, workers):
-        (events, _) = await begin(holder, RANK, STORE)
+        (events, _) = await begin(holder, RANK, OTHER)
         assert holder.finish_steps() == [], "there is nothing to save before the first step"
         assert workers.stopped == []
         workers.say(RANK.id, step(1))
         await anext(events)
         assert [held.order for held in holder.finish_steps()] == [RANK]
         assert workers.stopped == [RANK.id]
-        assert workers.running == {RANK.id, STORE.id}
+        assert workers.running == {RANK.id, OTHER.id}
 
 
 async def test_who_leaves_begins_nothing_and_whoever_leads_next_is_told_all(tmp_path: Path) -> None:
@@ -314,7 +314,7 @@ async def test_of_two_leaders_of_one_term_only_one_is_served(tmp_path: Path) -> 
 
 async def test_another_gang_ends_what_the_one_before_left_here(tmp_path: Path) -> None:
     async with holding(tmp_path) as (holder, workers):
-        for events in await begin(holder, RANK, STORE):
+        for events in await begin(holder, RANK, OTHER):
             await events.aclose()
         later = replace(RANK, id="c/r1/train/4/0", epoch=EPOCH + 1)
         await begin(holder, later)
@@ -361,7 +361,7 @@ async def test_a_daemon_that_stops_says_so_to_the_leader(tmp_path: Path) -> None
 
 def test_what_is_kept_for_the_next_leader_has_a_bound() -> None:
     told = Told()
-    first = [Started(1, "cpu"), Listening("h", 1), Joined("cpu", "")]
+    first = [Started(1, "cpu"), Listening(1), Joined("cpu", "")]
     for event in first:
         told.keep(event)
     for number in range(1, 1001):

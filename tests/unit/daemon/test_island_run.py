@@ -81,7 +81,7 @@ async def test_a_leader_conducts_an_island_as_a_part_of_its_run(
 async def test_a_rank_of_an_island_is_told_of_what_it_is_a_part(tmp_path: Path) -> None:
     async with leads(tmp_path, Workers(WorkResult({})), training(), part(ways="bf16")) as leading:
         launch = Launch(3, EngineChoice(MLX, (leading.self_id,), "as asked"), "", 0, 0.0, (4,))
-        meeting, plan = Rendezvous("", 0), TrainPlan.model_construct(steps=100)
+        meeting, plan = Rendezvous(), TrainPlan.model_construct(steps=100)
         orders = EpochOrders(leading, ISLAND, 1, tiny_shape(), plan, CYCLE)
         told = orders.params(launch, meeting, 0)["island"]
         assert told == {

@@ -34,7 +34,7 @@ ARTIFACT = ArtifactId("a" * 64)
         CheckpointMade(ARTIFACT, 100, 25_600, 400, 3.25),
         Unsaved(100, "no room"),
         WayMade(ARTIFACT, "5" * 64, 960, 1.5, 12.5, b"\0\0\x80?", 4096, "6" * 64, b"\7" * 32),
-        Listening("127.0.0.1", 4000),
+        Listening(4000),
         Joined("gpu", "without OpenBLAS"),
         Finished(WorkResult({"kept": ARTIFACT}, {"kept": 3.0}, {"why": "x", "n": 1, "none": None})),
         Finished(WorkResult({})),
@@ -63,7 +63,6 @@ def test_an_order_arrives_as_it_was_sent() -> None:
         params={"shape": {"hidden": 128}, "plan": [1, 2.5, None, True], "name": "x"},
         inputs={"shards": ARTIFACT},
         epoch=3,
-        bind_host="127.0.0.1",
     )
     wire = order.to_proto().SerializeToString()
     assert WorkOrder.from_proto(peer_pb2.WorkRequest.FromString(wire)) == order

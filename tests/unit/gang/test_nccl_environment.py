@@ -8,7 +8,7 @@ from jupiterd.gang.environment import worker_environment
 from jupiterd.gang.nccl_environment import NAMES, finds_infiniband, nccl_environment
 from jupiterd.gang.spares import LATE
 
-RANK = {"world_size": 2, "interface": "eth0", "store_host": "10.0.0.2"}
+RANK = {"world_size": 2, "interface": "eth0", "first_host": "10.0.0.2"}
 
 
 def test_one_interface_is_named_exactly_and_one_family_for_all():

@@ -22,6 +22,7 @@ from jupiterd.gang.process import Worker, start_worker
 from jupiterd.gang.routes import bind_listener
 from jupiterd.gang.spares import Spares
 from tests.unit.gang.conftest import ROOT, gone_within, is_running
+from tests.unit.gang.waiting_task import NAME
 
 pytestmark = pytest.mark.skipif(not nursery.CAN_FORK, reason="workers are forked on Linux alone")
 
@@ -36,7 +37,7 @@ class _Over(Exception):  # noqa: N818 - the end of a test
 
 @pytest.fixture
 def light(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the nursery import a store alone: the engine costs seconds."""
+    """Let the nursery import no engine: it costs seconds."""
     monkeypatch.setattr(nursery, "MODULE", "tests.unit.gang.light_nursery")
 
 
@@ -141,11 +142,12 @@ def open_files() -> Generator[tuple[int, int]]:
         yield link.fileno(), output.fileno()
 
 
-async def test_a_store_opens_on_the_socket_that_the_daemon_has_bound(tmp_path: Path) -> None:
+@pytest.mark.usefixtures("light")
+async def test_a_worker_has_the_socket_that_the_daemon_has_bound(tmp_path: Path) -> None:
     async with warm(tmp_path) as spares:
         with bind_listener("127.0.0.1") as listener:
             began_s = time.monotonic()
-            async with forked(spares, tmp_path, "store", listen_fd=listener.fileno()) as worker:
+            async with forked(spares, tmp_path, NAME, fd=listener.fileno()) as worker:
                 port = listener.getsockname()[1]
                 assert await anext(worker.frames()) == StoreOpened(port)
                 pid = worker.pid
@@ -169,7 +171,7 @@ async def test_what_it_prints_is_in_its_own_log_and_its_failure_is_told(tmp_path
 async def test_kill_9_is_noticed_at_once(tmp_path: Path, victim: str) -> None:
     async with warm(tmp_path) as spares:
         with bind_listener("127.0.0.1") as listener:
-            async with forked(spares, tmp_path, "store", listen_fd=listener.fileno()) as worker:
+            async with forked(spares, tmp_path, NAME, fd=listener.fileno()) as worker:
                 frames = worker.frames()
                 await anext(frames)
                 killed = worker.pid if victim == "worker" else nursery_pid(tmp_path)
@@ -216,7 +218,7 @@ async def test_the_first_worker_begins_a_nursery_which_ends_some_time_after_the_
     monkeypatch.setattr(spares_module, "KEPT_S", 0.05)
     async with nobody(tmp_path) as spares:
         with bind_listener("127.0.0.1") as listener:
-            async with forked(spares, tmp_path, "store", listen_fd=listener.fileno()) as worker:
+            async with forked(spares, tmp_path, NAME, fd=listener.fileno()) as worker:
                 await anext(worker.frames())
                 pid = nursery_pid(tmp_path)
                 spares.want({})
@@ -265,7 +267,7 @@ async def test_a_nursery_that_training_wants_is_kept_whatever_else_is_forked_the
 async def test_a_nursery_that_was_stopped_is_killed_and_its_workers_end(tmp_path: Path) -> None:
     async with warm(tmp_path) as spares:
         with bind_listener("127.0.0.1") as listener:
-            async with forked(spares, tmp_path, "store", listen_fd=listener.fileno()) as worker:
+            async with forked(spares, tmp_path, NAME, fd=listener.fileno()) as worker:
                 frames = worker.frames()
                 await anext(frames)
                 os.kill(nursery_pid(tmp_path), signal.SIGSTOP)
@@ -298,7 +300,7 @@ async def test_a_nursery_that_has_read_something_else_is_replaced_once_it_has_no
         first = nursery_pid(tmp_path)
         other = worker_environment("train", {"threads": 2}) | PLACE
         with bind_listener("127.0.0.1") as listener:
-            async with forked(spares, tmp_path, "store", listen_fd=listener.fileno()) as worker:
+            async with forked(spares, tmp_path, NAME, fd=listener.fileno()) as worker:
                 await anext(worker.frames())
                 spares.want({"torch": other})
                 assert is_running(first), "it has a child"

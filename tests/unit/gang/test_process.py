@@ -17,6 +17,7 @@ from jupiterd.gang.environment import worker_environment
 from jupiterd.gang.log_file import LogFile
 from jupiterd.gang.process import Worker, start_worker
 from jupiterd.gang.routes import bind_listener
+from tests.unit.gang import waiting_task
 from tests.unit.gang.conftest import ROOT, Start, gone_within, is_running, open_descriptors
 
 
@@ -239,13 +240,13 @@ def test_a_log_without_words_has_no_last_line(tmp_path: Path):
 
 
 @pytest.mark.net
-async def test_the_real_store_opens_on_the_listener_it_is_given(tmp_path: Path):
+async def test_a_worker_listens_on_the_socket_it_is_given(tmp_path: Path):
     listener = bind_listener("127.0.0.1")
     descriptor = listener.fileno()
-    order = RunTask("store", {"listen_fd": descriptor}, {}, str(tmp_path))
-    environment = worker_environment("store", {})
-    log = tmp_path / "store.log"
-    async with start_worker(order, environment, log, pass_fds=(descriptor,)) as worker:
+    order = RunTask(waiting_task.NAME, {"fd": descriptor}, {}, str(tmp_path))
+    environment = worker_environment("", {}) | {"PYTHONPATH": str(ROOT)}
+    log, module = tmp_path / "w.log", waiting_task.__name__
+    async with start_worker(order, environment, log, (descriptor,), module=module) as worker:
         frames = worker.frames()
         assert await anext(frames) == StoreOpened(listener.getsockname()[1])
         _, writer = await asyncio.open_connection(*listener.getsockname())

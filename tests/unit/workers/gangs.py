@@ -13,11 +13,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from torch.distributed import TCPStore  # pyright: ignore[reportPrivateImportUsage]
-
 from jupiterd.cycle.plan import TrainPlan, derive
 from jupiterd.gang.environment import worker_environment
 from jupiterd.gang.routes import free_port
+from tests.unit.workers.open_store import OpenStore
 from tests.unit.workers.tiny_run import make_inputs, tiny_shape, train_params
 
 ENGINES = ("torch", "mlx")
@@ -53,8 +52,7 @@ class Gangs:
     ) -> list[Told]:
         """Train with as many ranks as there are speeds; the last may be told something else."""
         inputs, ranks = make_inputs(folder) | dict(more_inputs or {}), len(sequence_s)
-        store = TCPStore(HOST, 0, is_master=True, wait_for_workers=False)
-        meeting = meeting_of(engine, ranks, store)
+        meeting = meeting_of(engine, ranks, OpenStore().serve())
         specs = [
             written(
                 folder / str(rank),
@@ -122,14 +120,13 @@ class Gangs:
         return self._nurseries[engine]
 
 
-def meeting_of(engine: str, ranks: int, store: TCPStore) -> dict[str, Any]:
+def meeting_of(engine: str, ranks: int, store: str) -> dict[str, Any]:
     """Return what the ranks of a gang are told, to find each other."""
     return {
         "engine": engine,
         "world_size": ranks,
         "epoch": 1,
-        "store_host": HOST,
-        "store_port": store.port,
+        "store": store,
         "timeout_s": 60,
         "ring": [f"{HOST}:{free_port(HOST)}" for _ in range(ranks)],
     }

@@ -8,6 +8,7 @@ compute. A round closes once all islands that are `expected` are in.
 import math
 import socket
 import threading
+from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -25,11 +26,13 @@ from jupiterd.frames import (
     Progressed,
     RunTask,
     StopTask,
+    StoreAsked,
     WayWritten,
     encode,
 )
 from jupiterd.workers.islands.outer_step import OuterSettings
 from jupiterd.workers.link import Task
+from tests.unit.workers.open_store import OpenStore
 from tests.unit.workers.tiny_run import tiny_shape, train_params
 
 RUN = "the run"
@@ -110,6 +113,8 @@ class OuterLeader:
         self.refuses_after = ""
         """A step that nothing follows, as far as ranks are told."""
         self._ways: dict[str, tuple[Path, WayWritten]] = {}
+        self._stores: defaultdict[str, OpenStore] = defaultdict(OpenStore)
+        """Where the ranks of an island meet."""
         self._played: Mapping[int, Mapping[str, tuple[Path, int]]] = {}
         self._positions = Positions()
         self._changed = threading.Condition(threading.RLock())
@@ -249,6 +254,8 @@ class OuterLeader:
                     self._changed.notify_all()
 
     def _hear(self, rank: Rank, frame: Frame) -> None:
+        if isinstance(frame, StoreAsked):
+            self._stores[rank.island].answer_later(frame, rank.tell)
         if isinstance(frame, OuterStepWanted):
             rank.wants = frame.after
             self._answer()

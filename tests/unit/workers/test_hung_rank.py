@@ -5,6 +5,7 @@ import contextlib
 import os
 import signal
 from collections.abc import AsyncGenerator, Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -14,13 +15,14 @@ from safetensors.numpy import load_file
 
 from jupiterd.cycle.plan import TrainPlan, derive
 from jupiterd.errors import WorkFailedError
-from jupiterd.frames import CheckpointWritten, Frame, RunTask, StateKept, StoreOpened
+from jupiterd.frames import CheckpointWritten, Frame, RunTask, StateKept, StoreAsked
 from jupiterd.gang.environment import worker_environment
 from jupiterd.gang.process import Worker, start_worker
-from jupiterd.gang.routes import bind_listener, free_port
+from jupiterd.gang.routes import free_port
 from jupiterd.workers.train.checkpoint import TrainingState, save_checkpoint
 from jupiterd.workers.train.group import Group
 from jupiterd.workers.train.torch_engine import TorchEngine
+from tests.unit.workers.open_store import OpenStore
 from tests.unit.workers.tiny_run import SEQ_LEN, make_inputs, tiny_shape, train_params
 
 pytestmark = [pytest.mark.net, pytest.mark.timeout(120), pytest.mark.usefixtures("warm_starts")]
@@ -65,15 +67,6 @@ async def pair(
         where: dict[str, object] = {"engine": engine, "interface": "lo"}
         if engine == "mlx":
             where["ring"] = [f"{HOST}:{free_port(HOST)}" for _ in range(2)]
-        else:
-            listener = stack.enter_context(bind_listener(HOST))
-            order = RunTask("store", {"listen_fd": listener.fileno()}, {}, str(folder))
-            environment, log = worker_environment("store", {}), folder / "store.log"
-            starting = start_worker(order, environment, log, [listener.fileno()])
-            store = await stack.enter_async_context(starting)
-            opened = await anext(store.frames())
-            assert isinstance(opened, StoreOpened)
-            where |= {"store_host": HOST, "store_port": opened.port}
         first = await stack.enter_async_context(rank(folder, inputs, 0, **where, **late))
         second = await stack.enter_async_context(rank(folder, inputs, 1, **where, **late))
         yield first, second
@@ -88,9 +81,12 @@ async def until(is_so: Callable[[], bool]) -> None:
             await asyncio.sleep(0.01)
 
 
-async def listen(worker: Worker, heard: list[Frame]) -> None:
+async def listen(worker: Worker, heard: list[Frame], store: OpenStore) -> None:
+    loop = asyncio.get_running_loop()
     async for frame in worker.frames():
         heard += [frame]
+        if isinstance(frame, StoreAsked):
+            store.answer_later(frame, partial(loop.call_soon_threadsafe, worker.hand_in))
 
 
 def steps(heard: list[Frame]) -> list[int]:
@@ -107,7 +103,11 @@ async def test_the_last_finished_step_outlives_a_rank_that_hangs(
 ) -> None:
     heard: list[Frame] = []
     async with pair(tmp_path, engine) as (first, second), asyncio.TaskGroup() as group:
-        listening = group.create_task(listen(first, heard))
+        store = OpenStore()
+        listening = [
+            group.create_task(listen(worker, frames, store))
+            for worker, frames in ((first, heard), (second, []))
+        ]
         await until(lambda: len(steps(heard)) >= 5)
         os.kill(second.pid, signal.SIGSTOP)
         try:
@@ -119,7 +119,8 @@ async def test_the_last_finished_step_outlives_a_rank_that_hangs(
         finally:
             os.kill(second.pid, signal.SIGCONT)
         await until(lambda: steps(heard)[-1] > state.step)
-        listening.cancel()
+        for each in listening:
+            each.cancel()
     written, saved = (load(tmp_path / "rank-0" / name) for name in (named(state.step), state.path))
     assert written.keys() == saved.keys()
     assert all(np.array_equal(written[name], saved[name]) for name in written)
@@ -136,8 +137,9 @@ async def test_a_newcomer_killed_before_its_state_came_costs_no_step_and_gives_a
         pair(tmp_path, engine, begun_at=3) as (first, newcomer),
         asyncio.TaskGroup() as group,
     ):
+        store = OpenStore()
         for worker, frames in ((first, heard), (newcomer, of_newcomer)):
-            group.create_task(listen_until_killed(worker, frames))
+            group.create_task(listen_until_killed(worker, frames, store))
         await until(lambda: len(steps(heard)) >= 3)
         newcomer.keep_state(0)
         await until(lambda: bool(kept(of_newcomer)))
@@ -151,9 +153,9 @@ async def test_a_newcomer_killed_before_its_state_came_costs_no_step_and_gives_a
     assert load(tmp_path / "rank-0" / state.path), "it is all there"
 
 
-async def listen_until_killed(worker: Worker, heard: list[Frame]) -> None:
+async def listen_until_killed(worker: Worker, heard: list[Frame], store: OpenStore) -> None:
     with pytest.raises(WorkFailedError, match="SIGKILL"):
-        await listen(worker, heard)
+        await listen(worker, heard, store)
 
 
 def written_at(step: int, folder: Path, tokenizer: str) -> Path:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from torch.distributed import TCPStore  # pyright: ignore[reportPrivateImportUsage]
 from transformers import AutoConfig
 
 from jupiterd.cycle.plan import ModelShape, TrainPlan, derive, shape_of_config
@@ -22,7 +21,7 @@ from jupiterd.frames import (
 from jupiterd.workers.data.shards import ShardSet
 from jupiterd.workers.islands.outer_step import OuterSettings
 from jupiterd.workers.train.batches import Batches
-from tests.unit.workers.gangs import HOST, Gangs, meeting_of
+from tests.unit.workers.gangs import Gangs, meeting_of
 from tests.unit.workers.island_threads import Island
 from tests.unit.workers.outer_leader import OuterLeader, Rank, digests
 from tests.unit.workers.tiny_engine import tiny_engine
@@ -45,13 +44,11 @@ class Processes:
     def __init__(self, gangs: Gangs, leader: OuterLeader, folder: Path) -> None:
         self._gangs, self._leader, self._folder = gangs, leader, folder
         self._inputs = make_inputs(folder, leader.shape.vocab_size)
-        self._stores: list[TCPStore] = []
         self._threads: list[threading.Thread] = []
 
     def begin(self, island: str, engine: str, ranks: int = 1) -> None:
         """Start the ranks of an island."""
-        self._stores.append(TCPStore(HOST, 0, is_master=True, wait_for_workers=False))
-        meeting = meeting_of(engine, ranks, self._stores[-1])
+        meeting = meeting_of(engine, ranks, "")
         addresses = [self._folder / f"{island}{rank}" / "link" for rank in range(ranks)]
         for rank, address in enumerate(addresses):
             address.parent.mkdir()

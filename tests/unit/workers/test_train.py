@@ -42,6 +42,7 @@ from jupiterd.workers.train.loop import TrainingLoop
 from jupiterd.workers.train.order import Order
 from jupiterd.workers.train.torch_engine import TorchEngine
 from jupiterd.workers.train.torch_model import make_model
+from tests.unit.workers.open_store import OpenStore
 from tests.unit.workers.tiny_run import TaskAlone, make_inputs, tiny_shape, train_params
 
 
@@ -352,10 +353,10 @@ def test_a_loss_that_is_no_number_ends_the_run(
         train(inputs, tmp_path / "out")
 
 
-def _rank(rank: int, port: int, inputs: dict[str, str], folder: str) -> None:
+def _rank(rank: int, stores: list[str], inputs: dict[str, str], folder: str) -> None:
     """Train twice as one of two ranks, in a process of its own; then rank 1 is stopped."""
-    meeting = {"store_host": "127.0.0.1", "store_port": port, "timeout_s": 30}
     for epoch, name in enumerate(("whole", "stopped")):
+        meeting = {"store": stores[epoch], "timeout_s": 30}
         params = train_params(tiny_shape(), rank=rank, world_size=2, epoch=epoch, **meeting)
         task = TaskAlone("train", params, inputs, Path(folder) / name / str(rank))
         if name == "stopped" and rank == 1:
@@ -370,11 +371,10 @@ def two_ranks(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder in which two ranks have trained: starting them takes most of the time."""
     folder = tmp_path_factory.mktemp("gang")
     inputs = make_inputs(folder)
-    store = torch.distributed.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
+    stores = [OpenStore().serve() for _ in range(2)]
     spawn = multiprocessing.get_context("spawn")
     ranks = [
-        spawn.Process(target=_rank, args=(rank, store.port, inputs, str(folder)))
-        for rank in range(2)
+        spawn.Process(target=_rank, args=(rank, stores, inputs, str(folder))) for rank in range(2)
     ]
     for process in ranks:
         process.start()

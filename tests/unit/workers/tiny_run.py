@@ -1,7 +1,7 @@
 """What the training tests share: a tiny shape, random shards, and a task without a daemon."""
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from jupiterd.frames import Frame
 from jupiterd.workers.data.shards import ShardWriter
 from jupiterd.workers.data.tokenizer import save_tokenizer, tokenizer_hash, train_tokenizer
 from jupiterd.workers.link import Task
+from tests.unit.workers.open_store import ask
 
 # Tests share a machine, and more threads than free cores make tiny work crawl.
 torch.set_num_threads(1)
@@ -98,3 +99,8 @@ class TaskAlone(Task):
 
     def stop(self) -> None:
         self._stop.set()
+
+    def ask_store(
+        self, verb: str, keys: Sequence[str], values: Sequence[bytes], within_s: float
+    ) -> bytes:
+        return ask(self.params["store"], verb, keys, values)

@@ -1,0 +1,77 @@
+"""The way of a rank's question to the daemon that holds its gang's store: over mutual TLS.
+
+Owns the way there and back, and its pace. Doesn't know what is asked, or what a store holds.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import grpc.aio
+
+from jupiterd.cluster.rates import Rate, RateLimit
+from jupiterd.cluster.training.gang_store import StoreQuestion
+from jupiterd.cluster.training.store_place import StorePlace
+from jupiterd.daemon.clock import now_s
+from jupiterd.daemon.executor.gang_stores import PARAM, GangStores
+from jupiterd.daemon.peers import Peers
+from jupiterd.errors import JupiterError
+from jupiterd.failures import from_rpc
+from jupiterd.frames import StoreAnswered, StoreAsked
+from jupiterd.ids import NodeId
+from jupiterd.rpc import peer_pb2
+
+PATIENCE_S: Final = 2.0
+"""How much longer than the holder of a store its answer is waited for."""
+
+PACE: Final = Rate(per_s=100.0, burst=300.0)
+"""Half of what another node answers (`net.border`): a gang of a hundred ranks asks 200 times for
+each of its ranks, and mustn't take their turn from heartbeats."""
+
+SOON_S: Final = 0.01
+
+
+class StoreCalls:
+    """The questions of the ranks of this node."""
+
+    def __init__(self, peers: Peers, stores: GangStores) -> None:
+        self._peers = peers
+        self._stores = stores
+        self._pace = RateLimit[NodeId](PACE, PACE, now_s())
+
+    async def serve(
+        self,
+        params: Mapping[str, Any],
+        asked: StoreAsked,
+        hand_in: Callable[[StoreAnswered], None],
+    ) -> None:
+        """Answer a rank that runs here; params: its order's."""
+        try:
+            place = StorePlace.from_plain(params.get(PARAM))
+            question = StoreQuestion.of(asked.verb, asked.keys, asked.values)
+            answer = StoreAnswered(
+                asked.number, await self._answer(place, question, asked.within_s)
+            )
+        except JupiterError as error:
+            answer = StoreAnswered(asked.number, b"", error.code, error.message, error.hint)
+        hand_in(answer)
+
+    async def _answer(self, place: StorePlace, question: StoreQuestion, within_s: float) -> bytes:
+        if place.holder == self._peers.own:
+            return await self._stores.answer(place.holder, place.name, question, within_s)
+        peer = self._peers.require(place.holder)
+        request = peer_pb2.StoreRequest(
+            store=place.name,
+            verb=question.verb,
+            keys=question.keys,
+            values=question.values,
+            within_s=within_s,
+        )
+        while not self._pace.allows(now_s(), place.holder):  # noqa: ASYNC110 - time alone helps
+            await asyncio.sleep(SOON_S)
+        try:
+            with peer.channels.in_use() as channels:
+                use = channels.control.UseStore
+                return (await use(request, timeout=within_s + PATIENCE_S)).value
+        except grpc.aio.AioRpcError as error:
+            raise from_rpc(error, peer.name) from error

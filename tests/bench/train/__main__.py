@@ -11,6 +11,7 @@ from collections.abc import Callable
 from tests.bench.figure import Figure, Goal, line, machine
 from tests.bench.train.fits import MEGABYTES, print_fits
 from tests.bench.train.freezes import freezes
+from tests.bench.train.gangs import without_name_server
 from tests.bench.train.joins import joins
 from tests.bench.train.kills import Struck, kills
 from tests.bench.train.losses import CABLES, Loss, losses
@@ -23,6 +24,9 @@ GOALS = {
     "torch": (Goal(0.99, 2.0),),
     "mlx": (Goal(0.5, 2.0), Goal(0.99, 4.0)),
 }
+NAMELESS = {"torch": (Goal(0.5, 0.6),), "mlx": (Goal(0.5, 2.0),)}
+SOON_S = 1.5
+"""Between two kills where many are wanted."""
 TOLD = (Goal(0.99, 0.25),)
 FROZEN_TOLD = (Goal(0.99, 2.5),)
 FROZEN = (Goal(0.99, 5.0),)
@@ -58,6 +62,17 @@ async def print_kills(engine: str, trials: int, seed: int) -> None:
     trained = Figure(f"kill -9 of a rank -> next step, {engine}", "s", GOALS[engine], _never)
     print(line(told, [strike.told_s for strike in struck]))
     print(line(trained, [strike.trained_s for strike in struck]))
+
+
+async def print_nameless(engine: str, trials: int, seed: int) -> None:
+    """Strike a gang on machines of their own, where nobody answers who asks for names."""
+    took: list[float] = []
+    struck = kills(engine, trials, random.Random(seed), without_name_server, SOON_S)
+    async for strike in struck:
+        took.append(strike.trained_s)
+        print(f"  trained {strike.trained_s:.2f}  [{strike.change}]", flush=True)
+    name = f"kill -9 of a rank, no name server -> next step, {engine}"
+    print(line(Figure(name, "s", NAMELESS[engine], _never), took))
 
 
 async def print_freezes(engine: str, trials: int, seed: int) -> None:
@@ -151,6 +166,8 @@ def print_engine(engine: str, chosen: argparse.Namespace) -> None:
             printed(engine, chosen.trials)
     if chosen.only in f"kill {engine}":
         asyncio.run(print_kills(engine, chosen.trials, chosen.seed))
+    if chosen.only in f"nameless {engine}":
+        asyncio.run(print_nameless(engine, chosen.trials, chosen.seed))
     if chosen.only in f"freeze {engine}":
         asyncio.run(print_freezes(engine, chosen.trials, chosen.seed))
     if chosen.only in f"join {engine}":

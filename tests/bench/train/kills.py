@@ -11,7 +11,8 @@ from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 
 from jupiterd.daemon.clock import now_s
-from tests.bench.train.gangs import Change, Gang, training
+from tests.bench.train.gangs import Change, Gang, Home, training
+from tests.e2e.cluster import three_daemons
 
 PACE_S = 10.0
 """Between two kills."""
@@ -36,15 +37,21 @@ class Struck:
         return self.change.trained_at_s - self.at_s
 
 
-async def kills(engine: str, times: int, chance: random.Random) -> AsyncGenerator[Struck]:
+async def kills(
+    engine: str,
+    times: int,
+    chance: random.Random,
+    home: Home = three_daemons,
+    pace_s: float = PACE_S,
+) -> AsyncGenerator[Struck]:
     """Strike one gang so many times; each strike hits another rank."""
-    async with training(engine) as gang:
+    async with training(engine, home) as gang:
         await asyncio.sleep(PACE_S)  # spares get ready
         for _ in range(times):
             began_s = now_s()
             yield await kill(gang, chance)
             await gang.trains()
-            await asyncio.sleep(max(0.0, PACE_S - (now_s() - began_s)))
+            await asyncio.sleep(max(0.0, pace_s - (now_s() - began_s)))
 
 
 async def kill(gang: Gang, chance: random.Random) -> Struck:

@@ -3,6 +3,8 @@
 Owns the commands for that. Each touches namespaces of the lab alone.
 """
 
+import sys
+import time
 from collections.abc import Sequence
 
 from tests.network.lab import ELSEWHERE, PREFIX_LENGTH, Host, address_of, bridge, interface
@@ -13,6 +15,12 @@ FILTER = "nft"
 THROTTLE = "tc"
 
 _TABLE = "jupiter"
+
+_LOOK_UP = f"""
+import contextlib, socket
+with contextlib.suppress(OSError):
+    socket.gethostbyaddr("{address_of(200)}")
+"""
 
 
 def pull(host: Host, switch: int = 0) -> None:
@@ -123,6 +131,14 @@ def renumber(host: Host) -> None:
     """Give the interface of a machine that has only begun another number than those of others."""
     host.inside.ip("link add br8 type bridge", "link add br9 type bridge", "link del eth0")
     host.plug_in()
+
+
+def lose_name_server(host: Host) -> float:
+    """Let look-ups of names go out, where nobody answers; return how long one takes, in seconds."""
+    host.inside.ip(f"route add default dev {interface(0)}")
+    began_s = time.monotonic()
+    host.inside.run(sys.executable, "-c", _LOOK_UP)
+    return time.monotonic() - began_s
 
 
 def link_local(host: Host, switch: int = 0) -> str:

@@ -22,6 +22,7 @@ from jupiterd.cycle.base.key_hosts import (
 from jupiterd.errors import GeneratorRefusedError
 from jupiterd.gang.nccl_environment import finds_infiniband, nccl_environment
 from jupiterd.gang.openblas import openblas
+from jupiterd.processor_limits import usable_cores
 
 PASSED_ON = (
     "PATH",
@@ -97,7 +98,7 @@ def worker_environment(
             environment.pop(HUB_TOKEN, None)
             environment[WITHOUT_TOKEN] = "1"
     environment |= _of_generator(task, params, daemon_environment, key_hosts)
-    environment["OMP_NUM_THREADS"] = str(threads(params, len(_usable_cores())))
+    environment["OMP_NUM_THREADS"] = str(threads(params, usable_cores()))
     if task in MEETING_TASKS and int(params.get("world_size", 1)) > 1:
         environment |= _gang_environment(params)
     if params.get("engine") == "mlx":
@@ -172,9 +173,3 @@ def _gang_environment(params: Mapping[str, Any]) -> dict[str, str]:
         first_host = str(params.get("first_host", ""))
         environment |= nccl_environment(interface, first_host, has_infiniband=finds_infiniband())
     return environment
-
-
-def _usable_cores() -> set[int]:
-    if sys.platform == "linux":
-        return os.sched_getaffinity(0)
-    return set(range(os.cpu_count() or 1))

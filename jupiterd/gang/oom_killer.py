@@ -7,16 +7,17 @@ processes.
 
 import os
 import re
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from jupiterd.control_group import MEMORY, own_groups
+
 _VMSTAT: Final = Path("/proc/vmstat")
-_OWN_GROUP: Final = Path("/proc/self/cgroup")
-_GROUPS: Final = Path("/sys/fs/cgroup")
 _NAME: Final = "oom_kill"
+_COUNTS: Final = ("memory.events", "memory.oom_control")
+"""Of a group, of either version. Each counts its own processes, whoever's limit was met."""
 
 _LOG: Final = Path("/dev/kmsg")
 _OWN_PIDS: Final = Path("/proc/self/ns/pid")
@@ -44,7 +45,8 @@ class Kills:
 
 def kills() -> Kills:
     """Return what the kernel has counted by now."""
-    of_group = [found for file in _files_of_group() if (found := _count(file)) is not None]
+    files = (group / name for group in own_groups(MEMORY) for name in _COUNTS)
+    of_group = [found for file in files if (found := _count(file)) is not None]
     return Kills(max(of_group, default=None), _count(_VMSTAT) or 0)
 
 
@@ -64,19 +66,6 @@ def how_killed(pid: int, before: Kills) -> str:
     if log is None:
         return LIKELY
     return SURE if re.search(rf"\bKilled process {pid}\b", log) else ""
-
-
-def _files_of_group() -> Iterator[Path]:
-    for line in _read(_OWN_GROUP).splitlines():
-        _, controllers, path = (*line.split(":", 2), "", "")[:3]
-        if not path:
-            continue
-        if (
-            not controllers
-        ):  # of version 2; a container's is `/`, as is the root, which has no such file
-            yield _GROUPS / path.removeprefix("/") / "memory.events"
-        elif "memory" in controllers.split(","):
-            yield _GROUPS / "memory" / path.removeprefix("/") / "memory.oom_control"
 
 
 def _count(file: Path) -> int | None:

@@ -8,7 +8,6 @@ prints and how it ends is all that it says.
 import asyncio
 import contextlib
 import ipaddress
-import os
 import signal
 import socket
 import sys
@@ -265,10 +264,3 @@ def free_ports(host: str, count: int) -> tuple[int, ...]:
     with contextlib.ExitStack() as stack:
         held = [stack.enter_context(bind_meeting(host, 0)) for _ in range(count)]
         return tuple(int(listener.getsockname()[1]) for listener in held)
-
-
-def usable_cores() -> int:
-    """Return how many cores this process may compute on."""
-    if sys.platform == "linux":
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

@@ -3,7 +3,6 @@
 Owns asking the operating system. Doesn't know accelerators.
 """
 
-import os
 import platform
 import subprocess
 import sys
@@ -12,6 +11,9 @@ from pathlib import Path
 
 import psutil
 from blake3 import blake3
+
+from jupiterd.memory_limits import memory_bytes
+from jupiterd.processor_limits import usable_cores
 
 _CPUINFO = Path("/proc/cpuinfo")
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
@@ -30,6 +32,7 @@ class Host:
     cores: int
     """Cores that this process may use, hyper-threads counted."""
     ram_bytes: int
+    """Memory that it may use, with those that it starts."""
     on_mains: bool
     identity: str = ""
     """The same for all programs until it is switched off, also in containers; empty: unknown."""
@@ -41,8 +44,8 @@ def probe_host() -> Host:
         system=platform.system(),
         machine=platform.machine(),
         cpu=_cpu(),
-        cores=_cores(),
-        ram_bytes=psutil.virtual_memory().total,
+        cores=usable_cores(),
+        ram_bytes=memory_bytes(),
         on_mains=is_on_mains(),
         identity=_identity(),
     )
@@ -82,12 +85,6 @@ def _cpu() -> str:
     except OSError:
         found = ""
     return found or platform.processor() or platform.machine()
-
-
-def _cores() -> int:
-    if sys.platform == "linux":
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def is_on_mains() -> bool:

@@ -20,6 +20,7 @@ from jupiterd.hardware.apple_load import read_apple_loads
 from jupiterd.hardware.descendants import descendants_rss_bytes
 from jupiterd.hardware.nvidia_load import NvidiaLoads
 from jupiterd.hardware.temperature import cpu_temperature_celsius
+from jupiterd.memory_limits import memory_bytes, memory_percent, used_memory_bytes
 
 APPLE_EVERY: Final = 2
 """Of so many readings of Apple's GPUs one is new: each starts a program."""
@@ -35,12 +36,11 @@ def start_counting() -> None:
 
 def processor_and_memory() -> Load:
     """Return what the processor did since the last call in this thread, and the memory in use."""
-    memory = psutil.virtual_memory()
     return {
         "cpu_percent": psutil.cpu_percent(None),
-        "ram_percent": memory.percent,
-        "ram_used_bytes": memory.total - memory.available,
-        "ram_bytes": memory.total,
+        "ram_percent": memory_percent(),
+        "ram_used_bytes": used_memory_bytes(),
+        "ram_bytes": memory_bytes(),
     }
 
 

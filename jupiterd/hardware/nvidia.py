@@ -7,9 +7,8 @@ import ctypes
 import logging
 from typing import Any, Final
 
-import psutil
-
 from jupiterd.cluster.hardware import Gpu
+from jupiterd.memory_limits import memory_bytes
 
 _log = logging.getLogger(__name__)
 
@@ -74,7 +73,7 @@ def _memory_bytes(nvml: Any, handle: Any) -> int:  # noqa: ANN401
         return int(nvml.nvmlDeviceGetMemoryInfo(handle).total)
     except nvml.NVMLError:
         # A GPU that shares the machine's memory has none of its own to report.
-        return psutil.virtual_memory().total
+        return memory_bytes()
 
 
 def _shut_down(nvml: Any) -> None:  # noqa: ANN401

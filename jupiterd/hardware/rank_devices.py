@@ -8,8 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-import psutil
-
+from jupiterd import memory_limits
 from jupiterd.cluster.engines import MLX
 from jupiterd.cluster.gang_places import CPU, CUDA, device_of
 from jupiterd.cluster.hardware import Gpu, Hardware
@@ -56,7 +55,7 @@ def free_memory_bytes(device: RankDevice, of_gpu: FreeBytes = nvidia.free_bytes)
     """Return how much of a device's memory nobody uses; 0 where nobody knows."""
     if device.name.startswith(CUDA):
         return of_gpu(device.uuid)
-    return psutil.virtual_memory().available
+    return memory_limits.free_memory_bytes()
 
 
 def _cpu(machine: Hardware) -> RankDevice:

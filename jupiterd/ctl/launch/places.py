@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from jupiterd.ctl.launch.machines import Machine, check_alike
 from jupiterd.ctl.launch.run import Site
-from jupiterd.gang.script import Ended, ScriptGroup, free_ports, start_script, usable_cores
+from jupiterd.gang.script import Ended, ScriptGroup, free_ports, start_script
 from jupiterd.gang.script_messages import event_from_proto, order_to_proto
 from jupiterd.gang.script_plan import MLX, Place, ScriptOrder, orders, ring_ports
 from jupiterd.gang.scripts.by_machine import Devices
 from jupiterd.hardware.script_devices import script_devices
+from jupiterd.processor_limits import usable_cores
 from jupiterd.rpc.script_pb2 import ScriptRequest
 
 if TYPE_CHECKING:

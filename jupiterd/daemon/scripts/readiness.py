@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Final
 from jupiterd.errors import DeviceBusyError, JupiterError, MalformedError, NotFoundError
 from jupiterd.gang.device_locks import holder_of
 from jupiterd.gang.environment import PASSED_ON
-from jupiterd.gang.script import free_ports, program, usable_cores
+from jupiterd.gang.script import free_ports, program
 from jupiterd.gang.script_messages import MAX_HASHED_BYTES
 from jupiterd.gang.script_plan import MAX_PER_NODE, MLX, ring_ports
 from jupiterd.gang.scripts.python_probe import PythonVersion, is_python, python_version
 from jupiterd.gang.scripts.variables import telling
 from jupiterd.hardware.script_devices import ScriptDevices, script_devices
+from jupiterd.processor_limits import usable_cores
 from jupiterd.rpc import script_pb2
 
 if TYPE_CHECKING:

@@ -3,20 +3,13 @@
 Owns the threads that wait for them. Doesn't know documents, or in which order they are wanted.
 """
 
-import os
 from concurrent.futures import Future, ThreadPoolExecutor
 from queue import SimpleQueue
 from types import TracebackType
 from typing import Self
 
+from jupiterd.processor_limits import usable_cores
 from jupiterd.workers.data.extraction import Extracted, Extractor, Limits
-
-
-def usable_cores() -> int:
-    """Return how many cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):  # Linux
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 class ExtractorPool:

@@ -12,9 +12,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
 
-import psutil
-
 from jupiterd.errors import StateNotFetchedError
+from jupiterd.memory_limits import free_memory_bytes
 from jupiterd.workers.train.engine import Engine, Gradients, MicroBatch
 
 MOST_BYTES = 4 << 30
@@ -85,7 +84,7 @@ class LateRank:
     def _is_full(self) -> bool:
         if self._most_missed is None:
             count = sum(values.size for values in self._engine.weights().values())
-            most_bytes = min(MOST_BYTES, int(MOST_OF_FREE * psutil.virtual_memory().available))
+            most_bytes = min(MOST_BYTES, int(MOST_OF_FREE * free_memory_bytes()))
             self._most_missed = min(MOST_STEPS, most_bytes // (count * BYTES_PER_NUMBER))
         return len(self._missed) >= self._most_missed
 

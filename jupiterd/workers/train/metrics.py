@@ -10,10 +10,11 @@ from collections.abc import Generator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
 import psutil
 
+from jupiterd.memory_limits import memory_percent
 from jupiterd.workers.train.event_board import EventBoard
 
 JSONL_FILE = "metrics.jsonl"
@@ -135,8 +136,7 @@ class RunMetrics:
         if now - self._system_read_s < SYSTEM_INTERVAL_S:
             return {}
         self._system_read_s = now
-        memory: Any = psutil.virtual_memory()
-        readings = {"cpu_percent": psutil.cpu_percent(), "ram_percent": float(memory.percent)}
+        readings = {"cpu_percent": psutil.cpu_percent(), "ram_percent": memory_percent()}
         return readings | ({"gpu_vram_mb": vram_bytes / _MIB} if vram_bytes else {})
 
 

@@ -8,11 +8,11 @@ import shutil
 from collections.abc import Sequence
 from importlib.util import find_spec
 
-import psutil
 import torch
 
 from jupiterd.cycle.engine_options import DeviceAbilities
 from jupiterd.cycle.peak_flops import peak_flops_per_s
+from jupiterd.memory_limits import memory_bytes
 
 AMPERE = (8, 0)
 """CUDA capability from which bf16 is computed by the hardware, and flash-attn runs."""
@@ -23,11 +23,10 @@ def abilities(device: str) -> DeviceAbilities:
     kind = torch.device(device).type
     if kind == "cuda":
         return _cuda(device)
-    memory_bytes = psutil.virtual_memory().total
     has_compiler = kind == "cpu" and any(map(shutil.which, ("g++", "clang++")))
     # Apple's GPUs share the machine's memory. A CPU's bf16 is slower where it has no instructions
     # for it, and unlike CPUs of one gang should not differ more than they must.
-    return DeviceAbilities("torch", kind, memory_bytes, can_compile=has_compiler)
+    return DeviceAbilities("torch", kind, memory_bytes(), can_compile=has_compiler)
 
 
 def gpus_of(device: str) -> tuple[str, ...]:

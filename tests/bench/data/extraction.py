@@ -17,8 +17,9 @@ from pathlib import Path
 from trafilatura import extract
 from trafilatura.utils import load_html
 
+from jupiterd.processor_limits import usable_cores
 from jupiterd.workers.data.extraction import Extractor
-from jupiterd.workers.data.extractor_pool import ExtractorPool, usable_cores
+from jupiterd.workers.data.extractor_pool import ExtractorPool
 
 HANDBOOK = Path("/usr/share/doc/debian-handbook/html/en-US")
 PAGES = 120

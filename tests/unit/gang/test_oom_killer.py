@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from jupiterd import control_group
 from jupiterd.gang import oom_killer
 from jupiterd.gang.oom_killer import LIKELY, SURE, how_killed, kills
 
@@ -15,12 +16,18 @@ class Kernel:
         self._folder = folder
         for name, path in (
             ("_VMSTAT", "vmstat"),
-            ("_OWN_GROUP", "cgroup"),
-            ("_GROUPS", "groups"),
             ("_LOG", "kmsg"),
             ("_OWN_PIDS", "pids"),
         ):
             patch.setattr(oom_killer, name, folder / path)
+        patch.setattr(control_group, "_OWN_GROUPS", folder / "cgroup")
+        patch.setattr(control_group, "_MOUNTS", folder / "mounts")
+        groups = folder / "groups"
+        self.says(
+            "mounts",
+            f"35 31 0:32 / {groups}/memory rw - cgroup cgroup rw,memory\n"
+            f"41 31 0:38 / {groups} rw - cgroup2 cgroup2 rw\n",
+        )
 
     def says(self, name: str, text: str) -> None:
         file = self._folder / name
@@ -49,6 +56,7 @@ def test_kills_of_others_on_the_machine_are_none_of_our_group(
     kernel: Kernel, group: str, file: str
 ) -> None:
     kernel.says("cgroup", group)
+    kernel.says("groups/memory.current", "0")
     kernel.says(file, "oom 1\noom_kill 2\n")
     kernel.says("vmstat", "oom_kill 7\n")
     before = kills()

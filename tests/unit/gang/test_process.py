@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from jupiterd import control_group
 from jupiterd.errors import OutOfMemoryError, WorkerCrashedError, WorkFailedError
 from jupiterd.frames import Frame, Progressed, RunTask, StoreOpened, TaskFailed, TaskFinished
 from jupiterd.gang import oom_killer
@@ -85,7 +86,7 @@ async def test_whom_the_system_has_killed_for_want_of_memory_counts_too(
 ):
     counted = tmp_path / "vmstat"
     monkeypatch.setattr(oom_killer, "_VMSTAT", counted)
-    monkeypatch.setattr(oom_killer, "_OWN_GROUP", tmp_path / "none")
+    monkeypatch.setattr(control_group, "_OWN_GROUPS", tmp_path / "none")
     monkeypatch.setattr(oom_killer, "_LOG", tmp_path / "none")
     for before, after, kind in ((3, 3, WorkFailedError), (3, 4, OutOfMemoryError)):
         counted.write_text(f"oom_kill_disable 0\noom_kill {before}\nthp_fault 9\n")

@@ -35,7 +35,7 @@ def test_this_machine_has_cores_memory_and_a_name() -> None:
     found = probe_host()
     assert found.system in {"Linux", "Darwin"}
     assert 1 <= found.cores <= (psutil.cpu_count() or 1)
-    assert found.ram_bytes == psutil.virtual_memory().total
+    assert 0 < found.ram_bytes <= psutil.virtual_memory().total
     assert found.cpu
     assert found.machine
 

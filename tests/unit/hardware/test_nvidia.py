@@ -1,12 +1,12 @@
 from pathlib import Path
 from types import SimpleNamespace
 
-import psutil
 import pynvml
 import pytest
 
 from jupiterd.cluster.hardware import Gpu
 from jupiterd.hardware.nvidia import probe_nvidia
+from jupiterd.memory_limits import memory_bytes
 
 
 class Driver:
@@ -54,7 +54,7 @@ def test_every_gpu_is_told_with_its_memory() -> None:
 
 def test_a_gpu_that_shares_the_machines_memory_is_told_with_all_of_it() -> None:
     (gpu,) = probe_nvidia(Driver(("NVIDIA GB10", "GPU-1", None)))
-    assert gpu.memory_bytes == psutil.virtual_memory().total
+    assert gpu.memory_bytes == memory_bytes()
 
 
 def test_a_driver_that_breaks_half_way_means_no_gpus_and_is_let_go() -> None:

@@ -15,11 +15,11 @@ from jupiterd.cycle.phase_summary import summarise
 from jupiterd.cycle.work import Phase
 from jupiterd.errors import DiskFullError
 from jupiterd.frames import Progressed
+from jupiterd.processor_limits import usable_cores
 from jupiterd.workers.__main__ import translate
 from jupiterd.workers.data import sample_file
 from jupiterd.workers.data.collectors.folder import Folder
 from jupiterd.workers.data.extraction import Extractor
-from jupiterd.workers.data.extractor_pool import usable_cores
 from tests.unit.workers.collecting import (
     PARAMS,
     collect,

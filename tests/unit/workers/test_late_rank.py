@@ -5,7 +5,6 @@ What the ranks hold is compared bit by bit by their own check of the weights, on
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -146,8 +145,7 @@ def test_a_state_that_never_comes_is_waited_for_in_the_end_and_given_up() -> Non
 def test_of_a_large_model_or_where_memory_is_scarce_fewer_steps_are_kept(
     monkeypatch: pytest.MonkeyPatch, free_bytes: int, kept: int
 ) -> None:
-    memory = SimpleNamespace(available=free_bytes)
-    monkeypatch.setattr(late_rank.psutil, "virtual_memory", lambda: memory)
+    monkeypatch.setattr(late_rank, "free_memory_bytes", lambda: free_bytes)
     rank = late(Counting(bytes_held=2 << 30), Post(comes_after=float("inf")), lambda _: None)
     for _ in range(kept):
         rank.step([], 1.0)

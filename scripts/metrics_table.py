@@ -52,7 +52,9 @@ raised once it has *held* for so long, and over once it hasn't for so long, so t
 (`node-gone` is in the status at once.) Verdicts and failures are shown for an hour, and so is of a
 cycle that has ended what it dropped; what is said of an older cycle ends where a newer one begins.
 `jupiterctl status --check` passes over `mostly-dropped`, `not-offered` and `gang-knocked`: the
-cluster is well.
+cluster is well. For the health check of a container or a service take `status --check --node self`,
+which counts what is wrong with that machine alone: one that another machine's trouble restarts
+helps nobody. `jupiterctl cycle dismiss` ends the alarm about what failed; who did is recorded.
 
 | code | severity | says | held | over |
 |---|---|---|---|---|

@@ -19,6 +19,9 @@ WELL_ANYWAY: Final = OF_THE_TEXT | {"not-offered", "tcp-silent", "tcp-blocked", 
 """Codes that make nobody ill, `status --check` included: a member could else do that by asking, and
 a stranger by announcing itself or by knocking."""
 
+OF_THIS_NODE: Final = frozenset({"clone", "removed", "disk"})
+"""Codes of what is wrong with the machine that tells, though no line names it."""
+
 WHOLE_SECONDS_BELOW_S: Final = 10
 
 

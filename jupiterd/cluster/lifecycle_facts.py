@@ -34,6 +34,8 @@ class FailureDismissed:
 
     VERSION: ClassVar[int] = 1
     cycle: CycleId
+    node: str = ""
+    """On whose machine somebody said so; empty in those of before."""
 
 
 LifecycleFact = CycleExtended | CycleRevived | FailureDismissed

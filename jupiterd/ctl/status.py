@@ -6,7 +6,8 @@ from typing import Any
 import click
 
 from jupiterd.cluster.fetch_words import fetch_words
-from jupiterd.cluster.health_words import OF_THE_TEXT, WELL_ANYWAY, code_and_age
+from jupiterd.cluster.health_words import OF_THE_TEXT, OF_THIS_NODE, WELL_ANYWAY, code_and_age
+from jupiterd.cluster.node_names import find_node
 from jupiterd.ctl.commands import Command
 from jupiterd.ctl.console import Console
 from jupiterd.ctl.door_lines import door_line
@@ -17,20 +18,27 @@ from jupiterd.ctl.phase_lines import heavy_drop_lines
 from jupiterd.ctl.progress_lines import cycle_summary
 from jupiterd.errors import UnhealthyError, UsageError
 from jupiterd.formats import counted, plain, table
-from jupiterd.ids import short
+from jupiterd.ids import NodeId, short
+
+SELF = "self"
+"""The machine whose daemon is asked."""
 
 
 @click.command(cls=Command)
 @click.option("--check", is_flag=True, help="Exit with 8 if anything is wrong.")
+@click.option(
+    "--node", metavar="self|NAME", help="With --check: count what is wrong with that machine alone."
+)
 @click.option("--settings", is_flag=True, help="This daemon's settings instead, each's source too.")
 @click.pass_obj
-def command(invocation: Invocation, *, check: bool, settings: bool) -> None:
+def command(invocation: Invocation, *, check: bool, node: str | None, settings: bool) -> None:
     """Show the cluster, its nodes, its cycle and its health.
 
     \b
     Examples:
       jupiterctl status
       jupiterctl status --check && echo all is well
+      jupiterctl status --check --node self    # for health checks of one machine
       jupiterctl status --settings
       jupiterctl status -o json | jq .cluster.leader
     """  # noqa: D301 - click's mark for lines that keep their ends
@@ -38,9 +46,12 @@ def command(invocation: Invocation, *, check: bool, settings: bool) -> None:
 
     if settings and check:
         raise UsageError("--check looks at the cluster, --settings at one daemon", "name one")
+    if node is not None and not check:
+        raise UsageError("--node goes with --check", "jupiterctl node show shows one machine")
     told = ask(invocation.state_dir, "settings" if settings else "status")
     Console.of(invocation).show(told, lambda: (settings_table if settings else status_lines)(told))
-    if check and (wrong := ailments(told)):
+    wrong = ailments(told) if node is None else ailments_of(told, node)
+    if check and wrong:
         raise UnhealthyError(
             f"{counted(len(wrong), 'thing')} wrong: {plain(wrong[0]['title'])}",
             plain(wrong[0].get("hint")),
@@ -69,6 +80,22 @@ def ailments(status: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Return the health entries that are more than information, and about the cluster itself."""
     found = [item for item in status.get("health", []) if item.get("code") not in WELL_ANYWAY]
     return [item for item in found if item.get("severity") != "info"]
+
+
+def ailments_of(status: Mapping[str, Any], node: str) -> list[Mapping[str, Any]]:
+    """Return those about one machine: `self`, or as `jupiterctl node` names one.
+
+    Raises:
+        NotFoundError: there is no such machine, or there are several.
+    """
+    own = (status.get("node") or {}).get("id")
+    names = {NodeId(row["id"]): str(row.get("name")) for row in status.get("nodes", [])}
+    meant = own if node == SELF else find_node(names, node)
+    return [
+        item
+        for item in ailments(status)
+        if item.get("node") == meant or (meant == own and item.get("code") in OF_THIS_NODE)
+    ]
 
 
 def status_lines(status: Mapping[str, Any]) -> list[str]:

@@ -4,19 +4,23 @@ Owns its checks and what it records; it runs at the leader. Doesn't know what is
 (`cluster.alert_news`), or who is told.
 """
 
+import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from jupiterd.cluster.cycle_state import CycleState
 from jupiterd.cluster.island_runs import is_whole
 from jupiterd.cluster.lifecycle_facts import FailureDismissed
+from jupiterd.cluster.planning.asking_node import ASKED_AT
 from jupiterd.cluster.run_names import Named, meant
 from jupiterd.daemon.member_commands import Arguments, Command
 from jupiterd.errors import NotFoundError
-from jupiterd.ids import CycleId
+from jupiterd.ids import CycleId, NodeId, short
 
 if TYPE_CHECKING:
     from jupiterd.daemon.leading import Leading
+
+log = logging.getLogger(__name__)
 
 
 async def dismiss(leading: "Leading", arguments: Arguments) -> dict[str, Any]:
@@ -35,7 +39,11 @@ async def dismiss(leading: "Leading", arguments: Arguments) -> dict[str, Any]:
     found = meant(named, wanted) if wanted else list(failed)
     if not found:
         raise NotFoundError(f"nothing that failed is called {wanted}", "jupiterctl status")
-    await leading.record(*map(FailureDismissed, found))
+    asked_at = NodeId(str(arguments.get(ASKED_AT) or leading.self_id))
+    await leading.record(*(FailureDismissed(each, asked_at) for each in found))
+    by = leading.names().get(asked_at, short(asked_at))
+    for each in found:
+        log.info("alarm_dismissed", extra={"cycle": each, "what": failed[each].label, "by": by})
     return {"dismissed": [{"id": each, "name": failed[each].label} for each in found]}
 
 

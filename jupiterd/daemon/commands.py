@@ -133,7 +133,7 @@ class Commands:
             raise NoLeaderError("this node doesn't lead")
         if verb == DRY_RUN:
             return await self._try(self._node.leading, arguments)
-        if verb in READING:
+        if verb in READING or verb in alarm_commands.COMMANDS:
             arguments = {**arguments, ASKED_AT: asked_at or self._node.identity.node_id}
         if verb in self._long:
             run, _ = self._long[verb]

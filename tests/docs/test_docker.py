@@ -112,7 +112,7 @@ def test_an_image_runs_as_a_user_without_rights_and_looks_after_its_health(targe
     assert re.fullmatch(r"[1-9]\d*:[1-9]\d*", users[-1])
     [health] = [step.rest for step in mine if step.word == "HEALTHCHECK"]
     command = json.loads(health[health.index("[") :])
-    assert command == ["jupiterctl", "status", "--check"]
+    assert command == ["jupiterctl", "status", "--check", "--node", "self"]
     assert trouble(command) == ""
     assert "libopenblas0-pthread" in " ".join(step.rest for step in mine)
 

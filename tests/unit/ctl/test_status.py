@@ -75,6 +75,21 @@ def test_check_is_content_with_a_healthy_cluster(daemon, ctl):
     assert ctl("status", "--check").exit_code == 0
 
 
+def test_the_health_of_one_machine_is_not_that_of_another(daemon, ctl):
+    own, other = (row["id"] for row in STATUS["nodes"][:2])
+    gone = {"code": "node-gone", "severity": "warning", "title": "beta is gone", "node": other}
+    full = {"code": "disk", "severity": "error", "title": "this node can't write", "node": None}
+    status = STATUS | {"node": STATUS["node"] | {"id": own}}
+    daemon.documents["status"] = status | {"health": [gone]}
+    assert ctl("status", "--check").exit_code == 8
+    assert ctl("status", "--check", "--node", "self").exit_code == 0
+    assert ctl("status", "--check", "--node", other).exit_code == 8
+    assert ctl("status", "--check", "--node", "nobody").exit_code == 6
+    daemon.documents["status"] = status | {"health": [gone, full]}
+    assert ctl("status", "--check", "--node", "self").exit_code == 8
+    assert ctl("status", "--node", "self").exit_code == 2
+
+
 def test_everything_but_information_counts_as_trouble():
     severities = ("info", "warning", "error")
     found = ailments({"health": [{"severity": each} for each in severities]})

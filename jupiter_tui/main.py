@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
+from jupiter_tui import terminal
 from jupiterd.errors import ExitCode, JupiterError, UsageError
 from jupiterd.locations import state_dir
 from jupiterd.usage_lines import usage_error
@@ -115,7 +116,12 @@ async def _show(options: "Options") -> int:
     for number in (signal.SIGTERM, signal.SIGHUP):
         # Or the terminal is left as it was drawn on.
         loop.add_signal_handler(number, app.exit)
+    watching = None
+    if DRIVER not in os.environ:
+        watching = loop.create_task(terminal.watch(sys.stdin.fileno(), app.exit))
     await app.run_async()
+    if watching is not None:
+        watching.cancel()
     return app.return_code or ExitCode.OK
 
 

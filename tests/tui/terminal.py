@@ -86,6 +86,12 @@ class Terminal:
         self.seen = b""
         os.write(self.ours, key)
 
+    def close(self) -> None:
+        """Let the terminal go, as when its window's program is killed; nobody sends a signal."""
+        with Path(os.devnull).open("r+b") as nothing:
+            os.dup2(nothing.fileno(), self.theirs)
+            os.dup2(nothing.fileno(), self.ours)
+
     @property
     def is_restored(self) -> bool:
         """Say whether the terminal is as it was before the program."""

@@ -8,6 +8,8 @@ import pytest
 
 from tests.tui.terminal import Terminal, dashboard
 
+GONE_S = 5.0
+
 
 @pytest.fixture
 def terminal(short_dir: Path) -> Iterator[Terminal]:
@@ -32,3 +34,9 @@ def test_a_signal_ends_it_as_well_as_a_key(terminal):
     terminal.process.send_signal(signal.SIGTERM)
     assert terminal.ended() == 0
     assert terminal.is_restored
+
+
+def test_it_ends_soon_after_its_terminal_has_gone_without_a_signal(terminal):
+    terminal.read_until(lambda seen: b"Jupiter" in seen and b"lost" in seen)
+    terminal.close()
+    assert terminal.process.wait(GONE_S) == 0

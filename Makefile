@@ -10,7 +10,7 @@ EXTRA := $(if $(filter Darwin,$(shell uname -s)),mac,cpu)
 # Tests start hundreds of processes; none of them is to compile the whole program anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup demo score test test-all test-rest test-long test-real test-failures test-upgrade test-network chaos chaos-cycle data-kills bench-cluster bench-train bench-artifacts bench-data bench-cycle bench-islands bench-dashboard simulate simulate-hours layouts-table models-table metrics-table reference licences check proto constraints audit install-check release-check clean
+.PHONY: setup demo score test test-all test-rest test-long test-real test-failures test-upgrade test-network chaos chaos-cycle data-kills fuzz bench-cluster bench-train bench-artifacts bench-data bench-cycle bench-islands bench-dashboard simulate simulate-hours layouts-table models-table metrics-table reference licences check proto constraints audit install-check release-check clean
 
 # Installs everything into .venv; again only when what is to be installed has changed. TORCH_INDEX=URL takes torch from
 # another index than the rest: builds for CPUs alone are at https://download.pytorch.org/whl/cpu.
@@ -82,6 +82,10 @@ data-kills: setup
 chaos-cycle: setup
 	@JUPITER_CYCLE_STRIKES=$(or $(STRIKES),100) JUPITER_CYCLE_ROUNDS=$(or $(ROUNDS),1) $(if $(SEED),JUPITER_TEST_SEED=$(SEED)) \
 	  $(BIN)/python -m pytest -s tests/e2e/test_killed_cycle.py
+
+# Odd bytes for everything that reads what strangers and members send, an hour of them: make fuzz [FUZZ_SECONDS=60] [SEED=7]
+fuzz: setup
+	@$(BIN)/python -m tests.hostile.fuzz $(or $(FUZZ_SECONDS),3600) $(SEED)
 
 # The cluster's cores among many nodes, in virtual time: make simulate SEEDS=200000 [FROM=0]
 simulate: setup

@@ -5,12 +5,13 @@ Owns the values and their protobuf form. Doesn't know where the work runs.
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import msgpack
 
+from jupiterd.cluster.bounds import is_bounded
 from jupiterd.cycle.work import WorkResult
-from jupiterd.errors import Bug, JupiterError, from_wire
+from jupiterd.errors import JupiterError, MalformedError, from_wire
 from jupiterd.ids import ArtifactId, NodeId
 from jupiterd.rpc import peer_pb2
 
@@ -59,12 +60,16 @@ class WorkOrder:
 
     @classmethod
     def from_proto(cls, message: peer_pb2.WorkRequest) -> "WorkOrder":
-        """Rebuild the order."""
+        """Rebuild the order.
+
+        Raises:
+            MalformedError: its parameters are none.
+        """
         return cls(
             id=message.id,
             term=message.term,
             task=message.task,
-            params=msgpack.unpackb(message.params, raw=False, strict_map_key=True),
+            params=_unpacked(message.params),
             inputs={name: ArtifactId(value) for name, value in message.inputs.items()},
             epoch=message.epoch,
             is_attach=message.attach,
@@ -240,20 +245,34 @@ def from_proto(message: peer_pb2.WorkEvent) -> WorkEvent:
 
     Raises:
         JupiterError: the message is a failure, whatever the worker said.
+        MalformedError: it says nothing.
     """
     kind = message.WhichOneof("event")
     if kind == "failure":
         raise from_wire(message.failure.code, message.failure.message, message.failure.hint)
     reader = _READERS.get(kind or "")
     if reader is None:
-        raise Bug(f"a work event of an unknown kind: {kind}")
+        raise MalformedError("a message about work says nothing that this node knows")
     return reader(message)
 
 
 def _finished(message: peer_pb2.WorkFinished) -> Finished:
     outputs = {name: ArtifactId(value) for name, value in message.outputs.items()}
-    summary = msgpack.unpackb(message.summary, raw=False, strict_map_key=True)
-    return Finished(WorkResult(outputs, dict(message.counts), summary))
+    return Finished(WorkResult(outputs, dict(message.counts), _unpacked(message.summary)))
+
+
+def _unpacked(told: bytes) -> dict[str, Any]:
+    """Return the plain values that a message carries by name; raises MalformedError if it doesn't.
+
+    Nothing at all is none, as where a message has no such part.
+    """
+    try:
+        values = msgpack.unpackb(told, raw=False, strict_map_key=True) if told else {}
+    except (ValueError, TypeError, RecursionError, msgpack.UnpackException) as error:
+        raise MalformedError("a message about work can't be read") from error
+    if not isinstance(values, dict) or not is_bounded(cast("object", values)):
+        raise MalformedError("a message about work holds what can't be meant")
+    return cast("dict[str, Any]", values)
 
 
 def _started(message: peer_pb2.WorkStarted) -> Started:

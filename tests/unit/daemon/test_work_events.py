@@ -18,7 +18,7 @@ from jupiterd.daemon.work_events import (
     from_proto,
     to_proto,
 )
-from jupiterd.errors import Bug, EmptySourceError, JupiterError
+from jupiterd.errors import EmptySourceError, JupiterError, MalformedError
 from jupiterd.ids import ArtifactId
 from jupiterd.rpc import peer_pb2
 
@@ -81,6 +81,14 @@ def test_a_failure_nobody_knows_is_still_an_error_for_people() -> None:
         from_proto(peer_pb2.WorkEvent(failure=failure))
 
 
-def test_an_event_without_content_is_our_own_mistake() -> None:
-    with pytest.raises(Bug):
+def test_an_event_without_content_is_refused() -> None:
+    with pytest.raises(MalformedError):
         from_proto(peer_pb2.WorkEvent())
+
+
+@pytest.mark.parametrize(
+    "params", [b"\xc1", b"\x90", b"\x81\xa1x\xcf" + b"\xff" * 8, b"\x91" * 999]
+)
+def test_an_order_whose_parameters_are_none_is_refused(params: bytes) -> None:
+    with pytest.raises(MalformedError):
+        WorkOrder.from_proto(peer_pb2.WorkRequest(id="x", task="store", params=params))

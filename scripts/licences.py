@@ -28,6 +28,7 @@ PERMISSIVE = re.compile(
 
 EXPLAINED = {
     "certifi": "a list of root certificates, used as it is; MPL 2.0 asks for what was changed",
+    "pathspec": "used as it is; MPL 2.0 asks for what was changed",
     "pypdfium2": "PDFium lies in it, under BSD and Apache 2.0; its parts are permissive",
     "tld": "the list of domains that trafilatura brings, used as it is",
     "tqdm": "used as it is; MPL 2.0 asks for what was changed",

@@ -62,6 +62,7 @@ RIGHTS: Final[Mapping[str, Right]] = {
     "Artifacts.Fetch": Right(Caller.MEMBER, "the hash of an artifact, and ranges of bytes"),
     "Artifacts.Replicate": Right(Caller.MEMBER, "the hash of an artifact"),
     "Scripts.Prepare": Right(Caller.MEMBER, "a program and a script, where scripts are allowed"),
+    "Scripts.Bring": Right(Caller.MEMBER, "an artifact's id, where scripts are allowed"),
     "Scripts.Run": Right(Caller.MEMBER, "a program and its arguments, where scripts are allowed"),
 }
 """Service and call -> its right."""

@@ -30,6 +30,7 @@ from jupiterd.daemon.dry_run import DRY_RUN, tried, without_copying
 from jupiterd.daemon.executor.named_paths import READING, named_paths
 from jupiterd.daemon.hub_fetches import HubFetches
 from jupiterd.daemon.model_weights import GENERATOR, JUDGE, bring_models, bring_weights
+from jupiterd.daemon.scripts.shipping import ship_folder
 from jupiterd.daemon.sync_check import SyncCheck
 from jupiterd.document_schema import SCHEMA
 from jupiterd.errors import (
@@ -74,6 +75,7 @@ class Commands:
             "check.links": link_check.check_links,
             "hub.fetch": self.hub_fetches.hear_of,
             "script.prepare": script_launch.prepare_launch,
+            "script.ship": ship_folder,
         }
         """What the daemon that was asked does itself: it changes nothing for the cluster."""
         self._brought = {

@@ -65,8 +65,10 @@ class Library:
         self._alive = alive
         self._group = group
 
-    async def ensure(self, artifact: ArtifactId) -> Path:
+    async def ensure(self, artifact: ArtifactId, like: Iterable[ArtifactId] = ()) -> Path:
         """Return the artifact's folder, fetching it first where needed.
+
+        like: others that may hold parts of it, which aren't fetched again
 
         Raises:
             NotFoundError: no node that can be reached holds it.
@@ -82,7 +84,11 @@ class Library:
                 used = _Sources(uses)
                 sources = used.all_of(holders)
                 await fetch(
-                    self.store, artifact, sources, meet=lambda node: used.of(self.peers.get(node))
+                    self.store,
+                    artifact,
+                    sources,
+                    meet=lambda node: used.of(self.peers.get(node)),
+                    like=like,
                 )
             log.info("artifact_fetched", extra={"artifact": short(artifact)})
         self.store.note_use(artifact, wall_s())

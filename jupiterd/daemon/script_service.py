@@ -17,9 +17,10 @@ from jupiterd.daemon.scripts.readiness import host_environment, prepared_here
 from jupiterd.errors import ConflictError, MalformedError, NotAMemberError, RefusedError
 from jupiterd.gang.script import STOP_GRACE_S, ScriptEvent, ScriptGroup, start_script
 from jupiterd.gang.script_messages import SIGNALS, event_to_proto, order_from_proto
-from jupiterd.ids import NodeId, short
+from jupiterd.ids import ArtifactId, NodeId, short
 from jupiterd.net.credentials import caller
 from jupiterd.rpc import script_pb2, script_pb2_grpc
+from jupiterd.store.manifest import is_artifact_id
 
 if TYPE_CHECKING:
     from jupiterd.daemon.node import Node
@@ -44,6 +45,17 @@ class ScriptService(script_pb2_grpc.ScriptsServicer):
         """Say whether it may run here and can, and on which ports."""
         self._allowed(context)
         return await prepared_here(self._node, request)
+
+    async def Bring(
+        self, request: script_pb2.BringFolderRequest, context: Context
+    ) -> script_pb2.BringFolderReply:
+        """Fetch the working folder of a launch, as far as it isn't here."""
+        self._allowed(context)
+        if not is_artifact_id(request.artifact):
+            raise MalformedError("a folder that travels has a name that can't be")
+        fetched = await self._node.shipped.bring(ArtifactId(request.artifact))
+        folders = str(self._node.shipped.folders)
+        return script_pb2.BringFolderReply(fetched_bytes=fetched, folders=folders)
 
     async def Run(
         self, request_iterator: AsyncIterator[script_pb2.ScriptRequest], context: Context
@@ -70,7 +82,7 @@ class ScriptService(script_pb2_grpc.ScriptsServicer):
         first: script_pb2.ScriptRequest,
         requests: AsyncIterator[script_pb2.ScriptRequest],
     ) -> AsyncGenerator[ScriptEvent]:
-        order = order_from_proto(first.order)
+        order = await self._node.shipped.placed(order_from_proto(first.order))
         ranks = [rank.rank for rank in order.ranks]
         extra = {"node": short(who), "argv": list(order.argv), "folder": order.folder}
         log.info("script_started", extra={**extra, "ranks": ranks})

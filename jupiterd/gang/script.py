@@ -21,6 +21,7 @@ from typing import Final, TypeAlias
 from jupiterd.errors import BadRouteError, NotFoundError, PortInUseError
 from jupiterd.gang.kept import Kept, start_kept
 from jupiterd.gang.script_plan import RankOrder, ScriptOrder
+from jupiterd.gang.scripts.gpu_locks import gpus_held
 
 STOP_GRACE_S: Final = 5.0
 """Between SIGTERM and SIGKILL, for scripts that save what they have."""
@@ -163,19 +164,21 @@ async def start_script(
     Raises:
         NotFoundError: the program or its folder isn't there.
         PortInUseError: the port where the ranks were to meet is taken.
+        DeviceBusyError: a gang trains on one of its GPUs.
     """
     _check(order, environment)
     group = ScriptGroup()
-    with tempfile.TemporaryDirectory(prefix="jupiter-launch-") as scratch:
-        try:
-            if order.store_port:
-                await _start_store(group, order, environment)
-            for rank in order.ranks:
-                its_own = rank_environment(rank, environment, Path(scratch))
-                await group.start(rank.rank, order.argv, its_own, order.folder)
-            yield group
-        finally:
-            await group.end()
+    async with gpus_held(order.gpus, order.id) as locks:
+        with tempfile.TemporaryDirectory(prefix="jupiter-launch-") as scratch:
+            try:
+                if order.store_port:
+                    await _start_store(group, order, environment)
+                for rank in order.ranks:
+                    its_own = rank_environment(rank, environment, Path(scratch))
+                    await group.start(rank.rank, order.argv, its_own, order.folder, locks)
+                yield group
+            finally:
+                await group.end()
 
 
 def rank_environment(

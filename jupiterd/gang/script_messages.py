@@ -24,7 +24,10 @@ MAX_HASHED_BYTES: Final = 16 << 20
 
 SIGNALS: Final = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGKILL})
 
+MAX_ID_CHARACTERS: Final = 100
+
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,255}")
+_HASH: Final = re.compile(r"[0-9a-f]{64}")
 
 
 def order_to_proto(order: ScriptOrder) -> script_pb2.ScriptOrder:
@@ -43,6 +46,9 @@ def order_to_proto(order: ScriptOrder) -> script_pb2.ScriptOrder:
         ],
         store_host=order.store_host,
         store_port=order.store_port,
+        id=order.id,
+        gpus=order.gpus,
+        shipped=order.shipped,
     )
 
 
@@ -60,12 +66,24 @@ def order_from_proto(message: script_pb2.ScriptOrder) -> ScriptOrder:
         raise MalformedError("an order names neither a program nor a rank")
     if any("\0" in text for text in (*argv, message.folder)):
         raise MalformedError("an argument holds a zero byte")
-    if not PurePosixPath(message.folder).is_absolute():
+    if message.shipped and not _HASH.fullmatch(message.shipped):
+        raise MalformedError("a folder that travels has a name that can't be")
+    if not (message.shipped or PurePosixPath(message.folder).is_absolute()):
         raise MalformedError("a script's folder must be an absolute path")
+    _check_size("GPUs", len(message.gpus), MAX_PER_NODE, sum(map(len, message.gpus)))
     ranks = tuple(map(_rank, message.ranks))
     if len({rank.rank for rank in ranks}) < len(ranks) or message.store_port > 65535:
         raise MalformedError("an order has a rank twice, or a port that can't be")
-    return ScriptOrder(argv, message.folder, ranks, message.store_host, message.store_port)
+    return ScriptOrder(
+        argv,
+        message.folder,
+        ranks,
+        message.store_host,
+        message.store_port,
+        id=message.id[:MAX_ID_CHARACTERS],
+        gpus=tuple(message.gpus),
+        shipped=message.shipped,
+    )
 
 
 def event_to_proto(event: ScriptEvent) -> script_pb2.ScriptEvent:

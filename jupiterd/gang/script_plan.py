@@ -85,8 +85,12 @@ class ScriptOrder:
     store_host: str = ""
     """Where the ranks meet; empty where that isn't on this machine, or nowhere."""
     store_port: int = 0
+    id: str = ""
+    """Of the run."""
     gpus: tuple[str, ...] = ()
     """UUIDs of those on which no gang may train meanwhile."""
+    shipped: str = ""
+    """The artifact of the folder that travels; the machine makes a folder of its own from it."""
 
 
 def ring_ports(engine: str, processes: int) -> int:

@@ -7,7 +7,7 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class PrepareScriptRequest(_message.Message):
-    __slots__ = ("program", "folder", "script", "engine", "per_node", "host", "own_python", "files", "shipped", "devices")
+    __slots__ = ("program", "folder", "script", "engine", "per_node", "host", "own_python", "files", "devices")
     PROGRAM_FIELD_NUMBER: _ClassVar[int]
     FOLDER_FIELD_NUMBER: _ClassVar[int]
     SCRIPT_FIELD_NUMBER: _ClassVar[int]
@@ -16,7 +16,6 @@ class PrepareScriptRequest(_message.Message):
     HOST_FIELD_NUMBER: _ClassVar[int]
     OWN_PYTHON_FIELD_NUMBER: _ClassVar[int]
     FILES_FIELD_NUMBER: _ClassVar[int]
-    SHIPPED_FIELD_NUMBER: _ClassVar[int]
     DEVICES_FIELD_NUMBER: _ClassVar[int]
     program: str
     folder: str
@@ -26,9 +25,8 @@ class PrepareScriptRequest(_message.Message):
     host: str
     own_python: bool
     files: _containers.RepeatedScalarFieldContainer[str]
-    shipped: str
     devices: str
-    def __init__(self, program: _Optional[str] = ..., folder: _Optional[str] = ..., script: _Optional[str] = ..., engine: _Optional[str] = ..., per_node: _Optional[int] = ..., host: _Optional[str] = ..., own_python: _Optional[bool] = ..., files: _Optional[_Iterable[str]] = ..., shipped: _Optional[str] = ..., devices: _Optional[str] = ...) -> None: ...
+    def __init__(self, program: _Optional[str] = ..., folder: _Optional[str] = ..., script: _Optional[str] = ..., engine: _Optional[str] = ..., per_node: _Optional[int] = ..., host: _Optional[str] = ..., own_python: _Optional[bool] = ..., files: _Optional[_Iterable[str]] = ..., devices: _Optional[str] = ...) -> None: ...
 
 class PrepareScriptReply(_message.Message):
     __slots__ = ("processes", "cores", "ports", "script_hash", "program", "python_version", "packages", "variables", "file_hashes", "gpus", "visible_devices", "hides_devices", "threads")
@@ -74,6 +72,20 @@ class PrepareScriptReply(_message.Message):
     threads: int
     def __init__(self, processes: _Optional[int] = ..., cores: _Optional[int] = ..., ports: _Optional[_Iterable[int]] = ..., script_hash: _Optional[bytes] = ..., program: _Optional[str] = ..., python_version: _Optional[str] = ..., packages: _Optional[_Mapping[str, str]] = ..., variables: _Optional[_Mapping[str, str]] = ..., file_hashes: _Optional[_Iterable[bytes]] = ..., gpus: _Optional[_Iterable[str]] = ..., visible_devices: _Optional[str] = ..., hides_devices: _Optional[bool] = ..., threads: _Optional[int] = ...) -> None: ...
 
+class BringFolderRequest(_message.Message):
+    __slots__ = ("artifact",)
+    ARTIFACT_FIELD_NUMBER: _ClassVar[int]
+    artifact: str
+    def __init__(self, artifact: _Optional[str] = ...) -> None: ...
+
+class BringFolderReply(_message.Message):
+    __slots__ = ("fetched_bytes", "folders")
+    FETCHED_BYTES_FIELD_NUMBER: _ClassVar[int]
+    FOLDERS_FIELD_NUMBER: _ClassVar[int]
+    fetched_bytes: int
+    folders: str
+    def __init__(self, fetched_bytes: _Optional[int] = ..., folders: _Optional[str] = ...) -> None: ...
+
 class ScriptRequest(_message.Message):
     __slots__ = ("node", "order", "signal")
     NODE_FIELD_NUMBER: _ClassVar[int]
@@ -85,12 +97,13 @@ class ScriptRequest(_message.Message):
     def __init__(self, node: _Optional[str] = ..., order: _Optional[_Union[ScriptOrder, _Mapping]] = ..., signal: _Optional[int] = ...) -> None: ...
 
 class ScriptOrder(_message.Message):
-    __slots__ = ("argv", "folder", "ranks", "store_host", "store_port", "shipped", "gpus")
+    __slots__ = ("argv", "folder", "ranks", "store_host", "store_port", "id", "shipped", "gpus")
     ARGV_FIELD_NUMBER: _ClassVar[int]
     FOLDER_FIELD_NUMBER: _ClassVar[int]
     RANKS_FIELD_NUMBER: _ClassVar[int]
     STORE_HOST_FIELD_NUMBER: _ClassVar[int]
     STORE_PORT_FIELD_NUMBER: _ClassVar[int]
+    ID_FIELD_NUMBER: _ClassVar[int]
     SHIPPED_FIELD_NUMBER: _ClassVar[int]
     GPUS_FIELD_NUMBER: _ClassVar[int]
     argv: _containers.RepeatedScalarFieldContainer[str]
@@ -98,9 +111,10 @@ class ScriptOrder(_message.Message):
     ranks: _containers.RepeatedCompositeFieldContainer[ScriptRank]
     store_host: str
     store_port: int
+    id: str
     shipped: str
     gpus: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, argv: _Optional[_Iterable[str]] = ..., folder: _Optional[str] = ..., ranks: _Optional[_Iterable[_Union[ScriptRank, _Mapping]]] = ..., store_host: _Optional[str] = ..., store_port: _Optional[int] = ..., shipped: _Optional[str] = ..., gpus: _Optional[_Iterable[str]] = ...) -> None: ...
+    def __init__(self, argv: _Optional[_Iterable[str]] = ..., folder: _Optional[str] = ..., ranks: _Optional[_Iterable[_Union[ScriptRank, _Mapping]]] = ..., store_host: _Optional[str] = ..., store_port: _Optional[int] = ..., id: _Optional[str] = ..., shipped: _Optional[str] = ..., gpus: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class ScriptRank(_message.Message):
     __slots__ = ("rank", "variables", "defaults", "hostfile")

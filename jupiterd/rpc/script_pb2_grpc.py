@@ -39,6 +39,11 @@ class ScriptsStub:
                 request_serializer=jupiter_dot_v1_dot_script__pb2.PrepareScriptRequest.SerializeToString,
                 response_deserializer=jupiter_dot_v1_dot_script__pb2.PrepareScriptReply.FromString,
                 _registered_method=True)
+        self.Bring = channel.unary_unary(
+                '/jupiter.v1.Scripts/Bring',
+                request_serializer=jupiter_dot_v1_dot_script__pb2.BringFolderRequest.SerializeToString,
+                response_deserializer=jupiter_dot_v1_dot_script__pb2.BringFolderReply.FromString,
+                _registered_method=True)
         self.Run = channel.stream_stream(
                 '/jupiter.v1.Scripts/Run',
                 request_serializer=jupiter_dot_v1_dot_script__pb2.ScriptRequest.SerializeToString,
@@ -51,6 +56,13 @@ class ScriptsServicer:
 
     def Prepare(self, request, context):
         """May scripts run here, is this one here, and which ports are free?
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Bring(self, request, context):
+        """Fetches the working folder of a launch, as far as it isn't here; where scripts may run.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -71,6 +83,11 @@ def add_ScriptsServicer_to_server(servicer, server):
                     servicer.Prepare,
                     request_deserializer=jupiter_dot_v1_dot_script__pb2.PrepareScriptRequest.FromString,
                     response_serializer=jupiter_dot_v1_dot_script__pb2.PrepareScriptReply.SerializeToString,
+            ),
+            'Bring': grpc.unary_unary_rpc_method_handler(
+                    servicer.Bring,
+                    request_deserializer=jupiter_dot_v1_dot_script__pb2.BringFolderRequest.FromString,
+                    response_serializer=jupiter_dot_v1_dot_script__pb2.BringFolderReply.SerializeToString,
             ),
             'Run': grpc.stream_stream_rpc_method_handler(
                     servicer.Run,
@@ -105,6 +122,33 @@ class Scripts:
             '/jupiter.v1.Scripts/Prepare',
             jupiter_dot_v1_dot_script__pb2.PrepareScriptRequest.SerializeToString,
             jupiter_dot_v1_dot_script__pb2.PrepareScriptReply.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Bring(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/jupiter.v1.Scripts/Bring',
+            jupiter_dot_v1_dot_script__pb2.BringFolderRequest.SerializeToString,
+            jupiter_dot_v1_dot_script__pb2.BringFolderReply.FromString,
             options,
             channel_credentials,
             insecure,

@@ -15,7 +15,7 @@ import os
 import shutil
 import stat
 import threading
-from collections.abc import Container, Generator, Iterator
+from collections.abc import Container, Generator, Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
@@ -39,6 +39,7 @@ from jupiterd.store.manifest import (
 )
 from jupiterd.store.partial import PartialArtifact
 from jupiterd.store.room import NO_LIMITS, Room
+from jupiterd.store.seeding import seed
 
 USE_NOTED_S: Final = 3600.0
 
@@ -175,8 +176,10 @@ class ArtifactStore:
             self._counted = changes, self._room.taken_bytes(self._root)
         return self._room.free_bytes(self._root, self._counted[1])
 
-    def begin(self, manifest_bytes: bytes) -> PartialArtifact:
+    def begin(self, manifest_bytes: bytes, like: Iterable[ArtifactId] = ()) -> PartialArtifact:
         """Start to write an artifact that is fetched, or go on where a fetch was broken off.
+
+        like: others that may hold parts of it, which needn't be fetched then
 
         Raises:
             CorruptArtifactError: the manifest names anything that mustn't be written.
@@ -188,6 +191,9 @@ class ArtifactStore:
         with written():
             if not draft.exists():
                 self._room.check(self._root, manifest.size_bytes)
+                held = [each for each in like if self.holds(each)]
+                others = [(self.path(each), self.manifest(each)) for each in held]
+                seed(draft / _FILES, manifest, others)
             (draft / _FILES).mkdir(parents=True, exist_ok=True)
             os.utime(draft)
             (draft / _MANIFEST).write_bytes(manifest_bytes)

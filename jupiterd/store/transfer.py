@@ -6,7 +6,7 @@ it in place. Doesn't know how chunks are gathered (`gathering`), or what a sourc
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from jupiterd.errors import (
@@ -37,11 +37,12 @@ async def fetch(
     sources: Sequence[ArtifactSource],
     stall_s: float = STALL_S,
     meet: Callable[[NodeId], ArtifactSource | None] = _nobody_else,
+    like: Iterable[ArtifactId] = (),
 ) -> None:
     """Make `store` hold the artifact; whoever asks for the same one meanwhile waits for the first.
 
     What was fetched before a break stays on disk and isn't fetched again. `meet` turns a node that
-    fetches it as well into one more source.
+    fetches it as well into one more source; what is the same in those it is `like` isn't fetched.
 
     Raises:
         NotFoundError: no source has it.
@@ -52,7 +53,7 @@ async def fetch(
         if await asyncio.to_thread(store.holds, artifact):
             return
         manifest_bytes, able = await _manifest_from_any(artifact, sources, stall_s)
-        partial = await asyncio.to_thread(store.begin, manifest_bytes)
+        partial = await asyncio.to_thread(store.begin, manifest_bytes, like)
         with store.grown(partial, manifest_bytes) as growth:
             await Gathering(artifact, partial, growth, stall_s, meet).run(able)
             await asyncio.to_thread(partial.commit)

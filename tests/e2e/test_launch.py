@@ -235,3 +235,27 @@ async def test_a_machine_whose_owner_did_not_allow_it_runs_nothing(tmp_path: Pat
         assert "error: two doesn't run scripts of other machines" in said
         assert "hint: its owner allows them there with: jupiterd --allow-scripts" in said
         assert "started" not in said
+
+
+@pytest.mark.full
+async def test_a_folder_travels_to_a_machine_that_has_none_of_its_code(tmp_path: Path) -> None:
+    code = tmp_path / "code"
+    (code / "pkg").mkdir(parents=True)
+    (code / "pkg" / "model.py").write_text("import os\ndef where(): return os.getcwd()\n")
+    (code / "train.py").write_text(
+        "import os, pkg.model\nprint('rank', os.environ['RANK'], 'in', pkg.model.where())\n"
+    )
+    (code / ".gitignore").write_text("secret\n")
+    (code / "secret").write_text("x")
+    async with two_daemons(tmp_path, "--allow-scripts") as (cluster, prefix):
+        asked = ("--nodes", "one,two", "--per-node", "one=1,two=2", "--chdir", str(code), "--ship")
+        with on_nodes(cluster, prefix, *asked, "--", "train.py") as process:
+            said, _ = await asyncio.to_thread(process.communicate)
+        assert process.returncode == 0, cluster.told(said)
+        assert f"rank 0 in {code}" in said
+        folders = cluster[1].state_dir / "shipped" / "folders"
+        for rank in (1, 2):
+            assert f"[rank {rank}] rank {rank} in {folders}/" in said
+        assert "ships 3 files" in said
+        (run,) = folders.iterdir()
+        assert not (run / "secret").exists()

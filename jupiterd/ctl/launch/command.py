@@ -49,13 +49,15 @@ def command(invocation: Invocation, argv: tuple[str, ...], **options: Any) -> in
     """Run a script that is written for torchrun (env://) or for mlx.distributed, unchanged.
 
     It runs on this machine, with or without a jupiterd. On other machines it runs in the folder of
-    the same path, and only where their owners set allow_scripts. Each line has its rank before it.
-    The exit status is that of the process that failed first; when one fails, the others are ended.
+    the same path, or that --ship brings, and only where their owners set allow_scripts. Each line
+    has its rank before it. The exit status is that of the process that failed first; when one
+    fails, the others are ended.
 
     \b
     Examples:
       jupiterctl launch --per-node 2 -- python train.py --epochs 3
       jupiterctl launch --nodes all --verbose -- python train.py
+      jupiterctl launch --nodes all --ship -- python train.py
       jupiterctl launch --engine mlx --per-node 2 -- python mlx_train.py
     """  # noqa: D301 - click's mark for lines that keep their ends
     return asyncio.run(_launched(invocation, read_wanted(argv, options, os.environ)))
@@ -66,6 +68,7 @@ async def _launched(invocation: Invocation, wanted: Wanted) -> int:
     from jupiterd.ctl.launch.places import open_sites, prepare
     from jupiterd.ctl.launch.rank_output import RankOutput
     from jupiterd.ctl.launch.run import LaunchRun
+    from jupiterd.ctl.launch.shipping import shipped
 
     console = Console.of(invocation)
     output = RankOutput(_write, shown=None if wanted.is_verbose else (0,))
@@ -76,6 +79,7 @@ async def _launched(invocation: Invocation, wanted: Wanted) -> int:
             return 0
         for line in notices(prepared):
             console.notice(line)
+        prepared = await shipped(prepared, console.notice)
         sites = await open_sites(stack, prepared)
         return await LaunchRun(sites, output, console).run()
 

@@ -10,8 +10,10 @@ from typing import Any
 
 from jupiterd.ctl.launch.machines import variable_differences, version_differences
 from jupiterd.ctl.launch.places import Prepared
+from jupiterd.ctl.launch.shipping import ship_lines
 from jupiterd.document_schema import SCHEMA
 from jupiterd.formats import counted, plain
+from jupiterd.gang.script_plan import Place
 
 NOTHING = "nothing was started"
 
@@ -37,6 +39,7 @@ def dry_run_lines(prepared: Prepared) -> list[str]:
         f"  python: {_python(prepared)}",
         f"  folder: {plain(str(wanted.folder))}, {counted(own, 'file')} of it imported",
         f"  variables for all: {given}",
+        *(f"  {line}" for line in ship_lines(prepared)),
         *(f"  {line}" for line in _rank_lines(prepared)),
         *version_differences(prepared.machines),
         *variable_differences(wanted, prepared.machines),
@@ -57,6 +60,13 @@ def launch_document(prepared: Prepared) -> dict[str, Any]:
             "python_reason": None if wanted.interpreter is None else wanted.interpreter.reason,
             "folder": str(wanted.folder),
             "files": list(wanted.files),
+            "ships": None
+            if wanted.travelling is None
+            else {
+                "files": len(wanted.travelling.sizes),
+                "bytes": wanted.travelling.size_bytes,
+                "left_out": list(wanted.travelling.left_out),
+            },
             "variables": sorted(wanted.variables),
             "nodes": [*_nodes(prepared)],
             "differences": [
@@ -76,7 +86,7 @@ def _nodes(prepared: Prepared) -> Iterator[dict[str, Any]]:
             "name": place.name,
             "host": place.host,
             "interface": place.interface,
-            "folder": order.folder,
+            "folder": _folder(prepared, place) or None,
             "program": order.argv[0],
             "versions": dict(machine.versions),
             "devices": place.visible_devices,
@@ -91,10 +101,17 @@ def _rank_lines(prepared: Prepared) -> Iterator[str]:
         parts = [f"{'rank' if len(row['ranks']) == 1 else 'ranks'} {ranks} on {row['name']}"]
         parts += [f"{row['host']} ({row['interface']})", str(row["program"])]
         parts += [versions] if versions else []
-        parts += [f"in {row['folder']}"]
+        parts += [f"in {row['folder']}" if row["folder"] else "in a folder of its own"]
         if row["devices"] is not None:
             parts.append(f"CUDA devices {row['devices']}" if row["devices"] else "no GPU")
         yield plain("; ".join(parts))
+
+
+def _folder(prepared: Prepared, place: Place) -> str:
+    """Return where it runs on a machine; empty where a folder is made for it."""
+    if prepared.wanted.travelling is not None and place.node != prepared.own:
+        return ""
+    return place.folder or str(prepared.wanted.folder)
 
 
 def _engine(prepared: Prepared) -> str:

@@ -11,7 +11,7 @@ import secrets
 import sys
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -121,8 +121,9 @@ async def prepare(stack: AsyncExitStack, state_dir: Path, wanted: "Wanted") -> P
 
 
 def _orders(wanted: "Wanted", places: Sequence[Place]) -> tuple[ScriptOrder, ...]:
-    folder, engine = str(wanted.folder), wanted.engine.engine
-    return tuple(orders(places, wanted.argv, folder, engine, run_id(), wanted.variables))
+    folder, engine, run = str(wanted.folder), wanted.engine.engine, run_id()
+    made = orders(places, wanted.argv, folder, engine, run, wanted.variables)
+    return tuple(replace(order, id=run) for order in made)
 
 
 async def open_sites(stack: AsyncExitStack, prepared: Prepared) -> Sequence[Site]:

@@ -6,13 +6,14 @@ Owns reading them. Doesn't know what other machines say to it (`places`), or how
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 from jupiterd.ctl.launch.engine_guess import EngineGuess, guess_engine, imports_of, own_files
 from jupiterd.ctl.launch.interpreter import Interpreter, choose_interpreter, with_interpreter
 from jupiterd.ctl.launch.program import Program, read_program
+from jupiterd.ctl.launch.working_folder import WorkingFolder, working_folder
 from jupiterd.errors import UsageError
 from jupiterd.gang.script_plan import threads_of
 from jupiterd.gang.scripts.by_machine import Devices, PerNode
@@ -44,6 +45,8 @@ class Wanted:
     """That every process gets."""
     may_differ: bool
     is_verbose: bool
+    travelling: WorkingFolder | None = None
+    """What of the folder goes to other machines; None where it lies there."""
 
     @property
     def argv(self) -> tuple[str, ...]:
@@ -71,9 +74,9 @@ class Wanted:
             "devices": list(self.devices),
             "engine": self.engine.engine,
             "program": "" if has_own_python else self.argv[0],
-            "folder": str(self.folder),
-            "script": self.program.script,
-            "files": list(self.files),
+            "folder": "" if self.travelling else str(self.folder),
+            "script": "" if self.travelling else self.program.script,
+            "files": [] if self.travelling else list(self.files),
             "folder_map": list(self.folder_map),
             "environment": told,
         }
@@ -94,6 +97,9 @@ def read_wanted(
     Devices.parse(options["devices"])
     FolderMap.parse(options["folder_map"])
     program = read_program(argv, folder)
+    travelling = _travelling(folder, nodes, options)
+    if travelling is not None:
+        program = _below(program, folder)
     interpreter = choose_interpreter(str(options["python"]), program, Path.cwd(), environment)
     program = with_interpreter(program, interpreter)
     imports = imports_of(program, folder, program.argv[0])
@@ -116,6 +122,7 @@ def read_wanted(
         variables={**threads, **parsed_variables(options["variables"], environment)},
         may_differ=bool(options["allow_differences"]),
         is_verbose=bool(options["verbose"]),
+        travelling=travelling,
     )
 
 
@@ -140,6 +147,33 @@ def _folder(named: str) -> Path:
     if not folder.is_dir():
         raise UsageError(f"--chdir {named}: there is no such folder", f"this is {Path.cwd()}")
     return folder
+
+
+def _travelling(folder: Path, nodes: str, options: Mapping[str, Any]) -> WorkingFolder | None:
+    if not options["ship"]:
+        return None
+    if not nodes:
+        raise UsageError(
+            "--ship brings the folder to other machines, and none is named", "such as --nodes all"
+        )
+    return working_folder(folder, options["ship_also"], options["ship_limit"])
+
+
+def _below(program: Program, folder: Path) -> Program:
+    """Name the script relative to the folder that travels: it lies elsewhere there."""
+    if not program.script:
+        return program
+    script = Path(program.script)
+    if not script.is_relative_to(folder):
+        raise UsageError(
+            f"{script} lies outside {folder}, which travels", "name that folder: --chdir DIR"
+        )
+    relative = script.relative_to(folder).as_posix()
+    argv = tuple(
+        relative if os.path.normpath(folder / argument) == str(script) else argument
+        for argument in program.argv
+    )
+    return replace(program, argv=argv)
 
 
 def _machines(nodes: str, per_node: str) -> tuple[str, str]:

@@ -8,6 +8,8 @@ from typing import Any
 
 import click
 
+from jupiterd.ctl.launch.working_folder import LIMIT_MIB
+
 Command = Callable[..., Any]
 
 
@@ -44,6 +46,24 @@ _OPTIONS = (
         multiple=True,
         metavar="[NAME:]A=B",
         help="Folders below A here lie below B on other machines, or on one; may be repeated.",
+    ),
+    click.option(
+        "--ship",
+        is_flag=True,
+        help="Bring the folder to the other machines, without what git ignores.",
+    ),
+    click.option(
+        "--ship-also",
+        multiple=True,
+        metavar="PATH",
+        help="A file or folder below it that travels although it is ignored; may be repeated.",
+    ),
+    click.option(
+        "--ship-limit",
+        type=click.IntRange(1, 1 << 20),
+        default=LIMIT_MIB,
+        metavar="MIB",
+        help=f"Ship no more than that; {LIMIT_MIB} MiB unless told otherwise.",
     ),
     click.option(
         "--allow-differences",

@@ -13,7 +13,7 @@ from jupiterd.errors import ConflictError, UsageError
 OPTIONS: dict[str, Any] = {
     "engine": "auto", "nodes": "", "per_node": "", "devices": (), "folder_map": (), "chdir": "",
     "python": "jupiter", "threads": None, "variables": (), "allow_differences": False,
-    "master_port": None, "verbose": False,
+    "master_port": None, "verbose": False, "ship": False, "ship_also": (), "ship_limit": 256,
 }  # fmt: skip
 
 
@@ -80,6 +80,25 @@ def test_many_files_are_told_by_the_first_of_them(project: Path):
     asked = wanted(project, "train.py", nodes="all")
     with pytest.raises(ConflictError, match=r"train\.py, m0\.py, m1\.py and 4 more files on"):
         check_alike(asked, [Machine("cellar", file_hashes=("",) * 7)])
+
+
+def test_a_folder_that_travels_is_compared_nowhere_and_its_script_is_named_in_it(project: Path):
+    asked = wanted(project, str(project / "train.py"), "-x", nodes="all", ship=True)
+    assert asked.argv[1:] == ("train.py", "-x")
+    question = asked.question({})
+    assert (question["folder"], question["script"], question["files"]) == ("", "", [])
+    assert asked.travelling is not None
+    assert set(asked.travelling.sizes) == {"train.py", "model.py"}
+
+
+@pytest.mark.parametrize(
+    ("script", "nodes", "words"),
+    [("train.py", "", "none is named"), ("../outside.py", "all", "outside.py lies outside")],
+)
+def test_a_folder_that_can_not_travel_is_said(project: Path, script: str, nodes: str, words: str):
+    (project.parent / "outside.py").touch()
+    with pytest.raises(UsageError, match=words):
+        wanted(project, script, nodes=nodes, ship=True)
 
 
 def test_versions_and_variables_that_differ_are_told(project: Path):

@@ -1,0 +1,61 @@
+"""Sending the working folder to the machines that run a launch.
+
+Owns the call and what is said of it. Doesn't know what travels (`working_folder`), or how.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Final
+
+from jupiterd.ctl.launch.places import Prepared
+from jupiterd.formats import counted, plain, size
+
+SHIP_TIMEOUT_S: Final = 960.0
+KEPT: Final = "7 days"
+SHOWN: Final = 3
+
+
+async def shipped(prepared: Prepared, tell: Callable[[str], None]) -> Prepared:
+    """Send the folder where it is to travel; return the launch with the orders that name it.
+
+    Raises:
+        JupiterError: it can't be read here, or a machine can't fetch it.
+    """
+    folder, channel = prepared.wanted.travelling, prepared.channel
+    others = [place for place in prepared.places if place.node != prepared.own]
+    if folder is None or channel is None or not others:
+        return prepared
+    for line in ship_lines(prepared):
+        tell(line)
+    arguments = {
+        "folder": str(folder.root),
+        "files": list(folder.sizes),
+        "nodes": [place.node for place in others],
+    }
+    done = await channel.execute("script.ship", arguments, SHIP_TIMEOUT_S)
+    by_node = {str(each["node"]): each for each in done["places"]}
+    for place, order in zip(prepared.places, prepared.orders, strict=True):
+        if told := by_node.get(place.node):
+            new = size(int(told["fetched_bytes"]))
+            where = f"{plain(told['folders'])}/{order.id}"
+            tell(f"{plain(place.name)} fetched {new} of it, runs it in {where}, keeps that {KEPT}")
+    artifact = str(done["artifact"])
+    orders = (
+        replace(order, folder="", shipped=artifact) if place.node in by_node else order
+        for place, order in zip(prepared.places, prepared.orders, strict=True)
+    )
+    return replace(prepared, orders=tuple(orders))
+
+
+def ship_lines(prepared: Prepared) -> Iterator[str]:
+    """Yield what travels where, before it does."""
+    folder = prepared.wanted.travelling
+    others = [plain(place.name) for place in prepared.places if place.node != prepared.own]
+    if folder is None or not others:
+        return
+    yield f"ships {folder.shown} of {plain(str(folder.root))} to {', '.join(others)}"
+    if left_out := folder.left_out:
+        more = f" and {len(left_out) - SHOWN} more" if len(left_out) > SHOWN else ""
+        shown = ", ".join(map(plain, left_out[:SHOWN]))
+        count = counted(len(left_out), "link or odd name", "links or odd names")
+        yield f"{count} can't travel: {shown}{more}"

@@ -1,0 +1,47 @@
+"""A working folder on its way from the machine where a launch is typed to those that run it.
+
+Owns the command, which only this machine's own control socket takes. Doesn't know how a folder
+becomes an artifact, or what is made of it (`shipped_folders`).
+"""
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import grpc.aio
+
+from jupiterd.failures import from_rpc
+from jupiterd.ids import ArtifactId, NodeId
+from jupiterd.rpc.script_pb2 import BringFolderRequest
+
+if TYPE_CHECKING:
+    from jupiterd.daemon.node import Node
+
+BRING_TIMEOUT_S: Final = 900.0
+
+
+async def ship_folder(node: "Node", arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Take in these files of a folder here, and have each of these members fetch them.
+
+    arguments: folder, files relative to it, and nodes
+
+    Raises:
+        JupiterError: a file can't be read, or a member can't be reached, refuses, or has no room.
+    """
+    files = [str(name) for name in arguments["files"]]
+    artifact = await node.shipped.take_in(Path(str(arguments["folder"])), files)
+    others = [NodeId(str(each)) for each in arguments["nodes"]]
+    brought = await asyncio.gather(*(_brought(node, other, artifact) for other in others))
+    return {"artifact": artifact, "places": brought}
+
+
+async def _brought(node: "Node", other: NodeId, artifact: ArtifactId) -> dict[str, Any]:
+    peer = node.peers.require(other)
+    request = BringFolderRequest(artifact=artifact)
+    try:
+        with peer.channels.in_use() as channels:
+            reply = await channels.scripts.Bring(request, timeout=BRING_TIMEOUT_S)
+    except grpc.aio.AioRpcError as error:
+        raise from_rpc(error, peer.name) from error
+    return {"node": other, "fetched_bytes": reply.fetched_bytes, "folders": reply.folders}

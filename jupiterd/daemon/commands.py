@@ -30,6 +30,7 @@ from jupiterd.daemon.dry_run import DRY_RUN, tried, without_copying
 from jupiterd.daemon.executor.named_paths import READING, named_paths
 from jupiterd.daemon.hub_fetches import HubFetches
 from jupiterd.daemon.model_weights import GENERATOR, JUDGE, bring_models, bring_weights
+from jupiterd.daemon.scripts.shipped_folders import ShippedFolders
 from jupiterd.daemon.scripts.shipping import ship_folder
 from jupiterd.daemon.sync_check import SyncCheck
 from jupiterd.document_schema import SCHEMA
@@ -58,6 +59,7 @@ class Commands:
         self._node = node
         self._one_at_a_time = asyncio.Lock()
         self.hub_fetches = HubFetches()
+        self.shipped = ShippedFolders(node.state_dir, node.library)
         self._verbs = {
             "cycle.start": self._start_cycle,
             "cycle.plan": self._plan_cycle,

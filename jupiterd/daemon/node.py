@@ -43,7 +43,6 @@ from jupiterd.daemon.pulse import Pulse
 from jupiterd.daemon.retention import retention_of
 from jupiterd.daemon.round_table_keeper import RoundTableKeeper
 from jupiterd.daemon.script_service import add_scripts
-from jupiterd.daemon.scripts.shipped_folders import SHIPPED, ShippedFolders
 from jupiterd.daemon.settings import Settings
 from jupiterd.daemon.state_dir import StateDir
 from jupiterd.daemon.steadiness import watch_steadiness
@@ -84,7 +83,6 @@ class Node:
         self.peers = Peers(self.identity)
         self.refusals = Refusals()
         self.library = library_of(self, group)
-        self.shipped = ShippedFolders(state_dir.root / SHIPPED, state_dir.spool, self.library)
         self.exports, self.curves = Exports(state_dir.runs), CurveFiles(state_dir.curves)
         self.runner = WorkRunner(
             state_dir, self.library, self.journal, group, settings, self.hardware
@@ -170,7 +168,6 @@ class Node:
             ("outlook", self.outlook.run()),
             ("cluster file", self.written.run()),
             ("retention", retention_of(self).run()),
-            ("shipped folders", self.shipped.run()),
         ):
             self._group.create_task(task, name=name)
         log.info("ready", extra={"node": short(self.identity.node_id), "port": self.outlook.port})

@@ -23,6 +23,7 @@ from jupiterd.daemon.journal import Journal
 from jupiterd.daemon.little_room import LittleRoom
 from jupiterd.daemon.old_curves import remove_old
 from jupiterd.daemon.scratch import remove_stale
+from jupiterd.daemon.scripts.shipped_folders import ShippedFolders
 from jupiterd.daemon.state_dir import StateDir
 from jupiterd.errors import JupiterError
 from jupiterd.ids import ArtifactId, short
@@ -56,8 +57,10 @@ class Retention:
         state_dir: StateDir,
         rounds_kept: int = 2,
         little_room: LittleRoom | None = None,
+        shipped: ShippedFolders | None = None,
     ) -> None:
         """Take what is agreed on, what goes by it, and how many rounds of a cycle stay whole."""
+        self._shipped = shipped
         self._little_room = little_room
         self._journal = journal
         self._rounds_kept = rounds_kept
@@ -77,6 +80,7 @@ class Retention:
                 strays_at_s = now_s() + STRAYS_PERIOD_S
                 await self.look_at_strays(wall_s())
                 await self.look_at_scratch()
+                await self.look_at_shipped(wall_s())
                 if self._little_room is not None:
                     await self._little_room.look(wall_s())
 
@@ -152,6 +156,14 @@ class Retention:
         except OSError as error:
             log.warning("scratch_not_removed", extra={"reason": str(error)})
 
+    async def look_at_shipped(self, at_s: float) -> None:
+        """Remove working folders of launches that nobody works in any more; `at_s`: wall time."""
+        if self._shipped is not None:
+            try:
+                await asyncio.to_thread(self._shipped.look, at_s)
+            except (OSError, JupiterError) as error:
+                log.warning("shipped_not_removed", extra={"reason": str(error)})
+
     async def _remove(self, artifact: ArtifactId, unused_since_s: float = math.inf) -> None:
         try:
             is_gone = await asyncio.to_thread(self._store.remove, artifact, unused_since_s)
@@ -175,4 +187,5 @@ def retention_of(node: "Node") -> Retention:
     own, library = node.identity.node_id, node.library
     little_room = LittleRoom(node.journal, library, lambda: node.alive() - {own})
     kept = node.settings.rounds_kept
-    return Retention(node.journal, library.store, node.state_dir, kept, little_room)
+    shipped = node.commands.shipped
+    return Retention(node.journal, library.store, node.state_dir, kept, little_room, shipped)

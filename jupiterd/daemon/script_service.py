@@ -53,8 +53,8 @@ class ScriptService(script_pb2_grpc.ScriptsServicer):
         self._allowed(context)
         if not is_artifact_id(request.artifact):
             raise MalformedError("a folder that travels has a name that can't be")
-        fetched = await self._node.shipped.bring(ArtifactId(request.artifact))
-        folders = str(self._node.shipped.folders)
+        fetched = await self._node.commands.shipped.bring(ArtifactId(request.artifact))
+        folders = str(self._node.commands.shipped.folders)
         return script_pb2.BringFolderReply(fetched_bytes=fetched, folders=folders)
 
     async def Run(
@@ -82,7 +82,7 @@ class ScriptService(script_pb2_grpc.ScriptsServicer):
         first: script_pb2.ScriptRequest,
         requests: AsyncIterator[script_pb2.ScriptRequest],
     ) -> AsyncGenerator[ScriptEvent]:
-        order = await self._node.shipped.placed(order_from_proto(first.order))
+        order = await self._node.commands.shipped.placed(order_from_proto(first.order))
         ranks = [rank.rank for rank in order.ranks]
         extra = {"node": short(who), "argv": list(order.argv), "folder": order.folder}
         log.info("script_started", extra={**extra, "ranks": ranks})

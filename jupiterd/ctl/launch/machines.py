@@ -59,7 +59,7 @@ def check_alike(wanted: "Wanted", machines: Sequence[Machine]) -> None:
     Raises:
         ConflictError: a file of the script differs somewhere, or is missing.
     """
-    if wanted.may_differ:
+    if wanted.may_differ or wanted.travelling is not None:
         return
     own = [_hash(wanted.folder / name) for name in wanted.files]
     script = _hash(Path(wanted.program.script)) if wanted.program.script else ""

@@ -21,9 +21,9 @@ from typing import Final
 
 import psutil
 
-from jupiterd.daemon.clock import wall_s
 from jupiterd.daemon.library import Library
-from jupiterd.errors import JupiterError, MalformedError, NotFoundError, UsageError
+from jupiterd.daemon.state_dir import StateDir
+from jupiterd.errors import MalformedError, NotFoundError, UsageError
 from jupiterd.gang.script_plan import ScriptOrder
 from jupiterd.ids import ArtifactId, short
 from jupiterd.store.disk import written
@@ -33,8 +33,6 @@ log = logging.getLogger(__name__)
 
 SHIPPED: Final = "shipped"
 """The folder of all this in the state folder."""
-
-PERIOD_S: Final = 3600.0
 
 KEPT_S: Final = 7 * 86_400.0
 """How long the folder of a run is kept after something was last written at its top."""
@@ -53,11 +51,11 @@ _RUNNABLE: Final = 0o700
 class ShippedFolders:
     """Those of one daemon; what touches disks does so in threads."""
 
-    def __init__(self, root: Path, spool: Path, library: Library) -> None:
-        """Take where all of it lies, where drafts are made, and the artifacts."""
-        self._artifacts = root / "artifacts"
-        self.folders = root / "folders"
-        self._spool = spool
+    def __init__(self, state_dir: StateDir, library: Library) -> None:
+        """Take where all of it lies, and the artifacts."""
+        self._artifacts = state_dir.root / SHIPPED / "artifacts"
+        self.folders = state_dir.root / SHIPPED / "folders"
+        self._spool = state_dir.spool
         self._library = library
 
     async def take_in(self, folder: Path, files: Sequence[str]) -> ArtifactId:
@@ -113,15 +111,6 @@ class ShippedFolders:
         if not await asyncio.to_thread(folder.is_dir):
             await asyncio.to_thread(_laid_out, self._library.store.path(artifact), folder)
         return replace(order, folder=str(folder))
-
-    async def run(self) -> None:
-        """Look once an hour what may go."""
-        while True:
-            await asyncio.sleep(PERIOD_S)
-            try:
-                await asyncio.to_thread(self.look, wall_s())
-            except (OSError, JupiterError) as error:
-                log.warning("shipped_not_removed", extra={"reason": str(error)})
 
     def look(self, at_s: float) -> None:
         """Remove what nobody works in or has used for long; `at_s`: wall time."""

@@ -30,7 +30,7 @@ async def ship_folder(node: "Node", arguments: Mapping[str, Any]) -> dict[str, A
         JupiterError: a file can't be read, or a member can't be reached, refuses, or has no room.
     """
     files = [str(name) for name in arguments["files"]]
-    artifact = await node.shipped.take_in(Path(str(arguments["folder"])), files)
+    artifact = await node.commands.shipped.take_in(Path(str(arguments["folder"])), files)
     others = [NodeId(str(each)) for each in arguments["nodes"]]
     brought = await asyncio.gather(*(_brought(node, other, artifact) for other in others))
     return {"artifact": artifact, "places": brought}

@@ -50,7 +50,7 @@ async def test_a_folder_arrives_and_only_what_changed_goes_again(tmp_path: Path)
         total = sum((folder / name).stat().st_size for name in FILES)
         assert first["places"][0]["fetched_bytes"] == total
 
-        placed = await two.shipped.placed(replace(ORDER, shipped=first["artifact"]))
+        placed = await two.commands.shipped.placed(replace(ORDER, shipped=first["artifact"]))
         there = Path(placed.folder)
         assert there.is_relative_to(two.state_dir.root)
         assert (there / "pkg" / "model.py").read_text() == "x = 1\n" * 1000
@@ -63,11 +63,13 @@ async def test_a_folder_arrives_and_only_what_changed_goes_again(tmp_path: Path)
         assert second["places"][0]["fetched_bytes"] == len("import pkg.model as m")
         again = await ship(one, folder, two)
         assert again["places"][0]["fetched_bytes"] == 0
-        next_try = await two.shipped.placed(
+        next_try = await two.commands.shipped.placed(
             replace(ORDER, id="jupiter-1.1", shipped=second["artifact"])
         )
         assert next_try.folder == placed.folder, "a run that is tried again goes on in its folder"
-        other = await two.shipped.placed(replace(ORDER, id="jupiter-2", shipped=first["artifact"]))
+        other = await two.commands.shipped.placed(
+            replace(ORDER, id="jupiter-2", shipped=first["artifact"])
+        )
         assert (Path(other.folder) / "train.py").read_text() == "import pkg.model"
 
 
@@ -99,7 +101,7 @@ async def test_files_that_lead_out_of_the_folder_are_refused(tmp_path: Path, nam
     (folder / "link").symlink_to(tmp_path / "secret")
     async with serving(tmp_path, "one") as one:
         with pytest.raises(UsageError, match="leads out of"):
-            await one.shipped.take_in(folder, [name])
+            await one.commands.shipped.take_in(folder, [name])
         assert not [*one.state_dir.spool.iterdir()], "nothing is left half done"
 
 
@@ -107,15 +109,17 @@ async def test_files_that_lead_out_of_the_folder_are_refused(tmp_path: Path, nam
 async def test_a_run_s_name_is_no_path(tmp_path: Path, run: str) -> None:
     async with serving(tmp_path, "one") as one:
         with pytest.raises(MalformedError):
-            await one.shipped.placed(replace(ORDER, id=run, shipped="a" * 64))
+            await one.commands.shipped.placed(replace(ORDER, id=run, shipped="a" * 64))
 
 
 async def test_what_nobody_works_in_goes_after_a_while(tmp_path: Path) -> None:
     folder = a_folder(tmp_path)
     async with serving(tmp_path, "one") as one:
-        artifact = await one.shipped.take_in(folder, FILES)
+        artifact = await one.commands.shipped.take_in(folder, FILES)
         orders = [replace(ORDER, id=name, shipped=artifact) for name in ("busy", "idle", "fresh")]
-        busy, idle, fresh = [Path((await one.shipped.placed(each)).folder) for each in orders]
+        busy, idle, fresh = [
+            Path((await one.commands.shipped.placed(each)).folder) for each in orders
+        ]
         program, pipe = "print(1, flush=True); input()", asyncio.subprocess.PIPE
         worker = await asyncio.create_subprocess_exec(
             sys.executable, "-c", program, cwd=busy / "pkg", stdin=pipe, stdout=pipe
@@ -126,10 +130,10 @@ async def test_what_nobody_works_in_goes_after_a_while(tmp_path: Path) -> None:
         mark = tmp_path / "one" / "shipped" / "artifacts" / artifact
         for path in (busy, idle, *busy.iterdir(), *idle.iterdir()):
             os.utime(path, (old_s, old_s))
-        one.shipped.look(wall_s())
+        one.commands.shipped.look(wall_s())
         assert (busy.exists(), idle.exists(), fresh.exists()) == (True, False, True)
         assert one.library.store.holds(ArtifactId(artifact))
-        one.shipped.look(wall_s() + CACHED_S + 60)
+        one.commands.shipped.look(wall_s() + CACHED_S + 60)
         assert not one.library.store.holds(ArtifactId(artifact))
         assert not mark.exists()
         worker.kill()

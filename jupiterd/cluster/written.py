@@ -58,7 +58,7 @@ class Written:
 
     def settings(self) -> dict[str, str | int]:
         """Return what else of a run the file decides where nobody says so."""
-        islands = {"islands": "on"} if self.backend in ISLANDS else {}
+        islands = {"islands": "preferred"} if self.backend in ISLANDS else {}
         every = {} if self.sync_every is None else {"sync_every": self.sync_every}
         return {**islands, **every}
 

@@ -16,7 +16,7 @@ from jupiterd.frames import Scalar
 
 AUTO = "auto"
 WHICH_ISLANDS = "auto, on, off, or who they are: 'mlx:mini,studio torch:box'"
-ISLANDS = r"^(auto|on|off|(torch|mlx):[^\s:]+( (torch|mlx):[^\s:]+)*)$"
+ISLANDS = r"^(auto|on|preferred|off|(torch|mlx):[^\s:]+( (torch|mlx):[^\s:]+)*)$"
 
 
 FROM_SETTINGS, FROM_DATA = "settings", "data"

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 EVERYBODY = "all"
 OFF, ON, AUTO_ISLANDS = "off", "on", "auto"
+PREFERRED = "preferred"
+"""As `on`, but one gang begins where one machine alone is here: a cluster file says so."""
 
 
 @dataclass(frozen=True)

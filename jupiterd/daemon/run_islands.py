@@ -12,7 +12,7 @@ from jupiterd.cluster.engines import EngineChoice, choose_engine, ranks_of
 from jupiterd.cluster.hardware import Hardware
 from jupiterd.cluster.island_nodes import meant, read, written
 from jupiterd.cluster.layouts import Island, Kind
-from jupiterd.daemon.asked_machines import AUTO_ISLANDS, OFF, ON, Asked, Exchanges
+from jupiterd.daemon.asked_machines import AUTO_ISLANDS, OFF, ON, PREFERRED, Asked, Exchanges
 from jupiterd.daemon.layouts import formed_islands, planned_layouts
 from jupiterd.daemon.leading import name_of
 from jupiterd.errors import MissingExtraError, PeerUnreachableError, UsageError
@@ -22,6 +22,8 @@ if TYPE_CHECKING:  # these models take 8 MB, idle or not
     from jupiterd.cycle.plan import ModelShape, TrainPlan
     from jupiterd.cycle.run_settings import RunSettings
     from jupiterd.daemon.leading import Leading
+
+LEAST_ISLANDS = 2
 
 
 def islands_of_settings(settings: "RunSettings") -> Sequence[Island]:
@@ -59,8 +61,10 @@ def with_gang(
     if ":" in settings.islands:
         islands = meant(settings.islands, leading.names())
         machines = _machines_of(leading, islands)
-    elif settings.islands == ON:
+    elif settings.islands in (ON, PREFERRED):
         islands = formed_islands(leading, choice, shape, plan, machines, asked.engine)
+        if settings.islands == PREFERRED and len(islands) < LEAST_ISLANDS:
+            return _settled(settings, len(choice.gang))
     else:
         return _settled(settings, len(choice.gang))
     _check_that_there_are_two(islands, machines)
@@ -98,9 +102,11 @@ def checked_islands(
         NotFoundError: a node isn't known.
         UsageError: islands are asked for that can't be.
     """
-    if settings.islands == ON:
+    if settings.islands in (ON, PREFERRED):
         machines = asked.machines(leading)
         islands = _formed(leading, asked.engine, shape, plan, machines) if machines else ()
+        if settings.islands == PREFERRED and len(islands) < LEAST_ISLANDS:
+            return settings
         _check_that_there_are_two(islands, machines)
     elif ":" in settings.islands:
         islands = meant(settings.islands, leading.names())
@@ -146,7 +152,7 @@ def islands_of_round(
     machines, room = asked.machines(leading), _most_ranks(shape, plan, settings)
     if not machines:
         raise PeerUnreachableError("no node that is alive can train")
-    if settings.islands != ON:
+    if settings.islands not in (ON, PREFERRED):
         return _best(leading, asked, _gang(asked.engine, plan, machines), shape, plan, room)
     islands = _formed(leading, asked.engine, shape, plan, machines)
     return islands if len(islands) > 1 and _ranks(islands, machines) <= room else ()
@@ -208,7 +214,7 @@ def _best(
 
 
 def _check_that_there_are_two(islands: Sequence[Island], machines: Collection[NodeId]) -> None:
-    if len(islands) < 2:
+    if len(islands) < LEAST_ISLANDS:
         raise UsageError(
             f"islands need two machines that could train, and there is {len(machines)}",
             "start jupiterd on another machine, or train with --islands off",

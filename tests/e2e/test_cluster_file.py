@@ -90,7 +90,10 @@ async def test_daemons_that_multicast_does_not_unite_meet_at_the_hosts_of_a_file
                     "--nodes",
                     "one",
                 )
-                status, message, hint = refusal(cluster.ctl(*start, daemon=two))
+                tried = cluster.ctl(*start, "--dry-run", daemon=two)
+                assert tried.returncode == 0, "with one side up, that one begins"
+                asked = cluster.ctl(*start, "--islands", "on", "--dry-run", daemon=two)
+                status, message, hint = refusal(asked)
                 assert status == ExitCode.USAGE
                 assert message == "islands need two machines that could train, and there is 1"
                 assert "--islands off" in hint

@@ -63,7 +63,10 @@ def test_the_engine_is_the_one_that_is_written(backend: str) -> None:
 @pytest.mark.parametrize("backend", ["islands", "mpi"])
 def test_islands_train_on_what_each_has(backend: str) -> None:
     written = Written("c.yaml", backend, sync_every=50)
-    assert (written.engine(), written.settings()) == ("auto", {"islands": "on", "sync_every": 50})
+    assert (written.engine(), written.settings()) == (
+        "auto",
+        {"islands": "preferred", "sync_every": 50},
+    )
     assert list(written.notes()) == []
     assert Written().settings() == {}
 

@@ -138,3 +138,13 @@ def test_a_step_that_the_text_made_small_has_room_for_all_islands(
 def test_one_machine_makes_no_islands(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UsageError, match="need two machines that could train, and there is 1"):
         decided(monkeypatch, "on", nodes=(B,))
+
+
+def test_a_file_that_wants_islands_begins_with_one_machine_and_takes_two_for_islands(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    alone = decided(monkeypatch, "preferred", nodes=(B,))
+    assert islands_of_settings(alone) == ()
+    assert alone.ranks == 1
+    both = decided(monkeypatch, "preferred")
+    assert islands_of_settings(both) == (Island("mlx", (A,)), Island("torch", (B,)))

@@ -188,10 +188,10 @@ async def test_a_file_may_want_islands_and_say_how_often_they_exchange(
     async with serving(tmp_path, "one") as one:
         write(one, backend=backend, sync_every=50)
         added = one.written.added_to("train.start", {"settings": {"seq_len": 64}})
-        assert added == {"settings": {"islands": "on", "sync_every": 50, "seq_len": 64}}
+        assert added == {"settings": {"islands": "preferred", "sync_every": 50, "seq_len": 64}}
         said = {"settings": {"islands": "off", "sync_every": 7}}
         assert one.written.added_to("train.start", said) == said
         for_a_cycle = one.written.added_to("cycle.start", {"settings": {"sync_every": 9}})
-        assert for_a_cycle == {"settings": {"islands": "on", "sync_every": 9}}
+        assert for_a_cycle == {"settings": {"islands": "preferred", "sync_every": 9}}
         write(one)
         assert one.written.added_to("train.start", {}) == {}

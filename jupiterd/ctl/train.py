@@ -44,7 +44,8 @@ ENGINE_HELP = f"What to train on; {AUTO} unless told, or written in cluster.yaml
 
 HOW = "--nodes names machines, --engine what they use"
 
-LOSS_ON = "loss_on"
+OF_READING = ("loss_on", "field")
+"""Options that say how text is read, before it becomes a data set."""
 
 LATEST = ""
 """What --resume without a name means."""
@@ -79,6 +80,7 @@ def command() -> None:
     type=click.Choice(("all", "answers")),
     help="Of text that holds messages, or prompt and completion; answers.",
 )
+@click.option("--field", metavar="NAME", help="What holds the text in a table; text.")
 @click.option("--weight-decay", type=float, help="The size's own unless told.")
 @island_options
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), help="Decides every draw; 1.")
@@ -233,11 +235,12 @@ def start_arguments(
         missing = "--data" if data is None else "--model"
         raise UsageError(f"missing option {missing}", "jupiterctl train start --help")
     named = {name: settings.pop(name) for name in ("engine", "nodes") if name in settings}
-    read = {name: settings.pop(name) for name in (LOSS_ON,) if name in settings}
+    read = {name: settings.pop(name) for name in OF_READING if name in settings}
     if read and not _is_path(data):
+        option, value = next((f"--{name.replace('_', '-')}", read[name]) for name in read)
         raise UsageError(
-            f"--loss-on is said where text is read, and {data} is a data set that was made already",
-            f"jupiterctl data prepare --loss-on {read[LOSS_ON]} makes another",
+            f"{option} is said where text is read, and {data} is a data set that was made already",
+            f"jupiterctl data prepare {option} {value} makes another",
         )
     model = model_arguments(name, fetches)
     where = source_arguments(invocation, data, read) if _is_path(data) else {"data": data}

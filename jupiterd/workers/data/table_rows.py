@@ -13,7 +13,8 @@ from pathlib import PurePosixPath
 from typing import IO, Any, cast
 
 from jupiterd.cycle.data.row_advice import row_advice
-from jupiterd.workers.data.encodings import decoded
+from jupiterd.workers.data.encodings import Legacy, decoded
+from jupiterd.workers.data.line_stream import with_plain_lines
 from jupiterd.workers.data.skips import SkipReason, UnreadableError
 
 JSON_LINES = (".jsonl", ".ndjson")
@@ -52,7 +53,7 @@ def rows_of(
     if PurePosixPath(name.lower()).suffix in CSV:
         yield from _of_csv(stream, min(max_bytes, MAX_CSV_BYTES), language)
     else:
-        yield from json_lines(stream, max_row_bytes, max_bytes)
+        yield from json_lines(stream, max_row_bytes, max_bytes, language)
 
 
 def row_apart(found: Mapping[str, Any] | SkipReason, field: str, number: int) -> Row:
@@ -92,11 +93,16 @@ def told_fields(fields: Mapping[str, Any]) -> str:
     return f"its fields: {', '.join(names[:_NAMED_FIELDS])}{more}" if names else "it has no fields"
 
 
-def json_lines(stream: IO[bytes], max_row_bytes: int, max_bytes: int = 1 << 62) -> Iterator[Row]:
-    """Yield a row for each line; a longer one isn't held in memory.
+def json_lines(
+    stream: IO[bytes], max_row_bytes: int, max_bytes: int = 1 << 62, language: str = ""
+) -> Iterator[Row]:
+    """Yield a row for each line, whatever ends it; a longer one isn't held in memory.
 
     Where more than `max_bytes` were read, the last row says so.
+
+    language: what texts of this place are in; empty: not known
     """
+    stream, legacy = with_plain_lines(stream), Legacy(language)
     number, read_bytes = 0, 0
     while line := stream.readline(max_row_bytes + 1):
         number += 1
@@ -106,7 +112,7 @@ def json_lines(stream: IO[bytes], max_row_bytes: int, max_bytes: int = 1 << 62) 
             size += _rest_of_line(stream, max_bytes - read_bytes)
             yield Row({}, size, SkipReason.TOO_LARGE, number=number)
         else:
-            yield _parsed(line, number)
+            yield _parsed(line, number, legacy)
         read_bytes += size
         if read_bytes >= max_bytes:
             yield Row({}, 0, SkipReason.OVER_BUDGET, number=number + 1)
@@ -122,13 +128,13 @@ def _rest_of_line(stream: IO[bytes], most: int) -> int:
     return size
 
 
-def _parsed(line: bytes, number: int) -> Row:
+def _parsed(line: bytes, number: int, legacy: Legacy) -> Row:
     if not line.strip():
         return Row({}, len(line), SkipReason.EMPTY, number=number)
     try:
-        found: Any = json.loads(line.decode("utf-8-sig").strip().removesuffix(","))
-    except UnicodeDecodeError:
-        return Row({}, len(line), SkipReason.NOT_TEXT, number=number)
+        found: Any = json.loads(legacy.decoded(line).strip().removesuffix(","))
+    except UnreadableError as error:
+        return Row({}, len(line), error.reason, number=number)
     except (ValueError, RecursionError) as error:
         detail = f"line {number} isn't JSON: {error}"
         return Row({}, len(line), SkipReason.BROKEN, detail, number)
@@ -138,11 +144,11 @@ def _parsed(line: bytes, number: int) -> Row:
     return Row(cast("dict[str, Any]", found), len(line), number=number)
 
 
-def json_list(data: bytes, field: str) -> list[Row] | None:
+def json_list(data: bytes, field: str, language: str = "") -> list[Row] | None:
     """Return the rows of a list of objects; None where it is none, or none has the field."""
     try:
-        found: Any = json.loads(data)
-    except (ValueError, RecursionError):
+        found: Any = json.loads(decoded(data, language=language))
+    except (ValueError, RecursionError, UnreadableError):
         return None
     if not isinstance(found, list):
         return None

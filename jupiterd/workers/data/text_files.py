@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO, ClassVar, Self
 
+from jupiterd.cycle.base.globs import WantedNames
 from jupiterd.cycle.data.clusters import Path as ClusterPath
 from jupiterd.cycle.data.clusters import path_of_file
 from jupiterd.cycle.data.instruction_rows import (
@@ -29,6 +30,7 @@ from jupiterd.cycle.text_rules.text_form import Layout, text_form
 from jupiterd.errors import EmptySourceError, UsageError
 from jupiterd.path_text import path_text
 from jupiterd.workers.data.collectors.collector import Extraction
+from jupiterd.workers.data.collectors.files import Walk
 from jupiterd.workers.data.collectors.other_files import is_no_document, lies_beside_pages
 from jupiterd.workers.data.encodings import decoded
 from jupiterd.workers.data.file_forms import form_of
@@ -47,6 +49,7 @@ MAX_PARSED_BYTES = 64 << 20
 """A larger file that has to be parsed as a whole is left out."""
 
 GIVE_TEXT = "give it a folder or file with text, such as .txt, .md, .html, .pdf, .py or .jsonl"
+WRITE_ROWS = 'write one object of JSON on each line, such as {"text": "..."}'
 NAME_FIELD = "name the field with text: --field NAME"
 
 _WIDE_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -126,23 +129,22 @@ class TextFiles:
             raise EmptySourceError(f"there is no folder or file {self._told}", GIVE_TEXT)
         if not os.access(self._path, os.R_OK | os.X_OK):
             raise UsageError(f"the folder {self._told} can't be read", "check its permissions")
-        inside = self._path.resolve()
-        found = sorted(
-            (path.relative_to(self._path).as_posix(), path)
-            for path in self._path.rglob("*")
-            if path.is_file() and path.resolve().is_relative_to(inside)
-        )
-        files = [
-            (path_text(name), path)
-            for name, path in found
-            if not any(part.startswith(".") for part in Path(name).parts)
-        ]
-        if not files:
-            raise EmptySourceError(f"the folder {self._told} is empty", GIVE_TEXT)
+        walk = Walk(self._path, WantedNames("**/*"), self._leave_out)
+        files = [(path_text(name), self._path / name) for name in walk.names()]
+        if not files and not self.skips.counts:
+            is_empty = not any(self._path.iterdir())
+            why = "is empty" if is_empty else "has only hidden files, which aren't read"
+            raise EmptySourceError(f"the folder {self._told} {why}", GIVE_TEXT)
         return files
+
+    def _leave_out(self, name: str, reason: SkipReason) -> None:
+        self.skips.add(path_text(name), reason)
 
     def _nothing_found(self, files: int) -> EmptySourceError:
         skips = self.skips
+        if self.skipped_rows and set(skips.counts) <= {SkipReason.BROKEN, SkipReason.EMPTY}:
+            why = skips.details.get(SkipReason.BROKEN, "all of them are empty")
+            return EmptySourceError(f"{self._told} has no text: {why}", WRITE_ROWS)
         if self.skipped_rows:
             why = skips.details.get(SkipReason.NO_FIELD) or skips.details.get(SkipReason.BROKEN, "")
             told = f"no row of its tables has text in a field called {self._field}"
@@ -196,12 +198,15 @@ class TextFiles:
             yield from self._of_rows(name, iter(rows))
 
     def _of_text(self, name: str, stream: IO[bytes]) -> Iterator[str]:
+        number = -1
         for number, piece in enumerate(_pieces(stream)):
             try:
                 yield self._extracted("text", piece, name)
             except UnreadableError as error:
                 place = f"{name}#{number}" if number else name
                 self.skips.add(place, error.reason, len(piece))
+        if number < 0:
+            self.skips.add(name, SkipReason.EMPTY)
 
     def _of_rows(self, name: str, rows: Iterator[Row]) -> Iterator[str]:
         for row in rows:

@@ -338,6 +338,7 @@ def test_a_run_is_resumed_as_it_was_asked_for(daemon, ctl):
         (("--data", "letters", "--model", "1m", "--max-steps", "0"), 2, "max-steps"),
         (("--data", "letters", "--model", "1m", "--precision", "fp8"), 2, "fp8"),
         (("--data", "letters", "--model", "1m", "--loss-on", "all"), 2, "was made already"),
+        (("--data", "letters", "--model", "1m", "--field", "body"), 2, "--field is said where"),
     ],
 )
 def test_what_can_t_be_never_reaches_the_daemon(daemon, ctl, arguments, exit_code, says):
@@ -346,6 +347,19 @@ def test_what_can_t_be_never_reaches_the_daemon(daemon, ctl, arguments, exit_cod
     assert says in ran.err
     assert "hint: " in ran.err
     assert daemon.executed == []
+
+
+def test_which_field_holds_the_text_is_said_of_the_text(daemon, ctl, tmp_path):
+    daemon.documents["status"] = STATUS | {"nodes": NODES}
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text('{"meta": {"body": "a text"}}\n' * 3)
+    named = ctl("train", "start", "--data", str(rows), "--model", "1m", "--field", "meta.body")
+    assert named.exit_code == 0
+    assert daemon.executed[0][1]["source"]["field"] == "meta.body"
+    assert "field" not in daemon.executed[0][1]["settings"]
+    unnamed = ctl("train", "start", "--data", str(rows), "--model", "1m")
+    assert "its fields: meta.body" in unnamed.err
+    assert "--field NAME" in unnamed.err
 
 
 def test_an_empty_folder_never_reaches_the_daemon(daemon, ctl, tmp_path):

@@ -1,19 +1,23 @@
 """A folder gives the same text to a data set as to a domain, and says what it leaves out."""
 
 import gzip
+import io
 import json
 from dataclasses import replace
 
 import pytest
 
-from jupiterd.cycle.data_sources import FolderSource
+from jupiterd.cycle.data_sources import FolderSource, JsonlSource
 from jupiterd.cycle.phase_summary import summarise
 from jupiterd.cycle.work import Phase
 from jupiterd.errors import EmptySourceError
 from jupiterd.workers.data import collect as collecting
+from jupiterd.workers.data import encodings
 from jupiterd.workers.data.collectors.folder import Folder
+from jupiterd.workers.data.collectors.jsonl import Jsonl
 from jupiterd.workers.data.extraction import Extractor
 from jupiterd.workers.data.skips import SkipCounts, SkipReason, UnreadableError
+from jupiterd.workers.data.table_rows import json_lines, json_list
 from jupiterd.workers.data.text_files import TextFiles
 from tests.unit.workers.collecting import PARAMS, collect, skipped, texts_in
 from tests.unit.workers.local_site import page
@@ -121,7 +125,8 @@ def test_where_no_row_has_text_its_fields_or_fault_are_told(tmp_path, rows, told
     with Extractor() as extractor, pytest.raises(EmptySourceError) as caught:
         list(TextFiles(tmp_path, "text", extractor).documents())
     assert told in caught.value.message
-    assert "--field NAME" in caught.value.hint
+    can_be_named = "fields" in told
+    assert ("--field NAME" in caught.value.hint) is can_be_named
 
 
 def test_a_field_within_another_is_named_with_a_dot(tmp_path):
@@ -167,3 +172,57 @@ def test_rows_of_another_form_are_refused_with_what_to_write(tmp_path):
         list(TextFiles(tmp_path, "text", extractor).documents())
     assert caught.value.message.endswith("has text in a field called text")
     assert "it has instruction and output: write instruction as prompt" in caught.value.hint
+
+
+ROWS = [f"Año {number}: señal, corazón, mañana y camión. ¿Qué más?" for number in range(3)]
+LINES = "".join(json.dumps({"text": text}, ensure_ascii=False) + "\n" for text in ROWS)
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        LINES.encode("utf-8-sig"),
+        LINES.encode("utf-16"),
+        LINES.encode("utf-16-le"),
+        LINES.encode("utf-32"),
+        LINES.encode("cp1252"),
+        LINES.replace("\n", "\r\n").encode("cp1252"),
+        LINES.replace("\n", "\r").encode(),
+        LINES.replace("\n", "\r\n").encode("utf-16"),
+        LINES.replace("\n", "\r").encode("utf-16"),
+    ],
+)
+@pytest.mark.parametrize("packed", [False, True])
+def test_lines_of_json_are_read_however_they_are_written(tmp_path, written, packed):
+    """By a data set, by a folder of a domain, and by a domain's source of tables."""
+    root = tmp_path / "rows"
+    root.mkdir()
+    name, data = ("a.jsonl.gz", gzip.compress(written)) if packed else ("a.jsonl", written)
+    (root / name).write_bytes(data)
+    with Extractor() as extractor:
+        files = TextFiles(root, "text", extractor, SkipCounts())
+        assert [each.text for each in files.documents()] == ROWS
+    sources = (
+        Folder(FolderSource(kind="folder", path=str(root), license="MIT")),
+        Jsonl(JsonlSource(kind="jsonl", path=str(root), license="MIT")),
+    )
+    for number, source in enumerate(sources):
+        counts = collect(source, tmp_path / str(number))
+        assert (counts["documents"], counts["skipped"]) == (len(ROWS), 0)
+        assert sorted(texts_in(tmp_path / str(number)).values()) == ROWS
+
+
+def test_a_list_of_rows_is_read_in_an_old_encoding_too():
+    data = json.dumps([{"text": text} for text in ROWS], ensure_ascii=False).encode("cp1252")
+    rows = json_list(data, "text", "es")
+    assert rows is not None
+    assert [row.fields["text"] for row in rows] == ROWS
+
+
+def test_many_lines_of_an_old_encoding_cost_one_guess(monkeypatch):
+    guesses = []
+    monkeypatch.setattr(encodings, "from_bytes", lambda *_a, **_b: guesses.append(1) or [])
+    line = json.dumps({"text": ROWS[0] * 3}, ensure_ascii=False) + "\n"
+    stream = io.BytesIO((line * 100).encode("cp1252"))
+    assert all(row.reason is None for row in json_lines(stream, 1 << 20, language="es"))
+    assert len(guesses) == 1

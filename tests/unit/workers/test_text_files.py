@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 
 import pytest
 import zstandard
@@ -72,7 +73,39 @@ def test_hidden_files_and_links_that_lead_out_are_left_alone(tmp_path):
     (inside / ".git" / "config").write_text("hidden")
     (inside / "out.txt").symlink_to(tmp_path / "secret")
     (inside / "in.txt").write_text("yours")
-    assert documents(inside) == ["yours"]
+    files = text_files_of(inside)
+    assert [each.text for each in files.documents()] == ["yours"]
+    assert files.skips.firsts == {"leads_out": "out.txt"}
+
+
+def test_what_cannot_be_listed_or_is_empty_is_counted_too(tmp_path, monkeypatch):
+    (tmp_path / "empty.txt").touch()
+    (tmp_path / "closed").mkdir()
+    (tmp_path / "good.txt").write_text("text")
+    scan = os.scandir
+
+    def refuses(folder):
+        if folder.name == "closed":
+            raise PermissionError
+        return scan(folder)
+
+    monkeypatch.setattr("jupiterd.workers.data.collectors.files.os.scandir", refuses)
+    files = text_files_of(tmp_path)
+    assert [each.text for each in files.documents()] == ["text"]
+    assert files.skips.firsts == {"empty": "empty.txt", "unreadable": "closed/"}
+
+
+def test_a_folder_of_hidden_files_is_not_called_empty(tmp_path):
+    (tmp_path / ".notes.txt").write_text("hidden")
+    with pytest.raises(EmptySourceError, match="has only hidden files"):
+        documents(tmp_path)
+
+
+def test_rows_that_are_no_json_are_not_told_to_name_a_field(tmp_path):
+    (tmp_path / "odd.jsonl").write_text("{'text': 'one'}\n")
+    with pytest.raises(EmptySourceError, match="line 1 isn't JSON") as told:
+        documents(tmp_path)
+    assert "--field" not in told.value.hint
 
 
 def test_what_is_no_text_is_skipped_and_counted(tmp_path):

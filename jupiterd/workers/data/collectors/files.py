@@ -155,7 +155,7 @@ def _documents(file: SourceFile, visit: Visit, bounds: Bounds, stated: _Stated) 
             yield from _of_rows(file, rows, visit, bounds, stated)
             return
         data = _bytes_of(file)
-        listed = json_list(data, bounds.field) if _may_be_list(file) else None
+        listed = json_list(data, bounds.field, visit.language) if _may_be_list(file) else None
         if listed is not None:
             yield from _of_rows(file, iter(listed), visit, bounds, stated)
         else:
@@ -247,13 +247,16 @@ def read_within(path: Path, max_bytes: int) -> bytes:
 class Walk:
     """The files below a folder that are wanted, in the order of their names."""
 
-    def __init__(self, root: Path, wanted: WantedNames, leave_out: Callable[[str], None]) -> None:
+    def __init__(
+        self, root: Path, wanted: WantedNames, leave_out: Callable[[str, SkipReason], None]
+    ) -> None:
         """Take the folder.
 
         Args:
             root: where the walk begins.
             wanted: names of files, relative to it.
-            leave_out: told the names of links that lead out of it.
+            leave_out: told the names of links that lead out of it, and of folders that can't be
+                read.
         """
         self._root = root
         self._inside = root.resolve()
@@ -281,14 +284,17 @@ class Walk:
         try:
             with os.scandir(self._root / below) as entries:
                 found = [self._named(entry, below) for entry in entries if entry.name[0] != "."]
-        except OSError:  # it has vanished, or may not be read
+        except FileNotFoundError:  # it has vanished
+            return []
+        except OSError:
+            self._leave_out(below or "./", SkipReason.UNREADABLE)
             return []
         return sorted(filter(None, found))
 
     def _named(self, entry: os.DirEntry[str], below: str) -> str:
         name = below + entry.name
         if entry.is_symlink() and not Path(entry.path).resolve().is_relative_to(self._inside):
-            self._leave_out(name)
+            self._leave_out(name, SkipReason.LEADS_OUT)
             return ""
         if entry.is_dir(follow_symlinks=False):
             return f"{name}/"

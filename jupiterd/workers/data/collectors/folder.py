@@ -41,8 +41,8 @@ class Folder:
                 f"the data source {self._told} is no folder on any machine that was asked"
             )
 
-        def leave_out(name: str) -> None:
-            visit.skips.add(self._uri(name), SkipReason.LEADS_OUT)
+        def leave_out(name: str, reason: SkipReason) -> None:
+            visit.skips.add(self._uri(name), reason)
 
         source = self._source
         wanted = WantedNames(source.glob, source.exclude)

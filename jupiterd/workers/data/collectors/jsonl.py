@@ -38,18 +38,18 @@ class Jsonl:
         endings = tuple(suffix + packed for suffix in SUFFIXES for packed in PACKED)
         files = files_below(self._path, endings, visit)
         within = takewhile(lambda _file: self._left_bytes > 0, files)
-        rows = (row for name, path in within for row in self._rows(name, path))
+        rows = (row for name, path in within for row in self._rows(name, path, visit.language))
         yield from documents_of_rows(rows, self._source, visit)
 
     def state(self) -> Iterator[Mapping[str, Any]]:
         """Yield nothing: files are read again, and rows compared by their text."""
         return iter(())
 
-    def _rows(self, name: str, path: Path) -> Iterator[PlacedRow]:
+    def _rows(self, name: str, path: Path, language: str) -> Iterator[PlacedRow]:
         place = f"jsonl:{name}"
         try:
             with opened(path) as stream:
-                yield from self._lines(place, stream)
+                yield from self._lines(place, stream, language)
         except FileNotFoundError:
             yield place, _lost(SkipReason.VANISHED)
         except UNPACKING_ERRORS:
@@ -57,9 +57,9 @@ class Jsonl:
         except OSError:
             yield place, _lost(SkipReason.UNREADABLE)
 
-    def _lines(self, place: str, stream: IO[bytes]) -> Iterator[PlacedRow]:
+    def _lines(self, place: str, stream: IO[bytes], language: str) -> Iterator[PlacedRow]:
         most, left = self._source.max_document_bytes, self._left_bytes
-        for row in json_lines(stream, most, left):
+        for row in json_lines(stream, most, left, language):
             self._left_bytes -= row.size_bytes
             yield f"{place}#{row.number}", row
 

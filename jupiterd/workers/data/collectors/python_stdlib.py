@@ -46,7 +46,7 @@ class PythonStdlib:
 
     def documents(self, visit: Visit) -> Iterator[Found]:
         """Yield every .py file, sorted by name."""
-        names = Walk(self._root, WantedNames("**/*.py"), lambda _name: None).names()
+        names = Walk(self._root, WantedNames("**/*.py"), lambda _name, _reason: None).names()
         files = (self._file(name) for name in names if not _is_left_out(name))
         bounds = Bounds(_MAX_FILES, self._source.max_bytes, self._source.max_document_bytes)
         yield from documents_of(files, visit, bounds, self._source.license, self._version)

@@ -26,8 +26,8 @@ def files_below(path: Path, endings: tuple[str, ...], visit: Visit) -> Iterator[
     if not path.is_dir():
         raise EmptySourceError(f"there is no file or folder {path_text(path)} on this machine")
 
-    def leave_out(name: str) -> None:
-        visit.skips.add(f"{path_text(path.name)}/{path_text(name)}", SkipReason.LEADS_OUT)
+    def leave_out(name: str, reason: SkipReason) -> None:
+        visit.skips.add(f"{path_text(path.name)}/{path_text(name)}", reason)
 
     for name in Walk(path, WantedNames("**/*"), leave_out).names():
         if name.endswith(endings):

@@ -5,11 +5,12 @@ files beside them, such as a README, are no documents.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import ClassVar, Self
 
+from jupiterd.cycle.base.globs import WantedNames
 from jupiterd.cycle.data.clusters import path_of_file
 from jupiterd.cycle.data.instruction_rows import (
     Conversation,
@@ -23,6 +24,7 @@ from jupiterd.cycle.data.instruction_rows import (
 from jupiterd.cycle.secrets import cleaned
 from jupiterd.errors import EmptySourceError
 from jupiterd.path_text import path_text
+from jupiterd.workers.data.collectors.files import Walk
 from jupiterd.workers.data.file_rows import rows_in_file
 from jupiterd.workers.data.skips import SkipCounts, SkipReason, UnreadableError
 from jupiterd.workers.data.table_rows import JSON_LINES, Row, without_text
@@ -72,7 +74,11 @@ def conversations(path: Path, form: RowForm, skips: SkipCounts) -> Iterator[Plac
         EmptySourceError: no row can be used.
     """
     found = 0
-    for name, file in _files(path):
+
+    def leave_out(name: str, reason: SkipReason) -> None:
+        skips.add(path_text(name), reason)
+
+    for name, file in _files(path, leave_out):
         try:
             for row in rows_in_file(name, file, file.read_bytes, _Limits()):
                 if placed := _placed(name, row, form, skips):
@@ -107,21 +113,14 @@ def _why(error: Exception, row: Row) -> str:
     return str(error) if isinstance(error, MalformedRowError) else without_text(row.fields)
 
 
-def _files(path: Path) -> list[tuple[str, Path]]:
+def _files(
+    path: Path, leave_out: Callable[[str, SkipReason], None] = lambda _name, _reason: None
+) -> list[tuple[str, Path]]:
     """Return the files of JSON lines, packed ones too, by their names below the path."""
     if path.is_file():
         return [(path_text(path.name), path)] if _is_json_lines(path.name) else []
-    inside = path.resolve()
-    found = sorted(
-        (each.relative_to(path).as_posix(), each)
-        for each in (path.rglob("*") if path.is_dir() else ())
-        if each.is_file() and each.resolve().is_relative_to(inside) and _is_json_lines(each.name)
-    )
-    return [(path_text(name), each) for name, each in found if not _is_hidden(name)]
-
-
-def _is_hidden(name: str) -> bool:
-    return any(part.startswith(".") for part in PurePosixPath(name).parts)
+    names = Walk(path, WantedNames("**/*"), leave_out).names() if path.is_dir() else ()
+    return [(path_text(name), path / name) for name in names if _is_json_lines(name)]
 
 
 def _is_json_lines(name: str) -> bool:

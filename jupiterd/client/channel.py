@@ -98,7 +98,7 @@ class ControlChannel:
         return cast("WatchCall", self._stub.Watch(control_pb2.WatchRequest(noun=noun)))
 
     def open_script(self, requests: AsyncIterable[script_pb2.ScriptRequest]) -> ScriptCall:
-        """Run ranks of a script on another machine; they end with the call."""
+        """Start ranks of a script on another machine, or follow them; they outlive the call."""
         return cast("ScriptCall", self._stub.RunScript(requests))
 
     @contextlib.contextmanager

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import grpc.aio
 
 from jupiterd.daemon.documents import Document, document_of
-from jupiterd.daemon.script_launch import passed_on
+from jupiterd.daemon.scripts.relay import passed_on
 from jupiterd.errors import JupiterError, UsageError
 from jupiterd.failures import abort
 from jupiterd.rpc import control_pb2, control_pb2_grpc, script_pb2
@@ -78,7 +78,7 @@ class ControlService(control_pb2_grpc.ControlServicer):
     async def RunScript(
         self, request_iterator: AsyncIterator[script_pb2.ScriptRequest], context: Context
     ) -> AsyncIterator[script_pb2.ScriptEvent]:
-        """Run ranks of a script on another machine; they end with the call."""
+        """Start ranks of a script on another machine and follow them; they outlive the call."""
         try:
             async with aclosing(passed_on(self._node, request_iterator)) as events:
                 async for event in events:

@@ -43,6 +43,7 @@ from jupiterd.daemon.pulse import Pulse
 from jupiterd.daemon.retention import retention_of
 from jupiterd.daemon.round_table_keeper import RoundTableKeeper
 from jupiterd.daemon.script_service import add_scripts
+from jupiterd.daemon.scripts.parts import Parts
 from jupiterd.daemon.settings import Settings
 from jupiterd.daemon.state_dir import StateDir
 from jupiterd.daemon.steadiness import watch_steadiness
@@ -76,13 +77,14 @@ class Node:
         self.state_dir = state_dir
         self._group = group
         self.stopping, self.ready = Stopping(), asyncio.Event()
-        self.identity = Identity.load_or_create(state_dir.key)
-        self.hardware = probe(settings.devices)
+        self.identity, self.hardware = (
+            Identity.load_or_create(state_dir.key),
+            probe(settings.devices),
+        )
         self.file = LedgerFile(state_dir.ledger)
         self.journal = Journal(self.identity, self.file)
-        self.peers = Peers(self.identity)
-        self.refusals = Refusals()
-        self.library = library_of(self, group)
+        self.peers, self.parts = Peers(self.identity), Parts(self)
+        self.refusals, self.library = Refusals(), library_of(self, group)
         self.exports, self.curves = Exports(state_dir.runs), CurveFiles(state_dir.curves)
         self.runner = WorkRunner(
             state_dir, self.library, self.journal, group, settings, self.hardware
@@ -168,6 +170,7 @@ class Node:
             ("outlook", self.outlook.run()),
             ("cluster file", self.written.run()),
             ("retention", retention_of(self).run()),
+            ("scripts", self.parts.watch()),
         ):
             self._group.create_task(task, name=name)
         log.info("ready", extra={"node": short(self.identity.node_id), "port": self.outlook.port})

@@ -6,7 +6,7 @@ others' daemons (`script_service`) theirs.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import grpc.aio
@@ -17,7 +17,6 @@ from jupiterd.daemon.scripts.question import LaunchQuestion, place_of
 from jupiterd.daemon.scripts.readiness import prepared_here
 from jupiterd.errors import (
     BadRouteError,
-    MalformedError,
     NotFoundError,
     PeerUnreachableError,
     UsageError,
@@ -106,36 +105,6 @@ def chosen_nodes(
         if node not in alive:
             raise PeerUnreachableError(f"{names[node]} isn't alive just now")
     return sorted(dict.fromkeys(meant), key=lambda node: node != own)
-
-
-async def passed_on(
-    node: "Node", requests: AsyncIterator[script_pb2.ScriptRequest]
-) -> AsyncGenerator[script_pb2.ScriptEvent]:
-    """Run ranks on the machine that the first request names; closing the iterator ends them.
-
-    Raises:
-        JupiterError: it can't be reached, or refuses.
-    """
-    try:
-        first = await anext(requests)
-    except StopAsyncIteration as error:
-        raise MalformedError("a launch came without its order") from error
-    peer = node.peers.require(NodeId(first.node))
-
-    async def all_requests() -> AsyncGenerator[script_pb2.ScriptRequest]:
-        yield script_pb2.ScriptRequest(order=first.order)
-        async for request in requests:
-            yield request
-
-    with peer.channels.in_use() as channels:
-        call = channels.scripts.Run(all_requests())
-        try:
-            async for event in call:
-                yield event
-        except grpc.aio.AioRpcError as error:
-            raise from_rpc(error, peer.name) from error
-        finally:
-            call.cancel()
 
 
 class _Here:

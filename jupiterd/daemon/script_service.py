@@ -1,22 +1,30 @@
 """The Scripts service: what other nodes may run here, if this machine's owner allows it.
 
-Owns that question, how many may run at once, and what they are given of this daemon's environment.
-Doesn't know how processes are held (`gang.script`), or what runs on other machines.
+Owns that question, and what scripts are given of this daemon's environment. Doesn't know how ranks
+are kept (`scripts.parts`), or what runs on other machines.
 """
 
 import asyncio
-import logging
-import signal
+import secrets
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import grpc.aio
 
+from jupiterd.daemon.scripts.parts import BEAT_S
 from jupiterd.daemon.scripts.readiness import host_environment, prepared_here
 from jupiterd.errors import ConflictError, MalformedError, NotAMemberError, RefusedError
-from jupiterd.gang.script import STOP_GRACE_S, ScriptEvent, ScriptGroup, start_script
-from jupiterd.gang.script_messages import SIGNALS, event_to_proto, order_from_proto
+from jupiterd.gang.script_messages import (
+    SIGNALS,
+    checked_id,
+    event_to_proto,
+    order_from_proto,
+    window_from_proto,
+)
+from jupiterd.gang.scripts.events import ScriptEvent
+from jupiterd.gang.scripts.part import Part
 from jupiterd.ids import ArtifactId, NodeId, short
 from jupiterd.net.credentials import caller
 from jupiterd.rpc import script_pb2, script_pb2_grpc
@@ -25,9 +33,11 @@ from jupiterd.store.manifest import is_artifact_id
 if TYPE_CHECKING:
     from jupiterd.daemon.node import Node
 
-log = logging.getLogger(__name__)
+MAX_CALLS: Final = 64
+"""Some of them may be dead, and nobody has noticed yet."""
 
-MAX_RUNNING: Final = 8
+OF_CALL_S: Final = 60
+"""How long ranks go on whose call a killed daemon can't end; those of an order without an id."""
 
 Context = grpc.aio.ServicerContext[Any, Any]
 
@@ -37,7 +47,7 @@ class ScriptService(script_pb2_grpc.ScriptsServicer):
 
     def __init__(self, node: "Node") -> None:
         self._node = node
-        self._running = 0
+        self._calls = 0
 
     async def Prepare(
         self, request: script_pb2.PrepareScriptRequest, context: Context
@@ -60,59 +70,50 @@ class ScriptService(script_pb2_grpc.ScriptsServicer):
     async def Run(
         self, request_iterator: AsyncIterator[script_pb2.ScriptRequest], context: Context
     ) -> AsyncIterator[script_pb2.ScriptEvent]:
-        """Run ranks; they end with the call."""
+        """Start ranks and follow them, or follow those that run; they outlive the call."""
         who = self._allowed(context)
-        if self._running >= MAX_RUNNING:
-            raise ConflictError(f"{self._node.settings.name} runs {MAX_RUNNING} scripts already")
-        self._running += 1
+        if self._calls >= MAX_CALLS:
+            raise ConflictError(f"{self._node.settings.name} is asked for scripts by too many")
+        self._calls += 1
         try:
-            try:
-                first = await anext(request_iterator)
-            except StopAsyncIteration as error:
-                raise MalformedError("a launch came without its order") from error
-            async with aclosing(self._events(who, first, request_iterator)) as events:
-                async for event in events:
-                    yield event_to_proto(event)
+            async with aclosing(self._followed(who, request_iterator)) as messages:
+                async for message in messages:
+                    yield message
         finally:
-            self._running -= 1
+            self._calls -= 1
 
-    async def _events(
-        self,
-        who: NodeId,
-        first: script_pb2.ScriptRequest,
-        requests: AsyncIterator[script_pb2.ScriptRequest],
-    ) -> AsyncGenerator[ScriptEvent]:
-        order = await self._node.commands.shipped.placed(order_from_proto(first.order))
-        ranks = [rank.rank for rank in order.ranks]
-        extra = {"node": short(who), "argv": list(order.argv), "folder": order.folder}
-        log.info("script_started", extra={**extra, "ranks": ranks})
+    async def _followed(
+        self, who: NodeId, request_iterator: AsyncIterator[script_pb2.ScriptRequest]
+    ) -> AsyncGenerator[script_pb2.ScriptEvent]:
+        try:
+            first = await anext(request_iterator)
+        except StopAsyncIteration as error:
+            raise MalformedError("a launch came without its order") from error
+        part, offset, is_of_call = await self._part(who, first)
         loop = asyncio.get_running_loop()
+        tasks = [loop.create_task(_pass(request_iterator, part))]
+        if is_of_call:
+            tasks.append(loop.create_task(_ask_on(part)))
         try:
-            async with start_script(order, host_environment()) as group:
-                tasks = [
-                    loop.create_task(_pass(requests, group)),
-                    loop.create_task(self._end_with_membership(who, group)),
-                ]
-                try:
-                    async with aclosing(group.events()) as events:
-                        async for event in events:
-                            yield event
-                finally:
-                    for task in tasks:
-                        task.cancel()
+            async with aclosing(self._node.parts.events(part, offset)) as events:
+                async for event, after in events:
+                    yield _message(event, after)
         finally:
-            log.info("script_ended", extra=extra)
+            for task in tasks:
+                task.cancel()
+            if is_of_call:
+                part.tell("end", "whoever launched it is gone")
 
-    async def _end_with_membership(self, who: NodeId, group: ScriptGroup) -> None:
-        """End the ranks as soon as whoever started them, or this node, is a member no more."""
-        journal = self._node.journal
-        version = journal.version
-        while {who, self._node.identity.node_id} <= journal.state.members.keys():
-            version = await journal.changed_since(version)
-        log.warning("script_of_no_member_ended", extra={"node": short(who)})
-        group.signal(signal.SIGTERM)
-        await asyncio.sleep(STOP_GRACE_S)
-        group.signal(signal.SIGKILL)
+    async def _part(self, who: NodeId, first: script_pb2.ScriptRequest) -> tuple[Part, int, bool]:
+        """Return what is meant, from where it is followed, and whether it ends with the call."""
+        if first.WhichOneof("request") == "follow":
+            return self._node.parts.of(who, checked_id(first.follow.id)), first.follow.offset, False
+        order = await self._node.commands.shipped.placed(order_from_proto(first.order))
+        is_of_call = not order.id  # a jupiterctl from before parts outlived their call
+        if is_of_call:
+            order = replace(order, id=secrets.token_hex(8), cut_timeout_s=OF_CALL_S)
+        part = await self._node.parts.start(who, order, host_environment())
+        return part, 0, is_of_call
 
     def _allowed(self, context: Context) -> NodeId:
         who, name = caller(context), self._node.settings.name
@@ -134,8 +135,28 @@ def add_scripts(node: "Node", server: grpc.aio.Server) -> None:
     script_pb2_grpc.add_ScriptsServicer_to_server(ScriptService(node), server)
 
 
-async def _pass(requests: AsyncIterator[script_pb2.ScriptRequest], group: ScriptGroup) -> None:
-    """Pass signals on for as long as the ranks run; others than those of an end mean nothing."""
+async def _ask_on(part: Part) -> None:
+    """Ask for a part for as long as its call lasts."""
+    while True:
+        part.tell("asked")
+        await asyncio.sleep(BEAT_S)
+
+
+async def _pass(requests: AsyncIterator[script_pb2.ScriptRequest], part: Part) -> None:
+    """Tell the keeper what is asked; signals other than those of an end mean nothing."""
     async for request in requests:
-        if request.signal in SIGNALS:
-            group.signal(request.signal)
+        match request.WhichOneof("request"):
+            case "asked":
+                part.tell("asked")
+            case "signal" if request.signal in SIGNALS:
+                part.tell("signal", request.signal)
+            case "window":
+                part.tell("window", *window_from_proto(request.window))
+            case "end":
+                part.tell("end", "whoever launched it ended it")
+            case _:
+                pass
+
+
+def _message(event: ScriptEvent | None, offset: int) -> script_pb2.ScriptEvent:
+    return event_to_proto(event, offset) if event else script_pb2.ScriptEvent(offset=offset)

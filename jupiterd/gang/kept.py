@@ -9,13 +9,27 @@ import contextlib
 import os
 import signal
 import sys
+import termios
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from jupiterd.gang import umask
 
 KEEPER: Final = Path(__file__).resolve().parent / "standalone" / "keeper.py"
+
+
+@dataclass(frozen=True)
+class Program:
+    """What is to be started."""
+
+    argv: Sequence[str]
+    environment: Mapping[str, str]
+    folder: str
+    pass_fds: Sequence[int] = ()
+    window: tuple[int, int] = (0, 0)
+    """Rows and columns of the terminal that it has; none where it prints into pipes."""
 
 
 class Kept:
@@ -27,11 +41,18 @@ class Kept:
         self._process = process
         self._lifeline = lifeline
         self._transports: list[asyncio.BaseTransport] = []
+        self._descriptors: list[int] = []
 
     @property
     def pid(self) -> int:
         """Return the keeper's process id, which is also the group's."""
         return self._process.pid
+
+    def resize(self, rows: int, columns: int) -> None:
+        """Give its terminal another size, where it has one."""
+        for descriptor in self._descriptors:
+            if os.isatty(descriptor):
+                termios.tcsetwinsize(descriptor, (rows, columns))
 
     async def listen(self, descriptor: int, *, is_error: bool) -> None:
         """Take up one way of hearing from it."""
@@ -40,6 +61,7 @@ class Kept:
             lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(descriptor, "rb", 0)
         )
         self._transports.append(transport)
+        self._descriptors.append(descriptor)
 
     async def wait(self) -> int:
         """Return its status, with 128 and the signal's number where it was a signal.
@@ -60,6 +82,7 @@ class Kept:
         for transport in self._transports:
             transport.close()
         self._transports.clear()
+        self._descriptors.clear()
         if self._lifeline >= 0:
             os.close(self._lifeline)
             self._lifeline = -1
@@ -69,25 +92,20 @@ class Kept:
             os.killpg(self.pid, number)
 
 
-async def start_kept(
-    argv: Sequence[str],
-    environment: Mapping[str, str],
-    folder: str,
-    pass_fds: Sequence[int] = (),
-) -> Kept:
+async def start_kept(program: Program) -> Kept:
     """Start a program behind a keeper of its own."""
     theirs, lifeline = os.pipe()
-    output, print_fd = os.pipe()
-    errors, error_fd = os.pipe()
+    output, print_fd = _way_to_print(program.window)
+    errors, error_fd = _way_to_print(program.window)
     try:
         process = await asyncio.create_subprocess_exec(
-            sys.executable, "-I", "-S", str(KEEPER), *argv,
-            env=environment,
-            cwd=folder,
+            sys.executable, "-I", "-S", str(KEEPER), *program.argv,
+            env=program.environment,
+            cwd=program.folder,
             stdin=theirs,
             stdout=print_fd,
             stderr=error_fd,
-            pass_fds=pass_fds,
+            pass_fds=program.pass_fds,
             start_new_session=True,
             umask=umask.usual(),
         )  # fmt: skip
@@ -110,3 +128,15 @@ async def start_kept(
         await kept.wait()
         raise
     return kept
+
+
+def _way_to_print(window: tuple[int, int]) -> tuple[int, int]:
+    """Return where we read and where it writes: a pipe, or a terminal of this size."""
+    if not all(window):
+        return os.pipe()
+    ours, theirs = os.openpty()
+    how = termios.tcgetattr(theirs)
+    how[1] &= ~termios.OPOST  # what it writes comes as it is; our own terminal makes it lines
+    termios.tcsetattr(theirs, termios.TCSANOW, how)
+    termios.tcsetwinsize(ours, window)
+    return ours, theirs

@@ -14,13 +14,13 @@ import sys
 import tempfile
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final
 
 from jupiterd.errors import BadRouteError, NotFoundError, PortInUseError
-from jupiterd.gang.kept import Kept, start_kept
+from jupiterd.gang.kept import Kept, Program, start_kept
 from jupiterd.gang.script_plan import RankOrder, ScriptOrder
+from jupiterd.gang.scripts.events import STORE_RANK, Ended, Printed, ScriptEvent
 from jupiterd.gang.scripts.gpu_locks import gpus_held
 
 STOP_GRACE_S: Final = 5.0
@@ -33,31 +33,8 @@ QUEUED: Final = 64
 CHUNK_BYTES: Final = 1 << 16
 BACKLOG: Final = 1024
 
-STORE_RANK: Final = -1
-"""Stands for the store among those who print and end."""
-
 _PACKAGE = Path(__file__).resolve().parent.parent
 STORE: Final = _PACKAGE / "workers" / "standalone" / "script_store.py"
-
-
-@dataclass(frozen=True)
-class Printed:
-    """A rank printed something."""
-
-    rank: int
-    is_error: bool
-    data: bytes
-
-
-@dataclass(frozen=True)
-class Ended:
-    """A rank ended, with 128 and the signal's number where it was a signal."""
-
-    rank: int
-    status: int
-
-
-ScriptEvent: TypeAlias = Printed | Ended
 
 
 class ScriptGroup:
@@ -89,31 +66,34 @@ class ScriptGroup:
             if rank != STORE_RANK or number == signal.SIGKILL:  # the ranks may need the store
                 kept.signal(number)
 
-    async def start(
-        self,
-        rank: int,
-        argv: Sequence[str],
-        environment: Mapping[str, str],
-        folder: str,
-        pass_fds: Sequence[int] = (),
-    ) -> None:
+    def resize(self, rows: int, columns: int) -> None:
+        """Give the ranks' terminals another size, where they have one."""
+        for kept in self._running.values():
+            kept.resize(rows, columns)
+
+    async def start(self, rank: int, program: Program) -> None:
         """Start one process behind a keeper of its own."""
-        kept = self._running[rank] = await start_kept(argv, environment, folder, pass_fds)
+        kept = self._running[rank] = await start_kept(program)
         self._watches[rank] = asyncio.get_running_loop().create_task(self._watch(rank, kept))
 
     async def end(self) -> None:
-        """End all that still runs: SIGTERM, a while, SIGKILL; idempotent."""
+        """End all that still runs, the store too, and hear nothing more of it; idempotent."""
         self._is_over = True
         draining = asyncio.get_running_loop().create_task(self._drain())
-        ranks = [watch for rank, watch in self._watches.items() if rank != STORE_RANK]
         try:
-            self.signal(signal.SIGTERM)
-            if ranks:
-                await asyncio.wait(ranks, timeout=STOP_GRACE_S)
+            await self.end_ranks()
         finally:
             self.signal(signal.SIGKILL)
             await asyncio.gather(*self._watches.values())
             draining.cancel()
+
+    async def end_ranks(self) -> None:
+        """Tell all ranks to end: SIGTERM, a while, SIGKILL; their last words are still told."""
+        ranks = [watch for rank, watch in self._watches.items() if rank != STORE_RANK]
+        self.signal(signal.SIGTERM)
+        if ranks:
+            await asyncio.wait(ranks, timeout=STOP_GRACE_S)
+        self.signal(signal.SIGKILL)
 
     async def _drain(self) -> None:
         """Take the events that nobody takes any more: whoever waits to tell one must go on."""
@@ -145,8 +125,9 @@ class ScriptGroup:
                 return
 
     async def _read(self, rank: int, stream: asyncio.StreamReader, *, is_error: bool) -> None:
-        while data := await stream.read(CHUNK_BYTES):
-            await self._tell(Printed(rank, is_error, data))
+        with contextlib.suppress(OSError):  # the end of a terminal is told as an error
+            while data := await stream.read(CHUNK_BYTES):
+                await self._tell(Printed(rank, is_error, data))
 
     async def _tell(self, event: ScriptEvent) -> None:
         if not self._is_over:
@@ -175,7 +156,8 @@ async def start_script(
                     await _start_store(group, order, environment)
                 for rank in order.ranks:
                     its_own = rank_environment(rank, environment, Path(scratch))
-                    await group.start(rank.rank, order.argv, its_own, order.folder, locks)
+                    program = Program(order.argv, its_own, order.folder, locks, order.window)
+                    await group.start(rank.rank, program)
                 yield group
             finally:
                 await group.end()
@@ -221,7 +203,8 @@ async def _start_store(
     with bind_meeting(order.store_host, order.store_port) as listener:
         argv = (script_python(order.argv), str(STORE), str(listener.fileno()))
         alone = {**environment, "OMP_NUM_THREADS": "1"}
-        await group.start(STORE_RANK, argv, alone, order.folder, (listener.fileno(),))
+        program = Program(argv, alone, order.folder, (listener.fileno(),))
+        await group.start(STORE_RANK, program)
 
 
 def bind_meeting(host: str, port: int) -> socket.socket:

@@ -10,8 +10,10 @@ from pathlib import PurePosixPath
 from typing import Final
 
 from jupiterd.errors import MalformedError, TooLargeError
-from jupiterd.gang.script import Ended, Printed, ScriptEvent
 from jupiterd.gang.script_plan import MAX_PER_NODE, MAX_RANKS, RankOrder, ScriptOrder
+from jupiterd.gang.scripts.events import Ended, Over, Printed, ScriptEvent, Skipped
+from jupiterd.gang.scripts.limits import MAX_CUT_TIMEOUT_S
+from jupiterd.gang.scripts.part import ID
 from jupiterd.rpc import script_pb2
 
 MAX_ARGUMENTS: Final = 1024
@@ -22,9 +24,10 @@ MAX_TEXT_BYTES: Final = 64 << 10
 MAX_HASHED_BYTES: Final = 16 << 20
 """How much of a script is compared between machines."""
 
-SIGNALS: Final = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGKILL})
+MAX_WINDOW: Final = 4096
+"""Rows or columns of a terminal."""
 
-MAX_ID_CHARACTERS: Final = 100
+SIGNALS: Final = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGKILL})
 
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,255}")
 _HASH: Final = re.compile(r"[0-9a-f]{64}")
@@ -49,6 +52,8 @@ def order_to_proto(order: ScriptOrder) -> script_pb2.ScriptOrder:
         id=order.id,
         gpus=order.gpus,
         shipped=order.shipped,
+        cut_timeout_s=order.cut_timeout_s,
+        window=window_to_proto(order.window),
     )
 
 
@@ -74,36 +79,77 @@ def order_from_proto(message: script_pb2.ScriptOrder) -> ScriptOrder:
     ranks = tuple(map(_rank, message.ranks))
     if len({rank.rank for rank in ranks}) < len(ranks) or message.store_port > 65535:
         raise MalformedError("an order has a rank twice, or a port that can't be")
+    if message.id:
+        checked_id(message.id)
+        if not 1 <= message.cut_timeout_s <= MAX_CUT_TIMEOUT_S:
+            raise MalformedError("an order waits for a time that can't be")
     return ScriptOrder(
         argv,
         message.folder,
         ranks,
         message.store_host,
         message.store_port,
-        id=message.id[:MAX_ID_CHARACTERS],
+        id=message.id,
+        cut_timeout_s=message.cut_timeout_s,
+        window=window_from_proto(message.window),
         gpus=tuple(message.gpus),
         shipped=message.shipped,
     )
 
 
-def event_to_proto(event: ScriptEvent) -> script_pb2.ScriptEvent:
-    """Return the event as a message."""
-    if isinstance(event, Printed):
-        printed = script_pb2.ScriptPrinted(
-            rank=event.rank, is_error=event.is_error, data=event.data
-        )
-        return script_pb2.ScriptEvent(printed=printed)
-    return script_pb2.ScriptEvent(
-        ended=script_pb2.ScriptEnded(rank=event.rank, status=event.status)
-    )
+def checked_id(text: str) -> str:
+    """Return the id of an order.
+
+    Raises:
+        MalformedError: it isn't one that jupiterctl makes.
+    """
+    if not ID.fullmatch(text):
+        raise MalformedError("an order has an id that can't be")
+    return text
 
 
-def event_from_proto(message: script_pb2.ScriptEvent) -> ScriptEvent:
-    """Read an event."""
-    if message.WhichOneof("event") == "printed":
-        printed = message.printed
-        return Printed(printed.rank, printed.is_error, printed.data)
-    return Ended(message.ended.rank, message.ended.status)
+def window_to_proto(window: tuple[int, int]) -> script_pb2.ScriptWindow:
+    """Return the size of a terminal as a message."""
+    return script_pb2.ScriptWindow(rows=window[0], columns=window[1])
+
+
+def window_from_proto(message: script_pb2.ScriptWindow) -> tuple[int, int]:
+    """Return rows and columns of a terminal, none where they can't be."""
+    rows, columns = message.rows, message.columns
+    return (rows, columns) if max(rows, columns) <= MAX_WINDOW else (0, 0)
+
+
+def event_to_proto(event: ScriptEvent, offset: int = 0) -> script_pb2.ScriptEvent:
+    """Return the event as a message; offset: where to go on after it."""
+    match event:
+        case Printed(rank, is_error, data):
+            printed = script_pb2.ScriptPrinted(rank=rank, is_error=is_error, data=data)
+            return script_pb2.ScriptEvent(printed=printed, offset=offset)
+        case Ended(rank, status):
+            ended = script_pb2.ScriptEnded(rank=rank, status=status)
+            return script_pb2.ScriptEvent(ended=ended, offset=offset)
+        case Skipped(size_bytes):
+            skipped = script_pb2.ScriptSkipped(bytes=size_bytes)
+            return script_pb2.ScriptEvent(skipped=skipped, offset=offset)
+        case Over(reason, code, hint):
+            over = script_pb2.ScriptOver(reason=reason, code=code, hint=hint)
+            return script_pb2.ScriptEvent(over=over, offset=offset)
+
+
+def event_from_proto(message: script_pb2.ScriptEvent) -> ScriptEvent | None:
+    """Read an event; None where the message only says that somebody is still there."""
+    match message.WhichOneof("event"):
+        case "printed":
+            printed = message.printed
+            return Printed(printed.rank, printed.is_error, printed.data)
+        case "ended":
+            return Ended(message.ended.rank, message.ended.status)
+        case "skipped":
+            return Skipped(message.skipped.bytes)
+        case "over":
+            return Over(message.over.reason, message.over.code, message.over.hint)
+        case _:
+            return None
 
 
 def _rank(message: script_pb2.ScriptRank) -> RankOrder:

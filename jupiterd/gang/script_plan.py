@@ -85,12 +85,26 @@ class ScriptOrder:
     store_host: str = ""
     """Where the ranks meet; empty where that isn't on this machine, or nowhere."""
     store_port: int = 0
-    id: str = ""
-    """Of the run."""
     gpus: tuple[str, ...] = ()
     """UUIDs of those on which no gang may train meanwhile."""
     shipped: str = ""
     """The artifact of the folder that travels; the machine makes a folder of its own from it."""
+    id: str = ""
+    """By which it is followed; empty where it ends with whoever started it."""
+    cut_timeout_s: int = 60
+    """How long its ranks go on where nobody asks for them."""
+    window: tuple[int, int] = (0, 0)
+    """Rows and columns of the terminal that the ranks have; none where it is empty."""
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One try of a launch: after a failure all ranks may be started again."""
+
+    run_id: str
+    restart: int = 0
+    """How often all were started again before."""
+    max_restarts: int = 0
 
 
 def ring_ports(engine: str, processes: int) -> int:
@@ -103,7 +117,7 @@ def orders(
     argv: Sequence[str],
     folder: str,
     engine: str,
-    run_id: str,
+    attempt: Attempt,
     given: Mapping[str, str],
 ) -> list[ScriptOrder]:
     """Return the order for each place; ranks are numbered machine by machine.
@@ -126,7 +140,7 @@ def orders(
             RankOrder(
                 rank=first + local,
                 variables={
-                    **_identity(places, number, local, first + local, run_id, engine),
+                    **_identity(places, number, local, first + local, attempt, engine),
                     **_network(place, is_alone=len(places) == 1),
                     **_visible(place),
                     **given,
@@ -171,7 +185,7 @@ def _ring(places: Sequence[Place]) -> list[str]:
 
 
 def _identity(
-    places: Sequence[Place], node_rank: int, local: int, rank: int, run_id: str, engine: str
+    places: Sequence[Place], node_rank: int, local: int, rank: int, attempt: Attempt, engine: str
 ) -> dict[str, str]:
     place, world = places[node_rank], sum(place.processes for place in places)
     found: dict[str, str | int] = {
@@ -187,9 +201,9 @@ def _identity(
         "ROLE_NAME": "default",
         "ROLE_RANK": rank,
         "ROLE_WORLD_SIZE": world,
-        "TORCHELASTIC_RUN_ID": run_id,
-        "TORCHELASTIC_RESTART_COUNT": 0,
-        "TORCHELASTIC_MAX_RESTARTS": 0,
+        "TORCHELASTIC_RUN_ID": attempt.run_id,
+        "TORCHELASTIC_RESTART_COUNT": attempt.restart,
+        "TORCHELASTIC_MAX_RESTARTS": attempt.max_restarts,
     }
     if world > 1 and engine == TORCH:  # all ranks are clients of our store; else rank 0 has one
         found["TORCHELASTIC_USE_AGENT_STORE"] = "True"

@@ -81,7 +81,7 @@ class ControlServicer:
         raise NotImplementedError('Method not implemented!')
 
     def RunScript(self, request_iterator, context):
-        """Runs ranks of a script on another machine, which the first request names; as in script.proto.
+        """Starts or follows ranks of a script on another machine, which the first request names; as in script.proto.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17jupiter/v1/script.proto\x12\njupiter.v1\"\xab\x01\n\x14PrepareScriptRequest\x12\x0f\n\x07program\x18\x01 \x01(\t\x12\x0e\n\x06\x66older\x18\x02 \x01(\t\x12\x0e\n\x06script\x18\x03 \x01(\t\x12\x0e\n\x06\x65ngine\x18\x04 \x01(\t\x12\x10\n\x08per_node\x18\x05 \x01(\r\x12\x0c\n\x04host\x18\x06 \x01(\t\x12\x12\n\nown_python\x18\x07 \x01(\x08\x12\r\n\x05\x66iles\x18\x08 \x03(\t\x12\x0f\n\x07\x64\x65vices\x18\t \x01(\t\"\xcc\x03\n\x12PrepareScriptReply\x12\x11\n\tprocesses\x18\x01 \x01(\r\x12\r\n\x05\x63ores\x18\x02 \x01(\r\x12\r\n\x05ports\x18\x03 \x03(\r\x12\x13\n\x0bscript_hash\x18\x04 \x01(\x0c\x12\x0f\n\x07program\x18\x05 \x01(\t\x12\x16\n\x0epython_version\x18\x06 \x01(\t\x12>\n\x08packages\x18\x07 \x03(\x0b\x32,.jupiter.v1.PrepareScriptReply.PackagesEntry\x12@\n\tvariables\x18\x08 \x03(\x0b\x32-.jupiter.v1.PrepareScriptReply.VariablesEntry\x12\x13\n\x0b\x66ile_hashes\x18\t \x03(\x0c\x12\x0c\n\x04gpus\x18\n \x03(\t\x12\x17\n\x0fvisible_devices\x18\x0b \x01(\t\x12\x15\n\rhides_devices\x18\x0c \x01(\x08\x12\x0f\n\x07threads\x18\r \x01(\r\x1a/\n\rPackagesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x1a\x30\n\x0eVariablesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"&\n\x12\x42ringFolderRequest\x12\x10\n\x08\x61rtifact\x18\x01 \x01(\t\":\n\x10\x42ringFolderReply\x12\x15\n\rfetched_bytes\x18\x01 \x01(\x04\x12\x0f\n\x07\x66olders\x18\x02 \x01(\t\"d\n\rScriptRequest\x12\x0c\n\x04node\x18\x01 \x01(\t\x12(\n\x05order\x18\x02 \x01(\x0b\x32\x17.jupiter.v1.ScriptOrderH\x00\x12\x10\n\x06signal\x18\x03 \x01(\rH\x00\x42\t\n\x07request\"\xa5\x01\n\x0bScriptOrder\x12\x0c\n\x04\x61rgv\x18\x01 \x03(\t\x12\x0e\n\x06\x66older\x18\x02 \x01(\t\x12%\n\x05ranks\x18\x03 \x03(\x0b\x32\x16.jupiter.v1.ScriptRank\x12\x12\n\nstore_host\x18\x04 \x01(\t\x12\x12\n\nstore_port\x18\x05 \x01(\r\x12\n\n\x02id\x18\x06 \x01(\t\x12\x0f\n\x07shipped\x18\x14 \x01(\t\x12\x0c\n\x04gpus\x18\x15 \x03(\t\"\x81\x02\n\nScriptRank\x12\x0c\n\x04rank\x18\x01 \x01(\r\x12\x38\n\tvariables\x18\x02 \x03(\x0b\x32%.jupiter.v1.ScriptRank.VariablesEntry\x12\x36\n\x08\x64\x65\x66\x61ults\x18\x03 \x03(\x0b\x32$.jupiter.v1.ScriptRank.DefaultsEntry\x12\x10\n\x08hostfile\x18\x04 \x01(\t\x1a\x30\n\x0eVariablesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x1a/\n\rDefaultsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"n\n\x0bScriptEvent\x12,\n\x07printed\x18\x01 \x01(\x0b\x32\x19.jupiter.v1.ScriptPrintedH\x00\x12(\n\x05\x65nded\x18\x02 \x01(\x0b\x32\x17.jupiter.v1.ScriptEndedH\x00\x42\x07\n\x05\x65vent\"=\n\rScriptPrinted\x12\x0c\n\x04rank\x18\x01 \x01(\x11\x12\x10\n\x08is_error\x18\x02 \x01(\x08\x12\x0c\n\x04\x64\x61ta\x18\x03 \x01(\x0c\"+\n\x0bScriptEnded\x12\x0c\n\x04rank\x18\x01 \x01(\x11\x12\x0e\n\x06status\x18\x02 \x01(\r2\xdc\x01\n\x07Scripts\x12K\n\x07Prepare\x12 .jupiter.v1.PrepareScriptRequest\x1a\x1e.jupiter.v1.PrepareScriptReply\x12\x45\n\x05\x42ring\x12\x1e.jupiter.v1.BringFolderRequest\x1a\x1c.jupiter.v1.BringFolderReply\x12=\n\x03Run\x12\x19.jupiter.v1.ScriptRequest\x1a\x17.jupiter.v1.ScriptEvent(\x01\x30\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17jupiter/v1/script.proto\x12\njupiter.v1\"\xab\x01\n\x14PrepareScriptRequest\x12\x0f\n\x07program\x18\x01 \x01(\t\x12\x0e\n\x06\x66older\x18\x02 \x01(\t\x12\x0e\n\x06script\x18\x03 \x01(\t\x12\x0e\n\x06\x65ngine\x18\x04 \x01(\t\x12\x10\n\x08per_node\x18\x05 \x01(\r\x12\x0c\n\x04host\x18\x06 \x01(\t\x12\x12\n\nown_python\x18\x07 \x01(\x08\x12\r\n\x05\x66iles\x18\x08 \x03(\t\x12\x0f\n\x07\x64\x65vices\x18\t \x01(\t\"\xcc\x03\n\x12PrepareScriptReply\x12\x11\n\tprocesses\x18\x01 \x01(\r\x12\r\n\x05\x63ores\x18\x02 \x01(\r\x12\r\n\x05ports\x18\x03 \x03(\r\x12\x13\n\x0bscript_hash\x18\x04 \x01(\x0c\x12\x0f\n\x07program\x18\x05 \x01(\t\x12\x16\n\x0epython_version\x18\x06 \x01(\t\x12>\n\x08packages\x18\x07 \x03(\x0b\x32,.jupiter.v1.PrepareScriptReply.PackagesEntry\x12@\n\tvariables\x18\x08 \x03(\x0b\x32-.jupiter.v1.PrepareScriptReply.VariablesEntry\x12\x13\n\x0b\x66ile_hashes\x18\t \x03(\x0c\x12\x0c\n\x04gpus\x18\n \x03(\t\x12\x17\n\x0fvisible_devices\x18\x0b \x01(\t\x12\x15\n\rhides_devices\x18\x0c \x01(\x08\x12\x0f\n\x07threads\x18\r \x01(\r\x1a/\n\rPackagesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x1a\x30\n\x0eVariablesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"&\n\x12\x42ringFolderRequest\x12\x10\n\x08\x61rtifact\x18\x01 \x01(\t\":\n\x10\x42ringFolderReply\x12\x15\n\rfetched_bytes\x18\x01 \x01(\x04\x12\x0f\n\x07\x66olders\x18\x02 \x01(\t\"\x8c\x02\n\rScriptRequest\x12\x0c\n\x04node\x18\x01 \x01(\t\x12(\n\x05order\x18\x02 \x01(\x0b\x32\x17.jupiter.v1.ScriptOrderH\x00\x12\x10\n\x06signal\x18\x03 \x01(\rH\x00\x12*\n\x06\x66ollow\x18\x04 \x01(\x0b\x32\x18.jupiter.v1.ScriptFollowH\x00\x12(\n\x05\x61sked\x18\x05 \x01(\x0b\x32\x17.jupiter.v1.ScriptAskedH\x00\x12*\n\x06window\x18\x06 \x01(\x0b\x32\x18.jupiter.v1.ScriptWindowH\x00\x12$\n\x03\x65nd\x18\x07 \x01(\x0b\x32\x15.jupiter.v1.ScriptEndH\x00\x42\t\n\x07request\"*\n\x0cScriptFollow\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0e\n\x06offset\x18\x02 \x01(\x04\"\r\n\x0bScriptAsked\"\x0b\n\tScriptEnd\"-\n\x0cScriptWindow\x12\x0c\n\x04rows\x18\x01 \x01(\r\x12\x0f\n\x07\x63olumns\x18\x02 \x01(\r\"\xe6\x01\n\x0bScriptOrder\x12\x0c\n\x04\x61rgv\x18\x01 \x03(\t\x12\x0e\n\x06\x66older\x18\x02 \x01(\t\x12%\n\x05ranks\x18\x03 \x03(\x0b\x32\x16.jupiter.v1.ScriptRank\x12\x12\n\nstore_host\x18\x04 \x01(\t\x12\x12\n\nstore_port\x18\x05 \x01(\r\x12\x0f\n\x07shipped\x18\x14 \x01(\t\x12\x0c\n\x04gpus\x18\x15 \x03(\t\x12\n\n\x02id\x18\x06 \x01(\t\x12\x15\n\rcut_timeout_s\x18\x07 \x01(\r\x12(\n\x06window\x18\x08 \x01(\x0b\x32\x18.jupiter.v1.ScriptWindow\"\x81\x02\n\nScriptRank\x12\x0c\n\x04rank\x18\x01 \x01(\r\x12\x38\n\tvariables\x18\x02 \x03(\x0b\x32%.jupiter.v1.ScriptRank.VariablesEntry\x12\x36\n\x08\x64\x65\x66\x61ults\x18\x03 \x03(\x0b\x32$.jupiter.v1.ScriptRank.DefaultsEntry\x12\x10\n\x08hostfile\x18\x04 \x01(\t\x1a\x30\n\x0eVariablesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x1a/\n\rDefaultsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\xd4\x01\n\x0bScriptEvent\x12,\n\x07printed\x18\x01 \x01(\x0b\x32\x19.jupiter.v1.ScriptPrintedH\x00\x12(\n\x05\x65nded\x18\x02 \x01(\x0b\x32\x17.jupiter.v1.ScriptEndedH\x00\x12,\n\x07skipped\x18\x04 \x01(\x0b\x32\x19.jupiter.v1.ScriptSkippedH\x00\x12&\n\x04over\x18\x05 \x01(\x0b\x32\x16.jupiter.v1.ScriptOverH\x00\x12\x0e\n\x06offset\x18\x03 \x01(\x04\x42\x07\n\x05\x65vent\"\x1e\n\rScriptSkipped\x12\r\n\x05\x62ytes\x18\x01 \x01(\x04\"8\n\nScriptOver\x12\x0e\n\x06reason\x18\x01 \x01(\t\x12\x0c\n\x04\x63ode\x18\x02 \x01(\t\x12\x0c\n\x04hint\x18\x03 \x01(\t\"=\n\rScriptPrinted\x12\x0c\n\x04rank\x18\x01 \x01(\x11\x12\x10\n\x08is_error\x18\x02 \x01(\x08\x12\x0c\n\x04\x64\x61ta\x18\x03 \x01(\x0c\"+\n\x0bScriptEnded\x12\x0c\n\x04rank\x18\x01 \x01(\x11\x12\x0e\n\x06status\x18\x02 \x01(\r2\xdc\x01\n\x07Scripts\x12K\n\x07Prepare\x12 .jupiter.v1.PrepareScriptRequest\x1a\x1e.jupiter.v1.PrepareScriptReply\x12\x45\n\x05\x42ring\x12\x1e.jupiter.v1.BringFolderRequest\x1a\x1c.jupiter.v1.BringFolderReply\x12=\n\x03Run\x12\x19.jupiter.v1.ScriptRequest\x1a\x17.jupiter.v1.ScriptEvent(\x01\x30\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -51,22 +51,34 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_BRINGFOLDERREQUEST']._serialized_end=714
   _globals['_BRINGFOLDERREPLY']._serialized_start=716
   _globals['_BRINGFOLDERREPLY']._serialized_end=774
-  _globals['_SCRIPTREQUEST']._serialized_start=776
-  _globals['_SCRIPTREQUEST']._serialized_end=876
-  _globals['_SCRIPTORDER']._serialized_start=879
-  _globals['_SCRIPTORDER']._serialized_end=1044
-  _globals['_SCRIPTRANK']._serialized_start=1047
-  _globals['_SCRIPTRANK']._serialized_end=1304
+  _globals['_SCRIPTREQUEST']._serialized_start=777
+  _globals['_SCRIPTREQUEST']._serialized_end=1045
+  _globals['_SCRIPTFOLLOW']._serialized_start=1047
+  _globals['_SCRIPTFOLLOW']._serialized_end=1089
+  _globals['_SCRIPTASKED']._serialized_start=1091
+  _globals['_SCRIPTASKED']._serialized_end=1104
+  _globals['_SCRIPTEND']._serialized_start=1106
+  _globals['_SCRIPTEND']._serialized_end=1117
+  _globals['_SCRIPTWINDOW']._serialized_start=1119
+  _globals['_SCRIPTWINDOW']._serialized_end=1164
+  _globals['_SCRIPTORDER']._serialized_start=1167
+  _globals['_SCRIPTORDER']._serialized_end=1397
+  _globals['_SCRIPTRANK']._serialized_start=1400
+  _globals['_SCRIPTRANK']._serialized_end=1657
   _globals['_SCRIPTRANK_VARIABLESENTRY']._serialized_start=626
   _globals['_SCRIPTRANK_VARIABLESENTRY']._serialized_end=674
-  _globals['_SCRIPTRANK_DEFAULTSENTRY']._serialized_start=1257
-  _globals['_SCRIPTRANK_DEFAULTSENTRY']._serialized_end=1304
-  _globals['_SCRIPTEVENT']._serialized_start=1306
-  _globals['_SCRIPTEVENT']._serialized_end=1416
-  _globals['_SCRIPTPRINTED']._serialized_start=1418
-  _globals['_SCRIPTPRINTED']._serialized_end=1479
-  _globals['_SCRIPTENDED']._serialized_start=1481
-  _globals['_SCRIPTENDED']._serialized_end=1524
-  _globals['_SCRIPTS']._serialized_start=1527
-  _globals['_SCRIPTS']._serialized_end=1747
+  _globals['_SCRIPTRANK_DEFAULTSENTRY']._serialized_start=1610
+  _globals['_SCRIPTRANK_DEFAULTSENTRY']._serialized_end=1657
+  _globals['_SCRIPTEVENT']._serialized_start=1660
+  _globals['_SCRIPTEVENT']._serialized_end=1872
+  _globals['_SCRIPTSKIPPED']._serialized_start=1874
+  _globals['_SCRIPTSKIPPED']._serialized_end=1904
+  _globals['_SCRIPTOVER']._serialized_start=1906
+  _globals['_SCRIPTOVER']._serialized_end=1962
+  _globals['_SCRIPTPRINTED']._serialized_start=1964
+  _globals['_SCRIPTPRINTED']._serialized_end=2025
+  _globals['_SCRIPTENDED']._serialized_start=2027
+  _globals['_SCRIPTENDED']._serialized_end=2070
+  _globals['_SCRIPTS']._serialized_start=2073
+  _globals['_SCRIPTS']._serialized_end=2293
 # @@protoc_insertion_point(module_scope)

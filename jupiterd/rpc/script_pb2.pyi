@@ -87,34 +87,70 @@ class BringFolderReply(_message.Message):
     def __init__(self, fetched_bytes: _Optional[int] = ..., folders: _Optional[str] = ...) -> None: ...
 
 class ScriptRequest(_message.Message):
-    __slots__ = ("node", "order", "signal")
+    __slots__ = ("node", "order", "signal", "follow", "asked", "window", "end")
     NODE_FIELD_NUMBER: _ClassVar[int]
     ORDER_FIELD_NUMBER: _ClassVar[int]
     SIGNAL_FIELD_NUMBER: _ClassVar[int]
+    FOLLOW_FIELD_NUMBER: _ClassVar[int]
+    ASKED_FIELD_NUMBER: _ClassVar[int]
+    WINDOW_FIELD_NUMBER: _ClassVar[int]
+    END_FIELD_NUMBER: _ClassVar[int]
     node: str
     order: ScriptOrder
     signal: int
-    def __init__(self, node: _Optional[str] = ..., order: _Optional[_Union[ScriptOrder, _Mapping]] = ..., signal: _Optional[int] = ...) -> None: ...
+    follow: ScriptFollow
+    asked: ScriptAsked
+    window: ScriptWindow
+    end: ScriptEnd
+    def __init__(self, node: _Optional[str] = ..., order: _Optional[_Union[ScriptOrder, _Mapping]] = ..., signal: _Optional[int] = ..., follow: _Optional[_Union[ScriptFollow, _Mapping]] = ..., asked: _Optional[_Union[ScriptAsked, _Mapping]] = ..., window: _Optional[_Union[ScriptWindow, _Mapping]] = ..., end: _Optional[_Union[ScriptEnd, _Mapping]] = ...) -> None: ...
+
+class ScriptFollow(_message.Message):
+    __slots__ = ("id", "offset")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    OFFSET_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    offset: int
+    def __init__(self, id: _Optional[str] = ..., offset: _Optional[int] = ...) -> None: ...
+
+class ScriptAsked(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class ScriptEnd(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class ScriptWindow(_message.Message):
+    __slots__ = ("rows", "columns")
+    ROWS_FIELD_NUMBER: _ClassVar[int]
+    COLUMNS_FIELD_NUMBER: _ClassVar[int]
+    rows: int
+    columns: int
+    def __init__(self, rows: _Optional[int] = ..., columns: _Optional[int] = ...) -> None: ...
 
 class ScriptOrder(_message.Message):
-    __slots__ = ("argv", "folder", "ranks", "store_host", "store_port", "id", "shipped", "gpus")
+    __slots__ = ("argv", "folder", "ranks", "store_host", "store_port", "shipped", "gpus", "id", "cut_timeout_s", "window")
     ARGV_FIELD_NUMBER: _ClassVar[int]
     FOLDER_FIELD_NUMBER: _ClassVar[int]
     RANKS_FIELD_NUMBER: _ClassVar[int]
     STORE_HOST_FIELD_NUMBER: _ClassVar[int]
     STORE_PORT_FIELD_NUMBER: _ClassVar[int]
-    ID_FIELD_NUMBER: _ClassVar[int]
     SHIPPED_FIELD_NUMBER: _ClassVar[int]
     GPUS_FIELD_NUMBER: _ClassVar[int]
+    ID_FIELD_NUMBER: _ClassVar[int]
+    CUT_TIMEOUT_S_FIELD_NUMBER: _ClassVar[int]
+    WINDOW_FIELD_NUMBER: _ClassVar[int]
     argv: _containers.RepeatedScalarFieldContainer[str]
     folder: str
     ranks: _containers.RepeatedCompositeFieldContainer[ScriptRank]
     store_host: str
     store_port: int
-    id: str
     shipped: str
     gpus: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, argv: _Optional[_Iterable[str]] = ..., folder: _Optional[str] = ..., ranks: _Optional[_Iterable[_Union[ScriptRank, _Mapping]]] = ..., store_host: _Optional[str] = ..., store_port: _Optional[int] = ..., id: _Optional[str] = ..., shipped: _Optional[str] = ..., gpus: _Optional[_Iterable[str]] = ...) -> None: ...
+    id: str
+    cut_timeout_s: int
+    window: ScriptWindow
+    def __init__(self, argv: _Optional[_Iterable[str]] = ..., folder: _Optional[str] = ..., ranks: _Optional[_Iterable[_Union[ScriptRank, _Mapping]]] = ..., store_host: _Optional[str] = ..., store_port: _Optional[int] = ..., shipped: _Optional[str] = ..., gpus: _Optional[_Iterable[str]] = ..., id: _Optional[str] = ..., cut_timeout_s: _Optional[int] = ..., window: _Optional[_Union[ScriptWindow, _Mapping]] = ...) -> None: ...
 
 class ScriptRank(_message.Message):
     __slots__ = ("rank", "variables", "defaults", "hostfile")
@@ -143,12 +179,34 @@ class ScriptRank(_message.Message):
     def __init__(self, rank: _Optional[int] = ..., variables: _Optional[_Mapping[str, str]] = ..., defaults: _Optional[_Mapping[str, str]] = ..., hostfile: _Optional[str] = ...) -> None: ...
 
 class ScriptEvent(_message.Message):
-    __slots__ = ("printed", "ended")
+    __slots__ = ("printed", "ended", "skipped", "over", "offset")
     PRINTED_FIELD_NUMBER: _ClassVar[int]
     ENDED_FIELD_NUMBER: _ClassVar[int]
+    SKIPPED_FIELD_NUMBER: _ClassVar[int]
+    OVER_FIELD_NUMBER: _ClassVar[int]
+    OFFSET_FIELD_NUMBER: _ClassVar[int]
     printed: ScriptPrinted
     ended: ScriptEnded
-    def __init__(self, printed: _Optional[_Union[ScriptPrinted, _Mapping]] = ..., ended: _Optional[_Union[ScriptEnded, _Mapping]] = ...) -> None: ...
+    skipped: ScriptSkipped
+    over: ScriptOver
+    offset: int
+    def __init__(self, printed: _Optional[_Union[ScriptPrinted, _Mapping]] = ..., ended: _Optional[_Union[ScriptEnded, _Mapping]] = ..., skipped: _Optional[_Union[ScriptSkipped, _Mapping]] = ..., over: _Optional[_Union[ScriptOver, _Mapping]] = ..., offset: _Optional[int] = ...) -> None: ...
+
+class ScriptSkipped(_message.Message):
+    __slots__ = ("bytes",)
+    BYTES_FIELD_NUMBER: _ClassVar[int]
+    bytes: int
+    def __init__(self, bytes: _Optional[int] = ...) -> None: ...
+
+class ScriptOver(_message.Message):
+    __slots__ = ("reason", "code", "hint")
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    CODE_FIELD_NUMBER: _ClassVar[int]
+    HINT_FIELD_NUMBER: _ClassVar[int]
+    reason: str
+    code: str
+    hint: str
+    def __init__(self, reason: _Optional[str] = ..., code: _Optional[str] = ..., hint: _Optional[str] = ...) -> None: ...
 
 class ScriptPrinted(_message.Message):
     __slots__ = ("rank", "is_error", "data")

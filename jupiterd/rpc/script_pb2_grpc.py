@@ -69,8 +69,9 @@ class ScriptsServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Run(self, request_iterator, context):
-        """Runs ranks. The first request is the order, those after it are signals. The stream is the lease:
-        when it ends, the ranks end.
+        """Starts ranks and follows them, or follows those that run. The first request is the order, or says
+        where to go on. Ranks outlive the stream: they end when they are told to, and where nobody has
+        asked for them for the order's `cut_timeout_s`. Those of an order without an id end with the stream.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

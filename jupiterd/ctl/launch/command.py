@@ -7,6 +7,7 @@ ranks are run (`run`) or where (`places`).
 import asyncio
 import os
 import sys
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 from typing import Any
 
@@ -15,9 +16,11 @@ import click
 from jupiterd.ctl.commands import Command
 from jupiterd.ctl.console import Console
 from jupiterd.ctl.invocation import Invocation, dry_run
+from jupiterd.ctl.launch.life_options import life_options
 from jupiterd.ctl.launch.surroundings import AUTO, Wanted, read_wanted
 from jupiterd.ctl.launch.surroundings_options import surroundings_options
-from jupiterd.gang.script_plan import MLX, TORCH
+from jupiterd.document_schema import SCHEMA
+from jupiterd.gang.script_plan import MLX, TORCH, Attempt
 
 
 @click.command(cls=Command, context_settings={"allow_interspersed_args": False})
@@ -41,6 +44,7 @@ from jupiterd.gang.script_plan import MLX, TORCH
     help="The port where the ranks meet; a free one unless told otherwise.",
 )
 @surroundings_options
+@life_options
 @click.option("--verbose", is_flag=True, help="Show what all ranks print, not rank 0 alone.")
 @click.argument("argv", nargs=-1, required=True, type=click.UNPROCESSED)
 @dry_run
@@ -60,28 +64,54 @@ def command(invocation: Invocation, argv: tuple[str, ...], **options: Any) -> in
       jupiterctl launch --nodes all --ship -- python train.py
       jupiterctl launch --engine mlx --per-node 2 -- python mlx_train.py
     """  # noqa: D301 - click's mark for lines that keep their ends
-    return asyncio.run(_launched(invocation, read_wanted(argv, options, os.environ)))
+    wanted = read_wanted(argv, options, os.environ)
+    if invocation.is_dry_run:
+        return asyncio.run(_shown(invocation, wanted))
+    if not wanted.is_detached:
+        return asyncio.run(_run(invocation, wanted, lambda _: None))
+    from jupiterd.ctl.launch.detach import detached
+
+    def run(leave: Callable[[], None]) -> int:
+        def begun(launch: str) -> None:
+            _say_id(invocation, launch)
+            leave()
+
+        return asyncio.run(_run(invocation, wanted, begun))
+
+    return detached(run)
 
 
-async def _launched(invocation: Invocation, wanted: Wanted) -> int:
-    from jupiterd.ctl.launch.described import dry_run_lines, launch_document, notices
-    from jupiterd.ctl.launch.places import open_sites, prepare
-    from jupiterd.ctl.launch.rank_output import RankOutput
-    from jupiterd.ctl.launch.run import LaunchRun
-    from jupiterd.ctl.launch.shipping import shipped
+async def _shown(invocation: Invocation, wanted: Wanted) -> int:
+    from jupiterd.ctl.launch.described import dry_run_lines, launch_document
+    from jupiterd.ctl.launch.places import Opening, prepare
 
-    console = Console.of(invocation)
-    output = RankOutput(_write, shown=None if wanted.is_verbose else (0,))
     async with AsyncExitStack() as stack:
-        prepared = await prepare(stack, invocation.state_dir, wanted)
-        if invocation.is_dry_run:
-            console.show(launch_document(prepared), lambda: dry_run_lines(prepared))
-            return 0
-        for line in notices(prepared):
-            console.notice(line)
-        prepared = await shipped(prepared, console.notice)
-        sites = await open_sites(stack, prepared)
-        return await LaunchRun(sites, output, console).run()
+        opening = Opening(Attempt("jupiter"))
+        prepared = await prepare(stack, invocation.state_dir, wanted, opening)
+        document = launch_document(prepared)
+        Console.of(invocation).show(document, lambda: dry_run_lines(prepared))
+        return 0
+
+
+async def _run(invocation: Invocation, wanted: Wanted, begun: Callable[[str], None]) -> int:
+    from jupiterd.ctl.launch.attempts import Attempts
+    from jupiterd.ctl.launch.rank_output import RankOutput
+    from jupiterd.ctl.launch.recording import recording
+    from jupiterd.ctl.launch.telling import Telling
+
+    with recording(wanted, invocation.state_dir) as record:
+        output = RankOutput(_write, shown=None if wanted.is_verbose else (0,))
+        has_terminal = not wanted.is_detached and sys.stdout.isatty() and sys.stderr.isatty()
+        telling = Telling(output, Console.of(invocation), record.events, has_terminal=has_terminal)
+        attempts = Attempts(wanted, invocation.state_dir, telling, record)
+        return await attempts.run(lambda: begun(record.id))
+
+
+def _say_id(invocation: Invocation, launch: str) -> None:
+    """Name a detached launch, and how to hear of it."""
+    said = f"launch {launch} runs by itself; jupiterctl launch logs -f {launch} shows how it goes"
+    document = {"schema": SCHEMA, "launch": {"id": launch}}
+    Console.of(invocation).show(document, lambda: [said])
 
 
 def _write(line: bytes, is_error: bool) -> None:  # noqa: FBT001 - a callback's signature

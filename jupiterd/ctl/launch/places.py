@@ -1,15 +1,13 @@
 """Where a launched script runs: this machine, or those of the cluster that were asked for.
 
 Owns opening a site on each. Doesn't know what becomes of the ranks there (`run`). This
-machine's ranks are children of jupiterctl and need no daemon; those of others are run by the
-daemons over there.
+machine's ranks are children of jupiterctl and need no daemon; those of others are started by the
+daemons over there (`remote_site`).
 """
 
-import asyncio
 import os
-import secrets
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,13 +15,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from jupiterd.ctl.launch.machines import Machine, check_alike
 from jupiterd.ctl.launch.run import Site
-from jupiterd.gang.script import Ended, ScriptGroup, free_ports, start_script
-from jupiterd.gang.script_messages import event_from_proto, order_to_proto
-from jupiterd.gang.script_plan import MLX, Place, ScriptOrder, orders, ring_ports
+from jupiterd.gang.script import ScriptGroup, free_ports, start_script
+from jupiterd.gang.script_plan import MLX, Attempt, Place, ScriptOrder, orders, ring_ports
 from jupiterd.gang.scripts.by_machine import Devices
 from jupiterd.hardware.script_devices import script_devices
 from jupiterd.processor_limits import usable_cores
-from jupiterd.rpc.script_pb2 import ScriptRequest
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping
@@ -31,7 +27,7 @@ if TYPE_CHECKING:
     from jupiterd.client.channel import ControlChannel
     from jupiterd.cluster.hardware import Gpu
     from jupiterd.ctl.launch.surroundings import Wanted
-    from jupiterd.gang.script import ScriptEvent
+    from jupiterd.gang.scripts.events import ScriptEvent
 
 LOOPBACK: Final = "127.0.0.1"
 HERE: Final = "this machine"
@@ -40,8 +36,9 @@ HERE: Final = "this machine"
 class LocalSite:
     """The ranks that jupiterctl runs itself."""
 
-    def __init__(self, name: str, group: ScriptGroup) -> None:
-        self.name = name
+    def __init__(self, place: Place, group: ScriptGroup) -> None:
+        self.name = place.name
+        self.processes = place.processes
         self._group = group
 
     def events(self) -> "AsyncGenerator[ScriptEvent]":
@@ -52,39 +49,23 @@ class LocalSite:
         """Signal all of them."""
         self._group.signal(number)
 
+    async def resize(self, rows: int, columns: int) -> None:
+        """Give their terminals another size."""
+        self._group.resize(rows, columns)
 
-class RemoteSite:
-    """The ranks on another machine, run by its daemon and followed through ours."""
+    def give_up(self) -> None:
+        """Nothing: these are always heard of."""
 
-    def __init__(self, channel: "ControlChannel", place: Place, order: ScriptOrder) -> None:
-        self.name = place.name
-        self._channel = channel
-        self._running = {rank.rank for rank in order.ranks}
-        self._requests: asyncio.Queue[ScriptRequest] = asyncio.Queue()
-        self._requests.put_nowait(ScriptRequest(node=place.node, order=order_to_proto(order)))
 
-    async def events(self) -> "AsyncGenerator[ScriptEvent]":
-        """Yield what they print and how they end, until all have; leaving it ends them."""
-        call = self._channel.open_script(self._asked())
-        try:
-            with self._channel.translated():
-                async for message in call:
-                    event = event_from_proto(message)
-                    yield event
-                    self._running -= {event.rank} if isinstance(event, Ended) else set()
-                    if not self._running:
-                        return
-        finally:
-            call.cancel()
+@dataclass(frozen=True)
+class Opening:
+    """How a try of a launch is followed: by which id, and with which terminal."""
 
-    async def signal(self, number: int) -> None:
-        """Signal all of them."""
-        if self._running:
-            await self._requests.put(ScriptRequest(signal=number))
-
-    async def _asked(self) -> "AsyncGenerator[ScriptRequest]":
-        while True:
-            yield await self._requests.get()
+    attempt: Attempt
+    id: str = ""
+    """Of the launch."""
+    window: tuple[int, int] = (0, 0)
+    """Rows and columns of the terminal that the ranks have; none where it is empty."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +81,9 @@ class Prepared:
     channel: "ControlChannel | None" = None
 
 
-async def prepare(stack: AsyncExitStack, state_dir: Path, wanted: "Wanted") -> Prepared:
+async def prepare(
+    stack: AsyncExitStack, state_dir: Path, wanted: "Wanted", opening: Opening
+) -> Prepared:
     """Find out where the ranks run, and whether they can.
 
     Raises:
@@ -108,7 +91,7 @@ async def prepare(stack: AsyncExitStack, state_dir: Path, wanted: "Wanted") -> P
     """
     if not wanted.nodes:
         place, machine = place_here(wanted)
-        return Prepared(wanted, (place,), (machine,), _orders(wanted, [place]))
+        return Prepared(wanted, (place,), (machine,), _orders(wanted, [place], opening))
     from jupiterd.client.channel import ControlChannel
 
     channel = await stack.enter_async_context(ControlChannel(state_dir))
@@ -117,26 +100,46 @@ async def prepare(stack: AsyncExitStack, state_dir: Path, wanted: "Wanted") -> P
     check_alike(wanted, machines)
     places = tuple(_place(told, wanted) for told in found["places"])
     own = str(found["self"])
-    return Prepared(wanted, places, machines, _orders(wanted, places), own, channel)
+    return Prepared(wanted, places, machines, _orders(wanted, places, opening), own, channel)
 
 
-def _orders(wanted: "Wanted", places: Sequence[Place]) -> tuple[ScriptOrder, ...]:
-    folder, engine, run = str(wanted.folder), wanted.engine.engine, run_id()
-    made = orders(places, wanted.argv, folder, engine, run, wanted.variables)
-    return tuple(replace(order, id=run) for order in made)
+def _orders(wanted: "Wanted", places: Sequence[Place], opening: Opening) -> tuple[ScriptOrder, ...]:
+    folder, engine, attempt = str(wanted.folder), wanted.engine.engine, opening.attempt
+    made = orders(places, wanted.argv, folder, engine, attempt, wanted.variables)
+    followed = Followed(f"{opening.id}.{attempt.restart}", wanted.cut_timeout_s, opening.window)
+    return tuple(followed.added_to(order) for order in made)
 
 
-async def open_sites(stack: AsyncExitStack, prepared: Prepared) -> Sequence[Site]:
-    """Start the ranks wherever they run; the stack ends them.
+@dataclass(frozen=True)
+class Followed:
+    """What an order says of how its ranks are followed."""
+
+    id: str
+    cut_timeout_s: int
+    window: tuple[int, int]
+
+    def added_to(self, order: ScriptOrder) -> ScriptOrder:
+        """Return the order with that."""
+        return replace(order, id=self.id, cut_timeout_s=self.cut_timeout_s, window=self.window)
+
+
+async def open_sites(
+    stack: AsyncExitStack, prepared: Prepared, tell: Callable[[str], None]
+) -> Sequence[Site]:
+    """Start the ranks wherever they run; the stack ends those of this machine.
+
+    tell: says what people had better know of a machine
 
     Raises:
         JupiterError: a machine can't run the script after all.
     """
+    from jupiterd.ctl.launch.remote_site import RemoteSite
+
     channel = prepared.channel
     return [
         await _open_here(stack, place, order)
         if channel is None or place.node == prepared.own
-        else RemoteSite(channel, place, order)
+        else RemoteSite(channel, place, order, tell)
         for place, order in zip(prepared.places, prepared.orders, strict=True)
     ]
 
@@ -160,7 +163,7 @@ def _place(told: "Mapping[str, Any]", wanted: "Wanted") -> Place:
 
 async def _open_here(stack: AsyncExitStack, place: Place, order: ScriptOrder) -> Site:
     group = await stack.enter_async_context(start_script(order, os.environ))
-    return LocalSite(place.name, group)
+    return LocalSite(place, group)
 
 
 def place_here(wanted: "Wanted") -> tuple[Place, Machine]:
@@ -192,8 +195,3 @@ def _gpus(engine: str) -> "Sequence[Gpu]":
     from jupiterd.hardware.nvidia import probe_nvidia
 
     return probe_nvidia()
-
-
-def run_id() -> str:
-    """Return a name that no other launch has."""
-    return f"jupiter-{secrets.token_hex(4)}"

@@ -8,6 +8,8 @@ from collections import deque
 from collections.abc import Callable, Collection
 from typing import Final
 
+from jupiterd.gang.scripts import events
+
 MAX_LINE_BYTES: Final = 1 << 16
 """What is longer is cut, so that nobody who never ends a line fills the memory."""
 
@@ -59,7 +61,13 @@ class RankOutput:
 
 def prefix(rank: int) -> bytes:
     """Return what stands before each line of a rank."""
-    return b"[rank %d] " % rank
+    match rank:
+        case events.STORE_RANK:
+            return b"[store] "
+        case events.NOTICE_RANK:
+            return b"jupiterctl: "
+        case _:
+            return b"[rank %d] " % rank
 
 
 def _cut(data: bytes) -> list[bytes]:

@@ -1,7 +1,7 @@
-"""One run of a launched script on one or several machines, from its start to its exit status.
+"""One try of a launched script on one or several machines, from its start to its end.
 
 Owns what the end of one rank means for the others, and what Ctrl-C does. Doesn't know how a rank
-is started, here (`gang.script`) or elsewhere (`places`).
+is started, here (`gang.script`) or elsewhere (`places`), or whether all are started again.
 """
 
 import asyncio
@@ -11,19 +11,23 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from jupiterd.ctl.console import Console
-from jupiterd.ctl.launch.rank_output import RankOutput
+from jupiterd.ctl.launch.telling import Telling
 from jupiterd.errors import JupiterError
-from jupiterd.gang.script import STORE_RANK, Ended, Printed, ScriptEvent
+from jupiterd.gang.scripts.events import STORE_RANK, Ended, Over, ScriptEvent
 
-FAILURE_LADDER: Final = ((signal.SIGTERM, 5.0), (signal.SIGKILL, 0.0))
+FAILURE_LADDER: Final = ((signal.SIGTERM, 5.0), (signal.SIGKILL, 2.0))
 """What the others get when one has failed, and how long each signal is given."""
 
-INTERRUPT_LADDER: Final = ((signal.SIGINT, 5.0), (signal.SIGTERM, 2.0), (signal.SIGKILL, 0.0))
+INTERRUPT_LADDER: Final = ((signal.SIGINT, 5.0), (signal.SIGTERM, 2.0), (signal.SIGKILL, 2.0))
 """What all get at Ctrl-C: a script may save; one that hangs in a collective never hears of it."""
+
+GENTLE: Final = frozenset({signal.SIGINT, signal.SIGHUP})
+"""A terminal that closes ends a script as Ctrl-C does."""
 
 STATUS_OF_SIGNAL: Final = 128
 LOST: Final = 1
+ENDED_ALONE_S: Final = 15.0
+"""After so long it is said that some ranks are done and others go on: they may wait for them."""
 
 
 class Site(Protocol):
@@ -34,12 +38,25 @@ class Site(Protocol):
         """What people call the machine."""
         ...
 
+    @property
+    def processes(self) -> int:
+        """How many ranks it has."""
+        ...
+
     def events(self) -> AsyncGenerator[ScriptEvent]:
         """Yield what they print and how they end, until all have ended; raises JupiterError."""
         ...
 
     async def signal(self, number: int) -> None:
         """Signal all of them."""
+        ...
+
+    async def resize(self, rows: int, columns: int) -> None:
+        """Give their terminals another size."""
+        ...
+
+    def give_up(self) -> None:
+        """Wait for them no more where they can't be reached."""
         ...
 
 
@@ -50,34 +67,37 @@ class Failure:
     status: int
     words: str
     rank: int | None = None
+    """The one that failed; None where it was stopped, or a machine is lost."""
 
 
 class LaunchRun:
-    """One run; `run` does it."""
+    """One try; `run` does it."""
 
-    def __init__(self, sites: Sequence[Site], output: RankOutput, console: Console) -> None:
+    def __init__(self, sites: Sequence[Site], ranks: int, telling: Telling) -> None:
         self._sites = sites
-        self._output = output
-        self._console = console
+        self._telling = telling
+        self._running = set(range(ranks))
+        self._done: list[str] = []
         self._failure: Failure | None = None
         self._ladder: asyncio.Task[None] | None = None
+        self._alone: asyncio.TimerHandle | None = None
 
-    async def run(self) -> int:
-        """Return the exit status: that of the rank that failed first, or 0."""
+    async def run(self) -> Failure | None:
+        """Return what failed first, once nothing runs any more; None where nothing did."""
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        taken = [s for s in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if not _is_ignored(s)]
+        for number in taken:
             loop.add_signal_handler(number, self._interrupted, number)
+        loop.add_signal_handler(signal.SIGWINCH, self._resized)
         try:
             await asyncio.gather(*(self._follow(site) for site in self._sites))
         finally:
             if self._ladder is not None:
                 self._ladder.cancel()
-            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            self._let_alone()
+            for number in (*taken, signal.SIGWINCH):
                 loop.remove_signal_handler(number)
-        if self._failure is None:
-            return 0
-        self._report(self._failure)
-        return self._failure.status
+        return self._failure
 
     async def _follow(self, site: Site) -> None:
         try:
@@ -85,27 +105,54 @@ class LaunchRun:
                 async for event in events:
                     self._note(site, event)
         except JupiterError as error:
-            self._console.notice(f"{error.message}\n\nhint: {error.hint}")
+            self._telling.notice(f"{error.message}\n\nhint: {error.hint}")
             self._fail(Failure(LOST, f"the ranks on {site.name} are lost"))
 
     def _note(self, site: Site, event: ScriptEvent) -> None:
+        self._telling.take(event, site.name)
         match event:
-            case Printed(rank, is_error, data):
-                self._output.take(rank, data, is_error=is_error)
+            case Ended(rank, status) if rank == STORE_RANK:
+                self._store_ended(status)
             case Ended(rank, status):
-                self._output.finish(rank)
-                if rank == STORE_RANK:
-                    self._store_ended(status)
-                elif status:
-                    where = f" on {site.name}" if len(self._sites) > 1 else ""
-                    self._fail(Failure(status, f"rank {rank}{where} {ending(status)}", rank))
+                self._rank_ended(rank, status, self._where(site))
+            case Over(reason) if reason and self._failure is None:
+                self._fail(Failure(LOST, f"{site.name} ended its ranks: {reason}"))
+            case _:
+                pass
+
+    def _where(self, site: Site) -> str:
+        return f" on {site.name}" if len(self._sites) > 1 else ""
 
     def _store_ended(self, status: int) -> None:
         """Say so; ranks that have met don't need it, and others will say what they miss."""
         if status and self._failure is None:
-            said = self._output.tail(STORE_RANK)
+            said = self._telling.tail(STORE_RANK)
             last = f": {said[-1]}" if said else ""
-            self._console.notice(f"the store where the ranks meet {ending(status)}{last}")
+            self._telling.notice(f"the store where the ranks meet {ending(status)}{last}")
+
+    def _rank_ended(self, rank: int, status: int, where: str) -> None:
+        self._running.discard(rank)
+        if status:
+            self._fail(Failure(status, f"rank {rank}{where} {ending(status)}", rank))
+            return
+        self._done.append(f"rank {rank}{where}")
+        self._let_alone()
+        if self._running:
+            loop = asyncio.get_running_loop()
+            self._alone = loop.call_later(ENDED_ALONE_S, self._say_alone)
+
+    def _let_alone(self) -> None:
+        if self._alone is not None:
+            self._alone.cancel()
+
+    def _say_alone(self) -> None:
+        """Name who is done while others go on: those may wait for them for ever."""
+        if self._failure is None and self._running:
+            left = ", ".join(f"rank {rank}" for rank in sorted(self._running))
+            done = ", ".join(self._done)
+            self._telling.notice(
+                f"ended with status 0 for {ENDED_ALONE_S:.0f} s: {done}; still at work: {left}"
+            )
 
     def _fail(self, failure: Failure) -> None:
         if self._failure is None:
@@ -119,8 +166,13 @@ class LaunchRun:
             return
         words = f"stopped by {signal.Signals(number).name}"
         self._failure = Failure(STATUS_OF_SIGNAL + number, words)
-        self._console.notice("stopping; press Ctrl-C again to end everything at once")
-        self._climb(INTERRUPT_LADDER if number == signal.SIGINT else FAILURE_LADDER)
+        self._telling.notice("stopping; press Ctrl-C again to end everything at once")
+        self._climb(INTERRUPT_LADDER if number in GENTLE else FAILURE_LADDER)
+
+    def _resized(self) -> None:
+        if size := self._telling.window():
+            loop = asyncio.get_running_loop()
+            self._resizing = [loop.create_task(site.resize(*size)) for site in self._sites]
 
     def _climb(self, ladder: Sequence[tuple[int, float]]) -> None:
         if self._ladder is not None:
@@ -131,13 +183,13 @@ class LaunchRun:
         for number, grace_s in ladder:
             await asyncio.gather(*(site.signal(number) for site in self._sites))
             await asyncio.sleep(grace_s)
+        for site in self._sites:
+            site.give_up()
 
-    def _report(self, failure: Failure) -> None:
-        others = "; the others were ended" if failure.rank is not None else ""
-        self._console.notice(f"{failure.words}{others}")
-        if failure.rank is not None and not self._output.is_shown(failure.rank):
-            for line in self._output.tail(failure.rank):
-                self._console.notice(f"[rank {failure.rank}] {line}")
+
+def _is_ignored(number: int) -> bool:
+    """Say whether whoever started us wants a signal to mean nothing, as nohup does of SIGHUP."""
+    return number == signal.SIGHUP and signal.getsignal(number) is signal.SIG_IGN
 
 
 def ending(status: int) -> str:

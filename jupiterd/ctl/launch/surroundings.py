@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from jupiterd.ctl.launch.engine_guess import EngineGuess, guess_engine, imports_of, own_files
 from jupiterd.ctl.launch.interpreter import Interpreter, choose_interpreter, with_interpreter
+from jupiterd.ctl.launch.life_options import life_of
 from jupiterd.ctl.launch.program import Program, read_program
 from jupiterd.ctl.launch.working_folder import WorkingFolder, working_folder
 from jupiterd.errors import UsageError
@@ -47,6 +48,10 @@ class Wanted:
     is_verbose: bool
     travelling: WorkingFolder | None = None
     """What of the folder goes to other machines; None where it lies there."""
+    cut_timeout_s: int = 60
+    """How long a machine that isn't heard of is waited for."""
+    max_restarts: int = 0
+    is_detached: bool = False
 
     @property
     def argv(self) -> tuple[str, ...]:
@@ -123,6 +128,7 @@ def read_wanted(
         may_differ=bool(options["allow_differences"]),
         is_verbose=bool(options["verbose"]),
         travelling=travelling,
+        **life_of(options),
     )
 
 

@@ -1,1 +1,1 @@
-"""What a launched script finds around it: variables, interpreter, devices."""
+"""Launched scripts: what they find around them, their keeper, and what is heard of them."""

@@ -5,6 +5,7 @@ import signal
 import sys
 from collections.abc import AsyncGenerator, AsyncIterable
 from contextlib import aclosing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,9 @@ import pytest
 
 from jupiterd.cluster.facts import NodeRemoved
 from jupiterd.daemon.node import Node
-from jupiterd.daemon.script_launch import chosen_nodes, passed_on
+from jupiterd.daemon.script_launch import chosen_nodes
 from jupiterd.daemon.scripts.readiness import prepared_here
+from jupiterd.daemon.scripts.relay import passed_on
 from jupiterd.errors import (
     ConflictError,
     NotFoundError,
@@ -21,9 +23,9 @@ from jupiterd.errors import (
     RefusedError,
     UsageError,
 )
-from jupiterd.gang.script import Ended, Printed, ScriptEvent
 from jupiterd.gang.script_messages import event_from_proto, order_to_proto
 from jupiterd.gang.script_plan import MLX, RankOrder, ScriptOrder
+from jupiterd.gang.scripts.events import Ended, Over, Printed, ScriptEvent
 from jupiterd.ids import NodeId
 from jupiterd.rpc.script_pb2 import PrepareScriptRequest, ScriptRequest
 from tests.unit.daemon.two_nodes import TIMEOUT_S, serving, unite
@@ -43,7 +45,10 @@ def an_order(folder: Path, program: str) -> ScriptOrder:
 async def run_on(
     asker: Node, asked: Node, order: ScriptOrder, signals: tuple[int, ...] = ()
 ) -> AsyncGenerator[ScriptEvent]:
-    """Run an order on another node; the signals are sent once it has printed something."""
+    """Run an order on another node; the signals are sent once it has printed something.
+
+    An order without an id is one of a jupiterctl from before ranks outlived their call.
+    """
     has_printed = asyncio.Event()
 
     async def requests() -> AsyncGenerator[ScriptRequest]:
@@ -55,8 +60,9 @@ async def run_on(
 
     async with aclosing(passed_on(asker, requests())) as events:
         async for message in events:
-            has_printed.set()
-            yield event_from_proto(message)
+            if event := event_from_proto(message):
+                has_printed.set()
+                yield event
 
 
 def asked_for(here: Path, **more: Any) -> PrepareScriptRequest:
@@ -94,7 +100,7 @@ async def test_where_it_is_allowed_it_runs_with_what_it_was_given_and_no_more(
         await unite(one, two)
         async with asyncio.timeout(TIMEOUT_S):
             said = [event async for event in run_on(one, two, an_order(tmp_path, program))]
-        assert said == [Printed(0, is_error=False, data=b"red False\n"), Ended(0, 0)]
+        assert said == [Printed(0, is_error=False, data=b"red False\n"), Ended(0, 0), Over()]
 
 
 async def test_a_signal_reaches_it_and_other_numbers_mean_nothing(tmp_path: Path) -> None:
@@ -106,10 +112,10 @@ async def test_a_signal_reaches_it_and_other_numbers_mean_nothing(tmp_path: Path
         signals = (signal.SIGSTOP, signal.SIGKILL)
         async with asyncio.timeout(TIMEOUT_S):
             said = [event async for event in run_on(one, two, an_order(tmp_path, WAIT), signals)]
-        assert said[-1] == Ended(0, 128 + signal.SIGKILL)
+        assert said[-2:] == [Ended(0, 128 + signal.SIGKILL), Over()]
 
 
-async def test_it_ends_with_the_call(tmp_path: Path) -> None:
+async def test_one_without_an_id_ends_with_the_call(tmp_path: Path) -> None:
     async with (
         serving(tmp_path, "one") as one,
         serving(tmp_path, "two", allow_scripts=True) as two,
@@ -131,8 +137,10 @@ async def test_it_ends_where_a_machine_is_removed(tmp_path: Path, who: str) -> N
         await unite(one, two)
         gone_node = (one if who == "the one that started it" else two).identity.node_id
         removed = NodeRemoved(gone_node, two.journal.state.roster.admissions_of(gone_node), {})
+        two.parts.later(two.parts.watch())
+        order = replace(an_order(tmp_path, WAIT), id="abc.0")
         async with asyncio.timeout(TIMEOUT_S):
-            async with aclosing(run_on(one, two, an_order(tmp_path, WAIT))) as events:
+            async with aclosing(run_on(one, two, order)) as events:
                 first = await anext(events)
                 await two.journal.append(2, [removed])
                 assert isinstance(first, Printed)
@@ -142,7 +150,7 @@ async def test_it_ends_where_a_machine_is_removed(tmp_path: Path, who: str) -> N
 async def test_those_whose_order_is_still_to_come_count_as_well(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("jupiterd.daemon.script_service.MAX_RUNNING", 1)
+    monkeypatch.setattr("jupiterd.daemon.script_service.MAX_CALLS", 1)
     async with (
         serving(tmp_path, "one") as one,
         serving(tmp_path, "two", allow_scripts=True) as two,
@@ -167,7 +175,7 @@ async def test_those_whose_order_is_still_to_come_count_as_well(
         for call in calls:
             call.cancel()
         await asyncio.gather(*reading, return_exceptions=True)
-        assert ["scripts already" in str(task.exception()) for task in done] == [True]
+        assert ["by too many" in str(task.exception()) for task in done] == [True]
 
 
 async def test_a_machine_says_what_it_can_do_for_a_launch(tmp_path: Path) -> None:
@@ -203,7 +211,7 @@ async def test_what_is_missing_is_named_with_the_machine(
 
 
 async def test_only_so_many_run_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("jupiterd.daemon.script_service.MAX_RUNNING", 0)
+    monkeypatch.setattr("jupiterd.daemon.scripts.parts.MAX_RUNNING", 0)
     async with (
         serving(tmp_path, "one") as one,
         serving(tmp_path, "two", allow_scripts=True) as two,

@@ -13,11 +13,8 @@ import psutil
 import pytest
 
 from jupiterd.errors import BadRouteError, NotFoundError, PortInUseError
-from jupiterd.gang.kept import KEEPER, Kept, start_kept
+from jupiterd.gang.kept import KEEPER, Kept, Program, start_kept
 from jupiterd.gang.script import (
-    Ended,
-    Printed,
-    ScriptEvent,
     ScriptGroup,
     bind_meeting,
     free_ports,
@@ -26,6 +23,7 @@ from jupiterd.gang.script import (
     start_script,
 )
 from jupiterd.gang.script_plan import RankOrder, ScriptOrder
+from jupiterd.gang.scripts.events import Ended, Printed, ScriptEvent
 
 TIMEOUT_S = 20.0
 SLEEP = "import time; print('up', flush=True); time.sleep(300)"
@@ -143,7 +141,7 @@ async def test_a_start_that_is_given_up_leaves_no_process(
 
     monkeypatch.setattr(Kept, "listen", interrupted)
     argv = (sys.executable, "-c", "import time; time.sleep(300)")
-    starting = asyncio.ensure_future(start_kept(argv, os.environ, str(tmp_path)))
+    starting = asyncio.ensure_future(start_kept(Program(argv, os.environ, str(tmp_path))))
     with pytest.raises(asyncio.CancelledError):
         await starting
     await gone(started[0].pid)

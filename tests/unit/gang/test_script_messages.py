@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jupiterd.errors import MalformedError, RefusedError, TooLargeError
-from jupiterd.gang.script import Ended, Printed
 from jupiterd.gang.script_messages import (
     event_from_proto,
     event_to_proto,
@@ -14,6 +13,7 @@ from jupiterd.gang.script_messages import (
     order_to_proto,
 )
 from jupiterd.gang.script_plan import RankOrder, ScriptOrder
+from jupiterd.gang.scripts.events import Ended, Over, Printed, Skipped
 from jupiterd.rpc import script_pb2
 
 RANKS = (RankOrder(0, {"RANK": "0"}, {"OMP_NUM_THREADS": "2"}, "[]"), RankOrder(1, {"RANK": "1"}))
@@ -22,7 +22,8 @@ ORDER = ScriptOrder(("python", "train.py"), "/home/me", RANKS, "10.0.0.1", 4000)
 
 def test_an_order_and_its_events_arrive_as_they_were_sent():
     assert order_from_proto(order_to_proto(ORDER)) == ORDER
-    for event in (Printed(-1, is_error=True, data=b"\xff\n"), Ended(3, 137)):
+    printed = Printed(-1, is_error=True, data=b"\xff\n")
+    for event in (printed, Ended(3, 137), Skipped(9), Over("why", "conflict", "do")):
         assert event_from_proto(event_to_proto(event)) == event
 
 

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from jupiterd.errors import UsageError
-from jupiterd.gang.script_plan import MLX, PLACEHOLDER, TORCH, Place, orders
+from jupiterd.gang.script_plan import MLX, PLACEHOLDER, TORCH, Attempt, Place, orders
 
 ARGV = ("python", "train.py")
 FIRST = Place("a", "attic", "10.0.0.1", "eth0", 2, 8, (4000, 4001, 4002))
@@ -11,7 +11,7 @@ SECOND = Place("b", "cellar", "10.0.0.2", "en5", 1, 4, (5000, 5001))
 
 
 def planned(*places: Place, engine: str = TORCH, given: dict[str, str] | None = None):
-    return orders(places, ARGV, "/home/me", engine, "run-1", given or {})
+    return orders(places, ARGV, "/home/me", engine, Attempt("run-1"), given or {})
 
 
 def test_ranks_are_numbered_machine_by_machine_and_know_where_they_are():

@@ -1,0 +1,98 @@
+"""The record of a launch while it runs: that it does, what it says, and how it ended.
+
+Owns writing it. Where no state folder of ours is there, nothing is written: a script on this
+machine alone needs no daemon, and none may ever run here.
+"""
+
+import os
+import secrets
+import time
+from collections.abc import Generator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from jupiterd.errors import StateDirError
+from jupiterd.gang.scripts.event_log import EventWriter
+from jupiterd.gang.scripts.events import Over
+from jupiterd.gang.scripts.record import (
+    LAUNCHES,
+    Launch,
+    Record,
+    can_record,
+    forget_old_records,
+    records_in,
+)
+
+if TYPE_CHECKING:
+    from jupiterd.ctl.launch.surroundings import Wanted
+
+
+class Recording:
+    """What is written of one launch."""
+
+    def __init__(self, wanted: "Wanted") -> None:
+        self.id = secrets.token_hex(3)
+        self.events: EventWriter | None = None
+        self._wanted = wanted
+        self._began_s = _now_s()
+        self._record: Record | None = None
+
+    def open(self, stack: ExitStack, state_dir: Path) -> None:
+        """Begin the record, where there is a place for it.
+
+        Raises:
+            StateDirError: it is detached, and nobody could find it again.
+        """
+        if not can_record(state_dir):
+            if self._wanted.is_detached:
+                raise StateDirError(
+                    f"a launch can be detached only where it can be found again: {state_dir}",
+                    "start a jupiterd there first, or name one that is yours with --state-dir",
+                )
+            return
+        with suppress(OSError):
+            record = Record(state_dir / LAUNCHES / self.id)
+            stack.callback(os.close, record.hold())
+            forget_old_records(records_in(state_dir), _now_s())
+            self.events = EventWriter(record.folder)
+            stack.callback(self.events.close)
+            self._record = record
+
+    def began(self, nodes: Sequence[str], processes: int, restarts: int) -> None:
+        """Write down what runs."""
+        if self._record is None:
+            return
+        wanted = self._wanted
+        launch = Launch(
+            id=self.id,
+            argv=wanted.argv,
+            folder=str(wanted.folder),
+            nodes=tuple(nodes),
+            processes=processes,
+            pid=os.getpid(),
+            is_detached=wanted.is_detached,
+            began_s=self._began_s,
+            restarts=restarts,
+        )
+        self._record.write(launch)
+
+    def ended(self, status: int, words: str) -> None:
+        """Write down how it ended."""
+        if self.events is not None:
+            self.events.append(Over(words))
+        if self._record is not None:
+            self._record.end(status, words, _now_s())
+
+
+@contextmanager
+def recording(wanted: "Wanted", state_dir: Path) -> Generator[Recording]:
+    """Write down a launch for as long as the context is open."""
+    with ExitStack() as stack:
+        made = Recording(wanted)
+        made.open(stack, state_dir)
+        yield made
+
+
+def _now_s() -> float:
+    return time.time()  # noqa: TID251 - for the age of a record

@@ -1,0 +1,172 @@
+"""The ranks of a launch on another machine: run by a keeper there, followed through our daemon.
+
+Owns following them across whatever breaks on the way: a cut network, and daemons that die and start
+again, here or there. What they print meanwhile is kept over there, and read from where we were.
+Doesn't know the other machines, or what the end of a rank means.
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Final
+
+from jupiterd.errors import (
+    DaemonUnreachableError,
+    PeerUnreachableError,
+    TimedOutError,
+    from_wire,
+)
+from jupiterd.gang.script_messages import event_from_proto, order_to_proto, window_to_proto
+from jupiterd.gang.script_plan import Place, ScriptOrder
+from jupiterd.gang.scripts.events import Ended, Over, ScriptEvent
+from jupiterd.gang.scripts.keeper import RECONNECT_S
+from jupiterd.rpc.script_pb2 import ScriptAsked, ScriptFollow, ScriptRequest
+
+if TYPE_CHECKING:
+    from jupiterd.client.channel import ControlChannel
+
+ASK_S: Final = 2.0
+"""How often we say that we are still there."""
+
+SILENCE_S: Final = 6.0
+"""A call on which nothing is heard for so long is made again: its connection may be dead."""
+
+RETRY_S: Final = 0.5
+TOLD_AFTER_S: Final = 3.0
+
+_PASSING = (PeerUnreachableError, DaemonUnreachableError, TimedOutError)
+"""What may be over in a moment."""
+
+Tell = Callable[[str], None]
+
+
+class RemoteSite:
+    """The ranks on one other machine."""
+
+    def __init__(
+        self, channel: "ControlChannel", place: Place, order: ScriptOrder, tell: Tell
+    ) -> None:
+        self.name = place.name
+        self.processes = place.processes
+        self._channel = channel
+        self._node = place.node
+        self._order = order
+        self._tell = tell
+        self._running = {rank.rank for rank in order.ranks}
+        self._requests: asyncio.Queue[ScriptRequest] = asyncio.Queue()
+        self._offset = 0
+        self._has_begun = self._is_told = self._is_given_up = False
+        self._heard_s = time.monotonic()
+        self._signalled: tuple[float, ScriptRequest] | None = None
+
+    async def events(self) -> AsyncGenerator[ScriptEvent]:
+        """Yield what they print and how they end, until all have.
+
+        Raises:
+            PeerUnreachableError: the machine wasn't heard of for too long.
+            JupiterError: it refuses, or its ranks are gone.
+        """
+        self._heard_s = time.monotonic()
+        while True:
+            try:
+                async with aclosing(self._call()) as events:
+                    async for event in events:
+                        yield event
+                        if isinstance(event, Over):
+                            return
+                if not self._running:
+                    return
+                self._check_patience(f"{self.name} broke off")
+            except _PASSING as error:
+                self._check_patience(error.message)
+            await asyncio.sleep(RETRY_S)
+
+    async def signal(self, number: int) -> None:
+        """Signal all of them, as soon as they can be reached."""
+        if self._running:
+            request = ScriptRequest(signal=number)
+            self._signalled = (time.monotonic(), request)
+            await self._requests.put(request)
+
+    async def resize(self, rows: int, columns: int) -> None:
+        """Give their terminals another size."""
+        await self._requests.put(ScriptRequest(window=window_to_proto((rows, columns))))
+
+    def give_up(self) -> None:
+        """Wait for them no more where they can't be reached: they end by themselves."""
+        self._is_given_up = True
+
+    async def _call(self) -> AsyncGenerator[ScriptEvent]:
+        call = self._channel.open_script(self._asked())
+        messages = aiter(call)
+        try:
+            with self._channel.translated():
+                while True:
+                    try:
+                        async with asyncio.timeout(SILENCE_S):
+                            message = await anext(messages)
+                    except TimeoutError as error:
+                        raise TimedOutError(f"{self.name} says nothing") from error
+                    except StopAsyncIteration:
+                        return
+                    self._hear(message.offset)
+                    if (event := event_from_proto(message)) is not None:
+                        yield self._checked(event)
+        finally:
+            call.cancel()
+
+    def _checked(self, event: ScriptEvent) -> ScriptEvent:
+        if isinstance(event, Ended):
+            self._running.discard(event.rank)
+        if isinstance(event, Over) and event.code:
+            raise from_wire(event.code, event.reason, event.hint)
+        return event
+
+    def _hear(self, offset: int) -> None:
+        self._has_begun = True
+        self._offset = max(self._offset, offset)
+        self._heard_s = time.monotonic()
+        self._signalled = None
+        if self._is_told:
+            self._is_told = False
+            self._tell(f"{self.name} is heard of again")
+
+    async def _asked(self) -> AsyncGenerator[ScriptRequest]:
+        yield self._first()
+        if self._signalled is not None:  # it went into a call that was dead
+            yield self._signalled[1]
+        while True:
+            try:
+                async with asyncio.timeout(ASK_S):
+                    request = await self._requests.get()
+            except TimeoutError:
+                request = ScriptRequest(asked=ScriptAsked())
+            yield request
+
+    def _first(self) -> ScriptRequest:
+        if not self._has_begun:
+            return ScriptRequest(node=self._node, order=order_to_proto(self._order))
+        follow = ScriptFollow(id=self._order.id, offset=self._offset)
+        return ScriptRequest(node=self._node, follow=follow)
+
+    def _check_patience(self, why: str) -> None:
+        """Say once that the machine is waited for; raise PeerUnreachableError after long enough."""
+        silent_s = time.monotonic() - self._heard_s
+        limit_s = self._order.cut_timeout_s
+        if self._is_given_up:
+            raise PeerUnreachableError(
+                f"{self.name} can't be reached: {why}",
+                f"its ranks end there by themselves within {limit_s + RECONNECT_S:.0f} s",
+            )
+        if silent_s > limit_s + RECONNECT_S:
+            raise PeerUnreachableError(
+                f"{self.name} wasn't heard of for {silent_s:.0f} s: {why}",
+                "its ranks end there by themselves; --cut-timeout says how long it is waited for",
+            )
+        if silent_s > TOLD_AFTER_S and not self._is_told:
+            self._is_told = True
+            self._tell(
+                f"{self.name} isn't heard of ({why}); the script goes on, and it is waited for"
+                f" for {limit_s} s"
+            )

@@ -1,0 +1,101 @@
+"""What people are told of a launch: what its ranks print, and what becomes of them.
+
+Owns where it goes: to the terminal as it comes, and to the launch's record where there is one.
+Doesn't know where events come from, or what they mean for the launch.
+"""
+
+import contextlib
+import os
+import sys
+from typing import Final, Protocol
+
+from jupiterd.ctl.console import Console
+from jupiterd.ctl.launch.rank_output import prefix
+from jupiterd.formats import counted
+from jupiterd.gang.scripts.event_log import EventWriter
+from jupiterd.gang.scripts.events import NOTICE_RANK, Ended, Printed, ScriptEvent, Skipped
+
+
+class Output(Protocol):
+    """Shows what ranks print."""
+
+    def is_shown(self, rank: int) -> bool:
+        """Say whether this rank's lines are written."""
+        ...
+
+    def take(self, rank: int, data: bytes, *, is_error: bool) -> None:
+        """Take what a rank has printed."""
+        ...
+
+    def finish(self, rank: int) -> None:
+        """Write what a rank that has ended left unfinished."""
+        ...
+
+    def tail(self, rank: int) -> list[str]:
+        """Return the last lines of a rank that isn't shown."""
+        ...
+
+
+class Telling:
+    """Tells it all; a terminal that is gone keeps nothing from going on."""
+
+    def __init__(
+        self,
+        output: Output,
+        console: Console,
+        events: EventWriter | None = None,
+        *,
+        has_terminal: bool = False,
+    ) -> None:
+        self._output = output
+        self._console = console
+        self._events = events
+        self._has_terminal = has_terminal
+
+    def take(self, event: ScriptEvent, machine: str) -> None:
+        """Show what was heard of a rank."""
+        if self._events is not None:
+            self._events.append(event)
+        match event:
+            case Printed(rank, is_error, data):
+                with contextlib.suppress(OSError):
+                    self._output.take(rank, data, is_error=is_error)
+            case Ended(rank, _):
+                with contextlib.suppress(OSError):
+                    self._output.finish(rank)
+            case Skipped(size_bytes):
+                size = counted(size_bytes, "byte")
+                self.notice(f"{size} of what the ranks on {machine} printed aren't kept any more")
+            case _:
+                pass
+
+    def notice(self, text: str) -> None:
+        """Say something that no rank has printed."""
+        if self._events is not None:
+            self._events.append(Printed(NOTICE_RANK, is_error=True, data=f"{text}\n".encode()))
+        with contextlib.suppress(OSError):
+            self._console.notice(text)
+
+    def tail(self, rank: int) -> list[str]:
+        """Return the last lines of a rank that isn't shown."""
+        return self._output.tail(rank)
+
+    def report(self, words: str, rank: int | None) -> None:
+        """Say why a try failed, with the last words of the rank that did, where it isn't shown."""
+        others = "; the others were ended" if rank is not None else ""
+        self.notice(f"{words}{others}")
+        if rank is not None and not self._output.is_shown(rank):
+            for line in self._output.tail(rank):
+                self.notice(f"{prefix(rank).decode()}{line}")
+
+    def window(self) -> tuple[int, int] | None:
+        """Return rows and columns that a rank has on our terminal, where ranks have one."""
+        if not self._has_terminal:
+            return None
+        with contextlib.suppress(OSError):
+            columns, rows = os.get_terminal_size(sys.stdout.fileno())
+            return max(1, rows), max(MIN_COLUMNS, columns - len(prefix(0)))
+        return None
+
+
+MIN_COLUMNS: Final = 20

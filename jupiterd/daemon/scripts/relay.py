@@ -1,0 +1,94 @@
+"""Between jupiterctl and the daemon of another machine: what is asked there, and what is heard.
+
+Owns one call, and ending the ranks over there where jupiterctl is gone for good. Doesn't know
+whether a call that broke off is made again: that is jupiterctl's.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Final
+
+import grpc.aio
+
+from jupiterd.errors import JupiterError, MalformedError
+from jupiterd.failures import from_rpc
+from jupiterd.gang.scripts.record import is_launching
+from jupiterd.ids import NodeId
+from jupiterd.rpc import script_pb2
+
+if TYPE_CHECKING:
+    from jupiterd.daemon.node import Node
+
+GONE_AFTER_S: Final = 0.5
+END_TIMEOUT_S: Final = 10.0
+
+
+async def passed_on(
+    node: "Node", requests: AsyncIterator[script_pb2.ScriptRequest]
+) -> AsyncGenerator[script_pb2.ScriptEvent]:
+    """Follow ranks on the machine that the first request names.
+
+    Raises:
+        JupiterError: it can't be reached, or refuses.
+    """
+    try:
+        first = await anext(requests)
+    except StopAsyncIteration as error:
+        raise MalformedError("a launch came without its order") from error
+    target = NodeId(first.node)
+    first.node = ""
+    id_ = first.follow.id if first.WhichOneof("request") == "follow" else first.order.id
+    is_over = False
+    try:
+        async with aclosing(_followed(node, target, first, requests)) as events:
+            async for event in events:
+                yield event
+                is_over = is_over or event.WhichOneof("event") == "over"
+    finally:
+        if id_ and not is_over and not node.is_closing:
+            node.parts.later(_end_if_gone(node, target, id_))
+
+
+async def _followed(
+    node: "Node",
+    target: NodeId,
+    first: script_pb2.ScriptRequest,
+    more: AsyncIterator[script_pb2.ScriptRequest],
+) -> AsyncGenerator[script_pb2.ScriptEvent]:
+    peer = node.peers.require(target)
+
+    async def all_requests() -> AsyncGenerator[script_pb2.ScriptRequest]:
+        yield first
+        async for request in more:
+            yield request
+
+    with peer.channels.in_use() as channels:
+        call = channels.scripts.Run(all_requests())
+        try:
+            async for event in call:
+                yield event
+        except grpc.aio.AioRpcError as error:
+            raise from_rpc(error, peer.name) from error
+        finally:
+            call.cancel()
+
+
+async def _end_if_gone(node: "Node", target: NodeId, id_: str) -> None:
+    """End a part whose jupiterctl was killed; without an answer its own time ends it."""
+    await asyncio.sleep(GONE_AFTER_S)  # the system takes its lock a moment after its connection
+    if is_launching(node.state_dir.root, id_):
+        return  # it will call again
+    end = script_pb2.ScriptRequest(end=script_pb2.ScriptEnd())
+    follow = script_pb2.ScriptRequest(follow=script_pb2.ScriptFollow(id=id_))
+
+    async def requests() -> AsyncGenerator[script_pb2.ScriptRequest]:
+        yield end
+        await asyncio.Event().wait()
+
+    with contextlib.suppress(JupiterError, TimeoutError):
+        async with asyncio.timeout(END_TIMEOUT_S):
+            async with aclosing(_followed(node, target, follow, requests())) as events:
+                async for _ in events:
+                    pass

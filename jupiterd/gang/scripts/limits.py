@@ -1,0 +1,9 @@
+"""Bounds of what may be asked of a launch.
+
+Owns the numbers. Doesn't know who checks them.
+"""
+
+from typing import Final
+
+MAX_CUT_TIMEOUT_S: Final = 24 * 3600
+MAX_RESTARTS: Final = 10_000

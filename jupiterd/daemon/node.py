@@ -77,11 +77,8 @@ class Node:
         self.state_dir = state_dir
         self._group = group
         self.stopping, self.ready = Stopping(), asyncio.Event()
-        self.identity, self.hardware = (
-            Identity.load_or_create(state_dir.key),
-            probe(settings.devices),
-        )
-        self.file = LedgerFile(state_dir.ledger)
+        self.identity = Identity.load_or_create(state_dir.key)
+        self.hardware, self.file = probe(settings.devices), LedgerFile(state_dir.ledger)
         self.journal = Journal(self.identity, self.file)
         self.peers, self.parts = Peers(self.identity), Parts(self)
         self.refusals, self.library = Refusals(), library_of(self, group)

@@ -37,7 +37,7 @@ async def shipped(prepared: Prepared, tell: Callable[[str], None]) -> Prepared:
     for place, order in zip(prepared.places, prepared.orders, strict=True):
         if told := by_node.get(place.node):
             new = size(int(told["fetched_bytes"]))
-            where = f"{plain(told['folders'])}/{order.id}"
+            where = f"{plain(told['folders'])}/{order.id.partition('.')[0]}"
             tell(f"{plain(place.name)} fetched {new} of it, runs it in {where}, keeps that {KEPT}")
     artifact = str(done["artifact"])
     orders = (

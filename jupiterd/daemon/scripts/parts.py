@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from jupiterd.daemon.clock import wall_s
 from jupiterd.errors import ConflictError, NotFoundError
+from jupiterd.gang import umask
 from jupiterd.gang.script_plan import ScriptOrder
 from jupiterd.gang.scripts.event_log import EventReader
 from jupiterd.gang.scripts.events import Over, ScriptEvent
@@ -157,6 +158,7 @@ class Parts:
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.DEVNULL,
                 stderr=complaints,
+                umask=umask.usual(),
                 start_new_session=True,
             )  # fmt: skip
             await keeper.communicate(order_to_json(order))

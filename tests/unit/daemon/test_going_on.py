@@ -44,7 +44,6 @@ DONE = Finished(WorkResult({}))
 MACHINE = Hardware("Linux", "x86_64", "a CPU", 8, 16 << 30)
 OPENED = EpochOpened(CYCLE, 1, 3, (A, B), "torch/gloo", "", 0)
 RANKS = ("cccccccc/r1/train/3/0", "cccccccc/r1/train/3/1")
-STORE = "cccccccc/r1/train/3"
 STARTED = Started(7, "cpu", running_s=60.0)
 STEPS = 300
 
@@ -158,7 +157,7 @@ def conductor(term: Term) -> GangConductor:
 async def test_a_gang_that_is_all_there_is_followed_to_its_end() -> None:
     told = [STARTED, Joined("cpu", ""), saved(100), saved(200), Advanced(250, 300, "steps", {})]
     term = Term(
-        {RANKS[0]: [*told, saved(300), DONE], RANKS[1]: [STARTED, DONE], STORE: [STARTED]},
+        {RANKS[0]: [*told, saved(300), DONE], RANKS[1]: [STARTED, DONE]},
         OPENED,
         committed(100),
     )
@@ -169,11 +168,10 @@ async def test_a_gang_that_is_all_there_is_followed_to_its_end() -> None:
     assert isinstance(closed, EpochClosed)
     assert (closed.epoch, closed.reason) == (3, "finished")
     assert closed.elapsed_s >= STARTED.running_s
-    assert term.ended == [((A, B), 3)], "its store is ended"
+    assert term.ended == [((A, B), 3)], "all of it is ended"
     assert [(node, order.id, order.epoch, order.is_attach) for node, order in term.asked] == [
         (A, RANKS[0], 3, True),
         (B, RANKS[1], 3, True),
-        (A, STORE, 3, True),
     ]
     assert term.followed == set()
     (shown,) = term.board.to_plain(1.0)
@@ -202,11 +200,9 @@ async def test_rings_and_gangs_of_one_have_no_store(
     assert [order.id for _, order in term.asked] == list(asked)
 
 
-@pytest.mark.parametrize("missing", [RANKS[0], RANKS[1], STORE])
+@pytest.mark.parametrize("missing", RANKS)
 async def test_a_gang_that_is_not_all_there_is_ended(missing: str) -> None:
-    told: dict[str, list[WorkEvent | Exception]] = {
-        order: [STARTED, saved(100)] for order in (*RANKS, STORE)
-    }
+    told: dict[str, list[WorkEvent | Exception]] = {order: [STARTED, saved(100)] for order in RANKS}
     term = Term({**told, missing: [NotFoundError("nothing runs here")]}, OPENED)
     assert not await conductor(term)._go_on()
     (closed,) = term.recorded
@@ -234,7 +230,7 @@ async def test_a_gang_of_another_round_is_ended_and_so_are_older_epochs() -> Non
 
 async def test_a_rank_that_dies_after_the_adoption_ends_the_epoch() -> None:
     killed = WorkFailedError("the worker was killed")
-    term = Term({RANKS[0]: [STARTED], RANKS[1]: [STARTED, killed], STORE: [STARTED]}, OPENED)
+    term = Term({RANKS[0]: [STARTED], RANKS[1]: [STARTED, killed]}, OPENED)
     with pytest.raises(ExceptionGroup) as ended:
         await conductor(term)._go_on()
     assert ended.group_contains(WorkFailedError)
@@ -248,11 +244,10 @@ async def test_a_rank_that_dies_after_the_adoption_ends_the_epoch() -> None:
 async def test_two_ranks_of_one_node_are_followed_each_on_its_device() -> None:
     ranks = {f"cccccccc/r1/train/3/{rank}": [STARTED, DONE] for rank in range(3)}
     ranks["cccccccc/r1/train/3/0"] = [STARTED, saved(300), DONE]
-    term = Term({**ranks, STORE: [STARTED]}, replace(OPENED, gang=(A, A, B), engine="torch/nccl"))
+    term = Term(ranks, replace(OPENED, gang=(A, A, B), engine="torch/nccl"))
     assert await conductor(term)._go_on()
     assert [(node, order.id) for node, order in term.asked] == [
         *zip((A, A, B), ranks, strict=True),
-        (A, STORE),
     ]
     assert term.ended == [((A, A, B), 3)]
     (shown,) = term.board.to_plain(1.0)
@@ -264,7 +259,7 @@ async def test_two_ranks_of_one_node_are_followed_each_on_its_device() -> None:
 async def test_an_epoch_that_nccl_has_failed_is_remembered_by_the_ledger() -> None:
     failed = NcclFailedError("rank 1 couldn't sum over NCCL within 45 s")
     nccl = replace(OPENED, engine="torch/nccl")
-    term = Term({RANKS[0]: [STARTED], RANKS[1]: [STARTED, failed], STORE: [STARTED]}, nccl)
+    term = Term({RANKS[0]: [STARTED], RANKS[1]: [STARTED, failed]}, nccl)
     assert nccl_failure(term.cycle(CYCLE)) == ""
     with pytest.raises(ExceptionGroup):
         await conductor(term)._go_on()
@@ -276,7 +271,7 @@ async def test_an_epoch_that_nccl_has_failed_is_remembered_by_the_ledger() -> No
 
 async def test_other_ends_of_an_epoch_say_nothing_against_nccl() -> None:
     killed = WorkFailedError("the worker was killed")
-    term = Term({RANKS[0]: [STARTED], RANKS[1]: [STARTED, killed], STORE: [STARTED]}, OPENED)
+    term = Term({RANKS[0]: [STARTED], RANKS[1]: [STARTED, killed]}, OPENED)
     with pytest.raises(ExceptionGroup):
         await conductor(term)._go_on()
     assert nccl_failure(term.cycle(CYCLE)) == ""
@@ -285,7 +280,7 @@ async def test_other_ends_of_an_epoch_say_nothing_against_nccl() -> None:
 async def test_the_last_step_of_the_survivors_is_recorded_before_the_epoch_is_closed() -> None:
     killed = WorkFailedError("the worker was killed")
     told = [STARTED, saved(100), killed]
-    term = Term({RANKS[0]: told, RANKS[1]: [STARTED], STORE: [STARTED]}, OPENED)
+    term = Term({RANKS[0]: told, RANKS[1]: [STARTED]}, OPENED)
     term.kept = [(A, saved(150)), (B, saved(151))]
     with pytest.raises(ExceptionGroup):
         await conductor(term)._go_on()
@@ -356,7 +351,7 @@ async def test_more_than_one_step_is_waited_for_before_a_line_is_parked() -> Non
 
 
 async def test_a_leader_that_is_replaced_leaves_the_gang_to_the_next() -> None:
-    term = Term({order: [STARTED] for order in (*RANKS, STORE)}, OPENED)
+    term = Term({order: [STARTED] for order in RANKS}, OPENED)
     going_on = asyncio.ensure_future(conductor(term)._go_on())
     await term.has_recorded.wait()
     term.is_over = True
@@ -369,7 +364,7 @@ async def test_a_leader_that_is_replaced_leaves_the_gang_to_the_next() -> None:
 
 
 async def test_a_cycle_that_is_stopped_ends_the_gang() -> None:
-    term = Term({order: [STARTED] for order in (*RANKS, STORE)}, OPENED)
+    term = Term({order: [STARTED] for order in RANKS}, OPENED)
     going_on = asyncio.ensure_future(conductor(term)._go_on())
     await term.has_recorded.wait()
     going_on.cancel()

@@ -22,7 +22,6 @@ from tests.unit.daemon.test_holder import (
     LEADER,
     RANK,
     SHORT_S,
-    STORE,
     TERM,
     TIMEOUT_S,
     begin,
@@ -35,10 +34,10 @@ from tests.unit.daemon.test_holder import (
 
 async def test_the_last_finished_step_is_kept_before_the_worker_is_ended(tmp_path: Path) -> None:
     async with holding(tmp_path) as (holder, workers):
-        other = replace(RANK, id="c/r1/train/3/1")
-        await begin(holder, RANK, other, STORE)
+        other, late = (replace(RANK, id=f"c/r1/train/3/{rank}") for rank in (1, 2))
+        await begin(holder, RANK, other, late)
         workers.at_keep = {RANK.id: (Kept(saved(7)),), other.id: (Kept(saved(8)),)}
-        workers.at_keep[STORE.id] = (Kept(None),)
+        workers.at_keep[late.id] = (Kept(None),)
         kept = await holder.end(LEADER, TERM, EPOCH, KeepWish(after_step=5, within_s=TIMEOUT_S))
         assert kept == saved(8), "the later one of two ranks"
         assert {after for _, after in workers.wanted} == {5}

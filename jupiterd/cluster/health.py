@@ -88,6 +88,8 @@ class ClusterView:
     """It finds only daemons of its own machine, as people told it."""
     has_token: bool = False
     """People told it which cluster to join."""
+    shared_addresses: tuple[tuple[str, str, str], ...] = ()
+    """Addresses that two machines tell as their own, with both names."""
     unreached: tuple[Unreached, ...] = ()
     """Where somebody is heard, or named, and can't be reached."""
 
@@ -156,6 +158,11 @@ TABLE: Mapping[str, _Row] = {
         Severity.WARNING,
         "{subject} doesn't answer",
         "it gets no new work until it does; check its network and whether it sleeps",
+    ),
+    "shared-address": _Row(
+        Severity.WARNING,
+        "{subject}",
+        "give one of them another address: look for fixed ones, and at what the router gives out",
     ),
     "tcp-silent": _Row(Severity.WARNING, "{subject}", "{command}"),
     "tcp-blocked": _Row(Severity.WARNING, "{subject}", "{command}"),
@@ -226,6 +233,9 @@ def _findings(view: ClusterView) -> Iterator[_Finding]:
         if node.liveness in _OF_LIVENESS:
             yield _Finding(_OF_LIVENESS[node.liveness], names[node.node], about=node.node)
     yield from _of_versions(view, alive)
+    for address, one, other in view.shared_addresses:
+        title = f"{one} and {other} both have the address {address}"
+        yield _Finding("shared-address", title, about=f"{one} {other}")
     yield from (_Finding(it.code, it.title, it.hint) for it in diagnoses(view.unreached))
     yield from (_Finding("contradiction", line, about=line) for line in view.contradictions)
     yield from (_Finding("no-effect", line, about=line) for line in view.without_effect)

@@ -15,7 +15,13 @@ NEWS: Final = frozenset({"loss-nan", "run-failed", "verdict"})
 OF_THE_TEXT: Final = frozenset({"mostly-dropped"})
 """Codes of what is wrong with a cycle's text: the cluster itself is well."""
 
-WELL_ANYWAY: Final = OF_THE_TEXT | {"not-offered", "tcp-silent", "tcp-blocked", "gang-knocked"}
+WELL_ANYWAY: Final = OF_THE_TEXT | {
+    "not-offered",
+    "shared-address",
+    "tcp-silent",
+    "tcp-blocked",
+    "gang-knocked",
+}
 """Codes that make nobody ill, `status --check` included: a member could else do that by asking, and
 a stranger by announcing itself or by knocking."""
 

@@ -17,6 +17,7 @@ from jupiterd.cluster.hardware import Hardware
 from jupiterd.cluster.health import ClusterView, NodeView, WaitingView
 from jupiterd.cluster.machine_load import Load
 from jupiterd.cluster.membership import Liveness
+from jupiterd.cluster.shared_addresses import shared_addresses
 from jupiterd.cluster.waiting import Waiting, from_telemetry, to_plain
 from jupiterd.cycle.work import Phase
 from jupiterd.daemon.alert_watch import AlertWatch
@@ -27,6 +28,7 @@ from jupiterd.daemon.event_ring import EventRing
 from jupiterd.daemon.gang_order import ToldQualities, told_qualities
 from jupiterd.daemon.heartbeats import Description
 from jupiterd.daemon.histories import Histories
+from jupiterd.daemon.links.told_places import told_by_all
 from jupiterd.daemon.load_watch import LoadWatch
 from jupiterd.daemon.node_reports import NodeReports
 from jupiterd.daemon.own_report import OwnReport
@@ -178,6 +180,7 @@ class Outlook:
             without_effect=self._node.written.notes(),
             is_local=self._node.settings.local,
             has_token=self._node.greeter.joining.token is not None,
+            shared_addresses=tuple(shared_addresses(told_by_all(self._node))),
             unreached=self._node.greeter.unreached.found,
             disk_trouble=self._node.pulse.trouble or self._node.journal.trouble,
             pending_command=applying.command if applying.words else OPEN_COMMAND,

@@ -33,6 +33,7 @@ from jupiterd.errors import (
     NotFoundError,
     UsageError,
 )
+from jupiterd.model_folder import check_links
 
 _is_artifact = re.compile(r"[0-9a-f]{64}").fullmatch
 
@@ -92,6 +93,7 @@ def _checked(folder: Path) -> Path:
     where = folder.resolve()
     if not where.is_dir():
         raise NotFoundError(f"{folder} is no folder on this machine", HINT)
+    check_links(where)
     _check_that_it_is_whole(str(folder), [path.name for path in where.iterdir()], where)
     check_model_files(where)
     check_that_it_writes(where.name, config_of(where)[1])

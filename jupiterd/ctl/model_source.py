@@ -17,6 +17,7 @@ from jupiterd.ctl.hub.names import hub_name
 from jupiterd.cycle.architectures import check_architecture
 from jupiterd.cycle.training.model_traits import is_tied
 from jupiterd.errors import NotFoundError, UsageError
+from jupiterd.model_folder import check_links
 from jupiterd.path_text import path_text
 
 CONFIG = "config.json"
@@ -61,10 +62,11 @@ def config_of(folder: Path) -> tuple[str, Mapping[str, Any]]:
 
     Raises:
         NotFoundError: it can't be read.
-        UsageError: it isn't one JSON object.
+        UsageError: it isn't one JSON object, or a link leads out of the folder.
     """
     if not folder.is_dir():
         raise NotFoundError(f"there is no folder {path_text(folder)} on this machine", HINT)
+    check_links(folder)
     try:
         config = (folder / CONFIG).read_text(encoding="utf-8")
     except FileNotFoundError as error:

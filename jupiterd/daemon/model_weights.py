@@ -25,6 +25,7 @@ from jupiterd.daemon.catalog.brought_tokenizer import brought_tokenizer, convert
 from jupiterd.daemon.catalog.same_tokenizer import ARGUMENT
 from jupiterd.errors import NotFoundError
 from jupiterd.ids import ArtifactId
+from jupiterd.model_folder import check_links
 from jupiterd.store.disk import written
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ async def bring_weights(node: "Node", arguments: Mapping[str, Any]) -> dict[str,
     Raises:
         CorruptArtifactError: its tokenizer can't be read.
         NotFoundError: this daemon can't read the folder.
+        UsageError: a link of it leads out of the folder.
         DiskFullError: there is no room for a copy.
         JupiterError: its tokenizer can't be converted.
     """
@@ -133,6 +135,7 @@ def _taken_in(node: "Node", folder: Path, draft: Path) -> ArtifactId:
     found = [path for pattern in GENERATOR_FILES for path in sorted(folder.glob(pattern))]
     if not any(path.suffix == WEIGHTS for path in found):
         raise NotFoundError(f"{folder} holds no safetensors that this daemon can read")
+    check_links(folder)
     with written():
         draft.mkdir(mode=0o700)
         for path in _without_second_copies(folder, found):

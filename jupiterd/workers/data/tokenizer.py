@@ -16,6 +16,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from jupiterd.cycle.data.special_tokens import END_OF_TEXT
 from jupiterd.cycle.model_files import FAST_TOKENIZER, WITH_TOKENIZER, is_older_tokenizer
 from jupiterd.errors import CorruptArtifactError
+from jupiterd.model_folder import check_links
 
 TOKENIZER_FILE = FAST_TOKENIZER
 CONFIG_FILE = "tokenizer_config.json"
@@ -61,8 +62,10 @@ def copy_tokenizer(given: Path, folder: Path) -> None:
 
     Raises:
         InvalidSettingError: it is in a form that can't be converted.
+        UsageError: a link leads out of that folder.
         MissingExtraError: a library is missing.
     """
+    check_links(given)
     folder.mkdir(parents=True, exist_ok=True)
     for name in WITH_TOKENIZER:
         if (given / name).is_file():

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from jupiterd.daemon.model_weights import bring_generator, bring_models
-from jupiterd.errors import NotFoundError
+from jupiterd.errors import NotFoundError, UsageError
 from jupiterd.ids import ArtifactId
 from tests.unit.daemon.two_nodes import serving
 
@@ -33,6 +33,22 @@ async def test_a_folder_becomes_an_artifact_without_pickles_and_programs(tmp_pat
         assert not list(one.state_dir.spool.iterdir())
         with pytest.raises(NotFoundError, match="holds no safetensors"):
             await bring_generator(one, told | {"generator_folder": str(tmp_path / "gone")})
+
+
+async def test_a_file_of_this_machine_that_a_folder_only_links_to_is_taken_by_nobody(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "id_ed25519").write_text("secret")
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    for name in ("config.json", "tokenizer.json", "model.safetensors"):
+        (folder / name).write_text(name)
+    (folder / "merges.txt").symlink_to("../id_ed25519")
+    told = {"generator": {"name": "mine"}, "generator_folder": str(folder)}
+    async with serving(tmp_path, "one") as one:
+        with pytest.raises(UsageError, match=r"merges\.txt of .* is a link that leads out of it"):
+            await bring_generator(one, told)
+        assert not list(one.state_dir.spool.iterdir())
 
 
 async def test_a_server_of_this_machine_alone_is_asked_by_this_node_alone(tmp_path: Path) -> None:

@@ -26,8 +26,9 @@ from jupiterd.gang.device_locks import (
     holder_now,
     is_in_place,
     opened,
+    put_aside,
     sign,
-    signed,
+    true_holder,
 )
 
 LOOK_S: Final = 0.2
@@ -88,29 +89,33 @@ class DeviceLoans:
     async def _take(self, uuid: str, borrower: str) -> _Shared | None:
         while (descriptor := opened(uuid, self._folder, LENT)) is not None:
             try:
-                await self._wait_for(uuid, descriptor)
+                is_taken = await self._wait_for(uuid, descriptor)
             except BaseException:
                 os.close(descriptor)
                 raise
-            if is_in_place(descriptor, uuid, self._folder, LENT):
+            if is_taken and is_in_place(descriptor, uuid, self._folder, LENT):
                 break
             os.close(descriptor)
+            if not is_taken and not put_aside(uuid, self._folder, LENT):
+                return None
         if descriptor is None:
             return None
         sign(uuid, self._folder, borrower, LENT)
         self._shared[uuid] = _Shared(descriptor, 0)
         return self._shared[uuid]
 
-    async def _wait_for(self, uuid: str, descriptor: int) -> None:
+    async def _wait_for(self, uuid: str, descriptor: int) -> bool:
+        """Say whether it is locked now; not, where somebody locks it who doesn't use the GPU."""
         deadline_s = time.monotonic() + TAKE_S
         while True:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                holder = signed(descriptor)
+                if not (holder := true_holder(uuid, descriptor)):
+                    return False
             else:  # looked at last: a gang that comes later sees the loan, and waits for it
                 if not (holder := holder_now(uuid, self._folder)):
-                    return
+                    return True
                 fcntl.flock(descriptor, fcntl.LOCK_UN)
             if time.monotonic() >= deadline_s:
                 raise DeviceBusyError(f"its GPU is held by {holder}")

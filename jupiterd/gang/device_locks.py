@@ -2,7 +2,8 @@
 
 Owns the locks: a file for each GPU's UUID in a folder of the whole machine. Doesn't know GPUs. A
 lock goes with the processes that hold its descriptor: a worker is given it, so a GPU is free as
-soon as the worker is gone, and not before, whatever has become of its daemon.
+soon as the worker is gone, and not before, whatever has become of its daemon. Any user may lock
+such a file; whether that counts is for the driver to say (`lock_holders`).
 
 Other work borrows a GPU meanwhile (`device_loans`), under a second file; whoever takes the lock
 waits until that is over, which is at once.
@@ -21,6 +22,7 @@ from pathlib import Path
 from typing import Final
 
 from jupiterd.errors import DeviceBusyError
+from jupiterd.gang.lock_holders import LockHolders
 
 FOLDER: Final = Path("/tmp/jupiter-devices")  # noqa: S108 - all users' daemons must find it
 _MODE_OF_FOLDER: Final = 0o1777
@@ -43,6 +45,8 @@ _LOCK: Final = ".lock"
 _POLL_S: Final = 0.02
 
 log = logging.getLogger(__name__)
+
+_holders = LockHolders()
 
 
 async def holder_of(uuid: str, folder: Path = FOLDER) -> str:
@@ -73,12 +77,14 @@ def holder_now(uuid: str, folder: Path, suffix: str = _LOCK) -> str:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
-        return signed(descriptor)
+        return true_holder(uuid, descriptor)
     except OSError:  # a file system without locks
+        return ""
+    else:
+        _holders.free(descriptor)
         return ""
     finally:
         os.close(descriptor)
-    return ""
 
 
 @asynccontextmanager
@@ -105,13 +111,15 @@ async def _taken(uuid: str, folder: Path) -> int | None:
     """Return the locked file; None where there can't be any."""
     while (descriptor := opened(uuid, folder)) is not None:
         try:
-            await _take(descriptor)
+            is_taken = await _take(uuid, descriptor)
         except BaseException:
             os.close(descriptor)
             raise
-        if is_in_place(descriptor, uuid, folder):
+        if is_taken and is_in_place(descriptor, uuid, folder):
             return descriptor
         os.close(descriptor)
+        if not is_taken and not put_aside(uuid, folder):
+            return None
     return None
 
 
@@ -134,17 +142,20 @@ def _touched(descriptor: int) -> Generator[None]:
         timer.cancel()
 
 
-async def _take(descriptor: int) -> None:
+async def _take(uuid: str, descriptor: int) -> bool:
+    """Say whether it is locked now; not, where somebody locks it who doesn't use the GPU."""
     deadline_s = time.monotonic() + TAKE_S
     while True:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             if time.monotonic() >= deadline_s:
-                raise DeviceBusyError(f"its GPU is held by {signed(descriptor)}") from error
+                if holder := true_holder(uuid, descriptor):
+                    raise DeviceBusyError(f"its GPU is held by {holder}") from error
+                return False
             await asyncio.sleep(_POLL_S)
         else:
-            return
+            return True
 
 
 async def _returned(uuid: str, folder: Path) -> None:
@@ -167,6 +178,27 @@ def opened(uuid: str, folder: Path, suffix: str = _LOCK) -> int | None:
     except OSError as error:
         log.warning("device_not_locked", extra={"uuid": uuid, "reason": str(error)})
         return None
+
+
+def true_holder(uuid: str, descriptor: int) -> str:
+    """Return who holds a file that is locked; empty where that is nobody who uses the GPU."""
+    holder = _holders.holder(uuid, descriptor, signed(descriptor))
+    if not holder:
+        log.warning("device_lock_of_nobody", extra={"uuid": uuid})
+    return holder
+
+
+def put_aside(uuid: str, folder: Path, suffix: str = _LOCK) -> bool:
+    """Remove a file that somebody locks in vain; say whether a new one can take its place.
+
+    Whose file it is, nobody else can remove it from that folder: then it goes on without a lock.
+    """
+    try:
+        _path(uuid, folder, suffix).unlink()
+    except OSError as error:
+        log.warning("device_not_locked", extra={"uuid": uuid, "reason": str(error)})
+        return False
+    return True
 
 
 def is_in_place(descriptor: int, uuid: str, folder: Path, suffix: str = _LOCK) -> bool:

@@ -5,6 +5,7 @@ Owns asking NVML. Doesn't know CUDA or any framework; without a driver there is 
 
 import ctypes
 import logging
+from pathlib import Path
 from typing import Any, Final
 
 from jupiterd.cluster.hardware import Gpu
@@ -14,6 +15,10 @@ _log = logging.getLogger(__name__)
 
 _LIBRARY: Final = "libnvidia-ml.so.1"
 """What pynvml would load; pynvml itself takes 2 MB of a daemon that runs for ever."""
+
+_OWN_PIDS: Final = Path("/proc/self/ns/pid")
+_ALL_PIDS: Final = "pid:[4026531836]"
+"""Of a process that is in no container: the kernel's own number."""
 
 
 def probe_nvidia(nvml: Any = None) -> tuple[Gpu, ...]:  # noqa: ANN401 - an untyped library
@@ -46,6 +51,29 @@ def free_bytes(uuid: str, nvml: Any = None) -> int:  # noqa: ANN401 - an untyped
     except Exception as error:  # noqa: BLE001 - nor has each GPU memory of its own
         _log.debug("nvml says nothing of free memory error=%s", error)
         return 0
+    finally:
+        _shut_down(nvml)
+
+
+def computing_pids(uuid: str, nvml: Any = None) -> frozenset[int] | None:  # noqa: ANN401
+    """Return the processes that compute on a GPU; None where the driver, or who asks, can't know.
+
+    Numbers of processes mean nothing in a container, and drivers for Windows tell none.
+    """
+    try:
+        if str(_OWN_PIDS.readlink()) != _ALL_PIDS:
+            return None
+        nvml = nvml or load_nvml()
+        nvml.nvmlInit()
+    except Exception as error:  # noqa: BLE001 - a broken driver fails in many ways
+        _log.debug("nvml unavailable error=%s", error)
+        return None
+    try:
+        handle = nvml.nvmlDeviceGetHandleByUUID(uuid)
+        return frozenset(int(at.pid) for at in nvml.nvmlDeviceGetComputeRunningProcesses(handle))
+    except Exception as error:  # noqa: BLE001
+        _log.debug("nvml says nothing of processes error=%s", error)
+        return None
     finally:
         _shut_down(nvml)
 

@@ -83,12 +83,12 @@ async def test_a_lock_on_a_file_that_was_swept_away_meanwhile_is_taken_anew(
 ) -> None:
     take, swept = device_locks._take, list[str]()
 
-    async def taken_too_late(descriptor: int) -> None:
+    async def taken_too_late(uuid: str, descriptor: int) -> bool:
         if not swept:
             lock = tmp_path / f"{GPU}.lock"
             lock.unlink()
             swept.append(lock.name)
-        await take(descriptor)
+        return await take(uuid, descriptor)
 
     monkeypatch.setattr(device_locks, "_take", taken_too_late)
     async with held(GPU, "a gang of alpha", tmp_path):

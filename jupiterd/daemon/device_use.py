@@ -15,7 +15,8 @@ from jupiterd.daemon.work_events import WorkOrder
 from jupiterd.errors import DeviceBusyError, JupiterError
 from jupiterd.frames import Frame
 from jupiterd.gang.device_loans import DeviceLoans, Loan
-from jupiterd.gang.device_locks import held
+from jupiterd.gang.device_locks import held, judge_by
+from jupiterd.hardware.nvidia import computing_pids
 from jupiterd.hardware.rank_devices import RankDevice, rank_device
 
 RANKS = {"train": TORCH, "train_mlx": MLX}
@@ -97,6 +98,7 @@ class DeviceUse:
         self.machine = machine
         self._name = name
         self._loans = loans or DeviceLoans()
+        judge_by(computing_pids)
 
     @asynccontextmanager
     async def used_by(self, order: WorkOrder, params: Mapping[str, Any]) -> AsyncGenerator[Use]:

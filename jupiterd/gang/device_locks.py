@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Final
 
 from jupiterd.errors import DeviceBusyError
-from jupiterd.gang.lock_holders import LockHolders
+from jupiterd.gang.lock_holders import Computing, LockHolders
 
 FOLDER: Final = Path("/tmp/jupiter-devices")  # noqa: S108 - all users' daemons must find it
 _MODE_OF_FOLDER: Final = 0o1777
@@ -47,6 +47,11 @@ _POLL_S: Final = 0.02
 log = logging.getLogger(__name__)
 
 _holders = LockHolders()
+
+
+def judge_by(computing: Computing) -> None:
+    """Have locks of other users judged by what tells which processes compute on a GPU."""
+    _holders.computing = computing
 
 
 async def holder_of(uuid: str, folder: Path = FOLDER) -> str:

@@ -13,8 +13,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from jupiterd.hardware.nvidia import computing_pids
-
 BEGIN_S: Final = 60.0
 """What another user's worker gets for computing something: libraries are loaded for half of it."""
 
@@ -29,9 +27,9 @@ Computing = Callable[[str], frozenset[int] | None]
 class LockHolders:
     """Whose locks count; remembers since when another user's one can't be believed."""
 
-    def __init__(self, computing: Computing = computing_pids) -> None:
+    def __init__(self, computing: Computing = lambda _uuid: None) -> None:
         """Take what tells the processes that compute on a GPU; None where nobody can tell."""
-        self._computing = computing
+        self.computing = computing
         self._asked: dict[str, tuple[float, frozenset[int] | None]] = {}
         self._doubted: dict[int, float] = {}
 
@@ -64,7 +62,7 @@ class LockHolders:
         """Return the users that compute on a GPU; None where that can't be told."""
         asked_s, pids = self._asked.get(uuid, (-ASK_S, None))
         if time.monotonic() - asked_s >= ASK_S:
-            pids = self._computing(uuid)
+            pids = self.computing(uuid)
             self._asked[uuid] = time.monotonic(), pids
         users = [_user(pid) for pid in pids] if pids is not None else [None]
         known = frozenset(user for user in users if user is not None)

@@ -6,6 +6,7 @@ Doesn't know flags, or what a cycle does with it.
 
 from typing import Any
 
+from jupiterd.cluster.training.tunnel_plan import GANG_ENCRYPTION
 from jupiterd.ctl.hub.fetches import Fetches
 from jupiterd.ctl.island_options import OF_ISLANDS
 from jupiterd.ctl.options.training_options import training_arguments
@@ -74,6 +75,8 @@ def start_arguments(  # noqa: PLR0913, PLR0917 - an option each
     arguments |= training_arguments(said)
     if without_verdict:
         arguments["without_verdict"] = True
-    settings = {name: said[name] for name in OF_ISLANDS if said.get(name) is not None}
+    settings = {
+        name: said[name] for name in (*OF_ISLANDS, GANG_ENCRYPTION) if said.get(name) is not None
+    }
     chosen = {"engine": engine, "seed": seed, "settings": settings or None}
     return arguments | {name: value for name, value in chosen.items() if value is not None}

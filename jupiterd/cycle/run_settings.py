@@ -109,6 +109,9 @@ class RunSettings(Asked):
     ways: Literal["int8", "bf16", "fp32"] = "int8"
     """How they send it."""
 
+    gang_encryption: Literal["on", "off"] = "off"
+    """Whether ranks talk through tunnels of their daemons. What older builds started lacks it."""
+
     def options(self, of_the_size: EngineOptions) -> EngineOptions:
         """Return how it is computed: as asked, and for the rest as the size has it."""
         asked = {

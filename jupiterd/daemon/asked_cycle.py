@@ -13,6 +13,7 @@ from jupiterd.cluster.engines import AUTO, EngineChoice, check_wanted, choose_en
 from jupiterd.cluster.facts import CycleStarted
 from jupiterd.cluster.planning.asking_node import ASKED_AT
 from jupiterd.cluster.training.named_trainers import MAX_RANKS, NODES
+from jupiterd.cluster.training.tunnel_plan import GANG_ENCRYPTION, ON
 from jupiterd.daemon.asked_machines import EVERYBODY, Asked, named_nodes
 from jupiterd.daemon.clock import wall_iso
 from jupiterd.daemon.estimate import Estimate, estimate
@@ -262,7 +263,7 @@ def _settings(arguments: Arguments, domain: "Domain", options: "CycleOptions") -
     from jupiterd.cycle.training.tuning_batch import LEAST_SEQUENCES
 
     given = dict(arguments.get("settings") or {})
-    if strange := sorted(given.keys() - {*OF_ISLANDS}):
+    if strange := sorted(given.keys() - {*OF_ISLANDS, GANG_ENCRYPTION}):
         raise UsageError(f"{strange[0].replace('_', '-')}: that is said of a training run alone")
     init = _init(arguments)
     how: dict[str, Any] = {"max_steps": options.max_steps}
@@ -284,6 +285,7 @@ def _recorded(settings: "RunSettings", nodes: Sequence[NodeId]) -> dict[str, Sca
     told[NODES] = ",".join(nodes)
     often_silent = ("start_from", MAX_RANKS, NODES, "max_steps", "least_batch")
     silent = {name for name in often_silent if not told[name]}
+    told |= {GANG_ENCRYPTION: ON} if settings.gang_encryption == ON else {}
     silent |= {"recipe"} if settings.recipe == OF_THE_SIZE else set()
     return {name: value for name, value in told.items() if name not in silent}
 

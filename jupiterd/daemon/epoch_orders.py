@@ -10,6 +10,8 @@ from dataclasses import asdict, dataclass, replace
 from jupiterd.cluster.engines import MLX
 from jupiterd.cluster.gang_places import CPU, device_of, place_of
 from jupiterd.cluster.island_runs import number_of
+from jupiterd.cluster.training import tunnel_plan
+from jupiterd.cluster.training.tunnel_plan import GANG_ENCRYPTION, ON, TunnelPlan
 from jupiterd.cycle.phases.steps import TrainRound
 from jupiterd.cycle.plan import ModelShape, TrainPlan
 from jupiterd.cycle.run_settings import OF_TUNING
@@ -77,8 +79,15 @@ class EpochOrders:
             late_inputs.PARAM: [late_inputs.STATE] if rank in launch.late_ranks else [],
             "engine": launch.choice.engine,
             **meeting.params(launch.gang[rank]),
+            **self._tunnels(launch, meeting),
             **self._of_island(),
         }
+
+    def _tunnels(self, launch: Launch, meeting: Rendezvous) -> dict[str, object]:
+        """Return which tunnels the ranks talk through, where people asked for that."""
+        if self.asked(GANG_ENCRYPTION) != ON or len(launch.nodes) == 1:
+            return {}
+        return {tunnel_plan.PARAM: TunnelPlan(launch.gang, meeting.hosts).to_plain()}
 
     def _of_island(self) -> dict[str, object]:
         """Return what only an island's ranks are told: where their outer steps come from."""

@@ -84,6 +84,11 @@ class Journal:
         return self._ledger
 
     @property
+    def identity(self) -> Identity:
+        """What this node proves itself with."""
+        return self._identity
+
+    @property
     def node(self) -> NodeId:
         """The node whose journal this is."""
         return self._identity.node_id

@@ -12,6 +12,7 @@ from jupiterd.cluster.engines import MLX, EngineChoice, choose_engine
 from jupiterd.cluster.facts import EpochOpened
 from jupiterd.cluster.hardware import Hardware
 from jupiterd.cluster.training.named_trainers import most_ranks, named_trainers
+from jupiterd.cluster.training.tunnel_plan import GANG_ENCRYPTION, ON
 from jupiterd.cluster.trunk import start_of
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.gang_order import by_links
@@ -152,6 +153,9 @@ def nccl_failure(cycle: CycleState) -> str:
 
     The ledger has it, so whoever leads next knows it too.
     """
+    asked = cycle.training or cycle.started
+    if asked is not None and asked.settings.get(GANG_ENCRYPTION) == ON:
+        return "NCCL goes through no tunnel"
     for epoch, closed in sorted(cycle.epochs_closed.items()):
         if closed.code == NcclFailedError.code:
             return f"NCCL failed in attempt {epoch}"

@@ -65,6 +65,8 @@ class Rendezvous:
     """Of a gang of torch."""
     ring: tuple[str, ...] = ()
     """host:port where each rank of an MLX ring will listen."""
+    hosts: tuple[str, ...] = ()
+    """Where the node of each rank is reached."""
     member_hosts: tuple[str, ...] = ()
     """Where the ranks' connections come from; empty where a member doesn't say."""
 
@@ -119,6 +121,7 @@ async def meet_at_store(
         places[gang[0]].host,
         interfaces,
         StorePlace.of(name, gang),
+        hosts=tuple(places[node].host for node in gang),
         member_hosts=_hosts_of(places),
     )
 
@@ -139,6 +142,7 @@ async def meet_in_ring(
     return Rendezvous(
         interfaces={node: place.interface for node, place in places.items()},
         ring=tuple(f"{places[node].host}:{places[node].reserved_port}" for node in gang),
+        hosts=tuple(places[node].host for node in gang),
         member_hosts=_hosts_of(places),
     )
 

@@ -231,6 +231,10 @@ class Settings:
     allow_scripts: bool = _read_by(_yes_or_no, default=False)
     """Members may run scripts of theirs here, as the user that runs this daemon."""
 
+    gang_encryption: bool = _read_by(_yes_or_no, default=False)
+    """Trainings and cycles that are started on this machine encrypt what ranks send each other,
+    unless told otherwise: `--gang-encryption off`."""
+
     api_keys: KeyHosts = _read_by(read_key_hosts, default_factory=KeyHosts)  # noqa: RUF009
     """The host that each of this machine's keys may be shown to, and no other, over https:
     {OPENAI_API_KEY: https://api.openai.com}. HF_TOKEN goes to huggingface.co unless it is here."""

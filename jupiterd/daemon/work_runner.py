@@ -24,6 +24,7 @@ from jupiterd.daemon.curves_folder import curves_folder
 from jupiterd.daemon.device_use import DeviceUse, chosen_engine
 from jupiterd.daemon.executor import gang_stores
 from jupiterd.daemon.executor.gang_stores import GangStores
+from jupiterd.daemon.executor.gang_tunnels import GangTunnels, RankTunnels, on_loopback
 from jupiterd.daemon.executor.knocks import Knocks
 from jupiterd.daemon.executor.offered_paths import OfferedPaths, asking
 from jupiterd.daemon.executor.store_calls import StoreCalls
@@ -116,6 +117,7 @@ class WorkRunner:
         self.spares = Spares(state_dir.logs, group)
         self.stores = GangStores(library.peers.own)
         self.store_calls = StoreCalls(library.peers, self.stores)
+        self._tunnels = GangTunnels(journal)
         self._group = group
         self._state_dir = state_dir
         self._library = library
@@ -199,12 +201,28 @@ class WorkRunner:
         params |= chosen_engine(order.task, params, self._machine)
         if order.epoch:  # no path comes from outside
             params["log_dir"] = str(curves_folder(self._state_dir.curves, order))
+        async with self._tunnels.of(params) as tunnels:
+            work = self._run_process(order, params, inputs, spool, tunnels)
+            async with aclosing(work) as events:
+                async for event in events:
+                    yield event
+
+    async def _run_process(
+        self,
+        order: WorkOrder,
+        params: Mapping[str, Any],
+        inputs: Mapping[str, str],
+        spool: Path,
+        tunnels: RankTunnels | None,
+    ) -> AsyncGenerator[Said]:
         fetching: set[asyncio.Task[None]] = set()
         try:
             scratch = str(scratch_of(self._state_dir.scratch, order))
             task = RunTask(order.task, params, inputs, str(spool), scratch)
             keys = self._key_hosts
             environment = worker_environment(order.task, params, key_hosts=keys)
+            if tunnels is not None:
+                environment = on_loopback(environment)
             async with (
                 self._devices.used_by(order, params) as device,
                 start_worker(
@@ -227,7 +245,7 @@ class WorkRunner:
                         step = self._outer.bring(order.params, frame.after, worker.hand_in)
                         self._begin(fetching, step, f"step of {order.id}")
                     elif isinstance(frame, StoreAsked):
-                        asked = self.store_calls.serve(order.params, frame, worker.hand_in)
+                        asked = self.store_calls.serve(order.params, frame, worker.hand_in, tunnels)
                         self._begin(fetching, asked, f"store of {order.id}")
                     elif isinstance(frame, Knocked):
                         self.knocks.note(frame, order.id)

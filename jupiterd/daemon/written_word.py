@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from jupiterd.cluster.contradictions import contradictions
 from jupiterd.cluster.engines import AUTO
 from jupiterd.cluster.interface_kind import InterfaceKind
+from jupiterd.cluster.training.tunnel_plan import GANG_ENCRYPTION, ON
 from jupiterd.cluster.written import Entry, Machine, entries_by_node
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.peers import Peer
@@ -67,7 +68,13 @@ class WrittenWord:
         return tuple(self._written.notes())
 
     def added_to(self, verb: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return a command's arguments with what the file decides, where they say nothing of it."""
+        """Return a command's arguments with what the file decides, where they say nothing of it.
+
+        Whether this machine's owner wants gangs encrypted, its own settings say.
+        """
+        if verb in STARTS_TRAINING and self._node.settings.gang_encryption:
+            asked = {GANG_ENCRYPTION: ON, **(arguments.get("settings") or {})}
+            arguments = {**arguments, "settings": asked}
         if verb in STARTS_TRAINING and not arguments.get("engine"):
             arguments = self._with_engine(arguments)
         return self._with_settings(arguments) if verb in STARTS_TRAINING else arguments

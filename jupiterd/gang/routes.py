@@ -41,16 +41,16 @@ async def prove(
     return await asyncio.gather(*(_prove_one(target, timeout_s) for target in targets))
 
 
-def bind_listener(host: str) -> socket.socket:
-    """Return a listening socket on a free port of `host`, to be handed to a worker.
+def bind_listener(host: str, port: int = 0) -> socket.socket:
+    """Return a listening socket on a port of `host`, a free one unless it is named.
 
     Raises:
-        BadRouteError: the address is none of this machine's.
+        BadRouteError: the address is none of this machine's, or the port is taken.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     try:
-        listener.bind(_name(host, 0))
+        listener.bind(_name(host, port))
         listener.listen(BACKLOG)
     except OSError as error:
         listener.close()

@@ -41,6 +41,14 @@ def training_arguments(given: Mapping[str, Any]) -> dict[str, Any]:
 _COMPUTING = (
     click.option("--nodes", metavar="all|N|NAME,...", help="Who trains; all unless told."),
     click.option("--precision", type=click.Choice(("auto", "fp32", "fp16", "bf16"))),
+    click.option(
+        "--gang-encryption",
+        is_flag=False,
+        flag_value="on",
+        type=click.Choice(("on", "off")),
+        metavar="[on|off]",
+        help="Encrypt what ranks send each other, at a cost; no NCCL then. Off.",
+    ),
     click.option("--gradient-checkpointing", type=click.Choice(("auto", "on", "off"))),
     click.option("--attention", type=click.Choice(("auto", "sdpa", "flash"))),
     click.option("--optimizer", type=click.Choice(("adamw", "muon"))),

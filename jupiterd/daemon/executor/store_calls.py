@@ -4,7 +4,7 @@ Owns the way there and back, and its pace. Doesn't know what is asked, or what a
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
 import grpc.aio
@@ -14,6 +14,7 @@ from jupiterd.cluster.training.gang_store import StoreQuestion
 from jupiterd.cluster.training.store_place import StorePlace
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.executor.gang_stores import PARAM, GangStores
+from jupiterd.daemon.executor.gang_tunnels import RankTunnels
 from jupiterd.daemon.peers import Peers
 from jupiterd.errors import JupiterError
 from jupiterd.failures import from_rpc
@@ -44,14 +45,18 @@ class StoreCalls:
         params: Mapping[str, Any],
         asked: StoreAsked,
         hand_in: Callable[[StoreAnswered], None],
+        tunnels: RankTunnels | None = None,
     ) -> None:
         """Answer a rank that runs here; params: its order's."""
         try:
             place = StorePlace.from_plain(params.get(PARAM))
             question = StoreQuestion.of(asked.verb, asked.keys, asked.values)
-            answer = StoreAnswered(
-                asked.number, await self._answer(place, question, asked.within_s)
-            )
+
+            def ask(question: StoreQuestion) -> Awaitable[bytes]:
+                return self._answer(place, question, asked.within_s)
+
+            value = await (ask(question) if tunnels is None else tunnels.answer(question, ask))
+            answer = StoreAnswered(asked.number, value)
         except JupiterError as error:
             answer = StoreAnswered(asked.number, b"", error.code, error.message, error.hint)
         hand_in(answer)

@@ -9,6 +9,7 @@ import random
 from collections.abc import Callable
 
 from tests.bench.figure import Figure, Goal, line, machine
+from tests.bench.train.encryption import speeds
 from tests.bench.train.fits import MEGABYTES, print_fits
 from tests.bench.train.freezes import freezes
 from tests.bench.train.gangs import without_name_server
@@ -34,6 +35,8 @@ JOINED = (Goal(0.5, 2.0),)
 LOST_STEPS = (Goal(0.99, 1.0),)
 SUPERVISED = (Goal(0.5, 2.0),)
 SUPERVISED_TRIALS = 3
+ENCRYPTED = (Goal(0.5, 50.0, at_least=True),)
+ENCRYPTED_TRIALS = 3
 TRIALS = 20
 
 
@@ -73,6 +76,16 @@ async def print_nameless(engine: str, trials: int, seed: int) -> None:
         print(f"  trained {strike.trained_s:.2f}  [{strike.change}]", flush=True)
     name = f"kill -9 of a rank, no name server -> next step, {engine}"
     print(line(Figure(name, "s", NAMELESS[engine], _never), took))
+
+
+async def print_encryption(engine: str, trials: int, size: str) -> None:
+    """Let a gang train with encryption and without it, by turns."""
+    shares: list[float] = []
+    async for plain, encrypted in speeds(engine, min(trials, ENCRYPTED_TRIALS), size):
+        shares.append(encrypted / plain * 100)
+        print(f"  {plain:,.0f} tokens/s, encrypted {encrypted:,.0f}", flush=True)
+    name = f"speed of an encrypted gang of two, {size}, {engine}"
+    print(line(Figure(name, "% of one that isn't", ENCRYPTED, _never), shares))
 
 
 async def print_freezes(engine: str, trials: int, seed: int) -> None:
@@ -137,6 +150,10 @@ async def print_supervision(engine: str, trials: int) -> None:
     print(line(follower, [one.follower_percent for one in found]))
 
 
+STRUCK = {"kill": print_kills, "nameless": print_nameless, "freeze": print_freezes}
+"""What is measured of a gang that is struck again and again: name -> what prints it."""
+
+
 def print_plans(only: str) -> None:
     """Print what becomes of plans: of steps that follow the data, and of memory."""
     if only in "fits":
@@ -164,17 +181,17 @@ def print_engine(engine: str, chosen: argparse.Namespace) -> None:
     for name, printed in COSTS.items():
         if chosen.only in f"{name} {engine}":
             printed(engine, chosen.trials)
-    if chosen.only in f"kill {engine}":
-        asyncio.run(print_kills(engine, chosen.trials, chosen.seed))
-    if chosen.only in f"nameless {engine}":
-        asyncio.run(print_nameless(engine, chosen.trials, chosen.seed))
-    if chosen.only in f"freeze {engine}":
-        asyncio.run(print_freezes(engine, chosen.trials, chosen.seed))
+    struck = engine, chosen.trials, chosen.seed
+    for name, print_struck in STRUCK.items():
+        if chosen.only in f"{name} {engine}":
+            asyncio.run(print_struck(*struck))
+    if chosen.only in f"encryption {engine}":
+        asyncio.run(print_encryption(engine, chosen.trials, chosen.size))
     if chosen.only in f"join {engine}":
         asyncio.run(print_joins(engine, chosen.trials, chosen.size))
     for loss in Loss:
         if chosen.only in f"{loss} {engine}":
-            asyncio.run(print_losses(loss, engine, chosen.trials, chosen.seed))
+            asyncio.run(print_losses(loss, *struck))
     if chosen.only in f"supervision {engine}":
         asyncio.run(print_supervision(engine, chosen.trials))
 

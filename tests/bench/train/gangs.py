@@ -110,9 +110,17 @@ async def without_name_server(folder: Path) -> AsyncGenerator[Cluster]:
 
 @contextlib.asynccontextmanager
 async def training(
-    engine: str, home: Home = three_daemons, *, size: str = "1m", ranks: int = 3
+    engine: str,
+    home: Home = three_daemons,
+    *,
+    size: str = "1m",
+    ranks: int = 3,
+    more: Sequence[str] = (),
 ) -> AsyncGenerator[Gang]:
-    """Let the first `ranks` of three daemons train a model, four sequences in a step."""
+    """Let the first `ranks` of three daemons train a model, four sequences in a step.
+
+    more: options of `cycle start`
+    """
     with tempfile.TemporaryDirectory(prefix="jupiter-bench-") as name:
         folder = Path(name)
         domain = write_domain(folder, STEPS)
@@ -122,7 +130,7 @@ async def training(
                 role = "trainer" if number < ranks else "generator"
                 pinned = await asyncio.to_thread(cluster.ctl, "node", "role", node.name, role)
                 assert pinned.returncode == 0, pinned.stderr
-            options = ("--domain", domain, "--engine", engine, "--seed", "7", "--size", size)
+            options = ("--domain", domain, "--engine", engine, "--seed", "7", "--size", size, *more)
             started = await asyncio.to_thread(cluster.ctl, "cycle", "start", *map(str, options))
             assert started.returncode == 0, started.stderr
             gang = Gang(cluster)

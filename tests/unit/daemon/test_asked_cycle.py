@@ -23,6 +23,7 @@ from jupiterd.daemon.asked_cycle import asked_cycle
 from jupiterd.daemon.conductor import CycleConductor
 from jupiterd.daemon.epoch_orders import EpochOrders
 from jupiterd.daemon.generator_document import domain_of
+from jupiterd.daemon.launch import nccl_failure
 from jupiterd.daemon.past_rounds import standing_of
 from jupiterd.daemon.progress import ProgressBoard
 from jupiterd.daemon.run_training import training_of
@@ -96,6 +97,19 @@ def test_islands_that_cannot_be_are_refused_as_of_a_run(monkeypatch: pytest.Monk
         asked(monkeypatch, islands="some")
     with pytest.raises(UsageError, match="seq-len: that is said of a training run alone"):
         asked(monkeypatch, seq_len=64)
+
+
+def test_a_cycle_that_is_to_be_encrypted_says_so_and_sums_over_no_nccl(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    settings, _ = asked(monkeypatch, gang_encryption="on")
+    assert settings["gang_encryption"] == "on"
+    assert "gang_encryption" not in asked(monkeypatch)[0], "older builds wouldn't know it"
+    started: Any = SimpleNamespace(settings=settings)
+    state: Any = SimpleNamespace(training=None, started=started, epochs_closed={})
+    assert nccl_failure(state) == "NCCL goes through no tunnel"
+    started.settings = {}
+    assert nccl_failure(state) == ""
 
 
 def test_what_is_said_of_the_training_is_recorded_with_the_cycle(

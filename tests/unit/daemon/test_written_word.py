@@ -164,6 +164,20 @@ async def test_a_run_is_on_the_engine_of_the_file_unless_one_is_named(
         assert one.written.added_to(verb, {}) == {}
 
 
+@pytest.mark.parametrize("verb", ["cycle.start", "cycle.plan", "train.start"])
+async def test_what_is_started_on_a_machine_is_encrypted_where_its_owner_wants_that(
+    tmp_path: Path, verb: str
+) -> None:
+    async with serving(tmp_path, "one", gang_encryption=True) as one:
+        added = {"settings": {"gang_encryption": "on"}}
+        assert one.written.added_to(verb, {}) == added
+        said = {"settings": {"gang_encryption": "off", "islands": "off"}}
+        assert one.written.added_to(verb, said) == said
+        assert one.written.added_to("cycle.stop", {}) == {}
+    async with serving(tmp_path, "two") as two:
+        assert two.written.added_to(verb, {}) == {}
+
+
 async def test_the_command_that_a_person_gives_takes_the_engine_of_the_file(
     tmp_path: Path,
 ) -> None:

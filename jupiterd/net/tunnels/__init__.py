@@ -1,0 +1,1 @@
+"""Encrypted tunnels between two nodes, for what knows no encryption."""

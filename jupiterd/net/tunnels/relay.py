@@ -1,0 +1,148 @@
+"""Tunnels: what connects here on loopback comes out on loopback of another node, over TLS.
+
+Owns both ends and what passes between them. An entrance listens on loopback and dials the other
+node; an exit listens where the other nodes reach this one, takes their keys alone, and dials a port
+on loopback. Doesn't know who talks through them.
+"""
+
+import asyncio
+import contextlib
+import logging
+import socket
+import ssl
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection
+from contextlib import asynccontextmanager
+from typing import Final
+
+from jupiterd.ids import NodeId
+from jupiterd.net.identity import LEAF_NAME
+from jupiterd.net.interfaces import LOOPBACK
+from jupiterd.net.tunnels.contexts import holder_of
+from jupiterd.ports import Address
+
+log = logging.getLogger(__name__)
+
+PIECE_BYTES: Final = 256 << 10
+BUFFERED_BYTES: Final = 1 << 20
+MAX_CONNECTIONS: Final = 8
+"""At once, of one end: a rank has one or two with each other one."""
+
+HANDSHAKE_S: Final = 10.0
+DIALING_S: Final = 35.0
+"""How long whoever is to be reached may take to listen: ranks of a ring dial for 31 s."""
+
+DIAL_AGAIN_S: Final = 0.02
+
+Ends = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+Dial = Callable[[], Awaitable[Ends]]
+
+
+@asynccontextmanager
+async def entrance(address: Address, tls: ssl.SSLContext) -> AsyncGenerator[int]:
+    """Let this machine's processes reach a port of another node; yields the port on loopback."""
+
+    async def dial() -> Ends:
+        return await asyncio.open_connection(
+            address.host,
+            address.port,
+            ssl=tls,
+            server_hostname=LEAF_NAME,
+            ssl_handshake_timeout=HANDSHAKE_S,
+            limit=PIECE_BYTES,
+        )
+
+    with socket.create_server((LOOPBACK, 0)) as listener:
+        async with _relaying(listener, None, dial, lambda _: True):
+            yield int(listener.getsockname()[1])
+
+
+@asynccontextmanager
+async def way_out(
+    listener: socket.socket, tls: ssl.SSLContext, members: Collection[NodeId], port: int
+) -> AsyncGenerator[None]:
+    """Let these nodes reach a port of this machine's loopback through a listening socket."""
+
+    async def dial() -> Ends:
+        return await asyncio.open_connection(LOOPBACK, port, limit=PIECE_BYTES)
+
+    def is_member(writer: asyncio.StreamWriter) -> bool:
+        return holder_of(writer.get_extra_info("ssl_object")) in members
+
+    async with _relaying(listener, tls, dial, is_member):
+        yield
+
+
+@asynccontextmanager
+async def _relaying(
+    listener: socket.socket,
+    tls: ssl.SSLContext | None,
+    dial: Dial,
+    is_let_in: Callable[[asyncio.StreamWriter], bool],
+) -> AsyncGenerator[None]:
+    open_now: set[asyncio.Task[None]] = set()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        if task is None or len(open_now) >= MAX_CONNECTIONS or not is_let_in(writer):
+            writer.transport.abort()
+            return
+        open_now.add(task)
+        try:
+            await _joined((reader, writer), dial)
+        finally:
+            open_now.discard(task)
+
+    timeout_s = None if tls is None else HANDSHAKE_S
+    server = await asyncio.start_server(
+        serve, sock=listener, ssl=tls, ssl_handshake_timeout=timeout_s, limit=PIECE_BYTES
+    )
+    try:
+        yield
+    finally:
+        server.close()
+        for task in open_now:
+            task.cancel()
+        await asyncio.gather(*open_now, return_exceptions=True)
+
+
+async def _joined(near: Ends, dial: Dial) -> None:
+    """Pass on what comes at either end until one of them closes; then both are closed."""
+    ends = [near]
+    try:
+        far = await _dialed(dial)
+        ends.append(far)
+        for _, writer in ends:
+            writer.transport.set_write_buffer_limits(high=BUFFERED_BYTES)
+        await _until_closed(near, far)
+    except (OSError, TimeoutError):
+        log.debug("tunnel_not_dialed")  # whoever talks through it sees its own end closed
+    finally:
+        for _, writer in ends:
+            writer.transport.abort()
+
+
+async def _until_closed(near: Ends, far: Ends) -> None:
+    ways = [
+        asyncio.ensure_future(_pass_on(near[0], far[1])),
+        asyncio.ensure_future(_pass_on(far[0], near[1])),
+    ]
+    try:
+        await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for each in ways:
+            each.cancel()
+        await asyncio.gather(*ways, return_exceptions=True)
+
+
+async def _dialed(dial: Dial) -> Ends:
+    async with asyncio.timeout(DIALING_S):
+        while True:
+            with contextlib.suppress(ConnectionRefusedError):
+                return await dial()
+            await asyncio.sleep(DIAL_AGAIN_S)
+
+
+async def _pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    while piece := await reader.read(PIECE_BYTES):
+        writer.write(piece)
+        await writer.drain()

@@ -14,6 +14,7 @@ from typing import Any
 from jupiterd.ctl.weight_files import check_file
 from jupiterd.ctl.weights_header import LENGTH_BYTES, header
 from jupiterd.cycle.model_files import INDEX, WHOLE, weight_files
+from jupiterd.cycle.training.model_traits import is_tied
 from jupiterd.errors import CorruptArtifactError, UsageError
 
 ADAPTER = "adapter_config.json"
@@ -37,6 +38,8 @@ OF_MASKS = frozenset({"BOOL", "U8", "I64"})
 
 _OUTPUT = ("lm_head.weight", "embed_out.weight")
 _EMBEDDING = ("embed_tokens.weight", "wte.weight", "embed_in.weight", "word_embeddings.weight")
+_WIDTHS = ("word_embed_proj_dim", "hidden_size", "n_embd", "d_model")
+"""What a configuration calls the length of an entry of the embedding; OPT's comes first."""
 _CHUNK_BYTES = 1 << 20
 
 
@@ -52,10 +55,10 @@ class _Tensor:
     shape: tuple[int, ...]
 
 
-def check_folder(folder: Path, *, is_tied: bool) -> bool:
+def check_folder(folder: Path, said: Mapping[str, Any]) -> bool:
     """Say whether a folder holds weights to begin with, all of them in a form that is read.
 
-    is_tied: the configuration says that the output layer is the embedding
+    said: what its config.json says
 
     Raises:
         CorruptArtifactError: a file is missing, or cut off.
@@ -75,7 +78,8 @@ def check_folder(folder: Path, *, is_tied: bool) -> bool:
     tensors = dict(_tensors(files))
     for name, tensor in tensors.items():
         _check_kind(folder, name, tensor.kind)
-    if is_tied:
+    _check_embedding(folder, tensors, said)
+    if is_tied(said):
         _check_output(folder, tensors)
     return True
 
@@ -146,6 +150,26 @@ def _check_kind(folder: Path, name: str, kind: str) -> None:
             f"{folder} holds weights of dtype {kind} ({name}), and such ones can't be trained",
             "give the model in bf16, fp16 or fp32: the one that it was quantized from",
         )
+
+
+def _check_embedding(folder: Path, tensors: Mapping[str, _Tensor], said: Mapping[str, Any]) -> None:
+    """Refuse weights that are of another model than the configuration."""
+    name = _ending(tensors, _EMBEDDING)
+    width = next((said[key] for key in _WIDTHS if isinstance(said.get(key), int)), None)
+    entries = said.get("vocab_size")
+    if name is None or not isinstance(entries, int) or len(tensors[name].shape) != 2:
+        return
+    wanted = (entries, tensors[name].shape[1] if width is None else width)
+    if tensors[name].shape != wanted:
+        raise UsageError(
+            f"{folder}: its weights have {name} of {_times(tensors[name].shape)}, and its "
+            f"config.json says {_times(wanted)}",
+            "one of them is of another model: fetch both again",
+        )
+
+
+def _times(shape: tuple[int, ...]) -> str:
+    return " x ".join(f"{size:,}" for size in shape)
 
 
 def _check_output(folder: Path, tensors: Mapping[str, _Tensor]) -> None:

@@ -15,7 +15,6 @@ from jupiterd.ctl.hub.fetches import Fetches
 from jupiterd.ctl.hub.model import HubModel, found
 from jupiterd.ctl.hub.names import hub_name
 from jupiterd.cycle.architectures import check_architecture
-from jupiterd.cycle.training.model_traits import is_tied
 from jupiterd.errors import NotFoundError, UsageError
 from jupiterd.model_folder import check_links
 from jupiterd.path_text import path_text
@@ -48,12 +47,12 @@ def _of_hub(model: HubModel, fetches: Fetches) -> dict[str, Any]:
     name = model.listing.name.model
     config, said = config_of(model.folder)
     check_architecture(str(model.listing.name), said)
-    fetches.add(model, partial(_check_what_came, str(model.listing.name), is_tied(said)))
+    fetches.add(model, partial(_check_what_came, str(model.listing.name), said))
     return {"model": name, "config": config, "weights_folder": str(model.folder)}
 
 
-def _check_what_came(name: str, tied: bool, folder: Path) -> None:  # noqa: FBT001 - bound by partial
-    if not check_folder(folder, is_tied=tied):
+def _check_what_came(name: str, said: Mapping[str, Any], folder: Path) -> None:
+    if not check_folder(folder, said):
         raise UsageError(f"the model {name} has no safetensors, and nothing else is read")
 
 
@@ -81,7 +80,7 @@ def _of_folder(folder: Path) -> dict[str, Any]:
     config, said = config_of(folder)
     where = folder.resolve()
     check_architecture(where.name, said)
-    holds_weights = check_folder(where, is_tied=is_tied(said))
+    holds_weights = check_folder(where, said)
     return {
         "model": where.name,
         "config": config,

@@ -141,6 +141,9 @@ def final_lines(cycle: Cycle) -> list[str]:
     ]
 
 
+COIN_BPB = 8.0
+"""Bits for each byte of text that somebody needs who knows nothing of it."""
+
 _MEASURED_SO = " (as training measures it, by sequences; val_bpb: all held-out text, once trained)"
 """Beside the other figure of text that was held out."""
 
@@ -162,7 +165,7 @@ def before_and_after(run: Cycle) -> list[str]:
     """Return the scores of weights that were given and of what they became; none of others."""
     before, after = (run.get(name) for name in ("bits_per_byte_before", "best_bits_per_byte"))
     if before is None or after is None:
-        return []
+        return _ran_away(run)
     beside = "" if run.get("val_bpb") is None else _MEASURED_SO
     told = [f"held out: {after:.4f} bits per byte, {before:.4f} before training{beside}"]
     if not run.get("ended_worse"):
@@ -170,6 +173,15 @@ def before_and_after(run: Cycle) -> list[str]:
     end, step = run.get("bits_per_byte"), run.get("best_step")
     model = f"that of step {step:,}" if step else "the one that you gave"
     return [*told, f"it ended worse than it began, at {_bpb(end)}: the model is {model}"]
+
+
+def _ran_away(run: Cycle) -> list[str]:
+    """Return that a model has learned less than nothing; nothing where it has learned anything."""
+    score = run.get("val_bpb")
+    if not isinstance(score, int | float) or score < COIN_BPB:
+        return []
+    told = f"its val_bpb of {_bpb(score)} is worse than a coin for each bit ({COIN_BPB:g})"
+    return [f"warning: {told}: its loss ran away; start it again with a lower --lr"]
 
 
 def _of_given_weights(run: Cycle) -> str:

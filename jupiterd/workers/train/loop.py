@@ -23,6 +23,11 @@ from jupiterd.workers.train.late_rank import LateRank
 WINDOW_STEPS = 20
 """Steps over which the loss of a checkpoint and the rate are averaged."""
 
+NOT_BEGUN = (
+    "no step was made yet: look whether the weights that it begins with are all numbers, or begin "
+    "from none"
+)
+
 
 @dataclass(frozen=True)
 class StepDone:
@@ -113,7 +118,8 @@ class TrainingLoop:
                 balance = Balance(batch, shares_among(batch, here))
             if not math.isfinite(loss) or math.isnan(norm):
                 what = "loss" if not math.isfinite(loss) else "gradient"
-                raise LossDivergedError(f"the {what} is no longer a number at step {step}")
+                hint = NOT_BEGUN if step == 0 else ""
+                raise LossDivergedError(f"the {what} is no longer a number at step {step}", hint)
             losses.append(loss)
             times.append(time.monotonic())
             step += 1

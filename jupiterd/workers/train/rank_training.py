@@ -155,7 +155,7 @@ class RankTraining:
         except LossDivergedError as error:
             self._checkpoints.wait()
             told = f"{error.message}; the last good checkpoint is {self._checkpoints.last_good}"
-            raise LossDivergedError(told) from error
+            raise LossDivergedError(told, error.hint) from error
         finally:
             self._checkpoints.wait()
         return self._finished()

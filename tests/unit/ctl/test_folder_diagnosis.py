@@ -140,3 +140,16 @@ def test_a_folder_without_a_configuration_is_no_model(tmp_path: Path):
 def test_the_nearest_of_a_name_that_goes_on_is_what_it_begins_with(tmp_path: Path):
     folder = folder_of(tmp_path, model_type="gpt_neox_reward_model")
     assert "the nearest is gpt_neox" in refused(folder).hint
+
+
+def test_weights_of_another_model_than_the_configuration_s_are_told(tmp_path: Path):
+    told = refused(folder_of(tmp_path, vocab_size=12))
+    assert f"have {EMBEDDING} of 8 x 4, and its config.json says 12 x 4" in told.message
+    (tmp_path / "wide").mkdir()
+    assert "says 8 x 6" in refused(folder_of(tmp_path / "wide", hidden_size=6)).message
+
+
+def test_an_embedding_may_be_narrower_than_what_follows(tmp_path: Path):
+    """As in one size of OPT."""
+    opt = {"model_type": "opt", "word_embed_proj_dim": 4, "hidden_size": 6}
+    assert model_arguments(str(folder_of(tmp_path, **opt)), Fetches())["weights_folder"]

@@ -197,6 +197,13 @@ def test_weights_that_were_given_are_compared_with_what_they_became():
     ]
 
 
+def test_a_loss_that_ran_away_is_told_at_the_end():
+    lines = final_lines(cycle(kind="train", val_bpb=19.83))
+    assert lines[0].startswith("warning: its val_bpb of 19.8300 is worse than a coin for each bit")
+    assert "lower --lr" in lines[0]
+    assert not any("warning" in line for line in final_lines(cycle(kind="train", val_bpb=7.9)))
+
+
 def test_a_phase_that_did_one_thing_ends_with_one():
     done = {"round": 1, "phase": "evaluate", "state": "done", "done": 1, "unit": "documents"}
     _, lines = next_lines(Shown(), cycle("finished", phases=[done], events=[]), 1.0)

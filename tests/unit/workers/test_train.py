@@ -349,8 +349,9 @@ def test_a_loss_that_is_no_number_ends_the_run(
     monkeypatch.setattr(torch_engine, "make_model", broken)
     with pytest.raises(
         LossDivergedError, match="no longer a number at step 0; the last good checkpoint is none"
-    ):
+    ) as told:
         train(inputs, tmp_path / "out")
+    assert "the weights that it begins with" in told.value.hint
 
 
 def _rank(rank: int, stores: list[str], inputs: dict[str, str], folder: str) -> None:

@@ -44,6 +44,7 @@ class Attempts:
         if failure is not None:
             self._telling.report(failure.words, failure.rank)
         self._record.ended(status, words)
+        self._telling.show_result(status, words)
         return status
 
     async def _first_without_failure(self, begun: Callable[[], None]) -> Failure | None:
@@ -68,6 +69,8 @@ class Attempts:
             names = [site.name for site in sites] if self._wanted.nodes else []
             ranks = sum(site.processes for site in sites)
             self._record.began(names, ranks, attempt.restart)
+            if telling.result is not None:
+                telling.result.began(prepared, attempt.restart)
             if not attempt.restart:
                 begun()
             return await LaunchRun(sites, ranks, telling).run()

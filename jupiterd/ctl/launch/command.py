@@ -97,12 +97,18 @@ async def _run(invocation: Invocation, wanted: Wanted, begun: Callable[[str], No
     from jupiterd.ctl.launch.attempts import Attempts
     from jupiterd.ctl.launch.rank_output import RankOutput
     from jupiterd.ctl.launch.recording import recording
+    from jupiterd.ctl.launch.result import LaunchResult
     from jupiterd.ctl.launch.telling import Telling
 
     with recording(wanted, invocation.state_dir) as record:
-        output = RankOutput(_write, shown=None if wanted.is_verbose else (0,))
+        console = Console.of(invocation)
+        has_result = not (console.is_table or wanted.is_detached)
+        output = RankOutput(
+            _write_aside if has_result else _write, shown=None if wanted.is_verbose else (0,)
+        )
         has_terminal = not wanted.is_detached and sys.stdout.isatty() and sys.stderr.isatty()
-        telling = Telling(output, Console.of(invocation), record.events, has_terminal=has_terminal)
+        telling = Telling(output, console, record.events, has_terminal=has_terminal)
+        telling.result = LaunchResult(record.id) if has_result else None
         attempts = Attempts(wanted, invocation.state_dir, telling, record)
         return await attempts.run(lambda: begun(record.id))
 
@@ -112,6 +118,11 @@ def _say_id(invocation: Invocation, launch: str) -> None:
     said = f"launch {launch} runs by itself; jupiterctl launch logs -f {launch} shows how it goes"
     document = {"schema": SCHEMA, "launch": {"id": launch}}
     Console.of(invocation).show(document, lambda: [said])
+
+
+def _write_aside(line: bytes, _is_error: bool) -> None:  # noqa: FBT001 - a callback's signature
+    """Write what ranks print where the result doesn't go."""
+    _write(line, True)  # noqa: FBT003
 
 
 def _write(line: bytes, is_error: bool) -> None:  # noqa: FBT001 - a callback's signature

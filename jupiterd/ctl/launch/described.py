@@ -110,7 +110,7 @@ def _rank_lines(prepared: Prepared) -> Iterator[str]:
 def _folder(prepared: Prepared, place: Place) -> str:
     """Return where it runs on a machine; empty where a folder is made for it."""
     if prepared.wanted.travelling is not None and place.node != prepared.own:
-        return ""
+        return place.folder  # once it is known
     return place.folder or str(prepared.wanted.folder)
 
 

@@ -77,7 +77,7 @@ def check_alike(wanted: "Wanted", machines: Sequence[Machine]) -> None:
             raise ConflictError(
                 f"{shown}{f' and {more} more files' if more > 0 else ''} on {machine.name}: "
                 "missing, or not the same as here",
-                f"copy the folder to {machine.name}, or let them differ: --allow-differences",
+                "bring the folder along with --ship, or let them differ: --allow-differences",
             )
 
 

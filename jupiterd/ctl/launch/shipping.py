@@ -9,6 +9,8 @@ from typing import Final
 
 from jupiterd.ctl.launch.places import Prepared
 from jupiterd.formats import counted, plain, size
+from jupiterd.gang.script_plan import Place, ScriptOrder
+from jupiterd.gang.scripts.run_names import folder_of_run
 
 SHIP_TIMEOUT_S: Final = 960.0
 KEPT: Final = "7 days"
@@ -34,17 +36,22 @@ async def shipped(prepared: Prepared, tell: Callable[[str], None]) -> Prepared:
     }
     done = await channel.execute("script.ship", arguments, SHIP_TIMEOUT_S)
     by_node = {str(each["node"]): each for each in done["places"]}
+    places, orders = list[Place](), list[ScriptOrder]()
     for place, order in zip(prepared.places, prepared.orders, strict=True):
-        if told := by_node.get(place.node):
-            new = size(int(told["fetched_bytes"]))
-            where = f"{plain(told['folders'])}/{order.id.partition('.')[0]}"
-            tell(f"{plain(place.name)} fetched {new} of it, runs it in {where}, keeps that {KEPT}")
-    artifact = str(done["artifact"])
-    orders = (
-        replace(order, folder="", shipped=artifact) if place.node in by_node else order
-        for place, order in zip(prepared.places, prepared.orders, strict=True)
-    )
-    return replace(prepared, orders=tuple(orders))
+        told = by_node.get(place.node)
+        if told is None:
+            places.append(place)
+            orders.append(order)
+            continue
+        folder_there = folder_of_run(str(told["folders"]), order.id)
+        new = size(int(told["fetched_bytes"]))
+        tell(
+            f"{plain(place.name)} fetched {new} of it, and runs it in {plain(folder_there)}, "
+            f"which is kept for {KEPT}"
+        )
+        places.append(replace(place, folder=folder_there))
+        orders.append(replace(order, folder="", shipped=str(done["artifact"])))
+    return replace(prepared, places=tuple(places), orders=tuple(orders))
 
 
 def ship_lines(prepared: Prepared) -> Iterator[str]:

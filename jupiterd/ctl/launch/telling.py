@@ -7,13 +7,16 @@ Doesn't know where events come from, or what they mean for the launch.
 import contextlib
 import os
 import sys
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from jupiterd.ctl.console import Console
 from jupiterd.ctl.launch.rank_output import prefix
 from jupiterd.formats import counted
 from jupiterd.gang.scripts.event_log import EventWriter
 from jupiterd.gang.scripts.events import NOTICE_RANK, Ended, Printed, ScriptEvent, Skipped
+
+if TYPE_CHECKING:
+    from jupiterd.ctl.launch.result import LaunchResult
 
 
 class Output(Protocol):
@@ -51,11 +54,15 @@ class Telling:
         self._console = console
         self._events = events
         self._has_terminal = has_terminal
+        self.result: LaunchResult | None = None
+        """What programs are told at the end, where they asked for it."""
 
     def take(self, event: ScriptEvent, machine: str) -> None:
         """Show what was heard of a rank."""
         if self._events is not None:
             self._events.append(event)
+        if self.result is not None:
+            self.result.take(event)
         match event:
             case Printed(rank, is_error, data):
                 with contextlib.suppress(OSError):
@@ -75,6 +82,12 @@ class Telling:
             self._events.append(Printed(NOTICE_RANK, is_error=True, data=f"{text}\n".encode()))
         with contextlib.suppress(OSError):
             self._console.notice(text)
+
+    def show_result(self, status: int, reason: str) -> None:
+        """Print the document of what came of it, where somebody asked for one."""
+        if self.result is not None:
+            with contextlib.suppress(OSError):
+                self._console.show(self.result.document(status, reason), list)
 
     def tail(self, rank: int) -> list[str]:
         """Return the last lines of a rank that isn't shown."""

@@ -105,7 +105,7 @@ def _check_size(request: Request) -> None:
 
 def _program(name: str, request: Request, path: str | None) -> str:
     """Return what is run, in full."""
-    hint = f"copy it to that path on {name}, or say where it lies there: --workdir-map HERE=THERE"
+    hint = "bring it along with --ship, or say where it lies there: --workdir-map HERE=THERE"
     if request.folder and not Path(request.folder).is_dir():
         raise NotFoundError(f"script missing on {name}: there is no folder {request.folder}", hint)
     if request.script and not Path(request.script).is_file():

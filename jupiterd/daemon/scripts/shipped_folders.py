@@ -25,6 +25,7 @@ from jupiterd.daemon.library import Library
 from jupiterd.daemon.state_dir import StateDir
 from jupiterd.errors import MalformedError, NotFoundError, UsageError
 from jupiterd.gang.script_plan import ScriptOrder
+from jupiterd.gang.scripts.run_names import run_name
 from jupiterd.ids import ArtifactId, short
 from jupiterd.store.disk import written
 from jupiterd.store.seeding import new_bytes
@@ -102,7 +103,7 @@ class ShippedFolders:
         """
         if not order.shipped:
             return order
-        run = order.id.rpartition(".")[0] or order.id  # without the number of the try
+        run = run_name(order.id)
         if not _RUN.fullmatch(run):
             raise MalformedError("a run whose folder travels has no name")
         artifact = ArtifactId(order.shipped)

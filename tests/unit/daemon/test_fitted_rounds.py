@@ -12,6 +12,7 @@ from jupiterd.cycle.plan import TrainPlan, parse_model
 from jupiterd.cycle.training.horizon import Horizon
 from jupiterd.daemon.epoch_line import EpochLine
 from jupiterd.daemon.epoch_orders import EpochOrders
+from jupiterd.daemon.rendezvous import Rendezvous
 from jupiterd.daemon.run_training import training_of
 from jupiterd.daemon.work_events import CheckpointMade
 from jupiterd.ids import ArtifactId
@@ -147,13 +148,12 @@ def test_ranks_hear_of_what_was_decided_in_this_round_alone() -> None:
     shape = parse_model(BEGUN.model_yaml)
     leading: Any = SimpleNamespace(cycle=lambda _: folded(BEGUN, *packed(1, 80), known))
     launch: Any = SimpleNamespace(
-        gang=(NODES[0],), choice=SimpleNamespace(backend="gloo", engine="torch"),
+        gang=(NODES[0],), nodes=(NODES[0],), choice=SimpleNamespace(backend="gloo", engine="torch"),
         micro_batches=(4,),
         epoch=2, from_step=104, from_checkpoint=TRAINED, late_ranks=(),
     )  # fmt: skip
     leading.names = dict
     leading.hardware_of = lambda _: None
-    meeting: Any = SimpleNamespace(host="", port=0, ring=(), interfaces={})
     for number, told in ((1, known.horizon), (2, {})):
         orders = EpochOrders(leading, CYCLE, number, shape, plan_of(1, BEGUN, *packed(1, 80)))
-        assert orders.params(launch, meeting, 0)["horizon"] == told
+        assert orders.params(launch, Rendezvous(), 0)["horizon"] == told

@@ -110,7 +110,7 @@ async def test_no_order_says_where_curves_are_written(tmp_path: Path) -> None:
 
         with pytest.MonkeyPatch.context() as patched:
             patched.setattr("jupiterd.daemon.work_runner.start_worker", start_worker)
-            params = {"log_dir": "/home/ada", "listen_fd": 3, "asked_at": "x"}
+            params = {"log_dir": "/home/ada", "store": {"name": "x"}, "asked_at": "x"}
             with pytest.raises(NotOfferedError):
                 async for _ in two.runner.run(WorkOrder("c1/x", 1, "train", params, {})):
                     pass

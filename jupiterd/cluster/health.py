@@ -45,6 +45,8 @@ class NodeView:
     """What is installed there, as far as it is known."""
     program: str = ""
     """The version of Jupiter there; empty where it isn't known."""
+    cloned_at: tuple[str, ...] = ()
+    """Where the machines are that use its key; empty where there is one."""
 
 
 @dataclass(frozen=True)
@@ -149,6 +151,12 @@ TABLE: Mapping[str, _Row] = {
         "{subject}",
         "what is measured counts: correct the file, or look into that machine or its cable",
     ),
+    "clone-of-member": _Row(
+        Severity.ERROR,
+        "two machines use {subject}",
+        "a state folder was copied: on the copy delete key.pem in it, and start jupiterd again; "
+        "once only one of them runs, that one goes on by itself",
+    ),
     "node-gone": _Row(
         Severity.WARNING,
         "{subject} is gone",
@@ -230,7 +238,10 @@ def _findings(view: ClusterView) -> Iterator[_Finding]:
         yield _Finding("no-engine", "")
     names = told_apart({node.node: node.name for node in (*view.nodes, *view.waiting)})
     for node in view.nodes:
-        if node.liveness in _OF_LIVENESS:
+        if node.cloned_at:
+            told = f"{names[node.node]}'s key: {' and '.join(node.cloned_at)}"
+            yield _Finding("clone-of-member", told, about=node.node)
+        elif node.liveness in _OF_LIVENESS:
             yield _Finding(_OF_LIVENESS[node.liveness], names[node.node], about=node.node)
     yield from _of_versions(view, alive)
     for address, one, other in view.shared_addresses:

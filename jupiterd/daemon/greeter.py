@@ -12,6 +12,7 @@ from functools import partial
 
 import grpc
 
+from jupiterd.cluster import clones
 from jupiterd.cluster.admission import Meeting, Summary, meet
 from jupiterd.cluster.unreached import Reached
 from jupiterd.daemon.clock import now_s
@@ -30,6 +31,7 @@ from jupiterd.daemon.known_addresses import (
     Attempt,
     KnownAddresses,
 )
+from jupiterd.daemon.links.cloned_members import ClonedMembers
 from jupiterd.daemon.links.unreached import UnreachedAddresses
 from jupiterd.daemon.peers import Peer, Peers
 from jupiterd.daemon.told import told_text, ways_to
@@ -85,6 +87,7 @@ class Greeter:
         self.on_unlike: Callable[[NodeId, PeerStub, peer_pb2.HelloReply], Awaitable[None]] = _rest
         """Called with a node of this cluster where one of us is no member for the other."""
         self.on_clone: Callable[[], None] = lambda: None
+        self.cloned = ClonedMembers()
         self.on_met: Callable[[NodeId, Summary, PeerChannels], Awaitable[bool]] = _go_on
         """Called first with whoever was met; says whether there is nothing more to be done now."""
         self.present: Callable[[], frozenset[NodeId]] = frozenset
@@ -166,6 +169,8 @@ class Greeter:
             try:
                 if node == self._identity.node_id:
                     attempt.is_ours = await self._is_this_daemon(address, channels)
+                    if not attempt.is_ours:
+                        attempt.again_in(clones.AGAIN_S)
                 else:
                     await self._meet(node, address, certificate, channels, attempt)
             finally:
@@ -187,24 +192,28 @@ class Greeter:
             attempt.end()
 
     async def _is_this_daemon(self, address: Address, channels: PeerChannels) -> bool:
-        clones, hello = self._journal.clones, self.hello(self._identity.node_id)
+        seen, hello = self._journal.clones, self.hello(self._identity.node_id)
         hello.greeting = secrets.token_hex(8)
-        clones.greets(hello.greeting)
+        seen.greets(hello.greeting)
         reply = await channels.heartbeat.Hello(hello, timeout=HELLO_TIMEOUT_S)
-        where = str(address)
-        return clones.is_answered_by_itself(reply.is_caller, where) or self._meet_clone(where)
+        where, is_news = str(address), not seen.is_seen
+        is_itself = seen.is_answered_by_itself(reply.is_caller, where)
+        return is_itself or self._meet_clone(where, is_news=is_news)
 
     def is_caller(self, node: NodeId, greeting: str, where: str) -> bool:
         """Say whether it is this daemon that calls, and take note of a clone that does."""
         if node != self._identity.node_id or not greeting:
             return False
-        clones = self._journal.clones
-        return clones.is_greeted_by_itself(greeting, where) or self._meet_clone(where)
+        seen, is_news = self._journal.clones, not self._journal.clones.is_seen
+        is_itself = seen.is_greeted_by_itself(greeting, where)
+        return is_itself or self._meet_clone(where, is_news=is_news)
 
-    def _meet_clone(self, where: str) -> bool:
+    def _meet_clone(self, where: str, *, is_news: bool) -> bool:
         """Say that it isn't this daemon."""
-        log.error("clone_met", extra={"address": where})
-        self.on_clone()
+        self._journal.clones.met(now_s())
+        if is_news:
+            log.error("clone_met", extra={"address": where})
+            self.on_clone()
         return False
 
     async def _meet(
@@ -220,8 +229,9 @@ class Greeter:
         known_member = self._is_member(node)
         if theirs.cluster != self._journal.cluster:
             self.seen.note_outsider(Outsider(theirs, address))
-        if await self.on_met(node, theirs, channels):
-            attempt.again_in(SOON_S)
+        is_cloned = known_member and self.cloned.note(node, address, reply)
+        if is_cloned or await self.on_met(node, theirs, channels):
+            attempt.again_in(clones.AGAIN_S if is_cloned else SOON_S)
             return
         meeting, reason = meet(self._summary(), theirs, known_member)
         if meeting is Meeting.SAME and known_member:

@@ -164,6 +164,7 @@ class Outlook:
                 self.liveness(node),
                 hardware.engines if (hardware := self.hardware_of(node)) is not None else (),
                 hardware.program if hardware is not None else "",
+                self._node.greeter.cloned.addresses(node),
             )
             for node, admitted in self._node.journal.state.members.items()
         )

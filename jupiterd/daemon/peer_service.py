@@ -83,6 +83,7 @@ class PeerService(peer_pb2_grpc.PeerServicer):
             run_nonce=self._node.outlook.run_nonce,
             member=is_member,
             is_caller=is_caller,
+            clone_at=self._node.journal.clones.seen_at if is_member else "",
             member_addresses=self._node.peers.told_addresses(who) if is_member else (),
         )
 

@@ -172,6 +172,7 @@ class Pulse:
             self._lag_s = max(0.0, now_s() - due_s)
             self.worst_lag_s = max(self._lag_s, self.worst_lag_s * LAG_KEPT)
             self.check_awake()
+            self._speak_again()
             self._save_again()
             self._tell(Ticked(self._lag_s))
             for peer in self._peers:
@@ -239,12 +240,20 @@ class Pulse:
         self._is_silent = True
         self.resign()
 
+    def _speak_again(self) -> None:
+        """Beat as before, and stand again, once the other daemon with our key has gone."""
+        where = self._journal.clones.seen_at
+        if self._journal.clones.is_over(now_s()):
+            log.info("clone_gone", extra={"address": where})
+            self._is_silent = self._is_leaving
+            self.reinstate()
+
     def resign(self) -> None:
         """Lead no more, and don't stand again."""
         self._tell(Resigned())
 
     def reinstate(self) -> None:
-        """Take back a resignation, unless the node fell silent for good."""
+        """Take back a resignation, unless the node fell silent."""
         if not self._is_silent:
             self._tell(Reinstated())
 

@@ -42,7 +42,7 @@ class HelloRequest(_message.Message):
     def __init__(self, protocol: _Optional[int] = ..., summary: _Optional[_Union[ClusterSummary, _Mapping]] = ..., name: _Optional[str] = ..., port: _Optional[int] = ..., greeting: _Optional[str] = ...) -> None: ...
 
 class HelloReply(_message.Message):
-    __slots__ = ("protocol", "summary", "name", "run_nonce", "member", "member_addresses", "is_caller")
+    __slots__ = ("protocol", "summary", "name", "run_nonce", "member", "member_addresses", "is_caller", "clone_at")
     PROTOCOL_FIELD_NUMBER: _ClassVar[int]
     SUMMARY_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
@@ -50,6 +50,7 @@ class HelloReply(_message.Message):
     MEMBER_FIELD_NUMBER: _ClassVar[int]
     MEMBER_ADDRESSES_FIELD_NUMBER: _ClassVar[int]
     IS_CALLER_FIELD_NUMBER: _ClassVar[int]
+    CLONE_AT_FIELD_NUMBER: _ClassVar[int]
     protocol: int
     summary: ClusterSummary
     name: str
@@ -57,7 +58,8 @@ class HelloReply(_message.Message):
     member: bool
     member_addresses: _containers.RepeatedScalarFieldContainer[str]
     is_caller: bool
-    def __init__(self, protocol: _Optional[int] = ..., summary: _Optional[_Union[ClusterSummary, _Mapping]] = ..., name: _Optional[str] = ..., run_nonce: _Optional[str] = ..., member: _Optional[bool] = ..., member_addresses: _Optional[_Iterable[str]] = ..., is_caller: _Optional[bool] = ...) -> None: ...
+    clone_at: str
+    def __init__(self, protocol: _Optional[int] = ..., summary: _Optional[_Union[ClusterSummary, _Mapping]] = ..., name: _Optional[str] = ..., run_nonce: _Optional[str] = ..., member: _Optional[bool] = ..., member_addresses: _Optional[_Iterable[str]] = ..., is_caller: _Optional[bool] = ..., clone_at: _Optional[str] = ...) -> None: ...
 
 class JoinRequest(_message.Message):
     __slots__ = ("name", "port", "certificate_pem", "token_id", "proof", "commitment", "nonce", "version")

@@ -1,6 +1,6 @@
 """Two daemons with one key: how each of them learns of it."""
 
-from jupiterd.cluster.clones import MAX_GREETINGS, CloneWatch
+from jupiterd.cluster.clones import MAX_GREETINGS, OVER_S, CloneWatch
 from tests.unit.cluster.building import commanded, founded_ledger, started
 from tests.unit.cluster.test_ledger import ALICE, copy_of, write
 
@@ -52,3 +52,25 @@ def test_another_entry_at_the_index_of_one_of_ours_is_a_clones() -> None:
     rival = write(theirs, 2, ALICE, commanded("stopped", 1))
     assert ledger.is_twin(rival)
     assert not watch.is_ours(ledger, rival.writer, rival)
+
+
+def test_it_is_over_once_the_clone_was_not_met_for_a_while() -> None:
+    watch = CloneWatch()
+    assert not watch.is_over(1000.0)
+    watch.is_greeted_by_itself("1", "192.0.2.1:47470")
+    for met_s in (10.0, 15.0):
+        watch.met(met_s)
+        assert not watch.is_over(met_s + OVER_S - 1.0)
+    assert watch.is_seen
+    assert watch.is_over(15.0 + OVER_S)
+    assert not watch.is_seen
+    assert not watch.is_over(15.0 + OVER_S), "once"
+
+
+def test_what_a_clone_has_written_in_our_name_is_never_over() -> None:
+    ledger, watch = founded_ledger(ALICE), CloneWatch()
+    entry = write(copy_of(ledger), 2, ALICE, started())
+    watch.met(1.0)
+    watch.is_ours(ledger, entry.writer, entry)
+    watch.met(2.0)
+    assert not watch.is_over(1e9)

@@ -4,7 +4,6 @@ Owns the strikes and their undoing. Doesn't know what must hold afterwards.
 """
 
 import contextlib
-import json
 import os
 import random
 import signal
@@ -12,7 +11,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from jupiterd.gang.orphans import SUFFIX
 from tests.e2e.cluster import Document
 from tests.network import links
 from tests.network.machines import Machine, Machines
@@ -26,7 +24,6 @@ class Blow(StrEnum):
     """What is done."""
 
     KILL_WORKER = "kill worker"
-    KILL_STORE = "kill store"
     KILL_FOLLOWER = "kill follower"
     KILL_LEADER = "kill leader"
     CUT_POWER = "cut power"
@@ -61,10 +58,9 @@ class Hit:
         return f"{self.blow} of {', '.join(machine.name for machine in self.struck)}"
 
 
-def blows_for(engine: str, among: Sequence[Blow]) -> list[Blow]:
-    """Return those of these that can befall one gang: an MLX ring has no store."""
-    without = {Blow.PART, *([] if engine == "torch" else [Blow.KILL_STORE])}
-    return [blow for blow in among if blow not in without]
+def blows_for_one_gang(among: Sequence[Blow]) -> list[Blow]:
+    """Return those of these that can befall one gang: it has no islands."""
+    return [blow for blow in among if blow is not Blow.PART]
 
 
 def dealt(count: int, kinds: Sequence[Blow], chance: random.Random) -> list[Blow]:
@@ -78,7 +74,7 @@ def dealt(count: int, kinds: Sequence[Blow], chance: random.Random) -> list[Blow
 def strike(
     machines: Machines, blow: Blow, view: Document, gang: Sequence[Document], chance: random.Random
 ) -> Hit:
-    """Strike; where no store runs a worker is killed in its place.
+    """Strike.
 
     Args:
         machines: all of them.
@@ -87,10 +83,6 @@ def strike(
         gang: the seats of those who train; those of islands say of which.
         chance: chooses who is struck.
     """
-    if blow is Blow.KILL_STORE:
-        if (hit := _kill_store(machines)) is not None:
-            return hit
-        blow = Blow.KILL_WORKER
     if blow in (Blow.KILL_WORKER, Blow.FREEZE_WORKER):
         seat = chance.choice(gang)
         named = machines.by_id(seat["node"], view).name
@@ -117,16 +109,6 @@ def strike(
 def _strike_worker(blow: Blow, struck: Machine, pid: int) -> Hit:
     _signal([pid], signal.SIGKILL if blow is Blow.KILL_WORKER else signal.SIGSTOP)
     return Hit(blow, [struck], (pid,), lambda: None)
-
-
-def _kill_store(machines: Machines) -> Hit | None:
-    for machine in machines.machines:
-        for path in (machine.state_dir / "logs").glob(f"*-store{SUFFIX}"):
-            with contextlib.suppress(OSError, ValueError):  # it has just ended
-                pid = int(json.loads(path.read_text())["pid"])
-                _signal([pid], signal.SIGKILL)
-                return Hit(Blow.KILL_STORE, [machine], (pid,), lambda: None)
-    return None
 
 
 def _kill_daemon(blow: Blow, struck: Machine) -> Hit:

@@ -18,7 +18,7 @@ from jupiterd.cluster.facts import CheckpointCommitted
 from tests.e2e.cluster import Document, all_gone
 from tests.e2e.wholeness import left_over
 from tests.network.asked_run import AskedRun, is_open
-from tests.network.blows import CUTS, Blow, Hit, blows_for, dealt, strike
+from tests.network.blows import CUTS, Blow, Hit, blows_for_one_gang, dealt, strike
 from tests.network.machines import Machine, Machines, machines_on
 from tests.support.training_runs import write_letters
 
@@ -76,7 +76,7 @@ async def run_struck(
         expected = await StruckRun(machines, engine, steps).undisturbed()
         print(f"undisturbed: val_bpb {expected:.4f} in {time.monotonic() - began_s:.0f} s")
         run = StruckRun(machines, engine, steps)
-        await run.struck(dealt(strikes, blows_for(engine, among), chance), chance)
+        await run.struck(dealt(strikes, blows_for_one_gang(among), chance), chance)
         await run.assert_ends_like(expected)
         assert orphans(machines, folder) == []
     assert left_over(folder, []) == []

@@ -1,7 +1,7 @@
 """A member of a gang that is gone at a stroke: which one, how, and what came of it.
 
 Owns the strikes and their undoing: whoever leads is killed or frozen, or the first rank's node is
-killed (torch's store runs beside it), or a cable is pulled: anybody's, or the leader's.
+killed (its daemon holds torch's store), or a cable is pulled: anybody's, or the leader's.
 """
 
 import asyncio

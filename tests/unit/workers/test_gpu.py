@@ -10,6 +10,7 @@ from jupiterd.errors import NcclFailedError
 from jupiterd.workers.train.group import Group
 from jupiterd.workers.train.nccl import meet_over_nccl
 from tests.unit.workers.test_nccl import meeting
+from tests.unit.workers.test_rank_store import in_process
 from tests.unit.workers.tiny_engine import tiny_engine, tiny_plan, train
 from tests.unit.workers.tiny_run import make_inputs, tiny_shape
 
@@ -64,8 +65,8 @@ def test_compiled_it_computes_the_same(shards: Path):
     assert largest_difference(losses(shards, compile="on"), losses(shards, compile="off")) < 0.05
 
 
-def test_a_gang_meets_over_nccl_and_agrees_on_the_device(tmp_path: Path):
-    store = torch.distributed.FileStore(str(tmp_path / "store"), 1)
+def test_a_gang_meets_over_nccl_and_agrees_on_the_device():
+    store = in_process()  # Python's, which NCCL's threads ask
     given_up: list[NcclFailedError] = []
     meet_over_nccl(meeting(store), "cuda:0", given_up.append)
     try:

@@ -3,6 +3,7 @@
 Owns the address and the command line of those. Doesn't know what they show, or who may see it.
 """
 
+import logging
 import shlex
 import sys
 from collections.abc import Sequence
@@ -30,7 +31,7 @@ def serve(port: int, arguments: Sequence[str]) -> int:
         raise MissingExtraError(
             "a browser needs the package textual-serve", pip_install("jupiterd[serve]")
         ) from error
-    from jupiter_tui.visitors import Door
+    from jupiter_tui.visitors import Door, own_page
 
     command = shlex.join([sys.executable, "-m", "jupiter_tui.main", *without_serve(arguments)])
     door = Door(f"http://{HOST}:{port}")
@@ -40,8 +41,13 @@ def serve(port: int, arguments: Sequence[str]) -> int:
 
         async def _make_app(self) -> "web.Application":
             app = await super()._make_app()
-            app.middlewares.append(door.guard)
+            app.middlewares.extend((door.guard, own_page))
             return app
+
+        def initialize_logging(self) -> None:
+            """Log as before, but no requests: the first one of each browser holds the key."""
+            super().initialize_logging()
+            logging.getLogger("aiohttp.access").disabled = True
 
         async def on_startup(self, app: "web.Application") -> None:  # noqa: ARG002
             print(f"open {door.address}", flush=True)  # noqa: T201 - people are to click on it

@@ -3,9 +3,10 @@
 Owns the key and where it is looked for. Doesn't know what is shown. Whoever gets in can do all that
 the dashboard can, and a port of this machine is open to all of its users and, by way of their
 browsers, to every page that they visit: so an address without the key, and a page of another
-origin, are refused.
+origin, are refused. The page itself loads nothing from elsewhere, whatever its library would have.
 """
 
+import re
 import secrets
 from typing import Final
 from urllib.parse import urlsplit
@@ -15,6 +16,29 @@ from aiohttp.typedefs import Handler, Middleware
 
 KEY: Final = "key"
 """The name of the key in the address."""
+
+
+_ELSEWHERE: Final = r"""<link\b[^>]*href=["']https?://(?!{host}/)[^>]*>"""
+_FONT: Final = """<style>@font-face { font-family: "Roboto Mono";
+src: url("/static/fonts/RobotoMono-VariableFont_wght.ttf"); }</style>"""
+"""What the library fetches from a font server lies in it, too."""
+_POLICY: Final = (
+    "default-src 'self'; style-src 'self' 'unsafe-inline'; script-src 'self' 'unsafe-inline'; "
+    "img-src 'self' data:; connect-src 'self' ws://{host}; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'"
+)
+
+
+@web.middleware
+async def own_page(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Take out of a page what it would load from elsewhere, and forbid the browser the rest."""
+    response = await handler(request)
+    if isinstance(response, web.Response) and response.content_type == "text/html":
+        elsewhere = _ELSEWHERE.format(host=re.escape(request.host))
+        response.text = re.sub(elsewhere, _FONT, response.text or "")
+        response.headers["Content-Security-Policy"] = _POLICY.format(host=request.host)
+        response.headers["Referrer-Policy"] = "no-referrer"
+    return response
 
 
 class Door:

@@ -1,6 +1,7 @@
 """The dashboard in a browser."""
 
 import asyncio
+import re
 import shutil
 import socket
 import sys
@@ -31,8 +32,8 @@ def test_a_visitor_s_dashboard_has_the_same_options(given, left):
 
 
 @asynccontextmanager
-async def served(folder):
-    """Serve a recording; yield the address that it prints."""
+async def served(folder, said=None):
+    """Serve a recording; yield the address that it prints; `said` takes what it prints later."""
     recorder = Recorder(folder / "run.jsonl")
     for message in messages(3):
         recorder.take("status", message, 0.0)
@@ -42,7 +43,7 @@ async def served(folder):
         *(sys.executable, "-m", "jupiter_tui.main", "--serve", str(port)),
         *("--replay", str(folder / "run.jsonl")),
         stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.DEVNULL if said is None else asyncio.subprocess.STDOUT,
     )
     try:
         async with asyncio.timeout(WAIT_S):
@@ -53,6 +54,8 @@ async def served(folder):
         yield URL(printed[1])
     finally:
         process.terminate()
+        if said is not None:
+            said.append((await process.stdout.read()).decode())
         await process.wait()
 
 
@@ -78,6 +81,22 @@ async def test_a_visitor_gets_a_page_and_a_dashboard_of_its_own(tmp_path):
                 message = await talk.receive()
                 assert message.type not in (aiohttp.WSMsgType.CLOSED, aiohttp.WSMsgType.ERROR)
                 heard += message.data if isinstance(message.data, bytes) else b""
+
+
+async def test_the_page_loads_nothing_from_elsewhere_and_no_key_is_logged(tmp_path):
+    jar, said = aiohttp.CookieJar(unsafe=True), []
+    async with served(tmp_path, said) as address, aiohttp.ClientSession(cookie_jar=jar) as session:
+        async with session.get(address) as page:
+            text, policy = await page.text(), page.headers["Content-Security-Policy"]
+        assert re.findall(r"""(?:src|href)=["'](?!/|http://127\.0\.0\.1)[^"']*""", text) == []
+        assert "googleapis" not in text
+        assert "xterm.css" in text
+        assert policy.startswith("default-src 'self';")
+        (font,) = re.findall(r'url\("(/static/fonts/[^"]*)"\)', text)
+        async with session.get(address.origin().join(URL(font))) as answer:
+            assert answer.status == 200
+        key = address.query["key"]
+    assert key not in said[0]
 
 
 async def test_who_has_not_the_printed_address_gets_nothing(tmp_path):

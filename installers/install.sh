@@ -260,6 +260,15 @@ END
 }
 
 how_to_get_python() {
+  # Of systems whose own packages have an older one, such as Ubuntu 22.04 (3.10) and Debian 11 (3.9).
+  case ${wrong:-} in
+    *'it is Python 3.10' | *'it is Python 3.'[0-9])
+      if ! command -v uv >/dev/null && ! command -v brew >/dev/null; then
+        echo 'curl -LsSf https://astral.sh/uv/install.sh | sh && ~/.local/bin/uv python install 3.12, which needs no root; then run this again'
+        return
+      fi
+      ;;
+  esac
   for known in 'uv:uv python install 3.12' 'brew:brew install python@3.12' 'apt-get:sudo apt-get install python3 python3-venv' \
     'dnf:sudo dnf install python3.12' 'pacman:sudo pacman -S python' 'zypper:sudo zypper install python312'; do
     if command -v "${known%%:*}" >/dev/null; then

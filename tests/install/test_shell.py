@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.install.machine import SCRIPT
-from tests.install.packages import ROOT
+from tests.install.packages import ROOT, bare_surroundings
 
 SCRIPTS = sorted([ROOT / ".ci" / "run", *(ROOT / "installers").rglob("*.sh")])
 
@@ -26,3 +26,24 @@ def test_every_option_of_the_installer_is_explained() -> None:
     options = set(re.findall(r"--[a-z0-9-]+(?=[ )])", read))
     told = subprocess.run(["sh", SCRIPT, "--help"], check=True, capture_output=True, text=True)
     assert options <= set(re.findall(r"^  (--[a-z0-9-]+)", told.stdout, re.MULTILINE))
+
+
+def test_where_the_systems_python_is_3_10_it_says_how_to_get_a_newer_one(tmp_path: Path) -> None:
+    """As on Ubuntu 22.04, whose own packages have no other."""
+    usual = tmp_path / "python3"
+    usual.write_text("#!/bin/sh\necho 'it is Python 3.10'\nexit 1\n")
+    usual.chmod(0o755)
+    done = subprocess.run(
+        ["sh", SCRIPT, "--from", "index", "--python", usual, "--dry-run"],
+        check=False,
+        capture_output=True,
+        text=True,
+        env=bare_surroundings(tmp_path / "home"),
+    )
+    error, _, hint = done.stderr.strip().partition("\n\nhint: ")
+    assert (done.returncode, error) == (
+        1, f"install: error: {usual} won't do: it is Python 3.10",
+    )  # fmt: skip
+    assert "uv python install 3.12" in hint
+    assert "apt-get" not in hint
+    assert "\n" not in hint

@@ -51,6 +51,13 @@ def test_every_step_calls_a_target_of_make_or_a_program_in_the_repository() -> N
     assert (ROOT / ".ci" / "run").is_file()
 
 
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
+def test_every_action_is_pinned_by_its_commit_and_says_its_version(file: Path) -> None:
+    used = re.findall(r"uses: (.*)", file.read_text())
+    loose = [each for each in used if not re.fullmatch(r"[\w/-]+@[0-9a-f]{40}  # v[\d.]+", each)]
+    assert (bool(used), loose) == (True, [])
+
+
 def test_where_upgrades_are_tried_earlier_commits_are_there() -> None:
     for name, job in read(FOLDER / "test.yml")["jobs"].items():
         [fetched] = [s for s in job["steps"] if s.get("uses", "").startswith("actions/checkout")]

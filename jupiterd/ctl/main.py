@@ -26,7 +26,7 @@ COMMANDS = {
     ),
     "check": ("jupiterd.ctl.check", "What only a try can tell: links, sync."),
     "launch": (
-        "jupiterd.ctl.launch.command",
+        "jupiterd.ctl.launch.group",
         "Run a script written for torchrun or MLX, as it is.",
     ),
     "domain": ("jupiterd.ctl.domain", "Knowledge domains: list, new, lint, schema."),

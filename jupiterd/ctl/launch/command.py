@@ -57,6 +57,9 @@ def command(invocation: Invocation, argv: tuple[str, ...], **options: Any) -> in
     has its rank before it. The exit status is that of the process that failed first; when one
     fails, the others are ended.
 
+    A cut network or a restarted jupiterd ends nothing. jupiterctl launch list, logs and stop are
+    for launches that run.
+
     \b
     Examples:
       jupiterctl launch --per-node 2 -- python train.py --epochs 3

@@ -28,7 +28,8 @@ _PR_SET_PDEATHSIG = 1
 def main(argv: list[str]) -> int:
     """Run a program to its end; return its status, 128 and the signal's number where it was one."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _leave_it_to_the_script)
+        if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:  # nohup
+            signal.signal(number, _leave_it_to_the_script)
     try:
         script = subprocess.Popen(
             argv,

@@ -73,13 +73,18 @@ WAITING = {
 
 READING = {
     "status", "node list", "node show", "cluster branches", "cluster show", "check links",
-    "check sync", "launch", "domain lint", "domain list", "domain new", "domain schema",
+    "check sync", "launch run", "launch list", "launch logs", "launch stop",
+    "domain lint", "domain list", "domain new", "domain schema",
     "cycle explain", "cycle list", "cycle plan", "cycle report", "cycle status", "cycle watch",
     "gate run", "model export", "model list", "model show", "train status", "train watch",
     "data audit", "data export", "data list", "data samples", "data why", "monitor", "events",
     "logs", "doctor", "completion", "version",
 }  # fmt: skip
 """Commands that change nothing in the cluster: some write a file of yours, or run your script."""
+
+
+SCRIPTS = {"launch run", "launch stop"}
+"""Of those, what starts or ends something: it can be tried without as well."""
 
 
 def options(command: click.Command) -> set[str]:
@@ -91,7 +96,7 @@ def test_whatever_changes_something_can_be_tried_without_and_answered_beforehand
     changing = {" ".join(each[:2]) for each in MUTATING} | {"cluster merge"}
     assert every.keys() - READING == changing
     for name, command in every.items():
-        assert ("--dry-run" in options(command)) == (name in changing), name
+        assert ("--dry-run" in options(command)) == (name in changing | SCRIPTS), name
         assert "--yes" in options(command), name
 
 

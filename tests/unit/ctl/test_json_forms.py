@@ -43,7 +43,8 @@ GOLDEN = Path(__file__).parent / "golden" / "json_forms.json"
 SCHEMA = {"schema": "jupiter/v1"}
 
 WITHOUT_JSON = {
-    "launch": "what it prints is the script's",
+    "launch run": "what it prints is the script's",
+    "launch logs": "what it prints is the script's",
     "completion": "it prints a program for a shell",
     "domain schema": "it prints a JSON Schema, whose form isn't ours",
 }
@@ -52,6 +53,8 @@ ELSEWHERE = {
     "model export": "test_model.py",
     "data export": "test_data_export.py",
     "cycle report": "test_report.py",
+    "launch list": "launch/test_known.py",
+    "launch stop": "launch/test_known.py",
 }
 """Commands whose documents tell of files that are long in the making: their own tests read them."""
 

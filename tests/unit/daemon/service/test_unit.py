@@ -33,7 +33,7 @@ def test_a_unit_is_watched_and_started_again_and_stopped_in_order(asked: Asked) 
         "NotifyAccess": "main",
         "WatchdogSec": f"{WATCHDOG_S}s",
         "Restart": "on-failure",
-        "KillMode": "mixed",
+        "KillMode": "process",
         "TimeoutStopSec": f"{STOP_S}s",
         "OOMPolicy": "continue",
         "NoNewPrivileges": "yes",

@@ -1,0 +1,42 @@
+"""`jupiterctl launch ...`: a script that is to run, or a verb about launches that are known.
+
+Owns telling them apart: what isn't one of the verbs is the beginning of a command to run. Doesn't
+know what any of them does.
+"""
+
+import click
+
+from jupiterd.ctl.commands import Group
+from jupiterd.ctl.launch import known
+from jupiterd.ctl.launch.command import command as run
+
+RUN = "run"
+
+
+class LaunchGroup(Group):
+    """Runs what doesn't begin with one of its verbs."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Take a command line without a verb for one that runs a script."""
+        has_verb = bool(args) and args[0] in self.commands
+        return super().parse_args(ctx, args if has_verb else [RUN, *args])
+
+
+@click.group(cls=LaunchGroup, context_settings={"allow_interspersed_args": False})
+def command() -> None:
+    """Run a script written for torchrun or MLX, as it is; list, read and stop what runs.
+
+    Without one of the verbs, what follows is run: see jupiterctl launch run --help.
+
+    \b
+    Examples:
+      jupiterctl launch --per-node 2 -- python train.py --epochs 3
+      jupiterctl launch --nodes all --detach -- python train.py
+      jupiterctl launch list
+    """  # noqa: D301 - click's mark for lines that keep their ends
+
+
+command.add_command(run, RUN)
+command.add_command(known.list_launches)
+command.add_command(known.logs)
+command.add_command(known.stop)

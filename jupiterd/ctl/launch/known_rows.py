@@ -1,0 +1,104 @@
+"""Launches that are known on this machine, as rows: those typed here, and parts for others.
+
+Owns what is told of each, for people and for programs. Doesn't know what is done with them.
+"""
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from jupiterd.formats import duration, plain, table
+from jupiterd.gang.scripts.part import Description, Part, parts_in
+from jupiterd.gang.scripts.record import Launch, Record, records_in
+
+HEADERS: Final = ("ID", "STATE", "AGE", "WHERE", "RANKS", "COMMAND")
+EMPTY: Final = "nothing was launched here in the last days"
+MAX_COMMAND: Final = 60
+
+
+@dataclass(frozen=True)
+class Known:
+    """One launch, or the part of one that was typed elsewhere."""
+
+    folder: Path
+    record: Record | None
+    launch: Launch | None
+    part: Part | None
+    description: Description | None
+
+    @property
+    def id(self) -> str:
+        """Return the id of the launch."""
+        return self.folder.name.partition(".")[0]
+
+    @property
+    def is_alive(self) -> bool:
+        """Say whether it runs."""
+        holder = self.record or self.part
+        return holder is not None and holder.is_alive
+
+    @property
+    def pid(self) -> int:
+        """Return the process that runs the launch; 0 where it was typed elsewhere."""
+        return self.launch.pid if self.launch is not None else 0
+
+    @property
+    def command(self) -> str:
+        """Return what runs, as it would be typed."""
+        told = self.launch or self.description
+        return plain(shlex.join(told.argv)) if told is not None else "unknown"
+
+
+def found_in(state_dir: Path) -> list[Known]:
+    """Return what a state folder tells of: first what was typed here, the newest before others."""
+    launches = [Known(r.folder, r, r.read(), None, None) for r in records_in(state_dir)]
+    parts = [Known(p.folder, None, None, p, p.describe()) for p in parts_in(state_dir)]
+    told = [each for each in launches if each.launch is not None]
+    return [*told, *(each for each in parts if each.description is not None)]
+
+
+def row_of(known: Known) -> dict[str, Any]:
+    """Return what programs are told of it."""
+    launch, description = known.launch, known.description
+    told = launch or description
+    over = known.part.over if known.part is not None else None
+    return {
+        "id": known.id,
+        "state": _state(known),
+        "command": list(told.argv) if told is not None else [],
+        "folder": told.folder if told is not None else "",
+        "nodes": list(launch.nodes) if launch is not None else [],
+        "from": description.owner_name if description is not None else None,
+        "ranks": launch.processes if launch else len(description.ranks) if description else 0,
+        "restarts": launch.restarts if launch is not None else 0,
+        "detached": launch.is_detached if launch is not None else False,
+        "began_s": told.began_s if told is not None else 0.0,
+        "ended_s": launch.ended_s if launch is not None else None,
+        "status": launch.status if launch is not None else None,
+        "words": launch.words if launch is not None else over.reason if over else "",
+    }
+
+
+def table_of(rows: Sequence[dict[str, Any]], now_s: float) -> list[str]:
+    """Return what people read."""
+    return table(HEADERS, [_cells(row, now_s) for row in rows]) if rows else [EMPTY]
+
+
+def _cells(row: dict[str, Any], now_s: float) -> list[object]:
+    where = f"here, for {row['from']}" if row["from"] else ", ".join(row["nodes"]) or "here"
+    command = shlex.join(row["command"])
+    shown = command if len(command) <= MAX_COMMAND else command[: MAX_COMMAND - 1] + "…"
+    age = duration(max(0.0, now_s - row["began_s"]))
+    return [row["id"], row["state"], age, plain(where), row["ranks"], plain(shown)]
+
+
+def _state(known: Known) -> str:
+    """Say in a word or two how it is."""
+    if known.is_alive:
+        return "running"
+    if known.launch is not None:
+        status = known.launch.status
+        return "killed" if status is None else "done" if not status else f"failed ({status})"
+    return "ended" if known.part is not None and known.part.over is not None else "killed"

@@ -147,6 +147,8 @@ def _copied(folder: Path, files: Sequence[str], draft: Path) -> None:
             raise UsageError(f"{name} leads out of {folder}", "leave it out, or copy it there")
         try:
             data = source.open("rb")
+        except FileNotFoundError:  # an editor's, gone since the folder was listed
+            continue
         except OSError as error:
             raise NotFoundError(f"{folder / name} can't be read: {error.strerror}") from error
         with data, written():

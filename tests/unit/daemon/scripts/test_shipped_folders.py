@@ -46,7 +46,7 @@ async def test_a_folder_arrives_and_only_what_changed_goes_again(tmp_path: Path)
         await unite(one, two)
         alive = frozenset({one.identity.node_id, two.identity.node_id})
         two.library._alive = lambda: alive
-        first = await ship(one, folder, two)
+        first = await ship(one, folder, two, (*FILES, "gone-meanwhile.swp"))
         total = sum((folder / name).stat().st_size for name in FILES)
         assert first["places"][0]["fetched_bytes"] == total
 

@@ -15,6 +15,11 @@ Node = Mapping[str, Any]
 PENDING = "pending"
 """The state of a machine that waits to be let in."""
 
+YES = (
+    "It walked in through the open door. With your yes it may approve, remove, merge, purge, "
+    "promote and bring scripts."
+)
+
 OPEN_WINDOW = Action(
     ("cluster", "open"),
     "Let machines in",
@@ -28,18 +33,20 @@ def objection(what: str, node: Node) -> str:
     name, waits = plain(node.get("name")), node.get("state") == PENDING
     if what == "approve" and waits and not node.get("words"):
         return f"{name} shows no words yet by which it can be told; wait a moment"
-    if what == "approve" and not waits:
-        return f"{name} is a member already; A is for machines that wait: pending"
+    if what == "approve" and not waits and node.get("trusted") is not False:
+        return f"{name} is a member already; A is for machines that wait or walked in"
     if what != "approve" and waits:
         return f"{name} isn't a member yet; A lets it in, and whoever isn't let in does no harm"
     return ""
 
 
 def approve(node: Node) -> Action | None:
-    """Return what lets a machine in that waits; nothing for others.
+    """Return what lets a machine in that waits, or says yes to one that walked in.
 
     The words go with it: whoever has other ones when the leader looks isn't let in.
     """
+    if node.get("state") != PENDING and node.get("trusted") is False:
+        return _action(node, "trust", "Is {} a machine that you trust?", (YES,))
     words = str(node.get("words") or "")
     if not words:
         return None

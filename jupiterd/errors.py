@@ -115,6 +115,13 @@ class NotAMemberError(RefusedError):
     default_hint = "jupiterctl cluster open, on any member, lets new machines in"
 
 
+class NotTrustedError(RefusedError):
+    """Nobody has said yes to a member that walked in, and only trusted ones may do that."""
+
+    code = "not-trusted"
+    default_hint = "say yes to it on a trusted member: jupiterctl node trust NODE"
+
+
 class BadCertificateError(RefusedError):
     """A caller showed a certificate that can't be any node's."""
 

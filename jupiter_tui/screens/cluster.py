@@ -32,7 +32,7 @@ class ClusterScreen(DashboardScreen):
         OPEN,
         FILTER,
         SORT,
-        Key("A", "A", "tell('approve')", "Approve", "lets in the chosen machine, which waits",
+        Key("A", "A", "tell('approve')", "Approve", "lets in who waits, or trusts who walked in",
             changes=True),
         Key("D", "D", "tell('drain')", "Drain", "gives the chosen node no new work", changes=True),
         Key("R", "R", "tell('resume')", "Resume", "lets it work again", changes=True),

@@ -16,6 +16,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from jupiterd.cluster.facts import WALKED_IN
 from jupiterd.cluster.state import State
 from jupiterd.ids import ClusterId, NodeId, short
 
@@ -23,6 +24,7 @@ MAX_MEMBERS = 64
 """Every node beats to every other one: more would need another way of talking."""
 
 OPEN_COMMAND = "jupiterctl cluster open"
+TRUSTS_LAN = "whoever is in its network is trusted"
 
 
 @dataclass(frozen=True)
@@ -121,9 +123,11 @@ def admit(
     node: NodeId,
     token: str = "",
     apart: str = "",
+    trusts_lan: bool = False,  # noqa: FBT001, FBT002
 ) -> tuple[Admission, str]:
     """Decide, as the leader, whether `node` may become a member.
 
+    `trusts_lan` says that people trust everybody in this network, which is a yes to each newcomer;
     `token` is the id of a join token that counts and whose secret the node has proved to know;
     `apart` says why its version can't be in this cluster, and is empty where it can.
     """
@@ -134,13 +138,13 @@ def admit(
     if token:
         return Admission.ADMITTED, f"it has the join token {short(token)}"
     if is_open:
-        return Admission.ADMITTED, "the pairing window is open"
+        return Admission.ADMITTED, TRUSTS_LAN if trusts_lan else WALKED_IN
     return Admission.PENDING, f"the cluster is closed; run on any member: {OPEN_COMMAND}"
 
 
 def _obstacle(state: State, node: NodeId, apart: str) -> str:
     """Return why a node that is no member can't become one, whatever it has; or nothing."""
-    if state.roster.known(node) is not None or node in state.barred:
+    if state.roster.was_removed(node) or node in state.barred:
         return "it was removed from the cluster"
     if len(state.members) >= MAX_MEMBERS:
         return f"the cluster has {MAX_MEMBERS} members, and that is the limit"

@@ -3,7 +3,7 @@
 Owns the fold of its facts. Doesn't know phases, what comes next, or who writes facts.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from typing import Any, assert_never
 
@@ -34,6 +34,7 @@ from jupiterd.cluster.phase_steering import Steering
 from jupiterd.cluster.progress_tree import Leaf, Progress, ProgressTree
 from jupiterd.cluster.registers import ONLY, Order, Register, fact_hash
 from jupiterd.cluster.steering import StudentSteered
+from jupiterd.cluster.training.promotions import Promotions
 
 SetFact = (
     CycleStarted
@@ -51,6 +52,7 @@ SetFact = (
     | OuterStepParked
 )
 CycleFact = SetFact | EndingFact | SteeringFact | LinePinned | LineParked | Progress
+Part = Register[Any, Any] | ProgressTree | Steering | Lifecycle | Promotions
 Begun = CycleStarted | TrainingStarted | DataRequested
 
 PREPARING = "pack"
@@ -64,7 +66,8 @@ PAUSED = "paused"
 class CycleState:
     """One cycle as far as its facts are known; they may come in any order, any number of times."""
 
-    def __init__(self) -> None:
+    def __init__(self, may_decide: Callable[[Order], bool] = lambda _: True) -> None:
+        """`may_decide`: see `Promotions`."""
         self._started: Register[str, CycleStarted] = Register(greatest_wins=False)
         self._requested: Register[str, DataRequested] = Register(greatest_wins=False)
         self._training: Register[str, TrainingStarted] = Register(greatest_wins=False)
@@ -79,7 +82,7 @@ class CycleState:
         self._outer_steps: Register[str, OuterStepTaken] = Register(greatest_wins=False)
         self._outer_lines: dict[tuple[int, str], Mapping[str, OuterStepTaken]] = {}
         """Those that were asked for since they last grew."""
-        self._steered: Register[tuple[int, str], StudentSteered] = Register(greatest_wins=True)
+        self._steered = Promotions(may_decide)
         self._parked_steps: Register[str, OuterStepParked] = Register(greatest_wins=False)
         self._pin: Register[str, LinePinned] = Register(greatest_wins=True)
         self._parkings: Register[str, LineParked] = Register(greatest_wins=True)
@@ -138,8 +141,7 @@ class CycleState:
             case VerdictReached():
                 self._verdicts.offer((fact.round, fact.candidate), fact, order)
             case StudentSteered():
-                key = fact.after_round, fact.student
-                self._steered.offer(key, fact, (fact.edit, *order))
+                self._steered.apply(fact, order)
             case OuterStepTaken():
                 if self._outer_steps.offer(fact_hash(fact), fact, order):
                     self._outer_lines.pop((fact.round, fact.start), None)
@@ -300,8 +302,7 @@ class CycleState:
 
     def steered_after(self, round_number: int) -> tuple[StudentSteered, ...]:
         """Return what people decided about generators after a round, students in their order."""
-        found = sorted(self._steered.facts.items())
-        return tuple(fact for (number, _), fact in found if number == round_number)
+        return self._steered.after(round_number)
 
     @property
     def judged(self) -> AbstractSet[tuple[int, str]]:
@@ -476,7 +477,7 @@ class CycleState:
         """Return hashes of everything that tells two states apart."""
         return [part.digest() for part in self._parts()]
 
-    def _parts(self) -> tuple[Register[Any, Any] | ProgressTree | Steering | Lifecycle, ...]:
+    def _parts(self) -> tuple[Part, ...]:
         return (
             self._started,
             self._requested,

@@ -27,9 +27,13 @@ class ClusterFounded:
     label: str
 
 
+WALKED_IN: Final = "it walked in through the open door"
+"""Why a member was admitted for whom nobody has said yes, see `roster`."""
+
+
 @dataclass(frozen=True)
 class NodeAdmitted:
-    """Set fact: this key is a member."""
+    """Set fact: this key is a member; one more of it, for another reason, says yes to it."""
 
     VERSION: ClassVar[int] = 1
     node: NodeId
@@ -38,6 +42,11 @@ class NodeAdmitted:
     reason: str
     token: str = ""
     """Id of the join token that let it in, or empty."""
+
+    @property
+    def walked_in(self) -> bool:
+        """Say whether nobody has said yes to it here."""
+        return self.reason == WALKED_IN
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from jupiterd.cluster.admission import OPEN_COMMAND
 from jupiterd.cluster.approval import approve_command
 from jupiterd.cluster.membership import Liveness
 from jupiterd.cluster.node_names import told_apart
+from jupiterd.cluster.rights import trust_command
 from jupiterd.cluster.roles import MISSING_ENGINE
 from jupiterd.cluster.severity import Severity
 from jupiterd.cluster.unreached import Unreached, diagnoses
@@ -88,6 +89,10 @@ class ClusterView:
     """Why this node can't write; empty where it can."""
     is_local: bool = False
     """It finds only daemons of its own machine, as people told it."""
+    walked_in: tuple[NodeId, ...] = ()
+    """Members to whom nobody has said yes."""
+    asked: str = ""
+    """On which machines somebody may say it."""
     has_token: bool = False
     """People told it which cluster to join."""
     shared_addresses: tuple[tuple[str, str, str], ...] = ()
@@ -189,6 +194,12 @@ TABLE: Mapping[str, _Row] = {
         "{subject}",
         "{command}",
     ),
+    "node-walked-in": _Row(
+        Severity.INFO,  # it works as any other; whose it is, people know
+        "{subject} walked in through the open door",
+        "if it is yours, say yes, so that it may approve, remove, merge, purge, promote and bring "
+        "scripts; {command}",
+    ),
     "no-effect": _Row(
         Severity.INFO,
         "{subject}",
@@ -243,6 +254,9 @@ def _findings(view: ClusterView) -> Iterator[_Finding]:
             yield _Finding("clone-of-member", told, about=node.node)
         elif node.liveness in _OF_LIVENESS:
             yield _Finding(_OF_LIVENESS[node.liveness], names[node.node], about=node.node)
+    for node in view.walked_in:
+        command = f"run on {view.asked}: {trust_command(names[node])}"
+        yield _Finding("node-walked-in", names[node], command, about=node)
     yield from _of_versions(view, alive)
     for address, one, other in view.shared_addresses:
         title = f"{one} and {other} both have the address {address}"

@@ -14,6 +14,7 @@ from typing import Any
 from jupiterd.cluster.admission import Summary
 from jupiterd.cluster.fact_wire import to_wire
 from jupiterd.cluster.facts import (
+    WALKED_IN,
     CheckpointCommitted,
     ClusterFounded,
     ClusterMerged,
@@ -64,6 +65,9 @@ _OF_ITS_CLUSTER = (
     WindowSet,
 )
 """Facts about the absorbed cluster itself: its name, door and tokens go with it."""
+
+_OF_TRUSTED_MEMBERS = (ClusterMerged, SourcePurged, StudentSteered)
+"""Facts that count for nothing where their author wasn't trusted: nor are they taken along."""
 
 _COMPETES_BY: Mapping[type[Fact], tuple[str, ...]] = {
     CycleStarted: ("cycle",),
@@ -169,28 +173,38 @@ def _removals(ledger: Ledger, brought: Ledger) -> list[Fact]:
 
 
 def _admissions(state: State, brought: Ledger) -> list[Fact]:
-    """Who is a member there is one here, unless it was ever removed here."""
-    reason = f"came with cluster {short(brought.cluster)}"
+    """Who is a member there is one here, unless it was ever removed here; and trusted as there."""
+    reason, trusted = f"came with cluster {short(brought.cluster)}", brought.state.roster.trusted
     return [
-        NodeAdmitted(node, member.name, member.certificate_pem, reason)
+        NodeAdmitted(
+            node, member.name, member.certificate_pem, reason if node in trusted else WALKED_IN
+        )
         for node, member in sorted(brought.state.members.items())
-        if state.roster.known(node) is None and node not in state.barred
+        if node not in state.members
+        and not (state.roster.was_removed(node) or node in state.barred)
     ]
 
 
 def _missing(state: State, brought: State) -> list[Fact]:
     """Return the facts in force there that nothing of the same kind and key stands for here."""
     held: dict[Any, int] = {}
-    for _, fact in state.placed():
+    for fact in _counting(state):
         key, rank = _place_of(fact)
         held[key] = max(rank, held.get(key, rank))
     found: list[Fact] = []
-    for _, fact in sorted(brought.placed(), key=lambda placed: placed[0]):
+    for fact in _counting(brought):
         key, rank = _place_of(fact)
         is_bound = isinstance(fact, _OF_ITS_CLUSTER) or _is_outlived(fact, state, brought)
         if not is_bound and held.get(key, -1) < rank:
             found.append(fact)
     return found
+
+
+def _counting(state: State) -> Iterator[Fact]:
+    """Yield the facts in force, in the order of their entries."""
+    for order, fact in sorted(state.placed(), key=lambda placed: placed[0]):
+        if not isinstance(fact, _OF_TRUSTED_MEMBERS) or state.roster.may_decide(order):
+            yield fact
 
 
 def _is_outlived(fact: Fact, state: State, brought: State) -> bool:

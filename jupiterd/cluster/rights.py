@@ -7,6 +7,7 @@ for the rest. Doesn't know how a caller is told from another.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from shlex import quote
 from typing import Final
 
 
@@ -66,6 +67,27 @@ RIGHTS: Final[Mapping[str, Right]] = {
     "Scripts.Run": Right(Caller.MEMBER, "a program and its arguments, where scripts are allowed"),
 }
 """Service and call -> its right."""
+
+
+OF_TRUSTED_MEMBERS: Final[Mapping[str, str]] = {
+    "node.trust": "say yes to others",
+    "node.approve": "let others in",
+    "node.remove": "remove others",
+    "cluster.open": "open the door",
+    "cluster.token": "make join tokens",
+    "cluster.merge": "merge clusters",
+    "cluster.hand_over": "say who leads",
+    "data.purge": "purge sources",
+    "model.promote": "promote models",
+    "cycle.rollback": "roll models back",
+}
+"""Command -> what it does. Members that walked in through the open door may not, until somebody has
+said yes to them; nor may they bring scripts."""
+
+
+def trust_command(name: str) -> str:
+    """Return what says yes to a member."""
+    return f"jupiterctl node trust {quote(name)}"
 
 
 def open_calls() -> frozenset[str]:

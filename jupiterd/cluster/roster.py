@@ -1,15 +1,20 @@
-"""Who belongs to a cluster: admissions, removals, and which of them count.
+"""Who belongs to a cluster, and who is trusted in it: which admissions and removals count.
 
-Owns the rule. Doesn't know keys, or who may remove whom.
+Owns the rule. Doesn't know keys, or when a door is shut: it is told.
 
 1. A removal names the admissions that it withdraws; whoever is admitted anew is a member again.
 2. A removal also says how far the removed node's entries were known. What that node wrote beyond
    that, on the strength of the admissions withdrawn, admits and removes nobody.
 3. Of two nodes that remove each other, the removal that comes first in the order counts.
 4. An admission or removal by somebody who was never admitted doesn't count.
+5. Somebody has said yes to a member that was admitted for any other reason than that it walked in
+   through the open door, by one to whom somebody had said yes before; the founder is the first.
+   Such a member is *trusted*: it alone removes, says yes, and lets in once the door was shut. Until
+   then who walked in may let others walk in, for it may lead. What it wrote before it was trusted
+   never counts for more.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from blake3 import blake3
@@ -21,6 +26,7 @@ from jupiterd.ids import NodeId
 
 RosterFact = NodeAdmitted | NodeRemoved
 Placed = tuple[Order, RosterFact]
+Admission = tuple[Order, NodeAdmitted]
 
 
 def entry_name(order: Order) -> str:
@@ -32,7 +38,9 @@ def entry_name(order: Order) -> str:
 class Roster:
     """Grows by facts in any order, any number of times; who is a member follows from their set."""
 
-    def __init__(self) -> None:
+    def __init__(self, shut: Callable[[], Iterable[Order]] = tuple) -> None:
+        """Take what tells the orders of all entries that shut the door, or began work."""
+        self._shut = shut
         self._facts: dict[tuple[Order, NodeId, str], RosterFact] = {}
         self._evaluated: _Evaluated | None = None
         self._digest: bytes | None = None
@@ -49,15 +57,37 @@ class Roster:
         """Say whether that fact of the entry at `order` was taken in."""
         return self._facts.get((order, fact.node, type(fact).__name__)) == fact
 
+    def reconsider(self) -> None:
+        """Take note that other entries may shut the door now."""
+        self._evaluated = None
+
     @property
     def members(self) -> Mapping[NodeId, NodeAdmitted]:
-        """Everybody who was admitted and not removed since; of several admissions the first."""
+        """Everybody who was admitted and not removed since, each with the admission that counts.
+
+        That is the first that says yes, or else the first.
+        """
         return self._result().members
 
+    @property
+    def trusted(self) -> frozenset[NodeId]:
+        """The members to whom somebody has said yes."""
+        return self._result().trusted
+
+    @property
+    def is_shut(self) -> bool:
+        """Say whether a trusted member has ever shut the door, or begun work."""
+        return self._result().is_shut
+
     def may_decide(self, order: Order) -> bool:
-        """Say whether the author of the entry at `order` was a member who hadn't been removed."""
+        """Say whether the author of the entry at `order` was trusted by then, and not removed.
+
+        Before anybody was admitted nobody is told from others; no entry comes before the founder's.
+        """
+        if not self._facts:
+            return True
         result = self._result()
-        return _is_by_member(order, None, result.admitted, result.removals)
+        return _is_by_trusted(result.vouched, order, result.removals)
 
     @property
     def has_removals(self) -> bool:
@@ -65,12 +95,30 @@ class Roster:
         return any(isinstance(fact, NodeRemoved) for fact in self._facts.values())
 
     def admissions(self) -> Iterator[NodeAdmitted]:
-        """Return everybody's admissions, also of those who were removed since."""
-        return (fact for fact in self._facts.values() if isinstance(fact, NodeAdmitted))
+        """Return everybody's admissions, also of those who were removed since.
+
+        Those aren't among them that never counted, as nobody had said yes to their authors.
+        """
+        idle = self._result().idle
+        return (
+            fact
+            for (order, _, _), fact in self._facts.items()
+            if isinstance(fact, NodeAdmitted) and (order, fact.node) not in idle
+        )
 
     def known(self, node: NodeId) -> NodeAdmitted | None:
-        """Return the first admission of a node, also of one that was removed."""
-        return next((fact for _, fact in self._admissions(node)), None)
+        """Return the first admission of a node, also of one that was removed.
+
+        Those that say yes come first, and last those that never counted.
+        """
+        result, found = self._result(), list(self._admissions(node))
+        found.sort(key=lambda at: (at not in result.vouched, (at[0], node) in result.idle, at[0]))
+        return found[0][1] if found else None
+
+    def was_removed(self, node: NodeId) -> bool:
+        """Say whether a node was let in once, and is no member."""
+        is_known = any(fact.node == node for fact in self.admissions())
+        return is_known and node not in self.members
 
     def admitted_at(self, node: NodeId) -> Order | None:
         """Return the order of the entry that first admitted a node; None where none did."""
@@ -103,7 +151,7 @@ class Roster:
     def _result(self) -> "_Evaluated":
         if self._evaluated is None:
             facts = [(key[0], self._facts[key]) for key in sorted(self._facts, key=_founder_first)]
-            self._evaluated = _evaluate(facts)
+            self._evaluated = _evaluate(facts, self._shut())
         return self._evaluated
 
 
@@ -111,20 +159,29 @@ class Roster:
 class _Evaluated:
     """What the facts add up to."""
 
-    admitted: list[tuple[Order, NodeAdmitted]]
-    """Those that count, withdrawn or not."""
+    vouched: list[Admission]
+    """The admissions that say yes and count, withdrawn or not."""
     removals: list[NodeRemoved]
     members: dict[NodeId, NodeAdmitted]
+    trusted: frozenset[NodeId]
+    is_shut: bool
+    idle: frozenset[tuple[Order, NodeId]]
+    """Admissions that never counted, as nobody had said yes to their authors."""
 
 
-def _evaluate(facts: list[Placed]) -> _Evaluated:
+def _evaluate(facts: list[Placed], shut: Iterable[Order]) -> _Evaluated:
     removals = _counting_removals(facts)
-    admitted = _counting_admissions(facts, removals)
+    vouched = _vouched(facts, removals)
+    shut_at = min((at for at in shut if _is_by_trusted(vouched, at, removals)), default=None)
+    admitted, idle = _admitted(facts, removals, shut_at)
     members: dict[NodeId, NodeAdmitted] = {}
-    for order, fact in admitted:
+    for order, fact in [*vouched, *admitted]:
         if not _is_withdrawn(order, fact.node, removals):
             members.setdefault(fact.node, fact)
-    return _Evaluated(admitted, removals, members)
+    trusted = (fact.node for at, fact in vouched if not _is_withdrawn(at, fact.node, removals))
+    return _Evaluated(
+        vouched, removals, members, frozenset(trusted), shut_at is not None, frozenset(idle)
+    )
 
 
 def _founder_first(key: tuple[Order, NodeId, str]) -> tuple[Order, bool, NodeId, str]:
@@ -135,36 +192,63 @@ def _founder_first(key: tuple[Order, NodeId, str]) -> tuple[Order, bool, NodeId,
 
 def _counting_removals(facts: list[Placed]) -> list[NodeRemoved]:
     """A removal can only be undone by one that comes before it."""
-    admitted: list[tuple[Order, NodeAdmitted]] = []
+    vouched: list[Admission] = []
     removals: list[NodeRemoved] = []
     for order, fact in facts:
-        if not _is_by_member(order, fact, admitted, removals):
+        if not _is_by_one_of(vouched, order, fact, removals):
             continue
-        if isinstance(fact, NodeAdmitted):
-            admitted.append((order, fact))
-        else:
+        if isinstance(fact, NodeRemoved):
             removals.append(fact)
+        elif not fact.walked_in:
+            vouched.append((order, fact))
     return removals
 
 
-def _counting_admissions(
-    facts: list[Placed], removals: list[NodeRemoved]
-) -> list[tuple[Order, NodeAdmitted]]:
+def _vouched(facts: list[Placed], removals: list[NodeRemoved]) -> list[Admission]:
     """An admission is undone by any removal of its author, wherever that stands."""
-    admitted: list[tuple[Order, NodeAdmitted]] = []
+    vouched: list[Admission] = []
     for order, fact in facts:
-        if isinstance(fact, NodeAdmitted) and _is_by_member(order, fact, admitted, removals):
+        if not isinstance(fact, NodeAdmitted) or fact.walked_in:
+            continue
+        if _is_by_one_of(vouched, order, fact, removals):
+            vouched.append((order, fact))
+    return vouched
+
+
+def _admitted(
+    facts: list[Placed], removals: list[NodeRemoved], shut_at: Order | None
+) -> tuple[list[Admission], list[tuple[Order, NodeId]]]:
+    """Return the admissions that count, and those that never did."""
+    vouched: list[Admission] = []
+    admitted: list[Admission] = []
+    idle: list[tuple[Order, NodeId]] = []
+    for order, fact in facts:
+        if not isinstance(fact, NodeAdmitted):
+            continue
+        is_trusted = _is_by_one_of(vouched, order, fact, removals)
+        if is_trusted and not fact.walked_in:
+            vouched.append((order, fact))
+        is_open = shut_at is None or order < shut_at
+        if is_trusted or (is_open and _is_by_one_of(admitted, order, fact, removals)):
             admitted.append((order, fact))
-    return admitted
+        elif all(order[1] != known.node for _, known in vouched):
+            idle.append((order, fact.node))
+    return admitted, idle
 
 
-def _is_by_member(
+def _is_by_trusted(vouched: list[Admission], order: Order, removals: list[NodeRemoved]) -> bool:
+    """Say whether the author of the entry at `order` was trusted by then, and not removed."""
+    before = [(at, admission) for at, admission in vouched if at <= order]
+    return _is_by_one_of(before, order, None, removals)
+
+
+def _is_by_one_of(
+    admitted: list[Admission],
     order: Order,
     fact: RosterFact | None,
-    admitted: list[tuple[Order, NodeAdmitted]],
     removals: list[NodeRemoved],
 ) -> bool:
-    """Say whether some admission lets the author write this fact."""
+    """Say whether some of these admissions lets the author write this fact."""
     author = order[1]
     own = [at for at, admission in admitted if admission.node == author]
     if not own:  # the founder's entry, which comes before all others, admits its author

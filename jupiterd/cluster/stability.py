@@ -12,13 +12,21 @@ SETTLED_S = 600.0
 
 
 def stability(
-    *, on_mains: bool, is_wired: bool, lag_s: float, uptime_s: float, is_of_most: bool = True
+    *,
+    on_mains: bool,
+    is_wired: bool,
+    lag_s: float,
+    uptime_s: float,
+    is_of_most: bool = True,
+    is_trusted: bool = True,
 ) -> int:
     """Return a number that is greater for a steadier machine.
 
-    That no other version of Jupiter runs on more machines (`is_of_most`) counts first, for work
-    goes to nodes of the leader's own; then mains power, a wire, a loop in time, and time since the
-    start: each outweighs all that come after it.
+    That somebody has said yes to it (`is_trusted`) counts first: what another leader decides of
+    members counts for nothing. Then that no other version of Jupiter runs on more machines
+    (`is_of_most`), for work goes to nodes of the leader's own; then mains power, a wire, a loop in
+    time, and time since the start: each outweighs all that come after it.
     """
-    marks = (is_of_most, on_mains, is_wired, lag_s <= STEADY_LAG_S, uptime_s >= SETTLED_S)
+    settled = uptime_s >= SETTLED_S
+    marks = (is_trusted, is_of_most, on_mains, is_wired, lag_s <= STEADY_LAG_S, settled)
     return sum(mark << place for place, mark in enumerate(reversed(marks)))

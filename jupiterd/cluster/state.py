@@ -8,6 +8,7 @@ the greatest (edit, order).
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from operator import itemgetter
 from typing import Any
 
 from blake3 import blake3
@@ -18,6 +19,8 @@ from jupiterd.cluster.facts import (
     ClusterFounded,
     ClusterMerged,
     ClusterRenamed,
+    CycleStarted,
+    DataRequested,
     Fact,
     NodeAdmitted,
     NodeRemoved,
@@ -26,6 +29,7 @@ from jupiterd.cluster.facts import (
     SourcePurged,
     TokenIssued,
     TokenWithdrawn,
+    TrainingStarted,
     UnknownFact,
     WindowSet,
 )
@@ -42,16 +46,19 @@ class State:
         self.cycles: dict[CycleId, CycleState] = {}
         """Every cycle of which any fact is known."""
         self._founded: Register[str, ClusterFounded] = Register(greatest_wins=False)
-        self._roster = Roster()
+        self._roster = Roster(self._shut)
         self._names: Register[str, ClusterRenamed] = Register(greatest_wins=True)
         self._merges: Register[str, ClusterMerged] = Register(greatest_wins=False)
         self._pins: Register[NodeId, RolePinned] = Register(greatest_wins=True)
         self._tokens: Register[str, TokenIssued] = Register(greatest_wins=False)
         self._withdrawn: Register[str, TokenWithdrawn] = Register(greatest_wins=False)
         self._roles: Register[NodeId, RoleAssigned] = Register(greatest_wins=True)
-        self._window: Register[str, WindowSet] = Register(greatest_wins=True)
-        self._closings: Register[str, WindowSet] = Register(greatest_wins=False)
-        self._purges: Register[tuple[str, str, str], SourcePurged] = Register(greatest_wins=False)
+        # What only trusted members decide is kept of each author: another's word hides none.
+        self._window: Register[tuple[str, bool], WindowSet] = Register(greatest_wins=True)
+        self._closings: Register[Order, WindowSet] = Register(greatest_wins=False)
+        self._purges: Register[tuple[str, str, str, str], SourcePurged] = Register(
+            greatest_wins=False
+        )
         self._unknown: Register[str, UnknownFact] = Register(greatest_wins=False)
 
     def apply(self, fact: Fact, order: Order) -> None:  # noqa: C901, PLR0912 - a case for each fact
@@ -64,32 +71,35 @@ class State:
             case ClusterRenamed():
                 self._names.offer(ONLY, fact, (fact.edit, *order))
             case ClusterMerged():
-                self._merges.offer(fact_hash(fact), fact, order)
+                self._merges.offer(f"{order[1]}/{fact_hash(fact)}", fact, order)
             case RolePinned():
                 self._pins.offer(fact.node, fact, (fact.edit, *order))
             case TokenIssued():
-                self._tokens.offer(fact.token, fact, order)
+                self._tokens.offer(f"{order[1]}/{fact.token}", fact, order)
             case TokenWithdrawn():
                 self._withdrawn.offer(fact.token, fact, order)
             case RoleAssigned():
                 self._roles.offer(fact.node, fact, (fact.edit, *order))
             case WindowSet():
                 if not fact.is_open:
-                    self._closings.offer(ONLY, fact, order)
+                    self._closings.offer(order, fact, order)
+                    self._roster.reconsider()
                 # At the bound the order alone decides, or what was shut there stayed so for ever.
                 is_shut = not fact.is_open and fact.edit < MAX_NUMBER
-                self._window.offer(ONLY, fact, (fact.edit, is_shut, *order))
+                self._window.offer((order[1], fact.is_open), fact, (fact.edit, is_shut, *order))
             case SourcePurged():
-                self._purges.offer((fact.domain, fact.cycle, fact.source), fact, order)
+                self._purges.offer((fact.domain, fact.cycle, fact.source, order[1]), fact, order)
             case UnknownFact():
                 self._unknown.offer(fact_hash(fact), fact, order)
             case _:
                 self._cycle(fact.cycle).apply(fact, order)
+                if isinstance(fact, CycleStarted | DataRequested | TrainingStarted):
+                    self._roster.reconsider()
 
     def _cycle(self, cycle: CycleId) -> CycleState:
         """Return a cycle's state; an empty one is dear, and only made for one that is new."""
         if cycle not in self.cycles:
-            self.cycles[cycle] = CycleState()
+            self.cycles[cycle] = CycleState(self._roster.may_decide)
         return self.cycles[cycle]
 
     @property
@@ -125,18 +135,23 @@ class State:
 
     @property
     def issued_tokens(self) -> Mapping[str, TokenIssued]:
-        """Every join token there ever was, by its id."""
-        return self._tokens.facts
+        """Every join token there ever was, by its id; of two of one id a trusted member's."""
+        return {fact.token: fact for _, fact in self._issued()}
 
     @property
     def tokens(self) -> Mapping[str, TokenIssued]:
         """The join tokens that still count, by their ids."""
-        issued = {
-            fact.token: fact
-            for order, fact in self._tokens.placed()
-            if self._roster.may_decide(order)
-        }
-        return still_count(issued, self._withdrawn.facts, self._roster.admissions())
+        withdrawn, admissions = self._withdrawn.facts, self._roster.admissions()
+        counting = {fact.token: fact for counts, fact in self._issued() if counts}
+        return still_count(counting, withdrawn, admissions)
+
+    def _issued(self) -> list[tuple[bool, TokenIssued]]:
+        """Return every token, and whether it counts: of two of one id the last is in force."""
+        found = [(self._roster.may_decide(at), at, fact) for at, fact in self._tokens.placed()]
+        # Those of trusted members last, and of theirs the first in the order.
+        found.sort(key=itemgetter(1), reverse=True)
+        found.sort(key=itemgetter(0))
+        return [(counts, fact) for counts, _, fact in found]
 
     @property
     def has_worked(self) -> bool:
@@ -150,15 +165,18 @@ class State:
 
     def purged(self, domain: str, cycle: CycleId) -> frozenset[str]:
         """Return the sources of which a cycle on this domain uses nothing any more."""
-        known = self._purges.facts.values()
         return frozenset(
-            fact.source for fact in known if fact.domain == domain and fact.cycle in ("", cycle)
+            fact.source
+            for order, fact in self._purges.placed()
+            if fact.domain == domain
+            and fact.cycle in ("", cycle)
+            and self._roster.may_decide(order)
         )
 
     @property
     def merges(self) -> Iterable[ClusterMerged]:
         """Every merge that was agreed to or done, of this cluster and of those it absorbed."""
-        return self._merges.facts.values()
+        return [fact for order, fact in self._merges.placed() if self._roster.may_decide(order)]
 
     @property
     def barred(self) -> frozenset[NodeId]:
@@ -168,14 +186,32 @@ class State:
     @property
     def window_open(self) -> bool:
         """Newcomers are let in: as was last set, else as long as the cluster has never run work."""
-        window = self._window.facts.get(ONLY)
+        window = self._window_in_force
         return window.is_open if window else not self.has_worked
 
     @property
     def window_edit(self) -> int:
         """The edit number of the window's setting; the next one carries one more."""
-        window = self._window.facts.get(ONLY)
+        window = self._window_in_force
         return window.edit if window else 0
+
+    @property
+    def _window_in_force(self) -> WindowSet | None:
+        """Anybody may shut the door; who opens it is trusted."""
+        counting = [
+            key
+            for key, fact in self._window.facts.items()
+            if not fact.is_open or self._roster.may_decide(self._window.order(key))
+        ]
+        last = max(counting, key=lambda key: self._window.rank(key) or (), default=None)
+        return None if last is None else self._window.facts[last]
+
+    def _shut(self) -> Iterator[Order]:
+        """Yield the orders of all entries that shut the door, by word or as work began."""
+        yield from self._closings.facts
+        for cycle in self.cycles.values():
+            if begun := cycle.start_order:
+                yield begun[1]
 
     @property
     def blank(self) -> bool:

@@ -86,6 +86,38 @@ def approve_node(invocation: Invocation, node: str, words: str | None) -> None:
     console.show(done, lambda: [f"{plain(done['name'])} is let in"])
 
 
+@command.command("trust")
+@click.argument("node")
+@dry_run
+@click.pass_obj
+def trust_node(invocation: Invocation, node: str) -> None:
+    """Say yes to NODE, which walked in through the open door.
+
+    NODE is a name, an id, or the beginning of one. Until somebody has said so once, on a member
+    that is trusted, NODE may start, watch and stop work; it may not approve, remove, merge, purge,
+    promote, or bring scripts. The machine that founded the cluster is trusted from the start.
+
+    \b
+    Examples:
+      jupiterctl node trust new-laptop
+      jupiterctl node trust 8c5f35a3 --yes
+    """  # noqa: D301 - click's mark for lines that keep their ends
+    from jupiterd.cluster.node_names import find_node
+    from jupiterd.ctl.calls import ask, order
+    from jupiterd.ids import NodeId
+
+    nodes = ask(invocation.state_dir, "status").get("nodes", [])
+    members = [seen for seen in nodes if seen.get("state") != "pending"]
+    names = {NodeId(str(seen["id"])): str(seen["name"]) for seen in members}
+    found = find_node(names, node)
+    console = Console.of(invocation)
+    console.require_consent(
+        f"Is {plain(names[found])} ({found[:8]}) a machine that you trust?", invocation
+    )
+    done = order(invocation.state_dir, "node.trust", {"node": found})
+    console.show(done, lambda: [f"{plain(done['name'])} is trusted"])
+
+
 @command.command("remove")
 @click.argument("node")
 @dry_run

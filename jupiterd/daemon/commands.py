@@ -29,6 +29,7 @@ from jupiterd.daemon.asked_cycle import asked_cycle, check_models
 from jupiterd.daemon.dry_run import DRY_RUN, tried, without_copying
 from jupiterd.daemon.executor.named_paths import READING, named_paths
 from jupiterd.daemon.hub_fetches import HubFetches
+from jupiterd.daemon.membership.trust import HAND_OVER, check_verb
 from jupiterd.daemon.model_weights import GENERATOR, JUDGE, bring_models, bring_weights
 from jupiterd.daemon.scripts.shipped_folders import ShippedFolders
 from jupiterd.daemon.scripts.shipping import ship_folder
@@ -98,6 +99,8 @@ class Commands:
         """Carry out a command wherever the leader is, or here; raises JupiterError."""
         if verb == DRY_RUN:
             arguments = await self._for_a_dry_run(arguments)
+        check_verb(self._node.journal.state, self._node.identity.node_id, verb, arguments)
+        await self._node.hand_over.demand(verb)
         if verb in READING:
             paths = await asyncio.to_thread(named_paths, arguments)
             await asyncio.to_thread(self._node.runner.offered.ask, paths)
@@ -135,10 +138,16 @@ class Commands:
         self._node.pulse.check_awake()
         if self._node.leading is None:
             raise NoLeaderError("this node doesn't lead")
+        own = self._node.identity.node_id
+        check_verb(self._node.journal.state, asked_at or own, verb, arguments)
+        if verb == HAND_OVER:
+            self._node.hand_over.begin()
+            return {"schema": SCHEMA}
+        check_verb(self._node.journal.state, own, verb, arguments)
         if verb == DRY_RUN:
             return await self._try(self._node.leading, arguments)
         if verb in READING or verb in alarm_commands.COMMANDS:
-            arguments = {**arguments, ASKED_AT: asked_at or self._node.identity.node_id}
+            arguments = {**arguments, ASKED_AT: asked_at or own}
         if verb in self._long:
             run, _ = self._long[verb]
             return {"schema": SCHEMA, **await run(self._node.leading, arguments)}

@@ -238,6 +238,10 @@ class Journal:
     async def _adopt(self, raw: bytes, sender: NodeId) -> None:
         async with self._writing:
             snapshot = await asyncio.to_thread(verified_snapshot, self._ledger, raw, sender)
+            if sender not in self.state.roster.trusted:  # it sums up by its word what others signed
+                raise CorruptLedgerError(
+                    "a ledger snapshot by a member whom nobody has said yes to"
+                )
             ours, tips = str(self._writer), self._ledger.tips()
             if ours in snapshot.tips and snapshot.tips[ours].index > tips.get(ours, 0):
                 raise CorruptLedgerError("a ledger snapshot holds entries that we haven't written")

@@ -6,7 +6,8 @@ Owns their checks and what each records; they run at the leader. Doesn't know ho
 import logging
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
 
 from jupiterd.cluster.admission import MAX_MEMBERS, Admission, admit
 from jupiterd.cluster.bounds import edit_after
@@ -25,8 +26,15 @@ from jupiterd.cluster.roles import Role
 from jupiterd.cluster.tokens import ID_BYTES, LIFETIME_S, SECRET_BYTES, Token
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.comparison_words import typed
-from jupiterd.errors import ConflictError, NotFoundError, RefusedError, UsageError
+from jupiterd.errors import (
+    BadCertificateError,
+    ConflictError,
+    NotFoundError,
+    RefusedError,
+    UsageError,
+)
 from jupiterd.ids import short
+from jupiterd.net.identity import node_id_of
 
 if TYPE_CHECKING:
     from jupiterd.daemon.leading import Leading
@@ -34,6 +42,12 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 NO_PIN = "auto"
+BY_A_PERSON = "a person has said yes to it"
+YES: Final = {
+    "cluster.yaml": "the cluster file of a trusted member names it",
+    "--trust-lan": "a trusted member trusts everybody in its network",
+}
+"""What else is a yes."""
 MAX_LABEL_CHARACTERS = 64
 
 Arguments = Mapping[str, Any]
@@ -123,6 +137,25 @@ async def approve_node(leading: "Leading", arguments: Arguments) -> dict[str, An
     return {"node": node, "name": applicant.name}
 
 
+async def trust_node(leading: "Leading", arguments: Arguments) -> dict[str, Any]:
+    """Say yes to a member that walked in: it is admitted once more, by a person.
+
+    Raises:
+        ConflictError: somebody has said so before.
+    """
+    state, names = leading.journal.state, leading.names()
+    node = find_node(names, str(arguments["node"]))
+    if node in state.roster.trusted:
+        raise ConflictError(f"{names[node]} is trusted already", "jupiterctl node list")
+    admitted = state.members[node]
+    if node_id_of(admitted.certificate_pem) != node:
+        raise BadCertificateError(f"what was recorded as {names[node]}'s certificate isn't its own")
+    reason = YES.get(str(arguments.get("because")), BY_A_PERSON)
+    await leading.record(replace(admitted, name=names[node], reason=reason, token=""))
+    log.info("trusted", extra={"node": short(node), "reason": reason})
+    return {"node": node, "name": names[node]}
+
+
 async def pin_role(leading: "Leading", arguments: Arguments) -> dict[str, Any]:
     """Fix what a node does, or leave it to the leader again.
 
@@ -173,5 +206,6 @@ COMMANDS: Mapping[str, Command] = {
     "cluster.withdraw": withdraw_token,
     "node.approve": approve_node,
     "node.remove": remove_node,
+    "node.trust": trust_node,
     "node.role": pin_role,
 }

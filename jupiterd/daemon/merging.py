@@ -22,11 +22,20 @@ from typing import TYPE_CHECKING, Any
 import grpc
 
 from jupiterd.cluster.admission import MAX_MEMBERS, OPEN_COMMAND, Summary
-from jupiterd.cluster.facts import ClusterMerged, Fact, NodeAdmitted, NodeRemoved, TokenIssued
+from jupiterd.cluster.facts import (
+    WALKED_IN,
+    ClusterMerged,
+    Fact,
+    NodeAdmitted,
+    NodeRemoved,
+    SourcePurged,
+    TokenIssued,
+)
 from jupiterd.cluster.ledger import Ledger
 from jupiterd.cluster.merge_plan import Brief, brief, notes, obstacles, read_brief
 from jupiterd.cluster.merging import absorbed_by, has_agreed, in_entries, leads_us, owed
 from jupiterd.cluster.snapshot import MAX_SNAPSHOT_BYTES
+from jupiterd.cluster.steering import StudentSteered
 from jupiterd.cluster.tokens import Side, Token, is_proved, parse_token, prove
 from jupiterd.daemon.clusters_seen import Outsider
 from jupiterd.daemon.greeter import HELLO_TIMEOUT_S
@@ -58,6 +67,8 @@ if TYPE_CHECKING:
     from jupiterd.daemon.node import Node
 
 log = logging.getLogger(__name__)
+
+_OF_TRUSTED_MEMBERS = (ClusterMerged, NodeAdmitted, NodeRemoved, SourcePurged, StudentSteered)
 
 LOOK_TIMEOUT_S = 8.0
 MAX_TRIED = 8
@@ -215,7 +226,7 @@ class Merging:
         node = self._node
         state = node.journal.state
         is_member = who in state.members
-        if not is_member and (state.roster.known(who) is not None or who in state.barred):
+        if not is_member and (state.roster.was_removed(who) or who in state.barred):
             raise RefusedError(f"node {short(who)} was removed from {node.summary().title}")
         if is_member and cluster in absorbed_by(state, node.journal.cluster):
             return None
@@ -236,13 +247,14 @@ class Merging:
     async def _unite(
         self, leading: "Leading", brought: Ledger, who: NodeId, token: TokenIssued | None
     ) -> None:
-        facts = [
-            replace(fact, token=token.token)
-            if token is not None and isinstance(fact, NodeAdmitted) and fact.node == who
-            else fact
-            for fact in owed(leading.journal.ledger, brought)
-        ]
+        facts = owed(leading.journal.ledger, brought)
+        if token is not None:
+            facts = [_let_in_by(token.token, who, fact) for fact in facts]
+        elif not (who in leading.journal.state.roster.trusted or self._node.settings.trust_lan):
+            facts = _walking_in(facts)
         _check_possible(leading, facts)
+        if any(isinstance(fact, _OF_TRUSTED_MEMBERS) for fact in facts):
+            self._node.hand_over.check_leader("merge clusters")
         for chosen in in_entries(facts):
             await leading.record(*chosen)
         if facts:
@@ -252,15 +264,15 @@ class Merging:
     async def follow(self, node: NodeId, theirs: Summary, channels: PeerChannels) -> bool:
         """Move to the cluster that goes on in place of ours; say whether that was begun.
 
-        A stranger's word for it isn't enough: people of our cluster have agreed, or it's a member
-        of ours that has moved there itself.
+        A stranger's word for it isn't enough: people of our cluster have agreed, or it's a trusted
+        member of ours that has moved there itself.
         """
         ours = self._node.summary()
         if self._moving.locked() or not leads_us(ours, theirs):
             return False
         state = self._node.journal.state
-        is_member = node in state.members
-        if not (is_member or has_agreed(state, ours.cluster, theirs.cluster)):
+        is_trusted = node in state.roster.trusted
+        if not (is_trusted or has_agreed(state, ours.cluster, theirs.cluster)):
             return False
         async with self._moving:
             try:
@@ -282,6 +294,30 @@ class Merging:
         await journal.move_to(fetched)
         log.info("moved_over", extra={"cluster": theirs.title, "before": short(before)})
         self._node.greeter.joining.moved(theirs.leader or node, theirs.cluster)
+
+
+def _let_in_by(token: str, who: NodeId, fact: Fact) -> Fact:
+    """Return what is owed, where a token of ours that the bringer shows is a yes to all of them."""
+    is_bringer = isinstance(fact, NodeAdmitted) and fact.node == who
+    return replace(fact, token=token) if is_bringer else fact
+
+
+def _walking_in(facts: list[Fact]) -> list[Fact]:
+    """Return what is owed to a cluster that comes in through the open door alone.
+
+    Raises:
+        ConflictError: it has decided what who walks in may not, and all of it is owed.
+    """
+    if any(isinstance(fact, NodeRemoved | SourcePurged | StudentSteered) for fact in facts):
+        raise ConflictError(
+            "the cluster that is brought has removed a member of this one, purged a source or "
+            "promoted a model, and an open door isn't enough for that",
+            "make a join token here, and merge with it: jupiterctl cluster token",
+        )
+    return [
+        replace(fact, reason=WALKED_IN) if isinstance(fact, NodeAdmitted) else fact
+        for fact in facts
+    ]
 
 
 def _refusal(error: JupiterError) -> peer_pb2.BringReply:

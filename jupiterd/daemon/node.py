@@ -30,6 +30,7 @@ from jupiterd.daemon.leading import Leading
 from jupiterd.daemon.ledger_watch import follow_ledger
 from jupiterd.daemon.library import library_of
 from jupiterd.daemon.measuring import Measuring
+from jupiterd.daemon.membership.trust import HandOver, keep_saying_yes
 from jupiterd.daemon.merging import Merging
 from jupiterd.daemon.model_keeper import ModelKeeper
 from jupiterd.daemon.obedience import Obedience
@@ -72,10 +73,8 @@ class Node:
     """One daemon's parts; `run` starts them and returns when it is told to stop."""
 
     def __init__(self, settings: Settings, state_dir: StateDir, group: asyncio.TaskGroup) -> None:
-        self.settings = settings
+        self.settings, self.state_dir, self._group = settings, state_dir, group
         self.setting_sources: dict[str, str] = {}
-        self.state_dir = state_dir
-        self._group = group
         self.stopping, self.ready = Stopping(), asyncio.Event()
         self.identity = Identity.load_or_create(state_dir.key)
         self.hardware, self.file = probe(settings.devices), LedgerFile(state_dir.ledger)
@@ -90,7 +89,7 @@ class Node:
         self.holder = Holder(self.runner, obedience, group)
         self.merging, self.measuring = Merging(self), Measuring()
         self.commands, self.exchange = Commands(self), Exchange(self.journal, self.peers, group)
-        self.probes = Probes(group, self.peers.ways)
+        self.probes, self.hand_over = Probes(group, self.peers.ways), HandOver(self, group)
         self.greeter = Greeter(
             self.identity, self.journal, self.peers, settings.name, self.summary, self._moved
         )
@@ -168,6 +167,7 @@ class Node:
             ("cluster file", self.written.run()),
             ("retention", retention_of(self).run()),
             ("scripts", self.parts.watch()),
+            ("standing yes", keep_saying_yes(self)),
         ):
             self._group.create_task(task, name=name)
         log.info("ready", extra={"node": short(self.identity.node_id), "port": self.outlook.port})

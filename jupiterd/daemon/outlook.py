@@ -30,6 +30,7 @@ from jupiterd.daemon.heartbeats import Description
 from jupiterd.daemon.histories import Histories
 from jupiterd.daemon.links.told_places import told_by_all
 from jupiterd.daemon.load_watch import LoadWatch
+from jupiterd.daemon.membership.trust import trusted_names, walked_in
 from jupiterd.daemon.node_reports import NodeReports
 from jupiterd.daemon.own_report import OwnReport
 from jupiterd.daemon.progress import PhaseKey
@@ -177,6 +178,8 @@ class Outlook:
             clone_at=self._node.journal.clones.seen_at,
             is_removed=self._node.is_removed,
             trusts_lan=self._node.settings.trust_lan,
+            walked_in=walked_in(self._node.journal.state),
+            asked=trusted_names(self._node.journal.state),
             contradictions=self._node.written.all_contradictions(),
             without_effect=self._node.written.notes(),
             is_local=self._node.settings.local,

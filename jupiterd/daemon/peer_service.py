@@ -107,6 +107,9 @@ class PeerService(peer_pb2_grpc.PeerServicer):
         if len(certificate) > MAX_CERTIFICATE_BYTES or node_id_of(certificate) != who:
             raise BadCertificateError("the certificate isn't that of the connection")
         token = self._proved_token(who, request)
+        if self._is_for_others(who, token):
+            reason = "a trusted member is to lead first; it is tried again by itself"
+            return peer_pb2.JoinReply(decision=decisions.PENDING, reason=reason)
         async with self._admitting:  # one after the other, or a token would let in two
             decision, reason = await self._admit(leading, who, request, token)
         address = _caller_address(context, request.port)
@@ -125,6 +128,20 @@ class PeerService(peer_pb2_grpc.PeerServicer):
             proof=self._proof(Side.MEMBER, who, token) if token is not None else b"",
         )
 
+    def _is_for_others(self, who: NodeId, token: TokenIssued | None) -> bool:
+        """Say whether a trusted member is to let this one in, and have one lead where one is here.
+
+        This leader lets others walk in, as it did itself, until the door was shut once.
+        """
+        roster, hand_over = self._node.journal.state.roster, self._node.hand_over
+        is_known = who in self._node.journal.state.members
+        walks_in = token is None and self._node.is_open and not roster.is_shut
+        if is_known or walks_in or hand_over.is_trusted:
+            return False
+        if hand_over.is_possible():
+            hand_over.begin()
+        return True
+
     async def _admit(
         self,
         leading: "Leading",
@@ -135,7 +152,8 @@ class PeerService(peer_pb2_grpc.PeerServicer):
         state = self._node.journal.state
         letting_in = token.token if token is not None and token.token in state.tokens else ""
         apart = why_refused(told_text(request.version), self._node.hardware.program)
-        decision, reason = admit(state, self._node.is_open, who, letting_in, apart)
+        trusts_lan = self._node.settings.trust_lan
+        decision, reason = admit(state, self._node.is_open, who, letting_in, apart, trusts_lan)
         if decision is Admission.ADMITTED and who not in state.members:
             name = told_text(request.name)
             admission = NodeAdmitted(who, name, request.certificate_pem, reason, letting_in)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import grpc.aio
 
 from jupiterd.cluster.node_names import find_node
+from jupiterd.daemon.membership.trust import check_trusted
 from jupiterd.daemon.rendezvous import prove_routes
 from jupiterd.daemon.scripts.question import LaunchQuestion, place_of
 from jupiterd.daemon.scripts.readiness import prepared_here
@@ -46,6 +47,8 @@ async def prepare_launch(node: "Node", arguments: Mapping[str, Any]) -> Places:
     names, own = member_names(node), node.identity.node_id
     asked = LaunchQuestion.of(arguments)
     chosen = chosen_nodes(asked.nodes, names, node.alive(), own)
+    if set(chosen) - {own}:
+        check_trusted(node.journal.state, own, "bring scripts")
     requests = asked.requests(chosen, names, own)
     hosts = await _hosts(node, chosen)
     for member, (host, _) in hosts.items():

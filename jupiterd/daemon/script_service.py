@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import grpc.aio
 
+from jupiterd.daemon.membership.trust import check_trusted
 from jupiterd.daemon.scripts.parts import BEAT_S
 from jupiterd.daemon.scripts.readiness import host_environment, prepared_here
 from jupiterd.errors import ConflictError, MalformedError, NotAMemberError, RefusedError
@@ -121,6 +122,7 @@ class ScriptService(script_pb2_grpc.ScriptsServicer):
             raise ConflictError("another machine uses this node's key")
         if who not in self._node.journal.state.members:
             raise NotAMemberError(f"node {short(who)} is not a member of this cluster")
+        check_trusted(self._node.journal.state, who, "bring scripts")
         if not self._node.settings.allow_scripts:
             raise RefusedError(
                 f"{name} doesn't run scripts of other machines",

@@ -157,6 +157,7 @@ def _newcomer(seen: Waiting) -> dict[str, Any]:
         "id": seen.node,
         "name": seen.name,
         "state": "pending",
+        "trusted": False,
         "role": None,
         "reason": f"waits to be let in: {words}",
         "words": words,
@@ -187,6 +188,7 @@ def node_row(node: "Node", member: NodeId, running: Sequence[Mapping[str, Any]])
         "id": member,
         "name": told_text(peer.name if peer is not None and peer.name else admitted.name),
         "state": str(node.outlook.liveness(member)),
+        "trusted": member in state.roster.trusted,
         "role": role.role if role is not None else "idle",
         "reason": _why_this_role(node, member),
         "addresses": node.outlook.addresses()

@@ -41,6 +41,7 @@ async def watch_steadiness(node: "Node") -> None:
                     lag_s=lag_s,
                     uptime_s=uptime_s,
                     is_of_most=is_of_most(node),
+                    is_trusted=node.hand_over.is_trusted,
                 )
             )
         await asyncio.sleep(LOOK_S)

@@ -51,6 +51,15 @@ class WrittenWord:
         self._look()
         return {node: entry.role for node, entry in self._entries.items() if entry.role}
 
+    def says_yes_to(self, node: NodeId) -> bool:
+        """Say whether a member answers where the file says; its name alone anybody could take."""
+        self._look()
+        entry, members = self._entries.get(node), self._node.journal.state.members
+        if entry is None or node not in members:
+            return False
+        meant = {entry.address} | self._meanings().get(entry.address, frozenset())
+        return bool(self._machine(node).addresses & meant)
+
     def contradictions(self, node: NodeId) -> tuple[str, ...]:
         """Return what is written of a member and isn't so."""
         self._look()

@@ -180,6 +180,22 @@ class Cluster:
                 raise AssertionError(self.told(f"they didn't become one cluster: {known}"))
             await asyncio.sleep(LOOK_S)
 
+    async def say_yes(self, among: Sequence[Daemon] = ()) -> None:
+        """Say yes, on the daemon that founded the cluster, to those that walked in; wait for it."""
+        chosen = among or self.daemons
+        view = (await self.meet(chosen))[0]
+        founder = next(row["id"] for row in view["nodes"] if row["trusted"])
+        for row in view["nodes"]:
+            if not row["trusted"]:
+                asked = ("node", "trust", row["name"], "--yes")
+                done = await asyncio.to_thread(self.ctl, *asked, daemon=self.by_id(founder, view))
+                assert done.returncode == 0, self.told(done.stderr)
+        async with asyncio.timeout(MEET_TIMEOUT_S):
+            while not all(  # noqa: ASYNC110 - daemons are asked
+                row["trusted"] for seen in await self.meet(chosen) for row in seen["nodes"]
+            ):
+                await asyncio.sleep(LOOK_S)
+
     async def until(
         self,
         is_so: Callable[[Document], bool],

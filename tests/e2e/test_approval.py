@@ -49,6 +49,7 @@ async def agreed_words(newcomer: Daemon, members: Sequence[Daemon], unlike: str 
 async def closed_pair(daemons: Sequence[Daemon]) -> tuple[Cluster, Daemon, Daemon]:
     """Let two daemons become a closed cluster; return it with leader and follower."""
     cluster = Cluster(daemons)
+    await cluster.say_yes(daemons[:2])
     view = (await cluster.meet(among=daemons[:2]))[0]
     leader = cluster.by_id(view["cluster"]["leader"], view)
     assert cluster.ctl("cluster", "close", daemon=leader).returncode == 0

@@ -187,7 +187,7 @@ async def two_daemons(folder: Path, *options: str):
         first = Daemon(folder, "one", prefix)
         second = Daemon(folder, "two", prefix, command=(BIN / "jupiterd", *options))
         async with running([first, second]) as cluster:
-            await cluster.meet()
+            await cluster.say_yes()
             yield cluster, prefix
 
 

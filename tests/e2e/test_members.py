@@ -35,6 +35,7 @@ async def test_a_removed_node_is_out_even_after_a_restart(tmp_path: Path) -> Non
         view = (await cluster.meet())[0]
         leader = cluster.by_id(view["cluster"]["leader"], view)
         removed, other = (daemon for daemon in cluster.daemons if daemon is not leader)
+        await cluster.say_yes()
         done = cluster.ctl("node", "remove", removed.name, "--yes", daemon=other)
         assert (done.returncode, done.stdout) == (0, f"{removed.name} is no longer a member\n")
         await sees(removed, is_told_of_its_removal)

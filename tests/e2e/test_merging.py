@@ -65,8 +65,8 @@ async def test_two_clusters_with_work_become_one(tmp_path: Path, *, is_struck: b
             ends = await work(cluster, "cellar", domain)
         assert goes_on != ends
         async with running([*first, *second]) as cluster:
-            await cluster.meet(first)
-            await cluster.meet(second)
+            await cluster.say_yes(first)
+            await cluster.say_yes(second)
             asked = second[1]
             assert "attic" in await in_sight(cluster, asked, "attic")
             refused = cluster.ctl("cluster", "merge", "attic", "--yes", daemon=asked)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from jupiterd.cluster.entry import Entry
 from jupiterd.cluster.facts import (
+    WALKED_IN,
     Fact,
     NodeAdmitted,
     NodeRemoved,
@@ -36,8 +37,9 @@ class Door:
 
     def lets_in(self, process: "Process", facts: Sequence[Fact]) -> None:
         """Look at what a leader is about to record."""
+        inside = process.journal.ledger.state.members
         for fact in facts:
-            if isinstance(fact, NodeAdmitted):
+            if isinstance(fact, NodeAdmitted) and fact.node not in inside:  # else it is a yes
                 self._judge(process, fact)
 
     def look(self, process: "Process") -> None:
@@ -100,6 +102,17 @@ class Door:
         raise Violation(f"{process.node[:2]} lets {fact.node[:2]} in, {why}")
 
     # --- in the end ---
+
+    def check_the_trusted(self, process: "Process") -> None:
+        """Whoever is trusted was let in by a yes, of one who was, and so on to the founders."""
+        entries = sorted((r.entry for r in self._world.witness.records), key=lambda e: e.order)
+        founders = {machine.node for machine in self._world.machines.values()}
+        trusted = founders - set(self._world.newcomers)
+        for entry, fact in _all(entries, NodeAdmitted):
+            if entry.writer.node in trusted and fact.reason != WALKED_IN:
+                trusted.add(fact.node)
+        if more := process.journal.ledger.state.roster.trusted - trusted:
+            raise Violation(f"{min(more)[:2]} is trusted, and nobody had said yes to it")
 
     def check_the_removed(self, process: "Process") -> None:
         """Whoever was removed is out, with its guests, unless who did so may be out itself."""

@@ -9,7 +9,6 @@ from typing import Any
 
 from jupiterd.cluster.facts import WindowSet
 from jupiterd.cluster.obedience import Obeyed
-from jupiterd.cluster.registers import ONLY
 from jupiterd.ids import NodeId
 
 
@@ -28,7 +27,8 @@ def count_without_withdrawals(original: Callable[..., Any]) -> Callable[..., Any
 def opening_beats_closing(original: Callable[..., Any]) -> Callable[..., Any]:
     def apply(state: Any, fact: Any, order: Any) -> None:
         if isinstance(fact, WindowSet):
-            state._window.offer(ONLY, fact, (fact.is_open, fact.edit, *order))
+            rank = fact.is_open, fact.edit, *order
+            state._window.offer((order[1], fact.is_open), fact, rank)
         else:
             original(state, fact, order)
 

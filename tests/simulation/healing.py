@@ -55,6 +55,7 @@ def heal(world: "World") -> None:
     _must(what_is_lost(world))
     for process in (process for camp in camps(world) for process in camp):
         world.door.check_the_removed(process)
+        world.door.check_the_trusted(process)
     _check_merging(world, before)
 
 

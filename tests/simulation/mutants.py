@@ -13,6 +13,7 @@ import pytest
 from jupiterd.cluster import admission, roster, state, tokens
 from jupiterd.cluster.clones import CloneWatch
 from jupiterd.cluster.election import Election
+from jupiterd.cluster.facts import NodeAdmitted
 from jupiterd.cluster.ledger import Ledger
 from jupiterd.cluster.membership import Membership
 from jupiterd.cluster.obedience import Obeyed
@@ -209,6 +210,11 @@ MUTANTS = (
     Mutant(
         "a closed window lets in",
         _replace(admission, "admit", bad_belonging.admit_whatever_the_window),
+        profiles.DOORS,
+    ),
+    Mutant(
+        "who walks in is trusted",
+        _replace(NodeAdmitted, "walked_in", lambda _original: property(lambda _: False)),
         profiles.DOORS,
     ),
     Mutant(

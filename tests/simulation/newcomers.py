@@ -15,6 +15,7 @@ from jupiterd.cluster.facts import NodeAdmitted, TokenIssued
 from jupiterd.cluster.tokens import Side
 from jupiterd.errors import JupiterError
 from jupiterd.ids import NodeId
+from tests.simulation import members
 from tests.simulation.disk import Content
 from tests.simulation.journal import CLUSTER, load
 from tests.simulation.signing import certificate_of
@@ -67,8 +68,8 @@ class Newcomer:
         world, rng = self._world, self._world.rng
         if self.node not in world.outside:
             return
-        members = [node for node in world.machines if node not in world.outside]
-        target = self._leader or rng.choice(members)
+        inside = [node for node in world.machines if node not in world.outside]
+        target = self._leader or rng.choice(inside)
         self._leader, shown = None, self._choose_token()
         self.secrets_shown.add((shown.token, shown.secret))
         proof = shown.proof(Side.NEWCOMER, self.node, target)
@@ -129,10 +130,13 @@ def let_in(process: "Process", node: NodeId, token_id: str, proof: bytes) -> Ans
         return Answer(is_admitted=False, leader=process.presence.election.leader)
     token = _proved(state.issued_tokens, process.node, node, token_id, proof)
     letting_in = token.token if token is not None and token.token in state.tokens else ""
+    is_known = node in state.members
+    if not is_known and not members.is_trusted(process):  # the door was shut as work began
+        return Answer(is_admitted=False, leader=process.presence.election.leader)
     decision, reason = admission.admit(state, state.window_open, node, letting_in)
     is_admitted = decision is Admission.ADMITTED
     process.world.met[reason.split(" token")[0]] += 1
-    if is_admitted and node not in state.members:
+    if is_admitted and not is_known:
         fact = NodeAdmitted(node, node[:2], certificate_of(node), reason, letting_in)
         if process.record(lambda _: [fact]) is None:
             return None

@@ -175,7 +175,7 @@ DOORS = Profile(
     trouble_every_s=3.0,
     fact_every_s=0.6,
     weathers=(FAIR, DRIZZLE),
-    commands=("token", "token", "withdraw"),
+    commands=("token", "token", "withdraw", "trust"),
     open_s=2.0,
 )
 REMOVALS = Profile(
@@ -185,7 +185,7 @@ REMOVALS = Profile(
     spares=4,
     trouble_every_s=5.0,
     fact_every_s=0.5,
-    commands=("remove", "window", "window", "token", "token"),
+    commands=("remove", "window", "window", "token", "token", "trust"),
     starts_split=True,
 )
 TWINS = Profile(

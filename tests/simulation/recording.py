@@ -120,6 +120,7 @@ def _last_checkpoint(cycle: CycleState) -> tuple[str, int]:
 COMMANDS: "Mapping[str, Callable[[Process], Sequence[Fact]]]" = {
     "window": members.window,
     "token": members.token,
+    "trust": members.trust,
     "withdraw": members.withdraw,
     "remove": members.remove,
 }

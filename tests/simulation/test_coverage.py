@@ -15,11 +15,12 @@ WANTED: Mapping[tuple[str, int], set[str]] = {
     ("writes", 3000): {"the power goes out in a write"},
     ("backups", 3000): {"a member is learnt from itself"},
     ("doors", 3014): {
-        "the pairing window is open",
+        "it walked in through the open door",
         f"the cluster is closed; run on any member: {OPEN_COMMAND}",
         "it has the join",
         "it is a member already",
         "the window is over",
+        "somebody says yes",
     },
     ("clones", 3000): {
         "two machines have one key",

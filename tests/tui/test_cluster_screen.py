@@ -122,6 +122,12 @@ async def test_what_can_not_be_done_about_a_machine_is_said_and_not_asked():
         await until(pilot, lambda text: "jupiterctl node approve eeeeeeee" in text)
 
 
+async def test_a_machine_that_walked_in_gets_a_yes_with_the_key_that_lets_others_in():
+    async with opened(status(nodes=[{**NODES[0], "trusted": False}])) as (_, pilot):
+        await pilot.press("A")
+        await until(pilot, lambda text: "jupiterctl node trust" in text)
+
+
 async def test_machines_can_be_let_in():
     async with opened() as (_, pilot):
         await pilot.press("O")

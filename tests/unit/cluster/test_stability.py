@@ -12,13 +12,29 @@ def of(
     wire: bool = True,
     lag_s: float = 0.0,
     uptime_s: float = 0.0,
+    trusted: bool = True,
 ) -> int:
-    return stability(on_mains=mains, is_wired=wire, lag_s=lag_s, uptime_s=uptime_s, is_of_most=most)
+    return stability(
+        on_mains=mains,
+        is_wired=wire,
+        lag_s=lag_s,
+        uptime_s=uptime_s,
+        is_of_most=most,
+        is_trusted=trusted,
+    )
 
 
 def test_each_mark_outweighs_all_that_come_after_it() -> None:
-    steady = {"most": True, "mains": True, "wire": True, "lag_s": 0.0, "uptime_s": SETTLED_S}
+    steady = {
+        "trusted": True,
+        "most": True,
+        "mains": True,
+        "wire": True,
+        "lag_s": 0.0,
+        "uptime_s": SETTLED_S,
+    }
     shaky = {
+        "trusted": False,
         "most": False,
         "mains": False,
         "wire": False,
@@ -34,8 +50,8 @@ def test_each_mark_outweighs_all_that_come_after_it() -> None:
 
 def test_every_difference_counts() -> None:
     found = {
-        of(most=most, mains=mains, wire=wire, lag_s=lag_s, uptime_s=uptime_s)
-        for most, mains, wire in itertools.product((True, False), repeat=3)
+        of(most=most, mains=mains, wire=wire, lag_s=lag_s, uptime_s=uptime_s, trusted=trusted)
+        for most, mains, wire, trusted in itertools.product((True, False), repeat=4)
         for lag_s, uptime_s in itertools.product((0.0, 1.0), (0.0, SETTLED_S))
     }
-    assert found == set(range(32))
+    assert found == set(range(64))

@@ -25,6 +25,7 @@ BRANCHES = {"branches": [], "pins": [{"cycle": "c0ffee0000000001", "known": True
 MUTATING = [
     ("node", "approve", "gamma"),
     ("node", "remove", "beta"),
+    ("node", "trust", "beta"),
     ("node", "role", "beta", "idle"),
     ("node", "drain", "beta"),
     ("node", "resume", "beta"),

@@ -8,7 +8,7 @@ from typing import Any
 import grpc
 import pytest
 
-from jupiterd.cluster.facts import ClusterMerged, WindowSet
+from jupiterd.cluster.facts import WALKED_IN, ClusterMerged, WindowSet
 from jupiterd.daemon.clusters_seen import from_message, to_message
 from jupiterd.daemon.dispatcher import Dispatcher
 from jupiterd.daemon.heartbeats import BeatStream
@@ -138,7 +138,7 @@ async def test_a_newcomer_is_let_in_and_gets_the_whole_ledger(tmp_path: Path) ->
         way = channels(new, one)
         reply = await way.control.Join(join_request(new), timeout=TIMEOUT_S)
         assert reply.decision == DECISIONS.ADMITTED
-        assert reply.reason == "the pairing window is open"
+        assert reply.reason == WALKED_IN
         cluster = ClusterId(reply.cluster)
         ledger = (await fetch_ledger(way.control, one.identity.node_id, cluster)).ledger
         assert set(ledger.state.members) == {one.identity.node_id, new.identity.node_id}

@@ -173,8 +173,10 @@ async def test_a_daemon_tries_what_it_knows_and_nothing_else(tmp_path: Path) -> 
         pulse: Any = SimpleNamespace(check_awake=lambda: None)
         term = one._begin_reign(1)
         node: Any = SimpleNamespace(
-            written=one.written, leading=term, pulse=pulse, merging=one.merging
-        )
+            written=one.written, leading=term, pulse=pulse, merging=one.merging,
+            journal=one.journal, identity=one.identity, hand_over=one.hand_over,
+            state_dir=one.state_dir, library=one.library,
+        )  # fmt: skip
         commands, before = Commands(node), one.journal.ledger.head()
         tries = {"verb": "cluster.rename", "arguments": {"name": "attic"}}
         assert (await commands.execute("dry_run", tries))["tried"] == "cluster.rename"

@@ -1,0 +1,145 @@
+"""What only trusted members may do: refused here, where it is carried out, and led by one of them.
+
+Owns the refusal, the yes that people gave beforehand (to everybody in the network, or to machines
+in a file), and the hand-over: what a leader records whom nobody has said yes to counts for nothing,
+so it lets another lead first. Doesn't know who is trusted (`cluster.roster`).
+"""
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Any, Final
+
+from jupiterd.cluster.node_names import told_apart
+from jupiterd.cluster.rights import OF_TRUSTED_MEMBERS, trust_command
+from jupiterd.daemon.told import told_text
+from jupiterd.errors import JupiterError, NoLeaderError, NotTrustedError
+from jupiterd.ids import NodeId, short
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from jupiterd.cluster.state import State
+    from jupiterd.daemon.node import Node
+
+log = logging.getLogger(__name__)
+
+HAND_OVER: Final = "cluster.hand_over"
+HAND_OVER_S: Final = 6.0
+"""An election takes three seconds at most."""
+LOOK_S: Final = 0.05
+SAY_S: Final = 2.0
+"""A machine that walked in waits that long for a yes which people gave beforehand."""
+
+
+def check_trusted(state: "State", who: NodeId, what: str) -> None:
+    """Raise NotTrustedError where nobody has said yes to a member that wants to do this."""
+    if who in state.roster.trusted:
+        return
+    name = _names(state).get(who, short(who))
+    raise NotTrustedError(
+        f"{name} walked in through the open door, and nobody has said yes to it: it may not {what}",
+        f"if it is yours, run on {trusted_names(state)}: {trust_command(name)}",
+    )
+
+
+def walked_in(state: "State") -> tuple[NodeId, ...]:
+    """Return the members to whom nobody has said yes."""
+    return tuple(sorted(state.members.keys() - state.roster.trusted))
+
+
+def trusted_names(state: "State") -> str:
+    """Return on which machines somebody may say it."""
+    names = _names(state)
+    return " or ".join(sorted(names[node] for node in state.roster.trusted))
+
+
+def _names(state: "State") -> dict[NodeId, str]:
+    return told_apart({node: told_text(fact.name) for node, fact in state.members.items()})
+
+
+def check_verb(state: "State", who: NodeId, verb: str, arguments: "Mapping[str, Any]") -> None:
+    """Raise NotTrustedError where a command, or the one that is tried, is for trusted members."""
+    for given in (verb, str(arguments.get("verb", ""))):
+        if given in OF_TRUSTED_MEMBERS:
+            check_trusted(state, who, OF_TRUSTED_MEMBERS[given])
+
+
+class HandOver:
+    """This node's part in letting a trusted member lead."""
+
+    def __init__(self, node: "Node", group: asyncio.TaskGroup) -> None:
+        self._node = node
+        self._group = group
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def is_trusted(self) -> bool:
+        """Say whether somebody has said yes to this node."""
+        return self._node.identity.node_id in self._node.journal.state.roster.trusted
+
+    def is_possible(self) -> bool:
+        """Say whether a trusted member is here to lead in this node's place."""
+        return bool(self._node.alive() & self._node.journal.state.roster.trusted)
+
+    def check_leader(self, what: str) -> None:
+        """Raise NotTrustedError where this leader may not do it; a trusted member is to lead."""
+        if not self.is_trusted and self.is_possible():
+            self.begin()
+        check_trusted(self._node.journal.state, self._node.identity.node_id, what)
+
+    def begin(self) -> None:
+        """Let another lead; a trusted one is the steadiest, so it asks first."""
+        if self._task is None or self._task.done():
+            log.info("steps_aside", extra={"reason": "a trusted member is to lead"})
+            aside = self._node.pulse.step_aside(lambda: not self._node.is_removed)
+            self._task = self._group.create_task(aside, name="hand over")
+
+    async def demand(self, verb: str) -> None:
+        """Have a trusted member lead before this node asks for what only such a one may record.
+
+        Raises:
+            NoLeaderError: the one that leads doesn't let it.
+        """
+        leader = self._leader()
+        if verb not in OF_TRUSTED_MEMBERS or verb == HAND_OVER:
+            return
+        if leader is None or self._is_led_well():
+            return
+        try:
+            await self._node.commands.execute(HAND_OVER, {})
+        except JupiterError as error:  # it may be of another version
+            log.info("not_handed_over", extra={"node": short(leader), "reason": error.message})
+        try:
+            async with asyncio.timeout(HAND_OVER_S):
+                while not self._is_led_well():  # noqa: ASYNC110 - an election tells nobody
+                    await asyncio.sleep(LOOK_S)
+        except TimeoutError as error:
+            raise NoLeaderError(
+                f"node {short(leader)} leads, to which nobody has said yes, and no other took over",
+                "stop jupiterd on it: another one leads then",
+            ) from error
+
+    def _leader(self) -> NodeId | None:
+        return self._node.pulse.election.leader
+
+    def _is_led_well(self) -> bool:
+        return self._leader() in self._node.journal.state.roster.trusted
+
+
+async def keep_saying_yes(node: "Node") -> None:
+    """Say what people gave beforehand, on this machine if it is trusted itself, for ever."""
+    while True:
+        if node.hand_over.is_trusted:
+            for member in walked_in(node.journal.state):
+                await _say(node, member)
+        await asyncio.sleep(SAY_S)
+
+
+async def _say(node: "Node", member: NodeId) -> None:
+    because = "--trust-lan" if node.settings.trust_lan else "cluster.yaml"
+    if not (node.settings.trust_lan or node.written.says_yes_to(member)):
+        return
+    try:
+        await node.commands.execute("node.trust", {"node": member, "because": because})
+    except JupiterError as error:
+        log.info("yes_not_said", extra={"node": short(member), "reason": error.message})

@@ -1,0 +1,162 @@
+"""Commands of members that walked in through the open door, over real TLS."""
+
+from pathlib import Path
+
+import pytest
+
+from jupiterd.cluster.facts import WALKED_IN, ClusterFounded, NodeAdmitted, NodeRemoved, WindowSet
+from jupiterd.cluster.rights import OF_TRUSTED_MEMBERS
+from jupiterd.daemon.node import Node
+from jupiterd.errors import CorruptLedgerError, NotTrustedError
+from jupiterd.rpc import script_pb2
+from tests.unit.daemon.test_peer_service import DECISIONS, channels, join_request
+from tests.unit.daemon.two_nodes import (
+    TIMEOUT_S,
+    admission_of,
+    lead,
+    link,
+    serving,
+    take_for_alive,
+    until,
+    whole_ledger,
+)
+
+
+async def with_guest(founder: Node, guest: Node, *more: WindowSet) -> None:
+    """Let one found a cluster, and another walk in."""
+    own = admission_of(founder)
+    identity = guest.identity
+    walked_in = NodeAdmitted(identity.node_id, "guest", identity.certificate_pem, WALKED_IN)
+    await founder.journal.append(1, [ClusterFounded("home"), own, walked_in, *more])
+    await guest.journal.move_to(whole_ledger(founder.journal))
+    for one, other in ((founder, guest), (guest, founder)):
+        await link(one, other)
+        take_for_alive(one, other)
+
+
+@pytest.mark.parametrize("verb", OF_TRUSTED_MEMBERS)
+async def test_who_walked_in_is_refused_where_it_asks_and_where_that_is_done(
+    tmp_path: Path, verb: str
+) -> None:
+    async with serving(tmp_path, "founder") as founder, serving(tmp_path, "guest") as guest:
+        await with_guest(founder, guest)
+        await lead(founder)
+        for carried_out in (
+            guest.commands.execute(verb, {}),
+            founder.commands.execute_here(verb, {}, guest.identity.node_id),
+            founder.commands.execute_here(
+                "dry_run", {"verb": verb, "arguments": {}}, guest.identity.node_id
+            ),
+        ):
+            with pytest.raises(NotTrustedError, match="guest walked in") as refused:
+                await carried_out
+            assert refused.value.hint.endswith("run on founder: jupiterctl node trust guest")
+
+
+async def test_it_is_trusted_once_somebody_has_said_yes_on_another_member(tmp_path: Path) -> None:
+    async with serving(tmp_path, "founder") as founder, serving(tmp_path, "guest") as guest:
+        await with_guest(founder, guest)
+        await lead(founder)
+        with pytest.raises(NotTrustedError):
+            await guest.commands.execute("node.trust", {"node": "guest"})
+        codes = [line.code for line in _health(founder)]
+        assert "node-walked-in" in codes
+        await founder.commands.execute("node.trust", {"node": "guest"})
+        own = guest.identity.node_id
+        assert own in founder.journal.state.roster.trusted
+        assert "node-walked-in" not in [line.code for line in _health(founder)]
+        done = await founder.commands.execute_here("cluster.open", {}, own)
+        assert done["open"]
+
+
+async def test_what_it_writes_into_the_ledger_itself_removes_nobody(tmp_path: Path) -> None:
+    async with serving(tmp_path, "founder") as founder, serving(tmp_path, "guest") as guest:
+        await with_guest(founder, guest)
+        own = founder.identity.node_id
+        named = guest.journal.state.roster.admissions_of(own)
+        await guest.journal.append(7, [NodeRemoved(own, named, {}), admission_of(guest)])
+        await founder.exchange.unite(frozenset({guest.identity.node_id}))
+        assert len(founder.journal.ledger) == 2, "the entry has come"
+        for node in (founder, guest):
+            assert own in node.journal.state.members
+            assert node.journal.state.roster.trusted == {own}
+
+
+async def test_it_brings_no_scripts(tmp_path: Path) -> None:
+    async with (
+        serving(tmp_path, "founder", allow_scripts=True) as founder,
+        serving(tmp_path, "guest") as guest,
+    ):
+        await with_guest(founder, guest)
+        way = channels(guest, founder)
+        with pytest.raises(Exception, match="bring scripts"):
+            await way.scripts.Prepare(script_pb2.PrepareScriptRequest(), timeout=TIMEOUT_S)
+        await way.close()
+
+
+async def test_as_a_leader_it_lets_others_walk_in_until_the_door_was_shut(tmp_path: Path) -> None:
+    async with (
+        serving(tmp_path, "founder") as founder,
+        serving(tmp_path, "guest") as guest,
+        serving(tmp_path, "new") as new,
+    ):
+        await with_guest(founder, guest)
+        guest.alive = lambda: frozenset({guest.identity.node_id})
+        await lead_later(guest)
+        way = channels(new, guest)
+        reply = await way.control.Join(join_request(new), timeout=TIMEOUT_S)
+        assert (reply.decision, reply.reason) == (DECISIONS.ADMITTED, WALKED_IN)
+        assert new.identity.node_id not in guest.journal.state.roster.trusted
+        await way.close()
+
+
+async def test_as_a_leader_it_lets_nobody_in_afterwards(tmp_path: Path) -> None:
+    async with (
+        serving(tmp_path, "founder") as founder,
+        serving(tmp_path, "guest") as guest,
+        serving(tmp_path, "new") as new,
+    ):
+        shut, opened = WindowSet(is_open=False, edit=1), WindowSet(is_open=True, edit=2)
+        await with_guest(founder, guest, shut)
+        await founder.journal.append(1, [opened])
+        await guest.exchange.unite(frozenset({founder.identity.node_id}))
+        await lead_later(guest)
+        assert guest.is_open
+        way = channels(new, guest)
+        reply = await way.control.Join(join_request(new), timeout=TIMEOUT_S)
+        assert reply.decision == DECISIONS.PENDING
+        assert new.identity.node_id not in guest.journal.state.members
+        await way.close()
+
+
+async def test_its_sum_of_the_ledger_is_not_believed(tmp_path: Path) -> None:
+    async with serving(tmp_path, "founder") as founder, serving(tmp_path, "guest") as guest:
+        await with_guest(founder, guest)
+        await guest.journal.append(7, [WindowSet(is_open=True, edit=1)])
+        raw = await guest.journal.in_short()
+        with pytest.raises(CorruptLedgerError, match="whom nobody has said yes to"):
+            await founder.journal.adopt(raw, guest.identity.node_id)
+
+
+async def test_a_leader_that_walked_in_lets_a_trusted_member_lead(tmp_path: Path) -> None:
+    async with serving(tmp_path, "founder") as founder, serving(tmp_path, "guest") as guest:
+        await with_guest(founder, guest)
+        await lead_later(guest)
+        with pytest.raises(NotTrustedError):
+            await guest.commands.execute_here(
+                "node.remove", {"node": "guest"}, founder.identity.node_id
+            )
+        await guest.commands.execute_here("cluster.hand_over", {}, founder.identity.node_id)
+        assert guest.hand_over._task is not None
+
+
+async def lead_later(guest: Node) -> None:
+    """Let one lead in a term after the founder's."""
+    guest.leadership.on_lead(5)
+    await until(lambda: guest.identity.node_id in guest.journal.state.roles)
+
+
+def _health(node: Node) -> list[object]:
+    from jupiterd.cluster.health import judge
+
+    return list(judge(node.outlook.cluster_view()))

@@ -17,7 +17,7 @@ unexport PYTHONDONTWRITEBYTECODE
 setup: $(STAMP)
 	@$(if $(filter setup,$(MAKECMDGOALS)),$(NEXT),:)
 
-$(STAMP): pyproject.toml constraints.txt
+$(STAMP): pyproject.toml constraints.txt $(wildcard requirements/*.txt)
 	@command -v $(PYTHON) >/dev/null || { \
 	  printf 'make: error: there is no %s on this machine\n\nhint: install Python 3.11 or newer, or name it: make setup PYTHON=/path/to/python3\n' '$(PYTHON)' >&2; \
 	  exit 1; }
@@ -25,6 +25,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "installing into $(VENV); the first time this takes a few minutes"
 	@$(if $(TORCH_INDEX),$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --index-url '$(TORCH_INDEX)' "$$(grep '^torch==' constraints.txt)")
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r 'requirements/$(EXTRA).txt'
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[$(EXTRA),dev]'
 	@$(BIN)/python -m jupiterd.gang.openblas
 	@touch $@

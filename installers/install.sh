@@ -394,7 +394,7 @@ get_wheel() {
 copy_checkout() {
   [ "$checkout" ] || return 0
   run mkdir "$scratch/source"
-  for part in jupiterd jupiter_tui config constraints.txt pyproject.toml README.md LICENSE; do
+  for part in jupiterd jupiter_tui config constraints.txt requirements pyproject.toml README.md LICENSE; do
     run cp -RP "$checkout/$part" "$scratch/source/"
   done
   from=$scratch/source
@@ -402,13 +402,17 @@ copy_checkout() {
 
 install_packages() {
   say 'installing, which takes some minutes the first time'
-  pins=jupiterd/constraints.txt
+  pins=jupiterd/constraints.txt lock=jupiterd/requirements/$extra.txt
   if [ ! "$dry" ]; then
     run "$venv/bin/python" -m zipfile -e "$wheel" "$scratch/wheel" || broken "$(basename "$wheel") can't be unpacked"
-    pins=$scratch/wheel/$pins
+    pins=$scratch/wheel/$pins lock=$scratch/wheel/$lock
   fi
   mark_unfinished
   install_torch
+  # pip checks no hashes of constraints: what the wheel needs comes first, each file by its hash. torch isn't among it, as
+  # people have one of their own, of an index of their own.
+  [ "$dry" ] || [ -f "$lock" ] || fail 1 "$(basename "$wheel") holds no $(basename "$lock")" 'get it again from its source'
+  pip install --no-compile --no-deps --require-hashes -r "$lock" || not_upgraded
   wanted=$wheel
   [ "$extra" = none ] || wanted="${wheel}[$extra]"
   pip install --no-compile -c "$pins" "$wanted" || not_upgraded

@@ -18,6 +18,7 @@ PARTS = (
     "jupiter_tui",
     "config",
     "constraints.txt",
+    "requirements",
     "pyproject.toml",
     "README.md",
     "LICENSE",

@@ -26,6 +26,8 @@ def test_wheel_and_sdist_carry_the_configuration_the_pins_and_the_licence(built:
     names = set(wheel.namelist())
     assert {f"jupiterd/{name}" for name in DATA} <= names
     assert wheel.read("jupiterd/constraints.txt") == (ROOT / "constraints.txt").read_bytes()
+    for lock in (ROOT / "requirements").iterdir():
+        assert wheel.read(f"jupiterd/requirements/{lock.name}") == lock.read_bytes()
     assert f"jupiterd-{__version__}.dist-info/licenses/LICENSE" in names
     assert "jupiter_tui/dashboard.tcss" in names
     assert not [name for name in names if name.startswith("tests") or name.endswith(".pyc")]

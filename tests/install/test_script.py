@@ -110,6 +110,7 @@ def test_a_dry_run_shows_every_step_and_changes_nothing(machine: Machine, built:
     pip = f"{environment}/bin/python -m pip install --no-compile"
     for step in (
         f"{machine.python} -m venv {environment}",
+        f"{pip} --no-deps --require-hashes -r jupiterd/requirements/cpu.txt",
         f"{pip} -c jupiterd/constraints.txt jupiterd.whl[cpu]",
         f"ln -sf {environment}/bin/jupiterctl {machine.bin}/jupiterctl",
         f"{environment}/bin/jupiterd service install",

@@ -13,7 +13,7 @@ import grpc.aio
 
 from jupiterd.cluster.node_names import find_node
 from jupiterd.daemon.membership.trust import check_trusted
-from jupiterd.daemon.rendezvous import prove_routes
+from jupiterd.daemon.rendezvous import Place, prove_routes
 from jupiterd.daemon.scripts.question import LaunchQuestion, place_of
 from jupiterd.daemon.scripts.readiness import prepared_here
 from jupiterd.errors import (
@@ -51,8 +51,8 @@ async def prepare_launch(node: "Node", arguments: Mapping[str, Any]) -> Places:
         check_trusted(node.journal.state, own, "bring scripts")
     requests = asked.requests(chosen, names, own)
     hosts = await _hosts(node, chosen)
-    for member, (host, _) in hosts.items():
-        requests[member].host = host
+    for member, place in hosts.items():
+        requests[member].host = place.host
     questions = [_ask(node, member, names[member], requests[member], asked) for member in hosts]
     replies = await asyncio.gather(*questions)
     return {
@@ -61,12 +61,13 @@ async def prepare_launch(node: "Node", arguments: Mapping[str, Any]) -> Places:
             {
                 "node": member,
                 "name": names[member],
-                "host": host,
-                "interface": interface,
+                "host": place.host,
+                "interface": place.interface,
+                "addresses": list(place.addresses),
                 "folder": requests[member].folder,
                 **place_of(reply),
             }
-            for (member, (host, interface)), reply in zip(hosts.items(), replies, strict=True)
+            for (member, place), reply in zip(hosts.items(), replies, strict=True)
         ],
     }
 
@@ -125,11 +126,11 @@ class _Here:
         return source_address_toward(self.peers.require(seen_from).shared_host)[0]
 
 
-async def _hosts(node: "Node", chosen: Sequence[NodeId]) -> dict[NodeId, tuple[str, str]]:
-    """Return address and interface of each machine, once all have reached each other there."""
+async def _hosts(node: "Node", chosen: Sequence[NodeId]) -> dict[NodeId, Place]:
+    """Return where each machine is reached, once all have reached each other there."""
     if len(chosen) == 1:
         is_mac = (hardware := node.outlook.hardware_of(chosen[0])) and hardware.system == "Darwin"
-        return {chosen[0]: (LOOPBACK, "lo0" if is_mac else "lo")}
+        return {chosen[0]: Place(host=LOOPBACK, interface="lo0" if is_mac else "lo")}
     proved = await prove_routes(_Here(node), chosen, reserve=False)
     for place in proved.values():
         if ":" in place.host:
@@ -137,7 +138,7 @@ async def _hosts(node: "Node", chosen: Sequence[NodeId]) -> dict[NodeId, tuple[s
                 f"a script's ranks need IPv4, and a member is reached at {place.host}",
                 "give the machines IPv4 addresses",
             )
-    return {member: (place.host, place.interface) for member, place in proved.items()}
+    return proved
 
 
 async def _ask(

@@ -12,16 +12,18 @@ import signal
 import socket
 import sys
 import tempfile
-from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Generator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
 
 from jupiterd.errors import BadRouteError, NotFoundError, PortInUseError
 from jupiterd.gang.kept import Kept, Program, start_kept
-from jupiterd.gang.script_plan import RankOrder, ScriptOrder
+from jupiterd.gang.script_plan import RankOrder, ScriptOrder, own_address
 from jupiterd.gang.scripts.events import STORE_RANK, Ended, Printed, ScriptEvent
 from jupiterd.gang.scripts.gpu_locks import gpus_held
+from jupiterd.source_filter.listeners import close_to_others
+from jupiterd.source_filter.ring_port import hold_ring_port
 
 STOP_GRACE_S: Final = 5.0
 """Between SIGTERM and SIGKILL, for scripts that save what they have."""
@@ -150,7 +152,10 @@ async def start_script(
     _check(order, environment)
     group = ScriptGroup()
     async with gpus_held(order.gpus, order.id) as locks:
-        with tempfile.TemporaryDirectory(prefix="jupiter-launch-") as scratch:
+        with (
+            tempfile.TemporaryDirectory(prefix="jupiter-launch-") as scratch,
+            ring_ports_held(order),
+        ):
             try:
                 if order.store_port:
                     await _start_store(group, order, environment)
@@ -200,15 +205,29 @@ async def _start_store(
     group: ScriptGroup, order: ScriptOrder, environment: Mapping[str, str]
 ) -> None:
     """Start the store on a socket that is open already: ranks that come first wait in its queue."""
-    with bind_meeting(order.store_host, order.store_port) as listener:
+    with bind_meeting(order.store_host, order.store_port, order.member_hosts) as listener:
         argv = (script_python(order.argv), str(STORE), str(listener.fileno()))
         alone = {**environment, "OMP_NUM_THREADS": "1"}
         program = Program(argv, alone, order.folder, (listener.fileno(),))
         await group.start(STORE_RANK, program)
 
 
-def bind_meeting(host: str, port: int) -> socket.socket:
+@contextlib.contextmanager
+def ring_ports_held(order: ScriptOrder) -> Generator[None]:
+    """Keep strangers from the ports at which the ranks of an MLX ring will listen."""
+    with contextlib.ExitStack() as stack:
+        for rank in order.ranks:
+            if (place := own_address(rank.hostfile, rank.rank)) is not None:
+                held = hold_ring_port(*place, order.member_hosts)
+                if held is not None:
+                    stack.callback(held.close)
+        yield
+
+
+def bind_meeting(host: str, port: int, members: Sequence[str] = ()) -> socket.socket:
     """Return a listening socket.
+
+    members: the only addresses that may connect, where the system can see to that; none: anybody
 
     Raises:
         PortInUseError: the port is taken.
@@ -222,6 +241,7 @@ def bind_meeting(host: str, port: int) -> socket.socket:
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((host, port))
+        close_to_others(listener, members)
         listener.listen(BACKLOG)
     except OSError as error:
         listener.close()

@@ -5,7 +5,7 @@ Owns both directions. Doesn't know who sends them, or how a script is run.
 
 import re
 import signal
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Final
 
@@ -15,6 +15,7 @@ from jupiterd.gang.scripts.events import Ended, Over, Printed, ScriptEvent, Skip
 from jupiterd.gang.scripts.limits import MAX_CUT_TIMEOUT_S
 from jupiterd.gang.scripts.part import ID
 from jupiterd.rpc import script_pb2
+from jupiterd.source_filter.program import MAX_ADDRESSES, plain_address
 
 MAX_ARGUMENTS: Final = 1024
 MAX_VARIABLES: Final = 256
@@ -51,6 +52,7 @@ def order_to_proto(order: ScriptOrder) -> script_pb2.ScriptOrder:
         store_port=order.store_port,
         id=order.id,
         gpus=order.gpus,
+        member_hosts=order.member_hosts,
         shipped=order.shipped,
         cut_timeout_s=order.cut_timeout_s,
         window=window_to_proto(order.window),
@@ -93,8 +95,18 @@ def order_from_proto(message: script_pb2.ScriptOrder) -> ScriptOrder:
         cut_timeout_s=message.cut_timeout_s,
         window=window_from_proto(message.window),
         gpus=tuple(message.gpus),
+        member_hosts=_hosts(message.member_hosts),
         shipped=message.shipped,
     )
+
+
+def _hosts(told: Sequence[str]) -> tuple[str, ...]:
+    """Return the addresses of a launch's machines; raises MalformedError where one is none."""
+    _check_size("addresses", len(told), MAX_ADDRESSES, sum(map(len, told)))
+    try:
+        return tuple(str(plain_address(address)) for address in told)
+    except ValueError as error:
+        raise MalformedError("an order has an address that can't be") from error
 
 
 def checked_id(text: str) -> str:

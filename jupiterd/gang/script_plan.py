@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from jupiterd.cluster.planning.gang_hosts import gang_hosts
 from jupiterd.errors import UsageError
 
 TORCH: Final = "torch"
@@ -61,6 +62,8 @@ class Place:
     """What CUDA_VISIBLE_DEVICES must be; None: as it is there."""
     gpus: tuple[str, ...] = ()
     """UUIDs of those that its processes compute on."""
+    addresses: tuple[str, ...] = ()
+    """All that the machine has; empty where it doesn't say."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +96,8 @@ class ScriptOrder:
     """By which it is followed; empty where it ends with whoever started it."""
     cut_timeout_s: int = 60
     """How long its ranks go on where nobody asks for them."""
+    member_hosts: tuple[str, ...] = ()
+    """From which the store and MLX's rings may be reached; from everywhere where it is empty."""
     window: tuple[int, int] = (0, 0)
     """Rows and columns of the terminal that the ranks have; none where it is empty."""
 
@@ -133,6 +138,7 @@ def orders(
     if world > MAX_RANKS:
         raise UsageError(f"{world} processes are more than the {MAX_RANKS} that can meet")
     ring = _ring(places) if engine == MLX and world > 1 else []
+    hosts = gang_hosts((place.host, place.addresses) for place in places)
     found: list[ScriptOrder] = []
     first = 0
     for number, place in enumerate(places):
@@ -155,7 +161,9 @@ def orders(
         meeting = (place.host, place.ports[0]) if has_store else ("", 0)
         command = (place.program or argv[0], *argv[1:])
         where = place.folder or folder
-        found.append(ScriptOrder(command, where, ranks, *meeting, gpus=place.gpus))
+        found.append(
+            ScriptOrder(command, where, ranks, *meeting, gpus=place.gpus, member_hosts=hosts)
+        )
     return found
 
 
@@ -176,6 +184,18 @@ def hostfile(ring: Sequence[str], rank: int) -> str:
         [address if number in neighbours else PLACEHOLDER] for number, address in enumerate(ring)
     ]
     return json.dumps(entries)
+
+
+def own_address(ring: str, rank: int) -> tuple[str, int] | None:
+    """Return the host and the port at which a rank listens, of what it reads; None without a ring.
+
+    What another machine has sent may say no such thing: the script finds out.
+    """
+    try:
+        host, _, port = str(json.loads(ring)[rank][0]).rpartition(":")
+        return (host, int(port)) if host else None
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return None
 
 
 def _ring(places: Sequence[Place]) -> list[str]:

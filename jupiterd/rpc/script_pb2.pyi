@@ -129,7 +129,7 @@ class ScriptWindow(_message.Message):
     def __init__(self, rows: _Optional[int] = ..., columns: _Optional[int] = ...) -> None: ...
 
 class ScriptOrder(_message.Message):
-    __slots__ = ("argv", "folder", "ranks", "store_host", "store_port", "shipped", "gpus", "id", "cut_timeout_s", "window")
+    __slots__ = ("argv", "folder", "ranks", "store_host", "store_port", "shipped", "gpus", "id", "cut_timeout_s", "window", "member_hosts")
     ARGV_FIELD_NUMBER: _ClassVar[int]
     FOLDER_FIELD_NUMBER: _ClassVar[int]
     RANKS_FIELD_NUMBER: _ClassVar[int]
@@ -140,6 +140,7 @@ class ScriptOrder(_message.Message):
     ID_FIELD_NUMBER: _ClassVar[int]
     CUT_TIMEOUT_S_FIELD_NUMBER: _ClassVar[int]
     WINDOW_FIELD_NUMBER: _ClassVar[int]
+    MEMBER_HOSTS_FIELD_NUMBER: _ClassVar[int]
     argv: _containers.RepeatedScalarFieldContainer[str]
     folder: str
     ranks: _containers.RepeatedCompositeFieldContainer[ScriptRank]
@@ -150,7 +151,8 @@ class ScriptOrder(_message.Message):
     id: str
     cut_timeout_s: int
     window: ScriptWindow
-    def __init__(self, argv: _Optional[_Iterable[str]] = ..., folder: _Optional[str] = ..., ranks: _Optional[_Iterable[_Union[ScriptRank, _Mapping]]] = ..., store_host: _Optional[str] = ..., store_port: _Optional[int] = ..., shipped: _Optional[str] = ..., gpus: _Optional[_Iterable[str]] = ..., id: _Optional[str] = ..., cut_timeout_s: _Optional[int] = ..., window: _Optional[_Union[ScriptWindow, _Mapping]] = ...) -> None: ...
+    member_hosts: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, argv: _Optional[_Iterable[str]] = ..., folder: _Optional[str] = ..., ranks: _Optional[_Iterable[_Union[ScriptRank, _Mapping]]] = ..., store_host: _Optional[str] = ..., store_port: _Optional[int] = ..., shipped: _Optional[str] = ..., gpus: _Optional[_Iterable[str]] = ..., id: _Optional[str] = ..., cut_timeout_s: _Optional[int] = ..., window: _Optional[_Union[ScriptWindow, _Mapping]] = ..., member_hosts: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class ScriptRank(_message.Message):
     __slots__ = ("rank", "variables", "defaults", "hostfile")

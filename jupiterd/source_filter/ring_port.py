@@ -61,7 +61,7 @@ def hold_ring_port(host: str, port: int, members: Sequence[str]) -> RingPort | N
         attach(listener, program_for(members, _RING, _OURS), _SO_ATTACH_REUSEPORT_CBPF)
         attach(listener, program_for(members, theirs=DROP, others=PASS))
         listener.listen(BACKLOG)
-    except OSError:
+    except (OSError, OverflowError):  # taken, not ours, or no port at all
         listener.close()
         return None
     listener.setblocking(False)  # noqa: FBT003 - it has no name

@@ -158,6 +158,7 @@ def _place(told: "Mapping[str, Any]", wanted: "Wanted") -> Place:
         threads=int(told.get("threads") or 0),
         visible_devices=told.get("visible_devices"),
         gpus=tuple(map(str, told.get("gpus") or ())),
+        addresses=tuple(map(str, told.get("addresses") or ())),
     )
 
 

@@ -111,7 +111,7 @@ def order_from_json(text: bytes) -> ScriptOrder:
     """Read an order that was written by `order_to_json`."""
     told: Mapping[str, Any] = json.loads(text)
     ranks = tuple(RankOrder(**rank) for rank in told["ranks"])
-    lists = {name: tuple(told[name]) for name in ("argv", "window", "gpus")}
+    lists = {name: tuple(told[name]) for name in ("argv", "window", "gpus", "member_hosts")}
     fields: dict[str, Any] = {**told, **lists, "ranks": ranks}
     return ScriptOrder(**fields)
 

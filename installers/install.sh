@@ -411,7 +411,6 @@ install_packages() {
   install_torch
   # pip checks no hashes of constraints: what the wheel needs comes first, each file by its hash. torch isn't among it, as
   # people have one of their own, of an index of their own.
-  [ "$dry" ] || [ -f "$lock" ] || fail 1 "$(basename "$wheel") holds no $(basename "$lock")" 'get it again from its source'
   pip install --no-compile --no-deps --require-hashes -r "$lock" || not_upgraded
   wanted=$wheel
   [ "$extra" = none ] || wanted="${wheel}[$extra]"

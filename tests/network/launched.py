@@ -48,7 +48,10 @@ class Launched:
     async def end(self) -> int:
         """Read to the end; return the status."""
         await self.read_until("\0")
-        return await asyncio.to_thread(self.process.wait)
+        status = await asyncio.to_thread(self.process.wait)
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+        return status
 
     def losses(self) -> dict[tuple[int, int], str]:
         """Return what each rank said of each step, which must be once."""

@@ -102,14 +102,17 @@ async def _run(invocation: Invocation, wanted: Wanted, begun: Callable[[str], No
     from jupiterd.ctl.launch.recording import recording
     from jupiterd.ctl.launch.result import LaunchResult
     from jupiterd.ctl.launch.telling import Telling
+    from jupiterd.ctl.launch.terminal_output import TerminalOutput
 
     with recording(wanted, invocation.state_dir) as record:
         console = Console.of(invocation)
         has_result = not (console.is_table or wanted.is_detached)
-        output = RankOutput(
-            _write_aside if has_result else _write, shown=None if wanted.is_verbose else (0,)
-        )
         has_terminal = not wanted.is_detached and sys.stdout.isatty() and sys.stderr.isatty()
+        if has_terminal and not (has_result or wanted.is_verbose):
+            output = TerminalOutput(_write_piece)
+        else:
+            write = _write_aside if has_result else _write
+            output = RankOutput(write, shown=None if wanted.is_verbose else (0,))
         telling = Telling(output, console, record.events, has_terminal=has_terminal)
         telling.result = LaunchResult(record.id) if has_result else None
         attempts = Attempts(wanted, invocation.state_dir, telling, record)
@@ -126,6 +129,12 @@ def _say_id(invocation: Invocation, launch: str) -> None:
 def _write_aside(line: bytes, _is_error: bool) -> None:  # noqa: FBT001 - a callback's signature
     """Write what ranks print where the result doesn't go."""
     _write(line, True)  # noqa: FBT003
+
+
+def _write_piece(piece: bytes, is_error: bool) -> None:  # noqa: FBT001 - a callback's signature
+    stream = sys.stderr.buffer if is_error else sys.stdout.buffer  # a piece may end in a character
+    stream.write(piece)
+    stream.flush()
 
 
 def _write(line: bytes, is_error: bool) -> None:  # noqa: FBT001 - a callback's signature

@@ -48,6 +48,9 @@ class RankOutput:
             if rest := self._begun.pop((rank, is_error), b""):
                 self._line(rank, rest + b"\n", is_error=is_error)
 
+    def settle(self) -> None:
+        """Nothing: only whole lines are written."""
+
     def tail(self, rank: int) -> list[str]:
         """Return the last lines of a rank that isn't shown."""
         return [line.decode("utf-8", "replace").rstrip() for line in self._tails.get(rank, ())]

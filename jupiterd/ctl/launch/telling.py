@@ -38,6 +38,10 @@ class Output(Protocol):
         """Return the last lines of a rank that isn't shown."""
         ...
 
+    def settle(self) -> None:
+        """End the line that is being written."""
+        ...
+
 
 class Telling:
     """Tells it all; a terminal that is gone keeps nothing from going on."""
@@ -81,6 +85,7 @@ class Telling:
         if self._events is not None:
             self._events.append(Printed(NOTICE_RANK, is_error=True, data=f"{text}\n".encode()))
         with contextlib.suppress(OSError):
+            self._output.settle()
             self._console.notice(text)
 
     def show_result(self, status: int, reason: str) -> None:

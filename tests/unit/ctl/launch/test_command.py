@@ -9,18 +9,6 @@ from jupiterd.ctl.launch.program import script_of
 from jupiterd.ctl.launch.run import ending
 
 
-@pytest.fixture
-def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-
-    def write(text: str) -> str:
-        (tmp_path / "train.py").write_text(text)
-        return "train.py"
-
-    return write
-
-
 def test_a_script_runs_alone_without_a_daemon(ctl, script):
     name = script("import os; print('rank', os.environ['RANK'], 'of', os.environ['WORLD_SIZE'])")
     ran = ctl("launch", "--", sys.executable, name)

@@ -25,6 +25,7 @@ SEGMENTS: Final = 8
 """So much of a script's output is kept, together 32 MiB: of a noisy one, that of its last while."""
 
 MAX_DATA_BYTES: Final = 1 << 16
+MAX_SEGMENT_BYTES: Final = 1 << 40
 
 _HEAD: Final = struct.Struct(">BiI")
 """Kind, rank, and the number of bytes that follow."""
@@ -110,7 +111,7 @@ class EventReader:
 
     def _read_segment(self, end: int) -> Generator[ScriptEvent]:
         begin = max((s for s in segments(self._folder) if s <= self.offset), default=None)
-        if begin is None:
+        if begin is None or self.offset - begin > MAX_SEGMENT_BYTES:  # beyond all that is written
             return
         path = self._folder / name_of(begin)
         # It may be thrown away this moment.

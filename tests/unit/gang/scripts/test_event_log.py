@@ -57,6 +57,12 @@ def test_half_a_record_is_waited_for(tmp_path: Path):
     assert list(reader.read()) == [EVENTS[0]]
 
 
+def test_an_offset_beyond_all_that_is_written_finds_nothing(tmp_path: Path):
+    EventWriter(tmp_path).append(EVENTS[0])
+    for offset in (1 << 20, (1 << 64) - 1):
+        assert not list(EventReader(tmp_path, offset).read())
+
+
 def test_an_offset_between_two_events_is_refused(tmp_path: Path):
     writer = EventWriter(tmp_path)
     writer.append(Printed(0, is_error=False, data=b"\xff" * 100))

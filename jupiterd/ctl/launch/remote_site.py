@@ -167,6 +167,6 @@ class RemoteSite:
         if silent_s > TOLD_AFTER_S and not self._is_told:
             self._is_told = True
             self._tell(
-                f"{self.name} isn't heard of ({why}); the script goes on, and it is waited for"
-                f" for {limit_s} s"
+                f"{self.name} isn't heard of ({why}); the script goes on, and waits for it"
+                f" up to {limit_s} s"
             )

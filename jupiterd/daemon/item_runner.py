@@ -163,7 +163,9 @@ class ItemRunner:
                 if isinstance(error, WorkFailedError) and node is not None:
                     without |= {node}
                 log.warning("item_failed", extra={"item": item.id, "reason": error.message})
-                await wait_out(self._board, self._cycle, error.message)
+                # Who waits for a machine looks often; who fails on one needn't do so each second.
+                pause_s = RETRY_S if node is None else trying.pause_s
+                await wait_out(self._board, self._cycle, error.message, pause_s)
                 check()
 
     def _one_more(self, without: frozenset[NodeId], node: NodeId | None) -> frozenset[NodeId]:

@@ -9,6 +9,12 @@ from dataclasses import dataclass
 A_WHILE_S = 120.0
 """A try that got on for so long stands for itself, though it may repeat what others had done."""
 
+AT_ONCE_S = 5.0
+"""A try that ends sooner has hardly begun."""
+
+SHORTEST_PAUSE_S = 1.0
+LONGEST_PAUSE_S = 15.0
+
 
 @dataclass
 class Trying:
@@ -16,6 +22,8 @@ class Trying:
 
     unreachable: int = 0
     """Tries in a row of which what they need couldn't be reached."""
+    at_once: int = 0
+    """Tries in a row that failed when they had hardly begun."""
     _since_s: float | None = None
     """When the first failure ended since the item last got on."""
     _furthest: int = 0
@@ -36,11 +44,17 @@ class Trying:
 
     def fail(self, at_s: float) -> float:
         """Take note that it failed; return for how long nothing has got on, in seconds."""
+        self.at_once = self.at_once + 1 if at_s - self._began_s < AT_ONCE_S else 0
         if self._got_on(at_s):
-            self.unreachable, self._since_s = 0, None
+            self.unreachable, self.at_once, self._since_s = 0, 0, None
         self._furthest = max(self._furthest, self._last)
         self._since_s = at_s if self._since_s is None else self._since_s
         return at_s - self._since_s
+
+    @property
+    def pause_s(self) -> float:
+        """How long to wait before the next try: twice as long each time that it fails at once."""
+        return min(SHORTEST_PAUSE_S * 2 ** max(0, min(self.at_once, 8) - 1), LONGEST_PAUSE_S)
 
     def _got_on(self, at_s: float) -> bool:
         has_gained = self._first is not None and self._last > self._first

@@ -28,12 +28,13 @@ ENTRYPOINT = FOLDER / "entrypoint.py"
 BIN = Path(sys.executable).parent
 COMPOSE = YAML(typ="safe").load((FOLDER / "compose.yaml").read_text())
 SERVICES = COMPOSE["services"]
+WITH_GPUS = YAML(typ="safe").load((FOLDER / "compose.gpu.yaml").read_text())["services"]
 RULES = runpy.run_path(str(ENTRYPOINT))
 TIMEOUT_S = 60
 
 KEYS = {
     "network_mode", "restart", "stop_grace_period", "environment", "volumes", "shm_size",
-    "cap_drop", "security_opt", "profiles", "image", "build", "deploy",
+    "cap_drop", "security_opt", "image", "build",
 }  # fmt: skip
 """Of a service, as Compose's specification names them; another one is a slip of the pen."""
 
@@ -174,20 +175,35 @@ def test_a_service_is_on_the_hosts_network_with_its_state_on_a_volume(name):
     assert state == volumes["jupiter-state"]
 
 
-def test_gpus_are_asked_for_by_their_profile_alone():
-    asking = {name for name, service in SERVICES.items() if "deploy" in service}
-    assert asking == {name for name, each in SERVICES.items() if each["profiles"] == ["gpu"]}
-    [device] = SERVICES["jupiter"]["deploy"]["resources"]["reservations"]["devices"]
+def test_compose_needs_no_profile_and_reads_folders_of_the_host():
+    [(name, service)] = SERVICES.items()
+    assert name == "jupiter"
+    folders = dict(re.findall(r"\$\{(\w+):-\./\w+\}:(/\w+)", " ".join(service["volumes"])))
+    assert folders == {
+        "JUPITER_DATA": "/data",
+        "JUPITER_MODELS": "/models",
+        "JUPITER_SCRIPTS": "/scripts",
+    }
+    made = " ".join(step.rest for step in of("RUN"))
+    assert all(f" {folder}" in made for folder in folders.values())
+
+
+def test_gpus_are_asked_for_by_the_file_beside_alone():
+    assert set(WITH_GPUS) == set(SERVICES)
+    [service] = WITH_GPUS.values()
+    assert set(service) == {"image", "build", "deploy"}
+    assert service["build"] == {"target": "cuda"}
+    [device] = service["deploy"]["resources"]["reservations"]["devices"]
     assert device == {"driver": "nvidia", "count": "all", "capabilities": ["gpu"]}
 
 
 @pytest.mark.parametrize("page", ["docs/guides/docker.md", "docs/es/guides/docker.md"])
-def test_the_guide_names_services_and_profiles_that_there_are(page):
+def test_the_guide_names_the_service_and_files_that_there_are(page):
     shell = "\n".join(block.text for block in blocks(ROOT / page))
-    profiles = {name for service in SERVICES.values() for name in service["profiles"]}
-    run = re.findall(r"(?:run --rm|exec) (\S+)", shell)
-    assert {"jupiter"} <= set(run) <= set(SERVICES)
-    assert set(re.findall(r"--profile (\S+)", shell)) == profiles
+    assert set(re.findall(r"(?:run --rm|exec) (\S+)", shell)) == set(SERVICES)
+    assert "--profile" not in shell
+    [files] = re.findall(r"COMPOSE_FILE=(\S+)", shell)
+    assert all((FOLDER / name).exists() for name in files.split(":"))
 
 
 def test_the_entry_point_knows_real_commands():

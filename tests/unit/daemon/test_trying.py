@@ -124,3 +124,18 @@ def test_what_others_had_done_already_is_no_progress_until_it_took_a_while() -> 
         trying.advance(0)
         trying.advance(40)
         assert trying.fail(ended_s) == without_s
+
+
+async def test_an_item_that_fails_at_once_is_tried_ever_more_rarely(clock):
+    tries = iter([*[(0.1, [], GONE)] * 9, (0.1, [], None)])
+    began_s = clock.now_s
+    await tried(clock, tries)
+    pauses_s = clock.now_s - began_s - 10 * 0.1
+    assert pauses_s == pytest.approx(1 + 2 + 4 + 8 + 5 * 15)
+
+
+async def test_one_that_fails_after_a_while_is_tried_again_soon(clock):
+    tries = iter([*[(60.0, [], GONE)] * 3, (0.1, [], None)])
+    began_s = clock.now_s
+    await tried(clock, tries)
+    assert clock.now_s - began_s - 3 * 60.0 - 0.1 == pytest.approx(3)

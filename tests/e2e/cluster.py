@@ -254,6 +254,11 @@ class Cluster:
         return "\n".join([what, *(daemon.last_words() for daemon in self.daemons)])
 
 
+def wrong(view: Document) -> list[str]:
+    """Return what health finds wrong; that somebody may say yes to who walked in isn't."""
+    return [line["title"] for line in view["health"] if line["code"] != "node-walked-in"]
+
+
 @contextlib.asynccontextmanager
 async def running(daemons: Sequence[Daemon]) -> AsyncGenerator[Cluster]:
     """Start daemons, and end them whatever happens."""

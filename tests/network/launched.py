@@ -66,4 +66,5 @@ async def two_machines(folder: Path) -> AsyncGenerator[Machines]:
     """Run daemons that let members run scripts."""
     async with machines_on(2, folder, ("--allow-scripts",)) as machines:
         await machines.one_cluster(JOIN_S)
+        await machines.say_yes()
         yield machines

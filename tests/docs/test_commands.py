@@ -97,11 +97,14 @@ def test_every_make_target_that_is_named_is_in_the_makefile():
         assert named <= targets, page
 
 
+COMPOSE = ROOT / "installers" / "docker" / "compose.yaml"
+
+
 def test_every_setting_that_is_named_as_a_variable_is_one():
     known = {f"JUPITER_{name.upper()}" for name in Settings.__dataclass_fields__}
-    others = {
-        f"JUPITER_{name}" for name in ("BENCH_MODEL", "DATA", "PAGES", "TEST_COLD", "TEST_SEED")
-    }
+    of_compose = re.findall(r"\$\{(JUPITER_\w+):-", COMPOSE.read_text())
+    others = {f"JUPITER_{name}" for name in ("BENCH_MODEL", "PAGES", "TEST_COLD", "TEST_SEED")}
+    others.update(of_compose)
     others.add("JUPITER_UPDATE_GOLDEN")
     for page in WRITTEN:
         text = prose(page) + "".join(block.text for block in blocks(page))

@@ -49,12 +49,13 @@ ALERTS_HEAD = """
 What people want to hear of even where they don't look. Each is in the log, in `jupiterctl status`,
 in the dashboard's health panel, and among the events when it is raised and when it is over. It is
 raised once it has *held* for so long, and over once it hasn't for so long, so that nothing flaps.
-(`node-gone` is in the status at once.) Verdicts and failures are shown for an hour, and so is of a
-cycle that has ended what it dropped; what is said of an older cycle ends where a newer one begins.
-`jupiterctl status --check` passes over `mostly-dropped`, `not-offered` and `gang-knocked`: the
-cluster is well. For the health check of a container or a service take `status --check --node self`,
-which counts what is wrong with that machine alone: one that another machine's trouble restarts
-helps nobody. `jupiterctl cycle dismiss` ends the alarm about what failed; who did is recorded.
+(`node-gone` and `link-out` are in the status at once.) Verdicts and failures are shown for an hour,
+and so is of a cycle that has ended what it dropped; what is said of an older cycle ends where a
+newer one begins. `jupiterctl status --check` passes over `mostly-dropped`, `not-offered` and
+`gang-knocked`: the cluster is well. For the health check of a container or a service take
+`status --check --node self`, which counts what is wrong with that machine alone: one that another
+machine's trouble restarts helps nobody. `jupiterctl cycle dismiss` ends the alarm about what
+failed; who did is recorded.
 
 | code | severity | says | held | over |
 |---|---|---|---|---|
@@ -95,8 +96,9 @@ ntfy as an ordinary message with a tick.
 
 Rank 0 of each gang writes `logs/curves/RUN/metrics.jsonl` (a line for each step; the newest part
 of a very long run, with older parts beside it) and TensorBoard's files in the same folder:
-`tensorboard --logdir`. Where neither can be written, training goes on and the worker's log says so
-once.
+`tensorboard --logdir`. The program that shows them isn't a part of Jupiter: `pip install
+tensorboard` on the machine where you look. Where neither can be written, training goes on and the
+worker's log says so once.
 """
 
 

@@ -40,7 +40,7 @@ class Rule:
     """It is over once it hasn't held for so long."""
 
 
-_GONE = health.TABLE["node-gone"]
+_GONE, _OUT = health.TABLE["node-gone"], health.TABLE["link-out"]
 
 TABLE: Mapping[str, Rule] = {
     "loss-nan": Rule(
@@ -108,6 +108,13 @@ TABLE: Mapping[str, Rule] = {
         "let air to it, or clean its fans; the cluster gives it less work meanwhile",
         hold_s=60.0,
         clear_s=300.0,
+    ),
+    "link-out": Rule(
+        _OUT.severity,
+        "{subject} reaches no other: its {detail}",
+        "see jupiterctl status there: plug it in or switch it on, or what is at its other end",
+        hold_s=60.0,
+        clear_s=30.0,
     ),
     "node-gone": Rule(_GONE.severity, _GONE.title, _GONE.hint, hold_s=60.0, clear_s=30.0),
     "mostly-dropped": Rule(

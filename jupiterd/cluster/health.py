@@ -10,6 +10,7 @@ from jupiterd.cluster.admission import OPEN_COMMAND
 from jupiterd.cluster.approval import approve_command
 from jupiterd.cluster.membership import Liveness
 from jupiterd.cluster.node_names import told_apart
+from jupiterd.cluster.own_link import Outage
 from jupiterd.cluster.rights import trust_command
 from jupiterd.cluster.roles import MISSING_ENGINE
 from jupiterd.cluster.severity import Severity
@@ -99,6 +100,8 @@ class ClusterView:
     """Addresses that two machines tell as their own, with both names."""
     unreached: tuple[Unreached, ...] = ()
     """Where somebody is heard, or named, and can't be reached."""
+    outage: Outage | None = None
+    """Why this node reaches nobody, where it is its own link."""
 
 
 @dataclass(frozen=True)
@@ -125,6 +128,11 @@ TABLE: Mapping[str, _Row] = {
         Severity.ERROR,
         "this node can't write: {subject}",
         "free some space; the work goes on from where it stopped",
+    ),
+    "link-out": _Row(
+        Severity.WARNING,
+        "this machine's {subject}: it reaches no other",
+        "{command}",
     ),
     "no-leader": _Row(
         Severity.ERROR,
@@ -248,11 +256,15 @@ def _findings(view: ClusterView) -> Iterator[_Finding]:
     if alive and not any(node.engines for node in alive):
         yield _Finding("no-engine", "")
     names = told_apart({node.node: node.name for node in (*view.nodes, *view.waiting)})
+    cut_off: frozenset[NodeId] = frozenset()
+    if view.outage is not None:
+        cut_off = view.outage.cut_off
+        yield _Finding("link-out", view.outage.told, view.outage.hint)
     for node in view.nodes:
         if node.cloned_at:
             told = f"{names[node.node]}'s key: {' and '.join(node.cloned_at)}"
             yield _Finding("clone-of-member", told, about=node.node)
-        elif node.liveness in _OF_LIVENESS:
+        elif node.liveness in _OF_LIVENESS and node.node not in cut_off:
             yield _Finding(_OF_LIVENESS[node.liveness], names[node.node], about=node.node)
     for node in view.walked_in:
         command = f"run on {view.asked}: {trust_command(names[node])}"
@@ -261,7 +273,8 @@ def _findings(view: ClusterView) -> Iterator[_Finding]:
     for address, one, other in view.shared_addresses:
         title = f"{one} and {other} both have the address {address}"
         yield _Finding("shared-address", title, about=f"{one} {other}")
-    yield from (_Finding(it.code, it.title, it.hint) for it in diagnoses(view.unreached))
+    if view.outage is None:
+        yield from (_Finding(it.code, it.title, it.hint) for it in diagnoses(view.unreached))
     yield from (_Finding("contradiction", line, about=line) for line in view.contradictions)
     yield from (_Finding("no-effect", line, about=line) for line in view.without_effect)
     for newcomer in view.waiting:

@@ -25,7 +25,7 @@ WELL_ANYWAY: Final = OF_THE_TEXT | {
 """Codes that make nobody ill, `status --check` included: a member could else do that by asking, and
 a stranger by announcing itself or by knocking."""
 
-OF_THIS_NODE: Final = frozenset({"clone", "removed", "disk"})
+OF_THIS_NODE: Final = frozenset({"clone", "removed", "disk", "link-out"})
 """Codes of what is wrong with the machine that tells, though no line names it."""
 
 WHOLE_SECONDS_BELOW_S: Final = 10

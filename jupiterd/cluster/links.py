@@ -123,6 +123,11 @@ class Links:
         return sorted(self._paths, key=lambda target: target != self.active)
 
     @property
+    def paths(self) -> list[Path]:
+        """The paths that are known, the one in use first."""
+        return [self._paths[target].path for target in self.targets]
+
+    @property
     def decides(self) -> bool:
         """Say whether our choice is the one that counts."""
         return self._decides

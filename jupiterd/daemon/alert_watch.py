@@ -28,6 +28,7 @@ from jupiterd.cycle.work import Phase
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.executor.knocks import CODE as KNOCKED
 from jupiterd.daemon.executor.knocks import knock_finding
+from jupiterd.daemon.links.own_link import own_outage
 from jupiterd.daemon.lost_generator import lost_generator_findings
 from jupiterd.daemon.queries.heavy_drops import drop_findings
 from jupiterd.daemon.told import told_text
@@ -161,15 +162,18 @@ class AlertWatch:
         journal = self._node.journal
         raised = {alert.key for alert in self.raised}
         yield from self._runs.look(at_s, list(self._live()))
+        own, outage = self._node.settings.name, own_outage(self._node)
+        if outage is not None:
+            yield Finding("link-out", self._own, own, outage.told)
         for node, admitted in journal.state.members.items():
             name = told_text(admitted.name)
             if self._node.outlook.liveness(node) is Liveness.GONE:
-                yield Finding("node-gone", node, name)
+                if outage is None or node not in outage.cut_off:
+                    yield Finding("node-gone", node, name)
             else:
                 yield from strain_findings(node, name, self._node.outlook.load_of(node), raised)
                 yield from knock_finding(node, name, self._told_by(node).get(KNOCKED))
-        yield from self._node.runner.offered.findings(self._own, self._node.settings.name)
-        own = self._node.settings.name
+        yield from self._node.runner.offered.findings(self._own, own)
         yield from knock_finding(self._own, own, self._node.runner.knocks.detail())
         yield from lost_generator_findings(journal.state.cycles.values())
         drops = journal.derived(drop_findings)

@@ -28,6 +28,7 @@ from jupiterd.daemon.event_ring import EventRing
 from jupiterd.daemon.gang_order import ToldQualities, told_qualities
 from jupiterd.daemon.heartbeats import Description
 from jupiterd.daemon.histories import Histories
+from jupiterd.daemon.links.own_link import own_outage
 from jupiterd.daemon.links.told_places import told_by_all
 from jupiterd.daemon.load_watch import LoadWatch
 from jupiterd.daemon.membership.trust import trusted_names, walked_in
@@ -186,6 +187,7 @@ class Outlook:
             has_token=self._node.greeter.joining.token is not None,
             shared_addresses=tuple(shared_addresses(told_by_all(self._node))),
             unreached=self._node.greeter.unreached.found,
+            outage=own_outage(self._node),
             disk_trouble=self._node.pulse.trouble or self._node.journal.trouble,
             pending_command=applying.command if applying.words else OPEN_COMMAND,
             waiting=tuple(

@@ -49,6 +49,10 @@ class Place:
         """Return the rows of the other nodes."""
         return [row for row in self.members if row is not self.own]
 
+    def complains_of(self, code: str) -> bool:
+        """Say whether the daemon tells of this in its health."""
+        return any(line.get("code") == code for line in (self.status or {}).get("health", ()))
+
     def ways(self) -> Iterator[tuple[Row, Row]]:
         """Yield (node, path) for each known way to another node that is alive."""
         for node in self.others:

@@ -40,6 +40,8 @@ class Reading:
     errno: int
     """Of binding the port where no daemon runs, else of connecting to it; 0: as it should be."""
     others: tuple[Try, ...] = ()
+    is_own_link_out: bool = False
+    """The daemon says that no other is reached because of this machine's own link."""
 
 
 def read(place: Place) -> Reading:
@@ -48,7 +50,8 @@ def read(place: Place) -> Reading:
     with ThreadPoolExecutor(8) as pool:
         others = tuple(pool.map(_try_node, place.others))
     own = _connected(Address("127.0.0.1", place.port)) if is_running else _bound(place.port)
-    return Reading(place.port, is_running, own, tuple(seen for seen in others if seen.address))
+    tried = tuple(seen for seen in others if seen.address)
+    return Reading(place.port, is_running, own, tried, place.complains_of("link-out"))
 
 
 def judge(reading: Reading) -> list[Finding]:
@@ -58,6 +61,9 @@ def judge(reading: Reading) -> list[Finding]:
     if reading.others and not silent:
         told = "the other node answers" if answering == 1 else f"all {answering} others answer"
         return [_judge_own(reading), ok(CHECK, told)]
+    if reading.is_own_link_out and silent and not answering:
+        why = "no other node answers: this machine's own link is out (see health/link-out)"
+        return [_judge_own(reading), not_here(CHECK, why)]
     return [_judge_own(reading), *silent]
 
 

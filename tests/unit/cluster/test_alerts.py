@@ -105,7 +105,9 @@ def test_every_alert_has_words_and_a_hint_that_health_doesnt_say_otherwise() -> 
         assert "{subject}" in rule.title
         assert rule.hint
         assert not rule.hint.endswith(".")
-        if code in health.TABLE:
+        if code == "link-out":  # health says it on that machine, alerts on others
+            assert rule.severity == health.TABLE[code].severity
+        elif code in health.TABLE:
             row = health.TABLE[code]
             assert (rule.severity, rule.title, rule.hint) == (row.severity, row.title, row.hint)
     assert [*Severity] == sorted(Severity, key=rank)

@@ -12,8 +12,9 @@ import pytest
 from jupiterd.cluster.alerts import GIB, TABLE, Alert
 from jupiterd.cluster.facts import CycleFailed, CycleStarted
 from jupiterd.cluster.membership import Liveness
+from jupiterd.cluster.own_link import Outage
 from jupiterd.cycle.work import Phase
-from jupiterd.daemon import health_document
+from jupiterd.daemon import alert_watch, health_document, outlook
 from jupiterd.daemon.alert_sending import sender_of
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.node import Node
@@ -123,6 +124,28 @@ async def test_a_member_that_is_gone_is_alerted_of_and_told_once_in_health(tmp_p
         assert [alert.title for alert in one.outlook.alerts.raised] == ["two is gone"]
         lines = [line["code"] for line in status_document(one)["health"]]
         assert lines.count("node-gone") == 1
+
+
+async def test_whose_own_link_is_out_alerts_of_that_and_of_nobody_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with serving(tmp_path, "one") as one, serving(tmp_path, "two") as two:
+        await unite(one, two)
+        gone = two.identity.node_id
+        out = Outage("eth0 has no link", "plug it in", frozenset({gone}))
+        for place in (alert_watch, outlook):
+            monkeypatch.setattr(place, "own_outage", lambda _node: out)
+        monkeypatch.setattr(
+            one.outlook,
+            "liveness",
+            lambda node: Liveness.GONE if node == gone else Liveness.ALIVE,
+        )
+        look(one)
+        look(one, TABLE["link-out"].hold_s)
+        titles = [alert.title for alert in one.outlook.alerts.raised]
+        assert titles == ["one reaches no other: its eth0 has no link"]
+        (line,) = [x for x in status_document(one)["health"] if x["severity"] == "warning"]
+        assert (line["code"], line["node"]) == ("link-out", None)
 
 
 async def test_a_line_of_health_gets_older_while_it_is_looked_at(

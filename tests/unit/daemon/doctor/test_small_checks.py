@@ -142,6 +142,16 @@ def test_a_node_that_does_not_answer(number: int, word: str):
     assert word in found.why
 
 
+def test_whose_own_link_is_out_is_not_told_to_wake_the_others():
+    silent = ports.Try("beta", "10.0.0.2:47470", errno.ETIMEDOUT)
+    _, found = ports.judge(ports.Reading(47470, True, 0, (silent,), is_own_link_out=True))
+    assert found.status is Status.NOT_HERE
+    assert "own link is out" in found.why
+    told = place(health=({"code": "link-out", "severity": "warning", "title": "", "hint": ""},))
+    assert told.complains_of("link-out")
+    assert not place().complains_of("link-out")
+
+
 @pytest.mark.net
 def test_a_port_in_use_and_a_node_that_refuses_are_really_seen():
     with socket.create_server(("", 0)) as taken, socket.socket() as unheard:

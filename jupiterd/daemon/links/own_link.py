@@ -1,0 +1,64 @@
+"""Whether this machine's own link is why it reaches nobody.
+
+Owns putting together how the others were reached and how the interfaces are now. Doesn't know the
+rule (`cluster.own_link`).
+"""
+
+import logging
+from typing import TYPE_CHECKING
+
+from jupiterd.cluster.membership import Liveness
+from jupiterd.cluster.own_link import Interface, Other, Outage, Way, outage
+from jupiterd.net.interface_kinds import kind_of
+from jupiterd.net.interface_states import interface_states
+from jupiterd.net.scopes import is_link_local, without_scope
+
+if TYPE_CHECKING:
+    from jupiterd.daemon.node import Node
+    from jupiterd.daemon.peers import Peer
+
+log = logging.getLogger(__name__)
+
+
+def own_outage(node: "Node") -> Outage | None:
+    """Return what is wrong with this machine's own link, where nobody is reached because of it."""
+    own = node.identity.node_id
+    others = [
+        Other(
+            member, node.outlook.liveness(member) is Liveness.ALIVE, _ways(node.peers.get(member))
+        )
+        for member in node.journal.state.members
+        if member != own
+    ]
+    if not others or any(other.is_alive for other in others):
+        return None  # nothing needs to be asked of the system
+    try:
+        return outage(others, _interfaces())
+    except OSError as error:  # what can't be seen isn't out
+        log.debug("interfaces_unknown", extra={"reason": str(error)})
+        return None
+
+
+def _ways(peer: "Peer | None") -> tuple[Way, ...]:
+    if peer is None:
+        return ()
+    return tuple(
+        Way(path.interface, without_scope(path.source), kind_of(path.interface))
+        for path in peer.links.paths
+    )
+
+
+def _interfaces() -> dict[str, Interface]:
+    return {
+        name: Interface(
+            state.is_on,
+            state.has_link,
+            frozenset(6 if ":" in text else 4 for text in state.addresses if not _is_local(text)),
+            frozenset(without_scope(text) for text in state.addresses),
+        )
+        for name, state in interface_states().items()
+    }
+
+
+def _is_local(address: str) -> bool:
+    return is_link_local(address) or address.startswith("169.254.")

@@ -15,6 +15,10 @@ from jupiterd.ids import ArtifactId
 PREVIOUS = "previous_"
 """So the names of inputs begin that only save work: an item is done without them, too."""
 
+HALVINGS = "halvings"
+"""The parameter that says how often the number of texts or sequences that are in memory at a time
+is halved: so often memory ran out on that node."""
+
 
 class Phase(StrEnum):
     """The phases of a round, in their order."""

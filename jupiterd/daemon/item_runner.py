@@ -7,7 +7,7 @@ from a result: whoever asked records it.
 import asyncio
 import logging
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
 from jupiterd.cluster.facts import WorkCompleted
@@ -16,6 +16,7 @@ from jupiterd.cycle.data.local_paths import local_paths
 from jupiterd.cycle.phases.judge import ASKING
 from jupiterd.cycle.work import WorkItem, WorkResult
 from jupiterd.daemon.clock import now_s
+from jupiterd.daemon.item_memory import ItemMemory
 from jupiterd.daemon.leading import Leading
 from jupiterd.daemon.progress import ProgressBoard
 from jupiterd.daemon.trying import Trying
@@ -126,7 +127,7 @@ class ItemRunner:
         Raises:
             JupiterError: trying again can't help.
         """
-        failures, trying = 0, Trying()
+        failures, trying, memory = 0, Trying(), ItemMemory(item)
         empty: list[EmptySourceError] = []
         without: frozenset[NodeId] = frozenset()
         while True:
@@ -134,7 +135,7 @@ class ItemRunner:
             trying.begin(now_s())
             try:
                 node = self._named(only_on) if only_on else self._place(item, without)
-                return await self._try(round_number, item, node, trying)
+                return await self._try(round_number, memory.fitted(node), node, trying)
             except EmptySourceError as error:
                 # A folder lies on one machine only: it is looked for on each.
                 empty.append(error)
@@ -156,17 +157,23 @@ class ItemRunner:
                 await wait_out(self._board, self._cycle, error.message, BUSY_RETRY_S)
                 check()
             except JupiterError as error:
-                failures += not error.may_mend
-                is_over = trying.fail(now_s()) >= longest_s
-                if error.is_permanent or failures >= MAX_FAILURES or is_over:
+                is_other = memory.learn(node, error, self._able(only_on))
+                failures += not (error.may_mend or is_other)
+                is_over = trying.fail(now_s()) >= longest_s or failures >= MAX_FAILURES
+                if is_over or (error.is_permanent and not is_other):
                     raise
-                if isinstance(error, WorkFailedError) and node is not None:
-                    without |= {node}
+                if isinstance(error, WorkFailedError):
+                    without = self._one_more(without, node)
                 log.warning("item_failed", extra={"item": item.id, "reason": error.message})
                 # Who waits for a machine looks often; who fails on one needn't do so each second.
-                pause_s = RETRY_S if node is None else trying.pause_s
-                await wait_out(self._board, self._cycle, error.message, pause_s)
+                await wait_out(
+                    self._board, self._cycle, error.message, trying.pause_s if node else RETRY_S
+                )
                 check()
+
+    def _able(self, only_on: str) -> Collection[NodeId]:
+        """Return the nodes that can do it."""
+        return {NodeId(only_on)} if only_on else self._leading.fit_workers()
 
     def _one_more(self, without: frozenset[NodeId], node: NodeId | None) -> frozenset[NodeId]:
         """Return who couldn't just now; once that is everybody, each gets another turn."""

@@ -6,11 +6,12 @@ Owns the question and the halving. Doesn't know what is computed.
 import ctypes
 import gc
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from jupiterd.errors import OutOfMemoryError
+from jupiterd.cycle.work import HALVINGS
+from jupiterd.errors import ModelTooLargeError
 
 Result = TypeVar("Result")
 
@@ -25,6 +26,18 @@ def is_out_of_memory(error: Exception) -> bool:
     return isinstance(error, RuntimeError) and any(words in str(error) for words in NO_MEMORY)
 
 
+def halved(usual: int, params: Mapping[str, Any], noun: str) -> int:
+    """Return how many are begun with, where a worker of this item was killed so often before.
+
+    Raises:
+        ModelTooLargeError: it was killed with a single one.
+    """
+    left = usual >> int(params.get(HALVINGS, 0))
+    if not left:
+        raise ModelTooLargeError(f"a worker was killed for memory with a single {noun} at a time")
+    return left
+
+
 def with_room(attempt: Callable[[int], Result], at_a_time: int, noun: str) -> Result:
     """Return what `attempt` returns for the first number that its device has room for.
 
@@ -34,7 +47,7 @@ def with_room(attempt: Callable[[int], Result], at_a_time: int, noun: str) -> Re
         noun: what there is so much of, for people.
 
     Raises:
-        OutOfMemoryError: there is no room for a single one.
+        ModelTooLargeError: there is no room for a single one.
     """
     while True:
         try:
@@ -44,7 +57,7 @@ def with_room(attempt: Callable[[int], Result], at_a_time: int, noun: str) -> Re
                 raise
             if at_a_time <= 1:
                 told = f"the device runs out of memory with a single {noun} at a time"
-                raise OutOfMemoryError(told) from error
+                raise ModelTooLargeError(told) from error
         # Here the error is gone, and with it its frames: they hold what filled the memory.
         at_a_time //= 2
         _give_back()
@@ -69,7 +82,7 @@ def with_room_for_all(
         noun: what there is so much of, for people.
 
     Raises:
-        OutOfMemoryError: there is no room for a single one.
+        ModelTooLargeError: there is no room for a single one.
     """
     left = list(range(count))
     while left:
@@ -83,7 +96,7 @@ def with_room_for_all(
                 raise
             if at_a_time <= 1:
                 told = f"the device runs out of memory with a single {noun} at a time"
-                raise OutOfMemoryError(told) from error
+                raise ModelTooLargeError(told) from error
         # Here the error is gone, and with it its frames: they hold what filled the memory.
         at_a_time = max(1, min(at_a_time, len(left)) // 2)
         fewer(at_a_time)

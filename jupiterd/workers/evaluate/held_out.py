@@ -22,11 +22,12 @@ from jupiterd.workers.evaluate.score import DEFAULT_BATCH_WINDOWS
 from jupiterd.workers.evaluate.scorers import TORCH, open_scorer
 from jupiterd.workers.evaluate.text_scorer import Stream
 from jupiterd.workers.link import Task
+from jupiterd.workers.memory_room import halved
 
 
 def run(task: Task) -> TaskFinished:
     """Do the task that a daemon gave."""
-    batch = int(task.params.get("batch", DEFAULT_BATCH_WINDOWS))
+    batch = halved(int(task.params.get("batch", DEFAULT_BATCH_WINDOWS)), task.params, "text")
     bits_per_byte, counts = evaluate(
         task.inputs["model"],
         task.inputs["holdout"],

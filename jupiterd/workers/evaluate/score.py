@@ -40,6 +40,7 @@ from jupiterd.workers.evaluate.score_table import Means, ScoreTable, tabulate
 from jupiterd.workers.evaluate.scorers import TORCH
 from jupiterd.workers.evaluate.trial import Trial, texts_to_write, try_out
 from jupiterd.workers.link import Task
+from jupiterd.workers.memory_room import halved
 
 DEFAULT_BATCH_WINDOWS = 8
 """More windows at a time are no faster on a CPU: they leave the cache."""
@@ -113,7 +114,7 @@ def run(task: Task) -> TaskFinished:
         int(task.params["piece"]),
         int(task.params["pieces"]),
         limits,
-        int(task.params.get("batch", DEFAULT_BATCH_WINDOWS)),
+        halved(int(task.params.get("batch", DEFAULT_BATCH_WINDOWS)), task.params, "text"),
         str(task.params.get("language", "")),
         int(task.params.get("completions", 0)),
         int(task.params.get("seed", 0)),

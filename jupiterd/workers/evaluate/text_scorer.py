@@ -24,6 +24,9 @@ PLAIN_HEADS = frozenset({"qwen3", "llama", "mistral"})
 MAX_CONTEXT = 4096
 """Longer windows cost memory and hardly change a score."""
 
+USUAL_WINDOWS = 8
+"""With fewer of them at a time there are fewer tokens, too."""
+
 MOST_BATCH_TOKENS = 2 * MAX_CONTEXT
 """Of the windows that pass through the model together: eight of the longest would take minutes of a
 model of 135 million parameters on a CPU before anything is told of them, and gigabytes of others.
@@ -103,7 +106,8 @@ class TextScorer(ABC):
             for window in windows_of(number, len(stream.ids) - 1, self._context)
         ]
         totals, scored = [0.0] * len(streams), 0
-        for batch in batches_of(windows, batch_windows, MOST_BATCH_TOKENS):
+        most_tokens = MOST_BATCH_TOKENS * min(batch_windows, USUAL_WINDOWS) // USUAL_WINDOWS
+        for batch in batches_of(windows, batch_windows, most_tokens):
             for window, nats in zip(batch, self._window_nats(batch, streams), strict=True):
                 totals[window.document] += nats
             scored += len(batch)

@@ -12,8 +12,10 @@ from jupiterd.cycle.generator import generator_from
 from jupiterd.errors import GeneratorRefusedError, UnknownModelError
 from jupiterd.workers.generate.engine import Engine
 from jupiterd.workers.link import Task
+from jupiterd.workers.memory_room import halved
 
 if TYPE_CHECKING:  # its HTTP library is imported for servers alone
+    from jupiterd.workers.generate.folder_engine import FolderEngine
     from jupiterd.workers.generate.server_talk import Patience
 
 MLX, AUTO = "mlx", "auto"
@@ -42,7 +44,14 @@ def engine_of_folder(folder: Path, params: Mapping[str, Any]) -> Engine:
 
     Raises:
         CorruptArtifactError: the model can't be read.
+        ModelTooLargeError: it was killed for memory with a single prompt before.
     """
+    engine = _opened(folder, params)
+    engine.batch = halved(engine.batch, params, "prompt")
+    return engine
+
+
+def _opened(folder: Path, params: Mapping[str, Any]) -> "FolderEngine":
     if params.get("engine") == MLX:
         from jupiterd.workers.generate.mlx_engine import MlxEngine
 

@@ -42,7 +42,7 @@ class FolderEngine(ABC):
         """Yield each answer as soon as it is whole; half as many at once where memory runs out.
 
         Raises:
-            OutOfMemoryError: there is no room for a single one.
+            ModelTooLargeError: there is no room for a single one.
         """
 
         def attempt(numbers: Sequence[int]) -> Iterator[tuple[int, Written]]:

@@ -23,7 +23,7 @@ from jupiterd.workers.evaluate.documents import Limits, choose_documents
 from jupiterd.workers.evaluate.score_file import write_text
 from jupiterd.workers.evaluate.scorers import MLX, TORCH, open_scorer
 from jupiterd.workers.link import Task
-from jupiterd.workers.memory_room import with_room
+from jupiterd.workers.memory_room import halved, with_room
 from jupiterd.workers.proxies.arm import synthetic_share_of
 from jupiterd.workers.train.batches import Batches
 from jupiterd.workers.train.checkpoint import write_model
@@ -37,7 +37,7 @@ BATCH_WINDOWS = 16
 def run(task: Task) -> TaskFinished:
     """Do the task that a daemon gave."""
     job = read_job(task, 1)
-    sequences = job.plan.micro_batch_sequences
+    sequences = halved(job.plan.micro_batch_sequences, task.params, "sequence")
     student = with_room(lambda size: _trained(task, job, size), sequences, "sequence")
     engine = student.engine
     bpb, documents = _score(task, engine) if student.has_learned else (KNOWS_NOTHING_BPB, 0)

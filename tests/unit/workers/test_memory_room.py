@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from jupiterd.errors import OutOfMemoryError
+from jupiterd.errors import ModelTooLargeError
 from jupiterd.workers.memory_room import with_room_for_all
 
 
@@ -42,7 +42,7 @@ def test_what_was_done_before_memory_ran_out_is_not_done_again():
 
 
 def test_where_not_even_one_fits_it_is_told():
-    with pytest.raises(OutOfMemoryError, match="with a single prompt at a time"):
+    with pytest.raises(ModelTooLargeError, match="with a single prompt at a time"):
         Device(room=0).run(2, 4)
 
 

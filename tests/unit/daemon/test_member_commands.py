@@ -97,13 +97,21 @@ async def test_the_leader_is_not_removed(tmp_path: Path) -> None:
             await one.commands.execute_here("node.remove", {"node": "one"})
 
 
+NODE_VERBS = {"node.remove": {}, "node.trust": {}, "node.role": {"role": "generator"}}
+"""What is done to a member that is named."""
+
+
 async def test_a_name_that_nobody_or_more_than_one_has_is_refused(tmp_path: Path) -> None:
     async with serving(tmp_path / "a", "one") as one, serving(tmp_path / "b", "one") as twin:
         await led(one, twin)
         with pytest.raises(NotFoundError, match="no node is called two"):
             await one.commands.execute_here("node.remove", {"node": "two"})
-        with pytest.raises(UsageError, match="one could be any of"):
-            await one.commands.execute_here("node.remove", {"node": "one"})
+        for verb, more in NODE_VERBS.items():
+            asked = {"node": "one", **more}
+            tried = {"verb": verb, "arguments": asked}
+            for each, arguments in ((verb, asked), ("dry_run", tried)):
+                with pytest.raises(UsageError, match="one could be any of"):
+                    await one.commands.execute_here(each, arguments)
 
 
 async def test_a_pinned_role_is_kept_until_it_is_given_back(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ is any is looked at elsewhere (`preflight.text_look`).
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,8 @@ from jupiterd.cluster.run_names import is_round_name
 from jupiterd.ctl.hub.names import is_hub_name
 from jupiterd.ctl.invocation import Invocation
 from jupiterd.errors import EmptySourceError, NotFoundError
+from jupiterd.formats import plain
+from jupiterd.ids import short
 from jupiterd.path_text import path_of, path_text
 
 GIVE_TEXT = "give it a folder or file with text, such as .txt, .md, .py or .jsonl"
@@ -57,6 +59,21 @@ def source_arguments(
         "name": name or _name_of(Path(where).name if is_here else text),
         "node": str(_status(invocation)["node"]["id"]),
     }
+
+
+def both_lines(invocation: Invocation, text: str) -> list[str]:
+    """Return which is taken where a file or folder here and a data set have one name."""
+    if "/" in text or not path_of(text).exists():
+        return []
+    from jupiterd.ctl.calls import ask
+
+    rows: Sequence[Mapping[str, Any]] = ask(invocation.state_dir, "data").get("data") or ()
+    made = (row for row in rows if row.get("name") == text and row.get("shards"))
+    newest = next(made, None)  # they are told the newest first
+    if newest is None:
+        return []
+    said = f"Reads the text in ./{plain(text)} anew; the data set that was made of that name"
+    return [f"{said} is taken by --data {short(str(newest['id']))}"]
 
 
 def _name_of(text: str) -> str:

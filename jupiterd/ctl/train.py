@@ -130,6 +130,7 @@ def start(
     from jupiterd.client.channel import EXECUTE_TIMEOUT_S
     from jupiterd.ctl.calls import order
     from jupiterd.ctl.curves_link import CurvesLink
+    from jupiterd.ctl.data_source import both_lines
     from jupiterd.ctl.preflight.held_out_look import held_out_lines
 
     console = Console.of(invocation)
@@ -143,15 +144,18 @@ def start(
         asked = start_arguments(invocation, chosen, fetches)
         timeout_s = COPYING_S if "weights_folder" in asked else EXECUTE_TIMEOUT_S
 
+        taken = both_lines(invocation, chosen["data"])
+
         def ahead(told: Mapping[str, Any]) -> list[str]:
             return [
+                *taken,
                 *(begun_lines(told)[1:] if told else []),
                 *passes_lines(told, asked),
                 *held_out_lines(asked.get("source", {})),
             ]
 
         done = order(invocation.state_dir, "train.start", asked, timeout_s, ahead, fetches)
-        lines = [*begun_lines(done), *passes_lines(done, asked)]
+        lines = [*begun_lines(done), *taken, *passes_lines(done, asked)]
     if link is not None:
         lines.append(link.lead_to(str(done["train"])))
     if not wait:

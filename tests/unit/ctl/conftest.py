@@ -38,6 +38,7 @@ class ScriptedDaemon(control_pb2_grpc.ControlServicer):
         self.documents: dict[str, dict] = {
             "status": STATUS,
             "cycle": {"schema": "jupiter/v1", "cycle": cycle()},
+            "data": {"schema": "jupiter/v1", "data": []},
         }
         self.results: dict[str, object] = {
             "cycle.start": {"schema": "jupiter/v1", "cycle": cycle()["id"]}

@@ -398,3 +398,28 @@ def test_weights_that_are_not_read_are_refused_and_not_left_out(daemon, ctl, tmp
 def test_a_pickle_beside_safetensors_is_in_nobodys_way(daemon, ctl, tmp_path):
     write_folder(tmp_path, "config.json", "pytorch_model.bin", "model.safetensors")
     assert ctl("train", "start", "--data", "letters", "--model", str(tmp_path)).exit_code == 0
+
+
+@pytest.mark.parametrize("more", [(), ("--dry-run",)], ids=["done", "tried"])
+def test_where_a_folder_and_a_data_set_have_one_name_it_is_said_which_is_taken(
+    daemon, ctl, letters, monkeypatch, more
+):
+    monkeypatch.chdir(letters.parent)
+    daemon.documents |= {
+        "status": STATUS | {"nodes": NODES},
+        "data": {
+            "schema": "jupiter/v1",
+            "data": [
+                {"id": f"da7a000{n}000000a1", "name": "letters", "shards": shards}
+                for n, shards in ((1, None), (0, "5a"))
+            ],
+        },
+    }
+    said = (
+        "Reads the text in ./letters anew; the data set that was made of that name is taken by "
+        "--data da7a0000"
+    )
+    start = "train", "start", "--model", "1m", *more, "--data"
+    assert said in ctl(*start, "letters").out.splitlines()
+    assert "anew" not in ctl(*start, "./letters").out
+    assert "anew" not in ctl(*start, "da7a0000").out

@@ -131,7 +131,7 @@ def start(
     from jupiterd.ctl.calls import order
     from jupiterd.ctl.curves_link import CurvesLink
     from jupiterd.ctl.data_source import both_lines
-    from jupiterd.ctl.preflight.held_out_look import held_out_lines
+    from jupiterd.ctl.preflight.held_out_look import held_out_lines, nothing_held_out_lines
 
     console = Console.of(invocation)
     link = None if log_dir is None else CurvesLink(log_dir, invocation.state_dir)
@@ -154,8 +154,10 @@ def start(
                 *held_out_lines(asked.get("source", {})),
             ]
 
+        tried = invocation.is_dry_run  # that tells more of it
+        warned = [] if tried else nothing_held_out_lines(asked.get("source", {}))
         done = order(invocation.state_dir, "train.start", asked, timeout_s, ahead, fetches)
-        lines = [*begun_lines(done), *taken, *passes_lines(done, asked)]
+        lines = [*begun_lines(done), *taken, *passes_lines(done, asked), *warned]
     if link is not None:
         lines.append(link.lead_to(str(done["train"])))
     if not wait:

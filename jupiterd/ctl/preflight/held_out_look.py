@@ -4,8 +4,10 @@ Owns the words. The look is a process of its own (`workers.data.split_look`), wh
 itself will. Doesn't know where the line is shown.
 """
 
+import os
 import tempfile
 from collections.abc import Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +15,15 @@ from jupiterd.ctl.preflight.source_survey import RESERVE_S, WITHIN_S, answer_of
 from jupiterd.cycle.data.instruction_rows import CONVERSATIONS
 from jupiterd.cycle.phase_summary import held_out_clusters
 from jupiterd.formats import counted, plain, size
+from jupiterd.path_text import path_of
 
 PROGRAM = ("-P", "-m", "jupiterd.workers.data.split_look")
+
+PLAIN = frozenset({".txt", ".md", ".rst", ".py"})
+"""Files of these names are one text each, read as it is."""
+
+BRIEFLY_S = 2.0
+"""So long a start waits for the look; a copy of little text is found in less."""
 
 
 _NOUNS: Mapping[str, str] = dict.fromkeys(CONVERSATIONS, "conversation")
@@ -25,12 +34,42 @@ def held_out_lines(source: Mapping[str, Any]) -> list[str]:
     """Return what would be held out of a run's data source, see `DataSettings`."""
     if source.get("kind") != "folder":
         return ["what is held out is told once its rows are read"] if source else []
-    request = {"source": dict(source), "within_s": WITHIN_S - RESERVE_S}
-    with tempfile.TemporaryDirectory(prefix="jupiter-look-", ignore_cleanup_errors=True) as scratch:
-        answer = answer_of(PROGRAM, request, Path(scratch))
+    answer = _look(source, WITHIN_S - RESERVE_S)
     if isinstance(answer, str):
         return [f"what would be held out is {answer}"]
     return [held_out_line(answer)]
+
+
+def nothing_held_out_lines(source: Mapping[str, Any]) -> list[str]:
+    """Return a warning where a run can hold out nothing of several texts here; else nothing.
+
+    Of a single text its end is held out, so that needs no look.
+    """
+    if source.get("kind") != "folder" or not _has_several(path_of(str(source["path"]))):
+        return []
+    found = _look(source, BRIEFLY_S)
+    if isinstance(found, str) or found.get("why_not") or not found["is_whole"]:
+        return []
+    if found["documents"] or found["read"] < 2:
+        return []
+    read = counted(found["read"], _NOUNS.get(str(found.get("form")), "text"))
+    said = f"Nothing of {read} can be held out: all of them are nearly copies of each other"
+    return [f"{said}, so that nothing will tell whether it learns or only repeats them"]
+
+
+def _has_several(path: Path) -> bool:
+    """Say whether there may be more than one text."""
+    if path.is_file():
+        return path.suffix.lower() not in PLAIN
+    below = (each for _, __, names in os.walk(path) for each in names if not each.startswith("."))
+    first = list(islice(below, 2))
+    return len(first) > 1 or any(Path(name).suffix.lower() not in PLAIN for name in first)
+
+
+def _look(source: Mapping[str, Any], within_s: float) -> dict[str, Any] | str:
+    request = {"source": dict(source), "within_s": within_s}
+    with tempfile.TemporaryDirectory(prefix="jupiter-look-", ignore_cleanup_errors=True) as scratch:
+        return answer_of(PROGRAM, request, Path(scratch))
 
 
 def held_out_line(found: Mapping[str, Any]) -> str:

@@ -13,13 +13,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from jupiterd.ctl.preflight.held_out_look import PROGRAM
+from jupiterd.ctl.preflight.held_out_look import PLAIN, PROGRAM
 from jupiterd.ctl.preflight.source_survey import RESERVE_S, WITHIN_S, answer_of
 from jupiterd.errors import EmptySourceError
 from jupiterd.path_text import path_of
-
-PLAIN = frozenset({".txt", ".md", ".rst", ".py"})
-"""Files of these names are read as they are."""
 
 MOST_NAMES = 1_000
 FIRST_BYTES = 4_096

@@ -423,3 +423,16 @@ def test_where_a_folder_and_a_data_set_have_one_name_it_is_said_which_is_taken(
     assert said in ctl(*start, "letters").out.splitlines()
     assert "anew" not in ctl(*start, "./letters").out
     assert "anew" not in ctl(*start, "da7a0000").out
+
+
+def test_that_nothing_can_be_held_out_is_said_as_it_starts(daemon, ctl, tmp_path):
+    copies, texts = tmp_path / "copies", tmp_path / "texts"
+    for folder in (copies, texts):
+        folder.mkdir()
+        for number in range(50):
+            said = "The same letter to all, in the same words. " if folder is copies else ""
+            (folder / f"{number}.txt").write_text(said * 9 or f"{number} other words. " * 9)
+    start = "train", "start", "--model", "1m", "--data"
+    warning = "Nothing of 50 texts can be held out: all of them are nearly copies of each other"
+    assert warning in ctl(*start, str(copies)).out
+    assert "held out" not in ctl(*start, str(texts)).out

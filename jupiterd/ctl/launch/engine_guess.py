@@ -59,9 +59,11 @@ def imports_of(program: Program, folder: Path, python: str) -> Imports:
         return NOTHING
     roots = search_path(python)
     file = module_file(program.module, roots)
-    root = next((each for each in roots if file is not None and file.is_relative_to(each)), None)
-    if file is None or root is None:
+    # The deepest: a project on the path may have its environment, with all packages, below itself.
+    around = [each for each in roots if file is not None and file.is_relative_to(each)]
+    if file is None or not around:
         return NOTHING
+    root = max(around, key=lambda each: len(each.parts))
     return local_imports(file, (root,), root / program.module.partition(".")[0])
 
 

@@ -198,7 +198,7 @@ async def test_a_way_that_a_worker_has_written_lies_in_the_store(two: tuple[Node
     (spool / "way-1").mkdir(parents=True)
     (spool / "way-1" / "way").write_bytes(b"\1\2\3")
     written = WayWritten("way-1", ROOT, 960, 1.5, 12.5, b"1234", "step 7", b"\7" * 32, counted=90)
-    made = await one.runner._event(written, spool, "")
+    made = await one.runner._event(written, spool)
     assert isinstance(made, WayMade)
     assert one.library.store.holds(made.artifact)
     assert (made.after, made.tokens, made.norm, made.elapsed_s) == (ROOT, 960, 1.5, 12.5)

@@ -4,8 +4,9 @@ import socket
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Generator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,8 @@ pytestmark = [
 
 STRANGER = "127.0.0.9"
 SOON_S = 5.0
+MAX_HELD = 300
+"""A process has 1,024 descriptors."""
 
 
 def reaches(sender: str, port: int, timeout_s: float = 0.2) -> bool:
@@ -43,10 +46,15 @@ def scanned(ports: list[int]) -> Generator[set[int]]:
     is_over = threading.Event()
 
     def scan() -> None:
-        with ExitStack() as held:  # whoever hangs up is no danger
-            while not is_over.wait(0.005):
-                tried = [held.enter_context(knock(port)) for port in ports]
-                got.update(port for port, made in zip(ports, tried, strict=True) if is_up(made))
+        held: deque[socket.socket] = deque()  # whoever hangs up is no danger
+        while not is_over.wait(0.005):
+            tried = [knock(port) for port in ports]
+            got.update(port for port, made in zip(ports, tried, strict=True) if is_up(made))
+            held.extend(tried)
+            while len(held) > MAX_HELD:
+                held.popleft().close()
+        for made in held:
+            made.close()
 
     thread = threading.Thread(target=scan)
     thread.start()

@@ -106,3 +106,15 @@ def test_an_installed_module_that_imports_mlx_in_its_package_is_one_for_mlx(fold
     pytest.importorskip("mlx_lm", reason="mlx-lm isn't installed")
     engine, reason = guess(folder, "python", "-m", "mlx_lm", "lora")
     assert (engine, reason.split("/")[0]) == ("mlx", "mlx_lm")
+
+
+def test_a_package_is_followed_though_its_environment_lies_in_a_project_on_the_path(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+):
+    packages = "project/.venv/lib/site-packages"
+    write(
+        folder, {f"{packages}/pkg/__init__.py": "", f"{packages}/pkg/__main__.py": "import pkg.a"}
+    )
+    write(folder, {f"{packages}/pkg/a.py": "import mlx"})
+    monkeypatch.setattr(sys, "path", [str(folder / "project"), str(folder / packages)])
+    assert guess(folder / "elsewhere", "python", "-m", "pkg") == ("mlx", "pkg/a.py imports it")

@@ -17,10 +17,16 @@ _KINDS: Final = ("models--", "datasets--")
 
 
 def check_links(folder: Path) -> None:
-    """Raise UsageError where something in a model's folder is a link that leads out of it."""
-    allowed = (folder.resolve(), *_caches(folder.resolve()))
+    """Raise UsageError where a link in a model's folder leads out of it, or to itself."""
+    real = Path(os.path.realpath(folder))
+    allowed = (real, *_caches(real))
     for path in sorted(folder.iterdir()):
-        target = path.resolve() if path.is_symlink() else path
+        target = Path(os.path.realpath(path)) if path.is_symlink() else path
+        if target is not path and target.is_symlink():
+            raise UsageError(
+                f"{path.name} of {folder} is a link that leads to itself",
+                "fetch the model again, or put the file in the place of the link",
+            )
         if target is not path and not any(map(target.is_relative_to, allowed)):
             raise UsageError(
                 f"{path.name} of {folder} is a link that leads out of it, to {target}",
@@ -36,4 +42,6 @@ def _caches(folder: Path) -> Iterator[Path]:
         yield repository / _BLOBS
     named = [os.environ[name] for name in _CACHE_VARIABLES if os.environ.get(name)]
     home = os.environ.get("HF_HOME") or Path("~/.cache/huggingface")
-    yield from (Path(each).expanduser().resolve() for each in named or [Path(home, "hub")])
+    yield from (
+        Path(os.path.realpath(Path(each).expanduser())) for each in named or [Path(home, "hub")]
+    )

@@ -39,6 +39,10 @@ STEPS_LONG = 5.0
 FEW_STEPS = 5
 """Of fewer the mean says little: a longer one that was usual before counts, too."""
 
+FIRST_BUSY_S = 120.0
+"""Ranks may be busy for so long the first time. Where that was too short, the next gang gets
+STEPS_LONG times as long: a machine that is slow comes to its end, and one that hangs is noticed."""
+
 DOUBT_S = 1.2
 DOUBT_STEPS_LONG = 3.0
 """A step that takes so many times as long as usual, and DOUBT_S, is looked into."""
@@ -90,7 +94,7 @@ class GangWatch:
         self._looked_s = now_s
         self._busy_s = busy_s
         self.longest_busy_s = longest_busy_s
-        """How long ranks were busy at most; None before the first time, which may take any time."""
+        """How long ranks were busy at most; None before the first time, which gets FIRST_BUSY_S."""
         self._first: tuple[float, int] | None = None
         self._last: tuple[float, int] | None = None
         self._progressed_s = now_s
@@ -199,6 +203,8 @@ class GangWatch:
             or now_s - self._last[0] < limit_s
         ):
             return None
+        if self._rest_s is not None:
+            self.longest_busy_s = max(self.longest_busy_s or 0.0, now_s - self._rest_s)
         return Stuck(self._waited_for(), now_s - self._last[0])
 
     def _limit_s(self) -> float | None:
@@ -210,7 +216,7 @@ class GangWatch:
         if self._rest_s is None:
             return limit_s
         if self.longest_busy_s is None:
-            return None
+            return self._busy_s + max(limit_s, FIRST_BUSY_S)
         return self._busy_s + max(limit_s, STEPS_LONG * self.longest_busy_s)
 
     def _usual_s(self) -> float | None:

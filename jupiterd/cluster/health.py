@@ -94,6 +94,8 @@ class ClusterView:
     """Members to whom nobody has said yes."""
     asked: str = ""
     """On which machines somebody may say it."""
+    behind: tuple[NodeId, ...] = ()
+    """Members of `walked_in` that sum up what this node lacks; it may not be taken from them."""
     has_token: bool = False
     """People told it which cluster to join."""
     shared_addresses: tuple[tuple[str, str, str], ...] = ()
@@ -148,6 +150,11 @@ TABLE: Mapping[str, _Row] = {
         Severity.WARNING,
         "this node looks for the cluster of its join token: {subject}",
         "start jupiterd on a member of it in this network, or name one with --peer HOST:PORT",
+    ),
+    "behind": _Row(
+        Severity.WARNING,
+        "this node lacks what the cluster has recorded: {subject} alone has it, and walked in",
+        "start jupiterd on {command}, or say yes to it there: what a machine sums up counts then",
     ),
     "no-engine": _Row(
         Severity.ERROR,
@@ -266,9 +273,7 @@ def _findings(view: ClusterView) -> Iterator[_Finding]:
             yield _Finding("clone-of-member", told, about=node.node)
         elif node.liveness in _OF_LIVENESS and node.node not in cut_off:
             yield _Finding(_OF_LIVENESS[node.liveness], names[node.node], about=node.node)
-    for node in view.walked_in:
-        command = f"run on {view.asked}: {trust_command(names[node])}"
-        yield _Finding("node-walked-in", names[node], command, about=node)
+    yield from _of_guests(view, names)
     yield from _of_versions(view, alive)
     for address, one, other in view.shared_addresses:
         title = f"{one} and {other} both have the address {address}"
@@ -282,6 +287,15 @@ def _findings(view: ClusterView) -> Iterator[_Finding]:
         is_one = names[newcomer.node] == newcomer.name
         command = approve_command(newcomer.name if is_one else "", newcomer.node)
         yield _Finding("node-waits", subject, command, newcomer.node)
+
+
+def _of_guests(view: ClusterView, names: Mapping[NodeId, str]) -> Iterator[_Finding]:
+    """Return what is to be said of members that walked in."""
+    for node in view.walked_in:
+        command = f"run on {view.asked}: {trust_command(names[node])}"
+        yield _Finding("node-walked-in", names[node], command, about=node)
+    for node in view.behind:
+        yield _Finding("behind", names.get(node, short(node)), view.asked, node)
 
 
 def _of_versions(view: ClusterView, alive: Iterable[NodeView]) -> Iterator[_Finding]:

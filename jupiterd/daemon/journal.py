@@ -76,6 +76,8 @@ class Journal:
         """Who made the snapshot on disk, if there is one; peers get one of our own alone."""
         self._owes_snapshot = False
         """What was adopted from a peer's snapshot isn't on disk yet."""
+        self._refused: dict[NodeId, Mapping[str, Tip]] = {}
+        """How far snapshots go that weren't taken, by senders to whom nobody has said yes."""
         self._take(self._loaded(ClusterId(cluster)))
 
     @property
@@ -239,6 +241,7 @@ class Journal:
         async with self._writing:
             snapshot = await asyncio.to_thread(verified_snapshot, self._ledger, raw, sender)
             if sender not in self.state.roster.trusted:  # it sums up by its word what others signed
+                self._refused[sender] = snapshot.tips
                 raise CorruptLedgerError(
                     "a ledger snapshot by a member whom nobody has said yes to"
                 )
@@ -255,6 +258,17 @@ class Journal:
                 await self._save()
             finally:
                 self._tell()
+
+    def behind(self) -> tuple[NodeId, ...]:
+        """Return who sums up entries that aren't here, and may not bring them: it walked in."""
+        roster, tips = self.state.roster, self._ledger.tips()
+        return tuple(
+            sender
+            for sender, refused in self._refused.items()
+            if sender in roster.members
+            and sender not in roster.trusted
+            and any(tip.index > tips.get(writer, 0) for writer, tip in refused.items())
+        )
 
     async def snapshot(self) -> bytes:
         """Return our snapshot for a peer; empty where every entry is held one by one."""

@@ -181,6 +181,7 @@ class Outlook:
             trusts_lan=self._node.settings.trust_lan,
             walked_in=walked_in(self._node.journal.state),
             asked=trusted_names(self._node.journal.state),
+            behind=self._node.journal.behind(),
             contradictions=self._node.written.all_contradictions(),
             without_effect=self._node.written.notes(),
             is_local=self._node.settings.local,

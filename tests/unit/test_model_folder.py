@@ -78,3 +78,9 @@ def test_the_users_own_cache_is_followed_from_anywhere(folder: Path, tmp_path: P
     (blobs / "ab12").write_text("")
     (folder / "model.safetensors").symlink_to(blobs / "ab12")
     check_links(folder)
+
+
+def test_a_link_that_leads_to_itself_is_refused_and_named(folder: Path) -> None:
+    (folder / "tokenizer.json").symlink_to("tokenizer.json")
+    with pytest.raises(UsageError, match=r"tokenizer\.json of .* leads to itself"):
+        check_links(folder)

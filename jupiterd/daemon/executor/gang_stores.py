@@ -6,7 +6,7 @@ keep there, or how a question comes here (`store_calls`). No port is open for th
 
 import asyncio
 import contextlib
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -28,7 +28,7 @@ PARAM: Final = "store"
 
 MAX_WITHIN_S: Final = 3600.0
 MAX_WAITING: Final = 256
-"""Questions that wait for what isn't there yet, or for their store."""
+"""Questions that wait for what isn't in one store yet; and of one node, for stores to be opened."""
 
 KEPT_NAMES: Final = 64
 
@@ -47,7 +47,8 @@ class GangStores:
         self._open: dict[str, _Open] = {}
         self._closed: deque[str] = deque(maxlen=KEPT_NAMES)
         self._news = asyncio.Event()
-        self._waiting = 0
+        self._waiting = Counter[str]()
+        """How many wait: by store where it is open, and else by who asks."""
 
     @contextmanager
     def opened(self, params: Mapping[str, Any]) -> Generator[None]:
@@ -84,16 +85,11 @@ class GangStores:
             TimedOutError: what it asks for hasn't come.
             TooLargeError: too many wait, or the store would hold too much.
         """
-        if self._waiting >= MAX_WAITING:
-            raise TooLargeError("too many wait for a gang's store")
-        self._waiting += 1
         try:
             async with asyncio.timeout(min(within_s, MAX_WITHIN_S)):
                 return await self._answer(who, name, question)
         except TimeoutError as error:
             raise TimedOutError(_waited(name, question, within_s, name in self._open)) from error
-        finally:
-            self._waiting -= 1
 
     async def _answer(self, who: NodeId, name: str, question: StoreQuestion) -> bytes:
         while True:
@@ -107,7 +103,21 @@ class GangStores:
                     if question.changes:
                         self._tell()
                     return value
-            await news.wait()
+            with self._in_line(f"store {name}" if held is not None else f"node {who}"):
+                await news.wait()
+
+    @contextmanager
+    def _in_line(self, line: str) -> Generator[None]:
+        """Whoever has no rank takes no place from those who have."""
+        if self._waiting[line] >= MAX_WAITING:
+            raise TooLargeError("too many wait for a gang's store")
+        self._waiting[line] += 1
+        try:
+            yield
+        finally:
+            self._waiting[line] -= 1
+            if not self._waiting[line]:
+                del self._waiting[line]
 
     def _tell(self) -> None:
         self._news.set()

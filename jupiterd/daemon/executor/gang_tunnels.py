@@ -96,7 +96,9 @@ class RankTunnels:
         host = in_scope(self._plan.hosts[self._rank], self._interface)
         listener = self._ends.enter_context(bind_listener(host, at))
         close_to_others(listener, self._hosts)
-        await self._ends.enter_async_context(way_out(listener, tls, members, port))
+        await self._ends.enter_async_context(
+            way_out(listener, tls, members, port, len(self._plan.gang))
+        )
         return int(listener.getsockname()[1])
 
     def _certificate(self, node: NodeId) -> bytes:

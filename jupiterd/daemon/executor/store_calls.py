@@ -4,6 +4,7 @@ Owns the way there and back, and its pace. Doesn't know what is asked, or what a
 """
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
@@ -21,6 +22,8 @@ from jupiterd.failures import from_rpc
 from jupiterd.frames import StoreAnswered, StoreAsked
 from jupiterd.ids import NodeId
 from jupiterd.rpc import peer_pb2
+
+log = logging.getLogger(__name__)
 
 PATIENCE_S: Final = 2.0
 """How much longer than the holder of a store its answer is waited for."""
@@ -59,6 +62,10 @@ class StoreCalls:
             answer = StoreAnswered(asked.number, value)
         except JupiterError as error:
             answer = StoreAnswered(asked.number, b"", error.code, error.message, error.hint)
+        except Exception as error:  # whatever it is, it ends one rank and not the daemon
+            log.exception("store_not_asked")
+            failed = JupiterError(f"a gang's store can't be asked: {error}")
+            answer = StoreAnswered(asked.number, b"", failed.code, failed.message, failed.hint)
         hand_in(answer)
 
     async def _answer(self, place: StorePlace, question: StoreQuestion, within_s: float) -> bytes:

@@ -70,8 +70,9 @@ def claimed(root: Path) -> Generator[tuple[Path, int]]:
 def _real(root: Path) -> Path:
     """Follow a link that this user, or the system, has made, and nobody else's."""
     if root.is_symlink() and root.lstat().st_uid not in (os.geteuid(), 0):
-        raise StateDirError(f"the state folder {root} is a link that {root.owner()} has made")
-    return root.resolve()
+        owner = _name(root.lstat().st_uid)
+        raise StateDirError(f"the state folder {root} is a link that {owner} has made")
+    return Path(os.path.realpath(root))  # a link that leads to itself can't be made, or opened
 
 
 def _require_own(root: Path, descriptor: int) -> None:

@@ -153,7 +153,7 @@ class Parts:
     ) -> None:
         with (part.folder / KEEPER_LOG).open("ab") as complaints:
             keeper = await asyncio.create_subprocess_exec(
-                sys.executable, "-I", "-m", "jupiterd.gang.scripts.keeper", str(part.folder),
+                sys.executable, "-I", "-m", "jupiterd.daemon.scripts.keeping", str(part.folder),
                 env=environment,
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.DEVNULL,

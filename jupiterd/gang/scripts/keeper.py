@@ -8,7 +8,7 @@ It is told lines over the folder's pipe: `signal N`, `window ROWS COLUMNS`, `end
 whenever somebody who launched it asks for it. Where nobody has for the order's time, it ends the
 ranks: whoever launched them is gone, or is cut off and ends its own.
 
-Usage: python -m jupiterd.gang.scripts.keeper FOLDER, with the order as JSON on standard input.
+A daemon starts it by `daemon.scripts.keeping`.
 """
 
 import asyncio
@@ -128,7 +128,3 @@ def main(folder: Path) -> None:
         os._exit(0)
     asyncio.run(Keeper(part, order).keep())
     os.close(lock)
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]))

@@ -25,13 +25,18 @@ log = logging.getLogger(__name__)
 PIECE_BYTES: Final = 256 << 10
 BUFFERED_BYTES: Final = 1 << 20
 MAX_CONNECTIONS: Final = 8
-"""At once, of one end: a rank has one or two with each other one."""
+"""At once, of one end where a single rank dials: it needs one or two."""
+
+CONNECTIONS_OF_A_RANK: Final = 2
 
 HANDSHAKE_S: Final = 10.0
 DIALING_S: Final = 35.0
 """How long whoever is to be reached may take to listen: ranks of a ring dial for 31 s."""
 
 DIAL_AGAIN_S: Final = 0.02
+
+CLOSING_S: Final = 60.0
+"""How long the second way of a connection may last once the first one has come to its end."""
 
 Ends = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 Dial = Callable[[], Awaitable[Ends]]
@@ -48,19 +53,27 @@ async def entrance(address: Address, tls: ssl.SSLContext) -> AsyncGenerator[int]
             ssl=tls,
             server_hostname=LEAF_NAME,
             ssl_handshake_timeout=HANDSHAKE_S,
+            ssl_shutdown_timeout=CLOSING_S,
             limit=PIECE_BYTES,
         )
 
     with socket.create_server((LOOPBACK, 0)) as listener:
-        async with _relaying(listener, None, dial, lambda _: True):
+        async with _relaying(listener, None, dial, lambda _: True, MAX_CONNECTIONS):
             yield int(listener.getsockname()[1])
 
 
 @asynccontextmanager
 async def way_out(
-    listener: socket.socket, tls: ssl.SSLContext, members: Collection[NodeId], port: int
+    listener: socket.socket,
+    tls: ssl.SSLContext,
+    members: Collection[NodeId],
+    port: int,
+    ranks: int = 1,
 ) -> AsyncGenerator[None]:
-    """Let these nodes reach a port of this machine's loopback through a listening socket."""
+    """Let these nodes reach a port of this machine's loopback through a listening socket.
+
+    ranks: how many may dial it.
+    """
 
     async def dial() -> Ends:
         return await asyncio.open_connection(LOOPBACK, port, limit=PIECE_BYTES)
@@ -68,7 +81,8 @@ async def way_out(
     def is_member(writer: asyncio.StreamWriter) -> bool:
         return holder_of(writer.get_extra_info("ssl_object")) in members
 
-    async with _relaying(listener, tls, dial, is_member):
+    most = max(MAX_CONNECTIONS, ranks * CONNECTIONS_OF_A_RANK)
+    async with _relaying(listener, tls, dial, is_member, most):
         yield
 
 
@@ -78,23 +92,31 @@ async def _relaying(
     tls: ssl.SSLContext | None,
     dial: Dial,
     is_let_in: Callable[[asyncio.StreamWriter], bool],
+    most: int,
 ) -> AsyncGenerator[None]:
     open_now: set[asyncio.Task[None]] = set()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
-        if task is None or len(open_now) >= MAX_CONNECTIONS or not is_let_in(writer):
+        if task is None or len(open_now) >= most or not is_let_in(writer):
             writer.transport.abort()
             return
         open_now.add(task)
         try:
             await _joined((reader, writer), dial)
+        except asyncio.CancelledError:
+            return  # asyncio would log it as an error, and the tunnel ends as it should
         finally:
             open_now.discard(task)
 
-    timeout_s = None if tls is None else HANDSHAKE_S
+    secure = tls is not None
     server = await asyncio.start_server(
-        serve, sock=listener, ssl=tls, ssl_handshake_timeout=timeout_s, limit=PIECE_BYTES
+        serve,
+        sock=listener,
+        ssl=tls,
+        ssl_handshake_timeout=HANDSHAKE_S if secure else None,
+        ssl_shutdown_timeout=CLOSING_S if secure else None,
+        limit=PIECE_BYTES,
     )
     try:
         yield
@@ -106,7 +128,10 @@ async def _relaying(
 
 
 async def _joined(near: Ends, dial: Dial) -> None:
-    """Pass on what comes at either end until one of them closes; then both are closed."""
+    """Pass on what comes at either end until one of them closes; then both are closed.
+
+    All that came before is passed on first. TLS knows no half of a connection that is closed.
+    """
     ends = [near]
     try:
         far = await _dialed(dial)
@@ -127,7 +152,9 @@ async def _until_closed(near: Ends, far: Ends) -> None:
         asyncio.ensure_future(_pass_on(far[0], near[1])),
     ]
     try:
-        await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+        ended, open_still = await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+        if open_still and not any(way.exception() for way in ended):
+            await asyncio.wait(open_still, timeout=CLOSING_S)
     finally:
         for each in ways:
             each.cancel()
@@ -146,3 +173,11 @@ async def _pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -
     while piece := await reader.read(PIECE_BYTES):
         writer.write(piece)
         await writer.drain()
+    has_halves = writer.can_write_eof()
+    # What is to be drained is the last byte. Of TLS, asyncio would hold 0 bytes for too many.
+    writer.transport.set_write_buffer_limits(high=0 if has_halves else 1, low=0)
+    await writer.drain()
+    if has_halves:
+        writer.write_eof()
+    else:
+        writer.close()

@@ -9,6 +9,7 @@ from jupiterd.cluster.gang_watch import (
     BEAT_S,
     DOUBT_S,
     DOUBT_STEPS_LONG,
+    FIRST_BUSY_S,
     LATE_S,
     LEAST_STEP_S,
     SILENT_S,
@@ -100,12 +101,23 @@ def test_the_first_step_may_take_as_long_as_it_takes() -> None:
     assert look_until(gang, 300.0, 600.0) is None
 
 
-def test_who_says_that_it_is_busy_may_take_any_time_at_first() -> None:
+def test_who_hangs_while_it_is_busy_for_the_first_time_is_noticed_and_gets_longer_then() -> None:
+    limit_s, longest_s = FIRST_BUSY_S, None
+    for _ in range(2):
+        gang = GangWatch(RANKS, 0.0, longest_busy_s=longest_s)
+        now_s = stepping(gang, 1, 4, 0.0, 1.0)
+        gang.busy(0, 3, now_s)
+        assert look_until(gang, now_s, now_s + limit_s - 1.0) is None
+        assert isinstance(look_until(gang, now_s + limit_s - 1.0, now_s + limit_s + 1.0), Stuck)
+        longest_s, limit_s = gang.longest_busy_s, STEPS_LONG * FIRST_BUSY_S
+
+
+def test_who_says_that_it_is_busy_may_take_long_at_first() -> None:
     gang = watch()
     now_s = stepping(gang, 1, 4, 0.0, 1.0)
     gang.busy(0, 3, now_s)
-    assert look_until(gang, now_s, now_s + 300.0) is None
-    now_s = stepping(gang, 4, 6, now_s + 300.0, 1.0)
+    assert look_until(gang, now_s, now_s + FIRST_BUSY_S - 2.0) is None
+    now_s = stepping(gang, 4, 6, now_s + FIRST_BUSY_S - 2.0, 1.0)
     assert isinstance(look_until(gang, now_s, now_s + LEAST_STEP_S + 1.0), Stuck), "as before it"
 
 

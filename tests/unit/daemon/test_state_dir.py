@@ -113,6 +113,30 @@ def test_a_link_of_the_users_own_to_another_disk_is_followed(tmp_path: Path) -> 
     state.close()
 
 
+def test_a_link_that_leads_to_itself_is_no_state_folder(tmp_path: Path) -> None:
+    (tmp_path / "state").symlink_to(tmp_path / "state")
+    with pytest.raises(StateDirError) as refused:
+        StateDir.open(tmp_path / "state")
+    assert str(tmp_path / "state") in refused.value.message
+
+
+def test_a_link_of_somebody_without_a_name_is_refused_by_its_number(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "state").symlink_to(tmp_path / "disk")
+    own, nobody = os.geteuid(), 987_654
+    lstat = Path.lstat
+
+    def of_nobody(path: Path) -> os.stat_result:
+        found = lstat(path)
+        return os.stat_result((*found[:4], nobody, *found[5:])) if path.name == "state" else found
+
+    monkeypatch.setattr(Path, "lstat", of_nobody)
+    assert own != nobody
+    with pytest.raises(StateDirError, match=f"is a link that user {nobody} has made"):
+        StateDir.open(tmp_path / "state")
+
+
 def test_a_held_folder_names_the_process_that_holds_it(
     tmp_path: Path, holder: subprocess.Popen[str]
 ) -> None:

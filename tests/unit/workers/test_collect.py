@@ -137,6 +137,7 @@ def test_hidden_files_and_links_that_lead_out_are_left_out(tmp_path):
     (tmp_path / "secret.md").write_text("secret")
     source = folder_of(tmp_path, {"a.md": "1", ".git/b.md": "2"})
     (tmp_path / "notes" / "link.md").symlink_to(tmp_path / "secret.md")
+    (tmp_path / "notes" / "loop.md").symlink_to("loop.md")
     assert list(uris_of(Folder(source), tmp_path).values()) == ["a"]
 
 

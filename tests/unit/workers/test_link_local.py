@@ -7,7 +7,7 @@ from typing import Any
 
 from torch.distributed import HashStore  # pyright: ignore[reportPrivateImportUsage]
 
-from jupiterd.workers.train.torch.link_local import on_link, read_on_link
+from jupiterd.workers.train.torch.link_local import LinkLocalStore, on_link, read_on_link
 
 THERE, HERE = 5, 2
 
@@ -39,3 +39,14 @@ def test_a_store_is_read_as_from_the_link_that_its_host_names() -> None:
     name = socket.if_indextoname(loopback)
     assert read_on_link(inner, f"fe80::2%{name}").get("rank") == told("fe80::1", loopback)
     assert read_on_link(inner, "10.0.0.1") is inner
+
+
+def test_it_does_all_that_the_store_behind_it_does() -> None:
+    inner: Any = HashStore()
+    store: Any = LinkLocalStore(inner, HERE)
+    assert store.compare_set("a", "", "1") == b"1"
+    assert store.compare_set("a", "2", "3") == b"1"
+    assert (store.num_keys(), inner.num_keys()) == (1, 1)
+    assert store.getNumKeys() == 1
+    assert store.deleteKey("a")
+    assert store.num_keys() == 0

@@ -259,7 +259,7 @@ class Walk:
                 read.
         """
         self._root = root
-        self._inside = root.resolve()
+        self._inside = Path(os.path.realpath(root))
         self._wanted = wanted
         self._leave_out = leave_out
 
@@ -293,9 +293,14 @@ class Walk:
 
     def _named(self, entry: os.DirEntry[str], below: str) -> str:
         name = below + entry.name
-        if entry.is_symlink() and not Path(entry.path).resolve().is_relative_to(self._inside):
+        if entry.is_symlink() and not self._stays_inside(entry.path):
             self._leave_out(name, SkipReason.LEADS_OUT)
             return ""
         if entry.is_dir(follow_symlinks=False):
             return f"{name}/"
         return name if entry.is_file() else ""
+
+    def _stays_inside(self, link: str) -> bool:
+        """Say whether a link leads to something below the root; one to itself leads nowhere."""
+        target = Path(os.path.realpath(link))
+        return target.is_relative_to(self._inside) and not target.is_symlink()

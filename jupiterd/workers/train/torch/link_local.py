@@ -63,6 +63,13 @@ class LinkLocalStore(Store):
         """Add to a number, and return the sum."""
         return self._inner.add(key, value)
 
+    def compare_set(
+        self, key: str, expected_value: str | bytes, desired_value: str | bytes
+    ) -> bytes:
+        """Replace a value where it is as expected; return the one that is there then."""
+        found = self._inner.compare_set(key, expected_value, desired_value)
+        return on_link(found, self._number)
+
     def check(self, keys: list[str]) -> bool:
         """Say whether all of these are there."""
         return self._inner.check(keys)
@@ -70,6 +77,10 @@ class LinkLocalStore(Store):
     def delete_key(self, key: str) -> bool:
         """Forget a value."""
         return self._inner.delete_key(key)
+
+    def num_keys(self) -> int:
+        """Return how many values there are."""
+        return self._inner.num_keys()
 
     def multi_get(self, keys: list[str]) -> list[bytes]:
         """Return several values once they are there."""
@@ -86,3 +97,6 @@ class LinkLocalStore(Store):
     def set_timeout(self, timeout: timedelta) -> None:
         """Wait for so long from now on."""
         self._inner.set_timeout(timeout)
+
+    deleteKey = delete_key  # noqa: N815 - what C++ calls
+    getNumKeys = num_keys  # noqa: N815 - the same

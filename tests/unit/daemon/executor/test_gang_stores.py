@@ -122,11 +122,41 @@ async def test_so_many_wait_and_no_more(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(gang_stores, "MAX_WAITING", 2)
     async with three(tmp_path) as (holder, other, _):
         where = params(holder, other)
-        waiting = [asyncio.ensure_future(asked(holder, where, "get", "0")) for _ in range(2)]
-        await asyncio.sleep(0)
-        assert (await asked(other, where, "get", "0")).code == "too-large"
-        for each in waiting:
-            each.cancel()
+        with holder.runner.stores.opened(where):
+            waiting = [asyncio.ensure_future(asked(holder, where, "get", "0")) for _ in range(2)]
+            await asyncio.sleep(0)
+            assert (await asked(other, where, "get", "0")).code == "too-large"
+            for each in waiting:
+                each.cancel()
+
+
+async def test_who_has_no_rank_takes_no_place_from_those_who_have(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gang_stores, "MAX_WAITING", 2)
+    async with three(tmp_path) as (holder, other, outsider):
+        where = params(holder, other)
+        asking = [asked(outsider, where, "get", "0") for _ in range(3)]
+        waiting = [asyncio.ensure_future(each) for each in asking]
+        ended, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        assert [each.result().code for each in ended] == ["too-large"]
+        early = asyncio.ensure_future(asked(other, where, "get", "0"))
+        with holder.runner.stores.opened(where):
+            assert (await asked(holder, where, "set", "0", values=(b"here",))).code == ""
+            assert (await early).value == b"here"
+        assert {(await each).code for each in waiting} == {"too-large", "refused"}
+
+
+async def test_whatever_goes_wrong_with_a_question_is_an_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> bytes:
+        raise ValueError("a hole")
+
+    async with serving(tmp_path, "a") as holder:
+        monkeypatch.setattr(holder.runner.stores, "answer", broken)
+        answer = await asked(holder, params(holder), "count")
+        assert (answer.code, "a hole" in answer.message) == ("failed", True)
 
 
 async def test_an_order_for_another_node_opens_nothing_here(tmp_path: Path) -> None:

@@ -138,6 +138,22 @@ async def test_its_sum_of_the_ledger_is_not_believed(tmp_path: Path) -> None:
             await founder.journal.adopt(raw, guest.identity.node_id)
 
 
+async def test_who_is_behind_such_a_sum_is_told_of_it_until_it_has_caught_up(
+    tmp_path: Path,
+) -> None:
+    async with serving(tmp_path, "founder") as founder, serving(tmp_path, "guest") as guest:
+        await with_guest(founder, guest)
+        assert "behind" not in [line.code for line in _health(founder)]
+        await guest.journal.append(7, [WindowSet(is_open=True, edit=1)])
+        raw = await guest.journal.in_short()
+        with pytest.raises(CorruptLedgerError):
+            await founder.journal.adopt(raw, guest.identity.node_id)
+        (told,) = [line for line in _health(founder) if line.code == "behind"]
+        assert "guest alone has it" in told.title
+        await founder.exchange.unite(frozenset({guest.identity.node_id}))
+        assert "behind" not in [line.code for line in _health(founder)]
+
+
 async def test_a_leader_that_walked_in_lets_a_trusted_member_lead(tmp_path: Path) -> None:
     async with serving(tmp_path, "founder") as founder, serving(tmp_path, "guest") as guest:
         await with_guest(founder, guest)

@@ -12,13 +12,15 @@ import pytest
 from jupiterd.net.identity import Identity
 from jupiterd.net.interfaces import LOOPBACK
 from jupiterd.net.tunnels.contexts import accepting_tls, connecting_tls
-from jupiterd.net.tunnels.relay import entrance, way_out
+from jupiterd.net.tunnels.relay import MAX_CONNECTIONS, entrance, way_out
 from jupiterd.ports import Address
 from tests.unit.net.conftest import named_identity
 
 pytestmark = pytest.mark.net
 
 PIECE = 700_000
+MUCH = 6 << 20
+"""More than two relays and the kernel hold."""
 
 
 @asynccontextmanager
@@ -40,7 +42,7 @@ async def echoing() -> AsyncGenerator[tuple[int, list[bytes]]]:
 
 @asynccontextmanager
 async def tunnel(
-    port: int, here: Identity, there: Identity, let_in: Identity
+    port: int, here: Identity, there: Identity, let_in: Identity, ranks: int = 1
 ) -> AsyncGenerator[tuple[int, int]]:
     """A tunnel from `here` to a port of `there`; yields the ports at both of its ends."""
     accepting = accepting_tls(there, [let_in.certificate_pem])
@@ -48,7 +50,7 @@ async def tunnel(
         out = int(listener.getsockname()[1])
         tls = connecting_tls(here, there.certificate_pem)
         async with (
-            way_out(listener, accepting, {let_in.node_id}, port),
+            way_out(listener, accepting, {let_in.node_id}, port, ranks),
             entrance(Address(LOOPBACK, out), tls) as own,
         ):
             yield own, out
@@ -109,3 +111,77 @@ async def test_both_ends_close_when_one_does(tmp_path: Path) -> None:
         writer.close()
         await asyncio.wait_for(ended.wait(), 10.0)
     server.close()
+
+
+async def test_all_that_was_sent_before_a_close_arrives(tmp_path: Path) -> None:
+    here, there = named_identity(tmp_path, "here"), named_identity(tmp_path, "there")
+    closed, heard = asyncio.Event(), asyncio.Queue[int]()
+
+    async def hear(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with closing(writer.transport):
+            await closed.wait()
+            size = 0
+            while data := await reader.read(1 << 20):
+                size += len(data)
+            heard.put_nowait(size)
+
+    server = await asyncio.start_server(hear, LOOPBACK, 0)
+    port = int(server.sockets[0].getsockname()[1])
+    async with tunnel(port, here, there, here) as (own, _), asyncio.timeout(60.0):
+        _, writer = await asyncio.open_connection(LOOPBACK, own)
+        writer.write(bytes(MUCH))
+        writer.close()
+        await asyncio.sleep(0.1)
+        closed.set()
+        assert await heard.get() == MUCH
+    server.close()
+
+
+async def test_all_that_is_answered_before_a_close_arrives(tmp_path: Path) -> None:
+    here, there = named_identity(tmp_path, "here"), named_identity(tmp_path, "there")
+
+    async def tell(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(bytes(MUCH))
+        writer.close()
+
+    server = await asyncio.start_server(tell, LOOPBACK, 0)
+    port = int(server.sockets[0].getsockname()[1])
+    async with tunnel(port, here, there, here) as (own, _), asyncio.timeout(60.0):
+        reader, writer = await asyncio.open_connection(LOOPBACK, own)
+        await asyncio.sleep(0.1)
+        assert len(await reader.read()) == MUCH
+        writer.close()
+    server.close()
+
+
+async def test_as_many_are_let_through_as_the_ranks_of_a_gang_need(tmp_path: Path) -> None:
+    here, there = named_identity(tmp_path, "here"), named_identity(tmp_path, "there")
+    async with echoing() as (port, _), tunnel(port, here, there, here, ranks=6) as (_, out):
+        entrances = [entrance(Address(LOOPBACK, out), connecting_tls(here, there.certificate_pem))]
+        entrances.append(
+            entrance(Address(LOOPBACK, out), connecting_tls(here, there.certificate_pem))
+        )
+        async with entrances[0] as one, entrances[1] as other:
+            ports = [one, other] * 6
+            ends = [await asyncio.open_connection(LOOPBACK, each) for each in ports]
+            assert len(ends) > MAX_CONNECTIONS
+            for reader, writer in ends:
+                writer.write(b"x")
+                assert await asyncio.wait_for(reader.read(1), 10.0) == b"x"
+            for _, writer in ends:
+                writer.close()
+
+
+async def test_a_gang_that_ends_while_its_ranks_are_connected_is_no_error(tmp_path: Path) -> None:
+    here, there = named_identity(tmp_path, "here"), named_identity(tmp_path, "there")
+    complaints: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, told: complaints.append(told))
+    async with echoing() as (port, _):
+        async with tunnel(port, here, there, here) as (own, _):
+            reader, writer = await asyncio.open_connection(LOOPBACK, own)
+            writer.write(b"x")
+            assert await reader.read(1) == b"x"
+        assert await reader.read() == b""
+        writer.close()
+        await asyncio.sleep(0)
+    assert complaints == []

@@ -23,7 +23,7 @@ async def test_a_closed_cluster_beside_them_is_no_trouble_to_daemons_of_another_
         closed = Daemon(tmp_path, "closed", prefix, {"JUPITER_CLOSED": "true"})
         scoped = [Daemon(tmp_path, name, prefix, command=SCOPED) for name in ("one", "two")]
         async with running([closed, *scoped]) as cluster:
-            await cluster.meet(scoped)
+            await cluster.say_yes(scoped)
             shown = cluster.ctl("status", daemon=scoped[0]).stdout
             assert "health   good" in shown
             await cluster.meet([closed])

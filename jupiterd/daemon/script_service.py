@@ -60,12 +60,15 @@ class ScriptService(script_pb2_grpc.ScriptsServicer):
     async def Bring(
         self, request: script_pb2.BringFolderRequest, context: Context
     ) -> script_pb2.BringFolderReply:
-        """Fetch the working folder of a launch, as far as it isn't here."""
+        """Fetch the working folder of a launch, as far as it isn't here, and lay it out."""
         self._allowed(context)
         if not is_artifact_id(request.artifact):
             raise MalformedError("a folder that travels has a name that can't be")
-        fetched = await self._node.commands.shipped.bring(ArtifactId(request.artifact))
-        folders = str(self._node.commands.shipped.folders)
+        shipped, artifact = self._node.commands.shipped, ArtifactId(request.artifact)
+        fetched = await shipped.bring(artifact)
+        if request.run:  # a launch from before this has it laid out as its ranks start
+            await shipped.laid_out(artifact, request.run)
+        folders = str(shipped.folders)
         return script_pb2.BringFolderReply(fetched_bytes=fetched, folders=folders)
 
     async def Run(

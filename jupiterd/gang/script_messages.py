@@ -11,7 +11,7 @@ from typing import Final
 
 from jupiterd.errors import MalformedError, TooLargeError
 from jupiterd.gang.script_plan import MAX_PER_NODE, MAX_RANKS, RankOrder, ScriptOrder
-from jupiterd.gang.scripts.events import Ended, Over, Printed, ScriptEvent, Skipped
+from jupiterd.gang.scripts.events import Ended, Ending, Over, Printed, ScriptEvent, Skipped
 from jupiterd.gang.scripts.limits import MAX_CUT_TIMEOUT_S
 from jupiterd.gang.scripts.part import ID
 from jupiterd.rpc import script_pb2
@@ -143,6 +143,9 @@ def event_to_proto(event: ScriptEvent, offset: int = 0) -> script_pb2.ScriptEven
         case Skipped(size_bytes):
             skipped = script_pb2.ScriptSkipped(bytes=size_bytes)
             return script_pb2.ScriptEvent(skipped=skipped, offset=offset)
+        case Ending(reason):
+            ending = script_pb2.ScriptEnding(reason=reason)
+            return script_pb2.ScriptEvent(ending=ending, offset=offset)
         case Over(reason, code, hint):
             over = script_pb2.ScriptOver(reason=reason, code=code, hint=hint)
             return script_pb2.ScriptEvent(over=over, offset=offset)
@@ -158,6 +161,8 @@ def event_from_proto(message: script_pb2.ScriptEvent) -> ScriptEvent | None:
             return Ended(message.ended.rank, message.ended.status)
         case "skipped":
             return Skipped(message.skipped.bytes)
+        case "ending":
+            return Ending(message.ending.reason)
         case "over":
             return Over(message.over.reason, message.over.code, message.over.hint)
         case _:

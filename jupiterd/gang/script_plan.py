@@ -64,6 +64,8 @@ class Place:
     """UUIDs of those that its processes compute on."""
     addresses: tuple[str, ...] = ()
     """All that the machine has; empty where it doesn't say."""
+    keeps_parts: bool = True
+    """Its ranks outlive a call that breaks off; else it is of an older version."""
 
 
 @dataclass(frozen=True)

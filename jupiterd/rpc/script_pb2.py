@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17jupiter/v1/script.proto\x12\njupiter.v1\"\xab\x01\n\x14PrepareScriptRequest\x12\x0f\n\x07program\x18\x01 \x01(\t\x12\x0e\n\x06\x66older\x18\x02 \x01(\t\x12\x0e\n\x06script\x18\x03 \x01(\t\x12\x0e\n\x06\x65ngine\x18\x04 \x01(\t\x12\x10\n\x08per_node\x18\x05 \x01(\r\x12\x0c\n\x04host\x18\x06 \x01(\t\x12\x12\n\nown_python\x18\x07 \x01(\x08\x12\r\n\x05\x66iles\x18\x08 \x03(\t\x12\x0f\n\x07\x64\x65vices\x18\t \x01(\t\"\xcc\x03\n\x12PrepareScriptReply\x12\x11\n\tprocesses\x18\x01 \x01(\r\x12\r\n\x05\x63ores\x18\x02 \x01(\r\x12\r\n\x05ports\x18\x03 \x03(\r\x12\x13\n\x0bscript_hash\x18\x04 \x01(\x0c\x12\x0f\n\x07program\x18\x05 \x01(\t\x12\x16\n\x0epython_version\x18\x06 \x01(\t\x12>\n\x08packages\x18\x07 \x03(\x0b\x32,.jupiter.v1.PrepareScriptReply.PackagesEntry\x12@\n\tvariables\x18\x08 \x03(\x0b\x32-.jupiter.v1.PrepareScriptReply.VariablesEntry\x12\x13\n\x0b\x66ile_hashes\x18\t \x03(\x0c\x12\x0c\n\x04gpus\x18\n \x03(\t\x12\x17\n\x0fvisible_devices\x18\x0b \x01(\t\x12\x15\n\rhides_devices\x18\x0c \x01(\x08\x12\x0f\n\x07threads\x18\r \x01(\r\x1a/\n\rPackagesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x1a\x30\n\x0eVariablesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"&\n\x12\x42ringFolderRequest\x12\x10\n\x08\x61rtifact\x18\x01 \x01(\t\":\n\x10\x42ringFolderReply\x12\x15\n\rfetched_bytes\x18\x01 \x01(\x04\x12\x0f\n\x07\x66olders\x18\x02 \x01(\t\"\x8c\x02\n\rScriptRequest\x12\x0c\n\x04node\x18\x01 \x01(\t\x12(\n\x05order\x18\x02 \x01(\x0b\x32\x17.jupiter.v1.ScriptOrderH\x00\x12\x10\n\x06signal\x18\x03 \x01(\rH\x00\x12*\n\x06\x66ollow\x18\x04 \x01(\x0b\x32\x18.jupiter.v1.ScriptFollowH\x00\x12(\n\x05\x61sked\x18\x05 \x01(\x0b\x32\x17.jupiter.v1.ScriptAskedH\x00\x12*\n\x06window\x18\x06 \x01(\x0b\x32\x18.jupiter.v1.ScriptWindowH\x00\x12$\n\x03\x65nd\x18\x07 \x01(\x0b\x32\x15.jupiter.v1.ScriptEndH\x00\x42\t\n\x07request\"*\n\x0cScriptFollow\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0e\n\x06offset\x18\x02 \x01(\x04\"\r\n\x0bScriptAsked\"\x0b\n\tScriptEnd\"-\n\x0cScriptWindow\x12\x0c\n\x04rows\x18\x01 \x01(\r\x12\x0f\n\x07\x63olumns\x18\x02 \x01(\r\"\xfc\x01\n\x0bScriptOrder\x12\x0c\n\x04\x61rgv\x18\x01 \x03(\t\x12\x0e\n\x06\x66older\x18\x02 \x01(\t\x12%\n\x05ranks\x18\x03 \x03(\x0b\x32\x16.jupiter.v1.ScriptRank\x12\x12\n\nstore_host\x18\x04 \x01(\t\x12\x12\n\nstore_port\x18\x05 \x01(\r\x12\x0f\n\x07shipped\x18\x14 \x01(\t\x12\x0c\n\x04gpus\x18\x15 \x03(\t\x12\n\n\x02id\x18\x06 \x01(\t\x12\x15\n\rcut_timeout_s\x18\x07 \x01(\r\x12(\n\x06window\x18\x08 \x01(\x0b\x32\x18.jupiter.v1.ScriptWindow\x12\x14\n\x0cmember_hosts\x18\t \x03(\t\"\x81\x02\n\nScriptRank\x12\x0c\n\x04rank\x18\x01 \x01(\r\x12\x38\n\tvariables\x18\x02 \x03(\x0b\x32%.jupiter.v1.ScriptRank.VariablesEntry\x12\x36\n\x08\x64\x65\x66\x61ults\x18\x03 \x03(\x0b\x32$.jupiter.v1.ScriptRank.DefaultsEntry\x12\x10\n\x08hostfile\x18\x04 \x01(\t\x1a\x30\n\x0eVariablesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x1a/\n\rDefaultsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\xd4\x01\n\x0bScriptEvent\x12,\n\x07printed\x18\x01 \x01(\x0b\x32\x19.jupiter.v1.ScriptPrintedH\x00\x12(\n\x05\x65nded\x18\x02 \x01(\x0b\x32\x17.jupiter.v1.ScriptEndedH\x00\x12,\n\x07skipped\x18\x04 \x01(\x0b\x32\x19.jupiter.v1.ScriptSkippedH\x00\x12&\n\x04over\x18\x05 \x01(\x0b\x32\x16.jupiter.v1.ScriptOverH\x00\x12\x0e\n\x06offset\x18\x03 \x01(\x04\x42\x07\n\x05\x65vent\"\x1e\n\rScriptSkipped\x12\r\n\x05\x62ytes\x18\x01 \x01(\x04\"8\n\nScriptOver\x12\x0e\n\x06reason\x18\x01 \x01(\t\x12\x0c\n\x04\x63ode\x18\x02 \x01(\t\x12\x0c\n\x04hint\x18\x03 \x01(\t\"=\n\rScriptPrinted\x12\x0c\n\x04rank\x18\x01 \x01(\x11\x12\x10\n\x08is_error\x18\x02 \x01(\x08\x12\x0c\n\x04\x64\x61ta\x18\x03 \x01(\x0c\"+\n\x0bScriptEnded\x12\x0c\n\x04rank\x18\x01 \x01(\x11\x12\x0e\n\x06status\x18\x02 \x01(\r2\xdc\x01\n\x07Scripts\x12K\n\x07Prepare\x12 .jupiter.v1.PrepareScriptRequest\x1a\x1e.jupiter.v1.PrepareScriptReply\x12\x45\n\x05\x42ring\x12\x1e.jupiter.v1.BringFolderRequest\x1a\x1c.jupiter.v1.BringFolderReply\x12=\n\x03Run\x12\x19.jupiter.v1.ScriptRequest\x1a\x17.jupiter.v1.ScriptEvent(\x01\x30\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17jupiter/v1/script.proto\x12\njupiter.v1\"\xab\x01\n\x14PrepareScriptRequest\x12\x0f\n\x07program\x18\x01 \x01(\t\x12\x0e\n\x06\x66older\x18\x02 \x01(\t\x12\x0e\n\x06script\x18\x03 \x01(\t\x12\x0e\n\x06\x65ngine\x18\x04 \x01(\t\x12\x10\n\x08per_node\x18\x05 \x01(\r\x12\x0c\n\x04host\x18\x06 \x01(\t\x12\x12\n\nown_python\x18\x07 \x01(\x08\x12\r\n\x05\x66iles\x18\x08 \x03(\t\x12\x0f\n\x07\x64\x65vices\x18\t \x01(\t\"\xe1\x03\n\x12PrepareScriptReply\x12\x11\n\tprocesses\x18\x01 \x01(\r\x12\r\n\x05\x63ores\x18\x02 \x01(\r\x12\r\n\x05ports\x18\x03 \x03(\r\x12\x13\n\x0bscript_hash\x18\x04 \x01(\x0c\x12\x0f\n\x07program\x18\x05 \x01(\t\x12\x16\n\x0epython_version\x18\x06 \x01(\t\x12>\n\x08packages\x18\x07 \x03(\x0b\x32,.jupiter.v1.PrepareScriptReply.PackagesEntry\x12@\n\tvariables\x18\x08 \x03(\x0b\x32-.jupiter.v1.PrepareScriptReply.VariablesEntry\x12\x13\n\x0b\x66ile_hashes\x18\t \x03(\x0c\x12\x0c\n\x04gpus\x18\n \x03(\t\x12\x17\n\x0fvisible_devices\x18\x0b \x01(\t\x12\x15\n\rhides_devices\x18\x0c \x01(\x08\x12\x0f\n\x07threads\x18\r \x01(\r\x12\x13\n\x0bkeeps_parts\x18\x0e \x01(\x08\x1a/\n\rPackagesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x1a\x30\n\x0eVariablesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"3\n\x12\x42ringFolderRequest\x12\x10\n\x08\x61rtifact\x18\x01 \x01(\t\x12\x0b\n\x03run\x18\x02 \x01(\t\":\n\x10\x42ringFolderReply\x12\x15\n\rfetched_bytes\x18\x01 \x01(\x04\x12\x0f\n\x07\x66olders\x18\x02 \x01(\t\"\x8c\x02\n\rScriptRequest\x12\x0c\n\x04node\x18\x01 \x01(\t\x12(\n\x05order\x18\x02 \x01(\x0b\x32\x17.jupiter.v1.ScriptOrderH\x00\x12\x10\n\x06signal\x18\x03 \x01(\rH\x00\x12*\n\x06\x66ollow\x18\x04 \x01(\x0b\x32\x18.jupiter.v1.ScriptFollowH\x00\x12(\n\x05\x61sked\x18\x05 \x01(\x0b\x32\x17.jupiter.v1.ScriptAskedH\x00\x12*\n\x06window\x18\x06 \x01(\x0b\x32\x18.jupiter.v1.ScriptWindowH\x00\x12$\n\x03\x65nd\x18\x07 \x01(\x0b\x32\x15.jupiter.v1.ScriptEndH\x00\x42\t\n\x07request\"*\n\x0cScriptFollow\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0e\n\x06offset\x18\x02 \x01(\x04\"\r\n\x0bScriptAsked\"\x0b\n\tScriptEnd\"-\n\x0cScriptWindow\x12\x0c\n\x04rows\x18\x01 \x01(\r\x12\x0f\n\x07\x63olumns\x18\x02 \x01(\r\"\xfc\x01\n\x0bScriptOrder\x12\x0c\n\x04\x61rgv\x18\x01 \x03(\t\x12\x0e\n\x06\x66older\x18\x02 \x01(\t\x12%\n\x05ranks\x18\x03 \x03(\x0b\x32\x16.jupiter.v1.ScriptRank\x12\x12\n\nstore_host\x18\x04 \x01(\t\x12\x12\n\nstore_port\x18\x05 \x01(\r\x12\x0f\n\x07shipped\x18\x14 \x01(\t\x12\x0c\n\x04gpus\x18\x15 \x03(\t\x12\n\n\x02id\x18\x06 \x01(\t\x12\x15\n\rcut_timeout_s\x18\x07 \x01(\r\x12(\n\x06window\x18\x08 \x01(\x0b\x32\x18.jupiter.v1.ScriptWindow\x12\x14\n\x0cmember_hosts\x18\t \x03(\t\"\x81\x02\n\nScriptRank\x12\x0c\n\x04rank\x18\x01 \x01(\r\x12\x38\n\tvariables\x18\x02 \x03(\x0b\x32%.jupiter.v1.ScriptRank.VariablesEntry\x12\x36\n\x08\x64\x65\x66\x61ults\x18\x03 \x03(\x0b\x32$.jupiter.v1.ScriptRank.DefaultsEntry\x12\x10\n\x08hostfile\x18\x04 \x01(\t\x1a\x30\n\x0eVariablesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x1a/\n\rDefaultsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\x80\x02\n\x0bScriptEvent\x12,\n\x07printed\x18\x01 \x01(\x0b\x32\x19.jupiter.v1.ScriptPrintedH\x00\x12(\n\x05\x65nded\x18\x02 \x01(\x0b\x32\x17.jupiter.v1.ScriptEndedH\x00\x12,\n\x07skipped\x18\x04 \x01(\x0b\x32\x19.jupiter.v1.ScriptSkippedH\x00\x12&\n\x04over\x18\x05 \x01(\x0b\x32\x16.jupiter.v1.ScriptOverH\x00\x12*\n\x06\x65nding\x18\x06 \x01(\x0b\x32\x18.jupiter.v1.ScriptEndingH\x00\x12\x0e\n\x06offset\x18\x03 \x01(\x04\x42\x07\n\x05\x65vent\"\x1e\n\x0cScriptEnding\x12\x0e\n\x06reason\x18\x01 \x01(\t\"\x1e\n\rScriptSkipped\x12\r\n\x05\x62ytes\x18\x01 \x01(\x04\"8\n\nScriptOver\x12\x0e\n\x06reason\x18\x01 \x01(\t\x12\x0c\n\x04\x63ode\x18\x02 \x01(\t\x12\x0c\n\x04hint\x18\x03 \x01(\t\"=\n\rScriptPrinted\x12\x0c\n\x04rank\x18\x01 \x01(\x11\x12\x10\n\x08is_error\x18\x02 \x01(\x08\x12\x0c\n\x04\x64\x61ta\x18\x03 \x01(\x0c\"+\n\x0bScriptEnded\x12\x0c\n\x04rank\x18\x01 \x01(\x11\x12\x0e\n\x06status\x18\x02 \x01(\r2\xdc\x01\n\x07Scripts\x12K\n\x07Prepare\x12 .jupiter.v1.PrepareScriptRequest\x1a\x1e.jupiter.v1.PrepareScriptReply\x12\x45\n\x05\x42ring\x12\x1e.jupiter.v1.BringFolderRequest\x1a\x1c.jupiter.v1.BringFolderReply\x12=\n\x03Run\x12\x19.jupiter.v1.ScriptRequest\x1a\x17.jupiter.v1.ScriptEvent(\x01\x30\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -42,43 +42,45 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_PREPARESCRIPTREQUEST']._serialized_start=40
   _globals['_PREPARESCRIPTREQUEST']._serialized_end=211
   _globals['_PREPARESCRIPTREPLY']._serialized_start=214
-  _globals['_PREPARESCRIPTREPLY']._serialized_end=674
-  _globals['_PREPARESCRIPTREPLY_PACKAGESENTRY']._serialized_start=577
-  _globals['_PREPARESCRIPTREPLY_PACKAGESENTRY']._serialized_end=624
-  _globals['_PREPARESCRIPTREPLY_VARIABLESENTRY']._serialized_start=626
-  _globals['_PREPARESCRIPTREPLY_VARIABLESENTRY']._serialized_end=674
-  _globals['_BRINGFOLDERREQUEST']._serialized_start=676
-  _globals['_BRINGFOLDERREQUEST']._serialized_end=714
-  _globals['_BRINGFOLDERREPLY']._serialized_start=716
-  _globals['_BRINGFOLDERREPLY']._serialized_end=774
-  _globals['_SCRIPTREQUEST']._serialized_start=777
-  _globals['_SCRIPTREQUEST']._serialized_end=1045
-  _globals['_SCRIPTFOLLOW']._serialized_start=1047
-  _globals['_SCRIPTFOLLOW']._serialized_end=1089
-  _globals['_SCRIPTASKED']._serialized_start=1091
-  _globals['_SCRIPTASKED']._serialized_end=1104
-  _globals['_SCRIPTEND']._serialized_start=1106
-  _globals['_SCRIPTEND']._serialized_end=1117
-  _globals['_SCRIPTWINDOW']._serialized_start=1119
-  _globals['_SCRIPTWINDOW']._serialized_end=1164
-  _globals['_SCRIPTORDER']._serialized_start=1167
-  _globals['_SCRIPTORDER']._serialized_end=1419
-  _globals['_SCRIPTRANK']._serialized_start=1422
-  _globals['_SCRIPTRANK']._serialized_end=1679
-  _globals['_SCRIPTRANK_VARIABLESENTRY']._serialized_start=626
-  _globals['_SCRIPTRANK_VARIABLESENTRY']._serialized_end=674
-  _globals['_SCRIPTRANK_DEFAULTSENTRY']._serialized_start=1632
-  _globals['_SCRIPTRANK_DEFAULTSENTRY']._serialized_end=1679
-  _globals['_SCRIPTEVENT']._serialized_start=1682
-  _globals['_SCRIPTEVENT']._serialized_end=1894
-  _globals['_SCRIPTSKIPPED']._serialized_start=1896
-  _globals['_SCRIPTSKIPPED']._serialized_end=1926
-  _globals['_SCRIPTOVER']._serialized_start=1928
-  _globals['_SCRIPTOVER']._serialized_end=1984
-  _globals['_SCRIPTPRINTED']._serialized_start=1986
-  _globals['_SCRIPTPRINTED']._serialized_end=2047
-  _globals['_SCRIPTENDED']._serialized_start=2049
-  _globals['_SCRIPTENDED']._serialized_end=2092
-  _globals['_SCRIPTS']._serialized_start=2095
-  _globals['_SCRIPTS']._serialized_end=2315
+  _globals['_PREPARESCRIPTREPLY']._serialized_end=695
+  _globals['_PREPARESCRIPTREPLY_PACKAGESENTRY']._serialized_start=598
+  _globals['_PREPARESCRIPTREPLY_PACKAGESENTRY']._serialized_end=645
+  _globals['_PREPARESCRIPTREPLY_VARIABLESENTRY']._serialized_start=647
+  _globals['_PREPARESCRIPTREPLY_VARIABLESENTRY']._serialized_end=695
+  _globals['_BRINGFOLDERREQUEST']._serialized_start=697
+  _globals['_BRINGFOLDERREQUEST']._serialized_end=748
+  _globals['_BRINGFOLDERREPLY']._serialized_start=750
+  _globals['_BRINGFOLDERREPLY']._serialized_end=808
+  _globals['_SCRIPTREQUEST']._serialized_start=811
+  _globals['_SCRIPTREQUEST']._serialized_end=1079
+  _globals['_SCRIPTFOLLOW']._serialized_start=1081
+  _globals['_SCRIPTFOLLOW']._serialized_end=1123
+  _globals['_SCRIPTASKED']._serialized_start=1125
+  _globals['_SCRIPTASKED']._serialized_end=1138
+  _globals['_SCRIPTEND']._serialized_start=1140
+  _globals['_SCRIPTEND']._serialized_end=1151
+  _globals['_SCRIPTWINDOW']._serialized_start=1153
+  _globals['_SCRIPTWINDOW']._serialized_end=1198
+  _globals['_SCRIPTORDER']._serialized_start=1201
+  _globals['_SCRIPTORDER']._serialized_end=1453
+  _globals['_SCRIPTRANK']._serialized_start=1456
+  _globals['_SCRIPTRANK']._serialized_end=1713
+  _globals['_SCRIPTRANK_VARIABLESENTRY']._serialized_start=647
+  _globals['_SCRIPTRANK_VARIABLESENTRY']._serialized_end=695
+  _globals['_SCRIPTRANK_DEFAULTSENTRY']._serialized_start=1666
+  _globals['_SCRIPTRANK_DEFAULTSENTRY']._serialized_end=1713
+  _globals['_SCRIPTEVENT']._serialized_start=1716
+  _globals['_SCRIPTEVENT']._serialized_end=1972
+  _globals['_SCRIPTENDING']._serialized_start=1974
+  _globals['_SCRIPTENDING']._serialized_end=2004
+  _globals['_SCRIPTSKIPPED']._serialized_start=2006
+  _globals['_SCRIPTSKIPPED']._serialized_end=2036
+  _globals['_SCRIPTOVER']._serialized_start=2038
+  _globals['_SCRIPTOVER']._serialized_end=2094
+  _globals['_SCRIPTPRINTED']._serialized_start=2096
+  _globals['_SCRIPTPRINTED']._serialized_end=2157
+  _globals['_SCRIPTENDED']._serialized_start=2159
+  _globals['_SCRIPTENDED']._serialized_end=2202
+  _globals['_SCRIPTS']._serialized_start=2205
+  _globals['_SCRIPTS']._serialized_end=2425
 # @@protoc_insertion_point(module_scope)

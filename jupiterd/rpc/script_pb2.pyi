@@ -29,7 +29,7 @@ class PrepareScriptRequest(_message.Message):
     def __init__(self, program: _Optional[str] = ..., folder: _Optional[str] = ..., script: _Optional[str] = ..., engine: _Optional[str] = ..., per_node: _Optional[int] = ..., host: _Optional[str] = ..., own_python: _Optional[bool] = ..., files: _Optional[_Iterable[str]] = ..., devices: _Optional[str] = ...) -> None: ...
 
 class PrepareScriptReply(_message.Message):
-    __slots__ = ("processes", "cores", "ports", "script_hash", "program", "python_version", "packages", "variables", "file_hashes", "gpus", "visible_devices", "hides_devices", "threads")
+    __slots__ = ("processes", "cores", "ports", "script_hash", "program", "python_version", "packages", "variables", "file_hashes", "gpus", "visible_devices", "hides_devices", "threads", "keeps_parts")
     class PackagesEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -57,6 +57,7 @@ class PrepareScriptReply(_message.Message):
     VISIBLE_DEVICES_FIELD_NUMBER: _ClassVar[int]
     HIDES_DEVICES_FIELD_NUMBER: _ClassVar[int]
     THREADS_FIELD_NUMBER: _ClassVar[int]
+    KEEPS_PARTS_FIELD_NUMBER: _ClassVar[int]
     processes: int
     cores: int
     ports: _containers.RepeatedScalarFieldContainer[int]
@@ -70,13 +71,16 @@ class PrepareScriptReply(_message.Message):
     visible_devices: str
     hides_devices: bool
     threads: int
-    def __init__(self, processes: _Optional[int] = ..., cores: _Optional[int] = ..., ports: _Optional[_Iterable[int]] = ..., script_hash: _Optional[bytes] = ..., program: _Optional[str] = ..., python_version: _Optional[str] = ..., packages: _Optional[_Mapping[str, str]] = ..., variables: _Optional[_Mapping[str, str]] = ..., file_hashes: _Optional[_Iterable[bytes]] = ..., gpus: _Optional[_Iterable[str]] = ..., visible_devices: _Optional[str] = ..., hides_devices: _Optional[bool] = ..., threads: _Optional[int] = ...) -> None: ...
+    keeps_parts: bool
+    def __init__(self, processes: _Optional[int] = ..., cores: _Optional[int] = ..., ports: _Optional[_Iterable[int]] = ..., script_hash: _Optional[bytes] = ..., program: _Optional[str] = ..., python_version: _Optional[str] = ..., packages: _Optional[_Mapping[str, str]] = ..., variables: _Optional[_Mapping[str, str]] = ..., file_hashes: _Optional[_Iterable[bytes]] = ..., gpus: _Optional[_Iterable[str]] = ..., visible_devices: _Optional[str] = ..., hides_devices: _Optional[bool] = ..., threads: _Optional[int] = ..., keeps_parts: _Optional[bool] = ...) -> None: ...
 
 class BringFolderRequest(_message.Message):
-    __slots__ = ("artifact",)
+    __slots__ = ("artifact", "run")
     ARTIFACT_FIELD_NUMBER: _ClassVar[int]
+    RUN_FIELD_NUMBER: _ClassVar[int]
     artifact: str
-    def __init__(self, artifact: _Optional[str] = ...) -> None: ...
+    run: str
+    def __init__(self, artifact: _Optional[str] = ..., run: _Optional[str] = ...) -> None: ...
 
 class BringFolderReply(_message.Message):
     __slots__ = ("fetched_bytes", "folders")
@@ -181,18 +185,26 @@ class ScriptRank(_message.Message):
     def __init__(self, rank: _Optional[int] = ..., variables: _Optional[_Mapping[str, str]] = ..., defaults: _Optional[_Mapping[str, str]] = ..., hostfile: _Optional[str] = ...) -> None: ...
 
 class ScriptEvent(_message.Message):
-    __slots__ = ("printed", "ended", "skipped", "over", "offset")
+    __slots__ = ("printed", "ended", "skipped", "over", "ending", "offset")
     PRINTED_FIELD_NUMBER: _ClassVar[int]
     ENDED_FIELD_NUMBER: _ClassVar[int]
     SKIPPED_FIELD_NUMBER: _ClassVar[int]
     OVER_FIELD_NUMBER: _ClassVar[int]
+    ENDING_FIELD_NUMBER: _ClassVar[int]
     OFFSET_FIELD_NUMBER: _ClassVar[int]
     printed: ScriptPrinted
     ended: ScriptEnded
     skipped: ScriptSkipped
     over: ScriptOver
+    ending: ScriptEnding
     offset: int
-    def __init__(self, printed: _Optional[_Union[ScriptPrinted, _Mapping]] = ..., ended: _Optional[_Union[ScriptEnded, _Mapping]] = ..., skipped: _Optional[_Union[ScriptSkipped, _Mapping]] = ..., over: _Optional[_Union[ScriptOver, _Mapping]] = ..., offset: _Optional[int] = ...) -> None: ...
+    def __init__(self, printed: _Optional[_Union[ScriptPrinted, _Mapping]] = ..., ended: _Optional[_Union[ScriptEnded, _Mapping]] = ..., skipped: _Optional[_Union[ScriptSkipped, _Mapping]] = ..., over: _Optional[_Union[ScriptOver, _Mapping]] = ..., ending: _Optional[_Union[ScriptEnding, _Mapping]] = ..., offset: _Optional[int] = ...) -> None: ...
+
+class ScriptEnding(_message.Message):
+    __slots__ = ("reason",)
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    reason: str
+    def __init__(self, reason: _Optional[str] = ...) -> None: ...
 
 class ScriptSkipped(_message.Message):
     __slots__ = ("bytes",)

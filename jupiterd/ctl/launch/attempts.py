@@ -3,6 +3,7 @@
 Owns counting them. Doesn't know what happens within a try (`run`), or where ranks run (`places`).
 """
 
+import asyncio
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -13,7 +14,9 @@ from jupiterd.ctl.launch.places import Opening, open_sites, prepare
 from jupiterd.ctl.launch.recording import Recording
 from jupiterd.ctl.launch.run import Failure, LaunchRun
 from jupiterd.ctl.launch.shipping import shipped
+from jupiterd.ctl.launch.store_python import with_store
 from jupiterd.ctl.launch.telling import Telling
+from jupiterd.errors import JupiterError
 from jupiterd.gang.script_plan import Attempt
 
 if TYPE_CHECKING:
@@ -50,12 +53,23 @@ class Attempts:
     async def _first_without_failure(self, begun: Callable[[], None]) -> Failure | None:
         most = self._wanted.max_restarts
         for restart in range(most + 1):
-            failure = await self._try(Attempt(f"jupiter-{self._record.id}", restart, most), begun)
+            try:
+                attempt = Attempt(f"jupiter-{self._record.id}", restart, most)
+                failure = await self._try(attempt, begun)
+            except JupiterError as error:
+                self._not_begun(error, restart)
+                raise
             if failure is None or failure.rank is None or restart == most:
                 return failure
             self._telling.report(failure.words, failure.rank)
             self._telling.notice(f"all ranks are started again ({restart + 1} of {most})")
         return None
+
+    def _not_begun(self, error: JupiterError, restart: int) -> None:
+        """Write down what kept a try from running: nobody may look at the terminal any more."""
+        if restart:
+            self._telling.notice(f"the ranks can't be started again: {error.message}")
+        self._record.ended(error.exit_code, error.message)
 
     async def _try(self, attempt: Attempt, begun: Callable[[], None]) -> Failure | None:
         telling = self._telling
@@ -64,6 +78,7 @@ class Attempts:
             prepared = await prepare(stack, self._state_dir, self._wanted, opening)
             for line in () if attempt.restart else notices(prepared):
                 telling.notice(line)
+            prepared = await asyncio.to_thread(with_store, prepared, telling.notice)
             prepared = await shipped(prepared, telling.notice)
             sites = await open_sites(stack, prepared, telling.notice)
             names = [site.name for site in sites] if self._wanted.nodes else []

@@ -84,6 +84,8 @@ def _of_shell(program: Program, environment: Mapping[str, str]) -> Interpreter:
     if name == ENVIRONMENTS[0]:
         return _active(environment)
     if program.is_alone:
+        if name and _is_in(environment[name], program.argv[0]):  # conda's
+            return _active(environment)
         return own_interpreter("no environment is active")
     found = shutil.which(program.argv[0], path=environment.get("PATH"))
     if found is None:

@@ -21,7 +21,7 @@ from jupiterd.ctl.launch.rank_output import RankOutput
 from jupiterd.document_schema import SCHEMA
 from jupiterd.errors import NotFoundError, TimedOutError
 from jupiterd.gang.scripts.event_log import EventReader
-from jupiterd.gang.scripts.events import Ended, Over, Printed, ScriptEvent, Skipped
+from jupiterd.gang.scripts.events import Ended, Ending, Over, Printed, ScriptEvent, Skipped
 
 LOOK_S: Final = 0.1
 STOP_TIMEOUT_S: Final = 20.0
@@ -103,17 +103,21 @@ def stop(invocation: Invocation, launch: str) -> None:
 def _the_one(state_dir: Path, launch: str) -> Known:
     """Return the launch that is meant by the beginning of an id, or the last one.
 
+    Of one that was started again here there is a part for each try: the one that runs is meant.
+
     Raises:
         NotFoundError: there is none, or more than one.
     """
     known = found_in(state_dir)
     meant = [each for each in known if each.id == launch]
     meant = meant or [each for each in known if each.id.startswith(launch)]
-    if not meant or (launch and len(meant) > 1):
+    ids = {each.id for each in meant}
+    if not meant or (launch and len(ids) > 1):
         number = "several launches" if meant else "no launch"
         said = f"{number} whose id begins with {launch}" if launch else "no launch is known here"
         raise NotFoundError(said, "jupiterctl launch list shows them")
-    return meant[0]
+    tries = [each for each in meant if each.id == meant[0].id]
+    return next((each for each in tries if each.is_alive), tries[0])
 
 
 async def _show(known: Known, output: RankOutput, console: Console, *, is_followed: bool) -> None:
@@ -140,6 +144,8 @@ def _take(event: ScriptEvent, output: RankOutput, console: Console) -> None:
             output.finish(rank)
         case Skipped(size_bytes):
             console.notice(f"{size_bytes:,} bytes before this aren't kept any more")
+        case Ending(reason):
+            console.notice(f"its ranks are ended: {reason}")
         case Over():
             pass
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from jupiterd.formats import duration, plain, table
+from jupiterd.gang.scripts.events import Over
 from jupiterd.gang.scripts.part import Description, Part, parts_in
 from jupiterd.gang.scripts.record import Launch, Record, records_in
 
@@ -63,10 +64,11 @@ def row_of(known: Known) -> dict[str, Any]:
     """Return what programs are told of it."""
     launch, description = known.launch, known.description
     told = launch or description
-    over = known.part.over if known.part is not None else None
+    is_alive = known.is_alive
+    over = known.part.over if known.part is not None and not is_alive else None
     return {
         "id": known.id,
-        "state": _state(known),
+        "state": "running" if is_alive else _ended_state(known.launch, over),
         "command": list(told.argv) if told is not None else [],
         "folder": told.folder if told is not None else "",
         "nodes": list(launch.nodes) if launch is not None else [],
@@ -94,11 +96,9 @@ def _cells(row: dict[str, Any], now_s: float) -> list[object]:
     return [row["id"], row["state"], age, plain(where), row["ranks"], plain(shown)]
 
 
-def _state(known: Known) -> str:
-    """Say in a word or two how it is."""
-    if known.is_alive:
-        return "running"
-    if known.launch is not None:
-        status = known.launch.status
+def _ended_state(launch: Launch | None, over: Over | None) -> str:
+    """Say in a word or two how it ended."""
+    if launch is not None:
+        status = launch.status
         return "killed" if status is None else "done" if not status else f"failed ({status})"
-    return "ended" if known.part is not None and known.part.over is not None else "killed"
+    return "ended" if over is not None else "killed"

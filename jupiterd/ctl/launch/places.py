@@ -159,6 +159,7 @@ def _place(told: "Mapping[str, Any]", wanted: "Wanted") -> Place:
         visible_devices=told.get("visible_devices"),
         gpus=tuple(map(str, told.get("gpus") or ())),
         addresses=tuple(map(str, told.get("addresses") or ())),
+        keeps_parts=bool(told.get("keeps_parts")),
     )
 
 

@@ -7,7 +7,7 @@ Doesn't know the other machines, or what the end of a rank means.
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Final
 
@@ -22,6 +22,7 @@ from jupiterd.gang.script_plan import Place, ScriptOrder
 from jupiterd.gang.scripts.events import Ended, Over, ScriptEvent
 from jupiterd.gang.scripts.keeper import RECONNECT_S
 from jupiterd.rpc.script_pb2 import ScriptAsked, ScriptFollow, ScriptRequest
+from jupiterd.rpc.script_pb2 import ScriptEvent as ProtoEvent
 
 if TYPE_CHECKING:
     from jupiterd.client.channel import ControlChannel
@@ -51,6 +52,7 @@ class RemoteSite:
         self.processes = place.processes
         self._channel = channel
         self._node = place.node
+        self._keeps_parts = place.keeps_parts
         self._order = order
         self._tell = tell
         self._running = {rank.rank for rank in order.ranks}
@@ -59,6 +61,7 @@ class RemoteSite:
         self._has_begun = self._is_told = self._is_given_up = False
         self._heard_s = time.monotonic()
         self._signalled: tuple[float, ScriptRequest] | None = None
+        self._listening: asyncio.Timeout | None = None
 
     async def events(self) -> AsyncGenerator[ScriptEvent]:
         """Yield what they print and how they end, until all have.
@@ -96,25 +99,32 @@ class RemoteSite:
     def give_up(self) -> None:
         """Wait for them no more where they can't be reached: they end by themselves."""
         self._is_given_up = True
+        if self._listening is not None and not self._keeps_parts:
+            self._listening.reschedule(asyncio.get_running_loop().time())
 
     async def _call(self) -> AsyncGenerator[ScriptEvent]:
         call = self._channel.open_script(self._asked())
         messages = aiter(call)
         try:
             with self._channel.translated():
-                while True:
-                    try:
-                        async with asyncio.timeout(SILENCE_S):
-                            message = await anext(messages)
-                    except TimeoutError as error:
-                        raise TimedOutError(f"{self.name} says nothing") from error
-                    except StopAsyncIteration:
-                        return
+                while (message := await self._next(messages)) is not None:
                     self._hear(message.offset)
                     if (event := event_from_proto(message)) is not None:
                         yield self._checked(event)
         finally:
             call.cancel()
+
+    async def _next(self, messages: AsyncIterator[ProtoEvent]) -> ProtoEvent | None:
+        """Return what is heard next; None at the end. An older version says nothing for long."""
+        try:
+            async with asyncio.timeout(SILENCE_S if self._keeps_parts else None) as self._listening:
+                return await anext(messages)
+        except TimeoutError as error:
+            raise TimedOutError(f"{self.name} says nothing") from error
+        except StopAsyncIteration:
+            return None
+        finally:
+            self._listening = None
 
     def _checked(self, event: ScriptEvent) -> ScriptEvent:
         if isinstance(event, Ended):
@@ -154,6 +164,11 @@ class RemoteSite:
         """Say once that the machine is waited for; raise PeerUnreachableError after long enough."""
         silent_s = time.monotonic() - self._heard_s
         limit_s = self._order.cut_timeout_s
+        if not self._keeps_parts:
+            raise PeerUnreachableError(
+                f"{self.name} can't be reached any more: {why}",
+                "its ranks ended with the call; a newer jupiterd there outlasts a cut network",
+            )
         if self._is_given_up:
             raise PeerUnreachableError(
                 f"{self.name} can't be reached: {why}",

@@ -9,11 +9,12 @@ import signal
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Final, Protocol
 
 from jupiterd.ctl.launch.telling import Telling
 from jupiterd.errors import JupiterError
-from jupiterd.gang.scripts.events import STORE_RANK, Ended, Over, ScriptEvent
+from jupiterd.gang.scripts.events import STORE_RANK, Ended, Ending, Over, ScriptEvent
 
 FAILURE_LADDER: Final = ((signal.SIGTERM, 5.0), (signal.SIGKILL, 2.0))
 """What the others get when one has failed, and how long each signal is given."""
@@ -90,7 +91,7 @@ class LaunchRun:
             loop.add_signal_handler(number, self._interrupted, number)
         loop.add_signal_handler(signal.SIGWINCH, self._resized)
         try:
-            await asyncio.gather(*(self._follow(site) for site in self._sites))
+            await asyncio.gather(*map(self._follow, self._sites, _ranks_of(self._sites)))
         finally:
             if self._ladder is not None:
                 self._ladder.cancel()
@@ -99,14 +100,21 @@ class LaunchRun:
                 loop.remove_signal_handler(number)
         return self._failure
 
-    async def _follow(self, site: Site) -> None:
+    async def _follow(self, site: Site, ranks: range) -> None:
         try:
             async with aclosing(site.events()) as events:
                 async for event in events:
                     self._note(site, event)
+            self._check_heard(site, ranks)
         except JupiterError as error:
             self._telling.notice(f"{error.message}\n\nhint: {error.hint}")
             self._fail(Failure(LOST, f"the ranks on {site.name} are lost"))
+
+    def _check_heard(self, site: Site, ranks: range) -> None:
+        """Fail where a rank is over whose end was never heard: it may have failed."""
+        if unheard := sorted(self._running.intersection(ranks)):
+            named = ", ".join(f"rank {rank}" for rank in unheard)
+            self._fail(Failure(LOST, f"how {named}{self._where(site)} ended isn't known"))
 
     def _note(self, site: Site, event: ScriptEvent) -> None:
         self._telling.take(event, site.name)
@@ -115,10 +123,18 @@ class LaunchRun:
                 self._store_ended(status)
             case Ended(rank, status):
                 self._rank_ended(rank, status, self._where(site))
+            case Ending(reason):
+                self._ended_there(f"{site.name} ended its ranks: {reason}")
             case Over(reason) if reason and self._failure is None:
                 self._fail(Failure(LOST, f"{site.name} ended its ranks: {reason}"))
             case _:
                 pass
+
+    def _ended_there(self, words: str) -> None:
+        """Somebody stopped it: a rank that fails meanwhile fails by that, and is no reason."""
+        if self._failure is not None and self._failure.rank is not None:
+            self._failure = Failure(LOST, words)
+        self._fail(Failure(LOST, words))
 
     def _where(self, site: Site) -> str:
         return f" on {site.name}" if len(self._sites) > 1 else ""
@@ -185,6 +201,12 @@ class LaunchRun:
             await asyncio.sleep(grace_s)
         for site in self._sites:
             site.give_up()
+
+
+def _ranks_of(sites: Sequence[Site]) -> list[range]:
+    """Return the ranks of each site: they are numbered machine by machine."""
+    ends = accumulate(site.processes for site in sites)
+    return [range(end - site.processes, end) for site, end in zip(sites, ends, strict=True)]
 
 
 def _is_ignored(number: int) -> bool:

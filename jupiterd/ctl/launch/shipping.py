@@ -10,7 +10,7 @@ from typing import Final
 from jupiterd.ctl.launch.places import Prepared
 from jupiterd.formats import counted, plain, size
 from jupiterd.gang.script_plan import Place, ScriptOrder
-from jupiterd.gang.scripts.run_names import folder_of_run
+from jupiterd.gang.scripts.run_names import folder_of_run, run_name
 
 SHIP_TIMEOUT_S: Final = 960.0
 KEPT: Final = "7 days"
@@ -33,6 +33,7 @@ async def shipped(prepared: Prepared, tell: Callable[[str], None]) -> Prepared:
         "folder": str(folder.root),
         "files": list(folder.sizes),
         "nodes": [place.node for place in others],
+        "run": run_name(prepared.orders[0].id),
     }
     done = await channel.execute("script.ship", arguments, SHIP_TIMEOUT_S)
     by_node = {str(each["node"]): each for each in done["places"]}

@@ -110,7 +110,11 @@ def read_wanted(
     imports = imports_of(program, folder, program.argv[0])
     wanted_engine = str(options["engine"])
     is_guessed = wanted_engine == AUTO
+    files = tuple(own_files(imports, folder))
     threads = threads_of(options["threads"]) if options["threads"] else {}
+    variables = {**threads, **parsed_variables(options["variables"], environment)}
+    if nodes:
+        _check_text((*program.argv, str(folder), program.script, *files, *variables.values()))
     return Wanted(
         program=program,
         interpreter=interpreter,
@@ -118,13 +122,13 @@ def read_wanted(
         if is_guessed
         else EngineGuess(wanted_engine, f"--engine {wanted_engine}"),
         folder=folder,
-        files=tuple(own_files(imports, folder)),
+        files=files,
         nodes=nodes,
         per_node=per_node,
         devices=tuple(options["devices"]),
         folder_map=tuple(options["folder_map"]),
         master_port=options["master_port"] or 0,
-        variables={**threads, **parsed_variables(options["variables"], environment)},
+        variables=variables,
         may_differ=bool(options["allow_differences"]),
         is_verbose=bool(options["verbose"]),
         travelling=travelling,
@@ -146,6 +150,18 @@ def parsed_variables(given: Sequence[str], environment: Mapping[str, str]) -> di
             )
         found[name] = value if sign else environment[name]
     return found
+
+
+def _check_text(words: Sequence[str]) -> None:
+    """Refuse what can't be told to another machine: bytes of a file's name that are no text."""
+    for word in words:
+        try:
+            word.encode()
+        except UnicodeEncodeError as error:
+            raise UsageError(
+                f"{word!r} isn't UTF-8, and can't be told to other machines",
+                "name it otherwise, or run it on this machine alone, without --nodes",
+            ) from error
 
 
 def _folder(named: str) -> Path:

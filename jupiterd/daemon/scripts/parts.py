@@ -12,12 +12,12 @@ from collections.abc import AsyncGenerator, Coroutine, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from jupiterd.daemon.clock import wall_s
-from jupiterd.errors import ConflictError, NotFoundError
+from jupiterd.errors import ConflictError, JupiterError, NotFoundError
 from jupiterd.gang import umask
 from jupiterd.gang.script_plan import ScriptOrder
 from jupiterd.gang.scripts.event_log import EventReader
 from jupiterd.gang.scripts.events import Over, ScriptEvent
-from jupiterd.gang.scripts.keeper import order_to_json
+from jupiterd.gang.scripts.keeper import CANT_START_HINT, order_to_json
 from jupiterd.gang.scripts.part import (
     KEEPER_LOG,
     PARTS,
@@ -27,6 +27,7 @@ from jupiterd.gang.scripts.part import (
     parts_in,
 )
 from jupiterd.ids import NodeId, short
+from jupiterd.store.disk import written
 
 if TYPE_CHECKING:
     from jupiterd.daemon.node import Node
@@ -58,7 +59,9 @@ class Parts:
         """Start a part's keeper, unless it was: whoever asked may not have heard so.
 
         Raises:
-            ConflictError: there are too many, or it is somebody else's.
+            ConflictError: there are too many, or no keeper can be started.
+            NotFoundError: it is somebody else's.
+            DiskFullError, StateDirError: its folder can't be made.
         """
         part = Part(self._root / PARTS / order.id)
         if part.folder.exists():
@@ -67,8 +70,13 @@ class Parts:
             name = self._node.settings.name
             raise ConflictError(f"{name} runs {MAX_RUNNING} scripts already")
         forget_old(parts_in(self._root), wall_s())
-        part.make(self._description(who, order))
-        await self._start_keeper(part, order, environment)
+        try:
+            with written():
+                part.make(self._description(who, order))
+            await self._start_keeper(part, order, environment)
+        except JupiterError:
+            part.remove()
+            raise
         self._told("script_started", part)
         return part
 
@@ -151,20 +159,23 @@ class Parts:
     async def _start_keeper(
         self, part: Part, order: ScriptOrder, environment: Mapping[str, str]
     ) -> None:
-        with (part.folder / KEEPER_LOG).open("ab") as complaints:
-            keeper = await asyncio.create_subprocess_exec(
-                sys.executable, "-I", "-m", "jupiterd.daemon.scripts.keeping", str(part.folder),
-                env=environment,
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.DEVNULL,
-                stderr=complaints,
-                umask=umask.usual(),
-                start_new_session=True,
-            )  # fmt: skip
-            await keeper.communicate(order_to_json(order))
+        failed = f"no keeper can be started on {self._node.settings.name}"
+        try:
+            with (part.folder / KEEPER_LOG).open("ab") as complaints:
+                keeper = await asyncio.create_subprocess_exec(
+                    sys.executable, "-I", "-m", "jupiterd.daemon.scripts.keeping", str(part.folder),
+                    env=environment,
+                    stdin=asyncio.subprocess.PIPE,
+                    stdout=asyncio.subprocess.DEVNULL,
+                    stderr=complaints,
+                    umask=umask.usual(),
+                    start_new_session=True,
+                )  # fmt: skip
+                await keeper.communicate(order_to_json(order))
+        except OSError as error:
+            raise ConflictError(f"{failed}: {error}", CANT_START_HINT) from error
         if keeper.returncode:
-            part.remove()
-            raise ConflictError(f"no keeper can be started on {self._node.settings.name}")
+            raise ConflictError(failed)
 
     def _description(self, who: NodeId, order: ScriptOrder) -> Description:
         peer = self._node.peers.get(who)

@@ -90,4 +90,5 @@ def place_of(reply: PrepareScriptReply) -> dict[str, Any]:
         "gpus": list(reply.gpus),
         "visible_devices": reply.visible_devices if reply.hides_devices else None,
         "threads": reply.threads,
+        "keeps_parts": reply.keeps_parts,
     }

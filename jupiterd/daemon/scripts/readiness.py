@@ -5,7 +5,9 @@ Doesn't know who may ask (`script_service`).
 """
 
 import asyncio
+import errno
 import os
+import pwd
 import sys
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
@@ -72,6 +74,7 @@ async def prepared_here(
         visible_devices=devices.visible or "",
         hides_devices=devices.visible is not None,
         threads=node.settings.threads,
+        keeps_parts=True,
     )
 
 
@@ -105,11 +108,14 @@ def _check_size(request: Request) -> None:
 
 def _program(name: str, request: Request, path: str | None) -> str:
     """Return what is run, in full."""
-    hint = "bring it along with --ship, or say where it lies there: --workdir-map HERE=THERE"
-    if request.folder and not Path(request.folder).is_dir():
-        raise NotFoundError(f"script missing on {name}: there is no folder {request.folder}", hint)
-    if request.script and not Path(request.script).is_file():
-        raise NotFoundError(f"script missing on {name}: there is no {request.script}", hint)
+    try:
+        _check_there(name, request)
+    except PermissionError as error:
+        user = pwd.getpwuid(os.geteuid()).pw_name
+        raise NotFoundError(
+            f"{error.filename} on {name} can't be read by {user}, who runs jupiterd there",
+            "let that user read it, or bring the folder along with --ship",
+        ) from error
     if request.own_python:
         return sys.executable
     if not request.folder and "/" in request.program and not request.program.startswith("/"):
@@ -127,6 +133,17 @@ def _program(name: str, request: Request, path: str | None) -> str:
         f"script missing on {name}: there is no program {request.program}",
         "name one that is installed there too",
     )
+
+
+def _check_there(name: str, request: Request) -> None:
+    """Raise NotFoundError where the folder or the script isn't, PermissionError where it's shut."""
+    hint = "bring it along with --ship, or say where it lies there: --workdir-map HERE=THERE"
+    if request.folder and not Path(request.folder).is_dir():
+        raise NotFoundError(f"script missing on {name}: there is no folder {request.folder}", hint)
+    if request.folder and not os.access(request.folder, os.X_OK):
+        raise PermissionError(errno.EACCES, "no entry", request.folder)
+    if request.script and not Path(request.script).is_file():
+        raise NotFoundError(f"script missing on {name}: there is no {request.script}", hint)
 
 
 def _hashes(request: Request) -> tuple[bytes, list[bytes]]:

@@ -1,7 +1,8 @@
 """Between jupiterctl and the daemon of another machine: what is asked there, and what is heard.
 
-Owns one call, and ending the ranks over there where jupiterctl is gone for good. Doesn't know
-whether a call that broke off is made again: that is jupiterctl's.
+Owns one call, asking for the ranks over there for as long as it is open, and ending them where
+jupiterctl is gone for good. Doesn't know whether a call that broke off is made again: that is
+jupiterctl's.
 """
 
 import asyncio
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 GONE_AFTER_S: Final = 0.5
 END_TIMEOUT_S: Final = 10.0
 
+ASK_S: Final = 2.0
+"""How often ranks are asked for while jupiterctl says nothing, and its call is open."""
+
 
 async def passed_on(
     node: "Node", requests: AsyncIterator[script_pb2.ScriptRequest]
@@ -42,13 +46,34 @@ async def passed_on(
     id_ = first.follow.id if first.WhichOneof("request") == "follow" else first.order.id
     is_over = False
     try:
-        async with aclosing(_followed(node, target, first, requests)) as events:
+        async with aclosing(_followed(node, target, first, _asking(requests))) as events:
             async for event in events:
                 yield event
                 is_over = is_over or event.WhichOneof("event") == "over"
     finally:
         if id_ and not is_over and not node.is_closing:
             node.parts.later(_end_if_gone(node, target, id_))
+
+
+async def _asking(
+    requests: AsyncIterator[script_pb2.ScriptRequest],
+) -> AsyncGenerator[script_pb2.ScriptRequest]:
+    """Pass requests on, and ask for the ranks meanwhile.
+
+    jupiterctl can't for as long as its terminal takes nothing (`| less`), or it is stopped itself.
+    """
+    while True:
+        coming = asyncio.ensure_future(anext(requests))
+        try:
+            while not (await asyncio.wait((coming,), timeout=ASK_S))[0]:
+                yield script_pb2.ScriptRequest(asked=script_pb2.ScriptAsked())
+        finally:
+            coming.cancel()
+        try:
+            request = coming.result()
+        except StopAsyncIteration:
+            return
+        yield request
 
 
 async def _followed(

@@ -58,6 +58,7 @@ class ShippedFolders:
         self.folders = state_dir.root / SHIPPED / "folders"
         self._spool = state_dir.spool
         self._library = library
+        self._laying: dict[str, asyncio.Task[None]] = {}
 
     async def take_in(self, folder: Path, files: Sequence[str]) -> ArtifactId:
         """Make an artifact of these files of a folder of this machine.
@@ -103,15 +104,30 @@ class ShippedFolders:
         """
         if not order.shipped:
             return order
-        run = run_name(order.id)
-        if not _RUN.fullmatch(run):
-            raise MalformedError("a run whose folder travels has no name")
-        artifact = ArtifactId(order.shipped)
+        run, artifact = _checked(run_name(order.id)), ArtifactId(order.shipped)
         await self.bring(artifact)
-        folder = self.folders / run
-        if not await asyncio.to_thread(folder.is_dir):
-            await asyncio.to_thread(_laid_out, self._library.store.path(artifact), folder)
-        return replace(order, folder=str(folder))
+        return replace(order, folder=str(await self.laid_out(artifact, run)))
+
+    async def laid_out(self, artifact: ArtifactId, run: str) -> Path:
+        """Return the folder of a run, with what an artifact that is here holds.
+
+        Whoever asks while that is being done waits for the same; it goes on where nobody waits.
+
+        Raises:
+            MalformedError: the run has no name that could be a folder's.
+            DiskFullError, StateDirError: it can't be written.
+        """
+        folder = self.folders / _checked(run)
+        laying = self._laying.get(run)
+        if laying is None:
+            files = self._library.store.path(artifact)
+            loop = asyncio.get_running_loop()
+            laying = self._laying[run] = loop.create_task(
+                asyncio.to_thread(_lay_out, files, folder)
+            )
+            laying.add_done_callback(lambda _: self._laying.pop(run))
+        await asyncio.shield(laying)
+        return folder
 
     def look(self, at_s: float) -> None:
         """Remove what nobody works in or has used for long; `at_s`: wall time."""
@@ -157,14 +173,24 @@ def _copied(folder: Path, files: Sequence[str], draft: Path) -> None:
                 shutil.copyfileobj(data, copy)
 
 
-def _laid_out(files: Path, folder: Path) -> None:
-    """Copy an artifact for a run; the folder appears when it is whole."""
-    draft = folder.with_name(f".{folder.name}")
-    with written():
+def _checked(run: str) -> str:
+    if not _RUN.fullmatch(run):
+        raise MalformedError("a run whose folder travels has no name")
+    return run
+
+
+def _lay_out(files: Path, folder: Path) -> None:
+    """Copy an artifact for a run, unless it was; the folder appears when it is whole."""
+    if folder.is_dir():
+        return
+    draft = folder.with_name(f".{folder.name}.{secrets.token_hex(4)}")
+    try:
+        with written():
+            draft.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            shutil.copytree(files, draft, copy_function=_copy)
+            draft.rename(folder)
+    finally:
         shutil.rmtree(draft, ignore_errors=True)
-        draft.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        shutil.copytree(files, draft, copy_function=_copy)
-        draft.rename(folder)
 
 
 def _copy(source: str, target: str) -> None:

@@ -24,7 +24,7 @@ BRING_TIMEOUT_S: Final = 900.0
 async def ship_folder(node: "Node", arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Take in these files of a folder here, and have each of these members fetch them.
 
-    arguments: folder, files relative to it, and nodes
+    arguments: folder, files relative to it, nodes, and the run for which it is laid out
 
     Raises:
         JupiterError: a file can't be read, or a member can't be reached, refuses, or has no room.
@@ -32,13 +32,14 @@ async def ship_folder(node: "Node", arguments: Mapping[str, Any]) -> dict[str, A
     files = [str(name) for name in arguments["files"]]
     artifact = await node.commands.shipped.take_in(Path(str(arguments["folder"])), files)
     others = [NodeId(str(each)) for each in arguments["nodes"]]
-    brought = await asyncio.gather(*(_brought(node, other, artifact) for other in others))
+    run = str(arguments.get("run") or "")
+    brought = await asyncio.gather(*(_brought(node, other, artifact, run) for other in others))
     return {"artifact": artifact, "places": brought}
 
 
-async def _brought(node: "Node", other: NodeId, artifact: ArtifactId) -> dict[str, Any]:
+async def _brought(node: "Node", other: NodeId, artifact: ArtifactId, run: str) -> dict[str, Any]:
     peer = node.peers.require(other)
-    request = BringFolderRequest(artifact=artifact)
+    request = BringFolderRequest(artifact=artifact, run=run)
     try:
         with peer.channels.in_use() as channels:
             reply = await channels.scripts.Bring(request, timeout=BRING_TIMEOUT_S)

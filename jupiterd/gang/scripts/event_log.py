@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from jupiterd.errors import CorruptArtifactError
-from jupiterd.gang.scripts.events import Ended, Over, Printed, ScriptEvent, Skipped
+from jupiterd.gang.scripts.events import Ended, Ending, Over, Printed, ScriptEvent, Skipped
 
 SEGMENT_BYTES: Final = 4 << 20
 SEGMENTS: Final = 8
@@ -30,7 +30,7 @@ MAX_SEGMENT_BYTES: Final = 1 << 40
 _HEAD: Final = struct.Struct(">BiI")
 """Kind, rank, and the number of bytes that follow."""
 
-_PRINTED, _PRINTED_ERROR, _ENDED, _OVER = 1, 2, 3, 4
+_PRINTED, _PRINTED_ERROR, _ENDED, _OVER, _ENDING, _SKIPPED = 1, 2, 3, 4, 5, 6
 _PREFIX: Final = "events."
 
 
@@ -43,39 +43,47 @@ class EventWriter:
         self._folder = folder
         self._segment_bytes = segment_bytes
         self._segments = segments
-        self._begin = self._size = 0
-        self._file = self._opened()
+        self._begin = self._size = self._left_out = 0
+        self._file = self._opened(0)
 
     def append(self, event: ScriptEvent) -> None:
-        """Write one event; what the disk has no room for is left out, for the ranks go on."""
+        """Write one event; what the disk has no room for is left out, for the ranks go on.
+
+        How much that was is written once there is room again.
+        """
         for record in _records(event):
-            with contextlib.suppress(OSError):
-                self._write(record)
+            if self._left_out and self._is_written(*_records(Skipped(self._left_out))):
+                self._left_out = 0
+            if self._left_out or not self._is_written(record):
+                self._left_out += len(record)
 
     def close(self) -> None:
         """Close the file."""
         os.close(self._file)
 
-    def _write(self, record: bytes) -> None:
-        if self._size >= self._segment_bytes:
-            self._next_segment()
-        written = os.write(self._file, record)
-        if written < len(record):  # the disk is full
-            os.ftruncate(self._file, self._size)
-            return
-        self._size += written
+    def _is_written(self, record: bytes) -> bool:
+        with contextlib.suppress(OSError):
+            if self._size >= self._segment_bytes:
+                self._next_segment()
+            written = os.write(self._file, record)
+            if written == len(record):
+                self._size += written
+                return True
+            os.ftruncate(self._file, self._size)  # the disk is full
+        return False
 
     def _next_segment(self) -> None:
-        begin = self._begin
-        self._begin, self._size = begin + self._size, 0
-        os.close(self._file)
-        self._file = self._opened()
+        begin = self._begin + self._size
+        before, self._file = self._file, self._opened(begin)
+        self._begin, self._size = begin, 0
+        os.close(before)
         for old in segments(self._folder)[: -self._segments]:
-            (self._folder / name_of(old)).unlink(missing_ok=True)
+            with contextlib.suppress(OSError):  # what could not be removed is looked at next time
+                (self._folder / name_of(old)).unlink()
 
-    def _opened(self) -> int:
+    def _opened(self, begin: int) -> int:
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
-        return os.open(self._folder / name_of(self._begin), flags, 0o600)
+        return os.open(self._folder / name_of(begin), flags, 0o600)
 
 
 class EventReader:
@@ -146,8 +154,11 @@ def _records(event: ScriptEvent) -> Generator[bytes]:
         case Over(reason, code, hint):
             told = json.dumps([reason[:4096], code[:256], hint[:4096]]).encode()
             yield _HEAD.pack(_OVER, 0, len(told)) + told
-        case Skipped():
-            pass
+        case Ending(reason):
+            words = reason.encode()[:4096]
+            yield _HEAD.pack(_ENDING, 0, len(words)) + words
+        case Skipped(size_bytes):
+            yield _HEAD.pack(_SKIPPED, 0, 8) + size_bytes.to_bytes(8, "big")
 
 
 def _record(head: bytes, read: Callable[[int], bytes]) -> tuple[ScriptEvent, int] | None:
@@ -155,7 +166,7 @@ def _record(head: bytes, read: Callable[[int], bytes]) -> tuple[ScriptEvent, int
     if len(head) < _HEAD.size:
         return None
     kind, rank, size = _HEAD.unpack(head)
-    if not _PRINTED <= kind <= _OVER or size > MAX_DATA_BYTES:
+    if not _PRINTED <= kind <= _SKIPPED or size > MAX_DATA_BYTES:
         raise CorruptArtifactError("what a script printed can't be read from there on")
     data = read(size)
     return (_event(kind, rank, data), _HEAD.size + size) if len(data) == size else None
@@ -164,6 +175,10 @@ def _record(head: bytes, read: Callable[[int], bytes]) -> tuple[ScriptEvent, int
 def _event(kind: int, rank: int, data: bytes) -> ScriptEvent:
     if kind == _ENDED:
         return Ended(rank, int.from_bytes(data, "big"))
+    if kind == _ENDING:
+        return Ending(data.decode("utf-8", "replace"))
+    if kind == _SKIPPED:
+        return Skipped(int.from_bytes(data, "big"))
     if kind != _OVER:
         return Printed(rank, is_error=kind == _PRINTED_ERROR, data=data)
     try:

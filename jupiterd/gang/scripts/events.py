@@ -38,6 +38,13 @@ class Skipped:
 
 
 @dataclass(frozen=True)
+class Ending:
+    """Somebody ends the ranks, a moment from now: what they say of their end isn't the reason."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
 class Over:
     """Nothing of an order runs any more, and nothing follows."""
 
@@ -48,4 +55,4 @@ class Over:
     hint: str = ""
 
 
-ScriptEvent: TypeAlias = Printed | Ended | Skipped | Over
+ScriptEvent: TypeAlias = Printed | Ended | Skipped | Ending | Over

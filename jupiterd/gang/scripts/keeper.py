@@ -22,16 +22,22 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
-from jupiterd.errors import JupiterError
+from jupiterd.errors import ConflictError, JupiterError
 from jupiterd.gang.script import ScriptGroup, start_script
 from jupiterd.gang.script_plan import RankOrder, ScriptOrder
 from jupiterd.gang.scripts.event_log import EventWriter
-from jupiterd.gang.scripts.events import Over
+from jupiterd.gang.scripts.events import Ending, Over
 from jupiterd.gang.scripts.part import Part
 
 TOLD_BYTES: Final = 4096
 RECONNECT_S: Final = 15.0
 """How much longer than the cut itself a part is waited for: until a connection stands again."""
+
+TOLD_AHEAD_S: Final = 0.5
+"""Between telling that the ranks are ended and doing it: those elsewhere fail by it, and whoever
+launched them is to know why by then."""
+
+CANT_START_HINT: Final = "free what that machine lacks (its disk, /tmp, processes), then try again"
 
 
 class Keeper:
@@ -43,6 +49,7 @@ class Keeper:
         self._reason = ""
         self._rest = b""
         self._group: ScriptGroup | None = None
+        self._events: EventWriter | None = None
         self._ending: asyncio.Task[None] | None = None
         self._lease: asyncio.TimerHandle | None = None
 
@@ -52,20 +59,29 @@ class Keeper:
         commands = self._part.open_commands()
         loop.add_reader(commands, self._hear, commands)
         loop.add_signal_handler(signal.SIGTERM, self._end, "its keeper was told to stop")
-        events = EventWriter(self._part.folder)
+        events = self._events = EventWriter(self._part.folder)
+        try:
+            over = await self._kept(events)
+            self._part.write_over(over)
+            events.append(over)
+        finally:
+            loop.remove_reader(commands)
+            os.close(commands)
+            events.close()
+
+    async def _kept(self, events: EventWriter) -> Over:
         try:
             async with start_script(self._order, os.environ) as group:
                 self._group = group
                 self._asked()
                 async for event in group.events():
                     events.append(event)
-            events.append(Over(self._reason))
         except JupiterError as error:
-            events.append(Over(error.message, error.code, error.hint))
-        finally:
-            loop.remove_reader(commands)
-            os.close(commands)
-            events.close()
+            return Over(error.message, error.code, error.hint)
+        except OSError as error:  # no room in /tmp, no process or terminal left
+            said = f"the ranks can't be started: {error}"
+            return Over(said, ConflictError.code, CANT_START_HINT)
+        return Over(self._reason)
 
     def _hear(self, commands: int) -> None:
         with contextlib.suppress(BlockingIOError):
@@ -99,7 +115,14 @@ class Keeper:
     def _end(self, reason: str) -> None:
         if self._group is not None and self._ending is None:
             self._reason = reason
-            self._ending = asyncio.get_running_loop().create_task(self._group.end_ranks())
+            ending = self._end_ranks(self._group, reason)
+            self._ending = asyncio.get_running_loop().create_task(ending)
+
+    async def _end_ranks(self, group: ScriptGroup, reason: str) -> None:
+        if self._events is not None:
+            self._events.append(Ending(reason))
+        await asyncio.sleep(TOLD_AHEAD_S)
+        await group.end_ranks()
 
 
 def order_to_json(order: ScriptOrder) -> bytes:

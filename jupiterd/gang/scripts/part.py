@@ -8,6 +8,7 @@ finds what runs.
     lock          held by the keeper for as long as it lives
     commands      a pipe with a name: lines for the keeper
     events.*      what the ranks print and how they end (`event_log`)
+    over.json     how it ended
     keeper.log    what the keeper itself has to complain of
 """
 
@@ -23,7 +24,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from jupiterd.gang.scripts.event_log import EventReader
+from jupiterd.gang.scripts.event_log import EventReader, segments
 from jupiterd.gang.scripts.events import Over
 
 PARTS: Final = Path("scripts")
@@ -38,6 +39,7 @@ KEPT_S: Final = 24 * 3600.0
 _DESCRIPTION: Final = "part.json"
 _LOCK: Final = "lock"
 _COMMANDS: Final = "commands"
+_OVER: Final = "over.json"
 KEEPER_LOG: Final = "keeper.log"
 
 
@@ -74,7 +76,21 @@ class Part:
     @property
     def over(self) -> Over | None:
         """Return how it ended; None where it hasn't, or its keeper was killed."""
-        reader, found = EventReader(self.folder), None
+        try:
+            reason, code, hint = json.loads((self.folder / _OVER).read_bytes())
+            return Over(str(reason), str(code), str(hint))
+        except (OSError, ValueError, TypeError):
+            return self._last_event()
+
+    def write_over(self, over: Over) -> None:
+        """Write down how it ended, where it is found without reading all that was printed."""
+        with contextlib.suppress(OSError):
+            told = json.dumps([over.reason, over.code, over.hint])
+            (self.folder / _OVER).write_text(told, encoding="utf-8")
+
+    def _last_event(self) -> Over | None:
+        """Return the end that the log tells, where nothing else does: it is in the last segment."""
+        reader, found = EventReader(self.folder, max(segments(self.folder), default=0)), None
         before = -1
         while reader.offset != before:
             before = reader.offset
@@ -142,9 +158,14 @@ def forget_old(parts: Iterable[Part], now_s: float) -> None:
 
 
 def is_locked(path: Path) -> bool:
-    """Say whether somebody holds the lock; no file counts as no lock."""
+    """Say whether somebody holds the lock; no file counts as no lock.
+
+    One that another user made, and we may not look at, counts as held: nothing is ended by guess.
+    """
     try:
         lock = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except PermissionError:
+        return True
     except OSError:
         return False
     try:

@@ -11,7 +11,10 @@ import signal
 import socket
 import sys
 
-from torch.distributed import TCPStore  # pyright: ignore[reportPrivateImportUsage]
+try:
+    from torch.distributed import TCPStore  # pyright: ignore[reportPrivateImportUsage]
+except ModuleNotFoundError as error:
+    sys.exit(f"this Python ({sys.executable}) can't import torch: {error}")
 
 
 def main(descriptor: int) -> None:

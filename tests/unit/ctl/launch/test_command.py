@@ -58,6 +58,7 @@ def test_variables_are_given_to_every_process(ctl, script):
         (("--", "no-such-program"), 6, "there is no program no-such-program"),
         (("--per-node", "0", "--", "true"), 2, "0 is no number from 1 to 64"),
         (("--nodes", "all", "--", "true"), 3, "no jupiterd answers"),
+        (("--nodes", "all", "--", "true", "\udcff.txt"), 2, "'\\udcff.txt' isn't UTF-8"),
         ((), 2, "missing argument"),
     ],
 )

@@ -34,6 +34,12 @@ def test_an_active_environment_is_honoured(venv: Path, program: Program):
     assert with_interpreter(program, found).argv == (found.path, "train.py")
 
 
+def test_an_active_environment_of_conda_runs_a_script_that_is_named_alone(venv: Path):
+    found = chosen(ALONE, CONDA_PREFIX=str(venv))
+    assert (found.path, found.is_own) == (str(venv / "bin" / "python"), False)
+    assert chosen(ALONE, CONDA_PREFIX="/gone").is_own
+
+
 def test_the_environment_of_jupiter_itself_is_each_machine_s_own():
     assert chosen(BARE, VIRTUAL_ENV=sys.prefix).is_own
     assert chosen(BARE, PATH=str(Path(sys.executable).parent)).is_own

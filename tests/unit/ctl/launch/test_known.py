@@ -12,6 +12,7 @@ import pytest
 
 from jupiterd.gang.scripts.event_log import EventWriter
 from jupiterd.gang.scripts.events import NOTICE_RANK, STORE_RANK, Over, Printed
+from jupiterd.gang.scripts.part import PARTS, Description, Part
 from jupiterd.gang.scripts.record import LAUNCHES, Launch, Record
 
 SLEEPS = "import os, time; print(os.getpid(), flush=True); time.sleep(60)"
@@ -63,6 +64,21 @@ def test_an_id_that_means_none_or_several_is_named(ctl, state_dir):
     recorded(state_dir, "aa22")
     assert "several launches whose id begins with aa" in ctl("launch", "logs", "aa").err
     assert ctl("launch", "logs", "cc").exit_code == 6
+
+
+def test_of_one_that_was_started_again_the_part_that_runs_is_meant(ctl, state_dir):
+    for number, ended in enumerate((True, False, True)):
+        part = Part(state_dir / PARTS / f"ee55.{number}")
+        part.make(Description("a", "attic", ("python",), "/", (0,), 0.0))
+        EventWriter(part.folder).append(Printed(0, is_error=False, data=b"%d\n" % number))
+        if ended:
+            part.write_over(Over())
+        else:
+            lock = part.lock()
+    assert ctl("launch", "logs", "ee55").out == "[rank 0] 1\n"
+    assert "would end launch ee55" in ctl("launch", "stop", "ee", "--dry-run").out
+    os.close(lock)
+    assert ctl("launch", "logs", "ee").out == "[rank 0] 2\n", "the last one, where none runs"
 
 
 @pytest.fixture

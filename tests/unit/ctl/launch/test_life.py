@@ -1,5 +1,6 @@
 """How long a script lives under jupiterctl launch: restarts, terminals, ranks left alone."""
 
+import json
 import os
 import pty
 import signal
@@ -109,3 +110,15 @@ def test_a_terminal_that_closes_ends_a_script_unless_it_is_to_be_ignored(
         os.close(terminal)
         os.waitpid(pid, 0)
     assert (tmp_path / "ended").read_text() == ("alone" if prefix else "saved")
+
+
+def test_a_later_try_that_can_not_be_prepared_is_written_down(
+    ctl, script, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("JUPITER_STATE_DIR", str(tmp_path))
+    (tmp_path / "tool").symlink_to(sys.executable)
+    name = script("import os; os.remove('tool'); raise SystemExit(7)")
+    ran = ctl(*LAUNCH, "--max-restarts", "1", "--", "./tool", name)
+    assert (ran.exit_code, "can't be started again" in ran.err) == (6, True)
+    (row,) = json.loads(ctl("launch", "list", "-o", "json").out)["launches"]
+    assert (row["state"], row["words"]) == ("failed (6)", "there is no program ./tool")

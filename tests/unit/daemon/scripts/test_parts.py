@@ -1,24 +1,29 @@
 """A part of a script outlives calls and daemons, and nobody else; over the real wire."""
 
 import asyncio
+import errno
 import os
 import signal
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import psutil
 import pytest
 
 from jupiterd.daemon.node import Node
+from jupiterd.daemon.scripts.parts import Parts
 from jupiterd.daemon.scripts.relay import passed_on
-from jupiterd.errors import NotFoundError
-from jupiterd.gang.script_messages import event_from_proto, order_to_proto
+from jupiterd.errors import ConflictError, DiskFullError, NotFoundError
+from jupiterd.gang.script_messages import event_from_proto, order_from_proto, order_to_proto
 from jupiterd.gang.script_plan import RankOrder, ScriptOrder
 from jupiterd.gang.scripts import keeper
 from jupiterd.gang.scripts.events import Ended, Over, Printed
 from jupiterd.gang.scripts.record import LAUNCHES, Record
+from jupiterd.ids import NodeId
 from jupiterd.rpc.script_pb2 import ScriptAsked, ScriptEvent, ScriptFollow, ScriptRequest
 from tests.unit.daemon.two_nodes import TIMEOUT_S, serving, unite
 from tests.unit.gang.test_script import gone, is_running
@@ -188,6 +193,27 @@ async def test_a_keeper_that_was_killed_is_told_and_leaves_no_rank(tmp_path: Pat
             with pytest.raises(NotFoundError, match="what kept the ranks on two was killed"):
                 await heard(call(one, two, follow(offset)), lines=1000)
         os.close(lock)
+
+
+async def test_nothing_is_left_of_a_part_whose_folder_can_not_be_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    state_dir, settings = SimpleNamespace(root=tmp_path), SimpleNamespace(name="two")
+    peers = SimpleNamespace(get=lambda _: None)
+    node = SimpleNamespace(state_dir=state_dir, settings=settings, peers=peers)
+    monkeypatch.setattr("jupiterd.gang.scripts.part.os.mkfifo", full)
+    parts, made = Parts(cast("Node", node)), order_from_proto(order(tmp_path).order)
+    with pytest.raises(DiskFullError):
+        await parts.start(NodeId("11"), made, {})
+    assert not [*(tmp_path / "scripts").iterdir()]
+    monkeypatch.undo()
+    monkeypatch.setattr("asyncio.create_subprocess_exec", full)
+    with pytest.raises(ConflictError, match=r"no keeper can be started on two: .* No space left"):
+        await parts.start(NodeId("11"), made, {})
+    assert not [*(tmp_path / "scripts").iterdir()]
 
 
 async def test_only_who_ordered_it_is_told_of_it(tmp_path: Path) -> None:

@@ -44,6 +44,18 @@ async def test_a_python_that_is_not_there_is_refused_with_what_to_do(tmp_path: P
     assert "--python jupiter" in refused.value.hint
 
 
+async def test_a_folder_that_the_daemon_s_user_may_not_enter_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: Path) -> bool:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "is_file", refuse)  # root may enter any
+    with pytest.raises(NotFoundError, match=r"train.py on two can't be read by \w+") as refused:
+        await prepared_here(a_node(), request(tmp_path, script=str(tmp_path / "train.py")))
+    assert "--ship" in refused.value.hint
+
+
 async def test_the_hash_of_each_file_is_told(tmp_path: Path) -> None:
     (tmp_path / "model.py").write_text("x = 1")
     reply = await prepared_here(a_node(), request(tmp_path, files=["model.py", "gone.py"]))

@@ -2,15 +2,22 @@
 
 import asyncio
 import os
+import shutil
 import sys
+import threading
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from jupiterd.daemon.clock import wall_s
+from jupiterd.daemon.library import Library
 from jupiterd.daemon.node import Node
+from jupiterd.daemon.scripts import shipped_folders
 from jupiterd.daemon.scripts.shipped_folders import CACHED_S, KEPT_S
+from jupiterd.daemon.state_dir import StateDir
 from jupiterd.errors import JupiterError, MalformedError, RefusedError, UsageError
 from jupiterd.gang.script_plan import RankOrder, ScriptOrder
 from jupiterd.ids import ArtifactId
@@ -32,7 +39,8 @@ FILES = ("train.py", "pkg/model.py", "run.sh")
 
 
 async def ship(node: Node, folder: Path, to: Node, files: tuple[str, ...] = FILES) -> dict:
-    arguments = {"folder": str(folder), "files": files, "nodes": [to.identity.node_id]}
+    nodes = [to.identity.node_id]
+    arguments = {"folder": str(folder), "files": files, "nodes": nodes, "run": "jupiter-1"}
     return await node.commands.execute("script.ship", arguments)
 
 
@@ -50,7 +58,11 @@ async def test_a_folder_arrives_and_only_what_changed_goes_again(tmp_path: Path)
         total = sum((folder / name).stat().st_size for name in FILES)
         assert first["places"][0]["fetched_bytes"] == total
 
+        laid_out = two.commands.shipped.folders / "jupiter-1"
+        assert (laid_out / "train.py").is_file(), "before its ranks are ordered"
+
         placed = await two.commands.shipped.placed(replace(ORDER, shipped=first["artifact"]))
+        assert placed.folder == str(laid_out)
         there = Path(placed.folder)
         assert there.is_relative_to(two.state_dir.root)
         assert (there / "pkg" / "model.py").read_text() == "x = 1\n" * 1000
@@ -103,6 +115,39 @@ async def test_files_that_lead_out_of_the_folder_are_refused(tmp_path: Path, nam
         with pytest.raises(UsageError, match="leads out of"):
             await one.commands.shipped.take_in(folder, [name])
         assert not [*one.state_dir.spool.iterdir()], "nothing is left half done"
+
+
+async def test_a_folder_is_laid_out_once_whoever_waits_for_it_no_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    may_go_on, copied = threading.Event(), list[str]()
+    monkeypatch.setattr(shipped_folders, "_copy", lambda source, _: copied.append(source))
+
+    def slow(files: Path, folder: Path, *how: Any, **more: Any) -> None:
+        may_go_on.wait(5.0)
+        copytree(files, folder, *how, **more)
+
+    copytree = shutil.copytree
+    monkeypatch.setattr(shutil, "copytree", slow)
+
+    async def here(*_: object) -> None: ...
+
+    files = a_folder(tmp_path)
+    store = SimpleNamespace(holds=lambda _: True, path=lambda _: files)
+    library = cast("Library", SimpleNamespace(store=store, ensure=here))
+    state_dir = cast("StateDir", SimpleNamespace(root=tmp_path, spool=tmp_path))
+    shipped = shipped_folders.ShippedFolders(state_dir, library)
+    order = replace(ORDER, shipped="a" * 64)
+    first = asyncio.ensure_future(shipped.placed(order))
+    await asyncio.sleep(0.1)
+    first.cancel()
+    second = asyncio.ensure_future(shipped.placed(order))
+    await asyncio.sleep(0.1)
+    may_go_on.set()
+    placed = await second
+    assert placed.folder == str(shipped.folders / "jupiter-1")
+    assert len(copied) == len(FILES)
+    assert [each.name for each in shipped.folders.iterdir()] == ["jupiter-1"]
 
 
 @pytest.mark.parametrize("run", ["", "..", "a/b", ".hidden", "x" * 101])

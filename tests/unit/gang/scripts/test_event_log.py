@@ -1,16 +1,18 @@
 """What ranks print, on disk: read from any place, bounded, and nothing of it twice."""
 
+import os
 from pathlib import Path
 
 import pytest
 
 from jupiterd.errors import CorruptArtifactError
 from jupiterd.gang.scripts.event_log import EventReader, EventWriter, segments
-from jupiterd.gang.scripts.events import Ended, Over, Printed, Skipped
+from jupiterd.gang.scripts.events import Ended, Ending, Over, Printed, Skipped
 
 EVENTS = (
     Printed(0, is_error=False, data=b"one\n"),
     Printed(-1, is_error=True, data=b"\xff\r"),
+    Ending("its owner ended it"),
     Ended(3, 137),
     Over("why", "conflict", "do that"),
 )
@@ -68,3 +70,20 @@ def test_an_offset_between_two_events_is_refused(tmp_path: Path):
     writer.append(Printed(0, is_error=False, data=b"\xff" * 100))
     with pytest.raises(CorruptArtifactError):
         list(EventReader(tmp_path, 20).read())
+
+
+def test_what_no_disk_takes_is_counted_and_goes_nowhere_else(tmp_path: Path):
+    log, away = tmp_path / "log", tmp_path / "away"
+    log.mkdir()
+    writer = EventWriter(log, segment_bytes=10)
+    writer.append(EVENTS[0])
+    log.rename(away)  # no next segment can be opened
+    writer.append(EVENTS[0])
+    with (tmp_path / "somebody else's").open("wb") as other:
+        writer.append(EVENTS[0])
+        assert os.fstat(other.fileno()).st_size == 0
+    away.rename(log)
+    writer.append(EVENTS[1])
+    size_bytes = 13  # of each: a head of 9, and "one\n"
+    expected = [EVENTS[0], Skipped(2 * size_bytes), EVENTS[1]]
+    assert list(EventReader(log).read()) == expected

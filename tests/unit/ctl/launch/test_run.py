@@ -1,0 +1,60 @@
+"""One try of a launch: what the end of ranks elsewhere means for it."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from typing import Any, cast
+
+import pytest
+
+from jupiterd.ctl.launch import run as launch_run
+from jupiterd.ctl.launch.run import Failure, LaunchRun
+from jupiterd.ctl.launch.telling import Telling
+from jupiterd.gang.scripts.events import Ended, Ending, Over, ScriptEvent
+
+TIMEOUT_S = 5.0
+
+
+class Site:
+    """Tells these events, one after the other; numbers are pauses in seconds."""
+
+    processes = 1
+
+    def __init__(self, name: str, *told: ScriptEvent | float) -> None:
+        self.name, self._told = name, told
+
+    async def events(self) -> AsyncGenerator[ScriptEvent]:
+        for each in self._told:
+            if isinstance(each, float):
+                await asyncio.sleep(each)
+            else:
+                yield each
+
+    async def signal(self, number: int) -> None: ...
+    async def resize(self, rows: int, columns: int) -> None: ...
+    def give_up(self) -> None: ...
+
+
+class Silent:
+    def __getattr__(self, _name: str) -> Any:
+        return lambda *_, **__: None
+
+
+async def failure_of(*sites: Site) -> Failure | None:
+    async with asyncio.timeout(TIMEOUT_S):
+        return await LaunchRun(sites, len(sites), cast("Telling", Silent())).run()
+
+
+@pytest.mark.parametrize("pause_s", [0.0, 0.03], ids=["told first", "told after a rank failed"])
+async def test_what_a_machine_s_owner_stops_is_no_failure_of_a_rank(pause_s: float) -> None:
+    """So nothing starts it again (`attempts`)."""
+    here = Site("attic", 0.01, Ended(0, 1))
+    there = Site("cellar", pause_s, Ending("its owner ended it"), Ended(1, 143), Over("its owner"))
+    failure = await failure_of(here, there)
+    assert failure == Failure(launch_run.LOST, "cellar ended its ranks: its owner ended it")
+    assert failure.rank is None
+
+
+async def test_a_rank_whose_end_was_never_heard_may_have_failed() -> None:
+    failure = await failure_of(Site("attic", Ended(0, 0)), Site("cellar", Over()))
+    assert failure == Failure(launch_run.LOST, "how rank 1 on cellar ended isn't known")
+    assert await failure_of(Site("attic", Ended(0, 0)), Site("cellar", Ended(1, 0))) is None

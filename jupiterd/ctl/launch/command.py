@@ -5,10 +5,11 @@ ranks are run (`run`) or where (`places`).
 """
 
 import asyncio
+import errno
 import os
 import sys
-from collections.abc import Callable
-from contextlib import AsyncExitStack
+from collections.abc import Callable, Generator
+from contextlib import AsyncExitStack, contextmanager
 from typing import Any
 
 import click
@@ -133,11 +134,23 @@ def _write_aside(line: bytes, _is_error: bool) -> None:  # noqa: FBT001 - a call
 
 def _write_piece(piece: bytes, is_error: bool) -> None:  # noqa: FBT001 - a callback's signature
     stream = sys.stderr.buffer if is_error else sys.stdout.buffer  # a piece may end in a character
-    stream.write(piece)
-    stream.flush()
+    with _while_it_is_there():
+        stream.write(piece)
+        stream.flush()
 
 
 def _write(line: bytes, is_error: bool) -> None:  # noqa: FBT001 - a callback's signature
     stream = sys.stderr if is_error else sys.stdout
-    stream.write(line.decode("utf-8", "replace"))
-    stream.flush()
+    with _while_it_is_there():
+        stream.write(line.decode("utf-8", "replace"))
+        stream.flush()
+
+
+@contextmanager
+def _while_it_is_there() -> Generator[None]:
+    """Let a terminal that has gone take nothing; its signal is what ends the ranks."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno != errno.EIO:
+            raise

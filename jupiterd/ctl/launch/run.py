@@ -7,7 +7,7 @@ is started, here (`gang.script`) or elsewhere (`places`), or whether all are sta
 import asyncio
 import signal
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final, Protocol
@@ -182,8 +182,9 @@ class LaunchRun:
             return
         words = f"stopped by {signal.Signals(number).name}"
         self._failure = Failure(STATUS_OF_SIGNAL + number, words)
-        self._telling.notice("stopping; press Ctrl-C again to end everything at once")
         self._climb(INTERRUPT_LADDER if number in GENTLE else FAILURE_LADDER)
+        with suppress(OSError):  # the terminal may be what has gone
+            self._telling.notice("stopping; press Ctrl-C again to end everything at once")
 
     def _resized(self) -> None:
         if size := self._telling.window():

@@ -1,6 +1,9 @@
 """One try of a launch: what the end of ranks elsewhere means for it."""
 
 import asyncio
+import errno
+import os
+import signal
 from collections.abc import AsyncGenerator
 from typing import Any, cast
 
@@ -58,3 +61,34 @@ async def test_a_rank_whose_end_was_never_heard_may_have_failed() -> None:
     failure = await failure_of(Site("attic", Ended(0, 0)), Site("cellar", Over()))
     assert failure == Failure(launch_run.LOST, "how rank 1 on cellar ended isn't known")
     assert await failure_of(Site("attic", Ended(0, 0)), Site("cellar", Ended(1, 0))) is None
+
+
+class Gone(Silent):
+    """A terminal that has been closed."""
+
+    def notice(self, _words: str) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+
+class Stoppable(Site):
+    """Its rank is ended by a signal alone, once somebody closes the terminal."""
+
+    def __init__(self) -> None:
+        super().__init__("attic")
+        self.got = asyncio.Event()
+
+    async def events(self) -> AsyncGenerator[ScriptEvent]:
+        os.kill(os.getpid(), signal.SIGHUP)
+        await self.got.wait()
+        yield Ended(0, 128 + signal.SIGINT)
+
+    async def signal(self, number: int) -> None:
+        assert number == signal.SIGINT
+        self.got.set()
+
+
+async def test_a_terminal_that_is_closed_stops_ranks_though_nothing_can_be_said_there() -> None:
+    async with asyncio.timeout(TIMEOUT_S):
+        failure = await LaunchRun([Stoppable()], 1, cast("Telling", Gone())).run()
+    assert failure is not None
+    assert failure.words == "stopped by SIGHUP"

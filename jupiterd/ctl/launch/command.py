@@ -17,9 +17,9 @@ import click
 from jupiterd.ctl.commands import Command
 from jupiterd.ctl.console import Console
 from jupiterd.ctl.invocation import Invocation, dry_run
-from jupiterd.ctl.launch.life_options import life_options
+from jupiterd.ctl.launch.options.life import life_options
+from jupiterd.ctl.launch.options.surroundings import surroundings_options
 from jupiterd.ctl.launch.surroundings import AUTO, Wanted, read_wanted
-from jupiterd.ctl.launch.surroundings_options import surroundings_options
 from jupiterd.document_schema import SCHEMA
 from jupiterd.gang.script_plan import MLX, TORCH, Attempt
 

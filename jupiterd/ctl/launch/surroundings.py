@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from jupiterd.ctl.launch.engine_guess import EngineGuess, guess_engine, imports_of, own_files
 from jupiterd.ctl.launch.interpreter import Interpreter, choose_interpreter, with_interpreter
-from jupiterd.ctl.launch.life_options import life_of
+from jupiterd.ctl.launch.options.life import life_of
 from jupiterd.ctl.launch.program import Program, read_program
 from jupiterd.ctl.launch.working_folder import WorkingFolder, working_folder
 from jupiterd.errors import UsageError

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from jupiterd.cluster.membership import Liveness
 from jupiterd.cluster.own_link import Interface, Other, Outage, Way, outage
+from jupiterd.daemon.links.interface_states import interface_states
 from jupiterd.net.interface_kinds import kind_of
-from jupiterd.net.interface_states import interface_states
 from jupiterd.net.scopes import is_link_local, without_scope
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from jupiterd.cluster.interface_kind import InterfaceKind
 from jupiterd.cluster.links import Links, Path
 from jupiterd.cluster.membership import Liveness
 from jupiterd.daemon.links import own_link
+from jupiterd.daemon.links.interface_states import InterfaceState, interface_states
 from jupiterd.daemon.links.own_link import own_outage
 from jupiterd.ids import NodeId
-from jupiterd.net.interface_states import InterfaceState, interface_states
 
 HERE, THERE = NodeId("a" * 32), NodeId("c" * 32)
 OUT = InterfaceState(is_on=True, has_link=False, addresses=("10.0.0.1",))

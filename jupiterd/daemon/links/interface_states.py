@@ -1,6 +1,6 @@
 """How each interface of this machine is now: switched on, plugged in, with which addresses.
 
-Owns asking the operating system for that, of those that are out as well (`interfaces` tells of
+Owns asking the operating system for that, of those that are out as well (`net.interfaces` tells of
 those alone that carry something). Doesn't know what follows.
 """
 

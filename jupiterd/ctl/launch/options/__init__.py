@@ -1,0 +1,1 @@
+"""What the command line of `jupiterctl launch` takes: decorators of click."""

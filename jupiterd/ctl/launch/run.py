@@ -178,7 +178,8 @@ class LaunchRun:
     def _interrupted(self, number: int) -> None:
         """Stop gently; where that goes on already, at once."""
         if self._failure is not None:
-            self._climb(FAILURE_LADDER[-1:])
+            if number != signal.SIGHUP:  # a terminal that closes sends two, and nobody is impatient
+                self._climb(FAILURE_LADDER[-1:])
             return
         words = f"stopped by {signal.Signals(number).name}"
         self._failure = Failure(STATUS_OF_SIGNAL + number, words)

@@ -78,7 +78,9 @@ class Stoppable(Site):
         self.got = asyncio.Event()
 
     async def events(self) -> AsyncGenerator[ScriptEvent]:
-        os.kill(os.getpid(), signal.SIGHUP)
+        for _ in range(2):  # as the kernel does, to the session's leader and to its group
+            os.kill(os.getpid(), signal.SIGHUP)
+            await asyncio.sleep(0)
         await self.got.wait()
         yield Ended(0, 128 + signal.SIGINT)
 

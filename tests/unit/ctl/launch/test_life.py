@@ -97,7 +97,7 @@ def test_a_terminal_that_closes_ends_a_script_unless_it_is_to_be_ignored(
     name = script(
         "import os, time\n"
         "try:\n"
-        "    open('up', 'w').write(str(os.getpid())); print('up', flush=True)\n"
+        "    print('up', flush=True); os.close(os.open('up', os.O_CREAT))\n"
         f"    time.sleep({2.0 if prefix else TIMEOUT_S})\n"
         "    open('ended', 'w').write('alone')\n"
         "except KeyboardInterrupt:\n"

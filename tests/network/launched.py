@@ -21,11 +21,22 @@ LOSS = re.compile(r"^(?:\r?)\[rank (\d)\].*?[Ii]ter (\d+):.*?loss ([\d.]+)", re.
 class Launched:
     """A running launch, typed on one machine."""
 
-    def __init__(self, machine: Machine, folder: Path, argv: Sequence[str]) -> None:
+    def __init__(
+        self, machine: Machine, folder: Path, argv: Sequence[str], options: Sequence[str] = ()
+    ) -> None:
         self._said = b""
         command = ["--state-dir", str(machine.state_dir), "launch", "--nodes", "all", "--verbose"]
         self.process = subprocess.Popen(
-            [*machine.prefix, BIN / "jupiterctl", *command, "--per-node", "1", "--", *argv],
+            [
+                *machine.prefix,
+                BIN / "jupiterctl",
+                *command,
+                "--per-node",
+                "1",
+                *options,
+                "--",
+                *argv,
+            ],
             cwd=folder,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -38,12 +49,15 @@ class Launched:
 
     async def read_until(self, words: str) -> None:
         """Read on until these words came, or to the end."""
+        while words not in self.said and await self.read_line():
+            pass
+
+    async def read_line(self) -> bool:
+        """Read one line more; say whether there was one."""
         assert self.process.stdout is not None
-        while words not in self.said:
-            line = await asyncio.to_thread(self.process.stdout.readline)
-            if not line:
-                return
-            self._said += line
+        line = await asyncio.to_thread(self.process.stdout.readline)
+        self._said += line
+        return bool(line)
 
     async def end(self) -> int:
         """Read to the end; return the status."""

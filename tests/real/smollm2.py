@@ -6,6 +6,7 @@ comes of that is written in bf16, 269 MB, with its tokenizer and its chat templa
 """
 
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -80,6 +81,17 @@ def write_folder(file: Path, folder: Path) -> None:
     model.generation_config.update(**marks)
     model.to(torch.bfloat16).save_pretrained(folder)
     AutoTokenizer.from_pretrained(file.parent, **said).save_pretrained(folder)
+
+
+def single_precision(folder: Path, to: Path) -> Path:
+    """Copy a model's folder with weights of four bytes, with which MLX is fast on a processor."""
+    from safetensors.torch import load_file, save_file
+
+    shutil.copytree(folder, to, ignore=shutil.ignore_patterns("*.safetensors"))
+    for file in folder.glob("*.safetensors"):
+        weights = {name: weight.float() for name, weight in load_file(file).items()}
+        save_file(weights, to / file.name, {"format": "pt"})
+    return to
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import grpc
 
 from jupiterd.cluster.planning.asking_node import ASKED_AT
+from jupiterd.command_arguments import CommandArguments
 from jupiterd.daemon import (
     alarm_commands,
     cycle_commands,
@@ -95,8 +96,14 @@ class Commands:
         }
         """What only the leader can do, while it goes on with other commands, and for how long."""
 
+    @property
+    def verbs(self) -> frozenset[str]:
+        """Return all that can be ordered."""
+        return frozenset({DRY_RUN, *self._verbs, *self._local, *self._long})
+
     async def execute(self, verb: str, arguments: Arguments) -> dict[str, Any]:
         """Carry out a command wherever the leader is, or here; raises JupiterError."""
+        arguments = CommandArguments(verb, arguments)
         if verb == DRY_RUN:
             arguments = await self._for_a_dry_run(arguments)
         check_verb(self._node.journal.state, self._node.identity.node_id, verb, arguments)
@@ -104,7 +111,7 @@ class Commands:
         if verb in READING:
             paths = await asyncio.to_thread(named_paths, arguments)
             await asyncio.to_thread(self._node.runner.offered.ask, paths)
-        arguments = self._node.written.added_to(verb, arguments)
+        arguments = CommandArguments(verb, self._node.written.added_to(verb, arguments))
         if verb in self._brought:
             arguments = await self._brought[verb](self._node, arguments)
         if verb == "cycle.start":
@@ -148,6 +155,7 @@ class Commands:
             return await self._try(self._node.leading, arguments)
         if verb in READING or verb in alarm_commands.COMMANDS:
             arguments = {**arguments, ASKED_AT: asked_at or own}
+        arguments = CommandArguments(verb, arguments)
         if verb in self._long:
             run, _ = self._long[verb]
             return {"schema": SCHEMA, **await run(self._node.leading, arguments)}
@@ -163,7 +171,8 @@ class Commands:
             JupiterError: it would refuse it at once.
         """
         verb = str(arguments.get("verb", ""))
-        given = self._node.written.added_to(verb, arguments.get("arguments") or {})
+        tried = CommandArguments(verb, arguments.get("arguments") or {})
+        given = self._node.written.added_to(verb, tried)
         if verb in {"train.start", "cycle.start"}:
             given = await without_copying(verb, given, arguments.get("to_fetch") or ())
         elif verb in self._brought:
@@ -177,7 +186,7 @@ class Commands:
         if verb not in self._verbs:
             raise UsageError(f"{verb} can't be tried without being done")
         async with self._one_at_a_time:
-            given = arguments.get("arguments") or {}
+            given = CommandArguments(verb, arguments.get("arguments") or {})
             if verb in self._foretold:
                 return {
                     "schema": SCHEMA,

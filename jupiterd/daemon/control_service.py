@@ -8,7 +8,7 @@ import json
 import logging
 from collections.abc import AsyncIterator
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import grpc.aio
 
@@ -66,9 +66,7 @@ class ControlService(control_pb2_grpc.ControlServicer):
     ) -> control_pb2.Document:
         """Carry out a command; every error reaches the caller with its hint."""
         try:
-            arguments = json.loads(request.arguments_json or "{}")
-            if not isinstance(arguments, dict):
-                raise UsageError("a command's arguments must be an object")
+            arguments = _arguments(request.arguments_json)
             result = await self._node.commands.execute(request.verb, arguments)
         except JupiterError as error:
             await abort(context, error)
@@ -104,3 +102,14 @@ async def serve_control(node: "Node") -> grpc.aio.Server:
     server.add_insecure_port(f"unix:{socket.name}")
     await server.start()
     return server
+
+
+def _arguments(text: str) -> dict[str, Any]:
+    """Read a command's arguments; raises UsageError where they are none."""
+    try:
+        found: object = json.loads(text or "{}")
+    except (ValueError, RecursionError) as error:
+        raise UsageError("a command's arguments can't be read") from error
+    if not isinstance(found, dict):
+        raise UsageError("a command's arguments must be an object")
+    return cast("dict[str, Any]", found)

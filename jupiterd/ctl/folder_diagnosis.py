@@ -1,8 +1,9 @@
 """What is wrong with a folder that is to be trained, told before anything is copied or made.
 
-Owns those looks: which files there are, what the headers of the weights say, and whether an output
-layer contradicts the configuration. Needs no library of machine learning; whether an architecture
-can be trained is `cycle.architectures`' to say.
+Owns those looks: which files there are, what the headers of the weights say, whether an output
+layer contradicts the configuration, and whether the tokenizer is of the same model. Needs no
+library of machine learning; whether an architecture can be trained is `cycle.architectures`' to
+say.
 """
 
 import json
@@ -13,8 +14,11 @@ from typing import Any
 
 from jupiterd.ctl.weight_files import check_file
 from jupiterd.ctl.weights_header import LENGTH_BYTES, header
-from jupiterd.cycle.model_files import INDEX, WHOLE, weight_files
+from jupiterd.cycle.data.special_tokens import SAYING_FILES
+from jupiterd.cycle.data.tokenizer_fit import tokenizer_misfit
+from jupiterd.cycle.model_files import FAST_TOKENIZER, INDEX, WHOLE, weight_files
 from jupiterd.cycle.training.model_traits import is_tied
+from jupiterd.cycle.training.tensor_shapes import misfit
 from jupiterd.errors import CorruptArtifactError, UsageError
 
 ADAPTER = "adapter_config.json"
@@ -31,6 +35,7 @@ MERGE = (
     "M.from_pretrained('DIR').merge_and_unload().save_pretrained('MERGED')\""
 )
 _FETCH = "fetch the model again: a file of it is missing or cut off"
+_OF_ANOTHER = "one of them is of another model: fetch both again"
 
 TRAINED = frozenset({"F64", "F32", "F16", "BF16"})
 OF_MASKS = frozenset({"BOOL", "U8", "I64"})
@@ -79,8 +84,11 @@ def check_folder(folder: Path, said: Mapping[str, Any]) -> bool:
     for name, tensor in tensors.items():
         _check_kind(folder, name, tensor.kind)
     _check_embedding(folder, tensors, said)
+    if why := misfit(said, {name: tensor.shape for name, tensor in tensors.items()}):
+        raise UsageError(f"{folder}: {why}", _OF_ANOTHER)
     if is_tied(said):
         _check_output(folder, tensors)
+    _check_tokenizer(folder, said)
     return True
 
 
@@ -164,7 +172,26 @@ def _check_embedding(folder: Path, tensors: Mapping[str, _Tensor], said: Mapping
         raise UsageError(
             f"{folder}: its weights have {name} of {_times(tensors[name].shape)}, and its "
             f"config.json says {_times(wanted)}",
-            "one of them is of another model: fetch both again",
+            _OF_ANOTHER,
+        )
+
+
+def _check_tokenizer(folder: Path, said: Mapping[str, Any]) -> None:
+    """Refuse a tokenizer of another model; one in an older form is compared once it is read."""
+    if not (folder / FAST_TOKENIZER).is_file():
+        return
+    found = [name for name in (FAST_TOKENIZER, *SAYING_FILES) if (folder / name).is_file()]
+    entries = said.get("vocab_size")
+    try:
+        files = {name: (folder / name).read_text(encoding="utf-8") for name in found}
+        why = tokenizer_misfit(files, entries if isinstance(entries, int) else None)
+    except (OSError, ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
+        raise CorruptArtifactError(f"the tokenizer of {folder} can't be read", _FETCH) from error
+    if why:
+        raise UsageError(
+            f"{folder}: {why}",
+            "put the files of the model's own tokenizer beside its weights; eos_token of its "
+            "tokenizer_config.json names what ends a text",
         )
 
 

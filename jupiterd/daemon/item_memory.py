@@ -1,7 +1,9 @@
-"""One item where memory runs out: on that node it is done with half as much at a time.
+"""What an item's tries have shown: a node never does again as it was what it couldn't.
 
-Owns how often that was, for each node. Doesn't know how much a worker begins with: that refuses
-once less than a single text or sequence would be left (`workers.memory_room`).
+Owns what is learnt of each node. Where memory runs out there, half as much at a time is tried, and
+what can't be halved is left to others. A failure that comes again in the same words, on the same
+node, would come for ever. Doesn't know how much a worker begins with: that refuses once less than a
+single text or sequence would be left (`workers.memory_room`).
 """
 
 import logging
@@ -10,25 +12,37 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from jupiterd.cycle.work import HALVINGS, WorkItem
-from jupiterd.errors import JupiterError, ModelTooLargeError, OutOfMemoryError
+from jupiterd.errors import (
+    JupiterError,
+    ModelTooLargeError,
+    OutOfMemoryError,
+    WorkFailedError,
+)
 from jupiterd.ids import NodeId
 
 log = logging.getLogger(__name__)
 
-HALVABLE = frozenset({"generate", "evaluate", "evaluate_held_out", "train_proxy"})
-"""Tasks that can be done with fewer texts or sequences in memory at a time."""
+HALVABLE = frozenset({"collect", "generate", "evaluate", "evaluate_held_out", "train_proxy"})
+"""Tasks that can be done with fewer texts, sequences or programs in memory at a time."""
 
 MAX_HALVINGS = 10
 """A worker of this version refuses long before."""
 
 
+MORE_MEMORY = (
+    "it isn't tried again as it was: give it a machine with more memory, or less text at a time; "
+    "then jupiterctl cycle resume, or the command again"
+)
+
+
 class ItemMemory:
-    """What an item's tries have shown of the memory of nodes."""
+    """What an item's tries have shown of nodes."""
 
     def __init__(self, item: WorkItem) -> None:
         self._item = item
         self._halvings: Counter[NodeId] = Counter()
         self._too_small: set[NodeId] = set()
+        self._failures: set[tuple[NodeId, str, str]] = set()
 
     def fitted(self, node: NodeId) -> WorkItem:
         """Return the item as that node is to do it."""
@@ -41,16 +55,40 @@ class ItemMemory:
         """Take note of how a try ended; return whether the next one is another, for memory's sake.
 
         fit: the nodes that can do it
+
+        Raises:
+            OutOfMemoryError: memory ran out, and there is no other way to do it.
         """
         if node is None or not isinstance(error, OutOfMemoryError):
             return False
         if isinstance(error, ModelTooLargeError):
-            is_known = node in self._too_small
-            self._too_small.add(node)
-            return not is_known and not self._too_small.issuperset(fit)
-        if self._item.task not in HALVABLE or "server" in self._item.params:
+            return self._is_too_small(node, fit)
+        if self._item.task in HALVABLE and "server" not in self._item.params:
+            return self._halve(node)
+        if self._is_too_small(node, fit):
+            return True
+        raise OutOfMemoryError(error.message, MORE_MEMORY) from error
+
+    def is_repeated(self, node: NodeId | None, error: JupiterError, *, is_other: bool) -> bool:
+        """Say whether a worker there has failed in these very words before; take note of them.
+
+        is_other: what it is tried with next isn't what it was
+        """
+        if node is None or is_other or not isinstance(error, WorkFailedError) or error.may_mend:
             return False
+        told = (node, error.code, error.message)
+        is_known = told in self._failures
+        self._failures.add(told)
+        return is_known
+
+    def _halve(self, node: NodeId) -> bool:
         self._halvings[node] += 1
         times = self._halvings[node]
         log.warning("item_halved", extra={"item": self._item.id, "node": node, "times": times})
         return times <= MAX_HALVINGS
+
+    def _is_too_small(self, node: NodeId, fit: Collection[NodeId]) -> bool:
+        """Take note that a node has too little memory; say whether another may have enough."""
+        is_known = node in self._too_small
+        self._too_small.add(node)
+        return not is_known and not self._too_small.issuperset(fit)

@@ -159,7 +159,11 @@ class ItemRunner:
             except JupiterError as error:
                 is_other = memory.learn(node, error, self._able(only_on))
                 failures += not (error.may_mend or is_other)
-                is_over = trying.fail(now_s()) >= longest_s or failures >= MAX_FAILURES
+                is_over = (
+                    trying.fail(now_s()) >= longest_s
+                    or failures >= MAX_FAILURES
+                    or memory.is_repeated(node, error, is_other=is_other)
+                )
                 if is_over or (error.is_permanent and not is_other):
                     raise
                 if isinstance(error, WorkFailedError):

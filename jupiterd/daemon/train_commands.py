@@ -100,7 +100,7 @@ def planned_training(
     vocab_size, made = preset.vocab_size, None
     making: tuple[DataRequested, ...] = ()
     if "source" in arguments:
-        check_has_tokenizer(arguments)
+        check_has_tokenizer(arguments, vocab_size)
         data = cut_for_weights(arguments, requested_data(leading, run, arguments, vocab_size))
         making = (data,)
     else:

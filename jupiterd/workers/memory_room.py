@@ -15,6 +15,9 @@ from jupiterd.errors import ModelTooLargeError
 
 Result = TypeVar("Result")
 
+DOCUMENT = "document"
+NO_ROOM_FOR_ONE = "take its largest documents out of the source, or let a larger machine read it"
+
 NO_MEMORY = ("can't allocate memory", "Unable to allocate", "Attempting to allocate", "bad_alloc")
 """What torch on a CPU, MLX and C++ say when memory runs out."""
 
@@ -34,7 +37,8 @@ def halved(usual: int, params: Mapping[str, Any], noun: str) -> int:
     """
     left = usual >> int(params.get(HALVINGS, 0))
     if not left:
-        raise ModelTooLargeError(f"a worker was killed for memory with a single {noun} at a time")
+        told = f"a worker was killed for memory with a single {noun} at a time"
+        raise ModelTooLargeError(told, "" if noun != DOCUMENT else NO_ROOM_FOR_ONE)
     return left
 
 

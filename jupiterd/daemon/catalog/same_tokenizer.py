@@ -25,12 +25,22 @@ ARGUMENT: Final = "tokenizer_of_weights"
 CUT_ANEW: Final = "cut its text anew: jupiterctl data prepare TEXT --tokenizer FOLDER_OF_THE_MODEL"
 
 
-def check_has_tokenizer(arguments: Mapping[str, Any]) -> None:
-    """Raise UsageError where text is to be cut for weights that came without a tokenizer."""
+def check_has_tokenizer(arguments: Mapping[str, Any], entries: int) -> None:
+    """Raise UsageError where text is to be cut for weights whose tokenizer is none, or too large.
+
+    entries: the tokens that the weights know
+    """
     if ARGUMENT in arguments and not arguments[ARGUMENT]:
         raise UsageError(
             f"{arguments['model']} holds weights, but no tokenizer: text can't be cut for them",
             "put the files of its tokenizer beside the weights; a new one would have other ids",
+        )
+    said = TokenizerIdentity.from_plain(arguments.get(ARGUMENT) or {})
+    if said.entries > entries:
+        raise UsageError(
+            f"the tokenizer of {arguments['model']} has {said.entries:,} kinds of tokens, and its "
+            f"weights know {entries:,}",
+            "put the files of the model's own tokenizer beside its weights",
         )
 
 

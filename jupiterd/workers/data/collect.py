@@ -37,6 +37,7 @@ from jupiterd.errors import (
     WorkStoppedError,
 )
 from jupiterd.frames import TaskFinished
+from jupiterd.processor_limits import usable_cores
 from jupiterd.workers.data.cleaned_document import Cleaning, with_kind, within_limits
 from jupiterd.workers.data.collected_sample import collected_sample
 from jupiterd.workers.data.collectors import BY_FILES, open_collector
@@ -59,6 +60,7 @@ from jupiterd.workers.data.scratch import own_scratch
 from jupiterd.workers.data.skips import SkipLog, SkipReason, UnreadableError
 from jupiterd.workers.data.work_queue import WorkQueue
 from jupiterd.workers.link import Task
+from jupiterd.workers.memory_room import halved
 
 UNSPLIT, SPLIT = ("documents",), ("train", "holdout")
 """The outputs that hold samples."""
@@ -86,6 +88,8 @@ class CollectParams:
     """Addresses at which nothing is read any more; names of sources don't matter here."""
     may_be_empty: bool = False
     """Whether it is no error that there is no text: a data set may have fewer files than parts."""
+    programs: int = 0
+    """How many extract at a time; 0: one for each core. It doesn't decide the outputs."""
 
 
 @dataclass(frozen=True)
@@ -125,6 +129,7 @@ def run(task: Task) -> TaskFinished:
         holdout.vault or 0.0,
         tuple(map(str, task.params.get("purged", ()))),
         part is not None and part[0] > 0 and source.kind in BY_FILES,
+        halved(usable_cores(), task.params, "document"),
     )
 
     def pause(seconds: float) -> None:
@@ -170,7 +175,7 @@ def _collected(
     with (
         WorkQueue(places.scratch / "extracted.db") as queue,
         Extractor(language=params.language) as extractor,
-        ExtractorPool(params.language) as pool,
+        ExtractorPool(params.language, cores=params.programs) as pool,
         closing(
             Previous(
                 places.scratch / "previous.db",

@@ -12,6 +12,7 @@ from safetensors.numpy import save_file
 
 from jupiterd.ctl.hub.fetches import Fetches
 from jupiterd.ctl.model_source import model_arguments
+from jupiterd.cycle.training.tensor_shapes import expected_tensors
 from jupiterd.errors import CorruptArtifactError, JupiterError, NotFoundError, UsageError
 
 LLAMA: Mapping[str, Any] = {
@@ -153,3 +154,86 @@ def test_an_embedding_may_be_narrower_than_what_follows(tmp_path: Path):
     """As in one size of OPT."""
     opt = {"model_type": "opt", "word_embed_proj_dim": 4, "hidden_size": 6}
     assert model_arguments(str(folder_of(tmp_path, **opt)), Fetches())["weights_folder"]
+
+
+WHOLE: Mapping[str, Any] = {**LLAMA, "intermediate_size": 6, "num_hidden_layers": 2}
+"""A configuration that says all sizes."""
+
+
+def whole_folder(place: Path, **changes: Any) -> Path:
+    """Write a folder whose weights are those of WHOLE, whatever its configuration says."""
+    folder = folder_of(place, **{**WHOLE, **changes})
+    save_file(tensors(), folder / "model.safetensors")
+    return folder
+
+
+def tensors() -> dict[str, np.ndarray]:
+    shapes = expected_tensors(WHOLE)
+    assert shapes
+    return {name: np.zeros(shape, dtype=np.float32) for name, shape in shapes.items()}
+
+
+def test_all_tensors_are_compared_with_the_configuration(tmp_path: Path):
+    assert "weights_folder" in model_arguments(str(whole_folder(tmp_path)), Fetches())
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"num_hidden_layers": 3}, "hold no model.layers.2.self_attn.q_proj.weight, which"),
+        ({"num_hidden_layers": 1}, "hold model.layers.1.input_layernorm.weight, which its"),
+        ({"intermediate_size": 7}, "have model.layers.0.mlp.gate_proj.weight of 6 x 4, and its"),
+        ({"num_key_value_heads": 1}, "self_attn.k_proj.weight of 4 x 4, and its config.json says"),
+        ({"attention_bias": True}, "hold no model.layers.0.self_attn.q_proj.bias"),
+        ({"tie_word_embeddings": False}, "hold no lm_head.weight"),
+        ({"model_type": "arcee", "num_hidden_layers": 5}, "have 2 layers, and its config.json"),
+    ],
+)
+def test_a_configuration_of_another_model_is_refused_in_the_command(
+    tmp_path: Path, changes: Mapping[str, Any], words: str
+):
+    assert words in refused(whole_folder(tmp_path, **changes)).message
+
+
+@pytest.mark.parametrize(
+    ("name", "is_taken"),
+    [("model.layers.0.self_attn.rotary_emb.inv_freq", True), ("score.weight", False)],
+)
+def test_a_tensor_that_the_model_has_not_is_told_and_old_buffers_are_none(
+    tmp_path: Path, name: str, *, is_taken: bool
+):
+    folder = whole_folder(tmp_path)
+    save_file({**tensors(), name: np.zeros(2, dtype=np.float32)}, folder / "model.safetensors")
+    if is_taken:
+        assert "weights_folder" in model_arguments(str(folder), Fetches())
+    else:
+        assert f"hold {name}, which its config.json hasn't" in refused(folder).message
+
+
+def test_files_that_leave_out_the_first_part_of_each_name_are_taken(tmp_path: Path):
+    folder = whole_folder(tmp_path)
+    shortened = {name.removeprefix("model."): values for name, values in tensors().items()}
+    save_file(shortened, folder / "model.safetensors")
+    assert "weights_folder" in model_arguments(str(folder), Fetches())
+
+
+def test_a_tokenizer_of_another_model_is_refused_in_the_command(tmp_path: Path):
+    folder = whole_folder(tmp_path)
+    vocabulary = {"a": 0, "b": 7, "</s>": 1}
+    write_tokenizer(folder, vocabulary, "</s>")
+    assert "weights_folder" in model_arguments(str(folder), Fetches())
+    write_tokenizer(folder, vocabulary, "<|im_end|>")
+    assert "its tokenizer has no <|im_end|>, which ends a text" in refused(folder).message
+    write_tokenizer(folder, vocabulary, None)
+    assert "its tokenizer names no token that ends a text" in refused(folder).message
+    write_tokenizer(folder, {**vocabulary, "c": 8}, "</s>")
+    words = "has a token with the id 8, and its weights know 8 tokens"
+    assert words in refused(folder).message
+    (folder / "tokenizer.json").write_text("[1]")
+    assert "the tokenizer of" in refused(folder, CorruptArtifactError).message
+
+
+def write_tokenizer(folder: Path, vocabulary: Mapping[str, int], end: str | None) -> None:
+    said = {"model": {"type": "BPE", "vocab": vocabulary, "merges": []}, "added_tokens": []}
+    (folder / "tokenizer.json").write_text(json.dumps(said))
+    (folder / "tokenizer_config.json").write_text(json.dumps({"eos_token": end}))

@@ -1,6 +1,6 @@
 """An item whose worker runs out of memory: done with half as much at a time, never as it was."""
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -12,7 +12,7 @@ from jupiterd.daemon.item_runner import MAX_FAILURES, ItemRunner
 from jupiterd.daemon.leading import Leading
 from jupiterd.daemon.progress import ProgressBoard
 from jupiterd.daemon.work_events import Finished, WorkOrder
-from jupiterd.errors import ModelTooLargeError, OutOfMemoryError
+from jupiterd.errors import ModelTooLargeError, OutOfMemoryError, WorkFailedError
 from jupiterd.ids import ArtifactId, NodeId
 from jupiterd.workers.memory_room import halved
 from tests.unit.cluster.building import CYCLE
@@ -32,10 +32,14 @@ def recorded_id(_: int, __: str, item: str) -> str:
 class Cluster:
     """Nodes whose workers are killed for memory above so many at a time."""
 
-    def __init__(self, rooms: Mapping[str, int]) -> None:
+    def __init__(self, rooms: Mapping[str, int], faults: Sequence[str] = ()) -> None:
         self.rooms, self.tries = rooms, list[tuple[str, int]]()
+        self.faults = faults
 
     async def work(self, node: NodeId, order: WorkOrder) -> AsyncGenerator[object]:
+        if self.faults:
+            self.tries.append((node, BEGINS_WITH))
+            raise WorkFailedError(self.faults[len(self.tries) - 1])
         if "server" in order.params:
             self.tries.append((node, BEGINS_WITH))
             raise OutOfMemoryError("the worker was killed")
@@ -70,7 +74,9 @@ def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(item_runner.asyncio, "sleep", at_once)
 
 
-@pytest.mark.parametrize("task", ["generate", "evaluate", "evaluate_held_out", "train_proxy"])
+@pytest.mark.parametrize(
+    "task", ["collect", "generate", "evaluate", "evaluate_held_out", "train_proxy"]
+)
 async def test_a_killed_item_is_done_with_half_as_many_at_a_time(task: str) -> None:
     cluster = Cluster({"one": 5})
     await cluster.run(task)
@@ -93,13 +99,25 @@ async def test_where_not_even_one_fits_anywhere_it_ends_in_words() -> None:
 
 
 @pytest.mark.parametrize(("task", "params"), [("pack", {}), ("generate", {"server": {"u": 1}})])
-async def test_what_holds_no_number_of_texts_is_tried_as_often_as_any_failure(
+async def test_what_can_not_be_halved_is_tried_once_on_each_node_and_never_again_as_it_was(
     task: str, params: Mapping[str, Any]
 ) -> None:
-    cluster = Cluster({"one": 0})
-    with pytest.raises(OutOfMemoryError):
+    cluster = Cluster({"one": 0, "two": 0})
+    with pytest.raises(OutOfMemoryError, match="the worker was killed") as caught:
         await cluster.run(task, params)
-    assert len(cluster.tries) == MAX_FAILURES
+    assert [node for node, _ in cluster.tries] == ["one", "two"]
+    assert "it isn't tried again as it was" in caught.value.hint
+
+
+async def test_a_worker_that_fails_in_the_same_words_again_would_do_so_for_ever() -> None:
+    cluster = Cluster({"one": 0}, ["KeyError: 'a'", "KeyError: 'b'", "KeyError: 'a'"])
+    with pytest.raises(WorkFailedError, match="KeyError: 'a'"):
+        await cluster.run("pack")
+    assert len(cluster.tries) == MAX_FAILURES == 3, "others may pass"
+    cluster = Cluster({"one": 0}, ["KeyError: 'a'"] * 3)
+    with pytest.raises(WorkFailedError, match="KeyError: 'a'"):
+        await cluster.run("pack")
+    assert len(cluster.tries) == 2, "the second time shows that the first was no accident"
 
 
 def test_a_worker_begins_with_so_much_less() -> None:

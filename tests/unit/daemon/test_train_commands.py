@@ -321,6 +321,13 @@ async def test_weights_train_on_what_their_own_tokenizer_has_cut(tmp_path: Path)
         assert "the data set letters was cut by another tokenizer than that of mine" in str(error)
         error = await refusal(leading, **await told(bare, **FOLDER))
         assert "mine holds weights, but no tokenizer" in str(error)
+        wide = brought(tmp_path / "wide")
+        text = (wide / "tokenizer.json").read_text().replace('"a": 0', '"a": 320')
+        (wide / "tokenizer.json").write_text(text)
+        error = await refusal(leading, **await told(wide, **FOLDER))
+        assert "the tokenizer of mine has 321 kinds of tokens, and its weights know 320" in str(
+            error
+        )
         lines = (await start_training(leading, {"data": "letters", **await told(bare)}))["sheet"]
         assert "mine has no tokenizer to compare with that of letters" in lines
         await stop_training(leading, {})

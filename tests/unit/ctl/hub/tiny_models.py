@@ -12,8 +12,8 @@ from tests.support.model_hub import HubFolder
 NAME = "team/prose"
 
 CONFIG: Mapping[str, Any] = {
-    "model_type": "llama", "vocab_size": 8, "hidden_size": 4, "intermediate_size": 8,
-    "num_hidden_layers": 1, "num_attention_heads": 2, "max_position_embeddings": 32,
+    "model_type": "llama", "vocab_size": 8, "hidden_size": 4, "num_hidden_layers": 1,
+    "num_attention_heads": 2, "max_position_embeddings": 32,
     "tie_word_embeddings": True,
 }  # fmt: skip
 SHARDS = "model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"

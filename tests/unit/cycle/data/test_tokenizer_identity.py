@@ -44,6 +44,37 @@ def test_ids_marks_and_templates_count():
     assert difference(old, identity(template="{{ a }}")) == ""
 
 
+def template(*marks: str) -> dict[str, Any]:
+    parts = [{"SpecialToken": {"id": mark, "type_id": 0}} for mark in marks]
+    return {"type": "TemplateProcessing", "single": [*parts, {"Sequence": {"id": "A"}}]}
+
+
+@pytest.mark.parametrize(
+    ("processor", "said", "begin"),
+    [
+        (None, {}, ""),
+        (template("<s>"), {}, "<s>"),
+        (template("<s>"), {"add_bos_token": False}, ""),
+        ({"type": "Sequence", "processors": [{"type": "ByteLevel"}, template("<s>")]}, {}, "<s>"),
+        (None, {"add_bos_token": True, "bos_token": "<s>"}, "<s>"),
+        ({"type": "RobertaProcessing", "cls": ["<s>", 1], "sep": ["<end>", 2]},
+         {"eos_token": "<end>"}, "<s>"),
+    ],
+)  # fmt: skip
+def test_what_stands_before_a_document_counts(
+    processor: dict[str, Any] | None, said: dict[str, Any], begin: str
+):
+    found = identity(PLAIN | {"post_processor": processor}, tokenizer_config=said)
+    assert found.begin == begin
+    other = TokenizerIdentity(found.cut, found.end, found.template, "<other>")
+    words = f"begin with {begin or 'no mark'} there, with <other> here"
+    assert words in difference(found, other)
+    older = TokenizerIdentity.from_plain(
+        {n: v for n, v in found.to_plain().items() if n != "begin"}
+    )
+    assert difference(older, other) == "", "one of before says nothing of it"
+
+
 def test_it_comes_over_the_wire_as_it_was():
     sent = identity(template="{{ a }}")
     assert TokenizerIdentity.from_plain(sent.to_plain()) == sent

@@ -2,7 +2,7 @@
 
 Owns the moved sources and what lies in them. Names of files match each source's globs, pages look
 as MediaWiki's do, entries as arXiv's, rows as those of Wikipedia's data set. No text is like
-another, as a seed decides.
+another, as a seed decides; whatever it is, each text is good, and says nothing twice.
 """
 
 import html
@@ -38,18 +38,39 @@ _SENTENCE = re.compile(r"(?<=[.] )[A-Z][A-Za-z ,;'()-]{50,160}[.](?= )")
 _CHOICES = re.compile(r"\{([^{}]*)\}")
 
 
-def english(chance: random.Random, sentences: int) -> str:
-    """Return sentences of the manual that comes with Python, in an order that makes no sense."""
-    return " ".join(chance.sample(_ENGLISH, sentences))
+class English:
+    """Sentences of the manual that comes with Python, in an order that makes no sense.
+
+    For one text: none comes twice, which the rules against repetition would rightly mind.
+    """
+
+    def __init__(self, chance: random.Random) -> None:
+        """Let chance decide about the order."""
+        self._left = chance.sample(_ENGLISH, len(_ENGLISH))
+
+    def sentences(self, number: int) -> str:
+        """Return so many that weren't said before."""
+        said, self._left = self._left[:number], self._left[number:]
+        assert len(said) == number, "the manual has no more sentences"
+        return " ".join(said)
 
 
-_ENGLISH = sorted(
-    {
-        " ".join(found.split())
-        for text in topics.values()
-        for found in _SENTENCE.findall(" ".join(text.split()))
-    }
-)
+def _manual() -> Iterator[str]:
+    """Yield the manual's sentences: no heading stands in one, and no run of words in two."""
+    seen: set[tuple[str, ...]] = set()
+    for text in topics.values():
+        for found in _SENTENCE.findall(" ".join(text.split())):
+            words = found.lower().split()
+            runs = {tuple(words[at : at + _RUN]) for at in range(max(1, len(words) - _RUN + 1))}
+            if _UNDERLINE not in found and seen.isdisjoint(runs):
+                seen |= runs
+                yield found
+
+
+_RUN = 5
+"""Words: the shortest run that the rules against repetition count."""
+_UNDERLINE = "---"
+_ENGLISH = sorted(_manual())
 
 
 def spanish(chance: random.Random, sentences: int) -> str:
@@ -94,7 +115,7 @@ def moved(source: DataSource, folder: Path, site_url: str, seed: int) -> DataSou
         case WebSource():
             urls = tuple(_on_site(url, site_url) for url in source.urls)
             within = tuple(_on_site(url, site_url) for url in source.within)
-            place = {"urls": urls, "within": within, "max_pages": PAGES}
+            place = {"urls": urls, "within": within, "max_pages": PAGES + len(urls)}
             return source.model_copy(update={**place, "delay_s": 0.0, **_NEAR})
         case FeedSource():
             urls = tuple(_on_site(url, site_url) for url in source.urls)
@@ -126,15 +147,23 @@ def pages_of(source: DataSource, site_url: str, seed: int) -> Iterator[tuple[str
     elif isinstance(source, WebSource):
         below = [url.removeprefix(site_url) for url in source.urls]
         names = [f"{top}/Page_{number}" for number, top in enumerate(islice(cycle(below), PAGES))]
-        links = "".join(f'<li><a href="{name}">{name}</a></li>' for name in names)
         for name in below:
-            yield name, f"<html><body><h1>Contents</h1><ul>{links}</ul></body></html>", "text/html"
+            yield name, _contents_page(names, chance), "text/html"
         for name in names:
             yield name, _wiki_page(name.rpartition("/")[2], chance), "text/html"
 
 
+def _contents_page(names: list[str], chance: random.Random) -> str:
+    """Return a page that says something, too: nothing but links would rightly be left out."""
+    links = ", ".join(f'<a href="{name}">{number}</a>' for number, name in enumerate(names))
+    told = English(chance)
+    paragraphs = "".join(f"<p>{told.sentences(5)}</p>" for _ in range(6))
+    return f"<html><body><h1>Contents</h1>{paragraphs}<p>The pages: {links}.</p></body></html>"
+
+
 def _wiki_page(title: str, chance: random.Random) -> str:
     """Return a page as MediaWiki shows it, formulas and all."""
+    told = English(chance)
     tex = rf"{{\displaystyle K_{{a}}={{\frac {{[A_{{{chance.randrange(99)}}}]}}{{[HA]}}}}}}"
     formula = (
         '<span class="mwe-math-element"><span class="mwe-math-mathml-inline">'
@@ -144,7 +173,7 @@ def _wiki_page(title: str, chance: random.Random) -> str:
     )
     sections = "".join(
         f'<h2>Part {number}<span class="mw-editsection">[<a href="/edit">edit</a>]</span></h2>'
-        f"<p>{english(chance, 4)} It is written {formula} where that is known.</p>"
+        f"<p>{told.sentences(4)} It is written {formula} where that is known.</p>"
         for number in range(4)
     )
     return f"""<!doctype html><html lang="en"><head><title>{title}</title></head><body>
@@ -160,7 +189,7 @@ def _feed(chance: random.Random) -> str:
 <updated>2026-01-01T00:00:00Z</updated>
 <link href="https://arxiv.org/abs/2401.{number:05}" rel="alternate" type="text/html"/>
 <summary>arXiv:2401.{number:05}v1 Announce Type: new
-Abstract: {html.escape(english(chance, 9))}</summary></entry>"""
+Abstract: {html.escape(English(chance).sentences(9))}</summary></entry>"""
         for number in range(PAGES)
     )
     return (
@@ -206,42 +235,45 @@ def _file(path: Path, chance: random.Random) -> str:
         case ".h" | ".cpp":
             return _cpp(chance)
         case ".py":
-            return _python(chance)
+            return _python(English(chance), chance)
         case ".ipynb":
             return _notebook(title, chance)
         case ".md":
-            return f"# {title}\n\n" + "\n\n".join(_sections("##", "", chance))
+            told = English(chance)
+            return f"# {title}\n\n" + "\n\n".join(_sections("##", "", told, chance))
         case _:
             line = "=" * len(title)
-            return f"{line}\n{title}\n{line}\n\n" + "\n\n".join(_sections("", "-", chance))
+            return f"{line}\n{title}\n{line}\n\n" + "\n\n".join(
+                _sections("", "-", English(chance), chance)
+            )
 
 
-def _sections(mark: str, underline: str, chance: random.Random) -> Iterator[str]:
+def _sections(mark: str, underline: str, told: English, chance: random.Random) -> Iterator[str]:
     for number in range(4):
         heading = f"Part {number}"
         yield f"{mark} {heading}" if mark else f"{heading}\n{underline * len(heading)}"
-        yield english(chance, 5)
+        yield told.sentences(5)
         if mark:
             yield f"$$\nE_{{{chance.randrange(9)}}} = \\frac{{h c}}{{\\lambda}}\n$$"
 
 
 def _notebook(title: str, chance: random.Random) -> str:
-    prose = [f"# {title}", *_sections("##", "", chance)]
+    told = English(chance)
+    prose = [f"# {title}", *_sections("##", "", told, chance)]
     text = [{"cell_type": "markdown", "metadata": {}, "source": each} for each in prose]
     code = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None}
-    cells = [*text, {**code, "source": _python(chance)}]
-    told = {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
-    return json.dumps(told)
+    cells = [*text, {**code, "source": _python(told, chance)}]
+    return json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
 
 
 def _word(chance: random.Random) -> str:
     return "".join(chance.choices(("ac", "bo", "der", "fi", "lun", "mer", "pol", "tis"), k=3))
 
 
-def _python(chance: random.Random) -> str:
+def _python(told: English, chance: random.Random) -> str:
     return "import math\n\n\n" + "\n\n".join(
         f"def {_word(chance)}({(given := _word(chance))}):\n"
-        f'    """{english(chance, 1)}"""\n'
+        f'    """{told.sentences(1)}"""\n'
         f"    {(found := _word(chance))} = {given} * {chance.randrange(99)}\n"
         f"    return math.{chance.choice(('sin', 'cos', 'sqrt'))}({found})\n"
         for _ in range(6)
@@ -249,8 +281,9 @@ def _python(chance: random.Random) -> str:
 
 
 def _cpp(chance: random.Random) -> str:
+    told = English(chance)
     functions = "\n\n".join(
-        f"/** {english(chance, 1)} */\n"
+        f"/** {told.sentences(1)} */\n"
         f"void U{_word(chance).title()}Component::{_word(chance).title()}(float {_word(chance)})\n"
         f"{{\n\tconst FVector {_word(chance)} = GetActorLocation() * {chance.random():.3f}f;\n"
         f"\tif (!IsValid({_word(chance)}))\n\t{{\n\t\treturn;\n\t}}\n"

@@ -12,7 +12,8 @@ from tests.support.domain_sources import moved, pages_of
 from tests.unit.workers.collecting import collect, samples_in
 from tests.unit.workers.local_site import serving
 
-pytestmark = [pytest.mark.net, pytest.mark.slow, pytest.mark.full]
+# Half a minute where others use the cores: each source is collected by processes of its own.
+pytestmark = [pytest.mark.net, pytest.mark.slow, pytest.mark.full, pytest.mark.timeout(180)]
 
 LEAST_KEPT = 0.9
 """Of each source: all of it is written as good text; of Python's library some is generated."""

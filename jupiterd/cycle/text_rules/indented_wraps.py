@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from jupiterd.cycle.text_rules.asciidoc_titles import title_level
 from jupiterd.cycle.text_rules.word_breaks import Vocabulary, before_next
 
 
@@ -34,7 +35,9 @@ RST = LineMarkup(
     opens=re.compile(r"(?:^\s*\.\.\s+[\w:-]+::|^\s*\.\.\s|::\s*$)"),
 )
 ASCIIDOC = LineMarkup(
-    apart=re.compile(r"(?:=+ |:[\w!-]+:|\[[^\]]*\]$|\.\S|//|\||\+$|[-.=*_+/]{4,}\s*$|\w+::\S*\[)"),
+    apart=re.compile(
+        r"(?:=+ |:[\w!-]+:|\[\[?[^\]]*\]\]?$|\.\S|//|\||\+$|[-.=*_+/]{4,}\s*$|\w+::\S*\[)"
+    ),
     item=re.compile(r"\s*(?:[-*.]{1,5}|\d{1,3}\.|<\d+>)\s+|.*::(?:\s|$)"),
     opens=re.compile(r"(?!)"),
     fence=re.compile(r"(?:-{4,}|\.{4,}|\+{4,}|/{4,}|\|===|```)\s*$"),
@@ -91,9 +94,10 @@ def _literal(lines: Sequence[str], markup: LineMarkup) -> list[bool]:
     found: list[bool] = []
     least = -1
     is_fenced = False
-    for line in lines:
+    for number, line in enumerate(lines):
         if markup.fence is not None and markup.fence.match(line):
-            is_fenced = not is_fenced
+            is_title = not is_fenced and number > 0 and title_level(lines, number - 1) > 0
+            is_fenced ^= not is_title
             found.append(True)
             continue
         if line and least >= 0 and _indentation(line) <= least:

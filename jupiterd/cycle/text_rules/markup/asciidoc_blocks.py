@@ -6,6 +6,7 @@ Owns its syntax. Every line comes out as Markdown; what names other files or pic
 import re
 from collections.abc import Sequence
 
+from jupiterd.cycle.text_rules.asciidoc_titles import title_level
 from jupiterd.cycle.text_rules.markup.blocks import (
     MAX_DEPTH,
     Block,
@@ -21,7 +22,7 @@ _HEADING = re.compile(r"(={1,6}|#{1,6})[ \t]+(\S.*)$")
 _DELIMITER = re.compile(
     r"(-{4,}|\.{4,}|={4,}|\*{4,}|_{4,}|\+{4,}|/{4,}|--|```\w*|[|,:!]={3,})[ \t]*$"
 )
-_ATTRIBUTES = re.compile(r"\[([^\]\n]{0,500})\]$|:!?[\w-]+!?:(?:[ \t].*)?$|\.\w[^\n]{0,200}$")
+_ATTRIBUTES = re.compile(r"\[\[?([^\]\n]{0,500})\]\]?$|:!?[\w-]+!?:(?:[ \t].*)?$|\.\w[^\n]{0,200}$")
 _SOURCE = re.compile(r"\[(?:source|,)[ \t]*,?[ \t]*([\w+#-]*)")
 _LEFT_OUT = re.compile(
     r"//(?!//)|(?:include|image|video|audio|toc|ifdef|ifndef|ifeval|endif)::\S*\[.*$|<<<$|'{3}$"
@@ -30,6 +31,8 @@ _NOTE = re.compile(r"(?:NOTE|TIP|IMPORTANT|WARNING|CAUTION):[ \t]+")
 _ITEM = re.compile(r"(\*{1,5}|-|\.{1,5}|\d{1,4}\.)[ \t]+(\S.*)$")
 _TERM = re.compile(r"(\S.{0,200}?)(?:::|;;)(?:[ \t]+(.*))?$")
 _MACRO = re.compile(r"(?:link|xref|mailto|https?)::?[^\s\[\]]{1,1000}\[([^\]\n]{0,500})\]")
+_MANUAL = re.compile(r"(?:linkgit|man):([^\s\[\]]{1,200})\[(\w{0,8})\]")
+"""A page of a manual: `linkgit:git-add[1]` is read as git-add(1)."""
 _CROSS = re.compile(r"<<[^<>,\n]{1,200}(?:,[ \t]*([^<>\n]{1,300}))?>>")
 _ANCHOR = re.compile(
     r"\[\[[^\]\n]{1,200}\]\]|\[#[^\]\n]{1,100}\]"
@@ -56,7 +59,9 @@ def asciidoc_blocks(lines: Sequence[str], depth: int = 0) -> list[Block]:
         if not line or line == "+" or _ATTRIBUTES.match(line) or _LEFT_OUT.match(line):
             at += 1
             continue
-        if delimiter := _DELIMITER.match(line):
+        if level := title_level(lines, at):
+            blocks, at = heading(_marks(line), level), at + 2
+        elif delimiter := _DELIMITER.match(line):
             blocks, at = _delimited(lines, at, delimiter[1], depth, language)
         else:
             blocks, at = _lines(lines, at, language)
@@ -73,12 +78,28 @@ def _lines(lines: Sequence[str], at: int, language: str) -> Found:
     if item := _ITEM.match(line):
         return _item(lines, at, item)
     if term := _TERM.match(line):
-        return [*paragraph([_marks(term[1])]), *paragraph([_marks(term[2] or "")])], at + 1
+        return _defined(lines, at, term)
     end = _end(lines, at + 1)
     if language or lines[at].startswith(" "):
         return code(lines[at:end], language), end
     text = " ".join(one.strip() for one in lines[at:end])
     return paragraph([_marks(_NOTE.sub("", text, count=1))]), end
+
+
+def _defined(lines: Sequence[str], at: int, term: re.Match[str]) -> Found:
+    """Read a term and what is said of it, which may be indented, or stand below a blank line."""
+    text, at = [term[2]] if term[2] else [], at + 1
+    if not text:
+        at = next((n for n in range(at, len(lines)) if lines[n].strip()), len(lines))
+    if at < len(lines) and (text or lines[at].startswith((" ", "\t"))) and not _begins(lines[at]):
+        end = _end(lines, at)
+        text, at = [*text, *(one.strip() for one in lines[at:end])], end
+    return [*paragraph([_marks(term[1])]), *paragraph([_marks(" ".join(text))])], at
+
+
+def _begins(line: str) -> bool:
+    """Say whether a line begins another term, or something else that is no text of its own."""
+    return any(each.match(line.strip()) for each in (_TERM, _ATTRIBUTES, _ITEM))
 
 
 def _item(lines: Sequence[str], at: int, item: re.Match[str]) -> Found:
@@ -117,6 +138,7 @@ def _end(lines: Sequence[str], at: int) -> int:
 
 def _marks(text: str) -> str:
     text = _ROLE.sub("", _ANCHOR.sub("", text))
+    text = _MANUAL.sub(lambda found: f"{found[1]}({found[2]})" if found[2] else found[1], text)
     text = _MACRO.sub(lambda found: found[1].rstrip("^"), text)
     text = _CROSS.sub(lambda found: found[1] or "", text)
     text = text if "`" in text else _VARIABLE.sub("", text)

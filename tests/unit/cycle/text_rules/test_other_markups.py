@@ -4,6 +4,8 @@ from hypothesis import strategies as st
 
 from jupiterd.cycle.text_rules.cleaned_markup import cleaned_markup
 from jupiterd.cycle.text_rules.document_kind import DocumentForm, DocumentKind
+from jupiterd.cycle.text_rules.markup_signs import markup_of
+from jupiterd.cycle.text_rules.text_form import Layout, text_form
 
 
 def cleaned(text: str, markup: str) -> str:
@@ -44,6 +46,19 @@ def test_wiki_text_becomes_cleaned_markdown(written: str, trained_on: str) -> No
         ("* one\nmore\n** two\n. first", "- one more\n  - two\n1. first"),
         ("term:: It is that.", "term\n\nIt is that."),
         ("// comment\nimage::a.png[]\nIt is hot.", "It is hot."),
+        ("pump(1)\n=======\n\nNAME\n----\nIt moves.", "# pump(1)\n\n## NAME\n\nIt moves."),
+        (
+            "[[x]]\nFLOW\n~~~~\nIt moves.\n\n----\na = 1\n----",
+            "### FLOW\n\nIt moves.\n\n```\na = 1\n```",
+        ),
+        ("Type:\n----------\na = 1\n----------", "Type:\n\n```\na = 1\n```"),
+        (
+            "-v::\n--verbose::\n\tSay more\n\tof it.\n\nEnd.",
+            "-v\n\n--verbose\n\nSay more of it.\n\nEnd.",
+        ),
+        ("term::\n\n  It is that.", "term\n\nIt is that."),
+        ("term::\nIt is that.", "term\n\nIt is that."),
+        ("See linkgit:git-add[1] and man:ls[].", "See git-add(1) and ls."),
     ],
 )
 def test_asciidoc_becomes_cleaned_markdown(written: str, trained_on: str) -> None:
@@ -62,3 +77,19 @@ def test_no_text_is_too_odd(text: str, markup: str) -> None:
 @pytest.mark.parametrize("piece", ["{{", "[[", "<ref>", "{|\n", "====\n", "  - a\n", "`", ":a:`"])
 def test_no_text_takes_much_longer_than_its_length(piece: str, markup: str) -> None:
     assert isinstance(cleaned(piece * 5000, markup), str)
+
+
+def test_lines_below_a_title_of_two_lines_are_prose_and_come_together() -> None:
+    written = "NAME\n----\nA pump moves\nwater up.\n\n----\na = 1\nb = 2\n----"
+    assert text_form(written, Layout.ASCIIDOC) == written.replace("moves\n", "moves ")
+
+
+@pytest.mark.parametrize(
+    ("text", "markup"),
+    [
+        ("NAME\n----\n\n[verse]\nIt moves.\n\n-v::\n\tSay more.\n", "asciidoc"),
+        ("NAME\n----\n\nUSES\n----\n\nAn example::\n\n    a = 1\n\nEND\n----\n", "rst"),
+    ],
+)
+def test_titles_of_two_lines_tell_no_markup_alone(text: str, markup: str) -> None:
+    assert markup_of(text) == markup

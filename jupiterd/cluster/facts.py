@@ -84,6 +84,16 @@ class NodeRemoved:
 
 
 @dataclass(frozen=True)
+class DoorShut:
+    """Set fact, beside what first shuts the door: whom others than trusted members had let in."""
+
+    VERSION: ClassVar[int] = 1
+    admissions: tuple[str, ...]
+    """The admissions by such members, see `roster.admission_name`: none that turns up later counts,
+    whatever its entry says of when it was written."""
+
+
+@dataclass(frozen=True)
 class ClusterRenamed:
     """Setting: the cluster's name for people."""
 
@@ -443,6 +453,7 @@ KnownFact = (
     ClusterFounded
     | NodeAdmitted
     | NodeRemoved
+    | DoorShut
     | TokenIssued
     | TokenWithdrawn
     | ClusterRenamed

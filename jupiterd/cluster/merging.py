@@ -23,6 +23,7 @@ from jupiterd.cluster.facts import (
     CycleStarted,
     CycleStateSet,
     DataRequested,
+    DoorShut,
     EpochAdopted,
     EpochClosed,
     EpochOpened,
@@ -57,6 +58,7 @@ MAX_FACTS_BYTES = 32 << 10
 _OF_ITS_CLUSTER = (
     ClusterFounded,
     ClusterRenamed,
+    DoorShut,
     NodeAdmitted,
     NodeRemoved,
     RoleAssigned,

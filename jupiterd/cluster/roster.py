@@ -12,6 +12,8 @@ Owns the rule. Doesn't know keys, or when a door is shut: it is told.
    Such a member is *trusted*: it alone removes, says yes, and lets in once the door was shut. Until
    then who walked in may let others walk in, for it may lead. What it wrote before it was trusted
    never counts for more.
+6. Entries carry no proof of when they were written. So whoever shuts the door names the admissions
+   by members that aren't trusted, as far as they are known: no other one counts from then on.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -20,19 +22,27 @@ from dataclasses import dataclass
 from blake3 import blake3
 
 from jupiterd.cluster.fact_wire import to_wire
-from jupiterd.cluster.facts import NodeAdmitted, NodeRemoved
+from jupiterd.cluster.facts import DoorShut, NodeAdmitted, NodeRemoved
 from jupiterd.cluster.registers import Order, canonical_bytes, fact_hash
 from jupiterd.ids import NodeId
 
-RosterFact = NodeAdmitted | NodeRemoved
+RosterFact = NodeAdmitted | NodeRemoved | DoorShut
 Placed = tuple[Order, RosterFact]
 Admission = tuple[Order, NodeAdmitted]
+
+MAX_NAMED_ADMISSIONS = 256
+"""Of those by members that aren't trusted: of more, which no cluster has room for, the first."""
 
 
 def entry_name(order: Order) -> str:
     """Return what a removal calls an admission: the writer and the number of its entry."""
     _, node, ledger, index = order
     return f"{node}/{ledger}/{index}"
+
+
+def admission_name(order: Order, node: NodeId) -> str:
+    """Return what whoever shuts the door calls an admission: its entry, and who it lets in."""
+    return f"{entry_name(order)}/{node}"
 
 
 class Roster:
@@ -47,7 +57,7 @@ class Roster:
 
     def apply(self, fact: RosterFact, order: Order) -> None:
         """Take in one fact of the entry that stands at `order`; of two of one entry the lesser."""
-        key = (order, fact.node, type(fact).__name__)
+        key = _key(fact, order)
         known = self._facts.get(key)
         if known is None or fact_hash(fact) < fact_hash(known):
             self._facts[key] = fact
@@ -55,7 +65,7 @@ class Roster:
 
     def has(self, fact: RosterFact, order: Order) -> bool:
         """Say whether that fact of the entry at `order` was taken in."""
-        return self._facts.get((order, fact.node, type(fact).__name__)) == fact
+        return self._facts.get(_key(fact, order)) == fact
 
     def reconsider(self) -> None:
         """Take note that other entries may shut the door now."""
@@ -78,6 +88,15 @@ class Roster:
     def is_shut(self) -> bool:
         """Say whether a trusted member has ever shut the door, or begun work."""
         return self._result().is_shut
+
+    @property
+    def is_named(self) -> bool:
+        """Say whether a trusted member has named whom others let in before the door was shut."""
+        return bool(self._result().named)
+
+    def let_in_by_others(self) -> tuple[str, ...]:
+        """Return the names of the admissions that count, though their authors weren't trusted."""
+        return self._result().by_others[:MAX_NAMED_ADMISSIONS]
 
     def may_decide(self, order: Order) -> bool:
         """Say whether the author of the entry at `order` was trusted by then, and not removed.
@@ -167,20 +186,43 @@ class _Evaluated:
     is_shut: bool
     idle: frozenset[tuple[Order, NodeId]]
     """Admissions that never counted, as nobody had said yes to their authors."""
+    named: list[frozenset[str]]
+    """What trusted members named as they shut the door."""
+    by_others: tuple[str, ...]
+    """Admissions that count, though their authors weren't trusted."""
+
+
+def _key(fact: RosterFact, order: Order) -> tuple[Order, NodeId, str]:
+    node = order[1] if isinstance(fact, DoorShut) else fact.node
+    return order, NodeId(node), type(fact).__name__
 
 
 def _evaluate(facts: list[Placed], shut: Iterable[Order]) -> _Evaluated:
     removals = _counting_removals(facts)
     vouched = _vouched(facts, removals)
-    shut_at = min((at for at in shut if _is_by_trusted(vouched, at, removals)), default=None)
-    admitted, idle = _admitted(facts, removals, shut_at)
+    namings = [
+        (at, frozenset(fact.admissions))
+        for at, fact in facts
+        if isinstance(fact, DoorShut) and _is_by_trusted(vouched, at, removals)
+    ]
+    named = [names for _, names in namings]
+    counting = [at for at in shut if _is_by_trusted(vouched, at, removals)]
+    shut_at = min([*counting, *(at for at, _ in namings)], default=None)
+    admitted, by_others, idle = _admitted(facts, removals, shut_at, named)
     members: dict[NodeId, NodeAdmitted] = {}
     for order, fact in [*vouched, *admitted]:
         if not _is_withdrawn(order, fact.node, removals):
             members.setdefault(fact.node, fact)
     trusted = (fact.node for at, fact in vouched if not _is_withdrawn(at, fact.node, removals))
     return _Evaluated(
-        vouched, removals, members, frozenset(trusted), shut_at is not None, frozenset(idle)
+        vouched=vouched,
+        removals=removals,
+        members=members,
+        trusted=frozenset(trusted),
+        is_shut=shut_at is not None,
+        idle=frozenset(idle),
+        named=named,
+        by_others=tuple(admission_name(at, fact.node) for at, fact in by_others),
     )
 
 
@@ -195,7 +237,7 @@ def _counting_removals(facts: list[Placed]) -> list[NodeRemoved]:
     vouched: list[Admission] = []
     removals: list[NodeRemoved] = []
     for order, fact in facts:
-        if not _is_by_one_of(vouched, order, fact, removals):
+        if isinstance(fact, DoorShut) or not _is_by_one_of(vouched, order, fact, removals):
             continue
         if isinstance(fact, NodeRemoved):
             removals.append(fact)
@@ -216,11 +258,15 @@ def _vouched(facts: list[Placed], removals: list[NodeRemoved]) -> list[Admission
 
 
 def _admitted(
-    facts: list[Placed], removals: list[NodeRemoved], shut_at: Order | None
-) -> tuple[list[Admission], list[tuple[Order, NodeId]]]:
-    """Return the admissions that count, and those that never did."""
+    facts: list[Placed],
+    removals: list[NodeRemoved],
+    shut_at: Order | None,
+    named: list[frozenset[str]],
+) -> tuple[list[Admission], list[Admission], list[tuple[Order, NodeId]]]:
+    """Return the admissions that count, those of them by untrusted members, and the idle ones."""
     vouched: list[Admission] = []
     admitted: list[Admission] = []
+    by_others: list[Admission] = []
     idle: list[tuple[Order, NodeId]] = []
     for order, fact in facts:
         if not isinstance(fact, NodeAdmitted):
@@ -229,11 +275,20 @@ def _admitted(
         if is_trusted and not fact.walked_in:
             vouched.append((order, fact))
         is_open = shut_at is None or order < shut_at
-        if is_trusted or (is_open and _is_by_one_of(admitted, order, fact, removals)):
+        is_in_time = is_open and _is_named(order, fact.node, named)
+        if is_trusted:
             admitted.append((order, fact))
+        elif is_in_time and _is_by_one_of(admitted, order, fact, removals):
+            admitted.append((order, fact))
+            by_others.append((order, fact))
         elif all(order[1] != known.node for _, known in vouched):
             idle.append((order, fact.node))
-    return admitted, idle
+    return admitted, by_others, idle
+
+
+def _is_named(order: Order, node: NodeId, named: list[frozenset[str]]) -> bool:
+    """Say whether everybody who shut the door knew of an admission by then."""
+    return all(admission_name(order, node) in names for names in named)
 
 
 def _is_by_trusted(vouched: list[Admission], order: Order, removals: list[NodeRemoved]) -> bool:

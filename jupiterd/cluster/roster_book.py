@@ -1,4 +1,4 @@
-"""The signed entries that admit and remove, kept one by one where a snapshot sums up the rest.
+"""The signed entries that admit, remove and shut the door, kept beside what is summed up.
 
 Owns which are kept, and their bound. Doesn't know who is a member (`roster`), or check signatures.
 
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from operator import attrgetter
 
 from jupiterd.cluster.entry import Entry
-from jupiterd.cluster.facts import NodeAdmitted, NodeRemoved
+from jupiterd.cluster.facts import DoorShut, NodeAdmitted, NodeRemoved
 from jupiterd.cluster.roster import RosterFact
 
 MAX_BOOK_BYTES = 1 << 20
@@ -18,12 +18,12 @@ MAX_BOOK_BYTES = 1 << 20
 
 
 def roster_facts(entry: Entry) -> list[RosterFact]:
-    """Return whom an entry admits and removes."""
-    return [fact for fact in entry.facts if isinstance(fact, NodeAdmitted | NodeRemoved)]
+    """Return whom an entry admits and removes, and who was in as the door was shut."""
+    return [fact for fact in entry.facts if isinstance(fact, NodeAdmitted | NodeRemoved | DoorShut)]
 
 
 class RosterBook:
-    """Entries with at least one admission or removal, each once."""
+    """Entries with at least one admission, removal or shut door, each once."""
 
     def __init__(self) -> None:
         self._entries: dict[str, Entry] = {}

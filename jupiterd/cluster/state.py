@@ -21,6 +21,7 @@ from jupiterd.cluster.facts import (
     ClusterRenamed,
     CycleStarted,
     DataRequested,
+    DoorShut,
     Fact,
     NodeAdmitted,
     NodeRemoved,
@@ -66,7 +67,7 @@ class State:
         match fact:
             case ClusterFounded():
                 self._founded.offer(ONLY, fact, order)
-            case NodeAdmitted() | NodeRemoved():
+            case NodeAdmitted() | NodeRemoved() | DoorShut():
                 self._roster.apply(fact, order)
             case ClusterRenamed():
                 self._names.offer(ONLY, fact, (fact.edit, *order))

@@ -10,9 +10,10 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from jupiterd.cluster.bounds import edit_after
-from jupiterd.cluster.door import closes_by_itself
+from jupiterd.cluster.door import closes_by_itself, shut_with
 from jupiterd.cluster.facts import (
     ClusterFounded,
+    DoorShut,
     NodeAdmitted,
     RoleAssigned,
     TokenWithdrawn,
@@ -51,7 +52,7 @@ class Founding:
 async def found(leading: Leading, own: Founding) -> None:
     """Write the first entry of a cluster that has none yet."""
     if len(leading.journal.ledger) == 0:
-        door = (WindowSet(is_open=False, edit=1),) if own.closed else ()
+        door = (WindowSet(is_open=False, edit=1), DoorShut(())) if own.closed else ()
         await leading.record(ClusterFounded(CLUSTER_LABEL), own.admission, *door)
 
 
@@ -131,6 +132,8 @@ async def _try_to_settle(leading: Leading) -> None:
     try:
         await _assign_roles(leading)
         await _close_when_over(leading)
+        if shut := shut_with(leading.journal.state, leading.self_id):
+            await leading.record(*shut)
         for token in leading.token_timer.expired(now_s(), leading.journal.state.tokens):
             await leading.record(TokenWithdrawn(token, "it is a day old"))
     except JupiterError as error:

@@ -11,6 +11,7 @@ from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, field
 from shlex import quote
 
+from jupiterd.cluster.door import shut_with
 from jupiterd.cluster.facts import ClusterFounded, CycleStarted, Fact
 from jupiterd.cluster.hardware import Hardware
 from jupiterd.cluster.placement import Seat, choose
@@ -110,7 +111,8 @@ class Leading:
         if self.is_over:
             raise NoLeaderError("this node no longer leads")
         with self.named(self.self_id):
-            entry = await self.journal.append(self.term, facts)
+            shut = shut_with(self.journal.state, self.self_id, facts)
+            entry = await self.journal.append(self.term, (*facts, *shut))
         copies = await self.exchange.spread(entry)
         if copies == 1 and len(self.alive()) > 1:
             log.warning("entry_has_one_copy", extra={"entry": short(entry.hash)})

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from jupiterd.cluster.entry import Entry
 from jupiterd.cluster.facts import (
     WALKED_IN,
+    DoorShut,
     Fact,
     NodeAdmitted,
     NodeRemoved,
@@ -17,6 +18,7 @@ from jupiterd.cluster.facts import (
     TokenWithdrawn,
     WindowSet,
 )
+from jupiterd.cluster.registers import Order
 from jupiterd.ids import NodeId
 from tests.simulation.violation import Violation
 
@@ -34,6 +36,10 @@ class Door:
     def __init__(self, world: "World") -> None:
         self._world = world
         self._seen_open: dict[tuple[NodeId, float, int], float] = {}
+        self.shut_at: dict[Order, float] = {}
+        """When each entry that names who was in came to be."""
+        self.backdated: list[tuple[float, NodeAdmitted]] = []
+        """Admissions that were dated back, and when that was."""
 
     def lets_in(self, process: "Process", facts: Sequence[Fact]) -> None:
         """Look at what a leader is about to record."""
@@ -41,6 +47,11 @@ class Door:
         for fact in facts:
             if isinstance(fact, NodeAdmitted) and fact.node not in inside:  # else it is a yes
                 self._judge(process, fact)
+
+    def wrote(self, entry: Entry) -> None:
+        """Note when a leader has named who was in."""
+        if any(isinstance(fact, DoorShut) for fact in entry.facts):
+            self.shut_at[entry.order] = self._world.now
 
     def look(self, process: "Process") -> None:
         """Note since when a leader has seen the window open."""
@@ -81,6 +92,8 @@ class Door:
             for known in entry.facts
             if isinstance(known, WindowSet)
         ]
+        if not settings and self._world.profile.is_first_day:
+            return
         if not settings or max(settings)[1]:
             self._fail(process, fact, "while the window is closed")
         self._judge_hour(process, fact, edit=max(settings)[0])
@@ -106,13 +119,21 @@ class Door:
     def check_the_trusted(self, process: "Process") -> None:
         """Whoever is trusted was let in by a yes, of one who was, and so on to the founders."""
         entries = sorted((r.entry for r in self._world.witness.records), key=lambda e: e.order)
-        founders = {machine.node for machine in self._world.machines.values()}
-        trusted = founders - set(self._world.newcomers)
+        trusted = set(self._world.founders)
         for entry, fact in _all(entries, NodeAdmitted):
             if entry.writer.node in trusted and fact.reason != WALKED_IN:
                 trusted.add(fact.node)
         if more := process.journal.ledger.state.roster.trusted - trusted:
             raise Violation(f"{min(more)[:2]} is trusted, and nobody had said yes to it")
+
+    def check_the_backdated(self, process: "Process") -> None:
+        """Nobody is in by an admission that came to be after the door was shut."""
+        state = process.journal.ledger.state
+        known = {at for at, fact in state.placed() if isinstance(fact, DoorShut)}
+        first_at = min((self.shut_at[at] for at in known), default=self._world.now)
+        for at, fact in self.backdated:
+            if at > first_at and state.members.get(fact.node) == fact:
+                raise Violation(f"{fact.node[:2]} is in, by an admission that was dated back")
 
     def check_the_removed(self, process: "Process") -> None:
         """Whoever was removed is out, with its guests, unless who did so may be out itself."""

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from jupiterd.cluster.bounds import MAX_NUMBER
 from jupiterd.cluster.entry import Entry, Writer, compose, parse, seal
-from jupiterd.cluster.facts import ClusterFounded, Fact, WindowSet
+from jupiterd.cluster.facts import WALKED_IN, ClusterFounded, Fact, NodeAdmitted, WindowSet
 from jupiterd.errors import JupiterError
 from jupiterd.ids import NodeId
 from tests.simulation.journal import CLUSTER, load
 from tests.simulation.recording import admission
-from tests.simulation.signing import sign
+from tests.simulation.signing import certificate_of, sign
 from tests.simulation.witness import TWIN
 
 if TYPE_CHECKING:
@@ -57,6 +57,26 @@ def forge_clones_entry(world: "World") -> None:
     raws = [_write(source.node, journal.writer, term, index, previous, facts).raw]
     target.deliver(lambda process: _offer(process.exchange.answer, raws))
     world.tell(f"a copy of {source.node[:2]} writes entry {index}")
+
+
+def backdate(world: "World") -> None:
+    """Let who walked in admit a friend, once the door is shut, in the term of its own admission."""
+    target = world.rng.choice(list(world.machines.values()))
+    state = load(target.disk.content).state
+    guests = sorted(state.members.keys() - state.roster.trusted)
+    if not (guests and world.outside and world.door.shut_at):
+        return
+    guest, friend = world.rng.choice(guests), world.rng.choice(world.outside)
+    term, by, *_ = state.admitted_at(guest) or (0, guest)
+    writer = Writer(guest, world.fresh_name(16))
+    admitted = NodeAdmitted(
+        friend, f"friend {len(world.door.backdated)}", certificate_of(friend), WALKED_IN
+    )
+    entry = _write(guest, writer, term + (guest <= by), 1, "", [admitted])
+    world.door.backdated.append((world.now, admitted))
+    world.met["an admission is dated back"] += state.roster.is_shut
+    target.deliver(lambda process: _offer(process.exchange.answer, [entry.raw]))
+    world.tell(f"{guest[:2]} dates back that it lets {friend[:2]} in, to {target.node[:2]}")
 
 
 def _offer(answer: Callable[..., object], raws: Sequence[bytes]) -> None:

@@ -56,6 +56,7 @@ def heal(world: "World") -> None:
     for process in (process for camp in camps(world) for process in camp):
         world.door.check_the_removed(process)
         world.door.check_the_trusted(process)
+        world.door.check_the_backdated(process)
     _check_merging(world, before)
 
 

@@ -304,4 +304,9 @@ MUTANTS = (
         _instead(Ledger, "check_near", lambda *_: None),
         profiles.FORGERS,
     ),
+    Mutant(
+        "what was dated back to before the door was shut counts",
+        _instead(roster, "_is_named", lambda *_: True),
+        profiles.FIRST_DAY,
+    ),
 )

@@ -131,7 +131,8 @@ def let_in(process: "Process", node: NodeId, token_id: str, proof: bytes) -> Ans
     token = _proved(state.issued_tokens, process.node, node, token_id, proof)
     letting_in = token.token if token is not None and token.token in state.tokens else ""
     is_known = node in state.members
-    if not is_known and not members.is_trusted(process):  # the door was shut as work began
+    walks_in = token is None and state.window_open and not state.roster.is_shut
+    if not (is_known or walks_in or members.is_trusted(process)):
         return Answer(is_admitted=False, leader=process.presence.election.leader)
     decision, reason = admission.admit(state, state.window_open, node, letting_in)
     is_admitted = decision is Admission.ADMITTED

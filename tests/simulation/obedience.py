@@ -11,7 +11,7 @@ from jupiterd.cluster.obedience import Obeyed, is_followed
 from jupiterd.cluster.presence import TermSeen
 from jupiterd.errors import DiskFullError, RefusedError
 from jupiterd.ids import NodeId
-from tests.simulation.recording import CYCLE
+from tests.simulation.recording import cycle_of
 
 if TYPE_CHECKING:
     from tests.simulation.process import Process
@@ -85,7 +85,7 @@ def order(process: "Process") -> None:
     others = process.others()
     if process.reign is None or not process.reign.is_open or not others:
         return
-    cycle, term = process.journal.ledger.state.cycles[CYCLE], process.reign.term
+    cycle, term = cycle_of(process), process.reign.term
     epoch = max((opened.epoch for opened in cycle.open_epochs), default=0)
     for node in others:
         process.world.network.send(

@@ -7,6 +7,7 @@ does what it asks for, in the order persist, send, act. The journal and the exch
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from jupiterd.cluster.door import shut_with
 from jupiterd.cluster.facts import Fact
 from jupiterd.cluster.ledger import Entry
 from jupiterd.cluster.presence import (
@@ -238,6 +239,7 @@ class Process:
         facts = choose(self)
         if not facts:
             return None
+        facts = [*facts, *shut_with(self.journal.ledger.state, self.node, facts)]
         self.world.witness.appends(self, self.reign)
         self.world.door.lets_in(self, facts)
         try:
@@ -246,6 +248,7 @@ class Process:
             return None
         self.reign.appended += 1
         self.world.witness.appended(self, entry)
+        self.world.door.wrote(entry)
         self.take_up_ledger()
         self.exchange.spread()
         return entry

@@ -41,6 +41,8 @@ class Profile:
     open_s: float = OPEN_S
     """How long the window stays open."""
     starts_split: bool = False
+    is_first_day: bool = False
+    """Whether nothing has begun yet, and all but the founder have walked in."""
     heals: bool = True
     """Whether the cluster is whole again in the end."""
     timing: Timing = field(default=QUICK)
@@ -178,6 +180,19 @@ DOORS = Profile(
     commands=("token", "token", "withdraw", "trust"),
     open_s=2.0,
 )
+FIRST_DAY = Profile(
+    "first-day",
+    {"power_cut": 2, "partition": 2, "mend_links": 2, "backdate": 6},
+    nodes=(2, 4),
+    spares=4,
+    troubled_s=30.0,
+    trouble_every_s=2.0,
+    fact_every_s=1.5,
+    commands=("trust", "window"),
+    is_first_day=True,
+)
+"""The door is open until somebody shuts it; then who walked in tries to let others in."""
+
 REMOVALS = Profile(
     "removals",
     {"partition": 3, "mend_links": 1, "power_cut": 1, "sleep": 1},
@@ -253,6 +268,7 @@ USUAL = (
     REMOVALS,
     CLONES,
     COPIES,
+    FIRST_DAY,
 )
 """Taken in turn."""
 

@@ -4,10 +4,12 @@ Owns the facts and when they come. Doesn't know how they get into a ledger.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from jupiterd.cluster.cycle_state import CycleState
 from jupiterd.cluster.facts import (
+    WALKED_IN,
     CheckpointCommitted,
     ClusterFounded,
     CycleStarted,
@@ -30,8 +32,14 @@ if TYPE_CHECKING:
 CYCLE = CycleId("d" * 16)
 
 
-def founding(founder: NodeId, founders: Sequence[NodeId]) -> list[list[Fact]]:
-    """Return what the first entries of the cluster say."""
+def founding(
+    founder: NodeId, founders: Sequence[NodeId], *, is_first_day: bool = False
+) -> list[list[Fact]]:
+    """Return what the first entries of the cluster say; on its first day nothing has begun."""
+    if is_first_day:
+        guests = [replace(admission(node), reason=WALKED_IN) for node in founders]
+        guests = [each for each in guests if each.node != founder]
+        return [[ClusterFounded("home"), admission(founder)], *([guests] if guests else [])]
     started = CycleStarted(CYCLE, "python", "", 1000, "1m", 7, "2026-01-01T00:00:00Z")
     rest = [admission(node) for node in founders if node != founder]
     return [[ClusterFounded("home"), admission(founder)], [*rest, started]]
@@ -72,7 +80,7 @@ def _work(process: "Process") -> Sequence[Fact]:
 
 def _checkpoint(process: "Process") -> Sequence[Fact]:
     """Extend the canonical line as this leader sees it."""
-    cycle, rng = _cycle(process), process.world.rng
+    cycle, rng = cycle_of(process), process.world.rng
     parent, tokens = _last_checkpoint(cycle)
     artifact = ArtifactId(process.world.fresh_name(64))
     current, added = cycle.rounds_committed + 1, rng.randrange(1, 4) * 100
@@ -82,7 +90,7 @@ def _checkpoint(process: "Process") -> Sequence[Fact]:
 
 
 def _round(process: "Process") -> Sequence[Fact]:
-    cycle = _cycle(process)
+    cycle = cycle_of(process)
     line = cycle.line()
     if not line or not isinstance(line[-1], CheckpointCommitted):
         return []
@@ -92,7 +100,7 @@ def _round(process: "Process") -> Sequence[Fact]:
 
 def _epoch(process: "Process") -> Sequence[Fact]:
     """Launch a gang, or end the one that runs."""
-    cycle = _cycle(process)
+    cycle = cycle_of(process)
     if cycle.open_epochs:
         return [EpochClosed(CYCLE, cycle.open_epochs[0].epoch, "it is done")]
     current, epoch = cycle.rounds_committed + 1, cycle.next_epoch
@@ -107,8 +115,9 @@ def _role(process: "Process") -> Sequence[Fact]:
     return [RoleAssigned(node, rng.choice(("trainer", "generator", "idle")), "seen", edit)]
 
 
-def _cycle(process: "Process") -> CycleState:
-    return process.journal.ledger.state.cycles[CYCLE]
+def cycle_of(process: "Process") -> CycleState:
+    """Return what a process knows of the only cycle there is."""
+    return process.journal.ledger.state.cycles.get(CYCLE, CycleState())
 
 
 def _last_checkpoint(cycle: CycleState) -> tuple[str, int]:

@@ -60,7 +60,9 @@ def found(seed: int, profile: Profile) -> World:
     founder = Disk()
     members = [node for node in nodes if node not in world.outside]
     journal = Journal(members[0], founder, lambda: world.fresh_name(16))
-    for facts in founding(members[0], members):
+    is_first_day = profile.is_first_day
+    world.founders = frozenset(members[:1] if is_first_day else members)
+    for facts in founding(members[0], members, is_first_day=is_first_day):
         journal.append(1, facts)
     for node in nodes:
         is_member = node in members

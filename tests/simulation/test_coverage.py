@@ -29,6 +29,7 @@ WANTED: Mapping[tuple[str, int], set[str]] = {
     },
     ("copies", 3000): {"two machines with one key know of each other"},
     ("twins", 3000): {"a clone is known by an entry"},
+    ("first-day", 3000): {"an admission is dated back", "it walked in through the open door"},
     ("removals", 3003): {"a node learns that it was removed", "members have removed each other"},
 }
 """Of which profile, and from which seed on: some things come about seldom."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from jupiterd.cluster.presence import GangChanged
 from jupiterd.ids import NodeId
-from tests.simulation.forgery import forge, forge_clones_entry, forge_twins
+from tests.simulation.forgery import backdate, forge, forge_clones_entry, forge_twins
 from tests.simulation.network import FAIR
 
 if TYPE_CHECKING:
@@ -219,6 +219,7 @@ TROUBLES: "Mapping[str, Callable[[World], object]]" = {
     "gang": _gang,
     "compact": _compact,
     "forge": forge,
+    "backdate": backdate,
     "forge_twins": forge_twins,
     "forge_clones_entry": forge_clones_entry,
 }

@@ -53,6 +53,8 @@ class World:
         self.checks = Checks(self)
         self.machines: dict[NodeId, Machine] = {}
         """By their places: nodes, and what copies are called."""
+        self.founders: frozenset[NodeId] = frozenset()
+        """Who is trusted from the beginning."""
         self.newcomers: dict[NodeId, Newcomer] = {}
         self.tokens: dict[str, TokenIssued] = {}
         """Every token that was ever recorded: people carry them about."""

@@ -5,10 +5,12 @@ import random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from jupiterd.cluster.door import shut_with
 from jupiterd.cluster.entry import Writer
 from jupiterd.cluster.facts import (
     WALKED_IN,
     ClusterMerged,
+    DoorShut,
     Fact,
     NodeAdmitted,
     NodeRemoved,
@@ -18,11 +20,11 @@ from jupiterd.cluster.facts import (
 )
 from jupiterd.cluster.merging import owed
 from jupiterd.cluster.registers import Order
-from jupiterd.cluster.roster import entry_name
+from jupiterd.cluster.roster import MAX_NAMED_ADMISSIONS, entry_name
 from jupiterd.cluster.state import State
 from jupiterd.cluster.steering import StudentSteered
 from jupiterd.ids import ArtifactId, ClusterId, NodeId
-from tests.unit.cluster.building import CYCLE, NODES, admitted, started
+from tests.unit.cluster.building import CYCLE, NODES, admitted, data_asked, started, training
 from tests.unit.cluster.test_merging import cluster
 
 FOUNDER, GUEST, OTHER = NODES
@@ -106,6 +108,56 @@ def test_it_lets_others_walk_in_until_the_door_was_shut() -> None:
         assert not state.roster.was_removed(FRIEND), "a trusted member may let it in"
         anew = state_of(*friend, (SHUT, shut), *by(FOUNDER, admitted(FRIEND), term=6))
         assert FRIEND in anew.roster.trusted
+
+
+def shut_by(state: State, author: NodeId, *facts: Fact, term: int = 8) -> list[Placed]:
+    """What a leader writes as it shuts the door, knowing what this state says."""
+    return [((term, author, "u", 9), fact) for fact in (*facts, *shut_with(state, author, facts))]
+
+
+def test_what_is_dated_back_to_before_the_door_was_shut_lets_nobody_in() -> None:
+    for shutting in (WindowSet(is_open=False, edit=1), started(), data_asked(), training()):
+        shut = shut_by(state_of(), FOUNDER, shutting)
+        assert set(state_of(*shut, *by(GUEST, admitted(FRIEND), term=2)).members) == set(NODES)
+        known = by(GUEST, walked_in(FRIEND), term=2)
+        told = state_of(*known, *shut_by(state_of(*known), FOUNDER, shutting))
+        assert FRIEND in told.members
+        assert not told.roster.was_removed(FRIEND)
+
+
+def test_nor_does_it_bring_back_whom_somebody_has_removed() -> None:
+    friend = by(GUEST, walked_in(FRIEND), term=2)
+    shut = shut_by(state_of(*friend), FOUNDER, started())
+    removed = by(FOUNDER, removal(FRIEND, friend[0][0]), term=9)
+    again = by(GUEST, SourcePurged("python", "docs"), walked_in(FRIEND), term=2)
+    assert FRIEND not in state_of(*friend, *shut, *removed, again[1]).members
+
+
+def test_only_a_trusted_leader_names_who_was_in_and_only_once() -> None:
+    assert shut_with(state_of(), GUEST, [started()]) == ()
+    assert shut_with(state_of(), FOUNDER, [WindowSet(is_open=True, edit=1)]) == ()
+    by_guest = state_of(*by(GUEST, walked_in(FRIEND)), *by(OTHER, DoorShut(())))
+    assert FRIEND in by_guest.members
+    assert not by_guest.roster.is_named
+    named = state_of(*shut_by(state_of(), FOUNDER, started()))
+    assert shut_with(named, FOUNDER, [WindowSet(is_open=False, edit=2)]) == ()
+
+
+def test_a_door_that_somebody_else_or_an_older_version_shut_is_made_up_for() -> None:
+    old = state_of(*by(FOUNDER, started()))
+    assert old.roster.is_shut
+    assert shut_with(old, FOUNDER) == (DoorShut(()),)
+    by_guest = state_of(*by(GUEST, WindowSet(is_open=False, edit=1)))
+    assert not by_guest.roster.is_shut
+    assert shut_with(by_guest, FOUNDER) == (DoorShut(()),)
+    made_up = state_of(*by(GUEST, started()), *by(FOUNDER, DoorShut(()), term=6))
+    assert made_up.roster.is_shut, "also for who leads without a yes"
+
+
+def test_more_friends_than_a_cluster_has_room_for_are_not_all_named() -> None:
+    friends = [NodeId(f"{number:032x}") for number in range(2 * MAX_NAMED_ADMISSIONS)]
+    (shut,) = shut_with(state_of(*by(GUEST, *map(walked_in, friends))), FOUNDER, [started()])
+    assert len(shut.admissions) == MAX_NAMED_ADMISSIONS
 
 
 def test_whom_it_let_in_before_stays_and_its_own_word_shuts_no_door() -> None:
@@ -194,3 +246,17 @@ def test_nothing_that_others_write_makes_them_trusted_or_takes_it_from_the_found
     assert state.roster.trusted == {FOUNDER}
     assert {FOUNDER, GUEST, OTHER} <= set(state.members)
     assert not state.purged("python", CYCLE)
+
+
+by_others = some_facts.map(lambda facts: [placed for placed in facts if placed[0][1] != FOUNDER])
+
+
+@given(by_others, by_others, st.integers(2, 9))
+@settings(max_examples=150, deadline=None)
+def test_once_the_door_is_shut_nobody_comes_in_by_what_others_write_whatever_its_date(
+    early: list[Placed], late: list[Placed], term: int
+) -> None:
+    shut = shut_by(state_of(*early), FOUNDER, started(), term=term)
+    before, after = state_of(*early, *shut), state_of(*early, *shut, *late)
+    assert set(after.members) == set(before.members)
+    assert set(before.members) <= set(state_of(*early).members)

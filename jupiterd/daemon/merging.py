@@ -254,7 +254,7 @@ class Merging:
             facts = _walking_in(facts)
         _check_possible(leading, facts)
         if any(isinstance(fact, _OF_TRUSTED_MEMBERS) for fact in facts):
-            self._node.hand_over.check_leader("merge clusters")
+            self._node.hand_over.check_leader(who, "merge clusters")
         for chosen in in_entries(facts):
             await leading.record(*chosen)
         if facts:

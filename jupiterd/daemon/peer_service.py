@@ -138,8 +138,7 @@ class PeerService(peer_pb2_grpc.PeerServicer):
         walks_in = token is None and self._node.is_open and not roster.is_shut
         if is_known or walks_in or hand_over.is_trusted:
             return False
-        if hand_over.is_possible():
-            hand_over.begin()
+        hand_over.begin_for(who)
         return True
 
     async def _admit(

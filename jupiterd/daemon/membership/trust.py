@@ -10,7 +10,9 @@ import logging
 from typing import TYPE_CHECKING, Any, Final
 
 from jupiterd.cluster.node_names import told_apart
+from jupiterd.cluster.rates import Rate, RateLimit
 from jupiterd.cluster.rights import OF_TRUSTED_MEMBERS, trust_command
+from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.told import told_text
 from jupiterd.errors import JupiterError, NoLeaderError, NotTrustedError
 from jupiterd.ids import NodeId, short
@@ -27,6 +29,8 @@ HAND_OVER: Final = "cluster.hand_over"
 HAND_OVER_S: Final = 6.0
 """An election takes three seconds at most."""
 LOOK_S: Final = 0.05
+FOR_STRANGERS: Final = Rate(per_s=1 / 60, burst=1)
+"""A leader resigns so often because somebody outside asks for what only trusted ones may do."""
 SAY_S: Final = 2.0
 """A machine that walked in waits that long for a yes which people gave beforehand."""
 
@@ -71,6 +75,7 @@ class HandOver:
         self._node = node
         self._group = group
         self._task: asyncio.Task[None] | None = None
+        self._for_strangers = RateLimit[NodeId](FOR_STRANGERS, FOR_STRANGERS, now_s())
 
     @property
     def is_trusted(self) -> bool:
@@ -81,11 +86,16 @@ class HandOver:
         """Say whether a trusted member is here to lead in this node's place."""
         return bool(self._node.alive() & self._node.journal.state.roster.trusted)
 
-    def check_leader(self, what: str) -> None:
-        """Raise NotTrustedError where this leader may not do it; a trusted member is to lead."""
-        if not self.is_trusted and self.is_possible():
-            self.begin()
+    def check_leader(self, who: NodeId, what: str) -> None:
+        """Raise NotTrustedError where this leader may not do what a stranger asks for."""
+        if not self.is_trusted:
+            self.begin_for(who)
         check_trusted(self._node.journal.state, self._node.identity.node_id, what)
+
+    def begin_for(self, stranger: NodeId) -> None:
+        """Let a trusted member lead if one is here, but not at every word of a stranger."""
+        if self.is_possible() and self._for_strangers.allows(now_s(), stranger):
+            self.begin()
 
     def begin(self) -> None:
         """Let another lead; a trusted one is the steadiest, so it asks first."""

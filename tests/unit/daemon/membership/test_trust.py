@@ -1,13 +1,21 @@
 """Commands of members that walked in through the open door, over real TLS."""
 
+import asyncio
+from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from jupiterd.cluster.facts import WALKED_IN, ClusterFounded, NodeAdmitted, NodeRemoved, WindowSet
 from jupiterd.cluster.rights import OF_TRUSTED_MEMBERS
+from jupiterd.daemon.membership import trust
 from jupiterd.daemon.node import Node
 from jupiterd.errors import CorruptLedgerError, NotTrustedError
+from jupiterd.ids import NodeId
 from jupiterd.rpc import script_pb2
 from tests.unit.daemon.test_peer_service import DECISIONS, channels, join_request
 from tests.unit.daemon.two_nodes import (
@@ -164,6 +172,28 @@ async def test_a_leader_that_walked_in_lets_a_trusted_member_lead(tmp_path: Path
             )
         await guest.commands.execute_here("cluster.hand_over", {}, founder.identity.node_id)
         assert guest.hand_over._task is not None
+
+
+@given(st.lists(st.tuples(st.floats(0.0, 100.0), st.integers(0, 3)), max_size=60))
+@settings(max_examples=100, deadline=None)
+def test_strangers_have_it_resign_once_a_minute_at_most(calls: list[tuple[float, int]]) -> None:
+    leader, trusted = NodeId("a" * 32), NodeId("b" * 32)
+    roster = SimpleNamespace(trusted=frozenset([trusted]))
+    node = SimpleNamespace(
+        identity=SimpleNamespace(node_id=leader),
+        journal=SimpleNamespace(state=SimpleNamespace(roster=roster)),
+        alive=lambda: frozenset([leader, trusted]),
+    )
+    now, begun = [1000.0], list[float]()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(trust, "now_s", lambda: now[0])
+        hand_over = trust.HandOver(cast("Node", node), cast("asyncio.TaskGroup", None))
+        patch.setattr(hand_over, "begin", lambda: begun.append(now[0]))
+        for wait_s, stranger in calls:
+            now[0] += wait_s
+            hand_over.begin_for(NodeId(str(stranger) * 32))
+    assert bool(begun) == bool(calls)
+    assert all(later - one >= 60.0 - 1e-6 for one, later in pairwise(begun))
 
 
 async def lead_later(guest: Node) -> None:

@@ -130,6 +130,11 @@ def owed(ledger: Ledger, brought: Ledger) -> list[Fact]:
     ]
 
 
+def taken_along(state: State) -> list[Fact]:
+    """Return what is in force in a cluster, but for what is about that cluster itself."""
+    return [fact for fact in _missing(State(), state) if not isinstance(fact, ClusterMerged)]
+
+
 def removed_there(state: State) -> frozenset[NodeId]:
     """Return the keys that a cluster has removed, or barred because another one had."""
     known = {fact.node for fact in state.roster.admissions()}

@@ -5,6 +5,7 @@ from typing import Any, cast
 
 import click
 
+from jupiterd.ctl.cluster_leave import leave
 from jupiterd.ctl.cluster_lines import branches, switch
 from jupiterd.ctl.cluster_merge import merge
 from jupiterd.ctl.commands import Group
@@ -25,6 +26,7 @@ def command() -> None:
 command.add_command(branches)
 command.add_command(switch)
 command.add_command(merge)
+command.add_command(leave)
 
 
 @command.command()

@@ -30,6 +30,7 @@ from jupiterd.daemon.asked_cycle import asked_cycle, check_models
 from jupiterd.daemon.dry_run import DRY_RUN, tried, without_copying
 from jupiterd.daemon.executor.named_paths import READING, named_paths
 from jupiterd.daemon.hub_fetches import HubFetches
+from jupiterd.daemon.membership.leaving import leave
 from jupiterd.daemon.membership.trust import HAND_OVER, check_verb
 from jupiterd.daemon.model_weights import GENERATOR, JUDGE, bring_models, bring_weights
 from jupiterd.daemon.scripts.shipped_folders import ShippedFolders
@@ -80,6 +81,7 @@ class Commands:
             "hub.fetch": self.hub_fetches.hear_of,
             "script.prepare": script_launch.prepare_launch,
             "script.ship": ship_folder,
+            "cluster.leave": leave,
         }
         """What the daemon that was asked does itself: it changes nothing for the cluster."""
         self._brought = {
@@ -106,7 +108,8 @@ class Commands:
         arguments = CommandArguments(verb, arguments)
         if verb == DRY_RUN:
             arguments = await self._for_a_dry_run(arguments)
-        check_verb(self._node.journal.state, self._node.identity.node_id, verb, arguments)
+        own, is_heard = self._node.identity.node_id, self._node.hand_over.is_possible()
+        check_verb(self._node.journal.state, own, verb, arguments, is_heard=is_heard)
         await self._node.hand_over.demand(verb)
         if verb in READING:
             paths = await asyncio.to_thread(named_paths, arguments)

@@ -214,18 +214,36 @@ class Journal:
         async with self._writing:
             if not self.state.blank and owed(ledger, self._ledger):
                 raise ConflictError("this node's cluster has work of its own by now")
-            await asyncio.to_thread(
-                self._file.replace,
-                ledger.cluster,
-                fetched.entries,
-                fetched.snapshot,
-                [entry.raw for entry in ledger.roster_entries()],
-            )
-            self._unsaved.clear()
-            self._owes_snapshot = False
-            self._snapshot_author = fetched.sender if fetched.snapshot else None
-            self._take(ledger)
+            await self._replace(fetched)
         self._tell()
+
+    async def begin_anew(self, found: Callable[[Ledger], FetchedLedger]) -> None:
+        """Take up the ledger of a new cluster, which is made of the one held so far.
+
+        Once begun it is finished, as `append` is; nothing is written in between.
+        """
+        await asyncio.shield(self._begin_anew(found))
+
+    async def _begin_anew(self, found: Callable[[Ledger], FetchedLedger]) -> None:
+        async with self._writing:
+            await self._replace(await asyncio.to_thread(found, self._ledger))
+        self._tell()
+
+    async def _replace(self, fetched: FetchedLedger) -> None:
+        """Hold another cluster's ledger, on disk and in memory; the caller writes alone."""
+        ledger = fetched.ledger
+        await asyncio.to_thread(
+            self._file.replace,
+            ledger.cluster,
+            fetched.entries,
+            fetched.snapshot,
+            [entry.raw for entry in ledger.roster_entries()],
+        )
+        self._unsaved.clear()
+        self._owes_snapshot = False
+        self._refused.clear()
+        self._snapshot_author = fetched.sender if fetched.snapshot else None
+        self._take(ledger)
 
     async def adopt(self, raw: bytes, sender: NodeId) -> None:
         """Take in a peer's snapshot beside what is held: the peer no longer has every entry.

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+LEAVE_COMMAND: Final = "jupiterctl cluster leave"
 HAND_OVER: Final = "cluster.hand_over"
 HAND_OVER_S: Final = 6.0
 """An election takes three seconds at most."""
@@ -35,14 +36,18 @@ SAY_S: Final = 2.0
 """A machine that walked in waits that long for a yes which people gave beforehand."""
 
 
-def check_trusted(state: "State", who: NodeId, what: str) -> None:
-    """Raise NotTrustedError where nobody has said yes to a member that wants to do this."""
+def check_trusted(state: "State", who: NodeId, what: str, *, is_heard: bool = True) -> None:
+    """Raise NotTrustedError where nobody has said yes to a member that wants to do this.
+
+    is_heard: whether somebody may be reached who is trusted
+    """
     if who in state.roster.trusted:
         return
     name = _names(state).get(who, short(who))
     raise NotTrustedError(
         f"{name} walked in through the open door, and nobody has said yes to it: it may not {what}",
-        f"if it is yours, run on {trusted_names(state)}: {trust_command(name)}",
+        f"if it is yours, run on {trusted_names(state)}: {trust_command(name)}"
+        + ("" if is_heard else f"; if that is gone for good, here: {LEAVE_COMMAND}"),
     )
 
 
@@ -61,11 +66,18 @@ def _names(state: "State") -> dict[NodeId, str]:
     return told_apart({node: told_text(fact.name) for node, fact in state.members.items()})
 
 
-def check_verb(state: "State", who: NodeId, verb: str, arguments: "Mapping[str, Any]") -> None:
+def check_verb(
+    state: "State",
+    who: NodeId,
+    verb: str,
+    arguments: "Mapping[str, Any]",
+    *,
+    is_heard: bool = True,
+) -> None:
     """Raise NotTrustedError where a command, or the one that is tried, is for trusted members."""
     for given in (verb, str(arguments.get("verb", ""))):
         if given in OF_TRUSTED_MEMBERS:
-            check_trusted(state, who, OF_TRUSTED_MEMBERS[given])
+            check_trusted(state, who, OF_TRUSTED_MEMBERS[given], is_heard=is_heard)
 
 
 class HandOver:

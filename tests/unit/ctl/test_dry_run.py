@@ -94,7 +94,7 @@ def options(command: click.Command) -> set[str]:
 
 def test_whatever_changes_something_can_be_tried_without_and_answered_beforehand():
     every = dict(commands(cli))
-    changing = {" ".join(each[:2]) for each in MUTATING} | {"cluster merge"}
+    changing = {" ".join(each[:2]) for each in MUTATING} | {"cluster merge", "cluster leave"}
     assert every.keys() - READING == changing
     for name, command in every.items():
         assert ("--dry-run" in options(command)) == (name in changing | SCRIPTS), name

@@ -30,6 +30,7 @@ from tests.unit.ctl.documents import (
 )
 from tests.unit.ctl.model_material import MODELS, model
 from tests.unit.ctl.test_check import ALIVE, WIRED, rank
+from tests.unit.ctl.test_cluster_leave import LEFT
 from tests.unit.ctl.test_cluster_lines import CYCLE, PIN, TWO
 from tests.unit.ctl.test_cluster_merge import PLAN
 from tests.unit.ctl.test_data import PURGED
@@ -70,6 +71,7 @@ ARGUMENTS = {
     "node trust": "beta --yes",
     "cluster branches": "",
     "cluster close": "",
+    "cluster leave": "--yes",
     "cluster merge": "attic --yes",
     "cluster open": "",
     "cluster rename": "attic",
@@ -160,6 +162,7 @@ def daemon(daemon, tmp_path, monkeypatch):
         "cluster.close": {"open": False},
         "cluster.rename": {"name": "attic"},
         "cluster.token": {"token": "jupiter-abc", "id": "1f2e", "uses": 1, "expires_in_s": 86400.0},
+        "cluster.leave": LEFT,
         "cluster.merge": PLAN | {"done": True},
         "cluster.switch": switched | {"pinned": True},
         "check.links": ways,

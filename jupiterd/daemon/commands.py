@@ -82,6 +82,7 @@ class Commands:
             "script.prepare": script_launch.prepare_launch,
             "script.ship": ship_folder,
             "cluster.leave": leave,
+            "script.knocked": script_launch.hear_of_knocks,
         }
         """What the daemon that was asked does itself: it changes nothing for the cluster."""
         self._brought = {

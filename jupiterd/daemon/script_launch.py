@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import grpc.aio
 
+from jupiterd.cluster.bounds import MAX_NUMBER
 from jupiterd.cluster.node_names import find_node
 from jupiterd.daemon.membership.trust import check_trusted
 from jupiterd.daemon.rendezvous import Place, prove_routes
@@ -23,6 +24,7 @@ from jupiterd.errors import (
     UsageError,
 )
 from jupiterd.failures import from_rpc
+from jupiterd.frames import Knocked
 from jupiterd.ids import NodeId
 from jupiterd.net.interfaces import source_address_toward
 from jupiterd.rpc import script_pb2
@@ -70,6 +72,18 @@ async def prepare_launch(node: "Node", arguments: Mapping[str, Any]) -> Places:
             for (member, place), reply in zip(hosts.items(), replies, strict=True)
         ],
     }
+
+
+async def hear_of_knocks(node: "Node", arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Take in who knocked at ranks that jupiterctl runs on this machine; raises UsageError."""
+    try:
+        count, hosts = int(arguments["count"]), [str(host) for host in arguments["hosts"]]
+    except (KeyError, TypeError, ValueError) as error:
+        raise UsageError("who knocked is told in a form that can't be") from error
+    if not 0 < count <= MAX_NUMBER:
+        raise UsageError(f"nobody can knock {count} times")
+    node.runner.knocks.note(Knocked(count, hosts), "launch")
+    return {}
 
 
 def member_names(node: "Node") -> dict[NodeId, str]:

@@ -20,10 +20,11 @@ from typing import Final
 from jupiterd.errors import BadRouteError, NotFoundError, PortInUseError
 from jupiterd.gang.kept import Kept, Program, start_kept
 from jupiterd.gang.script_plan import RankOrder, ScriptOrder, own_address
+from jupiterd.gang.scripts.doors import closed_to_strangers
 from jupiterd.gang.scripts.events import STORE_RANK, Ended, Printed, ScriptEvent
 from jupiterd.gang.scripts.gpu_locks import gpus_held
 from jupiterd.source_filter.listeners import close_to_others
-from jupiterd.source_filter.ring_port import hold_ring_port
+from jupiterd.source_filter.ring_port import RingPort, hold_ring_port
 
 STOP_GRACE_S: Final = 5.0
 """Between SIGTERM and SIGKILL, for scripts that save what they have."""
@@ -47,6 +48,7 @@ class ScriptGroup:
         self._running: dict[int, Kept] = {}
         self._watches: dict[int, asyncio.Task[None]] = {}
         self._is_over = False
+        self._loop = asyncio.get_running_loop()
 
     @property
     def pids(self) -> dict[int, int]:
@@ -72,6 +74,11 @@ class ScriptGroup:
         """Give the ranks' terminals another size, where they have one."""
         for kept in self._running.values():
             kept.resize(rows, columns)
+
+    def hear(self, event: ScriptEvent) -> None:
+        """Take an event that another thread tells."""
+        with contextlib.suppress(RuntimeError):  # the loop is over
+            self._loop.call_soon_threadsafe(self._pass_on, event)
 
     async def start(self, rank: int, program: Program) -> None:
         """Start one process behind a keeper of its own."""
@@ -131,6 +138,11 @@ class ScriptGroup:
             while data := await stream.read(CHUNK_BYTES):
                 await self._tell(Printed(rank, is_error, data))
 
+    def _pass_on(self, event: ScriptEvent) -> None:
+        """Tell an event, or leave it: ranks must not wait for what is told of them."""
+        if not (self._is_over or self._events.full()):
+            self._events.put_nowait(event)
+
     async def _tell(self, event: ScriptEvent) -> None:
         if not self._is_over:
             await self._events.put(event)
@@ -154,7 +166,8 @@ async def start_script(
     async with gpus_held(order.gpus, order.id) as locks:
         with (
             tempfile.TemporaryDirectory(prefix="jupiter-launch-") as scratch,
-            ring_ports_held(order),
+            ring_ports_held(order) as rings,
+            closed_to_strangers(order.member_hosts, order.open_ports, rings, group.hear),
         ):
             try:
                 if order.store_port:
@@ -213,15 +226,17 @@ async def _start_store(
 
 
 @contextlib.contextmanager
-def ring_ports_held(order: ScriptOrder) -> Generator[None]:
+def ring_ports_held(order: ScriptOrder) -> Generator[list[RingPort]]:
     """Keep strangers from the ports at which the ranks of an MLX ring will listen."""
+    rings: list[RingPort] = []
     with contextlib.ExitStack() as stack:
         for rank in order.ranks:
             if (place := own_address(rank.hostfile, rank.rank)) is not None:
                 held = hold_ring_port(*place, order.member_hosts)
                 if held is not None:
                     stack.callback(held.close)
-        yield
+                    rings.append(held)
+        yield rings
 
 
 def bind_meeting(host: str, port: int, members: Sequence[str] = ()) -> socket.socket:

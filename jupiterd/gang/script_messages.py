@@ -10,8 +10,25 @@ from pathlib import PurePosixPath
 from typing import Final
 
 from jupiterd.errors import MalformedError, TooLargeError
-from jupiterd.gang.script_plan import MAX_PER_NODE, MAX_RANKS, RankOrder, ScriptOrder
-from jupiterd.gang.scripts.events import Ended, Ending, Over, Printed, ScriptEvent, Skipped
+from jupiterd.frames import Knocked
+from jupiterd.gang.script_plan import (
+    LAST_PORT,
+    MAX_OPEN_PORTS,
+    MAX_PER_NODE,
+    MAX_RANKS,
+    PortRange,
+    RankOrder,
+    ScriptOrder,
+)
+from jupiterd.gang.scripts.events import (
+    Ended,
+    Ending,
+    Noticed,
+    Over,
+    Printed,
+    ScriptEvent,
+    Skipped,
+)
 from jupiterd.gang.scripts.limits import MAX_CUT_TIMEOUT_S
 from jupiterd.gang.scripts.part import ID
 from jupiterd.rpc import script_pb2
@@ -53,6 +70,9 @@ def order_to_proto(order: ScriptOrder) -> script_pb2.ScriptOrder:
         id=order.id,
         gpus=order.gpus,
         member_hosts=order.member_hosts,
+        open_ports=[
+            script_pb2.ScriptPorts(first=ports.first, last=ports.last) for ports in order.open_ports
+        ],
         shipped=order.shipped,
         cut_timeout_s=order.cut_timeout_s,
         window=window_to_proto(order.window),
@@ -79,7 +99,7 @@ def order_from_proto(message: script_pb2.ScriptOrder) -> ScriptOrder:
         raise MalformedError("a script's folder must be an absolute path")
     _check_size("GPUs", len(message.gpus), MAX_PER_NODE, sum(map(len, message.gpus)))
     ranks = tuple(map(_rank, message.ranks))
-    if len({rank.rank for rank in ranks}) < len(ranks) or message.store_port > 65535:
+    if len({rank.rank for rank in ranks}) < len(ranks) or message.store_port > LAST_PORT:
         raise MalformedError("an order has a rank twice, or a port that can't be")
     if message.id:
         checked_id(message.id)
@@ -96,6 +116,7 @@ def order_from_proto(message: script_pb2.ScriptOrder) -> ScriptOrder:
         window=window_from_proto(message.window),
         gpus=tuple(message.gpus),
         member_hosts=_hosts(message.member_hosts),
+        open_ports=_open_ports(message.open_ports),
         shipped=message.shipped,
     )
 
@@ -107,6 +128,13 @@ def _hosts(told: Sequence[str]) -> tuple[str, ...]:
         return tuple(str(plain_address(address)) for address in told)
     except ValueError as error:
         raise MalformedError("an order has an address that can't be") from error
+
+
+def _open_ports(told: Sequence[script_pb2.ScriptPorts]) -> tuple[PortRange, ...]:
+    _check_size("open ports", len(told), MAX_OPEN_PORTS, 0)
+    if not all(1 <= ports.first <= ports.last <= LAST_PORT for ports in told):
+        raise MalformedError("an order opens a port that can't be")
+    return tuple(PortRange(ports.first, ports.last) for ports in told)
 
 
 def checked_id(text: str) -> str:
@@ -133,40 +161,47 @@ def window_from_proto(message: script_pb2.ScriptWindow) -> tuple[int, int]:
 
 def event_to_proto(event: ScriptEvent, offset: int = 0) -> script_pb2.ScriptEvent:
     """Return the event as a message; offset: where to go on after it."""
+    found = script_pb2.ScriptEvent(offset=offset)
     match event:
         case Printed(rank, is_error, data):
-            printed = script_pb2.ScriptPrinted(rank=rank, is_error=is_error, data=data)
-            return script_pb2.ScriptEvent(printed=printed, offset=offset)
+            found.printed.CopyFrom(
+                script_pb2.ScriptPrinted(rank=rank, is_error=is_error, data=data)
+            )
         case Ended(rank, status):
-            ended = script_pb2.ScriptEnded(rank=rank, status=status)
-            return script_pb2.ScriptEvent(ended=ended, offset=offset)
+            found.ended.CopyFrom(script_pb2.ScriptEnded(rank=rank, status=status))
         case Skipped(size_bytes):
-            skipped = script_pb2.ScriptSkipped(bytes=size_bytes)
-            return script_pb2.ScriptEvent(skipped=skipped, offset=offset)
+            found.skipped.CopyFrom(script_pb2.ScriptSkipped(bytes=size_bytes))
         case Ending(reason):
-            ending = script_pb2.ScriptEnding(reason=reason)
-            return script_pb2.ScriptEvent(ending=ending, offset=offset)
+            found.ending.CopyFrom(script_pb2.ScriptEnding(reason=reason))
         case Over(reason, code, hint):
-            over = script_pb2.ScriptOver(reason=reason, code=code, hint=hint)
-            return script_pb2.ScriptEvent(over=over, offset=offset)
+            found.over.CopyFrom(script_pb2.ScriptOver(reason=reason, code=code, hint=hint))
+        case Noticed(words):
+            found.noticed.CopyFrom(script_pb2.ScriptNoticed(words=words))
+        case Knocked():  # for the daemon there, which tells all
+            pass
+    return found
 
 
 def event_from_proto(message: script_pb2.ScriptEvent) -> ScriptEvent | None:
     """Read an event; None where the message only says that somebody is still there."""
+    found: ScriptEvent | None = None
     match message.WhichOneof("event"):
         case "printed":
             printed = message.printed
-            return Printed(printed.rank, printed.is_error, printed.data)
+            found = Printed(printed.rank, printed.is_error, printed.data)
         case "ended":
-            return Ended(message.ended.rank, message.ended.status)
+            found = Ended(message.ended.rank, message.ended.status)
         case "skipped":
-            return Skipped(message.skipped.bytes)
+            found = Skipped(message.skipped.bytes)
         case "ending":
-            return Ending(message.ending.reason)
+            found = Ending(message.ending.reason)
         case "over":
-            return Over(message.over.reason, message.over.code, message.over.hint)
+            found = Over(message.over.reason, message.over.code, message.over.hint)
+        case "noticed":
+            found = Noticed(message.noticed.words)
         case _:
-            return None
+            pass
+    return found
 
 
 def _rank(message: script_pb2.ScriptRank) -> RankOrder:

@@ -20,6 +20,8 @@ PLACEHOLDER: Final = "198.51.100.1:1"
 
 MAX_RANKS: Final = 1024
 MAX_PER_NODE: Final = 64
+MAX_OPEN_PORTS: Final = 64
+LAST_PORT: Final = 65535
 
 _IDENTITY = (
     "MASTER_ADDR", "MASTER_PORT", "RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE",
@@ -69,6 +71,17 @@ class Place:
 
 
 @dataclass(frozen=True)
+class PortRange:
+    """Some ports, both ends among them."""
+
+    first: int
+    last: int
+
+    def __contains__(self, port: int) -> bool:
+        return self.first <= port <= self.last
+
+
+@dataclass(frozen=True)
 class RankOrder:
     """One process of a script."""
 
@@ -99,7 +112,9 @@ class ScriptOrder:
     cut_timeout_s: int = 60
     """How long its ranks go on where nobody asks for them."""
     member_hosts: tuple[str, ...] = ()
-    """From which the store and MLX's rings may be reached; from everywhere where it is empty."""
+    """From which the store and the ranks may be reached; from everywhere where it is empty."""
+    open_ports: tuple[PortRange, ...] = ()
+    """At which the script is reached from everywhere nevertheless, if it listens there."""
     window: tuple[int, int] = (0, 0)
     """Rows and columns of the terminal that the ranks have; none where it is empty."""
 

@@ -133,7 +133,7 @@ class ScriptWindow(_message.Message):
     def __init__(self, rows: _Optional[int] = ..., columns: _Optional[int] = ...) -> None: ...
 
 class ScriptOrder(_message.Message):
-    __slots__ = ("argv", "folder", "ranks", "store_host", "store_port", "shipped", "gpus", "id", "cut_timeout_s", "window", "member_hosts")
+    __slots__ = ("argv", "folder", "ranks", "store_host", "store_port", "shipped", "gpus", "id", "cut_timeout_s", "window", "member_hosts", "open_ports")
     ARGV_FIELD_NUMBER: _ClassVar[int]
     FOLDER_FIELD_NUMBER: _ClassVar[int]
     RANKS_FIELD_NUMBER: _ClassVar[int]
@@ -145,6 +145,7 @@ class ScriptOrder(_message.Message):
     CUT_TIMEOUT_S_FIELD_NUMBER: _ClassVar[int]
     WINDOW_FIELD_NUMBER: _ClassVar[int]
     MEMBER_HOSTS_FIELD_NUMBER: _ClassVar[int]
+    OPEN_PORTS_FIELD_NUMBER: _ClassVar[int]
     argv: _containers.RepeatedScalarFieldContainer[str]
     folder: str
     ranks: _containers.RepeatedCompositeFieldContainer[ScriptRank]
@@ -156,7 +157,16 @@ class ScriptOrder(_message.Message):
     cut_timeout_s: int
     window: ScriptWindow
     member_hosts: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, argv: _Optional[_Iterable[str]] = ..., folder: _Optional[str] = ..., ranks: _Optional[_Iterable[_Union[ScriptRank, _Mapping]]] = ..., store_host: _Optional[str] = ..., store_port: _Optional[int] = ..., shipped: _Optional[str] = ..., gpus: _Optional[_Iterable[str]] = ..., id: _Optional[str] = ..., cut_timeout_s: _Optional[int] = ..., window: _Optional[_Union[ScriptWindow, _Mapping]] = ..., member_hosts: _Optional[_Iterable[str]] = ...) -> None: ...
+    open_ports: _containers.RepeatedCompositeFieldContainer[ScriptPorts]
+    def __init__(self, argv: _Optional[_Iterable[str]] = ..., folder: _Optional[str] = ..., ranks: _Optional[_Iterable[_Union[ScriptRank, _Mapping]]] = ..., store_host: _Optional[str] = ..., store_port: _Optional[int] = ..., shipped: _Optional[str] = ..., gpus: _Optional[_Iterable[str]] = ..., id: _Optional[str] = ..., cut_timeout_s: _Optional[int] = ..., window: _Optional[_Union[ScriptWindow, _Mapping]] = ..., member_hosts: _Optional[_Iterable[str]] = ..., open_ports: _Optional[_Iterable[_Union[ScriptPorts, _Mapping]]] = ...) -> None: ...
+
+class ScriptPorts(_message.Message):
+    __slots__ = ("first", "last")
+    FIRST_FIELD_NUMBER: _ClassVar[int]
+    LAST_FIELD_NUMBER: _ClassVar[int]
+    first: int
+    last: int
+    def __init__(self, first: _Optional[int] = ..., last: _Optional[int] = ...) -> None: ...
 
 class ScriptRank(_message.Message):
     __slots__ = ("rank", "variables", "defaults", "hostfile")
@@ -185,26 +195,34 @@ class ScriptRank(_message.Message):
     def __init__(self, rank: _Optional[int] = ..., variables: _Optional[_Mapping[str, str]] = ..., defaults: _Optional[_Mapping[str, str]] = ..., hostfile: _Optional[str] = ...) -> None: ...
 
 class ScriptEvent(_message.Message):
-    __slots__ = ("printed", "ended", "skipped", "over", "ending", "offset")
+    __slots__ = ("printed", "ended", "skipped", "over", "ending", "noticed", "offset")
     PRINTED_FIELD_NUMBER: _ClassVar[int]
     ENDED_FIELD_NUMBER: _ClassVar[int]
     SKIPPED_FIELD_NUMBER: _ClassVar[int]
     OVER_FIELD_NUMBER: _ClassVar[int]
     ENDING_FIELD_NUMBER: _ClassVar[int]
+    NOTICED_FIELD_NUMBER: _ClassVar[int]
     OFFSET_FIELD_NUMBER: _ClassVar[int]
     printed: ScriptPrinted
     ended: ScriptEnded
     skipped: ScriptSkipped
     over: ScriptOver
     ending: ScriptEnding
+    noticed: ScriptNoticed
     offset: int
-    def __init__(self, printed: _Optional[_Union[ScriptPrinted, _Mapping]] = ..., ended: _Optional[_Union[ScriptEnded, _Mapping]] = ..., skipped: _Optional[_Union[ScriptSkipped, _Mapping]] = ..., over: _Optional[_Union[ScriptOver, _Mapping]] = ..., ending: _Optional[_Union[ScriptEnding, _Mapping]] = ..., offset: _Optional[int] = ...) -> None: ...
+    def __init__(self, printed: _Optional[_Union[ScriptPrinted, _Mapping]] = ..., ended: _Optional[_Union[ScriptEnded, _Mapping]] = ..., skipped: _Optional[_Union[ScriptSkipped, _Mapping]] = ..., over: _Optional[_Union[ScriptOver, _Mapping]] = ..., ending: _Optional[_Union[ScriptEnding, _Mapping]] = ..., noticed: _Optional[_Union[ScriptNoticed, _Mapping]] = ..., offset: _Optional[int] = ...) -> None: ...
 
 class ScriptEnding(_message.Message):
     __slots__ = ("reason",)
     REASON_FIELD_NUMBER: _ClassVar[int]
     reason: str
     def __init__(self, reason: _Optional[str] = ...) -> None: ...
+
+class ScriptNoticed(_message.Message):
+    __slots__ = ("words",)
+    WORDS_FIELD_NUMBER: _ClassVar[int]
+    words: str
+    def __init__(self, words: _Optional[str] = ...) -> None: ...
 
 class ScriptSkipped(_message.Message):
     __slots__ = ("bytes",)

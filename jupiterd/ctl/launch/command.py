@@ -18,6 +18,7 @@ from jupiterd.ctl.commands import Command
 from jupiterd.ctl.console import Console
 from jupiterd.ctl.invocation import Invocation, dry_run
 from jupiterd.ctl.launch.options.life import life_options
+from jupiterd.ctl.launch.options.ports import port_options
 from jupiterd.ctl.launch.options.surroundings import surroundings_options
 from jupiterd.ctl.launch.surroundings import AUTO, Wanted, read_wanted
 from jupiterd.document_schema import SCHEMA
@@ -37,13 +38,7 @@ from jupiterd.gang.script_plan import MLX, TORCH, Attempt
     metavar="all|N|NAME,...",
     help="The machines to run on; this one alone unless told otherwise.",
 )
-@click.option(
-    "--master-port",
-    type=click.IntRange(1, 65535),
-    default=None,
-    metavar="P",
-    help="The port where the ranks meet; a free one unless told otherwise.",
-)
+@port_options
 @surroundings_options
 @life_options
 @click.option("--verbose", is_flag=True, help="Show what all ranks print, not rank 0 alone.")

@@ -20,8 +20,17 @@ from jupiterd.ctl.launch.known_rows import Known, found_in, row_of, table_of
 from jupiterd.ctl.launch.rank_output import RankOutput
 from jupiterd.document_schema import SCHEMA
 from jupiterd.errors import NotFoundError, TimedOutError
+from jupiterd.frames import Knocked
 from jupiterd.gang.scripts.event_log import EventReader
-from jupiterd.gang.scripts.events import Ended, Ending, Over, Printed, ScriptEvent, Skipped
+from jupiterd.gang.scripts.events import (
+    Ended,
+    Ending,
+    Noticed,
+    Over,
+    Printed,
+    ScriptEvent,
+    Skipped,
+)
 
 LOOK_S: Final = 0.1
 STOP_TIMEOUT_S: Final = 20.0
@@ -146,7 +155,9 @@ def _take(event: ScriptEvent, output: RankOutput, console: Console) -> None:
             console.notice(f"{size_bytes:,} bytes before this aren't kept any more")
         case Ending(reason):
             console.notice(f"its ranks are ended: {reason}")
-        case Over():
+        case Noticed(words):
+            console.notice(words)
+        case Over() | Knocked():
             pass
 
 

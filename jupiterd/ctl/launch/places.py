@@ -5,16 +5,19 @@ machine's ranks are children of jupiterctl and need no daemon; those of others a
 daemons over there (`remote_site`).
 """
 
+import asyncio
 import os
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, aclosing, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from jupiterd.ctl.launch.machines import Machine, check_alike
 from jupiterd.ctl.launch.run import Site
+from jupiterd.errors import JupiterError
+from jupiterd.frames import Knocked
 from jupiterd.gang.script import ScriptGroup, free_ports, start_script
 from jupiterd.gang.script_plan import MLX, Attempt, Place, ScriptOrder, orders, ring_ports
 from jupiterd.gang.scripts.by_machine import Devices
@@ -31,19 +34,38 @@ if TYPE_CHECKING:
 
 LOOPBACK: Final = "127.0.0.1"
 HERE: Final = "this machine"
+TELL_TIMEOUT_S: Final = 2.0
 
 
 class LocalSite:
     """The ranks that jupiterctl runs itself."""
 
-    def __init__(self, place: Place, group: ScriptGroup) -> None:
+    def __init__(
+        self, place: Place, group: ScriptGroup, channel: "ControlChannel | None" = None
+    ) -> None:
+        """Take the ranks; `channel`: to the daemon that is told who knocked, if there is one."""
         self.name = place.name
         self.processes = place.processes
         self._group = group
+        self._channel = channel
 
-    def events(self) -> "AsyncGenerator[ScriptEvent]":
+    async def events(self) -> "AsyncGenerator[ScriptEvent]":
         """Yield what they print and how they end."""
-        return self._group.events()
+        async with aclosing(self._group.events()) as events:
+            async for event in events:
+                if isinstance(event, Knocked):
+                    await self._tell(event)
+                else:
+                    yield event
+
+    async def _tell(self, knocked: Knocked) -> None:
+        if self._channel is not None:
+            told = {"count": knocked.count, "hosts": list(knocked.hosts)}
+            with suppress(
+                JupiterError, TimeoutError
+            ):  # it is started again just now: one news less
+                async with asyncio.timeout(TELL_TIMEOUT_S):
+                    await self._channel.execute("script.knocked", told)
 
     async def signal(self, number: int) -> None:
         """Signal all of them."""
@@ -107,7 +129,7 @@ def _orders(wanted: "Wanted", places: Sequence[Place], opening: Opening) -> tupl
     folder, engine, attempt = str(wanted.folder), wanted.engine.engine, opening.attempt
     made = orders(places, wanted.argv, folder, engine, attempt, wanted.variables)
     followed = Followed(f"{opening.id}.{attempt.restart}", wanted.cut_timeout_s, opening.window)
-    return tuple(followed.added_to(order) for order in made)
+    return tuple(replace(followed.added_to(order), open_ports=wanted.open_ports) for order in made)
 
 
 @dataclass(frozen=True)
@@ -137,7 +159,7 @@ async def open_sites(
 
     channel = prepared.channel
     return [
-        await _open_here(stack, place, order)
+        await _open_here(stack, place, order, channel)
         if channel is None or place.node == prepared.own
         else RemoteSite(channel, place, order, tell)
         for place, order in zip(prepared.places, prepared.orders, strict=True)
@@ -163,9 +185,11 @@ def _place(told: "Mapping[str, Any]", wanted: "Wanted") -> Place:
     )
 
 
-async def _open_here(stack: AsyncExitStack, place: Place, order: ScriptOrder) -> Site:
+async def _open_here(
+    stack: AsyncExitStack, place: Place, order: ScriptOrder, channel: "ControlChannel | None"
+) -> Site:
     group = await stack.enter_async_context(start_script(order, os.environ))
-    return LocalSite(place, group)
+    return LocalSite(place, group, channel)
 
 
 def place_here(wanted: "Wanted") -> tuple[Place, Machine]:

@@ -13,10 +13,11 @@ from typing import Any, Final
 from jupiterd.ctl.launch.engine_guess import EngineGuess, guess_engine, imports_of, own_files
 from jupiterd.ctl.launch.interpreter import Interpreter, choose_interpreter, with_interpreter
 from jupiterd.ctl.launch.options.life import life_of
+from jupiterd.ctl.launch.options.ports import open_ports_of
 from jupiterd.ctl.launch.program import Program, read_program
 from jupiterd.ctl.launch.working_folder import WorkingFolder, working_folder
 from jupiterd.errors import UsageError
-from jupiterd.gang.script_plan import threads_of
+from jupiterd.gang.script_plan import PortRange, threads_of
 from jupiterd.gang.scripts.by_machine import Devices, PerNode
 from jupiterd.gang.scripts.folder_map import FolderMap
 from jupiterd.gang.scripts.variables import telling
@@ -52,6 +53,8 @@ class Wanted:
     """How long a machine that isn't heard of is waited for."""
     max_restarts: int = 0
     is_detached: bool = False
+    open_ports: tuple[PortRange, ...] = ()
+    """At which the script may be reached from everywhere."""
 
     @property
     def argv(self) -> tuple[str, ...]:
@@ -132,6 +135,7 @@ def read_wanted(
         may_differ=bool(options["allow_differences"]),
         is_verbose=bool(options["verbose"]),
         travelling=travelling,
+        open_ports=open_ports_of(options["open_ports"]),
         **life_of(options),
     )
 

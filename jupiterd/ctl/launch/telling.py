@@ -13,7 +13,7 @@ from jupiterd.ctl.console import Console
 from jupiterd.ctl.launch.rank_output import prefix
 from jupiterd.formats import counted
 from jupiterd.gang.scripts.event_log import EventWriter
-from jupiterd.gang.scripts.events import NOTICE_RANK, Ended, Printed, ScriptEvent, Skipped
+from jupiterd.gang.scripts.events import NOTICE_RANK, Ended, Noticed, Printed, ScriptEvent, Skipped
 
 if TYPE_CHECKING:
     from jupiterd.ctl.launch.result import LaunchResult
@@ -63,7 +63,7 @@ class Telling:
 
     def take(self, event: ScriptEvent, machine: str) -> None:
         """Show what was heard of a rank."""
-        if self._events is not None:
+        if self._events is not None and not isinstance(event, Noticed):  # else it is there twice
             self._events.append(event)
         if self.result is not None:
             self.result.take(event)
@@ -77,6 +77,8 @@ class Telling:
             case Skipped(size_bytes):
                 size = counted(size_bytes, "byte")
                 self.notice(f"{size} of what the ranks on {machine} printed aren't kept any more")
+            case Noticed(words):
+                self.notice(f"{machine}: {words}")
             case _:
                 pass
 

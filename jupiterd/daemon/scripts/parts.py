@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from jupiterd.daemon.clock import wall_s
 from jupiterd.errors import ConflictError, JupiterError, NotFoundError
+from jupiterd.frames import Knocked
 from jupiterd.gang import umask
 from jupiterd.gang.script_plan import ScriptOrder
 from jupiterd.gang.scripts.event_log import EventReader
@@ -108,7 +109,11 @@ class Parts:
             was_alive = part.is_alive
             before = reader.offset
             for event in reader.read():
-                yield event, reader.offset
+                if isinstance(event, Knocked):
+                    self._node.runner.knocks.note(event, part.id)
+                    yield None, reader.offset
+                else:
+                    yield event, reader.offset
                 if isinstance(event, Over):
                     self._told("script_ended", part, reason=event.reason)
                     return

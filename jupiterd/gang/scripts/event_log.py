@@ -18,7 +18,16 @@ from pathlib import Path
 from typing import Final
 
 from jupiterd.errors import CorruptArtifactError
-from jupiterd.gang.scripts.events import Ended, Ending, Over, Printed, ScriptEvent, Skipped
+from jupiterd.frames import Knocked
+from jupiterd.gang.scripts.events import (
+    Ended,
+    Ending,
+    Noticed,
+    Over,
+    Printed,
+    ScriptEvent,
+    Skipped,
+)
 
 SEGMENT_BYTES: Final = 4 << 20
 SEGMENTS: Final = 8
@@ -30,7 +39,7 @@ MAX_SEGMENT_BYTES: Final = 1 << 40
 _HEAD: Final = struct.Struct(">BiI")
 """Kind, rank, and the number of bytes that follow."""
 
-_PRINTED, _PRINTED_ERROR, _ENDED, _OVER, _ENDING, _SKIPPED = 1, 2, 3, 4, 5, 6
+_PRINTED, _PRINTED_ERROR, _ENDED, _OVER, _ENDING, _SKIPPED, _NOTICED, _KNOCKED = range(1, 9)
 _PREFIX: Final = "events."
 
 
@@ -159,6 +168,12 @@ def _records(event: ScriptEvent) -> Generator[bytes]:
             yield _HEAD.pack(_ENDING, 0, len(words)) + words
         case Skipped(size_bytes):
             yield _HEAD.pack(_SKIPPED, 0, 8) + size_bytes.to_bytes(8, "big")
+        case Noticed(words):
+            told = words.encode()[:4096]
+            yield _HEAD.pack(_NOTICED, 0, len(told)) + told
+        case Knocked(count, hosts):
+            told = json.dumps([count, *hosts]).encode()
+            yield _HEAD.pack(_KNOCKED, 0, len(told)) + told
 
 
 def _record(head: bytes, read: Callable[[int], bytes]) -> tuple[ScriptEvent, int] | None:
@@ -166,7 +181,7 @@ def _record(head: bytes, read: Callable[[int], bytes]) -> tuple[ScriptEvent, int
     if len(head) < _HEAD.size:
         return None
     kind, rank, size = _HEAD.unpack(head)
-    if not _PRINTED <= kind <= _SKIPPED or size > MAX_DATA_BYTES:
+    if not _PRINTED <= kind <= _KNOCKED or size > MAX_DATA_BYTES:
         raise CorruptArtifactError("what a script printed can't be read from there on")
     data = read(size)
     return (_event(kind, rank, data), _HEAD.size + size) if len(data) == size else None
@@ -175,14 +190,23 @@ def _record(head: bytes, read: Callable[[int], bytes]) -> tuple[ScriptEvent, int
 def _event(kind: int, rank: int, data: bytes) -> ScriptEvent:
     if kind == _ENDED:
         return Ended(rank, int.from_bytes(data, "big"))
-    if kind == _ENDING:
-        return Ending(data.decode("utf-8", "replace"))
     if kind == _SKIPPED:
         return Skipped(int.from_bytes(data, "big"))
-    if kind != _OVER:
+    if kind in {_ENDING, _NOTICED}:
+        words = data.decode("utf-8", "replace")
+        return Ending(words) if kind == _ENDING else Noticed(words)
+    if kind in {_PRINTED, _PRINTED_ERROR}:
         return Printed(rank, is_error=kind == _PRINTED_ERROR, data=data)
+    return _list_of(kind, data)
+
+
+def _list_of(kind: int, data: bytes) -> ScriptEvent:
+    """Read what is written as a list."""
     try:
-        reason, code, hint = map(str, json.loads(data))
-    except ValueError as error:
+        first, *more = json.loads(data)
+        if kind == _KNOCKED:
+            return Knocked(int(first), list(map(str, more)))
+        code, hint = map(str, more)
+    except (ValueError, TypeError) as error:
         raise CorruptArtifactError("what a script printed can't be read from there on") from error
-    return Over(reason, code, hint)
+    return Over(str(first), code, hint)

@@ -6,6 +6,8 @@ Owns these values. Doesn't know where they are written, or how they travel.
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from jupiterd.frames import Knocked
+
 STORE_RANK: Final = -1
 """Stands for the store among those who print and end."""
 
@@ -55,4 +57,11 @@ class Over:
     hint: str = ""
 
 
-ScriptEvent: TypeAlias = Printed | Ended | Skipped | Ending | Over
+@dataclass(frozen=True)
+class Noticed:
+    """Who keeps the ranks has something to say that people had better know."""
+
+    words: str
+
+
+ScriptEvent: TypeAlias = Printed | Ended | Skipped | Ending | Over | Noticed | Knocked

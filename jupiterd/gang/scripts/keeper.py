@@ -24,7 +24,7 @@ from typing import Any, Final
 
 from jupiterd.errors import ConflictError, JupiterError
 from jupiterd.gang.script import ScriptGroup, start_script
-from jupiterd.gang.script_plan import RankOrder, ScriptOrder
+from jupiterd.gang.script_plan import PortRange, RankOrder, ScriptOrder
 from jupiterd.gang.scripts.event_log import EventWriter
 from jupiterd.gang.scripts.events import Ending, Over
 from jupiterd.gang.scripts.part import Part
@@ -135,7 +135,8 @@ def order_from_json(text: bytes) -> ScriptOrder:
     told: Mapping[str, Any] = json.loads(text)
     ranks = tuple(RankOrder(**rank) for rank in told["ranks"])
     lists = {name: tuple(told[name]) for name in ("argv", "window", "gpus", "member_hosts")}
-    fields: dict[str, Any] = {**told, **lists, "ranks": ranks}
+    open_ports = tuple(PortRange(**ports) for ports in told.get("open_ports", ()))
+    fields: dict[str, Any] = {**told, **lists, "ranks": ranks, "open_ports": open_ports}
     return ScriptOrder(**fields)
 
 

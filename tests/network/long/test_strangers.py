@@ -14,6 +14,7 @@ import pytest
 from jupiterd.cluster.health_words import WELL_ANYWAY
 from jupiterd.daemon.settings import DEFAULT_PORT
 from tests.network.asked_run import AskedRun
+from tests.network.listening import ports_of
 from tests.network.machines import Machine, Machines, machines_on
 from tests.network.reigns import watched
 from tests.support.training_runs import write_letters
@@ -150,11 +151,3 @@ def running(machine: Machine) -> Generator[None]:
         yield
     finally:
         machine.kill()
-
-
-def ports_of(pid: int) -> list[int]:
-    """Return at which TCP ports a process of any namespace listens."""
-    links = [link.readlink().name for link in Path(f"/proc/{pid}/fd").iterdir()]
-    rows = [row.split() for row in Path(f"/proc/{pid}/net/tcp").read_text().splitlines()[1:]]
-    listening = [row for row in rows if row[3] == "0A" and f"socket:[{row[9]}]" in links]
-    return [int(row[1].rpartition(":")[2], 16) for row in listening]

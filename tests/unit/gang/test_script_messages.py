@@ -12,18 +12,26 @@ from jupiterd.gang.script_messages import (
     order_from_proto,
     order_to_proto,
 )
-from jupiterd.gang.script_plan import RankOrder, ScriptOrder
-from jupiterd.gang.scripts.events import Ended, Over, Printed, Skipped
+from jupiterd.gang.script_plan import PortRange, RankOrder, ScriptOrder
+from jupiterd.gang.scripts.events import Ended, Noticed, Over, Printed, Skipped
 from jupiterd.rpc import script_pb2
 
 RANKS = (RankOrder(0, {"RANK": "0"}, {"OMP_NUM_THREADS": "2"}, "[]"), RankOrder(1, {"RANK": "1"}))
-ORDER = ScriptOrder(("python", "train.py"), "/home/me", RANKS, "10.0.0.1", 4000)
+ORDER = ScriptOrder(
+    ("python", "train.py"),
+    "/home/me",
+    RANKS,
+    "10.0.0.1",
+    4000,
+    open_ports=(PortRange(80, 80), PortRange(8000, 8010)),
+)
 
 
 def test_an_order_and_its_events_arrive_as_they_were_sent():
     assert order_from_proto(order_to_proto(ORDER)) == ORDER
     printed = Printed(-1, is_error=True, data=b"\xff\n")
-    for event in (printed, Ended(3, 137), Skipped(9), Over("why", "conflict", "do")):
+    told = (Ended(3, 137), Skipped(9), Over("why", "conflict", "do"), Noticed("mind the gap"))
+    for event in (printed, *told):
         assert event_from_proto(event_to_proto(event)) == event
 
 
@@ -38,6 +46,8 @@ def test_an_order_and_its_events_arrive_as_they_were_sent():
         ScriptOrder(("py\0thon",), "/home/me", RANKS),
         ScriptOrder(("python",), "/home/me", (RANKS[0], RANKS[0])),
         ScriptOrder(("python",), "/home/me", (RankOrder(9999, {}),)),
+        ScriptOrder(("python",), "/home/me", RANKS, open_ports=(PortRange(9, 8),)),
+        ScriptOrder(("python",), "/home/me", RANKS, open_ports=(PortRange(1, 65536),)),
         ScriptOrder(("python",), "/home/me", (RankOrder(0, {"A=B": "1"}),)),
         ScriptOrder(("python",), "/home/me", (RankOrder(0, {"A": "1\0"}),)),
         ScriptOrder(("python",), "/home/me", RANKS, "10.0.0.1", 70000),

@@ -15,7 +15,6 @@ from jupiterd.cluster.gpu_load import GpuLoad
 from jupiterd.cluster.hardware import Gpu
 from jupiterd.hardware import machine_load
 from jupiterd.hardware.apple_load import parse
-from jupiterd.hardware.descendants import descendants
 from jupiterd.hardware.machine_load import (
     GpuLoads,
     ProgramLoads,
@@ -23,6 +22,7 @@ from jupiterd.hardware.machine_load import (
     resident_bytes,
 )
 from jupiterd.hardware.temperature import hottest_core
+from jupiterd.source_filter.process_tree import descendants
 
 
 def test_memory_in_use_and_its_share_are_the_same_figure() -> None:

@@ -12,7 +12,8 @@ from jupiterd.errors import ConflictError, UsageError
 
 OPTIONS: dict[str, Any] = {
     "engine": "auto", "nodes": "", "per_node": "", "devices": (), "folder_map": (), "chdir": "",
-    "python": "jupiter", "threads": None, "variables": (), "allow_differences": False,
+    "python": "jupiter", "threads": None, "variables": (), "open_ports": (),
+    "allow_differences": False,
     "master_port": None, "verbose": False, "ship": False, "ship_also": (), "ship_limit": 256,
     "cut_timeout": 60.0, "max_restarts": 0, "detach": False,
 }  # fmt: skip

@@ -6,14 +6,17 @@ from pathlib import Path
 import pytest
 
 from jupiterd.errors import CorruptArtifactError
+from jupiterd.frames import Knocked
 from jupiterd.gang.scripts.event_log import EventReader, EventWriter, segments
-from jupiterd.gang.scripts.events import Ended, Ending, Over, Printed, Skipped
+from jupiterd.gang.scripts.events import Ended, Ending, Noticed, Over, Printed, Skipped
 
 EVENTS = (
     Printed(0, is_error=False, data=b"one\n"),
     Printed(-1, is_error=True, data=b"\xff\r"),
     Ending("its owner ended it"),
     Ended(3, 137),
+    Noticed("a port is closed"),
+    Knocked(3, ["10.0.0.9"]),
     Over("why", "conflict", "do that"),
 )
 

@@ -3,10 +3,11 @@
 Pure. Owns the commands and the words of the questions. Doesn't know which cycle is chosen, or how.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from jupiter_tui.action import Action
+from jupiterd.cluster.alarms.dismissible import LASTING
 from jupiterd.formats import counted, plain
 from jupiterd.ids import short
 
@@ -43,6 +44,19 @@ def extend(cycle: Cycle) -> Action:
 def dismiss(cycle: Cycle) -> Action:
     """Return what ends the alarm about a cycle that failed."""
     return _action(cycle, "dismiss", "Dismiss the alarm about", ("The cycle stays as it is.",))
+
+
+def dismiss_all(health: Sequence[Mapping[str, Any]]) -> Action | None:
+    """Return what ends the alarms that health shows; None where it shows none that can end so."""
+    shown = [line for line in health if line.get("code") not in LASTING and line.get("key")]
+    if not shown:
+        return None
+    return Action(
+        ("dismiss", *(str(line["key"]) for line in shown)),
+        "Dismiss alarms",
+        f"Have you seen {'this' if len(shown) == 1 else f'these {len(shown)}'}?",
+        (*(plain(line.get("title")) for line in shown), "Each comes back with a new cause."),
+    )
 
 
 def start(

@@ -54,8 +54,17 @@ and so is of a cycle that has ended what it dropped; what is said of an older cy
 newer one begins. `jupiterctl status --check` passes over `mostly-dropped`, `not-offered` and
 `gang-knocked`: the cluster is well. For the health check of a container or a service take
 `status --check --node self`, which counts what is wrong with that machine alone: one that another
-machine's trouble restarts helps nobody. `jupiterctl cycle dismiss` ends the alarm about what
-failed; who did is recorded.
+machine's trouble restarts helps nobody.
+
+`jupiterctl dismiss` ends, on all machines, every alarm about what has happened: what failed, who
+knocked, what was refused, what was dropped, a verdict. What lasts must be named, by its code or by
+what it is about: `jupiterctl dismiss node-gone attic`; it is silent until it is over, and rings when
+it begins again (what is back within 30 s was never over). What happens anew rings anew. In the
+dashboard `H` on the first screen does the same. Who dismissed it is recorded; `status --check`
+passes, `status -o json` lists it under `dismissed`, and the events say `dismissed:`. A webhook is
+told that it is over. Only trusted members may (`jupiterctl cycle dismiss`, for what failed alone,
+is for all). What can't be dismissed: that nobody leads, that this machine waits or was removed, and
+machines that wait to be let in; each ends with its cause.
 
 | code | severity | says | held | over |
 |---|---|---|---|---|

@@ -20,9 +20,14 @@ def health(scene: Scene, width: int, _height: int) -> Lines:
     document = scene.view.document
     if not document:
         return (line("nothing heard yet", Tone.FAINT),)
-    return tuple(
-        found for item in document.get("health", ()) for found in _warning(item, width)
-    ) or (line("good: nothing is wrong", Tone.GOOD),)  # fmt: skip
+    wrong = tuple(found for item in document.get("health", ()) for found in _warning(item, width))
+    seen = (_dismissed(item) for item in document.get("dismissed") or ())
+    return (*(wrong or (line("good: nothing is wrong", Tone.GOOD),)), *seen)
+
+
+def _dismissed(item: Mapping[str, Any]) -> Line:
+    """Return the line of what people have seen: it is still so."""
+    return line(f"{'seen':<{SEVERITY_WIDTH}}{plain(item.get('title'))}", Tone.FAINT)
 
 
 def _warning(item: Mapping[str, Any], width: int) -> tuple[Line, ...]:

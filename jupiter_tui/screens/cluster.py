@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 from textual.app import ComposeResult
 from textual.binding import BindingType
 
-from jupiter_tui import membership
+from jupiter_tui import membership, steering
 from jupiter_tui.action import Action
 from jupiter_tui.drawings.health import health
 from jupiter_tui.drawings.nodes import LEGEND, SORTS, nodes
@@ -37,6 +37,8 @@ class ClusterScreen(DashboardScreen):
         Key("D", "D", "tell('drain')", "Drain", "gives the chosen node no new work", changes=True),
         Key("R", "R", "tell('resume')", "Resume", "lets it work again", changes=True),
         Key("X", "X", "tell('remove')", "Remove", "takes the chosen node out", changes=True),
+        Key("H", "H", "dismiss", "Dismiss", "ends the alarms that health shows", changes=True,
+            is_rare=True),
         Key("O", "O", "let_in", "Open", "lets new machines in for ten minutes", changes=True),
     )  # fmt: skip
     BINDINGS: ClassVar[list[BindingType]] = bindings(KEYS)
@@ -74,6 +76,14 @@ class ClusterScreen(DashboardScreen):
     def action_let_in(self) -> None:
         """Ask whether new machines may join."""
         self._dashboard.ask_and_do(membership.OPEN_WINDOW)
+
+    def action_dismiss(self) -> None:
+        """Ask whether people have seen all that health shows."""
+        action = steering.dismiss_all(self._present().view.document.get("health") or ())
+        if action is None:
+            self.notify("health shows nothing that can be dismissed", markup=False)
+        else:
+            self._dashboard.ask_and_do(action)
 
     @property
     def _dashboard(self) -> "JupiterTui":

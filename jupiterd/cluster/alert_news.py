@@ -5,6 +5,7 @@ Doesn't know alerts' words (`alerts`).
 """
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from operator import attrgetter
 from typing import Final
 
@@ -17,6 +18,9 @@ from jupiterd.errors import LossDivergedError
 
 SHOWN_S: Final = 3600.0
 """So long it is news."""
+
+FAILED: Final = "failed"
+"""The cause of a failure: its key is of one failure alone."""
 
 _KINDS = {"cycle": "the cycle", "train": "the training run", "data": "the data set"}
 
@@ -44,9 +48,13 @@ def ledger_findings(state: State) -> tuple[Finding, ...]:
 
     What is said of an older one ends where a newer one has begun: people look there by then.
     """
-    whole = (each for each in state.cycles.values() if each.begun is not None and is_whole(each))
-    newest = {each.kind: each for each in sorted(whole, key=attrgetter("start_order"))}
-    return tuple(found for cycle in newest.values() for found in _of_cycle(cycle))
+    return tuple(found for cycle in _newest(state) for found in _of_cycle(cycle))
+
+
+def seen_failures(state: State) -> tuple[Finding, ...]:
+    """Return of the same cycles, runs and data sets why they failed, where people have seen it."""
+    found = (_failure_of(cycle) for cycle in _newest(state) if cycle.lifecycle.is_dismissed)
+    return tuple(replace(each, is_seen=True) for each in found if each is not None)
 
 
 def name_of(cycle: CycleState) -> str:
@@ -55,18 +63,31 @@ def name_of(cycle: CycleState) -> str:
     return f"{kind} {cycle.label}" if cycle.label else kind
 
 
+def _newest(state: State) -> Iterable[CycleState]:
+    whole = (each for each in state.cycles.values() if each.begun is not None and is_whole(each))
+    return {each.kind: each for each in sorted(whole, key=attrgetter("start_order"))}.values()
+
+
+def _failure_of(cycle: CycleState) -> Finding | None:
+    own = "" if cycle.begun is None else cycle.begun.cycle
+    if (failed := cycle.failed) is None:
+        return None
+    times = cycle.lifecycle.revived_at  # a failure after that is another one
+    about = f"{own}/{times}" if times else own
+    return Finding(_code(failed), about, name_of(cycle), failed.message, cause=FAILED)
+
+
 def _of_cycle(cycle: CycleState) -> Iterator[Finding]:
     own = "" if cycle.begun is None else cycle.begun.cycle
-    if (failed := cycle.failed) is not None and not cycle.lifecycle.is_dismissed:
-        times = cycle.lifecycle.revived_at  # a failure after that is another one
-        about = f"{own}/{times}" if times else own
-        yield Finding(_code(failed), about, name_of(cycle), failed.message)
+    if (failure := _failure_of(cycle)) is not None and not cycle.lifecycle.is_dismissed:
+        yield failure
     if cycle.verdicts:
         number = max(cycle.verdicts)
         verdict = cycle.verdicts[number]
         detail = f"{verdict.verdict} at {verdict.val_bpb:.4f} bits per byte, {verdict.reason}"
         about = f"{own}/{number}/{verdict.artifact[:12]}"  # it may be judged again
-        yield Finding("verdict", about, f"round {number} of {name_of(cycle)}", detail)
+        subject = f"round {number} of {name_of(cycle)}"
+        yield Finding("verdict", about, subject, detail, cause=verdict.verdict)
 
 
 def _code(failed: CycleFailed) -> str:

@@ -141,6 +141,10 @@ class Finding:
     subject: str
     """The same as people call it."""
     detail: str = ""
+    cause: str = ""
+    """What tells it from the next of its key; empty where it lasts until it is over."""
+    is_seen: bool = False
+    """People have seen it, as the ledger says of it; see `alarms.dismissals` for all others."""
 
     @property
     def key(self) -> str:
@@ -163,6 +167,9 @@ class Alert:
     """As the finding's."""
     is_over: bool = False
     """It no longer holds, and that is what people are told."""
+    cause: str = ""
+    is_seen: bool = False
+    """As the finding's."""
 
 
 def strain_findings(
@@ -233,4 +240,7 @@ def _alert(finding: Finding, since_s: float) -> Alert:
     rule = TABLE[finding.code]
     told = rule.title.format(subject=finding.subject, detail=finding.detail)
     title = printable(told[:MAX_TITLE_CHARACTERS])  # others have a hand in names and reasons
-    return Alert(finding.key, finding.code, rule.severity, title, rule.hint, since_s, finding.about)
+    return Alert(
+        finding.key, finding.code, rule.severity, title, rule.hint, since_s, finding.about,
+        cause=finding.cause, is_seen=finding.is_seen,
+    )  # fmt: skip

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final
 
+from jupiterd.cluster.alarms.dismissal_fact import AlarmDismissed
 from jupiterd.cluster.lifecycle_facts import LifecycleFact
 from jupiterd.cluster.outer_step_facts import OuterStepParked, OuterStepTaken
 from jupiterd.cluster.phase_facts import SteeringFact
@@ -482,5 +483,6 @@ KnownFact = (
     | SourcePurged
     | SteeringFact
     | LifecycleFact
+    | AlarmDismissed
 )
 Fact = KnownFact | UnknownFact

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from jupiterd.cluster.admission import Summary
+from jupiterd.cluster.alarms.dismissal_fact import AlarmDismissed
 from jupiterd.cluster.fact_wire import to_wire
 from jupiterd.cluster.facts import (
     WALKED_IN,
@@ -68,7 +69,7 @@ _OF_ITS_CLUSTER = (
 )
 """Facts about the absorbed cluster itself: its name, door and tokens go with it."""
 
-_OF_TRUSTED_MEMBERS = (ClusterMerged, SourcePurged, StudentSteered)
+_OF_TRUSTED_MEMBERS = (AlarmDismissed, ClusterMerged, SourcePurged, StudentSteered)
 """Facts that count for nothing where their author wasn't trusted: nor are they taken along."""
 
 _COMPETES_BY: Mapping[type[Fact], tuple[str, ...]] = {
@@ -80,6 +81,7 @@ _COMPETES_BY: Mapping[type[Fact], tuple[str, ...]] = {
     CycleRevived: ("cycle",),
     CycleExtended: ("cycle",),
     FailureDismissed: ("cycle",),
+    AlarmDismissed: ("key",),
     LinePinned: ("cycle",),
     LineParked: ("cycle", "leaf"),
     WorkCompleted: ("cycle", "round", "item"),

@@ -3,12 +3,13 @@
 Pure. Owns the codes, the levels and the words. Doesn't know when it is looked, or what keeps the
 events: it is handed two status documents, each with
 
-    alerts       that were raised
+    alerts       that were raised, and people haven't dismissed
     runs         the documents of cycles and runs that go on, or did at the look before; by id
     known_runs   the ids of all that the ledger tells of
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -62,6 +63,7 @@ def noticed(before: Document, after: Document) -> Iterator[Event]:
     yield from _nodes(before, after)
     yield from _health(before, after)
     yield from _alerts(before, after)
+    yield from _dismissals(before, after)
     yield from _runs(before, after)
     yield from _fetches(before, after)
 
@@ -109,29 +111,52 @@ def _node(was: Document | None, node: Document, name: str) -> Iterator[Event]:
 
 
 def _health(before: Document, after: Document) -> Iterator[Event]:
-    were, are = _warnings(before), _warnings(after)
+    were, are, seen = _warnings(before), _warnings(after), _dismissed(before, after)
     for key in are.keys() - were.keys():
         yield _told_of(are[key], _severity(are[key]), plain(are[key].get("title")))
     gone = {key for key, node in _by_id(after).items() if node.get("state") == Liveness.GONE}
     for key in were.keys() - are.keys():
         if were[key].get("code") == "node-suspect" and were[key].get("node") in gone:
             continue  # it has gone since: it answers no better
+        if were[key].get("key") in seen:
+            continue
         title = plain(were[key].get("title"))
         yield _told_of(were[key], Severity.INFO, f"over: {title}")
 
 
 def _alerts(before: Document, after: Document) -> Iterator[Event]:
     were, are = ({row["key"]: row for row in each.get("alerts") or ()} for each in (before, after))
-    known = before.get("known_runs") or ()
+    known, seen = before.get("known_runs") or (), _dismissed(before, after)
     for key in are.keys() - were.keys():
         if are[key].get("code") in TOLD_BY_RUNS and are[key].get("cycle") in known:
             continue
         words = f"alert: {plain(are[key].get('title'))}"
         yield _told_of(are[key], _severity(are[key]), words)
     for key in were.keys() - are.keys():
-        if were[key].get("code") not in NEWS:
+        if were[key].get("code") not in NEWS and key not in seen:
             words = f"alert over: {plain(were[key].get('title'))}"
             yield _told_of(were[key], Severity.INFO, words)
+
+
+def _dismissals(before: Document, after: Document) -> Iterator[Event]:
+    """Yield what people have dismissed; and of that what is over, though nobody was told so."""
+    were, are = (_keyed(each.get("dismissed")) for each in (before, after))
+    for key in _dismissed(before, after):
+        yield _told_of(are[key], Severity.INFO, f"dismissed: {plain(are[key].get('title'))}")
+    told = _keyed((*(after.get("health") or ()), *(after.get("alerts") or ())))
+    for key in were.keys() - are.keys() - told.keys():
+        if were[key].get("code") not in NEWS:
+            yield _told_of(were[key], Severity.INFO, f"over: {plain(were[key].get('title'))}")
+
+
+def _dismissed(before: Document, after: Document) -> AbstractSet[object]:
+    """Return the keys of what was dismissed between the two."""
+    were, are = (_keyed(each.get("dismissed")) for each in (before, after))
+    return are.keys() - were.keys()
+
+
+def _keyed(lines: Sequence[Document] | None) -> dict[object, Document]:
+    return {line.get("key"): line for line in lines or ()}
 
 
 def _told_of(line: Document, level: Severity, words: str) -> Event:

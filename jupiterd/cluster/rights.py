@@ -80,6 +80,7 @@ OF_TRUSTED_MEMBERS: Final[Mapping[str, str]] = {
     "data.purge": "purge sources",
     "model.promote": "promote models",
     "cycle.rollback": "roll models back",
+    "alarm.dismiss": "dismiss alarms",
 }
 """Command -> what it does. Members that walked in through the open door may not, until somebody has
 said yes to them; nor may they bring scripts."""

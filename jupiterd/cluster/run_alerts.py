@@ -61,4 +61,4 @@ def _of_training(now_s: float, told: LiveTraining, trend: LossTrend) -> Iterator
         yield Finding("loss-high", told.run, told.name, detail)
     if told.risen_since_step is not None:
         detail = f"step {told.risen_since_step:,}"
-        yield Finding("held-out-risen", told.run, told.name, detail)
+        yield Finding("held-out-risen", told.run, told.name, detail, cause=detail)

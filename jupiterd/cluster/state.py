@@ -13,6 +13,8 @@ from typing import Any
 
 from blake3 import blake3
 
+from jupiterd.cluster.alarms.dismissal_fact import AlarmDismissed
+from jupiterd.cluster.alarms.dismissals import Dismissals
 from jupiterd.cluster.bounds import MAX_NUMBER
 from jupiterd.cluster.cycle_state import CycleState
 from jupiterd.cluster.facts import (
@@ -60,6 +62,8 @@ class State:
         self._purges: Register[tuple[str, str, str, str], SourcePurged] = Register(
             greatest_wins=False
         )
+        self.dismissals = Dismissals(self._roster.may_decide)
+        """Alarms that people have seen."""
         self._unknown: Register[str, UnknownFact] = Register(greatest_wins=False)
 
     def apply(self, fact: Fact, order: Order) -> None:  # noqa: C901, PLR0912 - a case for each fact
@@ -90,6 +94,8 @@ class State:
                 self._window.offer((order[1], fact.is_open), fact, (fact.edit, is_shut, *order))
             case SourcePurged():
                 self._purges.offer((fact.domain, fact.cycle, fact.source, order[1]), fact, order)
+            case AlarmDismissed():
+                self.dismissals.apply(fact, order)
             case UnknownFact():
                 self._unknown.offer(fact_hash(fact), fact, order)
             case _:
@@ -243,6 +249,7 @@ class State:
         yield from self._roster.placed()
         for register in self._registers():
             yield from register.placed()
+        yield from self.dismissals.placed()
         for cycle in self.cycles.values():
             yield from cycle.placed()
 
@@ -251,6 +258,7 @@ class State:
         plain = [
             self._roster.digest(),
             [register.digest() for register in self._registers()],
+            self.dismissals.digest(),
             [[cycle, self.cycles[cycle].digest()] for cycle in sorted(self.cycles)],
         ]
         return blake3(canonical_bytes(plain)).hexdigest()

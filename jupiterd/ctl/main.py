@@ -37,6 +37,7 @@ COMMANDS = {
     "data": ("jupiterd.ctl.data", "Text: prepare, list, why, export, purge, audit."),
     "monitor": ("jupiterd.ctl.monitor", "Processor, memory and GPUs of each machine."),
     "events": ("jupiterd.ctl.events", "What happened in the cluster, as this machine saw it."),
+    "dismiss": ("jupiterd.ctl.dismiss", "Ends alarms that you have seen."),
     "logs": ("jupiterd.ctl.logs", "What the daemon and its workers say, also of one that ended."),
     "doctor": ("jupiterd.ctl.doctor", "What may be wrong with this machine, and the fix."),
     "completion": ("jupiterd.ctl.completion", "Completion for bash, zsh and fish."),

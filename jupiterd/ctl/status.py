@@ -149,4 +149,6 @@ def health_lines(status: Mapping[str, Any]) -> list[str]:
         told = f"{plain(item.get('title'))} ({code_and_age(item)})"
         lines.append(f"health   {plain(item.get('severity'))}: {told}")
         lines += [f"         hint: {plain(item['hint'])}"] if item.get("hint") else []
-    return lines or ["health   good"]
+    lines = lines or ["health   good"]
+    seen = [plain(item.get("code")) for item in status.get("dismissed") or ()]
+    return [*lines, f"         dismissed: {', '.join(seen)}"] if seen else lines

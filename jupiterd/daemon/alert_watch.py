@@ -10,7 +10,10 @@ import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from jupiterd.cluster.alert_news import News, ledger_findings, name_of
+from jupiterd.cluster.alarms.dismissal_fact import AlarmDismissed
+from jupiterd.cluster.alarms.dismissals import DismissalWatch
+from jupiterd.cluster.alarms.dismissible import alarm_key, tells_its_end
+from jupiterd.cluster.alert_news import News, ledger_findings, name_of, seen_failures
 from jupiterd.cluster.alert_senders import HAS_WEBHOOK, SENT, SentAlerts, sender_among
 from jupiterd.cluster.alerts import (
     Alert,
@@ -18,12 +21,13 @@ from jupiterd.cluster.alerts import (
     Finding,
     strain_findings,
 )
-from jupiterd.cluster.health import judge
+from jupiterd.cluster.health import HealthWarning, judge
 from jupiterd.cluster.health_ages import HealthAges
 from jupiterd.cluster.health_words import NEWS
 from jupiterd.cluster.membership import Liveness
 from jupiterd.cluster.run_alerts import LiveTraining, RunAlerts
 from jupiterd.cluster.severity import Severity
+from jupiterd.cluster.state import State
 from jupiterd.cycle.work import Phase
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.executor.knocks import CODE as KNOCKED
@@ -32,6 +36,7 @@ from jupiterd.daemon.links.own_link import own_outage
 from jupiterd.daemon.lost_generator import lost_generator_findings
 from jupiterd.daemon.queries.heavy_drops import drop_findings
 from jupiterd.daemon.told import told_text
+from jupiterd.errors import JupiterError
 from jupiterd.ids import CycleId, NodeId
 
 if TYPE_CHECKING:
@@ -56,6 +61,11 @@ class AlertWatch:
         self._own = node.identity.node_id
         self._book, self._news, self._runs = AlertBook(), News(), RunAlerts()
         self._sent = SentAlerts()
+        self._shown: Mapping[str, Alert] = {}
+        """What was raised, and not dismissed, when it was looked last; by key."""
+        self._dismissals = DismissalWatch()
+        self._ended: Sequence[str] = ()
+        """Keys of what was dismissed and is over, of which this node tells the others."""
         self.ages = HealthAges()
         """Since when everything is wrong that status tells of."""
         self._offered: set[str] = set()
@@ -71,28 +81,61 @@ class AlertWatch:
     @property
     def raised(self) -> Sequence[Alert]:
         """What people are to be told of just now, the gravest first."""
-        return self._book.raised
+        return tuple(alert for alert in self._book.raised if not self.is_dismissed(alert))
+
+    @property
+    def dismissed(self) -> Sequence[Alert]:
+        """What is raised, too, and people have seen it."""
+        return tuple(alert for alert in self._book.raised if self.is_dismissed(alert))
+
+    def is_dismissed(self, told: Alert | HealthWarning) -> bool:
+        """Say whether people have seen it as it stands."""
+        is_seen, cause = (told.is_seen, told.cause) if isinstance(told, Alert) else (False, "")
+        fact = self._node.journal.derived(_in_force).get(self.key(told))
+        return is_seen or (fact is not None and fact.cause == cause)
+
+    def key(self, told: Alert | HealthWarning) -> str:
+        """Return what tells it from all others of the cluster."""
+        return alarm_key(told.code, told.about, self._own)
 
     async def run(self) -> None:
-        """Look for ever."""
+        """Look for ever, and tell of what was dismissed that it is over."""
         while True:
             self.look(now_s())
+            if self._ended:
+                try:
+                    await self._node.commands.execute("alarm.over", {"keys": self._ended})
+                except JupiterError as error:
+                    log.debug("end_not_told", extra={"reason": error.message})
             await asyncio.sleep(LOOK_S)
 
     def look(self, at_s: float) -> None:
         """Look once: log what is new and what is over, and send what is due."""
-        self.ages.look(at_s, [told.key for told in judge(self._node.outlook.cluster_view())])
-        fresh, over = self._book.look(at_s, list(self._findings(at_s)))
-        for alert in fresh:
-            level = logging.INFO if alert.severity is Severity.INFO else logging.WARNING
-            told = {"code": alert.code, "title": alert.title, "hint": alert.hint}
-            log.log(level, "alert", extra=told)
+        wrong = judge(self._node.outlook.cluster_view())
+        self.ages.look(at_s, [told.key for told in wrong])
+        _, over = self._book.look(at_s, list(self._findings(at_s)))
+        self._look_at_dismissals(at_s, wrong)
+        was, self._shown = self._shown, {alert.key: alert for alert in self.raised}
+        for key in self._shown.keys() - was.keys():
+            _log_raised(self._shown[key])
         for alert in over:
             if alert.code not in NEWS:
                 log.info("alert_over", extra={"code": alert.code, "title": alert.title})
-        self._offered -= {alert.key for alert in over}
-        self._end(over)
+        told_no_more = {alert.key: alert for alert in over}
+        told_no_more |= {key: was[key] for key in was.keys() - self._shown.keys()}
+        self._offered -= told_no_more.keys()
+        self._end(list(told_no_more.values()))
         self._send(at_s)
+
+    def _look_at_dismissals(self, at_s: float, wrong: Sequence[HealthWarning]) -> None:
+        in_force = self._node.journal.derived(_in_force)
+        holding = {self.key(told) for told in (*wrong, *self._book.raised)}
+        lasting = {key for key, fact in in_force.items() if not fact.cause}
+        over = self._dismissals.look(at_s, lasting, holding)
+        leads, held = self._node.leading is not None, self._dismissals.held
+        self._ended = [
+            key for key in over if tells_its_end(key, self._own, leads=leads, has_held=key in held)
+        ]
 
     def note_sent(self, alert: Alert) -> None:
         """Take note that somebody has got it; what is over by now is ended at once."""
@@ -100,7 +143,7 @@ class AlertWatch:
             return
         self._offered.discard(alert.key)
         self._sent.note([alert.key])
-        if alert.key not in {each.key for each in self.raised}:
+        if alert.key not in self._shown:
             self._end([alert])
 
     def told(self) -> dict[str, Any]:
@@ -160,7 +203,7 @@ class AlertWatch:
 
     def _findings(self, at_s: float) -> Iterator[Finding]:
         journal = self._node.journal
-        raised = {alert.key for alert in self.raised}
+        raised = {alert.key for alert in self._book.raised}
         yield from self._runs.look(at_s, list(self._live()))
         own, outage = self._node.settings.name, own_outage(self._node)
         if outage is not None:
@@ -172,14 +215,22 @@ class AlertWatch:
                     yield Finding("node-gone", node, name)
             else:
                 yield from strain_findings(node, name, self._node.outlook.load_of(node), raised)
-                yield from knock_finding(node, name, self._told_by(node).get(KNOCKED))
+                yield from knock_finding(
+                    node, name, self._told_by(node).get(KNOCKED), self._start_of(node)
+                )
         yield from self._node.runner.offered.findings(self._own, own)
-        yield from knock_finding(self._own, own, self._node.runner.knocks.detail())
+        knocked = self._node.runner.knocks.detail()
+        yield from knock_finding(self._own, own, knocked, self._node.outlook.run_nonce)
         yield from lost_generator_findings(journal.state.cycles.values())
         drops = journal.derived(drop_findings)
-        told = (*journal.derived(ledger_findings), *drops.news)
+        ended = (*journal.derived(ledger_findings), *journal.derived(seen_failures))
+        told = (*ended, *drops.news)
         yield from self._news.look(at_s, journal.cluster, told)
         yield from drops.lasting
+
+    def _start_of(self, node: NodeId) -> str:
+        peer = self._node.peers.get(node)
+        return "" if peer is None else peer.run_nonce
 
     def _live(self) -> Iterator[LiveTraining]:
         cycles = self._node.journal.state.cycles
@@ -190,3 +241,12 @@ class AlertWatch:
                 name, run = told_text(name_of(cycle)), CycleId(row["cycle"])
                 risen = int(values.get("best_step", 0)) if values.get("risen") else None
                 yield LiveTraining(run, row["round"], name, row["done"], values.get("loss"), risen)
+
+
+def _in_force(state: State) -> Mapping[str, AlarmDismissed]:
+    return state.dismissals.in_force
+
+
+def _log_raised(alert: Alert) -> None:
+    level = logging.INFO if alert.severity is Severity.INFO else logging.WARNING
+    log.log(level, "alert", extra={"code": alert.code, "title": alert.title, "hint": alert.hint})

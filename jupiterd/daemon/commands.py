@@ -89,8 +89,9 @@ class Commands:
             "train.start": bring_weights,
             "cycle.start": bring_models,
             "cycle.pause": cycle_commands.signed,
+            "alarm.dismiss": alarm_commands.named_alarms,
         }
-        """What the daemon that was asked adds before: from this machine's disk, or its name."""
+        """What the daemon that was asked adds before, from its machine's disk, or what it sees."""
         self._foretold = frozenset({"train.start", "cycle.extend"})
         """Commands of which can be told what would come of them: all their checks, too."""
         self._long = {

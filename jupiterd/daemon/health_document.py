@@ -4,6 +4,7 @@ Owns their keys, and that nothing is said twice. Doesn't know when anything is w
 (`cluster.health`, `cluster.alerts`), or since when (`alert_watch`).
 """
 
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from jupiterd.cluster.alerts import Alert
@@ -19,17 +20,34 @@ Line = dict[str, Any]
 
 def health_lines(node: "Node") -> list[Line]:
     """Return a line for each thing, causes first; `node` and `cycle` are what it is about."""
-    at_s, alerts = now_s(), node.outlook.alerts
-    wrong = [
-        (told, alerts.ages.age_s(told.key, at_s)) for told in judge(node.outlook.cluster_view())
+    return [
+        _aged(node, told)
+        for told in (*judge(node.outlook.cluster_view()), *_beside(node.outlook.alerts.raised))
+        if not node.outlook.alerts.is_dismissed(told)
     ]
-    raised = [(told, at_s - told.since_s) for told in alerts.raised if told.code not in TABLE]
-    return [_line(node, told) | {"age_s": int(age_s)} for told, age_s in [*wrong, *raised]]
+
+
+def dismissed_lines(node: "Node") -> list[Line]:
+    """Return the same of what people have dismissed: it is still so, and nobody need be told."""
+    alerts = node.outlook.alerts
+    wrong = filter(alerts.is_dismissed, judge(node.outlook.cluster_view()))
+    return [_aged(node, told) for told in (*wrong, *_beside(alerts.dismissed))]
 
 
 def alert_lines(node: "Node") -> list[Line]:
     """Return a line for each alert that is raised; `key` tells it from all others."""
-    return [_line(node, told) | {"key": told.key} for told in node.outlook.alerts.raised]
+    return [_line(node, told) for told in node.outlook.alerts.raised]
+
+
+def _beside(alerts: Iterable[Alert]) -> Iterator[Alert]:
+    """Yield those of which health doesn't tell by itself."""
+    return (told for told in alerts if told.code not in TABLE)
+
+
+def _aged(node: "Node", told: HealthWarning | Alert) -> Line:
+    at_s, ages = now_s(), node.outlook.alerts.ages
+    age_s = at_s - told.since_s if isinstance(told, Alert) else ages.age_s(told.key, at_s)
+    return _line(node, told) | {"age_s": int(age_s)}
 
 
 def _line(node: "Node", told: HealthWarning | Alert) -> Line:
@@ -37,6 +55,7 @@ def _line(node: "Node", told: HealthWarning | Alert) -> Line:
     state = node.journal.state
     is_node = NodeId(subject) in state.members or told.code == "node-waits"
     return {
+        "key": node.outlook.alerts.key(told),
         "code": told.code,
         "severity": str(told.severity),
         "title": told.title,

@@ -40,4 +40,5 @@ def lost_generator_findings(cycles: Iterable[CycleState]) -> Iterator[Finding]:
     """Yield what people are to be told of each cycle that goes on without its generator."""
     for cycle in cycles:
         if cycle.begun is not None and cycle.goes_on and (lost := lost_generator(cycle)):
-            yield Finding(LOST, cycle.begun.cycle, name_of(cycle), lost["reason"])
+            cause = f"round {lost['round']}"
+            yield Finding(LOST, cycle.begun.cycle, name_of(cycle), lost["reason"], cause)

@@ -18,7 +18,7 @@ from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.comparison_words import spelled
 from jupiterd.daemon.cycle_document import cycle_document
 from jupiterd.daemon.door_document import door_document, token_documents
-from jupiterd.daemon.health_document import health_lines
+from jupiterd.daemon.health_document import dismissed_lines, health_lines
 from jupiterd.daemon.named_cycles import meant_cycle
 from jupiterd.daemon.node_speed import speed_of
 from jupiterd.daemon.phase_rows import Settled
@@ -64,6 +64,7 @@ def status_document(node: "Node") -> dict[str, Any]:
         "fetches": node.commands.hub_fetches.rows(now_s()),
         "refused": node.refusals.to_plain(),
         "health": health_lines(node),
+        "dismissed": dismissed_lines(node),
     }
 
 

@@ -101,6 +101,18 @@ async def test_a_key_asks_about_the_chosen_machine_by_name(key, command):
         assert "node-3 (b06e04e2)" in text
 
 
+async def test_a_key_dismisses_what_health_shows_but_for_questions():
+    gone = {"key": "node-gone:a", "code": "node-gone", "title": "beta is gone", "hint": "wake it"}
+    asked = {"key": "node-waits:b", "code": "node-waits", "title": "zulu waits", "hint": "let it"}
+    async with opened(status(health=[gone, asked])) as (_, pilot):
+        await pilot.press("H")
+        text = await until(pilot, lambda text: "jupiterctl dismiss node-gone:a" in text)
+        assert "beta is gone" in text
+    async with opened(status(health=[asked])) as (_, pilot):
+        await pilot.press("H")
+        await until(pilot, lambda text: "nothing that can be dismissed" in text)
+
+
 async def test_a_machine_that_waits_is_let_in_by_the_words_that_it_shows():
     told = {"state": "pending", "words": "radar canvas tiny plug"}
     nodes = [node | (told if node["name"] == "node-3" else {}) for node in RECORDED["nodes"]]

@@ -9,8 +9,8 @@ GONE = {
 }  # fmt: skip
 
 
-def shown(width: int) -> list[str]:
-    lines = health(of(status(health=[GONE])), width, 12)
+def shown(width: int, **more: object) -> list[str]:
+    lines = health(of(status(**{"health": [GONE], **more})), width, 12)
     return ["".join(cell.text for cell in line) for line in lines]
 
 
@@ -26,4 +26,11 @@ def test_code_and_age_are_read_on_a_narrow_screen_too():
         "warning  beta is gone",
         "         node-gone for 4 min 10 s",
         "         hint: wake it",
+    ]
+
+
+def test_what_people_have_seen_is_one_faint_line_and_nothing_is_wrong():
+    assert shown(80, health=[], dismissed=[GONE]) == [
+        "good: nothing is wrong",
+        "seen     beta is gone",
     ]

@@ -67,10 +67,18 @@ class Knocks:
         return f"{counted(self._count, 'try', 'tries')}{whose}"
 
 
-def knock_finding(node: NodeId, name: str, detail: object) -> Iterator[Finding]:
-    """Yield what health tells of a member's ranks; detail: what that member says, if anything."""
+def knock_finding(node: NodeId, name: str, detail: object, since: str) -> Iterator[Finding]:
+    """Yield what health tells of a member's ranks.
+
+    Args:
+        node: the member.
+        name: what people call it.
+        detail: what that member says, if anything.
+        since: the start of its daemon, from which it counts.
+    """
     if isinstance(detail, str) and detail:
-        yield Finding(CODE, node, name, told_text(detail, MAX_DETAIL))
+        told = told_text(detail, MAX_DETAIL)
+        yield Finding(CODE, node, name, told, cause=f"{since} {told}")
 
 
 def _is_address(host: str) -> bool:

@@ -108,7 +108,8 @@ class OfferedPaths:
             path, asker = max(latest, key=latest.__getitem__)
             others = len(latest) - 1
             more = f", and {counted(others, 'other path')}" if others else ""
-            yield Finding(CODE, node, own, f"{path[:MAX_SHOWN]} for {asker}{more}")
+            told = f"{path[:MAX_SHOWN]} for {asker}{more}"
+            yield Finding(CODE, node, own, told, cause=str(latest[path, asker]))
 
     def _is_offered(self, path: str) -> bool:
         real = _real(path)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from jupiterd.cluster.alarms.dismissal_fact import AlarmDismissed
 from jupiterd.cluster.entry import Entry, Writer, compose, parse, seal
 from jupiterd.cluster.facts import (
     CheckpointCommitted,
@@ -259,6 +260,9 @@ def sample_facts() -> list[Fact]:
         SourcePurged("cooking", "https://example.org/"),
         CycleRevived(CYCLE),
         FailureDismissed(CYCLE),
+        AlarmDismissed("gang-knocked:a", "1 try", is_over=False, edit=1),
+        AlarmDismissed("node-gone:b", "", is_over=False, edit=1),
+        AlarmDismissed("node-gone:b", "", is_over=True, edit=2),
         CycleExtended(CYCLE, 4, 1),
         CycleExtended(CYCLE, 3, 2),
         UnknownFact("LineBraided", 1, {"leaf": "k3"}),

@@ -236,3 +236,13 @@ def test_a_trouble_of_this_node_whose_words_change_is_not_told_again():
 def test_a_name_can_not_steer_the_terminal():
     ((_, _, text),) = seen(nodes=[ADA, BOB, BOB | {"id": "d", "name": "e\x1b[2J"}])
     assert "\x1b" not in text
+
+
+def test_what_people_dismiss_is_not_over_until_it_is():
+    lines = {"health": [ALERT], "alerts": [ALERT]}
+    seen = BEFORE | {"dismissed": [ALERT]}
+    told = [event.text for event in noticed(BEFORE | lines, seen)]
+    assert told == [f"dismissed: {ALERT['title']}"]
+    assert [event.text for event in noticed(seen, BEFORE)] == [f"over: {ALERT['title']}"]
+    again = [event.text for event in noticed(seen, BEFORE | lines)]
+    assert again == [f"alert: {ALERT['title']}"]

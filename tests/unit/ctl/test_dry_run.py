@@ -39,6 +39,7 @@ MUTATING = [
     ("cycle", "resume"),
     ("cycle", "extend"),
     ("cycle", "dismiss"),
+    ("dismiss",),
     ("cycle", "rollback"),
     ("cycle", "stop"),
     ("train", "stop"),

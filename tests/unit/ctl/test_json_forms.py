@@ -91,6 +91,7 @@ ARGUMENTS = {
     "cycle rollback": "--yes",
     "cycle extend": "",
     "cycle dismiss": "",
+    "dismiss": "",
     "cycle start": "--domain python",
     "cycle status": "",
     "cycle stop": "--yes",
@@ -175,6 +176,9 @@ def daemon(daemon, tmp_path, monkeypatch):
         "cycle.rollback": {"student": "k1", "from_round": 3},
         "cycle.extend": {"cycle": cycle()["id"], "rounds": 3, "from_round": 3},
         "cycle.dismiss": {"dismissed": [{"id": cycle()["id"], "name": "python"}]},
+        "alarm.dismiss": {
+            "dismissed": [{"key": "verdict:c0ffee/1", "code": "verdict", "title": "round 1"}]
+        },
         "model.promote": {"student": "k1", "from_round": 3},
         "train.start": RECORDED | {"layouts": LAYOUTS},
         "train.stop": {"train": RECORDED["train"]},

@@ -164,3 +164,11 @@ def test_node_list_for_people_and_for_scripts(daemon, ctl, golden):
 )
 def test_a_machine_in_a_few_words(record, expected):
     assert hardware(record) == expected
+
+
+def test_what_people_have_dismissed_is_named_in_a_line_and_passes_the_check(daemon, ctl):
+    seen = {"key": "node-gone:a", "code": "node-gone", "severity": "warning", "title": "beta"}
+    daemon.documents["status"] = STATUS | {"health": [], "dismissed": [seen]}
+    ran = ctl("status", "--check")
+    assert ran.exit_code == 0
+    assert "health   good\n         dismissed: node-gone\n" in ran.out

@@ -4,15 +4,22 @@ from pathlib import Path
 
 import pytest
 
+from jupiterd.cluster.alarms.dismissals import KEEPS_S
+from jupiterd.cluster.alerts import TABLE
 from jupiterd.cluster.facts import CycleFailed
 from jupiterd.cluster.lifecycle_facts import FailureDismissed
+from jupiterd.cluster.membership import Liveness
 from jupiterd.cluster.planning.asking_node import ASKED_AT
+from jupiterd.ctl.status import ailments
 from jupiterd.daemon.alarm_commands import dismiss
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.node import Node
-from jupiterd.errors import NotFoundError
+from jupiterd.daemon.status_document import status_document
+from jupiterd.errors import NotFoundError, UsageError
+from jupiterd.frames import Knocked
 from tests.unit.cluster.building import CYCLE, started
-from tests.unit.daemon.two_nodes import found, lead, serving
+from tests.unit.daemon.test_alert_watch import tell
+from tests.unit.daemon.two_nodes import found, lead, link, serving, whole_ledger
 
 FAILED = CycleFailed(CYCLE, "empty-source", "nothing there", "")
 
@@ -62,3 +69,116 @@ async def test_where_there_is_no_alarm_it_is_said(tmp_path: Path) -> None:
         await dismiss(leading, {})
         with pytest.raises(NotFoundError, match="no alarm about anything"):
             await dismiss(leading, {})
+
+
+def health(node: Node) -> list[str]:
+    return [line["code"] for line in status_document(node)["health"]]
+
+
+def dismissed(node: Node) -> list[str]:
+    return [line["code"] for line in status_document(node)["dismissed"]]
+
+
+def events(node: Node, code: str) -> list[str]:
+    told = [row for row in node.outlook.events.document()["events"] if row["code"] == code]
+    return [row["text"].partition(":")[0] for row in told]
+
+
+async def test_a_knock_that_people_have_seen_comes_back_with_the_next_one(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one:
+        await lead(one)
+        one.runner.knocks.note(Knocked(1), "run/0")
+        one.outlook.events.look()
+        assert "gang-knocked" in alarms(one)
+        one.outlook.events.look()
+        done = await one.commands.execute("alarm.dismiss", {"names": []})
+        assert [row["code"] for row in done["dismissed"]] == ["gang-knocked"]
+        assert (alarms(one), dismissed(one)) == ([], ["gang-knocked"])
+        one.outlook.events.look()
+        with pytest.raises(NotFoundError, match="no alarm about anything that happened"):
+            await one.commands.execute("alarm.dismiss", {"names": []})
+        one.runner.knocks.note(Knocked(1), "run/0")
+        assert alarms(one) == ["gang-knocked"]
+        assert dismissed(one) == []
+        one.outlook.events.look()
+        assert events(one, "gang-knocked") == ["alert", "dismissed", "alert"]
+
+
+async def test_who_leads_next_takes_it_for_seen_and_so_does_who_was_started_anew(
+    tmp_path: Path,
+) -> None:
+    async with serving(tmp_path, "one") as one, serving(tmp_path, "two") as two:
+        await found(one, two)
+        await lead(one)
+        one.runner.knocks.note(Knocked(1), "run/0")
+        assert alarms(one) == ["gang-knocked"]
+        await one.commands.execute("alarm.dismiss", {"names": ["one"]})
+        await two.journal.move_to(whole_ledger(one.journal))
+        await link(two, one)
+        two.peers.require(one.identity.node_id).run_nonce = one.outlook.run_nonce
+        two.pulse.roster_changed()
+        tell(one, two)
+        two.leadership.on_lead(2)
+        assert (alarms(two), dismissed(two)) == ([], ["gang-knocked"])
+        one.runner.knocks.note(Knocked(1), "run/0")
+        tell(one, two)
+        assert (alarms(two), dismissed(two)) == (["gang-knocked"], [])
+    async with serving(tmp_path, "one") as again:
+        assert len(again.journal.state.dismissals.in_force) == 1
+
+
+async def test_what_failed_is_dismissed_by_the_same_word(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one:
+        await lead(one)
+        alarms(one)
+        assert one.leading is not None
+        await one.leading.record(started(), FAILED)
+        assert alarms(one) == ["run-failed"]
+        await one.commands.execute("alarm.dismiss", {"names": ["python"]})
+        assert alarms(one) == []
+        assert "run-failed" not in health(one)
+        assert "run-failed" in dismissed(one)
+        facts = [fact for entry in one.journal.ledger.entries() for fact in entry.facts]
+        assert sum(isinstance(fact, FailureDismissed) for fact in facts) == 1
+
+
+async def test_a_machine_that_is_gone_is_silent_until_it_was_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with serving(tmp_path, "one") as one, serving(tmp_path, "two") as two:
+        await found(one, two)
+        await lead(one)
+        state = {two.identity.node_id: Liveness.GONE}
+        monkeypatch.setattr(one.outlook, "liveness", lambda node: state.get(node, Liveness.ALIVE))
+        at_s = now_s()
+        look = one.outlook.alerts.look
+        look(at_s)
+        look(at_s + TABLE["node-gone"].hold_s)
+        with pytest.raises(NotFoundError, match="anything that happened") as refused:
+            await one.commands.execute("alarm.dismiss", {"names": []})
+        assert "node-gone" in refused.value.hint
+        await one.commands.execute("alarm.dismiss", {"names": ["two"]})
+        look(at_s + 62)
+        assert (one.outlook.alerts.raised, dismissed(one)) == ((), ["node-gone"])
+        wrong = ailments(status_document(one))
+        assert "node-gone" not in [line["code"] for line in wrong], "status --check passes"
+        state.clear()
+        look(at_s + 64)
+        look(at_s + 66 + KEEPS_S)
+        assert one.outlook.alerts._ended == [f"node-gone:{two.identity.node_id}"]
+        await one.commands.execute("alarm.over", {"keys": one.outlook.alerts._ended})
+        state[two.identity.node_id] = Liveness.GONE
+        assert "node-gone" in health(one)
+
+
+async def test_what_nobody_can_dismiss_is_refused_in_words(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one:
+        await lead(one)
+        with pytest.raises(NotFoundError, match="no alarm is called cooking"):
+            await one.commands.execute("alarm.dismiss", {"names": ["cooking"]})
+        with pytest.raises(UsageError, match="can't be dismissed"):
+            await one.commands.execute_here("alarm.dismiss", {"alarms": [{"key": "no-leader:x"}]})
+        with pytest.raises(UsageError, match="expected 1 to"):
+            await one.commands.execute_here("alarm.dismiss", {"alarms": []})
+        with pytest.raises(UsageError, match="at most 400"):
+            await one.commands.execute_here("alarm.dismiss", {"alarms": [{"key": "x" * 401}]})

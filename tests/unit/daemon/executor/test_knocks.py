@@ -22,7 +22,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 def details(seen: Knocks) -> list[str]:
-    return [finding.detail for finding in knock_finding(NODE, "attic", seen.detail())]
+    return [finding.detail for finding in knock_finding(NODE, "attic", seen.detail(), "s1")]
 
 
 def test_health_counts_tries_and_names_whom_it_can_for_an_hour(clock: list[float]) -> None:
@@ -58,10 +58,16 @@ def test_it_is_an_alarm_that_makes_nobody_ill() -> None:
 
 @pytest.mark.parametrize("odd", [None, 7, [], {"x": 1}, ""])
 def test_odd_words_of_a_member_are_nothing(odd: object) -> None:
-    assert list(knock_finding(NODE, "attic", odd)) == []
+    assert list(knock_finding(NODE, "attic", odd, "s1")) == []
 
 
 def test_a_member_s_words_are_short_and_plain() -> None:
-    (finding,) = knock_finding(NODE, "attic", "\x1b[2J" + "9" * 5000)
+    (finding,) = knock_finding(NODE, "attic", "\x1b[2J" + "9" * 5000, "s1")
     assert finding.detail.isprintable()
     assert len(finding.detail) <= MAX_DETAIL
+
+
+def test_another_try_is_another_cause_and_so_is_one_after_a_restart() -> None:
+    tries = ("1 try", "s1"), ("2 tries", "s1"), ("1 try", "s2")
+    causes = [f.cause for said in tries for f in knock_finding(NODE, "attic", *said)]
+    assert len(set(causes)) == 3

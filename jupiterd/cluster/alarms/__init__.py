@@ -1,0 +1,1 @@
+"""Alarms that people have seen, and how each kind ends."""

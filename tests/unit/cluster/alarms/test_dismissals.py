@@ -1,0 +1,112 @@
+"""What people have dismissed stays so until it is over, and only trusted members silence."""
+
+import random
+
+import pytest
+
+from jupiterd.cluster.alarms.dismissal_fact import AlarmDismissed
+from jupiterd.cluster.alarms.dismissals import KEEPS_S, SETTLE_S, DismissalWatch
+from jupiterd.cluster.alarms.dismissible import (
+    LASTING,
+    MAX_KEY_CHARACTERS,
+    alarm_key,
+    tells_its_end,
+)
+from jupiterd.cluster.state import State
+from jupiterd.ids import NodeId
+from tests.unit.cluster.building import NODES
+from tests.unit.cluster.test_trust import BEGINNING, FOUNDER, GUEST, Placed, by, walked_in
+
+KEY = f"node-gone:{'a' * 32}"
+OWN = NodeId("c" * 32)
+
+
+def silenced(edit: int = 1, cause: str = "") -> AlarmDismissed:
+    return AlarmDismissed(KEY, cause, is_over=False, edit=edit)
+
+
+def over(edit: int = 2) -> AlarmDismissed:
+    return AlarmDismissed(KEY, "", is_over=True, edit=edit)
+
+
+def state_of(*placed: Placed) -> State:
+    state = State()
+    for order, fact in [*BEGINNING, *placed]:
+        state.apply(fact, order)
+    return state
+
+
+def test_the_last_word_on_an_alarm_counts_in_whatever_order_the_words_come(seed: int) -> None:
+    placed = [
+        *by(FOUNDER, silenced()),
+        *by(FOUNDER, over(), term=6),
+        *by(FOUNDER, silenced(3, "x"), term=7),
+    ]
+    random.Random(seed).shuffle(placed)
+    state = state_of(*placed)
+    assert state.dismissals.in_force == {KEY: silenced(3, "x")}
+    assert state.dismissals.edit(KEY) == 3
+    again = State()
+    for order, fact in state.placed():
+        again.apply(fact, order)
+    assert again == state
+    assert (
+        state_of(*by(FOUNDER, silenced()), *by(FOUNDER, over(), term=6)).dismissals.in_force == {}
+    )
+
+
+def test_who_walked_in_silences_nothing_and_may_let_ring_again() -> None:
+    assert state_of(*by(GUEST, silenced())).dismissals.in_force == {}
+    both = state_of(*by(FOUNDER, silenced()), *by(GUEST, silenced(2, "x"), term=6))
+    assert both.dismissals.in_force == {KEY: silenced()}
+    assert state_of(*by(FOUNDER, silenced()), *by(GUEST, over(), term=6)).dismissals.in_force == {}
+    assert walked_in(GUEST) in [fact for _, fact in BEGINNING]
+
+
+def test_a_dismissal_counts_no_more_once_its_alarm_was_over_for_a_while() -> None:
+    watch, dismissed = DismissalWatch(), {KEY}
+    assert watch.look(0.0, dismissed, {KEY}) == []
+    assert watch.look(KEEPS_S - 1, dismissed, set()) == []
+    assert watch.look(KEEPS_S - 0.5, dismissed, {KEY}) == [], "it flaps"
+    assert watch.look(2 * KEEPS_S, dismissed, set()) == [KEY]
+    assert watch.look(2 * KEEPS_S + 2, dismissed, set()) == [KEY], "until the ledger says so"
+    assert watch.look(2 * KEEPS_S + 4, set(), set()) == []
+
+
+def test_who_was_just_started_waits_until_it_can_know() -> None:
+    watch = DismissalWatch()
+    assert watch.look(0.0, {KEY}, set()) == []
+    assert watch.look(SETTLE_S - 1, {KEY}, set()) == []
+    assert watch.look(SETTLE_S, {KEY}, set()) == [KEY]
+
+
+@pytest.mark.parametrize(
+    ("code", "about", "leads", "has_held", "tells"),
+    [
+        ("node-gone", NODES[0], True, False, True),
+        ("node-gone", NODES[0], False, True, False),
+        ("disk", "", False, False, True),
+        ("contradiction", "a line", True, False, False),
+        ("contradiction", "a line", False, True, True),
+    ],
+)
+def test_who_can_know_tells_that_it_is_over(
+    code: str, about: str, *, leads: bool, has_held: bool, tells: bool
+) -> None:
+    key = alarm_key(code, about, OWN)
+    assert tells_its_end(key, OWN, leads=leads, has_held=has_held) is tells
+
+
+def test_another_machines_own_view_is_its_own() -> None:
+    key = alarm_key("disk", "", NODES[0])
+    assert not tells_its_end(key, OWN, leads=True, has_held=False)
+
+
+def test_a_long_line_has_a_short_key_of_its_own() -> None:
+    one, two = (alarm_key("no-effect", "x" * 900 + end, OWN) for end in "ab")
+    assert one != two
+    assert max(len(one), len(two)) <= MAX_KEY_CHARACTERS
+
+
+def test_a_question_is_answered_and_not_dismissed() -> None:
+    assert "node-waits" in LASTING

@@ -37,8 +37,8 @@ class ClusterScreen(DashboardScreen):
         Key("D", "D", "tell('drain')", "Drain", "gives the chosen node no new work", changes=True),
         Key("R", "R", "tell('resume')", "Resume", "lets it work again", changes=True),
         Key("X", "X", "tell('remove')", "Remove", "takes the chosen node out", changes=True),
-        Key("H", "H", "dismiss", "Dismiss", "ends the alarms that health shows", changes=True,
-            is_rare=True),
+        Key("H", "H", "dismiss_alarms", "Dismiss", "ends the alarms that health shows",
+            changes=True, is_rare=True),
         Key("O", "O", "let_in", "Open", "lets new machines in for ten minutes", changes=True),
     )  # fmt: skip
     BINDINGS: ClassVar[list[BindingType]] = bindings(KEYS)
@@ -77,7 +77,7 @@ class ClusterScreen(DashboardScreen):
         """Ask whether new machines may join."""
         self._dashboard.ask_and_do(membership.OPEN_WINDOW)
 
-    def action_dismiss(self) -> None:
+    def action_dismiss_alarms(self) -> None:
         """Ask whether people have seen all that health shows."""
         action = steering.dismiss_all(self._present().view.document.get("health") or ())
         if action is None:

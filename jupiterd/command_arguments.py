@@ -17,8 +17,10 @@ _MAPS: Final = (
     "arguments", "environment", "generator", "init", "judge", "settings", "source", "training",
 )  # fmt: skip
 _LISTS: Final = ("devices", "files", "folder_map", "to_fetch")
-_LISTS_OF: Final[Mapping[str, tuple[str, ...]]] = {"script.ship": ("nodes",)}
-_NUMBERS: Final = ("bytes_per_s", "done", "rounds", "seed", "tokens", "total", "uses")
+_LISTS_OF: Final[Mapping[str, tuple[str, ...]]] = {
+    "script.ship": ("nodes",), "script.knocked": ("hosts",),
+}  # fmt: skip
+_NUMBERS: Final = ("bytes_per_s", "count", "done", "rounds", "seed", "tokens", "total", "uses")
 
 
 class CommandArguments(dict[str, Any]):

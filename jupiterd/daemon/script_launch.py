@@ -76,10 +76,7 @@ async def prepare_launch(node: "Node", arguments: Mapping[str, Any]) -> Places:
 
 async def hear_of_knocks(node: "Node", arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Take in who knocked at ranks that jupiterctl runs on this machine; raises UsageError."""
-    try:
-        count, hosts = int(arguments["count"]), [str(host) for host in arguments["hosts"]]
-    except (KeyError, TypeError, ValueError) as error:
-        raise UsageError("who knocked is told in a form that can't be") from error
+    count, hosts = int(arguments["count"]), [str(host) for host in arguments["hosts"]]
     if not 0 < count <= MAX_NUMBER:
         raise UsageError(f"nobody can knock {count} times")
     node.runner.knocks.note(Knocked(count, hosts), "launch")

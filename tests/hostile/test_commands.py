@@ -35,24 +35,25 @@ NEEDED = {
     "node.role": {"node", "role"},
     "node.trust": {"node"},
     "script.prepare": {"engine", "folder", "nodes", "program", "script"},
+    "script.knocked": {"count", "hosts"},
     "script.ship": {"files", "folder", "nodes"},
     "train.start": {"model"},
 }
 """What each command can't do without; the others need nothing."""
 
-OF_THIS_MACHINE = {"check.links", "script.prepare", "script.ship"}
+OF_THIS_MACHINE = {"check.links", "script.knocked", "script.prepare", "script.ship"}
 """What the daemon that is asked does itself: members can't send it."""
 
 GIVEN: dict[str, Any] = {
     "source": {"kind": "folder", "path": "/nowhere"}, "files": [], "nodes": [], "model": "1m",
-    "role": "auto",
+    "role": "auto", "count": 1, "hosts": [],
 }  # fmt: skip
 """What gets a command past one argument to the next; else any word does."""
 
 NAMES: tuple[str, ...] = (
     "arguments", "asked_at", "auto", "because", "begins_with", "bytes_per_s", "cluster", "config",
-    "cycle", "data", "devices", "domain", "domain_name", "domain_yaml", "done", "ended", "engine",
-    "environment", "files", "folder", "folder_map", "from", "generator", "generator_folder", "init",
+    "count", "cycle", "data", "devices", "domain", "domain_name", "domain_yaml", "done", "ended", "engine",
+    "environment", "files", "folder", "folder_map", "from", "generator", "generator_folder", "hosts", "init",
     "interactive", "is_start", "judge", "leaf", "model", "name", "node", "nodes", "per_node",
     "program", "role", "rounds", "run", "script", "seed", "settings", "source", "to_fetch", "token",
     "tokenizer", "tokens", "total", "train", "training", "uses", "verb", "weights",

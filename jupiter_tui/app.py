@@ -38,6 +38,7 @@ from jupiter_tui.source import Source
 from jupiter_tui.view import ViewModel, fold, fold_other, forget_other, with_link_of
 from jupiterd.client.watch import STALE_AFTER_S, Link, LinkChanged, WatchMessage
 from jupiterd.errors import DiskFullError, UsageError
+from jupiterd.locations import directed
 
 PROMPT = "type a part of what you want"
 
@@ -161,9 +162,11 @@ class JupiterTui(App[None]):
     @work(group="actions", exit_on_error=False)
     async def ask_and_do(self, action: Action) -> None:
         """Carry out a change once somebody has said yes; say what came of it."""
-        if self.options.is_readonly or not await self.push_screen_wait(ConfirmScreen(action)):
+        asking = ConfirmScreen(action, self.options.named_dir)
+        if self.options.is_readonly or not await self.push_screen_wait(asking):
             return
         words, is_done = await carried_out(self.options.state_dir, action)
+        words = directed(words, self.options.named_dir)
         self.notify(words, markup=False, severity="information" if is_done else "error")
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:

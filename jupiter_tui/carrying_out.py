@@ -4,12 +4,14 @@ Owns the process and the words about its end. Doesn't know what is changed, or w
 """
 
 import asyncio
+import os
 import sys
 from pathlib import Path
 
 from jupiter_tui.action import Action
 from jupiterd.errors import ExitCode
 from jupiterd.formats import duration
+from jupiterd.locations import STATE_DIR_VARIABLE
 
 TIMEOUT_S = 900.0
 """A model's weights may have to be copied before a cycle begins."""
@@ -27,8 +29,9 @@ async def carried_out(state_dir: Path, action: Action) -> tuple[str, bool]:
 
 async def _carried_out(state_dir: Path, action: Action) -> tuple[str, bool]:
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "jupiterd.ctl.main", "--state-dir", str(state_dir)),
-        *(*action.command, "--yes"),
+        *(sys.executable, "-m", "jupiterd.ctl.main", *action.command, "--yes"),
+        # No flag: what it says is shown to people, who may not have given one.
+        env={**os.environ, STATE_DIR_VARIABLE: str(state_dir)},
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,

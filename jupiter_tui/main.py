@@ -101,7 +101,7 @@ def cli(named_dir: str | None, *, port: int | None, **chosen: Any) -> int:
 
         check_recording(replay)
         chosen["is_readonly"] = True
-    return asyncio.run(_show(Options(watched, **chosen)))
+    return asyncio.run(_show(Options(watched, watched if named_dir else None, **chosen)))
 
 
 async def _show(options: "Options") -> int:

@@ -16,6 +16,8 @@ class Options:
 
     state_dir: Path
     """Of the daemon to watch."""
+    named_dir: Path | None = None
+    """The same, where the command line names it: commands that are shown name it, too."""
     is_readonly: bool = False
     is_ascii: bool = False
     refresh_hz: float = 2.0

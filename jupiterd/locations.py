@@ -5,6 +5,7 @@ is installed beside Jupiter. Doesn't know what is in any of them.
 """
 
 import os
+import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -35,6 +36,8 @@ CURVES = Path("logs", "curves")
 ROUND_TABLE = "cycles.tsv"
 """Inside the state folder: a line for each finished round of every cycle."""
 
+_COMMAND = re.compile(r"(\bon [^:\n]{1,200}: )?\bjupiterctl (?!of\b)(?=[a-z])")
+
 _PACKAGE = Path(__file__).resolve().parent
 
 
@@ -51,6 +54,20 @@ def state_dir(given: str | Path | None = None) -> Path:
         where = STATE_DIR_VARIABLE if given is None else "--state-dir"
         raise UsageError(f"{where} is empty", "name a folder, or leave it out for the usual one")
     return Path(named).expanduser().absolute()
+
+
+def directed(text: str, folder: Path | None) -> str:
+    """Return a text in which each command of jupiterctl names the state folder that a flag named.
+
+    Without a flag nothing changes: a command finds the same folder by itself. Commands for other
+    machines, `on studio: jupiterctl ...`, stay as they are.
+    """
+    if folder is None or "jupiterctl " not in text:
+        return text
+    import shlex  # hardly any command gets here
+
+    named = f"jupiterctl --state-dir {shlex.quote(str(folder))} "
+    return _COMMAND.sub(lambda found: found[0] if found[1] else named, text)
 
 
 def default_state_dir() -> Path:

@@ -4,6 +4,7 @@ Pure. Owns the form; what counts as wrong is the daemon's business.
 """
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from jupiter_tui.drawings.lines import Cell, Line, Lines, Tone, line, width_of
@@ -11,6 +12,7 @@ from jupiter_tui.drawings.thresholds import SEVERITY_TONES
 from jupiter_tui.scene import Scene
 from jupiterd.cluster.health_words import code_and_age
 from jupiterd.formats import plain
+from jupiterd.locations import directed
 
 SEVERITY_WIDTH = 9
 
@@ -20,7 +22,8 @@ def health(scene: Scene, width: int, _height: int) -> Lines:
     document = scene.view.document
     if not document:
         return (line("nothing heard yet", Tone.FAINT),)
-    wrong = tuple(found for item in document.get("health", ()) for found in _warning(item, width))
+    named, items = scene.options.named_dir, document.get("health", ())
+    wrong = tuple(found for item in items for found in _warning(item, width, named))
     seen = (_dismissed(item) for item in document.get("dismissed") or ())
     return (*(wrong or (line("good: nothing is wrong", Tone.GOOD),)), *seen)
 
@@ -30,7 +33,7 @@ def _dismissed(item: Mapping[str, Any]) -> Line:
     return line(f"{'seen':<{SEVERITY_WIDTH}}{plain(item.get('title'))}", Tone.FAINT)
 
 
-def _warning(item: Mapping[str, Any], width: int) -> tuple[Line, ...]:
+def _warning(item: Mapping[str, Any], width: int, folder: Path | None) -> tuple[Line, ...]:
     """Return its lines; where the first has no room for code and age, they have their own."""
     severity = plain(item.get("severity"))
     tone = SEVERITY_TONES.get(severity, Tone.NOTE)
@@ -41,4 +44,5 @@ def _warning(item: Mapping[str, Any], width: int) -> tuple[Line, ...]:
     held, margin = Cell(f"  {code_and_age(item)}", Tone.FAINT), " " * SEVERITY_WIDTH
     beside = width_of((*head, held)) <= width
     first = ((*head, held),) if beside else (head, line(margin + held.text.lstrip(), Tone.FAINT))
-    return (*first, line(f"{margin}hint: {plain(item['hint'])}")) if item.get("hint") else first
+    hint = directed(plain(item.get("hint")), folder) if item.get("hint") else ""
+    return (*first, line(f"{margin}hint: {hint}")) if hint else first

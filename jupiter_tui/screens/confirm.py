@@ -3,6 +3,7 @@
 Owns the keys of the answer. Doesn't know what is asked.
 """
 
+from pathlib import Path
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -11,6 +12,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from jupiter_tui.action import Action
+from jupiterd.locations import directed
 
 ANSWERS = "[y] yes    [n] no"
 
@@ -23,15 +25,16 @@ class ConfirmScreen(ModalScreen[bool]):
         ("n,escape,q", "dismiss(False)", "No"),
     ]
 
-    def __init__(self, action: Action) -> None:
-        """Take what would be done."""
+    def __init__(self, action: Action, named_dir: Path | None = None) -> None:
+        """Take what would be done, and the daemon's folder where a command must name it."""
         super().__init__()
-        self._action = action
+        self._action, self._named_dir = action, named_dir
 
     def compose(self) -> ComposeResult:
         """Put the question in a box."""
         action = self._action
-        words = [action.question, *action.consequences, "", f"$ {action.typed}", "", ANSWERS]
+        typed = directed(action.typed, self._named_dir)
+        words = [action.question, *action.consequences, "", f"$ {typed}", "", ANSWERS]
         box = Static("\n".join(words), id="confirm", markup=False)
         box.border_title = action.title
         yield box

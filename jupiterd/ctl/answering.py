@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from jupiterd.ctl.console import Console, write_error
+from jupiterd.ctl.console import Console
 from jupiterd.ctl.review_lines import review_lines
 from jupiterd.errors import JupiterError, UsageError
 from jupiterd.formats import printable
@@ -49,7 +49,7 @@ def ask_people(state_dir: Path, cycle: Mapping[str, Any], console: Console) -> b
                 order(state_dir, answer.verb, {"cycle": cycle_id, **answer.arguments})
             return bool(answer.verb)
         except JupiterError as error:
-            write_error(error)
+            console.error(error)
             settings.clear()
 
 

@@ -22,15 +22,15 @@ _CLEAR_LINE = "\r\x1b[K"
 class Console:
     """Where one run of a command writes."""
 
-    def __init__(self, output: str = "table") -> None:
-        self.output = output
+    def __init__(self, output: str = "table", invocation: Invocation | None = None) -> None:
+        self.output, self._invocation = output, invocation or Invocation()
         self._has_passing_line = False
         self._has_passing_notice = False
 
     @classmethod
     def of(cls, invocation: Invocation) -> "Console":
         """Return the console in the form of output that was asked for."""
-        return cls(invocation.output)
+        return cls(invocation.output, invocation)
 
     @property
     def is_table(self) -> bool:
@@ -48,11 +48,20 @@ class Console:
         encoding = (sys.stdout.encoding or "").lower().replace("-", "")
         return self.is_table and _is_terminal(sys.stdout) and encoding == "utf8"
 
-    def show(self, document: Mapping[str, Any], as_lines: Callable[[], Sequence[str]]) -> None:
-        """Print the document as JSON, or as the lines that people read."""
+    def show(
+        self,
+        document: Mapping[str, Any],
+        as_lines: Callable[[], Sequence[str]],
+        *,
+        is_quoted: bool = False,
+    ) -> None:
+        """Print the document as JSON, or as the lines that people read.
+
+        is_quoted: they are somebody's text, so no command in it is ours.
+        """
         if self.is_table:
             for line in as_lines():
-                self.line(line)
+                self.line(line if is_quoted else self._invocation.typeable(line))
         elif self.output == "json":
             self.line(_json(document, indent=2))
         else:
@@ -101,7 +110,13 @@ class Console:
     def notice(self, text: str) -> None:
         """Print something that isn't data."""
         self.settle()
-        sys.stderr.write(f"jupiterctl: {text}\n")
+        sys.stderr.write(f"jupiterctl: {self._invocation.typeable(text)}\n")
+
+    def error(self, error: JupiterError) -> None:
+        """Print an error: what went wrong, an empty line, what to do."""
+        self.settle()
+        said = self._invocation.typeable(f"{error.message}\n\nhint: {error.hint}")
+        sys.stderr.write(f"jupiterctl: error: {said}\n")
 
     @property
     def can_pass(self) -> bool:
@@ -153,11 +168,6 @@ def _json(document: Mapping[str, Any], **form: Any) -> str:
         return json.dumps(document, ensure_ascii=False, allow_nan=False, **form)
     except ValueError:
         return json.dumps(with_finite_numbers({**document}), ensure_ascii=False, **form)
-
-
-def write_error(error: JupiterError) -> None:
-    """Print an error: what went wrong, an empty line, what to do."""
-    sys.stderr.write(f"jupiterctl: error: {error.message}\n\nhint: {error.hint}\n")
 
 
 def _can_ask() -> bool:

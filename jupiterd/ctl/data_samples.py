@@ -70,7 +70,9 @@ def samples(  # noqa: PLR0913 - an option each
         raise UsageError("--round and --phase go together", "jupiterctl data samples --help")
     noun = f"review/{cycle or ''}" + (f"/{number}/{phase}" if phase else "")
     document = ask_over_grpc(invocation.state_dir, noun, READING_S)
-    Console.of(invocation).show(document, lambda: review_lines(document["review"], is_whole=whole))
+    Console.of(invocation).show(
+        document, lambda: review_lines(document["review"], is_whole=whole), is_quoted=True
+    )
 
 
 def drop_noun(cycle: str | None, number: int | None) -> str:
@@ -92,4 +94,5 @@ def _show_dropped(
     Console.of(invocation).show(
         {**told, "drops": found},
         lambda: drop_lines(found, is_of_one_reason=reason is not None, is_whole=is_whole),
+        is_quoted=True,
     )

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import click
 
-from jupiterd.locations import state_dir
+from jupiterd.locations import directed, state_dir
 
 CommandFunction = TypeVar("CommandFunction", bound=Callable[..., Any])
 
@@ -31,6 +31,10 @@ class Invocation:
     def state_dir(self) -> Path:
         """Return the state folder of the daemon to talk to."""
         return state_dir(self.named_state_dir)
+
+    def typeable(self, text: str) -> str:
+        """Return words in which each command is directed to the daemon that this one talks to."""
+        return directed(text, self.state_dir if self.named_state_dir else None)
 
 
 def global_options() -> list[click.Option]:

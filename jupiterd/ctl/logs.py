@@ -100,7 +100,7 @@ def pause(seconds: float) -> None:
 def _show(console: Console, name: str, lines: list[str], node: str | None = None) -> None:
     if console.is_table or lines:
         document = {"schema": SCHEMA, "node": node, "log": name, "lines": lines}
-        console.show(document, lambda: lines)
+        console.show(document, lambda: lines, is_quoted=True)
 
 
 def _newest_first(folder: Path) -> list[Path]:

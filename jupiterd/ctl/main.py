@@ -13,7 +13,8 @@ from typing import NoReturn
 import click
 
 from jupiterd.ctl.commands import LazyGroup
-from jupiterd.ctl.console import write_error
+from jupiterd.ctl.console import Console
+from jupiterd.ctl.invocation import Invocation
 from jupiterd.errors import ExitCode, JupiterError
 from jupiterd.usage_lines import usage_error
 
@@ -74,19 +75,22 @@ def cli() -> None:
 
 def run(arguments: Sequence[str]) -> int:
     """Do what the command line says; return the exit status, whatever happens."""
+    invocation = Invocation()
     try:
-        result = cli.main(list(arguments), prog_name="jupiterctl", standalone_mode=False)
+        result = cli.main(
+            list(arguments), prog_name="jupiterctl", standalone_mode=False, obj=invocation
+        )
         sys.stdout.flush()
     except Exception as error:  # noqa: BLE001 - the border of the program: nothing gets past it
         if "--debug" in arguments and not isinstance(error, click.ClickException):
             import traceback
 
             traceback.print_exc()
-        return _report(error)
+        return _report(error, invocation)
     return result if isinstance(result, int) else ExitCode.OK
 
 
-def _report(error: Exception) -> int:
+def _report(error: Exception, invocation: Invocation) -> int:
     """Say on standard error what went wrong; return the exit status."""
     if isinstance(error, click.Abort):  # Ctrl-C, or a question answered with no
         return ExitCode.INTERRUPTED
@@ -97,7 +101,7 @@ def _report(error: Exception) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ExitCode.FAILED
     known = _translated(error)
-    write_error(known)
+    Console.of(invocation).error(known)
     return known.exit_code
 
 

@@ -44,6 +44,15 @@ async def test_what_goes_wrong_is_told_with_its_hint(short_dir):
     assert "\nhint: " in told
 
 
+async def test_a_dashboard_of_a_named_folder_shows_the_command_with_it(short_dir):
+    app = JupiterTui(Options(short_dir, named_dir=short_dir))
+    async with app.run_test(size=(120, 40)) as pilot:
+        app.ask_and_do(STOP)
+        shown = f"$ jupiterctl --state-dir {short_dir} cycle stop"
+        await until(pilot, lambda text: shown in text)
+        await pilot.press("n")
+
+
 async def test_no_does_nothing(short_dir):
     control = await _asked(short_dir, "n", "node-2")
     assert control.executed == []

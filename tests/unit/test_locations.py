@@ -4,7 +4,7 @@ import pytest
 
 from jupiterd import locations
 from jupiterd.errors import NotFoundError, UsageError
-from jupiterd.locations import config_folder, default_state_dir_of, state_dir
+from jupiterd.locations import config_folder, default_state_dir_of, directed, state_dir
 
 HOME = Path("/home/ada")
 
@@ -60,3 +60,11 @@ def test_a_lost_config_folder_is_named(monkeypatch, tmp_path):
     monkeypatch.setattr(locations, "_PACKAGE", tmp_path / "site" / "jupiterd")
     with pytest.raises(NotFoundError, match="config folder is missing"):
         config_folder()
+
+
+def test_commands_name_the_folder_that_a_flag_named_unless_they_are_for_another_machine():
+    said = "try jupiterctl status, or on studio: jupiterctl doctor"
+    assert directed(said, None) == said
+    assert directed(said, Path("/my state")) == (
+        "try jupiterctl --state-dir '/my state' status, or on studio: jupiterctl doctor"
+    )

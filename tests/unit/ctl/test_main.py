@@ -85,6 +85,12 @@ def test_the_flag_wins_over_the_environment(ctl, state_dir):
     assert f"{state_dir}/other/control.sock" in ran.err
 
 
+def test_a_hint_names_the_folder_that_the_flag_named(ctl, state_dir, older_daemon):
+    older_daemon.failure = ConflictError("a cycle is running", "jupiterctl cycle stop")
+    ran = ctl("--state-dir", str(state_dir), "status")
+    assert ran.err.endswith(f"\n\nhint: jupiterctl --state-dir {state_dir} cycle stop\n")
+
+
 def test_global_options_may_stand_before_the_command(ctl, state_dir):
     ran = ctl("--state-dir", str(state_dir / "other"), "status", "--yes")
     assert f"{state_dir}/other/control.sock" in ran.err

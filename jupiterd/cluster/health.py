@@ -102,6 +102,8 @@ class ClusterView:
     """Addresses that two machines tell as their own, with both names."""
     unreached: tuple[Unreached, ...] = ()
     """Where somebody is heard, or named, and can't be reached."""
+    clocks: tuple[tuple[str, str], ...] = ()
+    """Whose clock is wrong, and how that is said."""
     outage: Outage | None = None
     """Why this node reaches nobody, where it is its own link."""
 
@@ -192,6 +194,12 @@ TABLE: Mapping[str, _Row] = {
         "{subject}",
         "give one of them another address: look for fixed ones, and at what the router gives out",
     ),
+    "clock-differs": _Row(
+        Severity.WARNING,
+        "{subject}",
+        "times in logs, events and reports are wrong there (no decision is): "
+        "sudo timedatectl set-ntp true (macOS: sudo sntp -sS time.apple.com)",
+    ),
     "tcp-silent": _Row(Severity.WARNING, "{subject}", "{command}"),
     "tcp-blocked": _Row(Severity.WARNING, "{subject}", "{command}"),
     "version-differs": _Row(
@@ -278,6 +286,7 @@ def _findings(view: ClusterView) -> Iterator[_Finding]:
     for address, one, other in view.shared_addresses:
         title = f"{one} and {other} both have the address {address}"
         yield _Finding("shared-address", title, about=f"{one} {other}")
+    yield from (_Finding("clock-differs", title, about=whose) for whose, title in view.clocks)
     if view.outage is None:
         yield from (_Finding(it.code, it.title, it.hint) for it in diagnoses(view.unreached))
     yield from (_Finding("contradiction", line, about=line) for line in view.contradictions)

@@ -18,6 +18,7 @@ OF_THE_TEXT: Final = frozenset({"mostly-dropped"})
 WELL_ANYWAY: Final = OF_THE_TEXT | {
     "not-offered",
     "shared-address",
+    "clock-differs",
     "tcp-silent",
     "tcp-blocked",
     "gang-knocked",

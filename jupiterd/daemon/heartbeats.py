@@ -21,7 +21,8 @@ import grpc.aio
 from blake3 import blake3
 
 from jupiterd.cluster.presence import Beat
-from jupiterd.daemon.clock import now_s
+from jupiterd.cluster.values.clock_offsets import ClockOffset
+from jupiterd.daemon.clock import now_s, wall_s
 from jupiterd.errors import TimedOutError
 from jupiterd.ids import NodeId
 from jupiterd.rpc import peer_pb2
@@ -65,6 +66,7 @@ def to_message(beat: Beat, cluster: str, head: str) -> peer_pb2.Heartbeat:
         ages_ms={mark(n): min(int(age_s * 1000), MAX_AGE_MS) for n, age_s in beat.ages_s.items()},
         sent_s=beat.sent_s,
         echo_s=beat.echo_s,
+        wall_s=wall_s(),
     )
 
 
@@ -118,6 +120,8 @@ class BeatStream:
         self._round_trips_s: deque[float] = deque(maxlen=ROUND_TRIPS)
         self.asked_s = -math.inf
         """When the last heartbeat was sent."""
+        self.clock = ClockOffset()
+        """How far the peer's time of day is ahead of ours."""
         self.on_broken: Callable[[], None] = lambda: None
 
     @property
@@ -163,7 +167,7 @@ class BeatStream:
         is_new = self._call is None
         call = self._call = self._call or self._stub().Beat()
         told = self._told.shorten(beat, about)
-        began_s = now_s()
+        began_s, began_wall_s = now_s(), wall_s()
         await call.write(beat)
         reply = await call.read()
         if not isinstance(reply, peer_pb2.Heartbeat):
@@ -172,13 +176,16 @@ class BeatStream:
         if is_new:  # its answer came after a handshake
             call.add_done_callback(self._note_end)
         else:
-            self._round_trips_s.append(now_s() - began_s)
+            round_trip_s = now_s() - began_s
+            self._round_trips_s.append(round_trip_s)
+            self.clock.note(began_wall_s, reply.wall_s, round_trip_s)
         return reply
 
     def close(self) -> None:
         """End the stream; the next heartbeat opens another."""
         call, self._call, self._told = self._call, None, Told()
         self._round_trips_s.clear()
+        self.clock.clear()
         if call is not None:
             call.cancel()
 

@@ -28,6 +28,7 @@ from jupiterd.daemon.event_ring import EventRing
 from jupiterd.daemon.gang_order import ToldQualities, told_qualities
 from jupiterd.daemon.heartbeats import Description
 from jupiterd.daemon.histories import Histories
+from jupiterd.daemon.links.clocks_apart import clocks_apart
 from jupiterd.daemon.links.own_link import own_outage
 from jupiterd.daemon.links.told_places import told_by_all
 from jupiterd.daemon.load_watch import LoadWatch
@@ -187,6 +188,7 @@ class Outlook:
             is_local=self._node.settings.local,
             has_token=self._node.greeter.joining.token is not None,
             shared_addresses=tuple(shared_addresses(told_by_all(self._node))),
+            clocks=clocks_apart(self._node),
             unreached=self._node.greeter.unreached.found,
             outage=own_outage(self._node),
             disk_trouble=self._node.pulse.trouble or self._node.journal.trouble,

@@ -140,7 +140,7 @@ class BringReply(_message.Message):
     def __init__(self, failure: _Optional[_Union[Failure, _Mapping]] = ..., leader_addresses: _Optional[_Iterable[str]] = ..., brief_json: _Optional[str] = ..., proof: _Optional[bytes] = ...) -> None: ...
 
 class Heartbeat(_message.Message):
-    __slots__ = ("cluster", "term", "leader", "head", "stability", "loop_lag_s", "ages_ms", "runs_gang", "telemetry", "goodbye", "members_alive", "about", "sent_s", "echo_s")
+    __slots__ = ("cluster", "term", "leader", "head", "stability", "loop_lag_s", "ages_ms", "runs_gang", "telemetry", "goodbye", "members_alive", "about", "sent_s", "echo_s", "wall_s")
     class AgesMsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -162,6 +162,7 @@ class Heartbeat(_message.Message):
     ABOUT_FIELD_NUMBER: _ClassVar[int]
     SENT_S_FIELD_NUMBER: _ClassVar[int]
     ECHO_S_FIELD_NUMBER: _ClassVar[int]
+    WALL_S_FIELD_NUMBER: _ClassVar[int]
     cluster: str
     term: int
     leader: str
@@ -176,7 +177,8 @@ class Heartbeat(_message.Message):
     about: About
     sent_s: float
     echo_s: float
-    def __init__(self, cluster: _Optional[str] = ..., term: _Optional[int] = ..., leader: _Optional[str] = ..., head: _Optional[str] = ..., stability: _Optional[int] = ..., loop_lag_s: _Optional[float] = ..., ages_ms: _Optional[_Mapping[int, int]] = ..., runs_gang: _Optional[bool] = ..., telemetry: _Optional[bytes] = ..., goodbye: _Optional[bool] = ..., members_alive: _Optional[int] = ..., about: _Optional[_Union[About, _Mapping]] = ..., sent_s: _Optional[float] = ..., echo_s: _Optional[float] = ...) -> None: ...
+    wall_s: float
+    def __init__(self, cluster: _Optional[str] = ..., term: _Optional[int] = ..., leader: _Optional[str] = ..., head: _Optional[str] = ..., stability: _Optional[int] = ..., loop_lag_s: _Optional[float] = ..., ages_ms: _Optional[_Mapping[int, int]] = ..., runs_gang: _Optional[bool] = ..., telemetry: _Optional[bytes] = ..., goodbye: _Optional[bool] = ..., members_alive: _Optional[int] = ..., about: _Optional[_Union[About, _Mapping]] = ..., sent_s: _Optional[float] = ..., echo_s: _Optional[float] = ..., wall_s: _Optional[float] = ...) -> None: ...
 
 class About(_message.Message):
     __slots__ = ("run_nonce", "name", "addresses", "hardware", "address_kinds", "links")

@@ -13,6 +13,7 @@ from jupiterd.cluster.election import Ticked
 from jupiterd.cluster.presence import Beat, RosterChanged
 from jupiterd.cluster.registers import canonical_bytes
 from jupiterd.daemon.clock import now_s
+from jupiterd.daemon.health_document import health_lines
 from jupiterd.daemon.heartbeats import from_message, to_message
 from jupiterd.daemon.pulse import PROVE_LINK_S
 from jupiterd.daemon.status_document import status_document
@@ -72,6 +73,32 @@ async def test_answers_tell_how_long_the_way_is_as_long_as_the_stream_lasts(tmp_
         assert 0 < (shown() or 0) < 1
         peer.beats.close()
         assert shown() is None
+
+
+@pytest.mark.parametrize(("ahead_s", "is_told"), [(-7200.0, True), (0.0, False)])
+async def test_whose_clock_differs_is_told_by_who_asks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ahead_s: float, *, is_told: bool
+) -> None:
+    async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
+        await unite(one, other)
+        other.pulse.roster_changed()
+        as_it_is = one.pulse.message
+
+        def elsewhen(to: NodeId) -> peer_pb2.Heartbeat:
+            message = as_it_is(to)
+            message.wall_s += ahead_s
+            return message
+
+        monkeypatch.setattr(one.pulse, "message", elsewhen)
+        peer = other.peers.require(one.identity.node_id)
+        for _ in range(2):  # the first answer comes after a handshake
+            reply = await peer.beats.ask(other.pulse.message(peer.node), peer_pb2.About())
+            other.pulse.heard(one.identity.node_id, reply)
+        lines = [line for line in health_lines(other) if line["code"] == "clock-differs"]
+        titles = ["the clocks of one and other differ by 2 h 00 min"] if is_told else []
+        assert [line["title"] for line in lines] == titles
+        peer.beats.close()
+        assert not [line for line in health_lines(other) if line["code"] == "clock-differs"]
 
 
 async def test_telemetry_is_told_when_it_has_changed_and_the_last_one_holds(tmp_path: Path) -> None:

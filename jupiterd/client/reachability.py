@@ -68,6 +68,12 @@ def silent(state_dir: Path) -> TimedOutError:
     )
 
 
+def not_answering(state_dir: Path) -> JupiterError:
+    """Return why a daemon gives no answer, for whoever hasn't asked it in vain: it may run."""
+    pid = running_process(state_dir)
+    return unreachable(state_dir) if pid is None or not _is_halted(pid) else silent(state_dir)
+
+
 def _is_halted(pid: int) -> bool:
     """Say whether somebody has stopped a process with a signal; only Linux tells."""
     with suppress(OSError):

@@ -137,9 +137,16 @@ def run_daemon(asked: Given) -> None:
     state_dir.empty_spool()
     remove_stale(state_dir.scratch)
 
+    def stop_with_terminal(node: Node) -> None:
+        if not node.is_closing:  # a terminal that closes says so twice, and nobody is impatient
+            node.stop()
+
     def stop_on_signals(node: Node) -> None:
+        loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
-            asyncio.get_running_loop().add_signal_handler(number, node.stop)
+            loop.add_signal_handler(number, node.stop)
+        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # else it is nohup's wish to last
+            loop.add_signal_handler(signal.SIGHUP, stop_with_terminal, node)
 
     try:
         asyncio.run(serve(settings, sources, state_dir, stop_on_signals))

@@ -30,9 +30,13 @@ async def watched_daemon(folder: Path, address: str) -> AsyncGenerator[tuple[Dae
         yield daemon, heard
 
 
-@pytest.mark.parametrize("kind", ["path", "abstract"])
+@pytest.mark.parametrize(
+    ("kind", "ends"),
+    [("path", [signal.SIGTERM]), ("abstract", [signal.SIGHUP, signal.SIGHUP])],
+    ids=["told to stop", "its terminal has closed"],
+)
 async def test_a_daemon_says_ready_once_it_answers_then_lives_and_stops(
-    tmp_path: Path, kind: str
+    tmp_path: Path, kind: str, ends: list[signal.Signals]
 ) -> None:
     with tempfile.TemporaryDirectory(prefix="jt-", dir="/tmp") as short:
         address = f"@jupiter-test-{os.getpid()}" if kind == "abstract" else f"{short}/notify"
@@ -44,7 +48,8 @@ async def test_a_daemon_says_ready_once_it_answers_then_lives_and_stops(
             at_s = [moment for moment, _ in heard.all("WATCHDOG")][-5:]
             assert max(b - a for a, b in itertools.pairwise(at_s)) < WATCHDOG_S / 2 + 0.2
             await heard.until(lambda so_far: "1 of 1" in so_far.all("STATUS")[-1][1], READY_S)
-            daemon.process.send_signal(signal.SIGTERM)
+            for number in ends:
+                daemon.process.send_signal(number)
             await heard.until(lambda so_far: bool(so_far.all("EXTEND_TIMEOUT_USEC")), END_S)
             assert heard.all("STOPPING")[0][1] == "1"
             assert await asyncio.to_thread(daemon.process.wait, END_S) == 0

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
-from jupiterd.client.reachability import start_command
+from jupiterd.client.reachability import not_answering
 from jupiterd.daemon.doctor import (
     clock_check,
     disk,
@@ -33,7 +33,7 @@ Check = Callable[[Place], Finding | Sequence[Finding]]
 
 
 def _health(place: Place) -> list[Finding]:
-    return health.judge(place, f"start it with: {start_command(place.state_dir)}")
+    return health.judge(place, lambda: not_answering(place.state_dir))
 
 
 CHECKS: Final[dict[str, Check]] = {

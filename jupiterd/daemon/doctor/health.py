@@ -3,12 +3,14 @@
 Owns turning its health entries into findings. Pure. Doesn't know why it says so.
 """
 
+from collections.abc import Callable
 from typing import Final
 
 from jupiterd.cluster.health_words import age
 from jupiterd.cluster.severity import Severity
 from jupiterd.daemon.doctor.finding import Finding, Status, ok, warn
 from jupiterd.daemon.doctor.place import Place
+from jupiterd.errors import JupiterError
 
 CHECK: Final = "daemon"
 
@@ -19,10 +21,14 @@ _STATUSES: Final = {
 }
 
 
-def judge(place: Place, start_command: str) -> list[Finding]:
-    """Return that it runs, and a finding for each thing that it complains of."""
+def judge(place: Place, no_answer: Callable[[], JupiterError]) -> list[Finding]:
+    """Return that it runs, and a finding for each thing that it complains of.
+
+    no_answer: asked why it doesn't answer, where it doesn't.
+    """
     if place.status is None:
-        return [warn(CHECK, f"no jupiterd runs with {place.state_dir}", start_command)]
+        error = no_answer()
+        return [warn(CHECK, error.message, error.hint)]
     told = [
         Finding(
             f"health/{entry['code']}",

@@ -12,7 +12,7 @@ import pytest
 
 from jupiterd.client import daemon_process
 from jupiterd.client.daemon_process import daemon_arguments, running_process
-from jupiterd.client.reachability import silent, start_command, unreachable
+from jupiterd.client.reachability import not_answering, silent, start_command, unreachable
 from jupiterd.daemon.service.unit import unit_text
 from jupiterd.locations import default_state_dir
 from tests.unit.daemon.service.asked import OF_THE_MACHINE
@@ -123,8 +123,9 @@ def test_a_halted_process_is_told_of_and_how_it_goes_on(tmp_path: Path, process)
     (tmp_path / "lock").write_text(str(process.pid))
     process.send_signal(signal.SIGSTOP)
     os.waitpid(process.pid, os.WUNTRACED)
-    error = silent(tmp_path)
+    error, found = silent(tmp_path), not_answering(tmp_path)
     process.send_signal(signal.SIGCONT)
+    assert found.message == error.message
     assert error.message == f"jupiterd didn't answer in time: its process {process.pid} is halted"
     assert error.hint == f"let it go on with: kill -CONT {process.pid}"
 

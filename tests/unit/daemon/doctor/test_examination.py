@@ -76,7 +76,7 @@ def test_jupiterd_examines_without_one(tmp_path: Path, quick: None, form: str) -
     ran = CliRunner().invoke(cli, ["--state-dir", str(state_dir), "doctor", "-o", form])
     assert ran.exit_code == 0, ran.output
     told = ran.output.replace(str(state_dir), "/state")
-    assert "no jupiterd runs with /state" in " ".join(told.split())
+    assert "no jupiterd answers on /state/control.sock" in " ".join(told.split())
     if form == "json":
         assert json.loads(ran.output)["counts"]["fail"] == 0
     else:

@@ -21,6 +21,7 @@ from jupiterd.daemon.doctor import (
 )
 from jupiterd.daemon.doctor.finding import Status
 from jupiterd.daemon.doctor.lan import Network
+from jupiterd.errors import TimedOutError
 from tests.unit.daemon.doctor.places import BETA, VERSIONS, node, place
 
 GIB = 1 << 30
@@ -277,13 +278,14 @@ def test_every_complaint_of_the_daemon_comes_with_its_fix(code: str):
     row = TABLE[code]
     told = {"code": code, "severity": str(row.severity), "title": row.title, "hint": row.hint}
     told["age_s"] = 250
-    runs, found = health.judge(place(health=(told,)), "jupiterd")
+    runs, found = health.judge(place(health=(told,)), AssertionError)
     assert runs.status is Status.OK
     assert (found.check, found.fix) == (f"health/{code}", row.hint)
     assert found.why == f"{row.title} (for 4 min 10 s)"
     assert (found.status is Status.FAIL) == (row.severity == "error")
 
 
-def test_a_daemon_that_does_not_run_gets_its_start_command():
-    (found,) = health.judge(place(status=None), "start it with: jupiterd")
-    assert (found.status, found.fix) == (Status.WARN, "start it with: jupiterd")
+def test_a_daemon_that_gives_no_answer_gets_the_reason_and_what_helps():
+    why = TimedOutError("its process 7 is halted", "let it go on with: kill -CONT 7")
+    (found,) = health.judge(place(status=None), lambda: why)
+    assert (found.status, found.why, found.fix) == (Status.WARN, why.message, why.hint)

@@ -91,11 +91,12 @@ def ailments_of(status: Mapping[str, Any], node: str) -> list[Mapping[str, Any]]
     own = (status.get("node") or {}).get("id")
     names = {NodeId(row["id"]): str(row.get("name")) for row in status.get("nodes", [])}
     meant = own if node == SELF else find_node(names, node)
-    return [
-        item
-        for item in ailments(status)
-        if item.get("node") == meant or (meant == own and item.get("code") in OF_THIS_NODE)
-    ]
+    return [item for item in ailments(status) if (item.get("node") or _unnamed(item, own)) == meant]
+
+
+def _unnamed(item: Mapping[str, Any], own: object) -> object:
+    """Return the machine that an entry is about which names none; None: it is about no one's."""
+    return own if item.get("code") in OF_THIS_NODE else None
 
 
 def status_lines(status: Mapping[str, Any]) -> list[str]:

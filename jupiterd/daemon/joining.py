@@ -88,11 +88,18 @@ class Joining:
         return self._asking.locked()
 
     def look_for_wanted(self) -> None:
-        """Where the cluster of our token isn't in sight, say so, and which is."""
+        """Where the cluster of our token isn't in sight, say so, and which is.
+
+        Who waited outside a cluster that has gone waits no more.
+        """
+        seen = self._seen.within()
+        if self.pending_reason and all(each.cluster == self._journal.cluster for each in seen):
+            log.info("waits_no_more", extra={"reason": self.pending_reason})
+            self.pending_reason = ""
+            self.applying.end()
         if self.token is None:
             return
         waited_s = now_s() - self._began_s
-        seen = self._seen.within()
         sought = still_sought(self.token.cluster, self._journal.cluster, seen, waited_s)
         if sought and sought != self.sought:
             log.warning("looks_for_cluster", extra={"reason": sought})

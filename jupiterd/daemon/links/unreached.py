@@ -23,6 +23,10 @@ FAILING_S: Final = 8.0
 """A machine that starts, or sleeps for a moment, isn't told of."""
 FAILURES: Final = 2
 
+HEARD_S: Final = 60.0
+"""Who doesn't answer is asked every ten seconds whether it is there: one that was switched off, or
+has left, announces itself no more."""
+
 
 class UnreachedAddresses:
     """What was found at the last look."""
@@ -63,7 +67,8 @@ class UnreachedAddresses:
     def _told(self, failing: list[tuple[Address, Attempt]]) -> Iterator[Unreached]:
         named = self.named()
         for address, attempt in sorted(failing, key=lambda item: ":" in item[0].host):
-            is_heard = self.announced.heard_s(address) > (attempt.failing_since_s or 0.0)
+            heard_s = self.announced.heard_s(address)
+            is_heard = heard_s > (attempt.failing_since_s or 0.0) and now_s() - heard_s < HEARD_S
             name = self._name_at(address)
             failed_at = attempt.failed_at
             # A member at whose address nobody answers is told of as gone.

@@ -2,9 +2,10 @@ import json
 
 import pytest
 
+from jupiterd.cluster import alerts, health
 from jupiterd.ctl.node_rows import hardware
 from jupiterd.ctl.status import ailments, cluster_line
-from tests.unit.ctl.documents import STATUS
+from tests.unit.ctl.documents import BETA, STATUS
 
 SETTINGS = {
     "schema": "jupiter/v1",
@@ -172,3 +173,10 @@ def test_what_people_have_dismissed_is_named_in_a_line_and_passes_the_check(daem
     ran = ctl("status", "--check")
     assert ran.exit_code == 0
     assert "health   good\n         dismissed: node-gone\n" in ran.out
+
+
+@pytest.mark.parametrize("code", sorted({*health.TABLE, *alerts.TABLE}))
+def test_no_alarm_about_another_machine_fails_the_check_of_this_one(daemon, ctl, code):
+    line = {"code": code, "severity": "error", "title": "beta", "hint": "look", "node": BETA}
+    daemon.documents["status"] = STATUS | {"health": [line]}
+    assert ctl("status", "--check", "--node", "self").exit_code == 0

@@ -9,9 +9,9 @@ import random
 from collections.abc import Callable
 
 from tests.bench.figure import Figure, Goal, line, machine
-from tests.bench.train.encryption import speeds
 from tests.bench.train.fits import MEGABYTES, print_fits
 from tests.bench.train.freezes import freezes
+from tests.bench.train.gang_speed import ENCRYPTED, FILTERED, speeds
 from tests.bench.train.gangs import without_name_server
 from tests.bench.train.joins import joins
 from tests.bench.train.kills import Struck, kills
@@ -35,8 +35,12 @@ JOINED = (Goal(0.5, 2.0),)
 LOST_STEPS = (Goal(0.99, 1.0),)
 SUPERVISED = (Goal(0.5, 2.0),)
 SUPERVISED_TRIALS = 3
-ENCRYPTED = (Goal(0.5, 50.0, at_least=True),)
-ENCRYPTED_TRIALS = 3
+GUARDS = {
+    "encryption": ("an encrypted gang", ENCRYPTED, Goal(0.5, 50.0, at_least=True)),
+    "filter": ("a gang behind the filter", FILTERED, Goal(0.5, 97.0, at_least=True)),
+}
+"""What guards a gang at the cost of its speed: name -> words, how it trains, what is wanted."""
+GUARDED_TRIALS = 3
 TRIALS = 20
 
 
@@ -78,14 +82,16 @@ async def print_nameless(engine: str, trials: int, seed: int) -> None:
     print(line(Figure(name, "s", NAMELESS[engine], _never), took))
 
 
-async def print_encryption(engine: str, trials: int, size: str) -> None:
-    """Let a gang train with encryption and without it, by turns."""
+async def print_guarded(engine: str, guard: str, trials: int, size: str) -> None:
+    """Let a gang train with a guard and without it, by turns."""
+    words, ways, goal = GUARDS[guard]
     shares: list[float] = []
-    async for plain, encrypted in speeds(engine, min(trials, ENCRYPTED_TRIALS), size):
-        shares.append(encrypted / plain * 100)
-        print(f"  {plain:,.0f} tokens/s, encrypted {encrypted:,.0f}", flush=True)
-    name = f"speed of an encrypted gang of two, {size}, {engine}"
-    print(line(Figure(name, "% of one that isn't", ENCRYPTED, _never), shares))
+    async for plain, guarded in speeds(engine, min(trials, GUARDED_TRIALS), size, ways):
+        shares.append(guarded / plain * 100)
+        told = f"{plain:,.0f} tokens/s without, {guarded:,.0f} with"
+        print(f"  {told} {guard}: {guarded / plain:.3f}", flush=True)
+    name = f"speed of {words} of two, {size}, {engine}"
+    print(line(Figure(name, "% of one that isn't", (goal,), _never), shares))
 
 
 async def print_freezes(engine: str, trials: int, seed: int) -> None:
@@ -185,8 +191,7 @@ def print_engine(engine: str, chosen: argparse.Namespace) -> None:
     for name, print_struck in STRUCK.items():
         if chosen.only in f"{name} {engine}":
             asyncio.run(print_struck(*struck))
-    if chosen.only in f"encryption {engine}":
-        asyncio.run(print_encryption(engine, chosen.trials, chosen.size))
+    print_guards(engine, chosen)
     if chosen.only in f"join {engine}":
         asyncio.run(print_joins(engine, chosen.trials, chosen.size))
     for loss in Loss:
@@ -194,6 +199,13 @@ def print_engine(engine: str, chosen: argparse.Namespace) -> None:
             asyncio.run(print_losses(loss, *struck))
     if chosen.only in f"supervision {engine}":
         asyncio.run(print_supervision(engine, chosen.trials))
+
+
+def print_guards(engine: str, chosen: argparse.Namespace) -> None:
+    """Print what guards of a gang cost."""
+    for guard in GUARDS:
+        if chosen.only in f"{guard} {engine}":
+            asyncio.run(print_guarded(engine, guard, chosen.trials, chosen.size))
 
 
 main()

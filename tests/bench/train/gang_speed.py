@@ -1,0 +1,79 @@
+"""What guarding a gang costs: the tokens a second of one that trains in one way and in another.
+
+Owns the measurement. All of a lab's machines share this one's processor, so what guards takes it
+from what trains: on machines of their own it costs less of the time, and as much of a core.
+"""
+
+import asyncio
+import contextlib
+import sys
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from tests.bench.train.gangs import Gang, Home, on_machines, training
+from tests.e2e.cluster import Cluster, running
+from tests.network.lab import lab_of
+from tests.network.machines import Machine, Machines
+
+MEASURED_S = 20.0
+WARM_UP_S = 5.0
+RANKS = 2
+OPEN_DAEMON: Final = Path(__file__).with_name("open_daemon.py")
+
+
+@contextlib.asynccontextmanager
+async def on_open_machines(folder: Path) -> AsyncGenerator[Cluster]:
+    """Let three daemons run that don't say their addresses: their gangs are open to everybody."""
+    with lab_of(3) as lab:
+        machines = [Machine(folder, host) for host in lab.hosts]
+        for machine in machines:
+            machine.command = (sys.executable, "-P", OPEN_DAEMON)
+        async with running(machines):
+            yield Machines(machines, lab)
+
+
+@dataclass(frozen=True)
+class Way:
+    """How a gang trains."""
+
+    home: Home = on_machines
+    options: Sequence[str] = ()
+
+
+FILTERED: Final = Way(on_open_machines), Way()
+ENCRYPTED: Final = (
+    Way(options=("--gang-encryption", "off")),
+    Way(options=("--gang-encryption", "on")),
+)
+"""Without, and with."""
+
+
+async def speeds(
+    engine: str, times: int, size: str, ways: tuple[Way, Way]
+) -> AsyncGenerator[tuple[float, float]]:
+    """Yield the tokens a second in the one way and in the other; each is first by turns."""
+    without, with_it = ways
+    for turn in range(times):
+        if turn % 2 == 0:
+            both = await _speed(engine, size, without), await _speed(engine, size, with_it)
+        else:
+            guarded = await _speed(engine, size, with_it)
+            both = await _speed(engine, size, without), guarded
+        yield both
+
+
+async def _speed(engine: str, size: str, way: Way) -> float:
+    async with training(engine, way.home, size=size, ranks=RANKS, more=way.options) as gang:
+        await asyncio.sleep(WARM_UP_S)
+        began = await gang.trains(RANKS)
+        await asyncio.sleep(MEASURED_S)
+        ended = await gang.trains(RANKS)
+        assert ended["epoch"] == began["epoch"], "the gang was formed anew meanwhile"
+        return (ended["step"] - began["step"]) / MEASURED_S * await _tokens_of_a_step(gang)
+
+
+async def _tokens_of_a_step(gang: Gang) -> float:
+    cycle = ((await gang.asked.ask("cycle")) or {}).get("cycle") or {}
+    return cycle["tokens"] / cycle["step"]

@@ -163,4 +163,5 @@ def _round(cycle: Mapping[str, Any]) -> Line:
         return line(words)
     resumed = cycle.get("resumed_from_step")
     since = f", from step {resumed:,}" if resumed else ""
-    return line(f"{words}, attempt {cycle.get('attempt') or cycle['epoch']}{since}")
+    encrypted = ", encrypted" if cycle.get("gang_encrypted") else ""
+    return line(f"{words}, attempt {cycle.get('attempt') or cycle['epoch']}{since}{encrypted}")

@@ -69,7 +69,18 @@ def training_lines(run: Row) -> list[str]:
         for key, label, form, factor in _READINGS
     ]
     told[1:1] = _held_out(run)
-    return [f"  {', '.join(told)}", *table(SEATS, list(map(_seat, seats)))]
+    return [f"  {', '.join(told)}", *_encrypted(run), *table(SEATS, list(map(_seat, seats)))]
+
+
+def _encrypted(run: Row) -> list[str]:
+    """Say whether the machines' gradients can be read on the way; nothing of one machine alone."""
+    match run.get("gang_encrypted"):
+        case True:
+            return ["  between the machines: encrypted"]
+        case False:
+            return ["  between the machines: not encrypted (--gang-encryption)"]
+        case _:
+            return []
 
 
 def _held_out(run: Row) -> list[str]:

@@ -19,6 +19,7 @@ from jupiterd.cluster.held_out_words import (
 )
 from jupiterd.cluster.island_runs import number_of
 from jupiterd.cluster.training.attempt_numbers import attempt_number
+from jupiterd.cluster.training.tunnel_plan import is_encrypted
 from jupiterd.cycle.lost_sources import lost_among
 from jupiterd.cycle.peak_flops import utilisation
 from jupiterd.cycle.run_phases import evaluation_id
@@ -89,6 +90,7 @@ def cycle_document(  # noqa: PLR0913 - all that it is made of
     live = None if live is None else _with_finite_values(live)
     values = dict((live or {}).get("values", {}))
     training = live if live and live["phase"] == Phase.TRAIN else None
+    seats = gang_rows(training["gang"]) if training else []
     learnt = values if training else {}  # the gate's small students have a loss of their own
     verdicts = _verdicts(cycle)
     gangs = [cycle, *(state for state, _ in islands)]
@@ -115,7 +117,8 @@ def cycle_document(  # noqa: PLR0913 - all that it is made of
         "predicted_tokens_per_s": speeds.predicted,
         "measured_tokens_per_s": speeds.measured,
         **_newest_attempt(gangs),
-        "gang": _named(gang_rows(training["gang"]) if training else [], names),
+        "gang": _named(seats, names),
+        "gang_encrypted": _is_encrypted(cycle, seats),
         "generators": _named(_generators(cycle, live, current), names),
         **generation_document(cycle),
         "islands": told,
@@ -140,6 +143,11 @@ def _live_speeds(values: Mapping[str, Any]) -> Compared:
 def _with_finite_values(live: Live) -> Live:
     """Return what the leader tells; a loss that is no number has no place in a document."""
     return {**live, "values": {name: finite(value) for name, value in live["values"].items()}}
+
+
+def _is_encrypted(cycle: CycleState, seats: Sequence[Mapping[str, Any]]) -> bool | None:
+    asked = cycle.training or cycle.started
+    return is_encrypted({} if asked is None else asked.settings, {seat["node"] for seat in seats})
 
 
 def _named(rows: Sequence[Mapping[str, Any]], names: Mapping[NodeId, str]) -> list[dict[str, Any]]:

@@ -11,7 +11,7 @@ from jupiterd.cluster.engines import MLX
 from jupiterd.cluster.gang_places import CPU, device_of, place_of
 from jupiterd.cluster.island_runs import number_of
 from jupiterd.cluster.training import tunnel_plan
-from jupiterd.cluster.training.tunnel_plan import GANG_ENCRYPTION, ON, TunnelPlan
+from jupiterd.cluster.training.tunnel_plan import GANG_ENCRYPTION, TunnelPlan, is_encrypted
 from jupiterd.cycle.phases.steps import TrainRound
 from jupiterd.cycle.plan import ModelShape, TrainPlan
 from jupiterd.cycle.run_settings import OF_TUNING
@@ -85,7 +85,7 @@ class EpochOrders:
 
     def _tunnels(self, launch: Launch, meeting: Rendezvous) -> dict[str, object]:
         """Return which tunnels the ranks talk through, where people asked for that."""
-        if self.asked(GANG_ENCRYPTION) != ON or len(launch.nodes) == 1:
+        if not is_encrypted({GANG_ENCRYPTION: self.asked(GANG_ENCRYPTION)}, launch.nodes):
             return {}
         return {tunnel_plan.PARAM: TunnelPlan(launch.gang, meeting.hosts).to_plain()}
 

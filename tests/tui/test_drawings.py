@@ -318,6 +318,7 @@ def test_the_readings_of_a_running_training():
         tokens=1_234_567, epoch=2, resumed_from_step=100, val_bpb=2.5, phases=rows,
     )  # fmt: skip
     assert shown["round"] == "1 of 2, attempt 2, from step 100"
+    assert _readings(epoch=2, gang_encrypted=True)["round"].endswith("attempt 2, encrypted")
     assert shown["step"] == "120 of 600  " + "█" * 4 + "░" * 16 + "  20 %"
     assert shown["loss"] == "4.1235"
     assert shown["tokens/s"] == "10,240"

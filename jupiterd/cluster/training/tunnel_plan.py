@@ -3,7 +3,7 @@
 Owns its form in an order. Doesn't know sockets.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeGuard, cast
 
@@ -18,6 +18,16 @@ PARAM: Final = "tunnels"
 GANG_ENCRYPTION: Final = "gang_encryption"
 ON: Final = "on"
 """What is recorded of a run, or a cycle, whose ranks talk through tunnels."""
+
+
+def is_encrypted(settings: Mapping[str, Any], machines: Collection[str]) -> bool | None:
+    """Say whether what a gang's ranks send each other goes through tunnels.
+
+    Args:
+        settings: as they were recorded of its run or cycle
+        machines: those that have a rank; where there is one alone, nothing leaves it: None
+    """
+    return settings.get(GANG_ENCRYPTION) == ON if len(set(machines)) > 1 else None
 
 
 @dataclass(frozen=True)

@@ -65,3 +65,12 @@ def test_a_running_training_tells_its_figures_and_who_does_how_much():
     named = training_lines(run | {"gang": [seat | {"name": "attic"}]})
     assert named[2].split()[:2] == ["0", "attic"]
     assert training_lines(run | {"gang": []}) == []
+
+
+def test_a_running_training_says_whether_its_machines_encrypt_what_they_send():
+    def second(encrypted: bool | None) -> str:
+        return training_lines({"gang": [{}], "gang_encrypted": encrypted})[1]
+
+    assert second(True).endswith("between the machines: encrypted")
+    assert "not encrypted (--gang-encryption)" in second(False)
+    assert "encrypted" not in second(None)

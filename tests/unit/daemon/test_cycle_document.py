@@ -40,7 +40,7 @@ FURTHER_KEYS = {
     "heavy_drops", "attempt", "lost_generator",
     "self_hosting", "self_hosting_round", "writers", "promotions", "lr", "grad_norm", "mfu",
     "held_out_loss", "best_step", "bits_per_byte_before", "bits_per_byte", "best_bits_per_byte",
-    "ended_worse",
+    "ended_worse", "gang_encrypted",
 }  # fmt: skip
 
 FAILED = CycleFailed(CYCLE, "empty-source", "nothing there", "look again")
@@ -237,6 +237,20 @@ def test_a_running_phase_shows_the_leader_s_readings() -> None:
     assert (trains["state"], trains["done"], trains["unit"]) == ("running", 150, "steps")
     assert trains["rate"] == pytest.approx(5.0)
     assert trains["eta_s"] == pytest.approx(10.0)
+
+
+def test_it_says_whether_what_a_gang_sends_can_be_read_on_the_way() -> None:
+    def shown(nodes: tuple[str, ...], **settings: str) -> object:
+        live = training()
+        live["gang"] = [{"node": node, "rank": rank} for rank, node in enumerate(nodes)]
+        begun = replace(started(), settings=settings)
+        return document(begun, *TRAINED[1:5], live=live)["gang_encrypted"]
+
+    assert shown(NODES[:2], gang_encryption="on") is True
+    assert shown(NODES[:2], gang_encryption="off") is False
+    assert shown(NODES[:2]) is False, "of a run of before"
+    assert shown((NODES[0], NODES[0]), gang_encryption="on") is None, "nothing leaves the machine"
+    assert document(*TRAINED)["gang_encrypted"] is None, "nobody trains"
 
 
 def test_a_running_training_is_predicted_and_measured_by_what_the_leader_tells() -> None:

@@ -28,7 +28,7 @@ from jupiter_tui.source import Source
 CURVE_EVERY_S = 4.0
 CHECKPOINTS_EVERY_S = 15.0
 """Every machine is asked what it holds."""
-COMPLETIONS_EVERY_S = 60.0
+COMPLETIONS_EVERY_S = 15.0
 
 
 class TrainingScreen(DashboardScreen):

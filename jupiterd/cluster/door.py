@@ -20,7 +20,7 @@ from jupiterd.ids import NodeId
 
 TRUSTS_LAN = "the leader was started with --trust-lan"
 OPENED = "somebody opened it"
-NEVER_WORKED = "the first cycle that is started closes it"
+NEVER_WORKED = "the first work that is started closes it"
 CLOSED = f"to let machines in, run on any member: {OPEN_COMMAND}"
 
 

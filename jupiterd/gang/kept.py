@@ -37,7 +37,7 @@ class Kept:
 
     def __init__(self, process: asyncio.subprocess.Process, lifeline: int) -> None:
         self.outputs: dict[bool, asyncio.StreamReader] = {}
-        """What it prints; True for what goes to standard error."""
+        """What it prints; True for what goes to standard error, which a terminal doesn't tell."""
         self._process = process
         self._lifeline = lifeline
         self._transports: list[asyncio.BaseTransport] = []
@@ -96,7 +96,9 @@ async def start_kept(program: Program) -> Kept:
     """Start a program behind a keeper of its own."""
     theirs, lifeline = os.pipe()
     output, print_fd = _way_to_print(program.window)
-    errors, error_fd = _way_to_print(program.window)
+    has_terminal = all(program.window)  # one for both, or what they say comes out of order
+    errors, error_fd = (output, print_fd) if has_terminal else os.pipe()
+    ours, theirs_all = {lifeline, output, errors}, {theirs, print_fd, error_fd}
     try:
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-I", "-S", str(KEEPER), *program.argv,
@@ -110,18 +112,19 @@ async def start_kept(program: Program) -> Kept:
             umask=umask.usual(),
         )  # fmt: skip
     except BaseException:
-        for descriptor in (lifeline, output, errors):
+        for descriptor in ours:
             os.close(descriptor)
         raise
     finally:
-        for descriptor in (theirs, print_fd, error_fd):
+        for descriptor in theirs_all:
             os.close(descriptor)
     kept = Kept(process, lifeline)
     try:
         await kept.listen(output, is_error=False)
-        await kept.listen(errors, is_error=True)
+        if not has_terminal:
+            await kept.listen(errors, is_error=True)
     except BaseException:  # cancelled: nobody would know of it any more
-        if True not in kept.outputs:
+        if not has_terminal and True not in kept.outputs:
             os.close(errors)
         kept.let_go()
         kept.signal(signal.SIGKILL)

@@ -98,17 +98,17 @@ async def _run(invocation: Invocation, wanted: Wanted, begun: Callable[[str], No
     from jupiterd.ctl.launch.recording import recording
     from jupiterd.ctl.launch.result import LaunchResult
     from jupiterd.ctl.launch.telling import Telling
-    from jupiterd.ctl.launch.terminal_output import TerminalOutput
+    from jupiterd.ctl.launch.terminal_output import TerminalOutput, can_draw, terminal_size
 
     with recording(wanted, invocation.state_dir) as record:
         console = Console.of(invocation)
         has_result = not (console.is_table or wanted.is_detached)
         has_terminal = not wanted.is_detached and sys.stdout.isatty() and sys.stderr.isatty()
-        if has_terminal and not (has_result or wanted.is_verbose):
-            output = TerminalOutput(_write_piece)
+        shown = None if wanted.is_verbose else (0,)
+        if has_terminal and can_draw() and not has_result:
+            output = TerminalOutput(_write_piece, terminal_size, shown)
         else:
-            write = _write_aside if has_result else _write
-            output = RankOutput(write, shown=None if wanted.is_verbose else (0,))
+            output = RankOutput(_write_aside if has_result else _write, shown)
         telling = Telling(output, console, record.events, has_terminal=has_terminal)
         telling.result = LaunchResult(record.id) if has_result else None
         attempts = Attempts(wanted, invocation.state_dir, telling, record)

@@ -51,6 +51,9 @@ class RankOutput:
     def settle(self) -> None:
         """Nothing: only whole lines are written."""
 
+    def resume(self) -> None:
+        """Nothing, likewise."""
+
     def tail(self, rank: int) -> list[str]:
         """Return the last lines of a rank that isn't shown."""
         return [line.decode("utf-8", "replace").rstrip() for line in self._tails.get(rank, ())]

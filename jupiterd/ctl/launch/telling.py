@@ -7,10 +7,11 @@ Doesn't know where events come from, or what they mean for the launch.
 import contextlib
 import os
 import sys
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from jupiterd.ctl.console import Console
 from jupiterd.ctl.launch.rank_output import prefix
+from jupiterd.ctl.launch.terminal_output import MIN_COLUMNS
 from jupiterd.formats import counted
 from jupiterd.gang.scripts.event_log import EventWriter
 from jupiterd.gang.scripts.events import NOTICE_RANK, Ended, Noticed, Printed, ScriptEvent, Skipped
@@ -39,7 +40,11 @@ class Output(Protocol):
         ...
 
     def settle(self) -> None:
-        """End the line that is being written."""
+        """Make room for something else."""
+        ...
+
+    def resume(self) -> None:
+        """Draw again what was there."""
         ...
 
 
@@ -89,6 +94,7 @@ class Telling:
         with contextlib.suppress(OSError):
             self._output.settle()
             self._console.notice(text)
+            self._output.resume()
 
     def show_result(self, status: int, reason: str) -> None:
         """Print the document of what came of it, where somebody asked for one."""
@@ -116,6 +122,3 @@ class Telling:
             columns, rows = os.get_terminal_size(sys.stdout.fileno())
             return max(1, rows), max(MIN_COLUMNS, columns - len(prefix(0)))
         return None
-
-
-MIN_COLUMNS: Final = 20

@@ -1,45 +1,111 @@
-"""What one rank prints, on a terminal as it comes: bars move as they do without a launcher.
+"""What ranks print, on a terminal: bars move as they do without a launcher, each rank's by itself.
 
-Owns putting the rank before each line, wherever the pieces begin and end. Doesn't know who prints.
-Several ranks that print side by side are shown by whole lines instead (`rank_output`).
+Owns the lower end of the terminal, where the last rows of each rank stand while they may still be
+drawn anew; what is finished goes up from there, as everything that is printed does. Doesn't know
+who prints.
 """
 
-import re
+import os
+import shutil
+import time
+from collections.abc import Callable, Collection
 from typing import Final
 
-from jupiterd.ctl.launch.rank_output import RankOutput, prefix
+from jupiterd.ctl.launch.rank_output import RankOutput, Write, prefix
+from jupiterd.ctl.launch.rank_rows import RankRows, visible
 
-_ENDS: Final = re.compile(rb"([\r\n]+)")
+IN_ONE_GO_S: Final = 0.05
+"""What follows within that belongs to what came before: a bar is drawn in several pieces."""
+
+MIN_ROWS: Final = 2
+MIN_COLUMNS: Final = 20
+
+Window = Callable[[], tuple[int, int]]
+"""Returns the rows and columns of the terminal."""
+
+
+def terminal_size() -> tuple[int, int]:
+    """Return the rows and columns of our own terminal."""
+    columns, rows = shutil.get_terminal_size()
+    return max(MIN_ROWS, rows), max(MIN_COLUMNS, columns)
+
+
+def can_draw() -> bool:
+    """Say whether our terminal takes sequences that move its cursor."""
+    return os.environ.get("TERM", "dumb") != "dumb"
 
 
 class TerminalOutput(RankOutput):
-    """Shows the ranks that are shown piece by piece; of the others it keeps the last lines."""
+    """Shows ranks as terminals of their own would; keeps the last lines of those not shown."""
 
-    _is_within_line = False
+    def __init__(
+        self,
+        write: Write,
+        window: Window,
+        shown: Collection[int] | None = (0,),
+        now_s: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Take where pieces go, the terminal's size, and the ranks that are shown; None: all."""
+        super().__init__(write, shown)
+        self._window = window
+        self._now_s = now_s
+        self._ranks: dict[int, RankRows] = {}
+        self._heard_s: dict[int, float] = {}
+        self._height = 0
 
     def take(self, rank: int, data: bytes, *, is_error: bool) -> None:
-        """Write what came, with the rank at the beginning of each line."""
+        """Draw what came, below what is finished."""
         if not self.is_shown(rank):
             super().take(rank, data, is_error=is_error)
             return
-        shown = b""
-        for piece in _ENDS.split(data):
-            if piece and not self._is_within_line and not _ENDS.match(piece):
-                shown += prefix(rank)
-            shown += piece
-            if piece:
-                self._is_within_line = not _ENDS.match(piece)
-        self._write(shown, is_error)
+        rows = self._ranks.setdefault(rank, RankRows())
+        before_s, now_s = self._heard_s.get(rank, float("-inf")), self._now_s()
+        self._heard_s[rank] = now_s
+        finished = rows.take(data, is_soon=now_s - before_s < IN_ONE_GO_S)
+        finished += rows.crop(max(1, (self._window()[0] - 1) // len(self._ranks)))
+        self._draw(self._lines(rank, finished))
 
     def finish(self, rank: int) -> None:
-        """End the line that a rank left unfinished."""
-        if self.is_shown(rank):
-            self.settle()
+        """Let the rows stand that a rank left."""
+        if (rows := self._ranks.pop(rank, None)) is not None:
+            self._draw(self._lines(rank, rows.end()))
         else:
             super().finish(rank)
 
     def settle(self) -> None:
-        """End the line that is being written, so that something else can be."""
-        if self._is_within_line:
-            self._is_within_line = False
-            self._write(b"\n", True)  # noqa: FBT003 - a callback's signature
+        """Make room for something else, where what may still move stands."""
+        self._erase("")
+
+    def resume(self) -> None:
+        """Draw that again, below what was written meanwhile."""
+        self._draw("")
+
+    def _draw(self, finished: str) -> None:
+        height, width = self._window()
+        live = [
+            prefix(rank).decode() + visible(row, width - len(prefix(rank)))
+            for rank, rows in sorted(self._ranks.items())
+            if not rows.is_empty
+            for row in _without_last_empty(rows.rows)
+        ][-max(1, height - 1) :]
+        self._erase(finished + "\n".join(live))
+        self._height = len(live)
+
+    def _erase(self, and_write: str) -> None:
+        """Take away what may move, so that what is written stands in its place."""
+        up = f"\x1b[{self._height - 1}A" if self._height > 1 else ""
+        away = f"\r{up}\x1b[J" if self._height else ""
+        self._height = 0
+        if away or and_write:
+            self._write((away + and_write).encode(), False)  # noqa: FBT003 - a callback's signature
+
+    def _lines(self, rank: int, rows: list[str]) -> str:
+        return "".join(f"{prefix(rank).decode()}{_whole(row)}\n" for row in rows)
+
+
+def _whole(row: str) -> str:
+    return row + ("\x1b[0m" if "\x1b" in row else "")
+
+
+def _without_last_empty(rows: list[str]) -> list[str]:
+    return rows[:-1] if len(rows) > 1 and not rows[-1] else rows

@@ -1,0 +1,141 @@
+"""The last rows that one rank draws on its terminal: the bars that move, and the line it is in.
+
+Owns what carriage returns, line feeds and the escape sequences of bars (tqdm, rich) make of them.
+Doesn't know other ranks, or where the rows are shown. What follows a carriage return replaces its
+row: bars are drawn like that, and pad what is shorter. Sequences that move no row are left out, but
+for colours.
+"""
+
+import codecs
+import re
+import unicodedata
+from typing import Final
+
+MAX_ROWS: Final = 64
+MAX_ROW_CHARACTERS: Final = 1 << 13
+
+_TOKENS: Final = re.compile(
+    r"(?P<text>[^\x00-\x1f\x7f]+|\t)|(?P<end>\n)|(?P<begin>\r)"
+    r"|\x1b\[(?P<given>[0-?]*)[ -/]*(?P<command>[@-~])"
+    r"|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[@-Z\\^_]|[\x00-\x1a\x1c-\x1f\x7f]"
+)
+_UNFINISHED: Final = re.compile(r"\x1b(?:\[[0-?]*[ -/]*|\][^\x07\x1b]*\x1b?)?\Z")
+_UPWARDS: Final = re.compile(r"(?:\r|\n(?=\x1b\[A)|\x1b\[[0-9;?]*[A-Zl-m])*")
+_UP: Final = re.compile(r"\x1b\[([0-9]*)[AF]")
+
+
+class RankRows:
+    """The rows of one rank; those above the last that can be drawn anew are given away."""
+
+    def __init__(self) -> None:
+        self.rows = [""]
+        self._at = 0
+        self._is_begun_anew = False
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._rest = ""
+
+    @property
+    def is_empty(self) -> bool:
+        """Say whether there is nothing to show."""
+        return not any(self.rows)
+
+    def take(self, data: bytes, *, is_soon: bool) -> list[str]:
+        """Draw what the rank has printed; return the rows above that are finished by that.
+
+        is_soon: it follows what came before at once, so that rows may be in the making
+        """
+        text = self._rest + self._decoder.decode(data)
+        cut = _UNFINISHED.search(text)
+        self._rest = text[cut.start() :] if cut is not None and len(cut[0]) < MAX_ROWS else ""
+        text = text[: len(text) - len(self._rest)]
+        finished = [] if is_soon else self._given_away(self._at - _rows_up(text))
+        for token in _TOKENS.finditer(text):
+            self._draw(token)
+            if len(self.rows) > MAX_ROWS:
+                finished += self._given_away(1)
+        return finished
+
+    def crop(self, most: int) -> list[str]:
+        """Give away all rows but so many, the uppermost first, as far as they end above ours."""
+        return self._given_away(min(len(self.rows) - most, self._at))
+
+    def end(self) -> list[str]:
+        """Return all rows that are left, and begin again."""
+        rows, self.rows = self.rows, [""]
+        self._at, self._is_begun_anew = 0, False
+        while rows and not rows[-1].strip():  # where a bar was, or nothing yet
+            rows.pop()
+        return rows
+
+    def _given_away(self, count: int) -> list[str]:
+        given, self.rows = self.rows[: max(0, count)], self.rows[max(0, count) :]
+        self._at -= len(given)
+        return given
+
+    def _draw(self, token: re.Match[str]) -> None:
+        if token["text"]:
+            self._write(token["text"])
+        elif token["end"]:
+            self._move(1)
+        elif token["begin"]:
+            self._is_begun_anew = True
+        elif token["command"]:
+            self._obey(token["command"], token["given"], token[0])
+
+    def _obey(self, command: str, given: str, whole: str) -> None:
+        match command:
+            case "m":
+                self._write(whole)
+            case "A" | "F":
+                self._move(-_number(given))
+            case "B" | "E":
+                self._move(_number(given))
+            case "K" if given == "2" or self._is_begun_anew:
+                self.rows[self._at] = ""
+            case "J" if given in {"", "0"}:
+                del self.rows[self._at + 1 :]
+            case "G" if given in {"", "1"}:
+                self._is_begun_anew = True
+            case _:
+                pass
+
+    def _write(self, text: str) -> None:
+        before = "" if self._is_begun_anew else self.rows[self._at]
+        self._is_begun_anew = False
+        self.rows[self._at] = (before + text)[:MAX_ROW_CHARACTERS]
+
+    def _move(self, count: int) -> None:
+        self._at = max(0, self._at + count)
+        self.rows += [""] * (self._at + 1 - len(self.rows))
+        self._is_begun_anew = bool(self.rows[self._at])
+
+
+def _number(given: str) -> int:
+    return min(int(given), MAX_ROWS) if given.isdecimal() and int(given) else 1
+
+
+def _rows_up(text: str) -> int:
+    """Return how many rows a text goes up before it writes anything."""
+    begin = _UPWARDS.match(text)
+    return sum(_number(up) for up in _UP.findall(begin[0] if begin else ""))
+
+
+def visible(row: str, width: int) -> str:
+    """Return the beginning of a row that fills so many columns; its colours end with it."""
+    shown, left = list[str](), width
+    for piece in re.split(r"(\x1b\[[0-9;:]*m)", row):
+        if piece.startswith("\x1b"):
+            shown.append(piece)
+            continue
+        for character in piece.expandtabs():
+            left -= _columns(character)
+            if left >= 0:
+                shown.append(character)
+    return "".join(shown) + ("\x1b[0m" if "\x1b" in row else "")
+
+
+def _columns(character: str) -> int:
+    """Return how wide a character is on a terminal."""
+    if unicodedata.category(character) in {"Mn", "Me", "Cf"}:
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in {"W", "F"} else 1

@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -25,6 +25,7 @@ from jupiterd.cluster.own_link import Interface, Way
 from jupiterd.cluster.shared_addresses import Told
 from jupiterd.cluster.sought import PATIENCE_S
 from jupiterd.cluster.unreached import Reached
+from jupiterd.cluster.values.clock_offsets import KEPT, ClockOffset
 from jupiterd.cluster.waiting import WAIT_S
 from jupiterd.cluster.written import Entry
 from jupiterd.ctl.status import ailments_of
@@ -34,6 +35,7 @@ from jupiterd.daemon import clock, outlook
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.clusters_seen import REMEMBERED_S
 from jupiterd.daemon.links import own_link
+from jupiterd.daemon.links.clocks_apart import clocks_apart
 from jupiterd.daemon.links.cloned_members import COUNTS_S
 from jupiterd.daemon.links.unreached import FAILING_S, FAILURES, HEARD_S
 from jupiterd.daemon.node import Node
@@ -266,6 +268,22 @@ async def shared_address(desk: Desk) -> Ending:
     told[1] = Told("other", "m2", frozenset({("10.0.0.2", "1")}))
 
 
+async def clock_differs(desk: Desk) -> Ending:
+    await desk.with_other()
+    offset = ClockOffset()
+    peer = SimpleNamespace(node=OTHER, beats=SimpleNamespace(clock=offset))
+    node = desk.node
+    seen = SimpleNamespace(
+        journal=node.journal, identity=node.identity, settings=node.settings, peers=[peer],
+        alive=lambda: {desk.own, OTHER},
+    )  # fmt: skip
+    desk.patch.setattr(outlook, "clocks_apart", lambda _node: clocks_apart(cast("Node", seen)))
+    offset.note(1000.0, 1060.0, 0.1)
+    yield
+    for _ in range(KEPT):
+        offset.note(1000.0, 1000.1, 0.1)
+
+
 def fail_at(desk: Desk, reached: Reached) -> None:
     """Let an address fail for as long as it takes to be told of."""
     addresses = desk.node.greeter.addresses
@@ -489,7 +507,7 @@ CASES: dict[str, Callable[[Desk], Ending]] = {
     for case in (
         clone, removed, disk, link_out, no_leader, pending_node, pending_locally, sought, behind,
         no_engine, trusts_lan, contradiction, no_effect, clone_of_member, node_gone, node_suspect,
-        shared_address, tcp_blocked, tcp_silent, peer_unreached, version_differs, node_waits,
+        shared_address, clock_differs, tcp_blocked, tcp_silent, peer_unreached, version_differs, node_waits,
         node_walked_in, alone, alone_locally, loss_nan, run_failed, stalled_step, loss_spike,
         loss_high, held_out_risen, generator_lost, not_offered, gang_knocked, disk_low, throttling,
         mostly_dropped, verdict,

@@ -38,3 +38,22 @@ def test_afterwards_ctrl_c_means_what_it_meant():
     with ends_at_ctrl_c():
         assert signal.getsignal(signal.SIGINT) is signal.SIG_DFL
     assert signal.getsignal(signal.SIGINT) is before
+
+
+@pytest.mark.parametrize("program", SCRIPTS)
+def test_a_program_whose_streams_are_closed_does_what_it_is_told(program: str) -> None:
+    path = Path(sys.executable).with_name(program)
+    closed = ("sh", "-c", 'exec "$0" "$@" <&- >&- 2>&-', str(path), "--help")
+    assert subprocess.run(closed, check=False).returncode == 0
+
+
+def test_a_file_that_is_opened_first_gets_nothing_that_is_printed(tmp_path: Path) -> None:
+    said = (
+        "import sys; from jupiterd.loading import open_standard_streams\n"
+        "open_standard_streams(); file = open(sys.argv[1], 'w')\n"
+        "print('said', flush=True); print('said', file=sys.stderr, flush=True); file.close()\n"
+    )
+    command = (sys.executable, "-c", said, str(tmp_path / "file"))
+    closed = ("sh", "-c", 'exec "$0" "$@" <&- >&- 2>&-', *command)
+    assert subprocess.run(closed, check=False, cwd=ROOT).returncode == 0
+    assert (tmp_path / "file").read_text() == ""

@@ -59,7 +59,7 @@ class Attempts:
             except JupiterError as error:
                 self._not_begun(error, restart)
                 raise
-            if failure is None or failure.rank is None or restart == most:
+            if failure is None or failure.rank is None or failure.is_final or restart == most:
                 return failure
             self._telling.report(failure.words, failure.rank)
             self._telling.notice(f"all ranks are started again ({restart + 1} of {most})")

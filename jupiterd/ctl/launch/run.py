@@ -8,7 +8,7 @@ import asyncio
 import signal
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Final, Protocol
 
@@ -69,6 +69,8 @@ class Failure:
     words: str
     rank: int | None = None
     """The one that failed; None where it was stopped, or a machine is lost."""
+    is_final: bool = False
+    """Somebody wants an end: nothing is started again."""
 
 
 class LaunchRun:
@@ -178,6 +180,7 @@ class LaunchRun:
     def _interrupted(self, number: int) -> None:
         """Stop gently; where that goes on already, at once."""
         if self._failure is not None:
+            self._failure = replace(self._failure, is_final=True)
             if number != signal.SIGHUP:  # a terminal that closes sends two, and nobody is impatient
                 self._climb(FAILURE_LADDER[-1:])
             return

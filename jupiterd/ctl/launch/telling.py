@@ -5,8 +5,10 @@ Doesn't know where events come from, or what they mean for the launch.
 """
 
 import contextlib
+import errno
 import os
 import sys
+from collections.abc import Generator
 from typing import TYPE_CHECKING, Protocol
 
 from jupiterd.ctl.console import Console
@@ -63,6 +65,7 @@ class Telling:
         self._console = console
         self._events = events
         self._has_terminal = has_terminal
+        self._is_told_unwritten = False
         self.result: LaunchResult | None = None
         """What programs are told at the end, where they asked for it."""
 
@@ -74,10 +77,10 @@ class Telling:
             self.result.take(event)
         match event:
             case Printed(rank, is_error, data):
-                with contextlib.suppress(OSError):
+                with self._written():
                     self._output.take(rank, data, is_error=is_error)
             case Ended(rank, _):
-                with contextlib.suppress(OSError):
+                with self._written():
                     self._output.finish(rank)
             case Skipped(size_bytes):
                 size = counted(size_bytes, "byte")
@@ -95,6 +98,20 @@ class Telling:
             self._output.settle()
             self._console.notice(text)
             self._output.resume()
+
+    @contextlib.contextmanager
+    def _written(self) -> Generator[None]:
+        """Say once that what ranks print can't be written; the script goes on."""
+        try:
+            yield
+        except OSError as error:
+            if not self._is_told_unwritten:
+                self._is_told_unwritten = True
+                why = "nobody reads it any more" if error.errno == errno.EPIPE else error.strerror
+                kept = "; jupiterctl launch logs shows it" if self._events is not None else ""
+                self.notice(
+                    f"what the ranks print can't be written ({why}); the script goes on{kept}"
+                )
 
     def show_result(self, status: int, reason: str) -> None:
         """Print the document of what came of it, where somebody asked for one."""

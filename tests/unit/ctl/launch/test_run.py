@@ -94,3 +94,17 @@ async def test_a_terminal_that_is_closed_stops_ranks_though_nothing_can_be_said_
         failure = await LaunchRun([Stoppable()], 1, cast("Telling", Gone())).run()
     assert failure is not None
     assert failure.words == "stopped by SIGHUP"
+
+
+class FailingAndStopped(Site):
+    """Its rank fails, and before that is dealt with somebody stops the launch."""
+
+    async def events(self) -> AsyncGenerator[ScriptEvent]:
+        yield Ended(0, 3)
+        os.kill(os.getpid(), signal.SIGTERM)
+        await asyncio.sleep(0.01)
+
+
+async def test_who_stops_a_launch_while_it_fails_wants_it_not_started_again() -> None:
+    failure = await failure_of(FailingAndStopped("attic"))
+    assert failure == Failure(3, "rank 0 ended with status 3", 0, is_final=True)

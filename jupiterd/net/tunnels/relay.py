@@ -17,6 +17,7 @@ from typing import Final
 from jupiterd.ids import NodeId
 from jupiterd.net.identity import LEAF_NAME
 from jupiterd.net.interfaces import LOOPBACK
+from jupiterd.net.tunnels.accepted import Accepted
 from jupiterd.net.tunnels.contexts import holder_of
 from jupiterd.ports import Address
 
@@ -94,24 +95,13 @@ async def _relaying(
     is_let_in: Callable[[asyncio.StreamWriter], bool],
     most: int,
 ) -> AsyncGenerator[None]:
-    open_now: set[asyncio.Task[None]] = set()
-
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        if task is None or len(open_now) >= most or not is_let_in(writer):
-            writer.transport.abort()
-            return
-        open_now.add(task)
-        try:
+        if len(accepted) <= most and is_let_in(writer):
             await _joined((reader, writer), dial)
-        except asyncio.CancelledError:
-            return  # asyncio would log it as an error, and the tunnel ends as it should
-        finally:
-            open_now.discard(task)
 
-    secure = tls is not None
+    accepted, secure = Accepted(serve), tls is not None
     server = await asyncio.start_server(
-        serve,
+        accepted.take,
         sock=listener,
         ssl=tls,
         ssl_handshake_timeout=HANDSHAKE_S if secure else None,
@@ -122,9 +112,7 @@ async def _relaying(
         yield
     finally:
         server.close()
-        for task in open_now:
-            task.cancel()
-        await asyncio.gather(*open_now, return_exceptions=True)
+        await accepted.end()
 
 
 async def _joined(near: Ends, dial: Dial) -> None:
@@ -138,7 +126,7 @@ async def _joined(near: Ends, dial: Dial) -> None:
         ends.append(far)
         for _, writer in ends:
             writer.transport.set_write_buffer_limits(high=BUFFERED_BYTES)
-        await _until_closed(near, far)
+        await until_closed(near, far)
     except (OSError, TimeoutError):
         log.debug("tunnel_not_dialed")  # whoever talks through it sees its own end closed
     finally:
@@ -146,7 +134,11 @@ async def _joined(near: Ends, dial: Dial) -> None:
             writer.transport.abort()
 
 
-async def _until_closed(near: Ends, far: Ends) -> None:
+async def until_closed(near: Ends, far: Ends, closing_s: float = CLOSING_S) -> None:
+    """Pass on what comes at either end until one of them closes.
+
+    closing_s: how long the other way may last after that.
+    """
     ways = [
         asyncio.ensure_future(_pass_on(near[0], far[1])),
         asyncio.ensure_future(_pass_on(far[0], near[1])),
@@ -154,7 +146,7 @@ async def _until_closed(near: Ends, far: Ends) -> None:
     try:
         ended, open_still = await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
         if open_still and not any(way.exception() for way in ended):
-            await asyncio.wait(open_still, timeout=CLOSING_S)
+            await asyncio.wait(open_still, timeout=closing_s)
     finally:
         for each in ways:
             each.cancel()

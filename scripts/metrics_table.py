@@ -51,8 +51,9 @@ in the dashboard's health panel, and among the events when it is raised and when
 raised once it has *held* for so long, and over once it hasn't for so long, so that nothing flaps.
 (`node-gone` and `link-out` are in the status at once.) Verdicts and failures are shown for an hour,
 and so is of a cycle that has ended what it dropped; what is said of an older cycle ends where a
-newer one begins. `jupiterctl status --check` passes over `mostly-dropped`, `not-offered` and
-`gang-knocked`: the cluster is well. For the health check of a container or a service take
+newer one begins. `jupiterctl status --check` passes over `mostly-dropped`, `not-offered`,
+`gang-knocked` and `port-crowded`: the cluster is well. For the health check of a container or a
+service take
 `status --check --node self`, which counts what is wrong with that machine alone: one that another
 machine's trouble restarts helps nobody.
 

@@ -95,6 +95,12 @@ TABLE: Mapping[str, Rule] = {
         "Linux lets nobody else in, and the training goes on; find out who scans your network, and "
         "see docs/security.md for Macs",
     ),
+    "port-crowded": Rule(
+        Severity.WARNING,
+        "somebody held all the connections to {subject} that one address may hold: {detail}",
+        "members have places of their own, so the cluster goes on; find out who fills the port, "
+        "and see docs/security.md",
+    ),
     "disk-low": Rule(
         Severity.WARNING,
         "the disk of {subject} is nearly full: {detail} free",

@@ -22,6 +22,7 @@ WELL_ANYWAY: Final = OF_THE_TEXT | {
     "tcp-silent",
     "tcp-blocked",
     "gang-knocked",
+    "port-crowded",
 }
 """Codes that make nobody ill, `status --check` included: a member could else do that by asking, and
 a stranger by announcing itself or by knocking."""

@@ -34,6 +34,7 @@ from jupiterd.daemon.executor.knocks import CODE as KNOCKED
 from jupiterd.daemon.executor.knocks import knock_finding
 from jupiterd.daemon.links.own_link import own_outage
 from jupiterd.daemon.lost_generator import lost_generator_findings
+from jupiterd.daemon.membership.listening import CROWDED
 from jupiterd.daemon.queries.heavy_drops import drop_findings
 from jupiterd.daemon.told import told_text
 from jupiterd.errors import JupiterError
@@ -155,6 +156,8 @@ class AlertWatch:
             alerts[SENT] = marks
         if knocked := self._node.runner.knocks.detail():
             alerts[KNOCKED] = knocked
+        if crowded := self._node.listening.crowding.detail():
+            alerts[CROWDED] = crowded
         return {ALERTS: alerts} if alerts else {}
 
     def _end(self, over: Sequence[Alert]) -> None:
@@ -215,12 +218,15 @@ class AlertWatch:
                     yield Finding("node-gone", node, name)
             else:
                 yield from strain_findings(node, name, self._node.outlook.load_of(node), raised)
-                yield from knock_finding(
-                    node, name, self._told_by(node).get(KNOCKED), self._start_of(node)
-                )
+                since = self._start_of(node)
+                for code in (KNOCKED, CROWDED):
+                    told = self._told_by(node).get(code)
+                    yield from knock_finding(node, name, told, since, code)
         yield from self._node.runner.offered.findings(self._own, own)
-        knocked = self._node.runner.knocks.detail()
-        yield from knock_finding(self._own, own, knocked, self._node.outlook.run_nonce)
+        knocked, since = self._node.runner.knocks.detail(), self._node.outlook.run_nonce
+        yield from knock_finding(self._own, own, knocked, since)
+        crowded = self._node.listening.crowding.detail()
+        yield from knock_finding(self._own, own, crowded, since, CROWDED)
         yield from lost_generator_findings(journal.state.cycles.values())
         drops = journal.derived(drop_findings)
         ended = (*journal.derived(ledger_findings), *journal.derived(seen_failures))

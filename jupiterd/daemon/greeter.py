@@ -34,10 +34,11 @@ from jupiterd.daemon.known_addresses import (
 from jupiterd.daemon.links.cloned_members import ClonedMembers
 from jupiterd.daemon.links.unreached import UnreachedAddresses
 from jupiterd.daemon.peers import Peer, Peers
-from jupiterd.daemon.told import told_text, ways_to
+from jupiterd.daemon.told import told_port, told_text, ways_to
 from jupiterd.errors import ConnectionRefusedByPeerError, JupiterError
 from jupiterd.ids import ClusterId, NodeId, short
 from jupiterd.net.channels import PeerChannels
+from jupiterd.net.connect_time import connect_time_s
 from jupiterd.net.credentials import peek_certificate
 from jupiterd.net.identity import Identity, node_id_of
 from jupiterd.net.interface_watch import LostAddresses
@@ -51,6 +52,7 @@ log = logging.getLogger(__name__)
 PROTOCOL = 1
 LOOK_AT_LINKS_S = 0.5
 HELLO_TIMEOUT_S = 3.0
+MEMBERS_PORT_S = 1.0
 WORKING_S = 5.0
 MAX_TOLD_ADDRESSES = 4 * 64
 MAX_GREETINGS = 32
@@ -269,14 +271,27 @@ class Greeter:
         self, node: NodeId, address: Address, certificate: bytes, reply: peer_pb2.HelloReply
     ) -> bool:
         """Link a member, or take note of another way to it; say whether it was that."""
+        # First: between the look at what works and the link nobody else may link it.
+        port = await self._members_port(node, address.host, told_port(reply.members_port))
         working = self._working_link(node, address, reply.run_nonce)
         if working is not None:
             self._peers.learn(working, address)
             return True
         name = told_text(reply.name) or self._journal.state.members[node].name
-        peer = await self._peers.link(node, name, address, certificate)
+        peer = await self._peers.link(node, name, address, certificate, port)
         peer.run_nonce = reply.run_nonce
         return False
+
+    async def _members_port(self, node: NodeId, host: str, told: int) -> int:
+        """Return the port that a member keeps for members; 0 where it can't be reached there.
+
+        Each connection would else try it first, and wait where a firewall drops what it sends.
+        """
+        peer = self._peers.get(node)
+        if not told or (peer is not None and peer.channels.members_port == told):
+            return told
+        is_reached = await connect_time_s(Address(host, told), MEMBERS_PORT_S) is not None
+        return told if is_reached else 0
 
     async def _reconcile(
         self, node: NodeId, channels: PeerChannels, reply: peer_pb2.HelloReply, attempt: Attempt

@@ -9,7 +9,6 @@ import logging
 from jupiterd.cluster.admission import Summary
 from jupiterd.cluster.facts import NodeAdmitted
 from jupiterd.cluster.merging import absorbed_by
-from jupiterd.cluster.rights import open_calls
 from jupiterd.cluster.waiting import WaitingList
 from jupiterd.daemon.address_book import keep_addresses, load_addresses
 from jupiterd.daemon.artifact_service import ArtifactService
@@ -30,6 +29,7 @@ from jupiterd.daemon.leading import Leading
 from jupiterd.daemon.ledger_watch import follow_ledger
 from jupiterd.daemon.library import library_of
 from jupiterd.daemon.measuring import Measuring
+from jupiterd.daemon.membership.listening import Listening
 from jupiterd.daemon.membership.trust import HandOver, keep_saying_yes
 from jupiterd.daemon.merging import Merging
 from jupiterd.daemon.model_keeper import ModelKeeper
@@ -56,10 +56,9 @@ from jupiterd.daemon.written_word import WrittenWord
 from jupiterd.hardware.probe import probe
 from jupiterd.ids import ClusterId, NodeId, short
 from jupiterd.net.artifact_wire import add_artifacts
-from jupiterd.net.border import Border
 from jupiterd.net.identity import Identity
 from jupiterd.net.refusals import Refusals
-from jupiterd.net.server import PeerServer, listening_host
+from jupiterd.net.server import NodeServer
 from jupiterd.net.static import StaticDiscovery
 from jupiterd.rpc import peer_pb2_grpc
 from jupiterd.store.ledger_file import LedgerFile
@@ -93,6 +92,7 @@ class Node:
         self.greeter = Greeter(
             self.identity, self.journal, self.peers, settings.name, self.summary, self._moved
         )
+        self.listening = Listening(self)
         self.greeter.joining.told(settings.join, is_local=settings.local)
         self.leadership = Leadership(self._founding(), self._begin_reign, group)
         self.pulse = Pulse(
@@ -140,6 +140,7 @@ class Node:
         """
         server = self._make_server()
         self.outlook.port = self.greeter.joining.port = await server.start()
+        self.outlook.members_port = server.members_port
         try:
             async with answering_front_ends(self, self._group):
                 await self._serve()
@@ -200,12 +201,10 @@ class Node:
             absorbed=absorbed_by(state, self.journal.cluster),
         )
 
-    def _make_server(self) -> PeerServer:
-        host = listening_host(loopback_only=self.settings.local)
-        border = Border(self._is_member, open_calls(), self.refusals)
-        server = PeerServer(self.identity, host, self.settings.port, border)
-        server.add(lambda s: peer_pb2_grpc.add_PeerServicer_to_server(PeerService(self), s))
-        artifacts = ArtifactService(self.library, self._is_member)
+    def _make_server(self) -> NodeServer:
+        server, peers = self.listening.server(), PeerService(self)
+        server.add(lambda s: peer_pb2_grpc.add_PeerServicer_to_server(peers, s))
+        artifacts = ArtifactService(self.library, self.is_member)
         server.add(lambda s: add_scripts(self, s))
         server.add(lambda s: add_artifacts(artifacts, s))
         return server
@@ -239,7 +238,8 @@ class Node:
             written_roles=self.written.roles,
         )
 
-    def _is_member(self, node: NodeId) -> bool:
+    def is_member(self, node: NodeId) -> bool:
+        """Say whether a node is a member of this node's cluster."""
         return node in self.journal.state.members
 
     def _moved(self, leader: NodeId, cluster: ClusterId) -> None:

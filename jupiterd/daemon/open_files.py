@@ -1,7 +1,7 @@
 """How many files and connections this process may have open at once.
 
-Owns raising that as far as the machine lets us: 256 connections and the files of a transfer are
-more than the 256 that macOS begins with. Doesn't know who opens them.
+Owns raising that as far as the machine lets us: hundreds of connections and the files of a transfer
+are more than the 256 that macOS begins with. Doesn't know who opens them.
 """
 
 import contextlib

@@ -62,6 +62,8 @@ class Outlook:
         self.run_nonce = secrets.token_hex(8)
         """Drawn at each start: a peer that was started anew is linked anew."""
         self.port = 0
+        self.members_port = 0
+        """Where members alone are let in; see `membership.listening`."""
         self._last_about = peer_pb2.About()
         self._about_due_s = 0.0
         self._about_of: object = None

@@ -12,7 +12,6 @@ import logging
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, cast
-from urllib.parse import unquote
 
 import grpc.aio
 
@@ -42,7 +41,6 @@ from jupiterd.errors import (
 from jupiterd.ids import ClusterId, NodeId, short
 from jupiterd.net.credentials import caller
 from jupiterd.net.identity import node_id_of
-from jupiterd.net.scopes import with_named_scope
 from jupiterd.ports import Address
 from jupiterd.rpc import peer_pb2, peer_pb2_grpc
 
@@ -66,8 +64,8 @@ class PeerService(peer_pb2_grpc.PeerServicer):
 
     async def Hello(self, request: peer_pb2.HelloRequest, context: Context) -> peer_pb2.HelloReply:
         """Say which cluster we're in, and look at the caller in turn."""
-        who, address = caller(context), _caller_address(context, request.port)
-        where = str(address or context.peer())
+        who, address = caller(context), self._caller_address(context, request.port)
+        where = str(address or self._node.listening.callers.host_of(context.peer()))
         is_caller = self._node.greeter.is_caller(who, request.greeting, where)
         if address is not None:
             self._node.greeter.note_caller(who, address, request.summary.cluster)
@@ -85,6 +83,7 @@ class PeerService(peer_pb2_grpc.PeerServicer):
             is_caller=is_caller,
             clone_at=self._node.journal.clones.seen_at if is_member else "",
             member_addresses=self._node.peers.told_addresses(who) if is_member else (),
+            members_port=self._node.outlook.members_port if is_member else 0,
         )
 
     async def Join(self, request: peer_pb2.JoinRequest, context: Context) -> peer_pb2.JoinReply:
@@ -112,7 +111,7 @@ class PeerService(peer_pb2_grpc.PeerServicer):
             return peer_pb2.JoinReply(decision=decisions.PENDING, reason=reason)
         async with self._admitting:  # one after the other, or a token would let in two
             decision, reason = await self._admit(leading, who, request, token)
-        address = _caller_address(context, request.port)
+        address = self._caller_address(context, request.port)
         if decision is Admission.PENDING and request.commitment:
             return receive(leading.waiting, who, address.host if address else "", request, reason)
         if decision is not Admission.ADMITTED:
@@ -204,7 +203,7 @@ class PeerService(peer_pb2_grpc.PeerServicer):
                     await self._member(context)  # says why
                 yield beat
 
-        address = _caller_address(context, 1)
+        address = self._caller_address(context, 1)
         host = "" if address is None else address.host
         async with aclosing(self._node.pulse.answers(who, of_member(), host)) as answers:
             async for answer in answers:
@@ -390,6 +389,11 @@ class PeerService(peer_pb2_grpc.PeerServicer):
         made = await self._node.holder.end(leader, request.term, request.epoch, wish)
         return peer_pb2.EndEpochReply(kept=None if made is None else made_to_proto(made))
 
+    def _caller_address(self, context: Context, port: int) -> Address | None:
+        """Return where the caller may answer: the host it calls from, the port it names."""
+        host = self._node.listening.callers.host_of(context.peer())
+        return Address(host, port) if host and 0 < port < 65536 else None
+
     def _answers(self, who: NodeId) -> bool:
         is_cloned = self._node.journal.clones.is_seen
         return not is_cloned and who in self._node.journal.state.members
@@ -422,12 +426,3 @@ def _arguments(text: str) -> dict[str, Any]:
 
 def _failure(error: JupiterError) -> peer_pb2.Failure:
     return peer_pb2.Failure(code=error.code, message=error.message, hint=error.hint)
-
-
-def _caller_address(context: Context, port: int) -> Address | None:
-    """Return where the caller may answer: the host it calls from, the port it names."""
-    family, _, rest = context.peer().partition(":")
-    host = with_named_scope(unquote(rest.rpartition(":")[0]).strip("[]"))
-    if family not in ("ipv4", "ipv6") or not host or not 0 < port < 65536:
-        return None
-    return Address(host, port)

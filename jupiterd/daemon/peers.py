@@ -5,6 +5,7 @@ and the other ways to reach it, for `path_watch` to choose from. Doesn't know wh
 ledger does) or who is alive (`membership` does).
 """
 
+import asyncio
 import contextlib
 import logging
 from collections.abc import Iterator
@@ -125,6 +126,8 @@ class Peers:
     def __init__(self, identity: Identity) -> None:
         self._identity = identity
         self._links: dict[NodeId, Peer] = {}
+        self._retiring: dict[asyncio.Task[None], PeerChannels] = {}
+        """Channels that are closed once the last call over them has ended."""
 
     @property
     def own(self) -> NodeId:
@@ -149,13 +152,24 @@ class Peers:
         """Return the link that uses this address, if one does."""
         return next((peer for peer in self._links.values() if peer.address == address), None)
 
-    async def link(self, node: NodeId, name: str, address: Address, certificate_pem: bytes) -> Peer:
-        """Make the link, or move one that exists to another address, or off a stranded one."""
+    async def link(
+        self,
+        node: NodeId,
+        name: str,
+        address: Address,
+        certificate_pem: bytes,
+        members_port: int = 0,
+    ) -> Peer:
+        """Make the link, or move one that exists to another address, or off a stranded one.
+
+        `members_port` is what the peer keeps for members, so it is tried first; 0: none is known.
+        """
         known = self._links.get(node)
         if known is not None and known.address == address and not known.is_stranded:
             known.name = name
+            self._use_port(known, members_port)
             return known
-        channels = PeerChannels(self._identity, address, certificate_pem)
+        channels = PeerChannels(self._identity, address, certificate_pem, members_port)
         links = known.links if known else Links(decides=self._identity.node_id < node)
         # It has just been greeted there: until it is beaten to, that is as good as an answer.
         met_s = now_s()
@@ -186,6 +200,16 @@ class Peers:
         peer.beats.close()
         self._take(peer, address, peer.links.reason)
         return old
+
+    def _use_port(self, peer: Peer, members_port: int) -> None:
+        """Try another port first from now on; calls under way end where they are."""
+        if members_port in {0, peer.channels.members_port}:
+            return
+        old, peer.channels = peer.channels, peer.channels.through(members_port)
+        peer.beats.close()
+        task = asyncio.get_running_loop().create_task(old.retire(), name=f"retire {old.address}")
+        self._retiring[task] = old
+        task.add_done_callback(self._retiring.pop)
 
     @staticmethod
     def _take(peer: Peer, address: Address, reason: str) -> None:
@@ -230,6 +254,9 @@ class Peers:
 
     async def close(self) -> None:
         """Close every link."""
+        for task, channels in tuple(self._retiring.items()):
+            task.cancel()
+            await channels.close()  # it may not have begun to run
         for node in tuple(self._links):
             with contextlib.suppress(OSError):
                 await self.unlink(node)

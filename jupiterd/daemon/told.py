@@ -54,6 +54,11 @@ def ways_to(texts: Iterable[str], limit: int = MAX_ADDRESSES_OF_ONE) -> list[Add
     return [way for told in told_addresses(texts, limit) for way in seen_from_here(told)]
 
 
+def told_port(number: int) -> int:
+    """Return a port that was told; 0 where it can't be one."""
+    return number if 0 < number < 65536 else 0
+
+
 def _read(text: str) -> tuple[Address, ...]:
     try:
         return (told_address(text),)

@@ -36,6 +36,7 @@ from jupiterd.ids import NodeId, short
 from jupiterd.net.credentials import caller
 from jupiterd.net.invitation import inviting
 from jupiterd.net.message_bounds import out_of_bounds
+from jupiterd.net.open_port.callers import Callers
 from jupiterd.net.refusals import Refusals
 
 EACH_STRANGER = Rate(per_s=5.0, burst=50.0)
@@ -71,8 +72,13 @@ class Border(grpc.aio.ServerInterceptor):
         is_member: Callable[[NodeId], bool],
         open_methods: frozenset[str],
         refusals: Refusals,
+        callers: Callers | None = None,
     ) -> None:
-        """Take the roster, the methods that strangers may call, and where refusals are counted."""
+        """Take the roster, the methods that strangers may call, and where refusals are counted.
+
+        `callers` tells where a call comes from that our own front has passed on.
+        """
+        self._callers = callers or Callers()
         self._is_member = is_member
         self._open_methods = open_methods
         self._refusals = refusals
@@ -174,12 +180,13 @@ class Border(grpc.aio.ServerInterceptor):
         """Yield the caller; whatever goes wrong then or before ends the call, and is counted."""
         who = UNKNOWN
         try:
+            self._callers.note_call(context.peer())
             who = caller(context)
             with self._place_for(who, name):
                 yield who
         except JupiterError as error:
             if isinstance(error, RefusedError | CorruptLedgerError):
-                self._refusals.count(error.code, _called(who, context), error.message)
+                self._refusals.count(error.code, self._called(who, context), error.message)
             await abort(context, error)
             raise
         except grpc.aio.BaseError:
@@ -218,6 +225,10 @@ class Border(grpc.aio.ServerInterceptor):
             if not at_once[who]:
                 del at_once[who]
 
+    def _called(self, who: str, context: Context) -> str:
+        """Return how a log names a caller: by its key, else by where it calls from."""
+        return self._callers.host_of(context.peer()) if who == UNKNOWN else short(NodeId(who))
+
     def _limits(self) -> tuple[RateLimit[NodeId], RateLimit[NodeId]]:
         if self._rates is None:
             now_s = asyncio.get_running_loop().time()
@@ -242,11 +253,6 @@ class Border(grpc.aio.ServerInterceptor):
         if len(raw) > MAX_STRANGERS_REQUEST_BYTES and not self._is_member(who):
             raise TooLargeError(f"a request of {len(raw)} bytes is too large")
         return raw
-
-
-def _called(who: str, context: Context) -> str:
-    """Return how a log names a caller: by its key, else by where it calls from."""
-    return context.peer().rpartition(":")[0] if who == UNKNOWN else short(who)
 
 
 def _parsed(handler: Handler, raw: bytes) -> object:

@@ -12,6 +12,7 @@ import asyncio
 import contextlib
 from collections.abc import Generator
 from functools import cached_property
+from ipaddress import ip_address
 from typing import Any, Final, Self, cast
 
 import grpc.aio
@@ -54,8 +55,15 @@ BRIEF_CALLS_S: Final = 12.0
 class PeerChannels:
     """Heartbeat, control and bulk connections to one peer, each made when it is first used."""
 
-    def __init__(self, identity: Identity, address: Address, certificate_pem: bytes) -> None:
-        self.address = address
+    def __init__(
+        self,
+        identity: Identity,
+        address: Address,
+        certificate_pem: bytes,
+        members_port: int = 0,
+    ) -> None:
+        """`members_port`: which the peer keeps for members, so it is tried first; 0: none."""
+        self.address, self.members_port = address, members_port
         self._identity = identity
         self._certificate_pem = certificate_pem
         self._credentials = channel_credentials(identity, certificate_pem)
@@ -89,7 +97,12 @@ class PeerChannels:
 
     def at(self, address: Address) -> "PeerChannels":
         """Return new ones to the same peer at another address."""
-        return PeerChannels(self._identity, address, self._certificate_pem)
+        return self.through(self.members_port, address)
+
+    def through(self, members_port: int, address: Address | None = None) -> "PeerChannels":
+        """Return new ones that try this port first, at the same address or another one."""
+        there = address or self.address
+        return PeerChannels(self._identity, there, self._certificate_pem, members_port)
 
     @contextlib.contextmanager
     def in_use(self) -> Generator[Self]:
@@ -119,13 +132,29 @@ class PeerChannels:
 
     def _channel(self, max_reply_bytes: int, *more: tuple[str, Any]) -> grpc.aio.Channel:
         options = (*CHANNEL_OPTIONS, ("grpc.max_receive_message_length", max_reply_bytes), *more)
-        channel = grpc.aio.secure_channel(_target(self.address), self._credentials, options=options)
+        target = _target(self.address, self.members_port)
+        channel = grpc.aio.secure_channel(target, self._credentials, options=options)
         self._open.append(channel)
         return cast("grpc.aio.Channel", SturdyChannel(channel, self._closed.is_set))
 
 
-def _target(address: Address) -> str:
-    """Return how gRPC wants it: a link's scope is part of a URI, where a percent sign is %25."""
-    if "%" in address.host:
-        return f"ipv6:{address}".replace("%", "%25")
-    return str(address)
+def _target(address: Address, members_port: int) -> str:
+    """Return where gRPC is to connect: it takes the first of these that shakes hands.
+
+    A name isn't looked up here, so only an address gets two ports. A link's scope is part of a URI,
+    where a percent sign is %25.
+    """
+    family = _family(address.host)
+    if not family:
+        return str(address)
+    ports = [members_port, address.port] if members_port else [address.port]
+    places = ",".join(str(Address(address.host, port)) for port in ports)
+    return f"{family}:{places}".replace("%", "%25")
+
+
+def _family(host: str) -> str:
+    """Return what a URI of gRPC begins with; empty where the host is a name."""
+    try:
+        return f"ipv{ip_address(host).version}"
+    except ValueError:
+        return ""

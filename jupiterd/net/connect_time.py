@@ -11,7 +11,7 @@ from typing import Final
 
 from jupiterd.ports import Address
 
-_HANG_UP: Final = struct.pack("ii", 1, 0)
+HANG_UP: Final = struct.pack("ii", 1, 0)
 """Linger for no time: the connection is reset, and leaves nothing behind at either end."""
 
 
@@ -24,7 +24,7 @@ async def connect_time_s(address: Address, timeout_s: float) -> float | None:
         )[0]
         with socket.socket(family, socket.SOCK_STREAM) as asker:
             asker.settimeout(0)
-            asker.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _HANG_UP)
+            asker.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, HANG_UP)
             began_s = loop.time()
             async with asyncio.timeout(timeout_s):
                 await loop.sock_connect(asker, target)

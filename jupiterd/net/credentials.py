@@ -9,7 +9,7 @@ import asyncio
 import ssl
 from collections.abc import Callable
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import grpc
 import grpc.aio
@@ -32,6 +32,38 @@ def server_credentials(identity: Identity) -> grpc.ServerCredentials:
         [(identity.key_pem, identity.certificate_pem)],
         root_certificates=pairing_root_pem(),
         require_client_auth=True,
+    )
+
+
+def members_credentials(
+    identity: Identity, certificates: Callable[[], frozenset[bytes]]
+) -> grpc.ServerCredentials:
+    """Return credentials that let the holders of these leaves in and nobody else.
+
+    Each leaf is a trust anchor by itself; nothing is concluded from the root that all share. gRPC
+    asks anew at each handshake, from a thread of its own: `certificates` returns the leaves (PEM)
+    of who is a member just now.
+    """
+    own = frozenset([identity.certificate_pem])
+    served = own | certificates()
+
+    def trusting(leaves: frozenset[bytes]) -> grpc.ServerCertificateConfiguration:
+        pair = (identity.key_pem, identity.certificate_pem)
+        return grpc.ssl_server_certificate_configuration([pair], b"\n".join(sorted(leaves)))
+
+    def renewed() -> grpc.ServerCertificateConfiguration | None:
+        nonlocal served
+        leaves = own | certificates()
+        if leaves == served:
+            return None
+        served = leaves
+        return trusting(leaves)
+
+    return grpc.dynamic_ssl_server_credentials(
+        # gRPC takes None for no change, which its stubs don't say.
+        trusting(served),
+        cast("Any", renewed),
+        require_client_authentication=True,
     )
 
 

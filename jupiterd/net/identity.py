@@ -95,6 +95,19 @@ def node_id_of(certificate_pem: bytes) -> NodeId:
     return _hash_key(_public_key(certificate_pem))
 
 
+@lru_cache(maxsize=1024)
+def leaf_of(certificate_pem: bytes, node: NodeId) -> bytes:
+    """Return a node's certificate (PEM) without whatever was written around it.
+
+    Raises:
+        BadCertificateError: the bytes are no certificate of that node.
+    """
+    if node_id_of(certificate_pem) != node:
+        raise BadCertificateError("the certificate isn't that of the node")
+    certificate = x509.load_pem_x509_certificate(certificate_pem)
+    return certificate.public_bytes(serialization.Encoding.PEM)
+
+
 def verify(certificate_pem: bytes, body: bytes, signature: bytes) -> bool:
     """Say whether the certificate's key signed `body`; False where it is no such certificate."""
     try:

@@ -1,18 +1,24 @@
-"""The listener that peers connect to.
+"""The listeners that peers connect to.
 
-Owns the gRPC server's settings, its port and its life. Doesn't know what any service on it does.
+Owns the gRPC servers' settings, their ports and their lives. Doesn't know what any service on them
+does, or who is a member.
 """
 
+import asyncio
+import contextlib
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+import grpc
 import grpc.aio
 
 from jupiterd.errors import Bug, PortInUseError
 from jupiterd.net.border import Border
-from jupiterd.net.credentials import server_credentials
+from jupiterd.net.credentials import members_credentials, server_credentials
 from jupiterd.net.identity import Identity
+from jupiterd.net.interfaces import LOOPBACK
+from jupiterd.net.open_port.front import Front, listening_socket
 
 Registration = Callable[[grpc.aio.Server], None]
 """Puts one servicer onto a server, such as a partial of `add_PeerServicer_to_server`."""
@@ -43,6 +49,12 @@ SERVER_OPTIONS: Final[tuple[tuple[str, Any], ...]] = (
     ("grpc.http2.max_pings_without_data", 0),
 )
 
+BEHIND_FRONT: Final[tuple[tuple[str, Any], ...]] = (
+    # The front bounds them, for each address. Members' come to these beside all strangers'.
+    ("grpc.max_allowed_incoming_connections", 4 * MAX_CONNECTIONS),
+    ("grpc.max_connection_idle_ms", 30_000),
+)
+
 
 def listening_host(*, loopback_only: bool) -> str:
     """Return the host to listen on: every IPv4 and IPv6 address of the machine, or loopback alone.
@@ -57,8 +69,19 @@ def listening_host(*, loopback_only: bool) -> str:
 class PeerServer:
     """A gRPC server over mutual TLS for any number of services."""
 
-    def __init__(self, identity: Identity, host: str, port: int, border: Border) -> None:
-        self._identity = identity
+    def __init__(
+        self,
+        identity: Identity,
+        host: str,
+        port: int,
+        border: Border,
+        *,
+        credentials: grpc.ServerCredentials | None = None,
+        more_options: Sequence[tuple[str, Any]] = (),
+    ) -> None:
+        """Without `credentials` every key is let in; `more_options` come before the usual ones."""
+        self._credentials = credentials or server_credentials(identity)
+        self._options = tuple({**dict(SERVER_OPTIONS), **dict(more_options)}.items())
         self._border = border
         self._host = host
         self._port = port
@@ -77,7 +100,7 @@ class PeerServer:
         Raises:
             PortInUseError: another program listens there.
         """
-        server = grpc.aio.server(options=SERVER_OPTIONS, interceptors=(self._border,))
+        server = grpc.aio.server(options=self._options, interceptors=(self._border,))
         for registration in self._registrations:
             registration(server)
         port = self._bind(server)
@@ -94,17 +117,69 @@ class PeerServer:
     def _bind(self, server: grpc.aio.Server) -> int:
         host = f"[{self._host}]" if ":" in self._host else self._host
         try:
-            port = server.add_secure_port(
-                f"{host}:{self._port}", server_credentials(self._identity)
-            )
+            port = server.add_secure_port(f"{host}:{self._port}", self._credentials)
         except RuntimeError:
             port = 0
         if not port:
-            from jupiterd.net.port_holder import holder_of
-
-            holder = holder_of(self._port)
-            raise PortInUseError(f"port {self._port} on {self._host} is taken by {holder}")
+            raise _taken(self._host, self._port)
         return port
+
+
+class NodeServer:
+    """What a node answers at: a port for members and one for anybody, with the same services.
+
+    The first is any free one: members are told it. A stranger's handshake fails there, so nobody
+    but members ever holds one of its places.
+    """
+
+    def __init__(
+        self,
+        identity: Identity,
+        place: tuple[str, int],
+        border: Border,
+        front: Front,
+        certificates: Callable[[], frozenset[bytes]],
+    ) -> None:
+        """Take the host and the open port, and what tells the members' leaves."""
+        self._place, self._front = place, front
+        members = members_credentials(identity, certificates)
+        self._members = PeerServer(identity, place[0], 0, border, credentials=members)
+        self._behind = PeerServer(identity, LOOPBACK, 0, border, more_options=BEHIND_FRONT)
+        self.members_port = 0
+
+    def add(self, registration: Registration) -> None:
+        """Take in a service; before `start`."""
+        for server in (self._members, self._behind):
+            server.add(registration)
+
+    async def start(self) -> int:
+        """Begin to serve and return the open port, which the system chose where it was given as 0.
+
+        Raises:
+            PortInUseError: another program listens there.
+        """
+        try:
+            listener = listening_socket(*self._place)
+        except OSError as error:
+            raise _taken(*self._place) from error
+        with contextlib.ExitStack() as unused:
+            unused.callback(listener.close)
+            self.members_port = await self._members.start()
+            await self._front.start(listener, await self._behind.start())
+            unused.pop_all()
+        return int(listener.getsockname()[1])
+
+    async def stop(self, grace_s: float) -> None:
+        """Take no more calls, give those in flight some time, then cut them off; idempotent."""
+        self._front.close()
+        await asyncio.gather(self._members.stop(grace_s), self._behind.stop(grace_s))
+        await self._front.stop()
+
+
+def _taken(host: str, port: int) -> PortInUseError:
+    from jupiterd.net.port_holder import holder_of
+
+    return PortInUseError(f"port {port} on {host} is taken by {holder_of(port)}")
 
 
 def _has_ipv6() -> bool:

@@ -42,7 +42,7 @@ class HelloRequest(_message.Message):
     def __init__(self, protocol: _Optional[int] = ..., summary: _Optional[_Union[ClusterSummary, _Mapping]] = ..., name: _Optional[str] = ..., port: _Optional[int] = ..., greeting: _Optional[str] = ...) -> None: ...
 
 class HelloReply(_message.Message):
-    __slots__ = ("protocol", "summary", "name", "run_nonce", "member", "member_addresses", "is_caller", "clone_at")
+    __slots__ = ("protocol", "summary", "name", "run_nonce", "member", "member_addresses", "is_caller", "clone_at", "members_port")
     PROTOCOL_FIELD_NUMBER: _ClassVar[int]
     SUMMARY_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
@@ -51,6 +51,7 @@ class HelloReply(_message.Message):
     MEMBER_ADDRESSES_FIELD_NUMBER: _ClassVar[int]
     IS_CALLER_FIELD_NUMBER: _ClassVar[int]
     CLONE_AT_FIELD_NUMBER: _ClassVar[int]
+    MEMBERS_PORT_FIELD_NUMBER: _ClassVar[int]
     protocol: int
     summary: ClusterSummary
     name: str
@@ -59,7 +60,8 @@ class HelloReply(_message.Message):
     member_addresses: _containers.RepeatedScalarFieldContainer[str]
     is_caller: bool
     clone_at: str
-    def __init__(self, protocol: _Optional[int] = ..., summary: _Optional[_Union[ClusterSummary, _Mapping]] = ..., name: _Optional[str] = ..., run_nonce: _Optional[str] = ..., member: _Optional[bool] = ..., member_addresses: _Optional[_Iterable[str]] = ..., is_caller: _Optional[bool] = ..., clone_at: _Optional[str] = ...) -> None: ...
+    members_port: int
+    def __init__(self, protocol: _Optional[int] = ..., summary: _Optional[_Union[ClusterSummary, _Mapping]] = ..., name: _Optional[str] = ..., run_nonce: _Optional[str] = ..., member: _Optional[bool] = ..., member_addresses: _Optional[_Iterable[str]] = ..., is_caller: _Optional[bool] = ..., clone_at: _Optional[str] = ..., members_port: _Optional[int] = ...) -> None: ...
 
 class JoinRequest(_message.Message):
     __slots__ = ("name", "port", "certificate_pem", "token_id", "proof", "commitment", "nonce", "version")

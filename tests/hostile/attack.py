@@ -28,6 +28,9 @@ from jupiterd.rpc import peer_pb2
 from tests.hostile.raw_http2 import RawConnection
 
 TIMEOUT_S = 10.0
+ELSEWHERE = "127.0.0.9"
+"""An address of the attacker's own; all of 127.0.0.0/8 is."""
+
 HELLO = "/jupiter.v1.Peer/Hello"
 MDNS = ("224.0.0.251", 5353)
 
@@ -122,6 +125,33 @@ async def idle(port: int, folder: Path, amount: int, seconds: float) -> Result:
     return {"held": len(held), "refused": failed, "ended": sum(ended)}
 
 
+async def crowd(port: int, folder: Path, amount: int, seconds: float) -> Result:
+    """Hold as many idle connections as possible, of an address where no member is.
+
+    Whichever is hung up on is made anew: 20 times a second all are looked at. Says on a line of its
+    own how many it holds at first.
+    """
+    stranger = await Stranger.at(port, folder)
+    held: list[RawConnection] = []
+    most, refused, is_told = 0, 0, False
+    until_s = time.monotonic() + seconds
+    while time.monotonic() < until_s:
+        held = [each for each in held if not each.has_ended]
+        try:
+            while len(held) < amount:
+                async with asyncio.timeout(TIMEOUT_S):
+                    held.append(await RawConnection.open(port, stranger.identity, ELSEWHERE))
+        except (OSError, TimeoutError):
+            refused += 1
+        most = max(most, len(held))
+        if not is_told:
+            is_told = not print(json.dumps({"holds": len(held)}), flush=True)
+        await asyncio.sleep(0.05)
+    for each in held:
+        each.close()
+    return {"most": most, "refused": refused}
+
+
 async def joins(port: int, folder: Path, amount: int, seconds: float) -> Result:
     """Ask to be let in so often a second, with 32 keys in turn."""
     strangers = [await Stranger.at(port, folder, f"key{number}") for number in range(32)]
@@ -205,7 +235,7 @@ def code_of(error: grpc.aio.AioRpcError) -> str:
 
 
 ATTACKS: dict[str, Callable[[int, Path, int, float], Awaitable[Result]]] = {
-    attack.__name__: attack for attack in (silent, streams, holding, idle, joins, names)
+    attack.__name__: attack for attack in (silent, streams, holding, idle, crowd, joins, names)
 }
 
 

@@ -28,14 +28,14 @@ class RawConnection:
         """Frames that came, by kind."""
 
     @classmethod
-    async def open(cls, port: int, identity: Identity) -> Self:
-        """Shake hands with a daemon on loopback, whoever it is."""
+    async def open(cls, port: int, identity: Identity, source: str = "127.0.0.1") -> Self:
+        """Shake hands with a daemon on loopback, whoever it is; source: our own address."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         context.set_alpn_protocols(["h2"])
         context.load_cert_chain(identity.certificate_path, identity.key_path)
         streams = await asyncio.open_connection(
-            "127.0.0.1", port, ssl=context, server_hostname=LEAF_NAME
+            "127.0.0.1", port, ssl=context, server_hostname=LEAF_NAME, local_addr=(source, 0)
         )
         connection = cls(*streams)
         connection._writer.write(PREFACE + _frame(SETTINGS, 0, 0, b""))
@@ -76,6 +76,11 @@ class RawConnection:
             return False
         except (OSError, asyncio.IncompleteReadError):
             return True
+
+    @property
+    def has_ended(self) -> bool:
+        """Say whether the other side has hung up."""
+        return self._writer.is_closing() or self._reader.at_eof()
 
     def close(self) -> None:
         """Hang up."""

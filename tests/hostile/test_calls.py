@@ -63,13 +63,11 @@ async def follow(node: Node, leader: Identity, term: int) -> None:
     await node.pulse.followed.check(leader.node_id, term)
 
 
-async def answer(who: Identity, node: Node, name: str) -> tuple[str, str]:
+async def answer(channel: Any, name: str) -> tuple[str, str]:
     """Make a call; return the code and the words with which it is refused, or nothing."""
     service, _, method = name.partition(".")
     raw = SAID[name].SerializeToString() if name in SAID else b""
-    way = PeerChannels(who, address_of(node), node.identity.certificate_pem)
     try:
-        channel: Any = way._channel(4 << 20)
         call = channel.unary_stream(f"/jupiter.v1.{service}/{method}", bytes, bytes)
         with suppress(StopAsyncIteration, TimeoutError):
             async with asyncio.timeout(SOON_S):
@@ -77,9 +75,14 @@ async def answer(who: Identity, node: Node, name: str) -> tuple[str, str]:
     except grpc.aio.AioRpcError as error:
         failure = from_rpc(error, "one")
         return failure.code, failure.message
-    finally:
-        await way.close()
     return "", ""
+
+
+async def channel_of(who: Identity, node: Node, stack: AsyncExitStack) -> Any:
+    """Return a connection of somebody to a node; one address may hold a few only."""
+    way = PeerChannels(who, address_of(node), node.identity.certificate_pem)
+    stack.push_async_callback(way.close)
+    return way._channel(4 << 20)
 
 
 @pytest.fixture(autouse=True)
@@ -100,11 +103,11 @@ async def test_each_call_is_for_those_whom_its_row_names(tmp_path: Path) -> None
         node.pulse._tell(SaidGoodbye(former.node_id))
         await follow(node, leader, 2)
         found: dict[str, list[str]] = {name: [] for name in people}
+        keys = (stranger, member, removed, former, leader)
+        channels = [await channel_of(key, node, stack) for key in keys]
         for name in CALLS:
-            for who, identity in zip(
-                people, (stranger, member, removed, former, leader), strict=True
-            ):
-                code, words = await answer(identity, node, name)
+            for who, channel in zip(people, channels, strict=True):
+                code, words = await answer(channel, name)
                 assert code not in ("unexpected", "too-often"), (name, who, words)
                 if code == "not-a-member" or any(said in words for said in NOT_THEIRS):
                     found[who].append(name)

@@ -23,7 +23,7 @@ MAC_FIREWALL: Final = "/usr/libexec/ApplicationFirewall/socketfilterfw"
 UFW_SETTINGS: Final = Path("/etc/ufw/ufw.conf")
 MULTICAST_GROUP: Final = "224.0.0.251"
 GANG_PORT: Final = 40000
-"""One of those that the system chooses from for gangs."""
+"""One of those that the system chooses from, for gangs and for the port of members alone."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ def _needed(port: int) -> list[tuple[str, str, int]]:
     return [
         *daemon,
         (f"UDP port {DISCOVERY_PORT} (multicast DNS)", "udp", DISCOVERY_PORT),
-        ("the TCP ports of gangs, which the system chooses", "tcp", GANG_PORT),
+        ("the TCP ports of members and gangs, which the system chooses", "tcp", GANG_PORT),
     ]
 
 

@@ -1,4 +1,4 @@
-"""Who tried to connect to a rank of this machine without being a member of its gang.
+"""Who tried to connect to a rank of this machine without being a member of its gang, or too often.
 
 Owns the count and the addresses of the last hour. Doesn't know how anybody is kept out.
 """
@@ -34,15 +34,17 @@ MAX_DETAIL: Final = 200
 
 @dataclass
 class Knocks:
-    """The knocks at this machine's ranks."""
+    """The knocks at this machine's ranks, or at another place."""
 
+    event: str = "stranger_at_gang"
+    """What the log calls them."""
     _count: int = 0
     _hosts: dict[str, None] = field(default_factory=dict[str, None])
     _last_s: float = float("-inf")
     _logged_s: float = float("-inf")
 
-    def note(self, knocked: Knocked, order: str) -> None:
-        """Take in what a rank tells; order: the id of its work."""
+    def note(self, knocked: Knocked, order: str = "") -> None:
+        """Take in what a rank tells; order: the id of its work, if it is one."""
         now = now_s()
         if now - self._last_s > TOLD_S:
             self._count, self._hosts = 0, {}
@@ -53,8 +55,8 @@ class Knocks:
                 self._hosts[host] = None
         if now - self._logged_s >= LOGGED_EVERY_S:
             self._logged_s = now
-            extra = {"order": order, "tries": self._count, "hosts": list(self._hosts)[:MAX_NAMED]}
-            log.warning("stranger_at_gang", extra=extra)
+            extra = {"tries": self._count, "hosts": list(self._hosts)[:MAX_NAMED]}
+            log.warning(self.event, extra={"order": order, **extra} if order else extra)
 
     def detail(self) -> str:
         """Return what is told of the last hour, in words; empty where nobody knocked."""
@@ -67,18 +69,21 @@ class Knocks:
         return f"{counted(self._count, 'try', 'tries')}{whose}"
 
 
-def knock_finding(node: NodeId, name: str, detail: object, since: str) -> Iterator[Finding]:
-    """Yield what health tells of a member's ranks.
+def knock_finding(
+    node: NodeId, name: str, detail: object, since: str, code: str = CODE
+) -> Iterator[Finding]:
+    """Yield what health tells of a member's ranks, or of another place.
 
     Args:
         node: the member.
         name: what people call it.
         detail: what that member says, if anything.
         since: the start of its daemon, from which it counts.
+        code: what the alarm is called.
     """
     if isinstance(detail, str) and detail:
         told = told_text(detail, MAX_DETAIL)
-        yield Finding(CODE, node, name, told, cause=f"{since} {told}")
+        yield Finding(code, node, name, told, cause=f"{since} {told}")
 
 
 def _is_address(host: str) -> bool:

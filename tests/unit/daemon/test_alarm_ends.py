@@ -465,6 +465,13 @@ async def gang_knocked(desk: Desk) -> Ending:
     desk.pass_s(HOUR_S)
 
 
+async def port_crowded(desk: Desk) -> Ending:
+    await desk.lead()
+    desk.node.listening.crowding.note(Knocked(1, ["10.9.9.9"]))
+    yield
+    desk.pass_s(HOUR_S)
+
+
 def burden(desk: Desk, **load: float) -> None:
     desk.node.outlook.load_watch._closer = load
     desk.node.outlook.load_watch._due_s = 0.0
@@ -509,8 +516,8 @@ CASES: dict[str, Callable[[Desk], Ending]] = {
         no_engine, trusts_lan, contradiction, no_effect, clone_of_member, node_gone, node_suspect,
         shared_address, clock_differs, tcp_blocked, tcp_silent, peer_unreached, version_differs,
         node_waits, node_walked_in, alone, alone_locally, loss_nan, run_failed, stalled_step,
-        loss_spike, loss_high, held_out_risen, generator_lost, not_offered, gang_knocked, disk_low,
-        throttling, mostly_dropped, verdict,
+        loss_spike, loss_high, held_out_risen, generator_lost, not_offered, gang_knocked,
+        port_crowded, disk_low, throttling, mostly_dropped, verdict,
     )
 }  # fmt: skip
 

@@ -146,6 +146,25 @@ async def test_a_member_that_moved_is_linked_where_it_answers_now(tmp_path: Path
         assert one.peers.require(other.identity.node_id).address == address_of(other)
 
 
+async def test_a_port_for_members_is_tried_first_unless_it_cannot_be_reached(
+    tmp_path: Path,
+) -> None:
+    async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
+        await found(one, other)
+        await other.journal.move_to(whole_ledger(one.journal))
+        told = other.outlook.members_port
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            other.outlook.members_port = taken.getsockname()[1]
+            await greet(one, other)
+            peer = one.peers.require(other.identity.node_id)
+            assert peer.channels.members_port == 0
+        other.outlook.members_port = told
+        await greet(one, other)
+        assert one.peers.require(other.identity.node_id) is peer
+        assert peer.channels.members_port == told
+
+
 async def test_where_a_peer_says_that_it_answers_it_is_looked_for_at_once(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
         await unite(one, other)

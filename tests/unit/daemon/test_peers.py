@@ -107,3 +107,21 @@ async def test_others_are_told_of_an_address_that_they_can_write_alike(
     assert peer.shared_host == HERE.host
     assert peer.address == on_this_wire, "the way in use stays"
     await peers.close()
+
+
+async def test_a_port_for_members_is_used_once_it_is_known_and_calls_under_way_end_where_they_are(
+    peers: Peers, other: Identity
+) -> None:
+    first = await peers.link(other.node_id, "one", HERE, other.certificate_pem)
+    before = first.channels
+    assert before.members_port == 0
+    again = await peers.link(other.node_id, "one", HERE, other.certificate_pem, 4002)
+    assert again is first
+    assert first.channels.members_port == 4002
+    assert first.channels.address == HERE
+    assert not before._closed.is_set()
+    assert (await peers.link(other.node_id, "one", HERE, other.certificate_pem)) is first
+    assert first.channels.members_port == 4002, "it wasn't told this time"
+    assert peers.move(first, THERE).members_port == first.channels.members_port
+    await peers.close()
+    assert before._closed.is_set()

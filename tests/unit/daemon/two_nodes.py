@@ -38,6 +38,7 @@ async def serving(folder: Path, name: str, **told: Any) -> AsyncGenerator[Node]:
             node = Node(settings, state_dir, group)
             server = node._make_server()
             node.outlook.port = node.greeter.joining.port = await server.start()
+            node.outlook.members_port = server.members_port
             try:
                 yield node
             finally:

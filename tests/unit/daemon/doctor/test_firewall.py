@@ -35,7 +35,10 @@ def test_ports_of_gangs_count_too():
     )
     found = judge(replace(LINUX, ruleset=Answer(0, rules)))
     assert found.status is Status.FAIL
-    assert found.why == "the firewall drops the TCP ports of gangs, which the system chooses"
+    assert (
+        found.why
+        == "the firewall drops the TCP ports of members and gangs, which the system chooses"
+    )
 
 
 def test_rules_that_are_not_understood_are_a_warning():

@@ -1,0 +1,85 @@
+"""The two ports at which this node answers: one for members alone, one for anybody.
+
+Owns what they are told of the cluster: whose leaves are members', and at which addresses members
+are known to be; and what is told when somebody is turned away. Doesn't own any socket.
+"""
+
+from typing import TYPE_CHECKING, Final
+
+from jupiterd.cluster.rights import open_calls
+from jupiterd.daemon.address_book import load_addresses
+from jupiterd.daemon.clock import now_s
+from jupiterd.daemon.executor.knocks import Knocks
+from jupiterd.errors import BadCertificateError
+from jupiterd.frames import Knocked
+from jupiterd.net.border import Border
+from jupiterd.net.identity import leaf_of
+from jupiterd.net.interfaces import LOOPBACK
+from jupiterd.net.open_port.callers import Callers
+from jupiterd.net.open_port.front import Front
+from jupiterd.net.open_port.places import Places
+from jupiterd.net.scopes import host_in, without_scope
+from jupiterd.net.server import NodeServer, listening_host
+
+if TYPE_CHECKING:
+    from jupiterd.daemon.node import Node
+
+CROWDED: Final = "port-crowded"
+"""Of the alarm, and of what heartbeats tell for it."""
+
+REFUSED: Final = "too-many-connections"
+"""Of the count in the status and the metrics."""
+
+OWN_MACHINE: Final = frozenset({LOOPBACK, "::1"})
+
+LOOK_AGAIN_S: Final = 1.0
+"""Connections may come by the thousand; addresses of members change seldom."""
+
+
+class Listening:
+    """What both ports know of the cluster."""
+
+    def __init__(self, node: "Node") -> None:
+        self._node = node
+        self.callers = Callers()
+        self.crowding = Knocks("port_crowded")
+        """Who had more connections at the open port than an address may have, of the last hour."""
+        self._kept = frozenset(each.host for each in load_addresses(node.state_dir.peers))
+        self._hosts, self._looked_s = frozenset[str](), float("-inf")
+
+    def server(self) -> NodeServer:
+        """Return the servers, without services."""
+        node = self._node
+        host = listening_host(loopback_only=node.settings.local)
+        border = Border(node.is_member, open_calls(), node.refusals, self.callers)
+        front = Front(Places(self._is_members), self.callers, self._refused)
+        place = host, node.settings.port
+        return NodeServer(node.identity, place, border, front, self._certificates)
+
+    def _certificates(self) -> frozenset[bytes]:
+        """Return the members' leaves; asked by gRPC's threads too, so it changes nothing."""
+        leaves: set[bytes] = set()
+        for node, admitted in list(self._node.journal.state.members.items()):
+            try:
+                leaves.add(leaf_of(admitted.certificate_pem, node))
+            except BadCertificateError:
+                continue  # such a member comes to the open port
+        return frozenset(leaves)
+
+    def _is_members(self, host: str) -> bool:
+        if now_s() - self._looked_s > LOOK_AGAIN_S:
+            self._looked_s, self._hosts = now_s(), self._hosts_of_members()
+        return without_scope(host) in self._hosts
+
+    def _hosts_of_members(self) -> frozenset[str]:
+        """Return where members are, were before this start, or say that they are.
+
+        This machine's loopback is one: several daemons on a machine greet each other all at once.
+        """
+        told = {host_in(text) for peer in self._node.peers for text in peer.addresses}
+        ways = {way.host for way in self._node.peers.ways()}
+        return frozenset(map(without_scope, self._kept | told | ways | OWN_MACHINE))
+
+    def _refused(self, host: str, reason: str) -> None:
+        self._node.refusals.count(REFUSED, host, reason)
+        self.crowding.note(Knocked(1, [host]))

@@ -1,0 +1,65 @@
+"""Who really calls, where all connections come to the gRPC server from our own front.
+
+Owns which connection of the front belongs to which address. Doesn't know any socket. The front
+binds each of its connections, so its port is nobody else's on loopback as long as it lasts.
+"""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import unquote
+
+from jupiterd.net.interfaces import LOOPBACK
+from jupiterd.net.scopes import with_named_scope
+
+
+@dataclass
+class Caller:
+    """One connection from outside."""
+
+    host: str
+    has_called: bool = False
+
+
+MAX_ENDED: Final = 256
+"""Connections that are remembered once they have ended: a call of theirs may still be answered."""
+
+
+class Callers:
+    """Every connection that the front passes on."""
+
+    def __init__(self) -> None:
+        self._by_peer: dict[str, Caller] = {}
+        self._ended: dict[str, Caller] = {}
+
+    @contextmanager
+    def known(self, port: int, host: str) -> Generator[Caller]:
+        """Know whose the connection is that the front makes from a port of its own."""
+        peer = f"ipv4:{LOOPBACK}:{port}"
+        self._ended.pop(peer, None)
+        caller = self._by_peer[peer] = Caller(host)
+        try:
+            yield caller
+        finally:
+            self._ended[peer] = self._by_peer.pop(peer)
+            if len(self._ended) > MAX_ENDED:
+                del self._ended[next(iter(self._ended))]
+
+    def note_call(self, peer: str) -> None:
+        """Take note that something was asked; peer: as gRPC names the other end."""
+        if (caller := self._by_peer.get(peer)) is not None:
+            caller.has_called = True
+
+    def host_of(self, peer: str) -> str:
+        """Return the address that a call comes from; empty where gRPC names none.
+
+        Args:
+            peer: as gRPC names the other end, `ipv6:%5B::1%5D:46350` for instance.
+        """
+        if (caller := self._by_peer.get(peer) or self._ended.get(peer)) is not None:
+            return caller.host
+        family, _, rest = peer.partition(":")
+        if family not in {"ipv4", "ipv6"}:
+            return ""
+        return with_named_scope(unquote(rest.rpartition(":")[0]).strip("[]"))

@@ -1,0 +1,48 @@
+"""The address that a call really comes from."""
+
+import pytest
+
+from jupiterd.net.open_port.callers import MAX_ENDED, Callers
+
+PEER = "ipv4:127.0.0.1:50000"
+
+
+def test_a_call_that_the_front_passes_on_comes_from_the_other_end() -> None:
+    callers = Callers()
+    with callers.known(50000, "fe80::1%eth0"):
+        assert callers.host_of(PEER) == "fe80::1%eth0"
+    assert callers.host_of(PEER) == "fe80::1%eth0", "its last call may still be answered"
+    with callers.known(50000, "10.0.0.9"):
+        assert callers.host_of(PEER) == "10.0.0.9"
+
+
+@pytest.mark.parametrize(
+    ("peer", "host"),
+    [
+        ("ipv4:10.0.0.1:4711", "10.0.0.1"),
+        ("ipv6:%5B::1%5D:46350", "::1"),
+        ("ipv6:[2001:db8::1]:46350", "2001:db8::1"),
+        ("unix:/tmp/socket", ""),
+        ("", ""),
+    ],
+)
+def test_any_other_call_comes_from_where_grpc_says(peer: str, host: str) -> None:
+    assert Callers().host_of(peer) == host
+
+
+def test_a_connection_is_known_to_have_asked_something() -> None:
+    callers = Callers()
+    with callers.known(50000, "10.0.0.9") as caller:
+        callers.note_call("ipv4:127.0.0.1:50001")
+        assert not caller.has_called
+        callers.note_call(PEER)
+        assert caller.has_called
+
+
+def test_what_has_ended_is_forgotten_in_the_end() -> None:
+    callers = Callers()
+    for port in range(50000, 50000 + 2 * MAX_ENDED):
+        with callers.known(port, "10.0.0.9"):
+            pass
+    assert len(callers._ended) == MAX_ENDED
+    assert callers.host_of(PEER) == "127.0.0.1"

@@ -67,7 +67,8 @@ def rows_in_file(
         stream = unpacked(io.BytesIO(read()), name) if path is None else opened(path)
         with stream:
             most = limits.max_document_bytes, limits.max_bytes
-            yield from rows_of(unpacked_name(name), stream, *most, language)
+            known = 0 if packing_of(name) else size
+            yield from rows_of(unpacked_name(name), stream, *most, language, known)
     except FileNotFoundError as error:
         raise UnreadableError(SkipReason.VANISHED) from error
     except UNPACKING_ERRORS as error:

@@ -11,6 +11,9 @@ from jupiterd.errors import MissingExtraError
 from jupiterd.locations import pip_install
 from jupiterd.workers.data.skips import SkipReason
 
+COLUMNS = "jupiter:columns"
+"""In a row without the field that holds the text: which columns there are."""
+
 _BATCH_ROWS = 16
 """Held in memory at a time: a row may be as large as a book, and its file a few kilobytes."""
 
@@ -40,7 +43,10 @@ def rows(path: Path, fields: Sequence[str]) -> Iterator[Mapping[str, Any] | Skip
 
 def _rows(library: Any, path: Path, fields: Sequence[str]) -> Iterator[Mapping[str, Any]]:  # noqa: ANN401
     with library.ParquetFile(path) as file:
-        columns = [name for name in file.schema_arrow.names if name in fields]
+        names = file.schema_arrow.names
+        columns = [name for name in names if name in fields]
+        lacking = {} if fields[0] in names else {COLUMNS: ", ".join(names)}
         batches = file.iter_batches(batch_size=_BATCH_ROWS, columns=columns, use_threads=False)
         for batch in batches:
-            yield from batch.to_pylist()
+            rows = batch.to_pylist() if columns else [dict[str, Any]()] * batch.num_rows
+            yield from ({**row, **lacking} for row in rows)

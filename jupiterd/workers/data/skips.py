@@ -63,6 +63,8 @@ class SkipReason(StrEnum):
     """This worker was ended several times while it was busy with it."""
     LEADS_OUT = "leads_out"
     """A link that leads out of the folder."""
+    NO_FILE = "no_file"
+    """A pipe, a socket or a device, or a link that leads nowhere: nothing is read of it."""
     VANISHED = "vanished"
     """It was there when the source was listed, and isn't any more."""
     UNREADABLE = "unreadable"
@@ -136,6 +138,10 @@ class SkipCounts:
             self.details.setdefault(reason, detail)
         if reason is SkipReason.NOT_ASKED:
             self._silent[urlsplit(uri).netloc] += 1
+
+    def lose(self, size_bytes: int) -> None:
+        """Record bytes of what is left out already."""
+        self.skipped_bytes += size_bytes
 
     def add_other(self, size_bytes: int = 0) -> None:
         """Record a file that is no document; nobody misses its text."""

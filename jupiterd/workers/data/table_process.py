@@ -19,6 +19,7 @@ import msgpack
 from jupiterd.errors import JupiterError
 from jupiterd.workers.data import hugging_face, parquet_file
 from jupiterd.workers.data.extraction_process import limit, receive, send
+from jupiterd.workers.data.parquet_file import COLUMNS
 from jupiterd.workers.data.skips import SkipReason
 
 Row = Mapping[str, Any]
@@ -111,8 +112,12 @@ def _cut(rows: Iterator[Row | SkipReason], order: Mapping[str, Any]) -> Iterator
         if isinstance(row, SkipReason):
             yield str(row)
             continue
-        found = {name: row[name][:MAX_FIELD_CHARS] for name in others if _is_text(row, name)}
-        text = row[text_field] if _is_text(row, text_field) else ""
+        named = (*others, COLUMNS)
+        found = {name: row[name][:MAX_FIELD_CHARS] for name in named if _is_text(row, name)}
+        if not _is_text(row, text_field):
+            yield found
+            continue
+        text = row[text_field]
         yield (
             str(SkipReason.TOO_LARGE) if len(text) > order["most"] else {**found, text_field: text}
         )

@@ -4,17 +4,18 @@ Owns how they are cut and parsed, and which part of a row is its text. Doesn't k
 a row. Parquet has a process of its own (`tables_apart`).
 """
 
-import csv
-import io
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import IO, Any, cast
 
 from jupiterd.cycle.data.row_advice import row_advice
+from jupiterd.workers.data.csv_records import records
 from jupiterd.workers.data.encodings import Legacy, decoded
 from jupiterd.workers.data.line_stream import with_plain_lines
+from jupiterd.workers.data.parquet_file import COLUMNS
+from jupiterd.workers.data.seen_bytes import CountedStream, Shares
 from jupiterd.workers.data.skips import SkipReason, UnreadableError
 
 JSON_LINES = (".jsonl", ".ndjson")
@@ -23,7 +24,6 @@ MAX_CSV_BYTES = 256 << 20
 """A larger file isn't read as CSV: its encoding is told by the whole of it."""
 
 _NAMED_FIELDS = 12
-_SNIFFED_CHARS = 8192
 
 
 @dataclass(frozen=True)
@@ -44,23 +44,59 @@ def is_table(name: str) -> bool:
 
 
 def rows_of(
-    name: str, stream: IO[bytes], max_row_bytes: int, max_bytes: int, language: str = ""
+    name: str,
+    stream: IO[bytes],
+    max_row_bytes: int,
+    max_bytes: int,
+    language: str = "",
+    size_bytes: int = 0,
 ) -> Iterator[Row]:
     """Yield the rows of a file that isn't packed and no Parquet, within so many bytes.
 
-    language: what texts of this place are in; empty: not known
+    Together they are as large as what was read of it; a file without any has one that says so.
+
+    Args:
+        name: of the file.
+        stream: its bytes.
+        max_row_bytes: a longer row is left out.
+        max_bytes: nothing more is read then.
+        language: what texts of this place are in; empty: not known.
+        size_bytes: of the file; 0: not known before it is read.
     """
+    counted = CountedStream(stream)
+    read = cast("IO[bytes]", counted)
     if PurePosixPath(name.lower()).suffix in CSV:
-        yield from _of_csv(stream, min(max_bytes, MAX_CSV_BYTES), language)
+        rows = _of_csv(read, min(max_bytes, MAX_CSV_BYTES), language)
     else:
-        yield from json_lines(stream, max_row_bytes, max_bytes, language)
+        rows = json_lines(read, max_row_bytes, max_bytes, language)
+    return settled(rows, lambda: max(counted.bytes, size_bytes))
+
+
+def settled(rows: Iterable[Row], seen: Callable[[], int]) -> Iterator[Row]:
+    """Yield rows that are as large together as what was read, which the last one makes up for."""
+    shares, last = Shares(seen), None
+    try:
+        for row in rows:
+            if last is not None:
+                yield last
+            last = replace(row, size_bytes=shares.of(row.size_bytes))
+    except Exception:
+        if last is not None:
+            yield last
+        raise
+    last = last or Row({}, 0, SkipReason.EMPTY, number=1)
+    yield replace(last, size_bytes=last.size_bytes + shares.rest())
 
 
 def row_apart(found: Mapping[str, Any] | SkipReason, field: str, number: int) -> Row:
     """Return as a row what a process of its own has read of one."""
     if isinstance(found, SkipReason):
         return Row({}, 0, found, number=number)
-    return Row(found, len(str(found.get(field, ""))), number=number)
+    if (text := found.get(field)) is None:
+        columns = found.get(COLUMNS)
+        told = f"its fields: {columns}" if columns else ""
+        return Row(found, 0, SkipReason.NO_FIELD, told, number)
+    return Row(found, len(str(text).encode("utf-8", "surrogatepass")), number=number)
 
 
 def text_in(row: Row, field: str) -> str:
@@ -153,6 +189,7 @@ def json_list(data: bytes, field: str, language: str = "") -> list[Row] | None:
     if not isinstance(found, list):
         return None
     rows = [_listed(item, number) for number, item in enumerate(cast("list[Any]", found), 1)]
+    rows = list(settled(rows, lambda: len(data)))
     return rows if any(isinstance(_value(row.fields, field), str) for row in rows) else None
 
 
@@ -173,28 +210,9 @@ def _of_csv(stream: IO[bytes], max_bytes: int, language: str) -> Iterator[Row]:
     except UnreadableError as error:
         yield Row({}, len(data), error.reason)
         return
-    csv.field_size_limit(MAX_CSV_BYTES)
-    yield from _csv_rows(text)
-
-
-def _csv_rows(text: str) -> Iterator[Row]:
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(text))
-    number = 0
-    try:
-        header = next(reader, [])
-        for number, cells in enumerate(reader, 1):
-            size = sum(len(cell.encode()) for cell in cells) + len(cells)
-            if cells:
-                yield Row(dict(zip(header, cells, strict=False)), size, number=number)
-    except csv.Error as error:
-        yield Row({}, 0, SkipReason.BROKEN, f"row {number + 1}: {error}", number + 1)
-
-
-def _delimiter(text: str) -> str:
-    try:
-        return csv.Sniffer().sniff(text[:_SNIFFED_CHARS], ",;\t|").delimiter
-    except csv.Error:
-        return "\t" if "\t" in text.partition("\n")[0] else ","
+    for record in records(text):
+        reason = SkipReason.BROKEN if record.fault else None
+        yield Row(record.cells, record.size_bytes, reason, record.fault, record.number)
 
 
 def _value(fields: Mapping[str, Any], field: str) -> object:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import IO, ClassVar, Self
+from typing import IO, ClassVar, Self, cast
 
 from jupiterd.cycle.base.globs import WantedNames
 from jupiterd.cycle.data.clusters import Path as ClusterPath
@@ -35,6 +35,7 @@ from jupiterd.workers.data.collectors.other_files import is_no_document, lies_be
 from jupiterd.workers.data.encodings import decoded
 from jupiterd.workers.data.file_forms import form_of
 from jupiterd.workers.data.file_rows import rows_in_file
+from jupiterd.workers.data.seen_bytes import CountedStream, Shares
 from jupiterd.workers.data.skips import SkipCounts, SkipReason, UnreadableError
 from jupiterd.workers.data.table_rows import Row, is_table, json_list, text_in
 from jupiterd.workers.data.unpacking import UNPACKING_ERRORS, opened, unpacked_name
@@ -174,7 +175,8 @@ class TextFiles:
                 with opened(file) as stream:
                     yield from self._of_text(name, stream)
             else:
-                yield self._extracted(form_of(inner), _whole(file), name)
+                data = _whole(file)
+                yield self._extracted(form_of(inner), data, name, len(data))
         except UnreadableError as error:
             self.skips.add(name, error.reason, error.size_bytes or _size_of(file), error.detail)
         except UNPACKING_ERRORS:
@@ -182,11 +184,11 @@ class TextFiles:
         except OSError:
             self.skips.add(name, SkipReason.UNREADABLE, _size_of(file))
 
-    def _extracted(self, form: str, data: bytes, name: str) -> str:
+    def _extracted(self, form: str, data: bytes, name: str, size_bytes: int) -> str:
         found = self._extraction.read(form, data, name=unpacked_name(name))
         if found.reason is not None:
             raise UnreadableError(found.reason)
-        self.skips.use(len(data))
+        self.skips.use(size_bytes)
         return found.text
 
     def _of_json(self, name: str, file: Path) -> Iterator[str]:
@@ -198,15 +200,25 @@ class TextFiles:
             yield from self._of_rows(name, iter(rows))
 
     def _of_text(self, name: str, stream: IO[bytes]) -> Iterator[str]:
-        number = -1
-        for number, piece in enumerate(_pieces(stream)):
-            try:
-                yield self._extracted("text", piece, name)
-            except UnreadableError as error:
-                place = f"{name}#{number}" if number else name
-                self.skips.add(place, error.reason, len(piece))
+        counted = CountedStream(stream)
+        shares, number, is_used = Shares(lambda: counted.bytes), -1, False
+        try:
+            for number, piece in enumerate(_pieces(cast("IO[bytes]", counted))):
+                size = shares.of(len(piece))
+                try:
+                    text = self._extracted("text", piece, name, size)
+                except UnreadableError as error:
+                    is_used = False
+                    place = f"{name}#{number}" if number else name
+                    self.skips.add(place, error.reason, size)
+                else:
+                    is_used = True
+                    yield text
+        except UnreadableError as error:  # of what can't be cut into pieces
+            raise UnreadableError(error.reason, shares.rest(), error.detail) from error
         if number < 0:
             self.skips.add(name, SkipReason.EMPTY)
+        (self.skips.use if is_used else self.skips.lose)(shares.rest())
 
     def _of_rows(self, name: str, rows: Iterator[Row]) -> Iterator[str]:
         for row in rows:

@@ -109,8 +109,10 @@ def test_the_bad_ones_are_left_out_and_the_rest_goes_on(notes, tmp_path):
         "outside": "leads_out",
         "broken.pdf": "broken",
         "huge.html": "too_large",
+        "gone.md": "no_file",
+        "pipe.md": "no_file",
     }
-    assert counts["skipped"] == 5
+    assert counts["skipped"] == 7
     assert "secret" not in texts_in(tmp_path / "out").values()
 
 

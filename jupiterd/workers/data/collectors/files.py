@@ -71,7 +71,7 @@ def documents_of(
             visit.skips.add(file.uri, SkipReason.TOO_MANY)
             break
         if read_bytes >= bounds.max_bytes:
-            visit.skips.add(file.uri, SkipReason.OVER_BUDGET)
+            visit.skips.add(file.uri, SkipReason.OVER_BUDGET, _size_of(file.path))
             continue
         if visit.purged.leaves_out(file.uri, visit.skips):
             continue
@@ -162,7 +162,8 @@ def _documents(file: SourceFile, visit: Visit, bounds: Bounds, stated: _Stated) 
             yield _found(file, data, visit, bounds, stated)
             visit.skips.use(len(data))
     except UnreadableError as error:
-        visit.skips.add(file.uri, error.reason, error.size_bytes, error.detail)
+        size = error.size_bytes or _size_of(file.path)
+        visit.skips.add(file.uri, error.reason, size, error.detail)
 
 
 def _may_be_list(file: SourceFile) -> bool:
@@ -255,8 +256,8 @@ class Walk:
         Args:
             root: where the walk begins.
             wanted: names of files, relative to it.
-            leave_out: told the names of links that lead out of it, and of folders that can't be
-                read.
+            leave_out: told the names of links that lead out of it or nowhere, of pipes, sockets
+                and devices, and of folders that can't be read.
         """
         self._root = root
         self._inside = Path(os.path.realpath(root))
@@ -293,12 +294,23 @@ class Walk:
 
     def _named(self, entry: os.DirEntry[str], below: str) -> str:
         name = below + entry.name
+        try:
+            return self._wanted_name(entry, name)
+        except OSError:
+            self._leave_out(name, SkipReason.UNREADABLE)
+            return ""
+
+    def _wanted_name(self, entry: os.DirEntry[str], name: str) -> str:
         if entry.is_symlink() and not self._stays_inside(entry.path):
             self._leave_out(name, SkipReason.LEADS_OUT)
             return ""
         if entry.is_dir(follow_symlinks=False):
             return f"{name}/"
-        return name if entry.is_file() else ""
+        if entry.is_file():
+            return name
+        if not entry.is_dir():  # a link to a folder inside: what is there is met without it
+            self._leave_out(name, SkipReason.NO_FILE)
+        return ""
 
     def _stays_inside(self, link: str) -> bool:
         """Say whether a link leads to something below the root; one to itself leads nowhere."""

@@ -4,18 +4,17 @@ Owns how rows are named, and how far a packed file is unpacked.
 """
 
 from collections.abc import Iterator, Mapping
-from itertools import takewhile
 from pathlib import Path
 from typing import IO, Any
 
 from jupiterd.cycle.data_sources import JsonlSource
 from jupiterd.path_text import path_of, path_text
 from jupiterd.workers.data.collectors.collector import Found, Visit
-from jupiterd.workers.data.collectors.table_files import files_below
+from jupiterd.workers.data.collectors.table_files import files_below, size_of
 from jupiterd.workers.data.collectors.tables import PlacedRow, documents_of_rows
 from jupiterd.workers.data.skips import SkipReason
-from jupiterd.workers.data.table_rows import Row, json_lines
-from jupiterd.workers.data.unpacking import UNPACKING_ERRORS, opened
+from jupiterd.workers.data.table_rows import JSON_LINES, Row, rows_of
+from jupiterd.workers.data.unpacking import UNPACKING_ERRORS, opened, packing_of
 
 SUFFIXES = (".jsonl", ".ndjson")
 PACKED = ("", ".gz", ".zst")
@@ -37,8 +36,7 @@ class Jsonl:
         """Yield every row that has a text."""
         endings = tuple(suffix + packed for suffix in SUFFIXES for packed in PACKED)
         files = files_below(self._path, endings, visit)
-        within = takewhile(lambda _file: self._left_bytes > 0, files)
-        rows = (row for name, path in within for row in self._rows(name, path, visit.language))
+        rows = (row for name, path in files for row in self._rows(name, path, visit.language))
         yield from documents_of_rows(rows, self._source, visit)
 
     def state(self) -> Iterator[Mapping[str, Any]]:
@@ -46,23 +44,28 @@ class Jsonl:
         return iter(())
 
     def _rows(self, name: str, path: Path, language: str) -> Iterator[PlacedRow]:
-        place = f"jsonl:{name}"
+        place, size = f"jsonl:{name}", size_of(path)
+        if self._left_bytes <= 0:
+            yield place, _lost(SkipReason.OVER_BUDGET, size)
+            return
         try:
             with opened(path) as stream:
-                yield from self._lines(place, stream, language)
+                yield from self._lines(place, stream, language, 0 if packing_of(name) else size)
         except FileNotFoundError:
             yield place, _lost(SkipReason.VANISHED)
         except UNPACKING_ERRORS:
-            yield place, _lost(SkipReason.BROKEN)
+            yield place, _lost(SkipReason.BROKEN, size)
         except OSError:
-            yield place, _lost(SkipReason.UNREADABLE)
+            yield place, _lost(SkipReason.UNREADABLE, size)
 
-    def _lines(self, place: str, stream: IO[bytes], language: str) -> Iterator[PlacedRow]:
+    def _lines(
+        self, place: str, stream: IO[bytes], language: str, size: int
+    ) -> Iterator[PlacedRow]:
         most, left = self._source.max_document_bytes, self._left_bytes
-        for row in json_lines(stream, most, left, language):
+        for row in rows_of(JSON_LINES[0], stream, most, left, language, size):
             self._left_bytes -= row.size_bytes
             yield f"{place}#{row.number}", row
 
 
-def _lost(reason: SkipReason) -> Row:
-    return Row({}, 0, reason)
+def _lost(reason: SkipReason, size_bytes: int = 0) -> Row:
+    return Row({}, size_bytes, reason)

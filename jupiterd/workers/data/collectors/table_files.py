@@ -32,3 +32,13 @@ def files_below(path: Path, endings: tuple[str, ...], visit: Visit) -> Iterator[
     for name in Walk(path, WantedNames("**/*"), leave_out).names():
         if name.endswith(endings):
             yield f"{path_text(path.name)}/{path_text(name)}", path / name
+        else:
+            visit.skips.add_other(size_of(path / name))
+
+
+def size_of(path: Path) -> int:
+    """Return a file's size in bytes; 0 where it has gone."""
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0

@@ -25,6 +25,7 @@ from jupiterd.cycle.secrets import cleaned
 from jupiterd.errors import EmptySourceError
 from jupiterd.path_text import path_text
 from jupiterd.workers.data.collectors.files import Walk
+from jupiterd.workers.data.collectors.table_files import size_of
 from jupiterd.workers.data.file_rows import rows_in_file
 from jupiterd.workers.data.skips import SkipCounts, SkipReason, UnreadableError
 from jupiterd.workers.data.table_rows import JSON_LINES, Row, without_text
@@ -78,7 +79,7 @@ def conversations(path: Path, form: RowForm, skips: SkipCounts) -> Iterator[Plac
     def leave_out(name: str, reason: SkipReason) -> None:
         skips.add(path_text(name), reason)
 
-    for name, file in _files(path, leave_out):
+    for name, file in _files(path, leave_out, skips.add_other):
         try:
             for row in rows_in_file(name, file, file.read_bytes, _Limits()):
                 if placed := _placed(name, row, form, skips):
@@ -114,13 +115,21 @@ def _why(error: Exception, row: Row) -> str:
 
 
 def _files(
-    path: Path, leave_out: Callable[[str, SkipReason], None] = lambda _name, _reason: None
+    path: Path,
+    leave_out: Callable[[str, SkipReason], None] = lambda _name, _reason: None,
+    other: Callable[[int], None] = lambda _size: None,
 ) -> list[tuple[str, Path]]:
     """Return the files of JSON lines, packed ones too, by their names below the path."""
     if path.is_file():
         return [(path_text(path.name), path)] if _is_json_lines(path.name) else []
     names = Walk(path, WantedNames("**/*"), leave_out).names() if path.is_dir() else ()
-    return [(path_text(name), path / name) for name in names if _is_json_lines(name)]
+    found: list[tuple[str, Path]] = []
+    for name in names:
+        if _is_json_lines(name):
+            found.append((path_text(name), path / name))
+        else:
+            other(size_of(path / name))
+    return found
 
 
 def _is_json_lines(name: str) -> bool:

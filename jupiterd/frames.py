@@ -4,6 +4,7 @@ Owns their schema and their bytes. Doesn't know pipes, processes, or what any pi
 Tensors never travel here: a worker writes a file and sends its path.
 """
 
+import struct
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
@@ -11,10 +12,12 @@ from typing import Any, cast
 
 import msgpack
 
-from jupiterd.errors import Bug
+from jupiterd.errors import Bug, MalformedError
 
 MAX_FRAME_BYTES = 1 << 20
 """No frame is larger (1 MiB); a longer one means the two sides have lost step."""
+
+_LENGTH = struct.Struct(">I")
 
 LINK_FD_VARIABLE = "JUPITER_LINK_FD"
 """The environment variable that names the worker's end of the socket pair."""
@@ -118,6 +121,8 @@ class RankBusy:
     """Worker to daemon: after so many steps something else comes next, and takes its time."""
 
     step: int
+    begins: bool = False
+    """All is ready, and what comes next is the first step of this rank."""
 
 
 @dataclass(frozen=True)
@@ -213,6 +218,8 @@ class StoreVerb(StrEnum):
     SET = "set"
     GET = "get"
     """The value of a key; waited for until it is there."""
+    GET_ALL = "get_all"
+    """The values of several keys, `packed_values` of them; waited for until all are there."""
     ADD = "add"
     """To the whole number that a key holds; the sum, in digits."""
     COMPARE_SET = "compare_set"
@@ -340,6 +347,30 @@ _KINDS: dict[str, type[Frame]] = {
         TaskFailed,
     )
 }
+
+
+def packed_values(values: Sequence[bytes]) -> bytes:
+    """Return several values as one: each after its length."""
+    return b"".join(_LENGTH.pack(len(value)) + value for value in values)
+
+
+def unpacked_values(packed: bytes) -> list[bytes]:
+    """Return the values again.
+
+    Raises:
+        MalformedError: it is none of `packed_values`.
+    """
+    found: list[bytes] = []
+    at = 0
+    while at < len(packed):
+        if at + _LENGTH.size > len(packed):
+            raise MalformedError("a gang's store answers with half a value")
+        (size,) = _LENGTH.unpack_from(packed, at)
+        at += _LENGTH.size + size
+        if at > len(packed):
+            raise MalformedError("a gang's store answers with half a value")
+        found.append(packed[at - size : at])
+    return found
 
 
 def encode(frame: Frame) -> bytes:

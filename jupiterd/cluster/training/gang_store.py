@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from jupiterd.errors import MalformedError, TooLargeError
-from jupiterd.frames import StoreVerb
+from jupiterd.frames import StoreVerb, packed_values
 
 MAX_KEYS: Final = 4096
 MAX_KEY_CHARACTERS: Final = 512
@@ -18,6 +18,9 @@ MAX_STORE_BYTES: Final = 4 << 20
 """Of all its keys and values. A rank of gloo leaves some 200 bytes, NCCL as many for a group."""
 
 MAX_ASKED_KEYS: Final = 256
+MAX_ANSWER_BYTES: Final = 768 << 10
+"""Of several values that are asked for at once: less than fits into a frame."""
+
 MAX_SUM: Final = 2**63 - 1
 """Of what is added up, as torch has it."""
 
@@ -61,6 +64,8 @@ class StoreQuestion:
                 return given == (0, 0)
             case StoreVerb.GET | StoreVerb.DELETE:
                 return given == (1, 0)
+            case StoreVerb.GET_ALL:
+                return given[0] > 0 and given[1] == 0
             case StoreVerb.SET | StoreVerb.ADD:
                 return given == (1, 1)
             case StoreVerb.COMPARE_SET:
@@ -90,6 +95,8 @@ class GangStore:
         match question.verb:
             case StoreVerb.GET:
                 found = self._values.get(keys[0])
+            case StoreVerb.GET_ALL:
+                found = self._all_of(keys) if self._has(keys) else None
             case StoreVerb.WAIT:
                 found = YES if self._has(keys) else None
             case StoreVerb.CHECK:
@@ -108,6 +115,12 @@ class GangStore:
 
     def _has(self, keys: Sequence[str]) -> bool:
         return all(key in self._values for key in keys)
+
+    def _all_of(self, keys: Sequence[str]) -> bytes:
+        values = [self._values[key] for key in keys]
+        if sum(map(len, values)) > MAX_ANSWER_BYTES:
+            raise TooLargeError(f"a gang's store answers with {MAX_ANSWER_BYTES} bytes at most")
+        return packed_values(values)
 
     def _set(self, key: str, value: bytes) -> bytes:
         known = self._values.get(key)

@@ -7,14 +7,14 @@ between nodes a tunnel goes over whatever address leads there.
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Any
+from typing import Any, Final
 
 from jupiterd.cluster.training.gang_store import StoreQuestion
 from jupiterd.cluster.training.gloo_address import DIALED, NOT_DIALED, port_of, readdressed
 from jupiterd.cluster.training.tunnel_plan import PARAM, TunnelPlan
 from jupiterd.daemon.journal import Journal
 from jupiterd.errors import MalformedError, NotAMemberError
-from jupiterd.frames import StoreVerb
+from jupiterd.frames import StoreVerb, packed_values, unpacked_values
 from jupiterd.gang.routes import bind_listener, free_port
 from jupiterd.ids import NodeId, short
 from jupiterd.net.interfaces import LOOPBACK, interface_of
@@ -23,6 +23,8 @@ from jupiterd.net.tunnels.contexts import accepting_tls, connecting_tls
 from jupiterd.net.tunnels.relay import entrance, way_out
 from jupiterd.ports import Address
 from jupiterd.source_filter.listeners import close_to_others
+
+_NOBODY: Final = -1
 
 Ask = Callable[[StoreQuestion], Awaitable[bytes]]
 """Asks the store of a rank's gang."""
@@ -66,12 +68,19 @@ class RankTunnels:
             MalformedError: what is told is no address.
             JupiterError: the store can't be reached, or a tunnel can't be opened.
         """
-        rank = _rank_in(question)
+        rank = _rank_in(question.keys[0]) if question.keys else _NOBODY
         if question.verb == StoreVerb.SET and rank == self._rank:
             port = await self._leave(0, port_of(question.values[0]))
             await ask(StoreQuestion(StoreVerb.SET, (_exit_of(rank),), (str(port).encode(),)))
         value = await ask(question)
-        if question.verb != StoreVerb.GET or not self._is_far(rank):
+        if question.verb == StoreVerb.GET_ALL:
+            told = zip(map(_rank_in, question.keys), unpacked_values(value), strict=True)
+            return packed_values([await self._seen(of, each, ask) for of, each in told])
+        return await self._seen(rank, value, ask) if question.verb == StoreVerb.GET else value
+
+    async def _seen(self, rank: int, value: bytes, ask: Ask) -> bytes:
+        """Return what a rank has told as this one is to see it."""
+        if not self._is_far(rank):
             return value
         if rank < self._rank:
             return readdressed(value, NOT_DIALED, 1)
@@ -146,11 +155,10 @@ def _exit_of(rank: int) -> str:
     return f"tunnel-of-{rank}"
 
 
-def _rank_in(question: StoreQuestion) -> int:
+def _rank_in(key: str) -> int:
     """Return whose address a key is about, as gloo writes it; -1: nobody's."""
-    key = question.keys[0] if question.keys else ""
     _, slash, last = key.rpartition("/")
-    return int(last) if slash and last.isdecimal() and len(last) < 6 else -1
+    return int(last) if slash and last.isdecimal() and len(last) < 6 else _NOBODY
 
 
 def _port_in(told: bytes) -> int:

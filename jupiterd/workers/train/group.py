@@ -4,6 +4,7 @@ Owns meeting the others, sharing gradients and telling each other numbers. Doesn
 or models' insides. A group of one meets nobody and shares nothing.
 """
 
+import os
 from collections.abc import Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import timedelta
@@ -16,7 +17,7 @@ from jupiterd.workers.link import Task
 from jupiterd.workers.train.nccl import GLOO, NCCL, meet_over_nccl
 from jupiterd.workers.train.strangers import closed_to_strangers
 from jupiterd.workers.train.torch.link_local import read_on_link
-from jupiterd.workers.train.torch.rank_store import RankStore
+from jupiterd.workers.train.torch.rank_store import GLOO_ASKS_AT_ONCE, RankStore
 from jupiterd.workers.train.torch_device import use_device
 
 _KEPT: list[object] = []
@@ -92,6 +93,7 @@ def open_group(task: Task) -> Generator[Group]:
         yield group
         return
     timeout = timedelta(seconds=float(params.get("timeout_s", MEETING_TIMEOUT_S)))
+    os.environ.setdefault(GLOO_ASKS_AT_ONCE, "1")
     store = RankStore(task.ask_store, timeout)
     read = read_on_link(store, str(params.get("first_host", "")))
     _KEPT.extend((store, read))  # what is written in Python, torch's C++ doesn't keep alive

@@ -6,6 +6,7 @@ from jupiterd.cluster.training import gang_store
 from jupiterd.cluster.training.gang_store import GangStore, StoreQuestion
 from jupiterd.cluster.training.store_place import StorePlace
 from jupiterd.errors import MalformedError, TooLargeError
+from jupiterd.frames import unpacked_values
 from jupiterd.ids import NodeId
 
 
@@ -22,6 +23,25 @@ def test_what_is_not_there_yet_has_no_answer_until_somebody_sets_it():
     assert asked(store, "wait", "a", "b") is None
     asked(store, "add", "b", values=(b"2",))
     assert asked(store, "wait", "a", "b") == gang_store.YES
+
+
+def test_several_values_are_answered_together_once_all_are_there(monkeypatch: pytest.MonkeyPatch):
+    store = GangStore()
+    asked(store, "set", "a", values=(b"1",))
+    assert asked(store, "get_all", "b", "a") is None
+    asked(store, "set", "b", values=(b"",))
+    packed = asked(store, "get_all", "b", "a")
+    assert packed is not None
+    assert unpacked_values(packed) == [b"", b"1"]
+    monkeypatch.setattr(gang_store, "MAX_ANSWER_BYTES", 3)
+    with pytest.raises(TooLargeError):
+        asked(store, "get_all", "a", "a", "a", "a")
+
+
+@pytest.mark.parametrize("odd", [b"\0", b"\0\0\0\2x", b"\xff\xff\xff\xff"])
+def test_half_an_answer_is_refused(odd: bytes):
+    with pytest.raises(MalformedError):
+        unpacked_values(odd)
 
 
 def test_a_store_holds_so_many_keys_and_bytes_and_no_more(monkeypatch: pytest.MonkeyPatch):
@@ -48,6 +68,8 @@ def test_a_store_holds_so_many_keys_and_bytes_and_no_more(monkeypatch: pytest.Mo
         ("get", ["a", "b"], []),
         ("compare_set", ["a"], [b"1"]),
         ("count", ["a"], []),
+        ("get_all", [], []),
+        ("get_all", ["a"], [b"1"]),
         ("add", ["a"], [b"one"]),
     ],
 )

@@ -1,8 +1,12 @@
 """Torch takes our store for one of its own: the same answers, and process groups meet there."""
 
+import math
 import multiprocessing
 import os
 import random
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any
 
@@ -10,8 +14,14 @@ import pytest
 import torch
 from torch.distributed import HashStore, PrefixStore
 
-from jupiterd.errors import TimedOutError
-from jupiterd.workers.train.torch.rank_store import RankStore
+from jupiterd.errors import MalformedError, TimedOutError
+from jupiterd.frames import StoreVerb
+from jupiterd.workers.train.torch import rank_store as rank_store_module
+from jupiterd.workers.train.torch.rank_store import (
+    ASKED_AT_ONCE,
+    GLOO_ASKS_AT_ONCE,
+    RankStore,
+)
 from tests.unit.workers.open_store import OpenStore, ask
 
 TIMEOUT = timedelta(seconds=30)
@@ -56,6 +66,55 @@ def test_it_answers_what_torchs_own_store_answers_whatever_is_asked():
     for number in range(400):
         asked = dice.choice(verbs), dice.choice(KEYS), str(dice.randrange(3))
         assert done(ours, *asked) == done(theirs, *asked), (number, asked)
+
+
+def test_several_keys_are_asked_for_at_once_and_one_by_one_where_the_holder_is_older():
+    opened = OpenStore()
+    kept = RankStore(lambda verb, keys, values, _: opened.answer(verb, keys, values), TIMEOUT)
+    store = PrefixStore("p", kept)
+    named = [str(number) for number in range(70)]
+    store.multi_set(named, [name.encode() * 3 for name in named])
+    asked: list[str] = []
+
+    def older(verb: str, keys: Sequence[str], values: Sequence[bytes], _: float) -> bytes:
+        asked.append(verb)
+        if verb == StoreVerb.GET_ALL:
+            raise MalformedError("a gang's store knows no such question")
+        return opened.answer(verb, keys, values)
+
+    for asking in (kept, RankStore(older, TIMEOUT)):
+        found = PrefixStore("p", asking).multi_get(named)
+        assert [bytes(value) for value in found] == [name.encode() * 3 for name in named]
+    assert asked.count("get_all") == math.ceil(70 / ASKED_AT_ONCE)
+    assert asked.count("get") == 70
+
+
+@pytest.mark.net
+def test_a_rank_of_gloo_asks_a_few_times_however_many_others_there_are(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    ranks, at_once, opened, asked = 9, 4, OpenStore(), Counter[int]()
+    monkeypatch.setenv(GLOO_ASKS_AT_ONCE, "1")
+    monkeypatch.setattr(rank_store_module, "ASKED_AT_ONCE", at_once)
+
+    def asking(rank: int) -> RankStore:
+        def ask(verb: str, keys: Sequence[str], values: Sequence[bytes], _: float) -> bytes:
+            asked[rank] += 1
+            return opened.answer(verb, keys, values)
+
+        return RankStore(ask, TIMEOUT)
+
+    def met(rank: int, store: RankStore) -> object:
+        options = torch.distributed.ProcessGroupGloo._Options()
+        options._timeout, options._threads = TIMEOUT, 1
+        options._devices = [torch.distributed.ProcessGroupGloo.create_device(interface="lo")]
+        return torch.distributed.ProcessGroupGloo(PrefixStore("p", store), rank, ranks, options)
+
+    stores = [asking(rank) for rank in range(ranks)]
+    with ThreadPoolExecutor(ranks) as threads:
+        groups = list(threads.map(met, range(ranks), stores))
+    assert len(groups) == ranks
+    assert set(asked.values()) == {1 + math.ceil(ranks / at_once)}
 
 
 def test_an_error_comes_through_torch_as_it_was():

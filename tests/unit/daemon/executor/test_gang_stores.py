@@ -14,15 +14,17 @@ import psutil
 import pytest
 
 from jupiterd.cluster.training.store_place import StorePlace
-from jupiterd.daemon.executor import gang_stores
+from jupiterd.daemon.executor import gang_stores, store_calls
 from jupiterd.daemon.node import Node
 from jupiterd.errors import MalformedError
-from jupiterd.frames import StoreAnswered, StoreAsked
+from jupiterd.frames import StoreAnswered, StoreAsked, unpacked_values
 from tests.unit.daemon.two_nodes import serving, unite
 
 pytestmark = pytest.mark.net
 
 NAME = "cycle/r1/3"
+RANKS = 100
+ASKED_AT_ONCE = 64
 
 
 @asynccontextmanager
@@ -103,6 +105,30 @@ async def test_what_does_not_come_is_named_after_the_time_that_the_rank_gives_it
             late = await asked(other, where, "wait", "0//cpu//0/1", within_s=0.05)
         assert late.code == "timed-out"
         assert "0//cpu//0/1 isn't in the store of cycle/r1/3 after 0.05 s" in late.message
+
+
+async def test_a_hundred_ranks_of_two_nodes_meet_without_a_wait_or_a_refusal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store_calls, "SOON_S", None)  # who had to wait would fail
+
+    async def meet(node: Node, where: dict[str, Any], rank: int) -> None:
+        """Ask what a rank of gloo asks: it tells its address, and reads all others'."""
+        address = b"%4d" % rank + bytes(950)
+        told = [await asked(node, where, "set", f"0/{rank}", values=(address,))]
+        for first in range(0, RANKS, ASKED_AT_ONCE):
+            keys = [f"0/{other}" for other in range(first, min(first + ASKED_AT_ONCE, RANKS))]
+            told.append(await asked(node, where, "get_all", *keys))
+            found = unpacked_values(told[-1].value)
+            assert [int(value[:4]) for value in found] == [int(key[2:]) for key in keys]
+        assert {(answer.code, answer.message) for answer in told} == {("", "")}
+
+    async with three(tmp_path) as (holder, other, _):
+        where = params(holder, other)
+        for _ in range(2):  # and anew, right after one of them was killed
+            with holder.runner.stores.opened(where):
+                nodes = (holder, other) * (RANKS // 2)
+                await asyncio.gather(*(meet(node, where, rank) for rank, node in enumerate(nodes)))
 
 
 async def test_many_questions_are_asked_at_a_pace_at_which_all_are_answered(

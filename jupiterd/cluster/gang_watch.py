@@ -6,6 +6,7 @@ clock is a worker's own node, which notices its death at once.)
     a rank's node hasn't been heard for SILENT_S      it is frozen, asleep, or cut off
     no rank has finished a step for the step limit    a rank is stuck, though its node is well
     a rank says that it is busy with something else   the limit is that of such work
+    the first step takes far longer than foretold     as above, once: the next gang gets its time
     the ranks wait for other islands                  no step comes, and nobody is stuck
     the look itself comes late                        proves nothing: all get that time back
 
@@ -35,6 +36,12 @@ LATE_S = 0.5
 LEAST_STEP_S = 5.0
 STEPS_LONG = 5.0
 """A step may take so many times as long as usual, or LEAST_STEP_S."""
+
+FIRST_STEP_S = 20.0
+FIRST_STEPS_LONG = 10.0
+"""A gang's first step may take so many times as long as is foretold of a step, or FIRST_STEP_S: it
+compiles kernels and reads its first batch. Where that was too short, the first step of the next
+gang isn't judged: a machine that is slow costs one gang, and no more."""
 
 FEW_STEPS = 5
 """Of fewer the mean says little: a longer one that was usual before counts, too."""
@@ -80,7 +87,12 @@ class GangWatch:
     """What is known of one gang's ranks; each is watched from when it is first heard on."""
 
     def __init__(
-        self, ranks: int, now_s: float, busy_s: float = 0.0, longest_busy_s: float | None = None
+        self,
+        ranks: int,
+        now_s: float,
+        busy_s: float = 0.0,
+        longest_busy_s: float | None = None,
+        first_step_s: float | None = None,
     ) -> None:
         """Begin to watch.
 
@@ -89,6 +101,7 @@ class GangWatch:
             now_s: the time.
             busy_s: what more a step may take whose ranks are busy, for writing a checkpoint.
             longest_busy_s: how long that took at most in earlier gangs of the same training.
+            first_step_s: how long a step takes as far as is known; None: the first isn't judged.
         """
         self._ranks = [_Rank() for _ in range(ranks)]
         self._looked_s = now_s
@@ -105,6 +118,10 @@ class GangWatch:
         """How long a step took before the ranks last waited or were busy."""
         self._rest_s: float | None = None
         """When they were last busy, as long as no step has come since."""
+        self._first_step_s = first_step_s
+        self._begun: set[int] = set()
+        """Ranks that have said that their first step comes next."""
+        self._first_was_stuck = False
 
     def heard(self, rank: int, now_s: float) -> None:
         """Take in that something was heard of a rank, or that it was told to begin."""
@@ -131,6 +148,27 @@ class GangWatch:
         if self._last is not None and step == self._last[1] and not self._waits:
             self._usual_before_s = self._usual_s()
             self._rest_s = now_s if self._rest_s is None else self._rest_s
+
+    def begins(self, rank: int, step: int, now_s: float) -> None:
+        """Take in that a rank begins its first step, after that many of the round.
+
+        What it has loaded, and what it scored before, isn't part of that.
+        """
+        self.heard(rank, now_s)
+        self._begun.add(rank)
+        if len(self._begun) == len(self._ranks) and (self._last is None or step >= self._last[1]):
+            self._last, self._first, self._rest_s = (now_s, step), None, None
+            self._progress(now_s)
+
+    def next_first_step_s(self, foretold_s: float | None) -> float | None:
+        """Return how long a step takes as far as is known, for the gang after this one.
+
+        foretold_s: what is predicted where none was measured; None: nobody can know
+        """
+        if self._first_was_stuck:
+            return None
+        measured_s = self._usual_s()
+        return foretold_s if measured_s is None else measured_s
 
     def ended(self, rank: int) -> None:
         """Take in that a rank has come to its end: it needn't be heard any more."""
@@ -205,19 +243,27 @@ class GangWatch:
             return None
         if self._rest_s is not None:
             self.longest_busy_s = max(self.longest_busy_s or 0.0, now_s - self._rest_s)
+        self._first_was_stuck = self._usual_s() is None
         return Stuck(self._waited_for(), now_s - self._last[0])
 
     def _limit_s(self) -> float | None:
-        """Return how long the running step may take; None as long as nothing is usual."""
+        """Return how long the running step may take; None as long as nobody can say."""
         usual_s = self._usual_s()
         if usual_s is None:
-            return None
+            return self._first_limit_s()
         limit_s = max(LEAST_STEP_S, STEPS_LONG * usual_s)
         if self._rest_s is None:
             return limit_s
         if self.longest_busy_s is None:
             return self._busy_s + max(limit_s, FIRST_BUSY_S)
         return self._busy_s + max(limit_s, STEPS_LONG * self.longest_busy_s)
+
+    def _first_limit_s(self) -> float | None:
+        """Return how long the first steps may take, as long as none of them is usual."""
+        has_begun = len(self._begun) == len(self._ranks) and self._rest_s is None
+        if self._first_step_s is None or not has_begun:
+            return None
+        return max(FIRST_STEP_S, FIRST_STEPS_LONG * self._first_step_s)
 
     def _usual_s(self) -> float | None:
         """Return how long a step takes here; None as long as that isn't known."""

@@ -51,6 +51,7 @@ from jupiterd.daemon.rendezvous import Rendezvous, meet_at_store, meet_in_ring
 from jupiterd.daemon.shown_gang import ShownGang
 from jupiterd.daemon.ways import ToldWay
 from jupiterd.daemon.work_events import (
+    BEGINS,
     BUSY,
     Advanced,
     CheckpointMade,
@@ -294,8 +295,10 @@ class GangConductor:
         """Let silence of a rank's node, or of all its steps, end the epoch."""
         save_s = wish_for(self._shape, 0).within_s
         self._silent.clear()
-        longest_busy_s = self._watch.longest_busy_s
-        self._watch = GangWatch(len(launch.gang), now_s(), save_s, longest_busy_s)
+        longest_busy_s, rate = self._watch.longest_busy_s, launch.predicted_tokens_per_s
+        foretold_s = self._plan.batch_sequences * self._shape.seq_len / rate if rate else None
+        first_step_s = self._watch.next_first_step_s(foretold_s)
+        self._watch = GangWatch(len(launch.gang), now_s(), save_s, longest_busy_s, first_step_s)
         return watching(
             self._watch,
             lambda verdict: self._lost(verdict, launch),
@@ -421,6 +424,8 @@ class GangConductor:
             case Advanced(values=values) if values.get("waiting"):
                 self._watch.heard(rank, now_s())
                 self._watch.waits()
+            case Advanced(done, values=values) if values.get(BEGINS):
+                self._watch.begins(rank, done, now_s())
             case Advanced(done, values=values) if values.get(BUSY):
                 self._watch.busy(rank, done, now_s())
             case Advanced(done):

@@ -21,6 +21,9 @@ DIGEST_BYTES = 32
 BUSY: Final = "busy"
 """Among the readings of a rank: something else than a step comes next, and takes its time."""
 
+BEGINS: Final = "begins"
+"""The same, beside BUSY, which leaders of before know alone: its first step comes next."""
+
 MAX_KEEP_S = 600.0
 """The longest that a node waits for a rank to write down its state."""
 

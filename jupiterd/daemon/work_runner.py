@@ -36,6 +36,7 @@ from jupiterd.daemon.scratch import remove_scratch, scratch_of
 from jupiterd.daemon.settings import Settings
 from jupiterd.daemon.state_dir import StateDir
 from jupiterd.daemon.work_events import (
+    BEGINS,
     BUSY,
     Advanced,
     CheckpointMade,
@@ -338,5 +339,6 @@ def _inside(spool: Path, relative: str) -> Path:
 
 def _advanced(frame: Progressed | RankBusy) -> Advanced:
     if isinstance(frame, RankBusy):
-        return Advanced(frame.step, 0, "steps", {BUSY: 1.0})
+        begins = {BEGINS: 1.0} if frame.begins else {}
+        return Advanced(frame.step, 0, "steps", {BUSY: 1.0, **begins})
     return Advanced(frame.done, frame.total, frame.unit, frame.values)

@@ -10,6 +10,8 @@ from jupiterd.cluster.gang_watch import (
     DOUBT_S,
     DOUBT_STEPS_LONG,
     FIRST_BUSY_S,
+    FIRST_STEP_S,
+    FIRST_STEPS_LONG,
     LATE_S,
     LEAST_STEP_S,
     SILENT_S,
@@ -274,3 +276,61 @@ def test_after_a_wait_a_step_may_take_as_long_as_before_it() -> None:
     now_s = stepping(gang, 111, 112, now_s + 300.0, 4.0)  # it has caught up with the others
     assert look_until(gang, now_s, now_s + 4.0 * STEPS_LONG - 1.0) is None
     assert isinstance(look_until(gang, now_s + 19.0, now_s + 21.0), Stuck)
+
+
+def beginning(first_step_s: float | None, at_s: float = 100.0) -> GangWatch:
+    """A gang whose ranks have loaded for long, and begin their first step after the 40th."""
+    gang = GangWatch(RANKS, 0.0, first_step_s=first_step_s)
+    for rank in range(RANKS):
+        gang.joined(rank, 1.0)
+    assert look_until(gang, 1.0, at_s) is None, "loading is no step"
+    gang.busy(0, 40, at_s)  # it scores text first
+    for rank in range(RANKS):
+        gang.begins(rank, 40, at_s)
+    return gang
+
+
+@given(st.floats(0.01, 100.0))
+def test_a_first_step_gets_far_more_than_is_foretold_and_then_ends_the_gang(foretold_s: float):
+    limit_s = max(FIRST_STEP_S, FIRST_STEPS_LONG * foretold_s)
+    gang = beginning(foretold_s)
+    verdict = look_until(gang, 100.0, 100.0 + limit_s + 2 * BEAT_S)
+    assert isinstance(verdict, Stuck)
+    assert limit_s <= verdict.for_s <= limit_s + 2 * BEAT_S
+    assert verdict.rank is None
+
+
+def test_a_first_step_of_which_nothing_is_foretold_may_take_any_time():
+    assert look_until(beginning(None), 100.0, 5000.0) is None
+
+
+def test_a_first_step_is_not_judged_before_all_ranks_have_begun_it():
+    gang = GangWatch(RANKS, 0.0, first_step_s=0.1)
+    for rank in range(RANKS - 1):
+        gang.begins(rank, 0, 1.0)
+    assert look_until(gang, 1.0, 1000.0) is None
+
+
+def test_a_slow_machine_loses_one_gang_to_it_and_no_more():
+    gang = beginning(0.5)
+    assert look_until(gang, 100.0, 200.0) is not None
+    assert gang.next_first_step_s(0.5) is None, "the next one gets its time"
+    slow = beginning(None)
+    for step in range(41, 44):
+        slow.stepped(0, step, 100.0 + 30.0 * (step - 40))
+    assert slow.next_first_step_s(0.5) == 30.0, "as it was measured"
+    assert watch().next_first_step_s(0.5) == 0.5
+    assert watch().next_first_step_s(None) is None
+
+
+def test_the_second_step_is_judged_as_the_first_until_one_is_usual():
+    gang = beginning(0.1)
+    gang.stepped(0, 41, 110.0)
+    assert look_until(gang, 110.0, 110.0 + FIRST_STEP_S - 1.0) is None
+    gang.stepped(0, 42, 129.0)
+    gang.stepped(0, 43, 129.5)
+    for step in range(44, 60):
+        gang.stepped(0, step, 129.5 + 0.1 * (step - 43))
+    verdict = look_until(gang, 131.1, 200.0)
+    assert isinstance(verdict, Stuck)
+    assert verdict.for_s < FIRST_STEP_S, "by what is usual now"

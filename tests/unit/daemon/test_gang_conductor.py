@@ -14,7 +14,15 @@ from jupiterd.cluster.facts import (
     LinePinned,
     RoundCommitted,
 )
-from jupiterd.cluster.gang_watch import BEAT_S, LEAST_STEP_S, SILENT_S, GangWatch, Silent
+from jupiterd.cluster.gang_watch import (
+    BEAT_S,
+    FIRST_STEP_S,
+    LEAST_STEP_S,
+    SILENT_S,
+    GangWatch,
+    Silent,
+    Stuck,
+)
 from jupiterd.cluster.trunk import trunk_of
 from jupiterd.cycle.phases.steps import TrainRound
 from jupiterd.cycle.work import Phase
@@ -24,6 +32,7 @@ from jupiterd.daemon.launch import Launch
 from jupiterd.daemon.leading import Leading
 from jupiterd.daemon.progress import ProgressBoard
 from jupiterd.daemon.work_events import (
+    BEGINS,
     BUSY,
     Advanced,
     Alive,
@@ -264,6 +273,33 @@ async def test_all_that_are_silent_are_left_out_even_a_member_that_was_just_remo
     assert error.message == f"{B} has said nothing for 2.1 s"
     assert conductor._silent == {A, B}
     assert set(term.passed_over) == {A, B}
+
+
+async def test_a_first_step_that_never_ends_is_told_and_the_next_gang_gets_its_time() -> None:
+    conductor = epoch_on(Recording(), "")
+    conductor._shape = tiny_shape()
+    conductor._plan = PLAN.model_copy(update={"batch_sequences": 4})
+    tokens = 4 * conductor._shape.seq_len
+    launch = replace(LAUNCH, predicted_tokens_per_s=tokens / 1.0)  # a second a step
+
+    async def judged() -> Silent | Stuck | None:
+        async with conductor._watching(launch):
+            began_s = now_s()
+            for rank in range(2):
+                conductor._hear(rank, Advanced(0, 0, "steps", {BUSY: 1.0, BEGINS: 1.0}))
+            for number in range(int(60.0 / BEAT_S)):  # in a time of its own
+                for rank in range(2):
+                    conductor._watch.heard(rank, began_s + number * BEAT_S)
+                if verdict := conductor._watch.look(began_s + number * BEAT_S):
+                    return verdict
+        return None
+
+    verdict = await judged()
+    assert isinstance(verdict, Stuck)
+    assert FIRST_STEP_S <= verdict.for_s <= FIRST_STEP_S + 2 * BEAT_S
+    error = conductor._lost(verdict, launch)
+    assert "every rank is alive, and each waits for the others" in error.message
+    assert await judged() is None
 
 
 async def test_who_says_that_it_is_busy_is_waited_for_and_people_see_no_step_of_it() -> None:

@@ -54,6 +54,7 @@ async def test_a_gang_whose_ranks_hear_each_other_no_more_is_formed_anew(tmp_pat
         )
         assert time.monotonic() - began_s < LEAST_STEP_S + SLACK_S
         (closed,) = trained.epochs_closed.values()
-        assert "each waits for the others" in closed.reason
+        # One of the two may have heard the last sum, and the other not: then that one is named.
+        assert closed.reason.startswith("no step has come to its end for")
         links.restore(leader.host)
         await machines.recorded(lambda trained: bool(trained.open_epochs), "more", 30.0, leader)

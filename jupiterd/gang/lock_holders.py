@@ -1,9 +1,10 @@
 """Who truly holds a GPU's lock file: anybody may lock what everybody can read.
 
 Owns reading that from the kernel, and when a lock counts: one of this user's own processes', or
-that of a user whom the driver sees computing on the GPU, or who may still be about to. Another
-user's lock on a GPU on which that user computes nothing is nobody's. Doesn't know how locks are
-taken (`device_locks`).
+that of a user whom the driver sees computing on the GPU, or who may still be about to. A lock goes
+with the processes that inherit it, and the kernel names the one that took it: where that has ended,
+whoever computes there is believed. Another user's lock on a GPU on which that user computes nothing
+is nobody's. Doesn't know how locks are taken (`device_locks`).
 """
 
 import os
@@ -51,6 +52,10 @@ class LockHolders:
         if own in lockers.values() or (not lockers and _is_open_in_own(descriptor)):
             return signed if file.st_uid == own else "another worker of this user"
         users = self._users(uuid)
+        if users and not lockers and (others := users - {own}):
+            # Who took it has ended, and its worker goes on: that one computes here.
+            self.free(descriptor)
+            return _left_behind(others, file.st_uid, signed)
         if users is None or users & {*lockers.values()}:
             self.free(descriptor)
             return _told(lockers, file.st_uid, signed)
@@ -119,6 +124,12 @@ def _told(lockers: dict[int, int], owner: int, signed: str) -> str:
     pid, user = next(iter(lockers.items()))
     name = _name(user)
     return f"{signed}, of user {name}" if user == owner else f"process {pid} of user {name}"
+
+
+def _left_behind(users: frozenset[int], owner: int, signed: str) -> str:
+    if owner in users:
+        return f"{signed}, of user {_name(owner)}"
+    return f"a worker of user {_name(min(users))}"
 
 
 def _name(user: int) -> str:

@@ -6,16 +6,19 @@ File systems without rights (exFAT, a drive of Windows) show every folder as ope
 daemon has made or used is taken again.
 """
 
+import logging
 import os
-import pwd
 import stat
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from jupiterd.daemon.runtime.parent_folders import unsafe_parent, user_name
 from jupiterd.errors import StateDirError
 from jupiterd.store.layout import written_by
+
+log = logging.getLogger(__name__)
 
 _PRIVATE: Final = 0o700
 _OTHERS_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
@@ -60,8 +63,10 @@ def claimed(root: Path) -> Generator[tuple[Path, int]]:
     descriptor = os.open(real, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         _require_own(root, descriptor)
-        if was_there and not _is_ours(real, _names(descriptor)):
+        is_ours = was_there and _is_ours(real, _names(descriptor))
+        if was_there and not is_ours:
             _require_free(root, descriptor)
+        _require_safe_parents(root, real, is_ours=is_ours, was_there=was_there)
         yield real, descriptor
     finally:
         os.close(descriptor)
@@ -70,7 +75,7 @@ def claimed(root: Path) -> Generator[tuple[Path, int]]:
 def _real(root: Path) -> Path:
     """Follow a link that this user, or the system, has made, and nobody else's."""
     if root.is_symlink() and root.lstat().st_uid not in (os.geteuid(), 0):
-        owner = _name(root.lstat().st_uid)
+        owner = user_name(root.lstat().st_uid)
         raise StateDirError(f"the state folder {root} is a link that {owner} has made")
     return Path(os.path.realpath(root))  # a link that leads to itself can't be made, or opened
 
@@ -80,13 +85,31 @@ def _require_own(root: Path, descriptor: int) -> None:
     own, owner = os.geteuid(), os.fstat(descriptor).st_uid
     if owner != own:
         raise StateDirError(
-            f"the state folder {root} belongs to {_name(owner)}, and jupiterd runs as {_name(own)}",
+            f"the state folder {root} belongs to {user_name(owner)}, and jupiterd runs as "
+            f"{user_name(own)}",
             "run jupiterd as its owner, or choose another folder with --state-dir",
         )
     for name in _names(descriptor):
         owner = os.stat(name, dir_fd=descriptor, follow_symlinks=False).st_uid
         if owner not in (own, 0):
-            raise StateDirError(f"{root / name} in the state folder belongs to {_name(owner)}")
+            raise StateDirError(f"{root / name} in the state folder belongs to {user_name(owner)}")
+
+
+def _require_safe_parents(root: Path, real: Path, *, is_ours: bool, was_there: bool) -> None:
+    """Refuse a new folder that others could put another in the place of; of an older one say so."""
+    found = unsafe_parent(real)
+    if found is None:
+        return
+    why, fix = found
+    if is_ours:
+        log.warning("state_folder_unsafe", extra={"folder": str(root), "reason": why})
+        return
+    if not was_there:
+        real.rmdir()
+    raise StateDirError(
+        f"somebody else could put another folder in the place of {root}: {why}",
+        f"choose another folder with --state-dir, or: {fix}",
+    )
 
 
 def _is_ours(root: Path, names: Iterable[str]) -> bool:
@@ -113,10 +136,3 @@ def _require_free(root: Path, descriptor: int) -> None:
 def _names(descriptor: int) -> list[str]:
     """Return what lies in the folder that was opened, whatever its path means by now."""
     return os.listdir(descriptor)
-
-
-def _name(user: int) -> str:
-    try:
-        return pwd.getpwuid(user).pw_name
-    except KeyError:
-        return f"user {user}"

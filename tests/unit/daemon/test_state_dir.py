@@ -96,6 +96,38 @@ def test_a_folder_that_somebody_else_has_prepared_is_refused(
     assert list((tmp_path / "state").iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    ("mode", "owner", "reason"),
+    [(0o777, 0, "everybody on this machine may write"), (0o755, 65534, "belongs to nobody")],
+)
+def test_a_folder_whose_parents_others_could_change_is_refused(
+    tmp_path: Path, mode: int, owner: int, reason: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root can give a folder away")
+    root = tmp_path / "parent" / "between" / "state"
+    StateDir.open(root).close()
+    os.chown(tmp_path / "parent", owner, -1)
+    (tmp_path / "parent").chmod(mode)
+    for new in (root.with_name("new"), root.with_name("made")):
+        if new.name == "made":
+            new.mkdir(mode=0o700)
+        with pytest.raises(StateDirError, match=reason) as caught:
+            StateDir.open(new)
+        assert f" {tmp_path / 'parent'}" in caught.value.hint
+    assert not root.with_name("new").exists()
+    StateDir.open(root).close()
+    assert [record.message for record in caplog.records] == ["state_folder_unsafe"]
+
+
+def test_a_folder_below_one_that_all_may_write_into_and_none_may_empty_is_fine(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "tmp").mkdir()
+    (tmp_path / "tmp").chmod(0o1777)
+    StateDir.open(tmp_path / "tmp" / "state").close()
+
+
 def test_a_lock_that_leads_elsewhere_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "diary").write_text("dear diary")
     (tmp_path / "state").mkdir(mode=0o700)

@@ -1,6 +1,9 @@
 """A GPU's lock counts while its holder uses the GPU, or may be about to; anybody may take one."""
 
 import os
+import shutil
+import subprocess
+import tempfile
 from collections.abc import Generator
 from pathlib import Path
 from types import SimpleNamespace
@@ -78,6 +81,53 @@ async def test_who_computes_holds_it_for_as_long_as_that_takes(
     seen_computing(monkeypatch, stranger, is_known=is_known)
     monkeypatch.setattr(lock_holders, "BEGIN_S", 0.0)
     assert "a gang of beta" in await holder_of(GPU, tmp_path)
+
+
+@pytest.fixture
+def shared() -> Generator[Path]:
+    """A folder that every user may go into."""
+    folder = Path(tempfile.mkdtemp(prefix="jupiter-locks-"))
+    folder.chmod(0o1777)
+    yield folder
+    shutil.rmtree(folder)
+
+
+NOBODY = 65534
+
+
+@pytest.fixture
+def rank(shared: Path) -> Generator[int]:
+    """Yield a process of another user that has inherited the lock of one that was killed."""
+    if os.geteuid() != 0 or shutil.which("flock") is None:
+        pytest.skip("only root can be two users")
+    file = shared / f"{GPU}.lock"
+    line = ["flock", str(file), "sh", "-c", "echo $$; exec sleep 60"]
+    taker = subprocess.Popen(
+        line, stdout=subprocess.PIPE, text=True, user=NOBODY, group=NOBODY, extra_groups=[]
+    )
+    assert taker.stdout is not None
+    worker = int(taker.stdout.readline())
+    taker.kill()
+    taker.wait()
+    yield worker
+    os.kill(worker, 9)
+    taker.stdout.close()
+
+
+async def test_a_rank_whose_daemon_was_killed_keeps_its_gpu_from_another_user(
+    shared: Path, rank: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(device_locks, "TAKE_S", 0.05)
+    monkeypatch.setattr(lock_holders, "BEGIN_S", 0.0)
+    seen_computing(monkeypatch, rank)
+    assert "of user nobody" in await holder_of(GPU, shared)
+    with pytest.raises(DeviceBusyError, match=r"held by .* of user nobody"):
+        async with held(GPU, "a gang of alpha", shared):
+            pass
+    seen_computing(monkeypatch, os.getpid())
+    assert await holder_of(GPU, shared) == "", "we alone compute there"
+    seen_computing(monkeypatch)
+    assert await holder_of(GPU, shared) == "", "it computes nothing"
 
 
 def test_what_somebody_else_has_written_into_a_file_names_nobody() -> None:

@@ -184,6 +184,8 @@ def test_compose_needs_no_profile_and_reads_folders_of_the_host():
         "JUPITER_MODELS": "/models",
         "JUPITER_SCRIPTS": "/scripts",
     }
+    ignored = (ROOT / ".gitignore").read_text().splitlines()
+    assert {f"/installers/docker{folder}/" for folder in folders.values()} <= set(ignored)
     made = " ".join(step.rest for step in of("RUN"))
     assert all(f" {folder}" in made for folder in folders.values())
 

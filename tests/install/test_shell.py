@@ -1,6 +1,7 @@
 """The shell scripts as a checker of shell scripts sees them."""
 
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -47,3 +48,38 @@ def test_where_the_systems_python_is_3_10_it_says_how_to_get_a_newer_one(tmp_pat
     assert "uv python install 3.12" in hint
     assert "apt-get" not in hint
     assert "\n" not in hint
+
+
+TOOLS = ("sh", "uname", "sed", "awk", "grep", "cat", "mktemp", "rm", "mkdir", "ls", "id", "dirname",
+         "basename", "tr", "cut", "head", "readlink", "sort", "timeout")  # fmt: skip
+
+
+def test_the_python_that_its_hint_brings_is_found_beside_an_older_one(tmp_path: Path) -> None:
+    """A path with Python 3.10 alone, as people have it; uv puts what it brings below the home."""
+    programs, home = tmp_path / "bin", tmp_path / "home"
+    programs.mkdir()
+    for tool in TOOLS:
+        (programs / tool).symlink_to(shutil.which(tool) or pytest.fail(f"no {tool}"))
+    for name in ("python3", "python3.10"):
+        (programs / name).write_text("#!/bin/sh\necho 'it is Python 3.10'\nexit 1\n")
+        (programs / name).chmod(0o755)
+    command = ["sh", SCRIPT, "--from", ROOT, "--dry-run", "--yes", "--no-service"]
+    surroundings = bare_surroundings(home, str(programs))
+
+    def install() -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            command, check=False, capture_output=True, text=True, env=surroundings
+        )
+
+    refused = install()
+    error, _, hint = refused.stderr.strip().partition("\n\nhint: ")
+    assert (refused.returncode, error) == (
+        1, "install: error: no Python from 3.11 to 3.14 was found; python3: it is Python 3.10",
+    )  # fmt: skip
+    assert "uv python install 3.12" in hint
+    newer = home / ".local" / "bin" / "python3.12"
+    newer.parent.mkdir(parents=True)
+    newer.symlink_to(sys.executable)
+    found = install()
+    assert found.returncode == 0, found.stderr
+    assert f"Python       {newer}\n" in found.stdout

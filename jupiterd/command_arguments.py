@@ -16,7 +16,7 @@ HINT: Final = (
 _MAPS: Final = (
     "arguments", "environment", "generator", "init", "judge", "settings", "source", "training",
 )  # fmt: skip
-_LISTS: Final = ("devices", "files", "folder_map", "to_fetch")
+_LISTS: Final = ("alarms", "devices", "files", "folder_map", "keys", "names", "to_fetch")
 _LISTS_OF: Final[Mapping[str, tuple[str, ...]]] = {
     "script.ship": ("nodes",), "script.knocked": ("hosts",),
 }  # fmt: skip

@@ -51,13 +51,13 @@ GIVEN: dict[str, Any] = {
 """What gets a command past one argument to the next; else any word does."""
 
 NAMES: tuple[str, ...] = (
-    "arguments", "asked_at", "auto", "because", "begins_with", "bytes_per_s", "cluster", "config",
-    "count", "cycle", "data", "devices", "domain", "domain_name", "domain_yaml", "done", "ended",
-    "engine", "environment", "files", "folder", "folder_map", "from", "generator",
-    "generator_folder", "hosts", "init", "interactive", "is_start", "judge", "leaf", "model",
-    "name", "node", "nodes", "per_node", "program", "role", "rounds", "run", "script", "seed",
-    "settings", "source", "to_fetch", "token", "tokenizer", "tokens", "total", "train", "training",
-    "uses", "verb", "weights", "weights_folder", "words",
+    "alarms", "arguments", "asked_at", "auto", "because", "begins_with", "bytes_per_s", "cluster",
+    "config", "count", "cycle", "data", "devices", "domain", "domain_name", "domain_yaml", "done",
+    "ended", "engine", "environment", "files", "folder", "folder_map", "from", "generator",
+    "generator_folder", "hosts", "init", "interactive", "is_start", "judge", "keys", "leaf",
+    "model", "name", "names", "node", "nodes", "per_node", "program", "role", "rounds", "run",
+    "script", "seed", "settings", "source", "to_fetch", "token", "tokenizer", "tokens", "total",
+    "train", "training", "uses", "verb", "weights", "weights_folder", "words",
 )  # fmt: skip
 ODD: list[Any] = [
     "x", "", "1", 3, -1, None, [], ["x"], {}, {"x": "y"}, {"kind": "folder"}, True, 1.5,

@@ -24,7 +24,7 @@ def command(invocation: Invocation, names: tuple[str, ...]) -> None:
     Examples:
       jupiterctl dismiss
       jupiterctl dismiss gang-knocked
-      jupiterctl dismiss node-gone attic
+      jupiterctl dismiss attic             # all that is said of that machine
     """  # noqa: D301 - click's mark for lines that keep their ends
     from jupiterd.ctl.calls import order
 

@@ -98,7 +98,7 @@ async def _run(invocation: Invocation, wanted: Wanted, begun: Callable[[str], No
     from jupiterd.ctl.launch.recording import recording
     from jupiterd.ctl.launch.result import LaunchResult
     from jupiterd.ctl.launch.telling import Telling
-    from jupiterd.ctl.launch.terminal_output import TerminalOutput, can_draw, terminal_size
+    from jupiterd.ctl.launch.terminal.terminal_output import TerminalOutput, can_draw, terminal_size
 
     with recording(wanted, invocation.state_dir) as record:
         console = Console.of(invocation)

@@ -8,7 +8,11 @@ import shlex
 from collections.abc import Iterator
 from typing import Any
 
-from jupiterd.ctl.launch.machines import variable_differences, version_differences
+from jupiterd.ctl.launch.machines import (
+    nearby_differences,
+    variable_differences,
+    version_differences,
+)
 from jupiterd.ctl.launch.places import Prepared
 from jupiterd.ctl.launch.shipping import ship_lines
 from jupiterd.document_schema import SCHEMA
@@ -24,8 +28,7 @@ def notices(prepared: Prepared) -> Iterator[str]:
     yield f"engine: {_engine(prepared)}"
     if wanted.interpreter is not None:
         yield f"python: {_python(prepared)}"
-    yield from version_differences(prepared.machines)
-    yield from variable_differences(wanted, prepared.machines)
+    yield from _differences(prepared)
 
 
 def dry_run_lines(prepared: Prepared) -> list[str]:
@@ -41,8 +44,7 @@ def dry_run_lines(prepared: Prepared) -> list[str]:
         f"  variables for all: {given}",
         *(f"  {line}" for line in ship_lines(prepared)),
         *(f"  {line}" for line in _rank_lines(prepared)),
-        *version_differences(prepared.machines),
-        *variable_differences(wanted, prepared.machines),
+        *_differences(prepared),
     ]
     return [*lines, NOTHING]
 
@@ -69,12 +71,15 @@ def launch_document(prepared: Prepared) -> dict[str, Any]:
             },
             "variables": sorted(wanted.variables),
             "nodes": [*_nodes(prepared)],
-            "differences": [
-                *version_differences(prepared.machines),
-                *variable_differences(wanted, prepared.machines),
-            ],
+            "differences": [*_differences(prepared)],
         },
     }
+
+
+def _differences(prepared: Prepared) -> Iterator[str]:
+    yield from nearby_differences(prepared.wanted, prepared.machines)
+    yield from version_differences(prepared.machines)
+    yield from variable_differences(prepared.wanted, prepared.machines)
 
 
 def _nodes(prepared: Prepared) -> Iterator[dict[str, Any]]:

@@ -4,13 +4,14 @@ Owns the comparison of the script's files, of Pythons and of variables. Doesn't 
 asked, or what is shown of it.
 """
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from jupiterd.errors import ConflictError
-from jupiterd.formats import plain
+from jupiterd.formats import counted, plain
 from jupiterd.gang.script_messages import MAX_HASHED_BYTES
 from jupiterd.gang.script_plan import SET_HERE
 from jupiterd.gang.scripts.variables import differences
@@ -67,18 +68,45 @@ def check_alike(wanted: "Wanted", machines: Sequence[Machine]) -> None:
         differing: list[str] = []
         if script and script != machine.script_hash:
             differing = [wanted.program.script]
-        if len(machine.file_hashes) == len(own):  # an older version tells nothing of files
-            pairs = zip(wanted.files, own, machine.file_hashes, strict=True)
+        if len(machine.file_hashes) >= len(own):  # an older version tells nothing of files
+            pairs = zip(wanted.files, own, machine.file_hashes, strict=False)
             found = [name for name, here, there in pairs if here != there]
             differing = found or differing
         if differing:
-            more = len(differing) - SHOWN_FILES
-            shown = ", ".join(map(plain, differing[:SHOWN_FILES]))
             raise ConflictError(
-                f"{shown}{f' and {more} more files' if more > 0 else ''} on {machine.name}: "
-                "missing, or not the same as here",
+                f"{_shown(differing)} on {machine.name}: missing, or not the same as here",
                 "bring the folder along with --ship, or let them differ: --allow-differences",
             )
+
+
+def nearby_differences(wanted: "Wanted", machines: Sequence[Machine]) -> list[str]:
+    """Say which files that may be loaded at run time aren't the same on other machines.
+
+    One that is missing there will be missed aloud, but for what the command itself names.
+    """
+    own = [_hash(wanted.folder / name) for name in wanted.nearby]
+    named = {os.path.normpath(text) for each in wanted.argv for text in each.split("=", 1)}
+    lines: list[str] = []
+    for machine in machines:
+        theirs = machine.file_hashes[len(wanted.files) :]
+        if len(theirs) != len(own):
+            continue
+        differing = [
+            name
+            for name, here, there in zip(wanted.nearby, own, theirs, strict=True)
+            if here != there and (there or name in named)
+        ]
+        if differing:
+            lines.append(
+                f"{_shown(differing)} on {plain(machine.name)}: not the same as here; no import "
+                "names it, and the script may load it while it runs"
+            )
+    return lines
+
+
+def _shown(files: Sequence[str]) -> str:
+    shown, more = ", ".join(map(plain, files[:SHOWN_FILES])), len(files) - SHOWN_FILES
+    return f"{shown} and {counted(more, 'more file')}" if more > 0 else shown
 
 
 def version_differences(machines: Sequence[Machine]) -> list[str]:
@@ -109,5 +137,8 @@ def variable_differences(wanted: "Wanted", machines: Sequence[Machine]) -> list[
 def _hash(path: Path) -> str:
     from blake3 import blake3
 
-    with path.open("rb") as file:
-        return blake3(file.read(MAX_HASHED_BYTES)).hexdigest()
+    try:
+        with path.open("rb") as file:
+            return blake3(file.read(MAX_HASHED_BYTES)).hexdigest()
+    except OSError:  # gone since it was listed, or not ours to read
+        return ""

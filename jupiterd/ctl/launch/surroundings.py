@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from jupiterd.ctl.launch.engine_guess import EngineGuess, guess_engine, imports_of, own_files
 from jupiterd.ctl.launch.interpreter import Interpreter, choose_interpreter, with_interpreter
+from jupiterd.ctl.launch.nearby_files import nearby_files
 from jupiterd.ctl.launch.options.life import life_of
 from jupiterd.ctl.launch.options.ports import open_ports_of
 from jupiterd.ctl.launch.program import Program, read_program
@@ -37,6 +38,8 @@ class Wanted:
     folder: Path
     files: tuple[str, ...]
     """What the script is made of, below the folder and relative to it."""
+    nearby: tuple[str, ...]
+    """What it may load beside those while it runs, likewise."""
     nodes: str
     """Empty for this machine."""
     per_node: str
@@ -84,7 +87,7 @@ class Wanted:
             "program": "" if has_own_python else self.argv[0],
             "folder": "" if self.travelling else str(self.folder),
             "script": "" if self.travelling else self.program.script,
-            "files": [] if self.travelling else list(self.files),
+            "files": [] if self.travelling else [*self.files, *self.nearby],
             "folder_map": list(self.folder_map),
             "environment": told,
         }
@@ -114,6 +117,8 @@ def read_wanted(
     wanted_engine = str(options["engine"])
     is_guessed = wanted_engine == AUTO
     files = tuple(own_files(imports, folder))
+    is_compared = bool(nodes) and travelling is None and not options["allow_differences"]
+    nearby = nearby_files(folder, program.argv, files) if is_compared else ()
     threads = threads_of(options["threads"]) if options["threads"] else {}
     variables = {**threads, **parsed_variables(options["variables"], environment)}
     if nodes:
@@ -126,6 +131,7 @@ def read_wanted(
         else EngineGuess(wanted_engine, f"--engine {wanted_engine}"),
         folder=folder,
         files=files,
+        nearby=nearby,
         nodes=nodes,
         per_node=per_node,
         devices=tuple(options["devices"]),

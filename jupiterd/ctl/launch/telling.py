@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from jupiterd.ctl.console import Console
 from jupiterd.ctl.launch.rank_output import prefix
-from jupiterd.ctl.launch.terminal_output import MIN_COLUMNS
+from jupiterd.ctl.launch.terminal.terminal_output import MIN_COLUMNS
 from jupiterd.formats import counted
 from jupiterd.gang.scripts.event_log import EventWriter
 from jupiterd.gang.scripts.events import NOTICE_RANK, Ended, Noticed, Printed, ScriptEvent, Skipped

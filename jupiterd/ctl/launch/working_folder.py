@@ -91,7 +91,7 @@ def _check(folder: WorkingFolder, limit_mib: int) -> None:
 
 def _listed(root: Path) -> Iterator[str]:
     names = _by_git(root)
-    yield from _by_ignore_files(root) if names is None else names
+    yield from files_without_git(root) if names is None else names
 
 
 def _by_git(root: Path) -> list[str] | None:
@@ -113,7 +113,7 @@ def _by_git(root: Path) -> list[str] | None:
     return found
 
 
-def _by_ignore_files(root: Path) -> Iterator[str]:
+def files_without_git(root: Path) -> Iterator[str]:
     """Walk a folder, and leave out what the `.gitignore` files on the way name."""
     specs: dict[Path, GitIgnoreSpec] = {}
     for base, folders, files in os.walk(root):

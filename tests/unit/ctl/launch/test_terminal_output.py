@@ -7,8 +7,8 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jupiterd.ctl.launch.rank_rows import MAX_ROWS, RankRows, visible
-from jupiterd.ctl.launch.terminal_output import TerminalOutput
+from jupiterd.ctl.launch.terminal.rank_rows import MAX_ROWS, RankRows, visible
+from jupiterd.ctl.launch.terminal.terminal_output import TerminalOutput
 
 SIZE = (24, 60)
 UP = b"\x1b[A"

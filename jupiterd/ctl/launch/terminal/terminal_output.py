@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection
 from typing import Final
 
 from jupiterd.ctl.launch.rank_output import RankOutput, Write, prefix
-from jupiterd.ctl.launch.rank_rows import RankRows, visible
+from jupiterd.ctl.launch.terminal.rank_rows import RankRows, visible
 
 IN_ONE_GO_S: Final = 0.05
 """What follows within that belongs to what came before: a bar is drawn in several pieces."""

@@ -1,0 +1,1 @@
+"""What ranks print, drawn on a terminal."""

@@ -113,6 +113,7 @@ async def prepare(
     """
     if not wanted.nodes:
         place, machine = place_here(wanted)
+        wanted.program.check_ranks(place.processes)
         return Prepared(wanted, (place,), (machine,), _orders(wanted, [place], opening))
     from jupiterd.client.channel import ControlChannel
 
@@ -121,6 +122,7 @@ async def prepare(
     machines = tuple(map(Machine.of, found["places"]))
     check_alike(wanted, machines)
     places = tuple(_place(told, wanted) for told in found["places"])
+    wanted.program.check_ranks(sum(place.processes for place in places))
     own = str(found["self"])
     return Prepared(wanted, places, machines, _orders(wanted, places, opening), own, channel)
 

@@ -16,6 +16,12 @@ from jupiterd.gang.scripts.python_probe import is_python
 _WITH_VALUE: Final = frozenset("WX")
 """Options of Python that take a value, which may stand behind a space."""
 
+_LAUNCHERS: Final = frozenset(
+    {"torchrun", "deepspeed", "horovodrun", "mlx.launch", "mpiexec", "mpirun"}
+)
+_LAUNCHER_MODULES: Final = frozenset({"torch.distributed.launch", "torch.distributed.run"})
+"""What replaces the ranks that it is given by its own; `accelerate launch` takes them up."""
+
 
 @dataclass(frozen=True)
 class Program:
@@ -33,6 +39,28 @@ class Program:
     def is_python(self) -> bool:
         """Say whether a Python is what is started, and not a program that finds its own."""
         return is_python(self.argv[0])
+
+    @property
+    def launcher(self) -> str:
+        """Return what starts ranks of its own, where that is what would be run; else nothing."""
+        name = Path(self.argv[0]).name
+        if name in _LAUNCHERS:
+            return name
+        return self.module if self.module in _LAUNCHER_MODULES else ""
+
+    def check_ranks(self, ranks: int) -> None:
+        """Refuse to run another launcher several times: each would train by itself, alone.
+
+        Raises:
+            UsageError: it is one, and there is more than one rank.
+        """
+        if ranks > 1 and self.launcher:
+            raise UsageError(
+                f"{self.launcher} starts ranks of its own, and {ranks} of it would know nothing of "
+                "each other",
+                "jupiterctl launch takes its place: jupiterctl launch --per-node 2 -- python "
+                "SCRIPT, with what follows the script",
+            )
 
     @property
     def is_bare(self) -> bool:

@@ -6,6 +6,7 @@ import pytest
 from jupiterd.ctl.launch.engine_guess import guess_engine, imports_of, own_files
 from jupiterd.ctl.launch.local_imports import local_imports
 from jupiterd.ctl.launch.program import module_of, read_program
+from jupiterd.errors import UsageError
 
 
 @pytest.fixture
@@ -118,3 +119,37 @@ def test_a_package_is_followed_though_its_environment_lies_in_a_project_on_the_p
     write(folder, {f"{packages}/pkg/a.py": "import mlx"})
     monkeypatch.setattr(sys, "path", [str(folder / "project"), str(folder / packages)])
     assert guess(folder / "elsewhere", "python", "-m", "pkg") == ("mlx", "pkg/a.py imports it")
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ("torchrun", "--nproc-per-node", "2", "train.py"),
+        ("/opt/bin/torchrun", "train.py"),
+        ("python", "-m", "torch.distributed.run", "train.py"),
+        ("mpirun", "-n", "2", "train.py"),
+    ],
+    ids=" ".join,
+)
+def test_another_launcher_is_not_run_several_times(folder: Path, argv: tuple[str, ...]):
+    write(folder, {"train.py": ""})
+    program = read_program(argv, folder)
+    program.check_ranks(1)
+    with pytest.raises(UsageError, match="starts ranks of its own, and 4 of it would know nothing"):
+        program.check_ranks(4)
+
+
+@pytest.mark.parametrize(
+    "argv", [("python", "torchrun.py"), ("accelerate", "launch")], ids=" ".join
+)
+def test_what_is_no_launcher_runs_as_often_as_one_likes(folder: Path, argv: tuple[str, ...]):
+    write(folder, {"torchrun.py": ""})
+    read_program(argv, folder).check_ranks(4)
+
+
+def test_nothing_starts_where_a_launcher_would_run_twice(ctl, folder: Path):
+    write(folder, {"train.py": "open('started', 'w')"})
+    ran = ctl("launch", "--chdir", str(folder), "--per-node", "2", "--", "torchrun", "train.py")
+    assert ran.exit_code == UsageError.exit_code
+    assert "torchrun starts ranks of its own" in ran.err
+    assert not (folder / "started").exists()

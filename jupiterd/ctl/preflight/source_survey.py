@@ -23,7 +23,7 @@ WITHIN_S = 10.0
 """What a look may take, all together."""
 RESERVE_S = 2.0
 """Of it, for starting the process and for adding up."""
-GIVEN_UP_AFTER_S = 20.0
+GIVEN_UP_AFTER_S = 40.0
 """A process that says nothing by then, on however busy a machine, is ended."""
 
 TOLD_EVERY_S = 0.2

@@ -5,7 +5,7 @@ to be done with it.
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
@@ -39,6 +39,8 @@ class SourceSurvey:
     """Reason -> documents, of those that were read."""
     kinds: Mapping[str, int] = field(default_factory=dict[str, int])
     """Kind of document -> those kept, of those that were read."""
+    slow: Sequence[str] = ()
+    """The first of those that took too long, which are left out as `timed_out`."""
 
     @property
     def is_whole(self) -> bool:

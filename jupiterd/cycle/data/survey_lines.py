@@ -30,6 +30,7 @@ def source_line(source: SourceSurvey) -> str:
     seen = [_largest(source.kinds)] if source.kinds else []
     seen += [f"dropped {_largest(source.dropped)}"] if source.dropped else []
     told += [of_them + "; ".join(seen)] if seen else []
+    told += _slow_words(source.slow)
     return f"source {plain(source.name)}: {'; '.join(told)}"
 
 
@@ -110,6 +111,13 @@ def _reading(survey: Survey) -> Iterator[str]:
     yield f"{_read_of(known)} of {sources} in {survey.took_s:.0f} s"
     if lost := dropped_line(survey):
         yield lost
+    yield from _slow_words([name for source in known for name in source.slow])
+
+
+def _slow_words(names: Sequence[str]) -> list[str]:
+    """Return what names those that were set aside because they took too long."""
+    named = ", ".join(map(plain, names[:NAMED]))
+    return [f"set aside, for they took too long to look at: {named}"] if names else []
 
 
 def _largest(counts: Mapping[str, int]) -> str:

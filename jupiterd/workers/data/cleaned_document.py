@@ -14,6 +14,7 @@ from jupiterd.cycle.text_rules.document_kind import DocumentForm, DocumentKind, 
 from jupiterd.workers.data.extraction import Extracted
 from jupiterd.workers.data.extraction_process import CLEANING
 from jupiterd.workers.data.extractors.cleaning import order
+from jupiterd.workers.data.skips import UnreadableError
 
 MOST_CLEANED_HERE = 1 << 14
 """Characters: so many take milliseconds, whatever is in them; more are cleaned within limits."""
@@ -41,6 +42,28 @@ def within_limits(extraction: Extraction) -> Cleaning:
         return extraction.read(CLEANING, order(text, form)).text
 
     return clean
+
+
+def once(clean: Cleaning) -> Cleaning:
+    """Return a cleaning that does each text once, and gives it up once, however often it's asked.
+
+    All that it returned stays in memory.
+    """
+    known: dict[tuple[str, DocumentForm], str | UnreadableError] = {}
+
+    def clean_once(text: str, form: DocumentForm) -> str:
+        key = (text, form)
+        if key not in known:
+            try:
+                known[key] = clean(text, form)
+            except UnreadableError as error:
+                known[key] = error
+        found = known[key]
+        if isinstance(found, UnreadableError):
+            raise found
+        return found
+
+    return clean_once
 
 
 def with_kind(sample: Sample, name: str, clean: Cleaning = cleaned_markup) -> Sample:

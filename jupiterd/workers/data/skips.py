@@ -5,7 +5,7 @@ sources.
 """
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from enum import StrEnum
 from pathlib import Path
 from types import TracebackType
@@ -23,6 +23,9 @@ EXAMPLES = 200
 
 SILENT_HOSTS = 8
 """No more of them are named in the counts."""
+
+MOST_NAMED = 3
+"""Of each reason so many are held by name."""
 
 MAX_URI_CHARS = 2048
 MAX_NAMED_CHARS = 120
@@ -111,6 +114,7 @@ class SkipCounts:
         self.counts: Counter[SkipReason] = Counter()
         self.firsts: dict[SkipReason, str] = {}
         """Reason -> the first that was left out for it."""
+        self._uris: defaultdict[SkipReason, list[str]] = defaultdict(list)
         self.details: dict[SkipReason, str] = {}
         """Reason -> what else was told of the first of which anything was."""
         self.used_bytes = 0
@@ -134,6 +138,8 @@ class SkipCounts:
         self.counts[reason] += 1
         self.skipped_bytes += size_bytes
         self.firsts.setdefault(reason, uri)
+        if len(self._uris[reason]) < MOST_NAMED:
+            self._uris[reason].append(uri)
         if detail:
             self.details.setdefault(reason, detail)
         if reason is SkipReason.NOT_ASKED:
@@ -142,6 +148,10 @@ class SkipCounts:
     def lose(self, size_bytes: int) -> None:
         """Record bytes of what is left out already."""
         self.skipped_bytes += size_bytes
+
+    def named(self, reason: SkipReason) -> tuple[str, ...]:
+        """Return the first that were left out for a reason."""
+        return tuple(self._uris[reason])
 
     def add_other(self, size_bytes: int = 0) -> None:
         """Record a file that is no document; nobody misses its text."""

@@ -24,7 +24,7 @@ from jupiterd.cycle.data.survey import Survey
 from jupiterd.cycle.data_sources import DataSource
 from jupiterd.cycle.drop_reason import DropReason
 from jupiterd.errors import JupiterError
-from jupiterd.workers.data.cleaned_document import Cleaning, within_limits
+from jupiterd.workers.data.cleaned_document import Cleaning, once, within_limits
 from jupiterd.workers.data.collectors import open_collector
 from jupiterd.workers.data.extraction import Extractor, Limits
 from jupiterd.workers.data.progress import Progress, silent
@@ -100,20 +100,21 @@ def survey(request: Mapping[str, Any], told: Progress = silent) -> Survey:
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     with Extractor(_LIMITS) as extractor:  # begun where markup may take long
-        clean = within_limits(extractor)
+        clean = once(within_limits(extractor))
         if not rules.language:
-            rules = rules.of_language(main_language(looked, clean))
+            rules = rules.of_language(main_language(looked, clean, until_s))
         summed = _summed(looked, rules, (began_s, whole_s), told, clean)
-        return replace(summed, other_language=_other_language(summed, looked, clean))
+        end_s = began_s + whole_s
+        return replace(summed, other_language=_other_language(summed, looked, clean, end_s))
 
 
-def _other_language(survey: Survey, looked: list[Looked], clean: Cleaning) -> str:
+def _other_language(survey: Survey, looked: list[Looked], clean: Cleaning, until_s: float) -> str:
     """Return what most of the text is in, where its language is why most of it is dropped."""
     dropped = survey.dropped
     foreign = sum(dropped[reason] for reason in _OF_OTHER_LANGUAGES)
     if 2 * foreign <= sum(source.read for source in survey.counted):
         return ""
-    found = main_language(looked, clean)
+    found = main_language(looked, clean, until_s)
     return "" if found.startswith("code:") or found == survey.language else found
 
 

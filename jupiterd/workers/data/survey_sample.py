@@ -5,7 +5,7 @@ know a kind of source: collectors read as they do in a cycle.
 """
 
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import islice
@@ -30,6 +30,13 @@ MOST_READ = 400
 """Of one source: so many tell a share to about five in a hundred; more would only take time."""
 
 LEAST_READ = 40
+
+GRACE_S = 8.0
+"""So much later than it was to end a look ends, however little it has read or judged."""
+
+LATE_BYTES = 1 << 18
+"""A file that is larger isn't begun any more once time is up, though too few are read yet: forty
+books may take minutes."""
 
 MOST_READ_BYTES = 64 << 20
 """Of text that is held at a time."""
@@ -61,6 +68,8 @@ class Looked:
     is_at_least: bool = False
     why_not: str = ""
     is_empty: bool = False
+    slow: Sequence[str] = ()
+    """The first that took too long, as the source calls them."""
 
 
 def ending_of(name: str) -> str:
@@ -98,6 +107,8 @@ class SourceSample:
         self._extractor = extractor
         self._files: list[SourceFile] = []
         self._begun = 0
+        self._passed: list[SourceFile] = []
+        """Too large for as late as it was."""
         scratch.mkdir(parents=True)
         self._previous = Previous(scratch / "previous.db")
 
@@ -122,10 +133,12 @@ class SourceSample:
                 told = nothing_found(collector.name, skips).message
                 is_empty = not skips.counts[SkipReason.TIMED_OUT]
                 return Looked(self.source, why_not=told, is_empty=is_empty)
-        unread = [Unread.of(file) for file in self._files[self._begun :]]
+            slow = skips.named(SkipReason.TIMED_OUT)
+        late = [*self._passed, *self._files[self._begun + len(self._passed) :]]
+        unread = [Unread.of(file) for file in late]
         found = len(self._files) or len(read) + sum(skipped.values())
         is_at_least = not self._files and not is_whole
-        return Looked(self.source, found, read, skipped, unread, is_at_least)
+        return Looked(self.source, found, read, skipped, unread, is_at_least, slow=slow)
 
     def _read(self, collector: Collector, visit: Visit) -> tuple[list[Document], bool]:
         """Return the documents, and whether there are no others."""
@@ -150,12 +163,19 @@ class SourceSample:
         for file in self._files:
             if self._is_over(self._begun):
                 return
+            if self._is_late() and _size_bytes(file) > LATE_BYTES:
+                self._passed.append(file)
+                continue
             self._begun += 1
             yield file
 
     def _is_over(self, read: int) -> bool:
         """Say whether time is up; some are read however late it is."""
-        return read >= LEAST_READ and time.monotonic() > self._until_s
+        is_enough = read >= LEAST_READ or time.monotonic() > self._until_s + GRACE_S
+        return is_enough and self._is_late()
+
+    def _is_late(self) -> bool:
+        return time.monotonic() > self._until_s
 
     def _pause(self, seconds: float) -> None:
         time.sleep(max(0.0, min(seconds, self._until_s - time.monotonic())))  # noqa: TID251
@@ -165,6 +185,14 @@ def _iterated(collector: Collector, visit: Visit) -> Generator[Document]:
     for found in collector.documents(visit):
         if isinstance(found, Document):
             yield found
+
+
+def _size_bytes(file: SourceFile) -> int:
+    """Return how large a file is; 0 where that isn't known before it's read."""
+    try:
+        return file.path.stat().st_size if file.path is not None else 0
+    except OSError:
+        return 0
 
 
 def _now() -> str:

@@ -26,8 +26,8 @@ from jupiterd.workers.data.collected_text import CollectedText
 from jupiterd.workers.data.collectors.collector import Document
 from jupiterd.workers.data.language_id import main_language_of
 from jupiterd.workers.data.progress import Progress
-from jupiterd.workers.data.skips import UnreadableError
-from jupiterd.workers.data.survey_sample import Looked, Unread, ending_of
+from jupiterd.workers.data.skips import MOST_NAMED, SkipReason, UnreadableError
+from jupiterd.workers.data.survey_sample import GRACE_S, Looked, Unread, ending_of
 
 NO_TIME = "not counted: there was no time to read any of it"
 
@@ -39,6 +39,9 @@ CODE_SHARE = 0.95
 
 MOST_ASKED = 40
 """Of each source so many documents are asked for their language."""
+
+LATE_CHARS = 1 << 18
+"""A text that is longer is passed over once time is up: forty books may take minutes."""
 
 LEAST_JUDGED = 40
 """So many are judged however late it is, for on a busy machine time is up before it begins."""
@@ -98,18 +101,20 @@ class JudgedSource:
 
     looked: Looked
     judged: list[JudgedDocument]
+    passed: Sequence[Document] = ()
+    """Too long for as late as it was."""
 
     @property
     def unread(self) -> list[Unread]:
         """Return what there was no time for."""
-        late = self.looked.read[len(self.judged) :]
-        return [*self.looked.unread, *map(Unread.of, late)]
+        late = self.looked.read[len(self.judged) + len(self.passed) :]
+        return [*self.looked.unread, *map(Unread.of, [*self.passed, *late])]
 
 
 def judged_in_time(
     looked: Looked, rules: Rules, until_s: float, told: Progress, clean: Cleaning
 ) -> JudgedSource:
-    """Judge one document after the other, some of them however late it is.
+    """Judge one document after the other, some short ones however late it is.
 
     Args:
         looked: what was read of a source.
@@ -120,13 +125,19 @@ def judged_in_time(
     """
     asked = rules.asked
     found: list[JudgedDocument] = []
+    passed: list[Document] = []
     for number, document in enumerate(looked.read):
-        if number >= LEAST_JUDGED and time.monotonic() > until_s:
+        late_s = time.monotonic() - until_s
+        is_late = late_s > 0
+        if is_late and (number >= LEAST_JUDGED or late_s > GRACE_S):
             break
+        if is_late and len(document.text) > LATE_CHARS:
+            passed.append(document)
+            continue
         sample, given_up = _sample(document, clean, rules.language, looked.source.name)
         found.append(JudgedDocument(document, sample, given_up or _reason(sample, asked)))
         told(number + 1, len(looked.read), "judged")
-    return JudgedSource(looked, found)
+    return JudgedSource(looked, found, passed)
 
 
 def surveyed(
@@ -251,18 +262,30 @@ def _survey(source: JudgedSource, copies: Collection[int]) -> SourceSurvey:
         is_at_least=looked.is_at_least,
         dropped=dict(reasons.most_common()),
         kinds=dict(Counter(each.sample.document_kind for each in kept).most_common()),
+        slow=_slow(source),
     )
 
 
-def main_language(looked: Iterable[Looked], clean: Cleaning) -> str:
+def _slow(source: JudgedSource) -> tuple[str, ...]:
+    """Return the first that took too long, to read or to clean."""
+    given_up = (each for each in source.judged if each.reason == SkipReason.TIMED_OUT)
+    named = [*source.looked.slow, *(each.document.uri for each in given_up)]
+    return tuple(named[:MOST_NAMED])
+
+
+def main_language(looked: Iterable[Looked], clean: Cleaning, until_s: float) -> str:
     """Return what most of the text is in, or `code:` and a language where hardly anything else is.
 
     Code is judged by its own rules whatever the domain's language is; prose only in a natural one.
-    Empty: nothing was read that tells.
+    Long texts are asked last, and no more than one of them once time is up. Empty: nothing was read
+    that tells.
     """
     natural: Counter[str] = Counter()
     code: Counter[str] = Counter()
-    for document in (each for one in looked for each in one.read[:MOST_ASKED]):
+    asked = [each for one in looked for each in one.read[:MOST_ASKED]]
+    for document in sorted(asked, key=lambda each: len(each.text) > LATE_CHARS):
+        if natural and len(document.text) > LATE_CHARS and time.monotonic() > until_s:
+            break
         sample, _ = _sample(document, clean)
         form = DocumentForm.parse(sample.document_kind)
         if form.kind is DocumentKind.CODE:

@@ -13,11 +13,13 @@ import pytest
 from jupiterd.cycle.data.holdout_outlook import holdout_outlook
 from jupiterd.cycle.data.holdout_rules import HoldoutRules
 from jupiterd.cycle.data.survey import Survey
-from jupiterd.cycle.data.survey_lines import is_hopeless, language_help
+from jupiterd.cycle.data.survey_lines import is_hopeless, language_help, source_line
+from jupiterd.cycle.text_rules.document_kind import DocumentForm, DocumentKind
 from jupiterd.workers.data import survey as survey_module
 from jupiterd.workers.data import survey_sample, survey_verdicts
-from jupiterd.workers.data.cleaned_document import within_limits
+from jupiterd.workers.data.cleaned_document import once, within_limits
 from jupiterd.workers.data.extraction import Extractor, Limits
+from jupiterd.workers.data.skips import SkipReason, UnreadableError
 from jupiterd.workers.data.survey import FAR, NO_TIME_LEFT, survey
 from jupiterd.workers.data.survey_verdicts import LEAST_JUDGED, NO_TIME
 
@@ -159,7 +161,38 @@ def test_markup_that_takes_too_long_costs_its_own_document_alone(tmp_path, monke
         (source,) = looked(of_folder(tmp_path), language="en").sources
     assert source.read == 4
     assert source.dropped["timed_out"] == 1
+    assert [name.rpartition("/")[2] for name in source.slow] == ["large.md"]
+    assert "took too long to look at: folder:" in source_line(source)
     assert sum(source.dropped.values()) + source.kept == 4
+
+
+def test_large_files_wait_for_the_next_look_once_time_is_up_and_the_others_tell_the_language(
+    tmp_path,
+):
+    page = "The pump of the north hall moves the water to the tank when it is low. "
+    for number in range(9):
+        (tmp_path / f"{number}.txt").write_text(f"{page * 4}It was built in the year {number}.\n")
+    (tmp_path / "book.txt").write_text(page * 4000)
+    found = looked(of_folder(tmp_path), language="", within_s=0.0)
+    (source,) = found.sources
+    assert (source.found, source.read, found.language) == (10, 9, "en")
+
+
+def test_each_text_is_cleaned_once_however_often_it_is_asked_for():
+    asked = []
+
+    def clean(text, form):
+        asked.append(text)
+        if text == "slow":
+            raise UnreadableError(SkipReason.TIMED_OUT)
+        return text.upper()
+
+    form, cleaned = DocumentForm(DocumentKind.DOCUMENTATION, "markdown"), once(clean)
+    assert [cleaned("a", form), cleaned("a", form)] == ["A", "A"]
+    for _ in range(2):
+        with pytest.raises(UnreadableError):
+            cleaned("slow", form)
+    assert asked == ["a", "slow"]
 
 
 def test_it_ends_in_time(folder):

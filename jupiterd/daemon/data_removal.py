@@ -65,7 +65,7 @@ async def remove_data(leading: "Leading", arguments: Arguments) -> dict[str, Any
     if run.training is not None and not run.is_over:
         raise ConflictError(
             f"training {run.training.name} made it for itself, and may go on",
-            "jupiterctl train resume goes on; the data set can be removed once that is over",
+            "jupiterctl train start --resume goes on; once that is over, it can be removed",
         )
     await leading.record(_stopped(run, asked, REMOVED))
     return {"data": asked.cycle, "name": asked.name}

@@ -126,9 +126,12 @@ def lint(invocation: Invocation, domain: str, *, offline: bool) -> None:
     default="",
     help="Of this text: it is looked at for ten seconds at the most.",
 )
+@click.option(
+    "--field", metavar="NAME", default="", help="What holds the text in tables of --from; text."
+)
 @click.pass_obj
 def new(
-    invocation: Invocation, name: str, language: str, *, from_template: bool, place: str
+    invocation: Invocation, name: str, language: str, *, from_template: bool, place: str, field: str
 ) -> None:
     """Write a commented domain file NAME.yaml into the current folder; overwrite nothing.
 
@@ -138,6 +141,7 @@ def new(
     \b
     Examples:
       jupiterctl domain new notes --from ~/notes
+      jupiterctl domain new tickets --from tickets.csv --field body
       jupiterctl domain new handbook --from https://docs.example.org/guide/
       jupiterctl domain new cooking --language es
       jupiterctl domain new rust --language code:rust --from-template
@@ -145,8 +149,10 @@ def new(
     if place and from_template:
         raise UsageError("--from and --from-template exclude each other", "leave one of them out")
     if place:
-        _new_of_place(invocation, name, place, language)
+        _new_of_place(invocation, name, place, language, field)
         return
+    if field:
+        raise UsageError("--field goes with --from", "add --from FOLDER, or leave it out")
     from jupiterd.ctl.new_domain import write_new_domain
 
     path = write_new_domain(Path(), name, language, with_every_key=from_template)
@@ -184,14 +190,14 @@ def show_schema(invocation: Invocation, to: Path | None) -> None:
     console.show({"schema": SCHEMA, "file": str(to)}, lambda: [f"{to} is written"])
 
 
-def _new_of_place(invocation: Invocation, name: str, place: str, language: str) -> None:
+def _new_of_place(invocation: Invocation, name: str, place: str, language: str, field: str) -> None:
     from jupiterd.ctl.new_domain import checked_path, schema_file, written
     from jupiterd.ctl.preflight.domain_of_place import domain_of_place, file_text
     from jupiterd.ctl.preflight.looking_lines import Looking
 
     path, console = checked_path(Path(), name, language), Console.of(invocation)
     with Looking(console) as told:
-        found = domain_of_place(name, place, language, told)
+        found = domain_of_place(name, place, language, told, field)
     written(path, file_text(found, place, schema_file()))
     console.show(
         {

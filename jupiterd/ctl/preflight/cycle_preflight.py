@@ -12,6 +12,7 @@ from jupiterd.ctl.preflight.planned_writer import PlannedWriter
 from jupiterd.ctl.preflight.source_survey import Told, silent, survey_of
 from jupiterd.cycle.data.holdout_outlook import HoldoutOutlook, holdout_outlook
 from jupiterd.cycle.data.paired_spread import BROUGHT, FIRST
+from jupiterd.cycle.data.row_advice import field_hint
 from jupiterd.cycle.data.source_parts import parts_of
 from jupiterd.cycle.data.survey import Survey
 from jupiterd.cycle.data.survey_lines import (
@@ -70,7 +71,8 @@ class Preflight:
             TooLittleTextError: there is too little for a verdict.
         """
         if self.survey.sources and all(source.is_empty for source in self.survey.sources):
-            raise EmptySourceError(self.survey.sources[0].why_not)
+            why_not = self.survey.sources[0].why_not
+            raise EmptySourceError(why_not, field_hint(why_not))
         if needs_verdict and self.is_hopeless:
             lost = dropped_line(self.survey)
             name = self.domain.domain

@@ -15,6 +15,7 @@ from jupiterd.address_ranges import is_public
 from jupiterd.ctl.preflight.cycle_preflight import Preflight
 from jupiterd.ctl.preflight.source_survey import NOT_COUNTED, Told, silent, survey_of
 from jupiterd.cycle.data.holdout_outlook import holdout_outlook
+from jupiterd.cycle.data.row_advice import field_hint
 from jupiterd.cycle.data.survey import Survey
 from jupiterd.cycle.data.survey_lines import (
     dropped_line,
@@ -33,7 +34,9 @@ COLUMNS = 98
 FORGES = frozenset({"github.com", "gitlab.com", "codeberg.org", "bitbucket.org", "git.sr.ht"})
 """Hosts whose OWNER/PROJECT is a repository though its address doesn't end with .git."""
 
-HINT = "give it a folder, a file of rows (.jsonl, .parquet), or an address such as https://..."
+HINT = (
+    "give it a folder, a file of rows (.jsonl, .csv, .parquet), or an address such as https://..."
+)
 
 SAY_LANGUAGE = "say it, such as --language es, or --language code:python"
 EMPTY = "it holds no file that can be read"
@@ -41,7 +44,9 @@ EMPTY = "it holds no file that can be read"
 Plain = dict[str, Any]
 
 
-def domain_of_place(name: str, place: str, language: str, told: Told = silent) -> Preflight:
+def domain_of_place(
+    name: str, place: str, language: str, told: Told = silent, field: str = ""
+) -> Preflight:
     """Look at a place for ten seconds at the most, and return a domain for it.
 
     Args:
@@ -49,6 +54,7 @@ def domain_of_place(name: str, place: str, language: str, told: Told = silent) -
         place: a folder, a file of rows, or an address of the web.
         language: of its text; empty: the text tells.
         told: hears what is being done.
+        field: what holds the text in tables; empty: `text`.
 
     Raises:
         EmptySourceError: nothing in it can be used.
@@ -61,7 +67,7 @@ def domain_of_place(name: str, place: str, language: str, told: Told = silent) -
         "domain": name,
         "title": name.replace("_", " ").replace("-", " ").capitalize(),
         "language": language or "en",  # until its text has told
-        "data_sources": [_source(place)],
+        "data_sources": [_with_field(_source(place), place, field)],
         "holdout": {"salt": f"{name}-1"},
     }
     if plain["data_sources"][0].get("license") == "unknown":
@@ -119,8 +125,28 @@ def _source(place: str) -> Plain:
     for kind, endings in _TABLES.items():
         if path.name.lower().endswith(endings):
             return {"kind": kind, "path": path_text(path), "license": "private"}
+    if path.name.lower().endswith(CSV) and not re.search(r"[*?\[{]", path.name):
+        where = path_text(path.parent)
+        return {"kind": "folder", "path": where, "glob": path_text(path.name), "license": "private"}
     raise UsageError(f"{_told(place)} is one file, and no rows", "give the folder it lies in")
 
+
+def _with_field(source: Plain, place: str, field: str) -> Plain:
+    """Return the source with what holds the text in its rows.
+
+    Raises:
+        UsageError: it has none.
+    """
+    if not field:
+        return source
+    if source["kind"] not in _WITH_ROWS:
+        raise UsageError(f"--field is said of tables, and {_told(place)} is none", "leave it out")
+    return {**source, "field": field}
+
+
+CSV = (".csv", ".tsv")
+
+_WITH_ROWS = ("folder", "jsonl", "parquet")
 
 _TABLES = {
     "jsonl": (".jsonl", ".ndjson", ".jsonl.gz", ".jsonl.zst", ".ndjson.gz", ".ndjson.zst"),
@@ -157,7 +183,7 @@ def _check_that_there_is_some(place: str, survey: Survey) -> None:
     if source.why_not.startswith(NOT_COUNTED) and source.kind != "web":
         return
     if source.is_empty or (source.why_not and source.kind in {"folder", "jsonl", "parquet"}):
-        raise EmptySourceError(source.why_not, HINT)
+        raise EmptySourceError(source.why_not, field_hint(source.why_not) or HINT)
     if source.why_not and source.kind == "web":
         raise SourceUnreachableError(source.why_not, "look whether the address opens in a browser")
     if not source.why_not and not source.kept and not source.is_at_least:

@@ -6,6 +6,12 @@ Pure. Owns the forms that are recognised and the words. Doesn't know files.
 from collections.abc import Mapping
 from typing import Any, Final
 
+from jupiterd.cycle.data.reason_words import reason_words
+
+SAY_FIELD: Final = (
+    "say which field holds the text: --field NAME with domain new, field: NAME in the domain file"
+)
+
 _DIALOGUES: Final = ("conversations", "conversation", "dialogue", "dialog")
 _PAIRS: Final = (
     ("instruction", "output"),
@@ -19,6 +25,11 @@ _PAIRS: Final = (
     ("user", "assistant"),
 )
 """What is asked, and what is answered."""
+
+
+def field_hint(why_not: str) -> str | None:
+    """Return what to do where a source has no text because of its fields; None: it's not that."""
+    return SAY_FIELD if reason_words("no_field") in why_not else None
 
 
 def row_advice(fields: Mapping[str, Any]) -> str:

@@ -25,6 +25,7 @@ from pathlib import Path
 from pydantic import TypeAdapter
 
 from jupiterd.cycle.data.reason_words import reason_words
+from jupiterd.cycle.data.row_advice import SAY_FIELD
 from jupiterd.cycle.data_sources import DataSource
 from jupiterd.cycle.domain import Holdout
 from jupiterd.cycle.licenses import UNKNOWN_LICENSE, LicensePolicy
@@ -307,7 +308,8 @@ def nothing_found(name: str, skips: SkipLog) -> EmptySourceError | SourceUnreach
     )
     if set(skips.counts) == {SkipReason.TIMED_OUT}:
         return EmptySourceError(f"nothing of {name} could be read in time: {reasons}", SLOW_HINT)
-    return EmptySourceError(f"{name} has no text that can be used: {reasons}")
+    hint = SAY_FIELD if skips.counts[SkipReason.NO_FIELD] else None
+    return EmptySourceError(f"{name} has no text that can be used: {reasons}", hint)
 
 
 def _forget(scratch: Path) -> None:

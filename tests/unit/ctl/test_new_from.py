@@ -102,6 +102,32 @@ def test_a_folder_without_text_is_named(here):
         domain_of_place("mine", "pictures", "en")
 
 
+TICKET = (
+    "The pump of the north hall moves the water to the tank whenever it is low. Then the keeper "
+    "writes down how much there was and for how long it ran. At night nobody is there to look "
+    "after it. So the town has to live with what the tank holds until the morning. This was the "
+    "case for years. Most of the people who live here have never asked for another way."
+)
+
+
+def test_a_table_whose_text_has_another_name_names_its_columns_and_takes_the_one_that_is_said(
+    ctl, daemon, here
+):
+    (here / "t").mkdir()
+    (here / "t" / "tickets.csv").write_text(f"id,body\n7,{TICKET}\n")
+    with pytest.raises(EmptySourceError) as caught:
+        domain_of_place("tickets", "t", "en")
+    assert "its fields: id, body" in caught.value.message
+    assert "--field NAME" in caught.value.hint
+    assert "field: NAME" in caught.value.hint
+    ran = ctl("domain", "new", "tickets", "--from", "t/tickets.csv", "--field", "body")
+    assert (ran.exit_code, ran.err) == (0, "")
+    written = parse_domain((here / "tickets.yaml").read_text(), "tickets.yaml").data_sources[0]
+    assert (written.kind, written.glob, written.field) == ("folder", "tickets.csv", "body")
+    refused = ctl("domain", "new", "x", "--from", "https://example.org/a/", "--field", "body")
+    assert (refused.exit_code, "--field is said of tables" in refused.err) == (2, True)
+
+
 LEAVING_A_FILE = "import tempfile; tempfile.mkstemp(prefix='left-')"
 
 

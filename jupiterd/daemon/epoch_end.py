@@ -62,7 +62,6 @@ class EpochEnd:
         they have made and nobody has recorded yet; for a word of the silent ones nobody waits.
         """
         elapsed_s = round(now_s() - launch.began_s, 3)
-        closed = EpochClosed(self._cycle, launch.epoch, self._told(reason), elapsed_s, code)
         try:
             wish = await self._wish(launch) if keeps else None
             kept = await self._leading.end_gang(launch.gang, launch.epoch, wish, silent)
@@ -73,6 +72,10 @@ class EpochEnd:
             if keeps:  # one that was cut off may have recorded meanwhile what it alone holds
                 await self._line.look(launch)
             facts = self._line.facts_of(last, launch, self._plan)
+            if self._line.is_trained_in(launch.epoch) or any(fact.is_final for fact in facts):
+                reason, code = FINISHED, ""  # whatever became of its ranks then
+            told = self._told(reason, is_over=any(fact.is_final for fact in facts))
+            closed = EpochClosed(self._cycle, launch.epoch, told, elapsed_s, code)
             await self._leading.record(*facts, *self._line.parked_for(last), closed)
             self._change.mark("closed")
         except JupiterError as error:
@@ -83,8 +86,9 @@ class EpochEnd:
         """Return where training ends, as far as what was kept has decided it."""
         return min((end_step(self._plan, Horizon.of(made.horizon)) for _, made in kept), default=0)
 
-    def _told(self, reason: str) -> str:
-        return STOPPED if reason == FINISHED and not self._line.is_over() else reason
+    def _told(self, reason: str, *, is_over: bool) -> str:
+        is_over = is_over or self._line.is_over()
+        return STOPPED if reason == FINISHED and not is_over else reason
 
     async def _wish(self, launch: Launch) -> KeepWish:
         """Return what is wanted of the survivors: a step that no line in reach has got to yet."""

@@ -55,6 +55,11 @@ class EpochLine:
         is_other = trunk_of(cycle, self._round) != self._trunk
         return is_trained or is_other or cycle.rounds_committed + 1 != self._round
 
+    def is_trained_in(self, epoch: int) -> bool:
+        """Say whether an epoch has made what its round ends with: then nothing was lost in it."""
+        last = self._leading.cycle(self._cycle).last_checkpoint(self._round)
+        return last is not None and last.is_final and last.epoch == epoch
+
     def follow(self, launch: Launch) -> None:
         """Take up the line of an epoch, as far as it has been recorded."""
         self._missing = set()

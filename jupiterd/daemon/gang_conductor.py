@@ -157,13 +157,20 @@ class GangConductor:
                 # One that ran out of memory is tried with less: there is an end to that.
                 is_mended = is_set_aside or isinstance(error, OutOfMemoryError)
                 barren += not (error.may_mend or is_mended)
-                if error.is_permanent or barren >= MAX_BARREN_EPOCHS:
+                is_lost = error.is_permanent or barren >= MAX_BARREN_EPOCHS
+                if is_lost and not self._line.is_over():
                     raise error from group
-                log.warning("training_interrupted", extra={"reason": error.message})
-                if not is_set_aside:
-                    self._leading.board.explain(self._cycle, f"{error.message}; trying again")
+                self._explain_retry(error.message, is_told=not is_set_aside)
                 await asyncio.sleep(wait_s)
                 wait_s = min(max(2 * wait_s, RETRY_S), MAX_RETRY_S)
+
+    def _explain_retry(self, why: str, *, is_told: bool) -> None:
+        """Say why it is tried again; nothing where what it was to make is there."""
+        if self._line.is_over():
+            return
+        log.warning("training_interrupted", extra={"reason": why})
+        if is_told:
+            self._leading.board.explain(self._cycle, f"{why}; trying again")
 
     async def _set_aside(self, group: BaseExceptionGroup[JupiterError]) -> bool:
         """Let the next epoch start from another checkpoint where this one's is of no use."""

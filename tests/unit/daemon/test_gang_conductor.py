@@ -257,6 +257,23 @@ async def test_what_could_not_be_copied_before_its_rank_was_lost_is_not_lost(
     assert 10 not in steps(term)
 
 
+@pytest.mark.parametrize("is_recorded", [True, False])
+async def test_a_rank_lost_after_the_last_step_is_no_trouble_of_its_attempt(
+    is_recorded: bool,
+) -> None:
+    final = replace(checkpoint("k1", step=100), epoch=LAUNCH.epoch, is_final=True)
+    term = Recording(*([final] if is_recorded else []))
+    term.kept = [] if is_recorded else [made("k1", 100)]
+    lost = "beta ended the work x/r1/train/3/1 without a result"
+    await epoch_on(term, "")._end(LAUNCH, lost, "unreachable", keeps=True)
+    closed = cast("EpochClosed", term.recorded[-1])
+    assert (closed.reason, closed.code) == ("finished", "")
+    assert term.state.last_checkpoint(1) is not None
+    term.kept = []
+    await epoch_on(term, "")._end(replace(LAUNCH, epoch=4), lost, "unreachable")
+    assert cast("EpochClosed", term.recorded[-1]).reason == lost, "another attempt's own trouble"
+
+
 async def test_a_rank_that_has_come_to_its_end_is_not_silent() -> None:
     conductor = epoch_on(Recording(), "")
     began_s = now_s()

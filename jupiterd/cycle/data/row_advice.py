@@ -27,9 +27,9 @@ _PAIRS: Final = (
 """What is asked, and what is answered."""
 
 
-def field_hint(why_not: str) -> str | None:
-    """Return what to do where a source has no text because of its fields; None: it's not that."""
-    return SAY_FIELD if reason_words("no_field") in why_not else None
+def field_hint(why_not: str) -> str:
+    """Return what to do where a source has no text because of its fields; or nothing."""
+    return SAY_FIELD if reason_words("no_field") in why_not else ""
 
 
 def row_advice(fields: Mapping[str, Any]) -> str:

@@ -308,7 +308,7 @@ def nothing_found(name: str, skips: SkipLog) -> EmptySourceError | SourceUnreach
     )
     if set(skips.counts) == {SkipReason.TIMED_OUT}:
         return EmptySourceError(f"nothing of {name} could be read in time: {reasons}", SLOW_HINT)
-    hint = SAY_FIELD if skips.counts[SkipReason.NO_FIELD] else None
+    hint = SAY_FIELD if skips.counts[SkipReason.NO_FIELD] else ""
     return EmptySourceError(f"{name} has no text that can be used: {reasons}", hint)
 
 

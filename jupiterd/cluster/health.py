@@ -102,6 +102,8 @@ class ClusterView:
     """Addresses that two machines tell as their own, with both names."""
     unreached: tuple[Unreached, ...] = ()
     """Where somebody is heard, or named, and can't be reached."""
+    unreached_by: tuple[tuple[NodeId, tuple[Unreached, ...]], ...] = ()
+    """What other members tell of the same."""
     clocks: tuple[tuple[str, str], ...] = ()
     """Whose clock is wrong, and how that is said."""
     outage: Outage | None = None
@@ -288,7 +290,7 @@ def _findings(view: ClusterView) -> Iterator[_Finding]:
         yield _Finding("shared-address", title, about=f"{one} {other}")
     yield from (_Finding("clock-differs", title, about=whose) for whose, title in view.clocks)
     if view.outage is None:
-        yield from (_Finding(it.code, it.title, it.hint) for it in diagnoses(view.unreached))
+        yield from _of_unreached(view, names)
     yield from (_Finding("contradiction", line, about=line) for line in view.contradictions)
     yield from (_Finding("no-effect", line, about=line) for line in view.without_effect)
     for newcomer in view.waiting:
@@ -296,6 +298,16 @@ def _findings(view: ClusterView) -> Iterator[_Finding]:
         is_one = names[newcomer.node] == newcomer.name
         command = approve_command(newcomer.name if is_one else "", newcomer.node)
         yield _Finding("node-waits", subject, command, newcomer.node)
+
+
+def _of_unreached(view: ClusterView, names: Mapping[NodeId, str]) -> Iterator[_Finding]:
+    """Return who can't be reached from here, and from another member though not from here."""
+    yield from (_Finding(it.code, it.title, it.hint) for it in diagnoses(view.unreached))
+    own = {each.address for each in view.unreached}
+    for node, told in view.unreached_by:
+        for it in diagnoses([each for each in told if each.address not in own]):
+            title = f"{it.title}, says {names.get(node, short(node))}"
+            yield _Finding(it.code, title, it.hint, node)
 
 
 def _of_guests(view: ClusterView, names: Mapping[NodeId, str]) -> Iterator[_Finding]:

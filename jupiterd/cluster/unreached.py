@@ -7,12 +7,19 @@ how machines are heard (`net.mdns`) or tried (`daemon.greeter`).
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Final
+from typing import Any, Final, cast
 
-from jupiterd.formats import counted
+from jupiterd.formats import counted, printable
+
+UNREACHED: Final = "unreached"
+"""What a heartbeat tells of it, by its name in telemetry."""
 
 MAX_NAMED: Final = 3
 """Anybody on the network can announce any number of addresses."""
+
+
+MAX_CHARACTERS: Final = 64
+"""Of an address and of a name, as a member tells them."""
 
 
 class Reached(IntEnum):
@@ -44,6 +51,32 @@ class Unreached:
     def told(self) -> str:
         """What people call it."""
         return f"{self.name} at {self.address}" if self.name else self.address
+
+
+def unreached_rows(found: Sequence[Unreached]) -> list[list[Any]]:
+    """Return what others are told of it: where a cable or a filter stands between two machines.
+
+    Whom only people have named isn't, for it may be switched off.
+    """
+    told = (each for each in found if each.is_heard or each.reached >= Reached.CONNECTED)
+    return [[each.address, int(each.reached), each.is_heard, each.name] for each in told][
+        :MAX_NAMED
+    ]
+
+
+def read_unreached(told: object) -> tuple[Unreached, ...]:
+    """Return what a member tells of it; what can't be read is left out."""
+    rows = cast("list[Any]", told)[:MAX_NAMED] if isinstance(told, list) else []
+    return tuple(found for row in rows if (found := _read(row)) is not None)
+
+
+def _read(row: object) -> Unreached | None:
+    match row:
+        case [str(address), int(reached), bool(is_heard), str(name)] if reached in {*Reached}:
+            said = printable(address[:MAX_CHARACTERS]), printable(name[:MAX_CHARACTERS])
+            return Unreached(said[0], Reached(reached), is_heard, said[1])
+        case _:
+            return None
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from jupiterd.cluster.health import ClusterView, NodeView, WaitingView
 from jupiterd.cluster.machine_load import Load
 from jupiterd.cluster.membership import Liveness
 from jupiterd.cluster.shared_addresses import shared_addresses
+from jupiterd.cluster.unreached import UNREACHED, Unreached, read_unreached, unreached_rows
 from jupiterd.cluster.waiting import Waiting, from_telemetry, to_plain
 from jupiterd.cycle.work import Phase
 from jupiterd.daemon.alert_watch import AlertWatch
@@ -191,6 +192,7 @@ class Outlook:
             has_token=self._node.greeter.joining.token is not None,
             shared_addresses=tuple(shared_addresses(told_by_all(self._node))),
             clocks=clocks_apart(self._node),
+            unreached_by=self._unreached_by(),
             unreached=self._node.greeter.unreached.found,
             outage=own_outage(self._node),
             disk_trouble=self._node.pulse.trouble or self._node.journal.trouble,
@@ -200,11 +202,21 @@ class Outlook:
             ),
         )
 
+    def _unreached_by(self) -> tuple[tuple[NodeId, tuple[Unreached, ...]], ...]:
+        """Return whom other members that are alive can't reach, as they tell."""
+        alive = self._node.alive()
+        told = ((peer.node, peer.telemetry) for peer in self._node.peers if peer.node in alive)
+        return tuple(
+            (node, found) for node, said in told if (found := read_unreached(said.get(UNREACHED)))
+        )
+
     def describe(self) -> Description:
         """Return what a heartbeat says of us; the pulse adds terms and ages."""
         told: dict[str, Any] = {"load": self.load_watch.load(), **self.alerts.told()}
         if gpus := self.load_watch.gpu_loads():
             told["gpus"] = [load.to_row() for load in gpus]
+        if unreached := unreached_rows(self._node.greeter.unreached.found):
+            told[UNREACHED] = unreached
         runs_gang = False
         leading = self._node.leadership.leading
         if leading is not None:

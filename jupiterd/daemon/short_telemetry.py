@@ -12,6 +12,7 @@ from typing import Any, cast
 
 import msgpack
 
+from jupiterd.cluster.unreached import UNREACHED
 from jupiterd.daemon.progress import RANKS_PROGRESS
 from jupiterd.daemon.telemetry import MAX_TOLD_BYTES
 
@@ -65,7 +66,7 @@ def _with_seats(told: Plain, become: Callable[[list[Plain]], list[Plain]]) -> Pl
 
 
 _LESS: Mapping[str, Callable[[Plain], Plain]] = {
-    "who waits": lambda told: _without(told, {"waiting"}),
+    "who waits": lambda told: _without(told, {"waiting", UNREACHED}),  # strangers, both
     "accelerators": lambda told: _without(told, {"gpus"}),
     "steps of ranks": lambda told: _with_seats(
         told, lambda seats: [_without(seat, RANKS_PROGRESS) for seat in seats]

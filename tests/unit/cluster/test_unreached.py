@@ -8,7 +8,14 @@ from jupiterd.cluster.health import TABLE, ClusterView, NodeView, judge
 from jupiterd.cluster.health_words import WELL_ANYWAY
 from jupiterd.cluster.membership import Liveness
 from jupiterd.cluster.severity import Severity
-from jupiterd.cluster.unreached import MAX_NAMED, Reached, Unreached, diagnoses
+from jupiterd.cluster.unreached import (
+    MAX_NAMED,
+    Reached,
+    Unreached,
+    diagnoses,
+    read_unreached,
+    unreached_rows,
+)
 from tests.unit.cluster.building import NODES
 
 HEARD = Unreached("10.57.0.2:47470", Reached.NOTHING, is_heard=True)
@@ -30,6 +37,18 @@ def test_each_pair_of_facts_has_its_diagnosis(found: Unreached, code: str, told:
     assert diagnosis.code == code
     assert "10.57.0.2:47470" in diagnosis.title
     assert told in f"{diagnosis.title} {diagnosis.hint}"
+
+
+def test_what_is_told_to_others_comes_out_as_it_went_in_and_nonsense_as_nothing() -> None:
+    named = replace(HEARD, is_heard=False)
+    silent = replace(HEARD, reached=Reached.GREETED, name="ca2")
+    assert read_unreached(unreached_rows([HEARD, named, silent])) == (HEARD, silent)
+    assert len(unreached_rows([HEARD] * 100)) == MAX_NAMED
+    for told in (None, "x", [1], [["a", 9, True, "n"]], [["a", 0, 1, "n"]], [[1, 0, True, "n"]]):
+        assert read_unreached(told) == ()
+    (cleaned,) = read_unreached([["10.0.0.2:1\x1b[2J" * 9, 0, True, "n\n" * 99]])
+    assert "\x1b" not in cleaned.address
+    assert len(cleaned.name) <= 64
 
 
 def test_a_member_is_told_by_its_name() -> None:

@@ -5,6 +5,7 @@ import json
 import logging
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,15 +14,18 @@ from jupiterd.cluster.alerts import GIB, TABLE, Alert
 from jupiterd.cluster.facts import CycleFailed, CycleStarted
 from jupiterd.cluster.membership import Liveness
 from jupiterd.cluster.own_link import Outage
+from jupiterd.cluster.unreached import Reached, Unreached
 from jupiterd.cycle.work import Phase
 from jupiterd.daemon import alert_watch, health_document, outlook
 from jupiterd.daemon.alert_sending import sender_of
 from jupiterd.daemon.clock import now_s
+from jupiterd.daemon.doctor.health import judge
 from jupiterd.daemon.node import Node
 from jupiterd.daemon.status_document import status_document
 from jupiterd.daemon.webhook import WebhookUrl
 from jupiterd.daemon.work_events import Advanced
 from jupiterd.ids import CycleId, NodeId
+from tests.unit.daemon.doctor.places import place
 from tests.unit.daemon.hook_server import Hook, hook
 from tests.unit.daemon.two_nodes import (
     found,
@@ -227,6 +231,62 @@ async def test_a_training_that_jumps_and_stands_still_is_seen_by_leader_and_foll
             look(node, 400.0)
             titles = [alert.title for alert in node.outlook.alerts.raised]
             assert titles[0] == "the cycle python stands still: no step for 6 minutes"
+
+
+@pytest.mark.parametrize(
+    ("code", "words", "values"),
+    [
+        ("loss-high", "the loss of the cycle python is", {}),
+        ("held-out-risen", "has risen since step 12", {"risen": 1.0, "best_step": 12.0}),
+    ],
+)
+async def test_a_training_that_gets_worse_is_in_status_and_doctor_of_all(
+    tmp_path: Path, code: str, words: str, values: dict[str, float]
+) -> None:
+    async with serving(tmp_path, "one") as one, serving(tmp_path, "two") as two:
+        begun = CycleStarted(CYCLE, "python", "name: python\n", 2, "1m", 7, "2026-01-01T00:00:00Z")
+        await found(one, two, facts=(begun,))
+        await two.journal.move_to(whole_ledger(one.journal))
+        await link(two, one)
+        await lead(one)
+        two.pulse.roster_changed()
+        follow(two, one)
+        assert one.leading is not None
+        board = one.leading.board
+        board.begin(CYCLE, 1, Phase.TRAIN, now_s())
+        for step in range(60):
+            loss = 8.0 + step if code == "loss-high" else 3.0
+            told = {"loss": loss, **values}
+            board.advance(CYCLE, "train", Advanced(step, 100, "steps", told), now_s())
+            tell(one, two)
+            look(one, float(step))
+            look(two, float(step))
+        for node in (one, two):
+            status = status_document(node)
+            (line,) = [each for each in status["health"] if each["code"] == code]
+            assert words in line["title"]
+            machine = replace(place(), status=status)
+            (shown,) = [each for each in judge(machine, "") if each.check == f"health/{code}"]
+            assert (words in shown.why, shown.fix) == (True, line["hint"])
+
+
+async def test_whom_one_member_hears_and_can_not_reach_is_told_by_all(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one, serving(tmp_path, "two") as two:
+        await unite(one, two)
+        two.pulse.roster_changed()
+        take_for_alive(two, one)
+        heard = Unreached("10.57.0.2:47470", Reached.CONNECTED, is_heard=True)
+        named = Unreached("10.57.0.3:47470", Reached.NOTHING, is_heard=False)
+        one.greeter.unreached.found = (heard, named)
+        tell(one, two)
+        for node, whose in ((one, ""), (two, ", says one")):
+            lines = health_document.health_lines(node)
+            (line,) = [each for each in lines if each["code"] == "tcp-silent"]
+            assert line["title"].endswith(f"TCP connects, and nothing comes over it{whose}")
+            assert "MTU" in line["hint"]
+        assert "peer-unreached" not in {each["code"] for each in health_document.health_lines(two)}
+        two.greeter.unreached.found = (heard,)
+        assert [each["code"] for each in health_document.health_lines(two)].count("tcp-silent") == 1
 
 
 @asynccontextmanager

@@ -17,8 +17,8 @@ from tests.e2e.cluster import Cluster, running
 from tests.network.lab import lab_of
 from tests.network.machines import Machine, Machines
 
-MEASURED_S = 20.0
-WARM_UP_S = 5.0
+MEASURED_S = 15.0
+WARM_UP_S = 3.0
 RANKS = 2
 OPEN_DAEMON: Final = Path(__file__).with_name("open_daemon.py")
 

@@ -36,11 +36,15 @@ class Accepted:
         self._open[task] = writer
         task.add_done_callback(self._end)
 
-    async def end(self) -> None:
-        """Hang up on everybody, those too who are accepted from now on; idempotent."""
+    def hang_up(self) -> None:
+        """Hang up on everybody, soon, and on who is accepted from now on."""
         self._is_over = True
         for task in self._open:
             task.cancel()
+
+    async def end(self) -> None:
+        """Hang up on everybody, and on who is accepted from now on; idempotent."""
+        self.hang_up()
         await asyncio.gather(*self._open, return_exceptions=True)
 
     def _end(self, task: asyncio.Task[None]) -> None:

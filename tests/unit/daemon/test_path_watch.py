@@ -16,6 +16,7 @@ from jupiterd.daemon.node import Node
 from jupiterd.daemon.peers import Peer
 from jupiterd.ids import NodeId
 from jupiterd.net import channels
+from jupiterd.net.tunnels.accepted import Accepted
 from jupiterd.ports import Address
 from jupiterd.rpc import peer_pb2
 from tests.unit.daemon.two_nodes import TIMEOUT_S, address_of, serving, unite
@@ -26,24 +27,25 @@ class Relay:
 
     def __init__(self, target: Address) -> None:
         self._target = target
-        self._writers: list[asyncio.StreamWriter] = []
+        self._accepted = Accepted(self._join)
         self._server: asyncio.Server | None = None
-        self._tasks: set[asyncio.Future[None]] = set()
 
     async def start(self) -> Address:
-        self._server = await asyncio.start_server(self._join, "127.0.0.1", 0)
+        self._server = await asyncio.start_server(self._accepted.take, "127.0.0.1", 0)
         return Address("127.0.0.1", self._server.sockets[0].getsockname()[1])
 
     def cut(self) -> None:
         assert self._server is not None
         self._server.close()
-        for writer in self._writers:
-            writer.transport.abort()
+        self._accepted.hang_up()
 
     async def _join(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        there, back = await asyncio.open_connection(self._target.host, self._target.port)
-        self._writers += [writer, back]
-        await asyncio.gather(_pass_on(reader, back), _pass_on(there, writer))
+        with contextlib.suppress(OSError):
+            there, back = await asyncio.open_connection(self._target.host, self._target.port)
+            try:
+                await asyncio.gather(_pass_on(reader, back), _pass_on(there, writer))
+            finally:
+                back.transport.abort()
 
 
 async def _pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -32,7 +32,11 @@ _OPTIONS = (
     ),
     click.option("--trust-lan", is_flag=True, default=None, help="As leader, let everybody in."),
     click.option("--port", type=int, help="TCP port for other nodes; 0 lets the system choose."),
-    click.option("--threads", type=int, help="Threads of each worker process; default: all cores."),
+    click.option(
+        "--threads",
+        type=click.IntRange(1, 4096),
+        help="Threads of each worker process; default: all cores.",
+    ),
     click.option("--devices", metavar="cpu|0,1", help="Where to train; default: all GPUs, or CPU."),
     click.option(
         "--allow-scripts", is_flag=True, default=None, help="Members may run scripts here."

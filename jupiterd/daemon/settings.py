@@ -7,6 +7,7 @@ never at import. What reads a file is loaded only where there is one: it takes 1
 import ipaddress
 import os
 import platform
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
@@ -40,6 +41,9 @@ LOOPBACK = "127.0.0.1"
 
 CLUSTER_FILE = "cluster.yaml"
 """In the state folder, where no other one is named."""
+
+_NAME = re.compile(r"[\w.-]+")
+"""Of a host, or a scope."""
 
 YES, NO = frozenset({"1", "true", "yes", "on"}), frozenset({"0", "false", "no", "off"})
 
@@ -98,6 +102,13 @@ def _devices(told: object) -> tuple[str, ...]:
 def _digits(told: object) -> object:
     """Return a whole number as its digits: jupiter.yaml may hold either."""
     return str(told) if isinstance(told, int) and not isinstance(told, bool) else told
+
+
+def _scope(told: object) -> str:
+    name = str(_text(0, 64)(told))
+    if name and not _NAME.fullmatch(name):
+        raise ValueError(f"expected letters, digits, dots, - and _, got {name!r}")
+    return name
 
 
 def _peers(told: object) -> tuple[str, ...]:
@@ -209,7 +220,7 @@ class Settings:
     """What a cluster file says of the machines; default: cluster.yaml in the state folder, else
     config/cluster.yaml below the folder that the daemon was started in."""
 
-    scope: str = _read_by(_text(0, 64), default="")
+    scope: str = _read_by(_scope, default="")
     """Find by multicast only daemons of the same scope; default: those without one."""
 
     join: str = _read_by(_join_token, default="")
@@ -294,7 +305,12 @@ def parse_address(text: str) -> Address:
         host, port = text, ""
     else:
         host, _, port = text.partition(":")
-    if not host or _is_bad_ipv6(host) or (port and not (port.isdigit() and 0 < int(port) < 65536)):
+    is_bad_name = ":" not in host and not _NAME.fullmatch(host)
+    if (
+        is_bad_name
+        or _is_bad_ipv6(host)
+        or (port and not (port.isdigit() and 0 < int(port) < 65536))
+    ):
         raise ValueError(f"{text!r} is not HOST, HOST:PORT or [IPv6]:PORT")
     return Address(_in_short(host), int(port) if port else DEFAULT_PORT)
 

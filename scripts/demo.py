@@ -86,8 +86,20 @@ def play(options: argparse.Namespace) -> int:
         status = 130
     finally:
         stop(daemons)
-    print("all daemons are stopped; logs and the model stay in .demo/")
+    print(last_line(is_interrupted=status == 130, has_model=has_model()))
     return status
+
+
+def last_line(*, is_interrupted: bool, has_model: bool) -> str:
+    """Return what is so once nothing of the demo runs any more."""
+    ended = "the cycle ended with them, unfinished" if is_interrupted else ""
+    left = "logs and the model stay" if has_model else "logs stay (no model was made yet)"
+    return "; ".join(filter(None, ["all daemons are stopped", ended, f"{left} in .demo/"]))
+
+
+def has_model() -> bool:
+    """Say whether a folder of a model lies on the stage."""
+    return any(STAGE.glob("*/runs/**/*.safetensors"))
 
 
 def clear_stage() -> None:
@@ -219,7 +231,7 @@ def run_cycle(options: argparse.Namespace) -> int:
         return status
     show_dashboard()
     watch = [*command[:3], "cycle", "watch"]
-    return subprocess.run([BIN / watch[0], *watch[1:]], check=False).returncode
+    return carried_out(watch)
 
 
 def short_domain(name: str) -> Path:
@@ -234,7 +246,16 @@ def run(command: list[str]) -> int:
     """Show a command as a person would type it, run it, and return its exit status."""
     words = [part.replace(f"{ROOT}/", "") for part in command]
     print("$ " + shlex.join(words), flush=True)
-    return subprocess.run([BIN / command[0], *command[1:]], check=False).returncode
+    return carried_out(command)
+
+
+def carried_out(command: list[str]) -> int:
+    """Run a command in a group of its own, and return its exit status.
+
+    Ctrl-C ends it with the demo: it would say that the work goes on, and nothing does.
+    """
+    program = [BIN / command[0], *command[1:]]
+    return subprocess.run(program, check=False, process_group=0).returncode
 
 
 def show_digests() -> None:

@@ -1,6 +1,7 @@
 """What the demo says and does before there is anything to show."""
 
 import runpy
+import sys
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,30 @@ def test_what_the_last_demo_left_is_kept_under_another_name(
         assert list(stage.iterdir()) == []
         assert (before / "model").read_text() == model
         assert capsys.readouterr().out.count(".demo-before/") == 1
+
+
+def test_an_end_on_the_way_says_what_is_left(tmp_path: Path) -> None:
+    has_model, last_line = DEMO["has_model"], DEMO["last_line"]
+    has_model.__globals__.update(STAGE=tmp_path)
+    told = last_line(is_interrupted=True, has_model=has_model())
+    assert "the cycle ended with them" in told
+    assert "no model was made yet" in told
+    model = tmp_path / "node-2" / "runs" / "c0ffee" / "1"
+    model.mkdir(parents=True)
+    (model / "model.safetensors").write_bytes(b"")
+    assert last_line(is_interrupted=False, has_model=has_model()) == (
+        "all daemons are stopped; logs and the model stay in .demo/"
+    )
+
+
+def test_ctrl_c_is_for_the_demo_and_not_for_what_it_has_begun(tmp_path: Path) -> None:
+    program = tmp_path / "told"
+    says = "import os\nraise SystemExit(os.getpgrp() == os.getpid())\n"
+    program.write_text(f"#!{sys.executable}\n{says}")
+    program.chmod(0o755)
+    carried_out = DEMO["carried_out"]
+    carried_out.__globals__.update(BIN=tmp_path)
+    assert carried_out(["told"]) == 1
 
 
 def test_each_demo_has_a_scope_of_its_own() -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jupiterd.client.question import answer_to
+from jupiterd.ids import short
 from jupiterd.question_lines import ANSWER_TIMEOUT_S, Document
 
 if TYPE_CHECKING:
@@ -69,8 +70,8 @@ def order(
         if fetches and fetches.bring_tokenizers():  # data that another one has cut won't do
             told = _check(state_dir, verb, arguments, to_fetch)
         if invocation.is_dry_run:
-            lines = [*(fetches.lines() if fetches else ()), *foretold(told)]
-            _end_dry_run(invocation, verb, arguments, lines)
+            lines = [*(fetches.lines() if fetches else ()), *foretold(told.get("foretold") or {})]
+            _end_dry_run(invocation, verb, _named(verb, arguments, told.get("run")), lines)
     if fetches:
         _fetch(invocation, state_dir, fetches)
     return ordered(state_dir, verb, arguments, timeout_s)
@@ -97,7 +98,9 @@ def ordered(
 def _check(
     state_dir: Path, verb: str, arguments: Mapping[str, Any], to_fetch: Sequence[str]
 ) -> Mapping[str, Any]:
-    """Have the daemon make all the checks of a command; return what it says would come of it.
+    """Have the daemon make all the checks of a command; return its answer.
+
+    What would come of it is `foretold`, and what it would steer `run`, where they are told.
 
     to_fetch: the folders that will hold their models by the time it is ordered
 
@@ -108,12 +111,18 @@ def _check(
 
     try:
         asked = {"verb": verb, "arguments": dict(arguments), "to_fetch": list(to_fetch)}
-        return ordered(state_dir, "dry_run", asked, CHECKING_S).get("foretold") or {}
+        return ordered(state_dir, "dry_run", asked, CHECKING_S)
     except UsageError as error:
         if error.message != "unknown command dry_run":
             raise  # a daemon of before makes no checks without doing it
         ask(state_dir, "status")
         return {}
+
+
+def _named(verb: str, arguments: Mapping[str, Any], run: object) -> Mapping[str, Any]:
+    """Return arguments in which the run has its id that was left for the daemon to choose."""
+    noun = verb.partition(".")[0]
+    return arguments if not run or arguments.get(noun) else {**arguments, noun: short(str(run))}
 
 
 def _invocation() -> "Invocation":

@@ -137,8 +137,14 @@ def final_lines(cycle: Cycle) -> list[str]:
         *next_commands(cycle),
         f"verdict: {judged}",
         f"val_bpb: {_bpb(last.get('val_bpb', cycle.get('val_bpb')))}",
-        f"model: {cycle.get('model') or NONE}",
+        f"model: {cycle.get('model') or _no_model(cycle)}",
     ]
+
+
+def _no_model(run: Cycle) -> str:
+    """Return what stands in place of a model: one that is stopped has its checkpoints."""
+    is_stopped = run.get("state") == "stopped" and not is_cycle(run)
+    return f"{NONE} yet; its checkpoints: jupiterctl model list" if is_stopped else NONE
 
 
 COIN_BPB = 8.0

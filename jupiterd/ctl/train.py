@@ -228,7 +228,8 @@ def stop(invocation: Invocation, run: str | None, *, wait: bool, timeout: float 
     stopped = order(invocation.state_dir, "train.stop", {"train": run or ""})
     if wait:
         wait_until_at_rest(invocation.state_dir, NOUN, str(stopped["train"]), timeout)
-    console.show(stopped, lambda: [stopped_line(is_at_rest=wait)])
+    again = goes_on_line(stopped.get("train") or run or "")
+    console.show(stopped, lambda: [stopped_line(is_at_rest=wait), again])
 
 
 def start_arguments(
@@ -279,7 +280,13 @@ def status_lines(train: Mapping[str, Any] | None) -> list[str]:
     ended = train.get("state") in ENDED_STATES
     told = [f"training {cycle_summary(train)}", *failure_lines(train)]
     told += [*island_lines(train), *prediction_lines(train), *training_lines(train)]
-    return [*told, *(final_lines(train) if ended else [])]
+    again = [goes_on_line(train["id"])] if train.get("state") == "stopped" else []
+    return [*told, *again, *(final_lines(train) if ended else [])]
+
+
+def goes_on_line(run: object) -> str:
+    """Return how a run that was stopped is gone on with."""
+    return f"go on with it: jupiterctl train start --resume {short(str(run))}"
 
 
 def _is_path(data: str) -> bool:

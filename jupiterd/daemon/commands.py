@@ -198,8 +198,8 @@ class Commands:
                     "tried": verb,
                     "foretold": await self._foretell(verb, leading, given),
                 }
-            await tried(self._verbs[verb], leading, given)
-        return {"schema": SCHEMA, "tried": verb}
+            run = await tried(self._verbs[verb], leading, given)
+        return {"schema": SCHEMA, "tried": verb} | ({"run": run} if run else {})
 
     @staticmethod
     async def _foretell(verb: str, leading: "Leading", arguments: Arguments) -> dict[str, Any]:

@@ -5,11 +5,11 @@ Owns how far it goes. Doesn't know any command: each checks first, and then reco
 
 import asyncio
 import copy
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jupiterd.cluster.facts import Fact
+from jupiterd.cluster.facts import CycleStateSet, Fact
 from jupiterd.daemon.catalog.brought_tokenizer import brought_tokenizer, check_convertible
 from jupiterd.daemon.model_weights import GENERATOR, JUDGE, check_tokenizer, said_tokenizer
 from jupiterd.errors import NotFoundError
@@ -28,11 +28,18 @@ Verb = Callable[["Leading", Arguments], Awaitable[dict[str, Any]]]
 
 
 class _ReachedError(Exception):
-    """All checks are made: the next would be recorded."""
+    """All checks are made: these would be recorded."""
+
+    def __init__(self, facts: Sequence[Fact]) -> None:
+        super().__init__()
+        self.facts = facts
 
 
-async def tried(verb: Verb, leading: "Leading", arguments: Arguments) -> None:
-    """Do what a command does until it would record something; raises what it would refuse with."""
+async def tried(verb: Verb, leading: "Leading", arguments: Arguments) -> str:
+    """Do what a command does until it would record something; raises what it would refuse with.
+
+    It returns the cycle or training that would be stopped or gone on with; empty: none.
+    """
     shadow = copy.copy(leading)
 
     async def record(*facts: Fact) -> None:
@@ -41,8 +48,10 @@ async def tried(verb: Verb, leading: "Leading", arguments: Arguments) -> None:
     shadow.record = record
     try:
         await verb(shadow, arguments)
-    except _ReachedError:
-        return
+    except _ReachedError as reached:
+        steered = (fact for fact in reached.facts if isinstance(fact, CycleStateSet))
+        return str(next((fact.cycle for fact in steered), ""))
+    return ""
 
 
 async def without_copying(

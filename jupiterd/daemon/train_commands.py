@@ -165,7 +165,8 @@ async def stop_training(leading: "Leading", arguments: Arguments) -> dict[str, A
     """
     running = [pair for pair in _runs(leading) if not pair[0].finished]
     if not running:
-        raise NotFoundError("no training is running", BEGIN_ANEW)
+        stopped = next((pair for pair in _runs(leading) if not _what_hinders(pair[0])), None)
+        raise NotFoundError("no training is running", _goes_on(stopped) or BEGIN_ANEW)
     run, started = _named(running, str(arguments.get("train") or ""))
     edit = edit_after(run.wanted_edit)
     stopped = CycleStateSet(started.cycle, STOPPED, "stopped by a person", edit)
@@ -232,6 +233,15 @@ def _named(
     if found := meant(known, wanted) if wanted else runs:
         return found[0]
     raise NotFoundError(f"no training run is called {wanted}", "jupiterctl train status")
+
+
+def _goes_on(stopped: tuple[CycleState, TrainingStarted] | None) -> str:
+    """Return how the run that was stopped last goes on; empty where there is none."""
+    if stopped is None:
+        return ""
+    started = stopped[1]
+    called = title(started.cycle, started.name)
+    return f"jupiterctl train start --resume {short(started.cycle)} goes on with {called}"
 
 
 def _what_hinders(run: CycleState) -> str:

@@ -259,6 +259,23 @@ def test_a_run_that_was_stopped_says_how_it_goes_on(daemon, ctl):
     assert "train start --resume" in ran.err
 
 
+def test_status_of_one_that_was_stopped_says_so_and_where_its_checkpoints_are(daemon, ctl):
+    daemon.documents["train"] = {"schema": "jupiter/v1", "train": train("stopped")}
+    told = ctl("train", "status").out.splitlines()
+    assert "go on with it: jupiterctl train start --resume facade00" in told
+    assert told[-1] == "model: none yet; its checkpoints: jupiterctl model list"
+
+
+@pytest.mark.parametrize(
+    "command", [("train", "stop"), ("train", "start", "--resume"), ("cycle", "resume")]
+)
+def test_a_dry_run_names_what_the_daemon_would_choose(daemon, ctl, command):
+    daemon.results["dry_run"] = {"schema": "jupiter/v1", "run": "facade00c0ffee"}
+    told = ctl(*command, "--dry-run").out
+    assert "N/A" not in told
+    assert f"  {command[0]}: facade00" in told
+
+
 def test_status_shows_the_run(daemon, ctl, golden):
     golden("train_status.txt", ctl("train", "status").out)
     daemon.documents["train"] = {"schema": "jupiter/v1", "train": TRAINED}
@@ -377,7 +394,10 @@ def test_what_the_leader_refuses_is_told_as_it_says_it(daemon, ctl):
 
 
 def test_a_run_is_stopped(daemon, ctl):
-    assert ctl("train", "stop", "facade", "--yes").out == "stopped; what it has made stays\n"
+    told = ctl("train", "stop", "facade", "--yes").out
+    assert told == (
+        "stopped; what it has made stays\ngo on with it: jupiterctl train start --resume facade\n"
+    )
     assert daemon.executed == [("train.stop", {"train": "facade"})]
 
 

@@ -32,7 +32,7 @@ from jupiterd.errors import (
     NotFoundError,
     UsageError,
 )
-from jupiterd.ids import ArtifactId, CycleId
+from jupiterd.ids import ArtifactId, CycleId, short
 from tests.unit.cluster.building import (
     CYCLE,
     NODES,
@@ -226,10 +226,14 @@ async def test_a_run_is_stopped_and_goes_on(tmp_path: Path) -> None:
         with pytest.raises(NotFoundError, match="no training run is called poems"):
             await stop_training(leading, {"train": "poems"})
         assert not run.finished
+        assert await tried(stop_training, leading, {}) == CYCLE
         assert (await stop_training(leading, {}))["train"] == CYCLE
         assert run.finished
-        with pytest.raises(NotFoundError, match="no training is running"):
+        with pytest.raises(NotFoundError, match="no training is running") as refused:
             await stop_training(leading, {})
+        resume = f"jupiterctl train start --resume {short(CYCLE)} goes on with "
+        assert refused.value.hint.startswith(resume)
+        assert await tried(resume_training, leading, {}) == CYCLE
         assert (await resume_training(leading, {"train": "letters"}))["train"] == CYCLE
         assert not run.finished
 

@@ -45,6 +45,9 @@ Found = TypeVar("Found")
 KEPT_ENTRIES = 1000
 """The newest are held one by one, for peers that were away a while; a snapshot sums up the rest."""
 
+KEPT_WITHOUT_YES = 4000
+"""What a member sums up to whom nobody has said yes is taken by nobody, so it holds more."""
+
 
 class Journal:
     """The set of entries this node holds; one writer uuid for each start of the daemon."""
@@ -301,9 +304,13 @@ class Journal:
         version = -1
         while True:
             version = await self.changed_since(version)
-            if self._ledger.held >= 2 * KEPT_ENTRIES:
+            if self._ledger.held >= 2 * self._kept_entries():
                 with _logged_if_bad():
                     await self.compact()
+
+    def _kept_entries(self) -> int:
+        is_trusted = self.node in self.state.roster.trusted
+        return KEPT_ENTRIES if is_trusted else KEPT_WITHOUT_YES
 
     async def compact(self) -> None:
         """Sum up the ledger in a snapshot of ours, and hold the newest entries alone beside it.
@@ -323,8 +330,9 @@ class Journal:
         ledger = self._ledger
         facts = list(ledger.state.placed())
         raw = await asyncio.to_thread(self._summed_up, ledger.cluster, ledger.last(), facts)
-        forgotten = ledger.oldest(ledger.held - KEPT_ENTRIES)
-        kept = [entry.raw for entry in ledger.entries()[-KEPT_ENTRIES:]]
+        most = self._kept_entries()
+        forgotten = ledger.oldest(ledger.held - most)
+        kept = [entry.raw for entry in ledger.entries()[-most:]]
         roster = [entry.raw for entry in ledger.roster_entries()]
         await asyncio.to_thread(self._file.compact, raw, kept, roster)
         self._unsaved.clear()

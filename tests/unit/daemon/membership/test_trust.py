@@ -174,6 +174,56 @@ async def test_a_leader_that_walked_in_lets_a_trusted_member_lead(tmp_path: Path
         assert guest.hand_over._task is not None
 
 
+async def test_who_is_behind_gets_the_ledger_from_a_trusted_member_where_one_is_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("jupiterd.daemon.journal.KEPT_ENTRIES", 1)
+    monkeypatch.setattr("jupiterd.daemon.journal.KEPT_WITHOUT_YES", 1)
+    async with (
+        serving(tmp_path, "founder") as founder,
+        serving(tmp_path, "guest") as guest,
+        serving(tmp_path, "late") as late,
+    ):
+        await with_late(founder, guest, late)
+        for node in (founder, guest):
+            await node.journal.compact()
+        await late.exchange.unite(frozenset({guest.identity.node_id}))
+        assert "behind" in [line.code for line in _health(late)]
+        await late.exchange.unite(frozenset({founder.identity.node_id}))
+        assert late.journal.ledger.head() == founder.journal.ledger.head()
+        assert "behind" not in [line.code for line in _health(late)]
+
+
+async def test_a_member_without_a_yes_holds_more_entries_one_by_one_for_who_is_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("jupiterd.daemon.journal.KEPT_ENTRIES", 1)
+    async with (
+        serving(tmp_path, "founder") as founder,
+        serving(tmp_path, "guest") as guest,
+        serving(tmp_path, "late") as late,
+    ):
+        await with_late(founder, guest, late)
+        for node in (founder, guest):
+            await node.journal.compact()
+        assert founder.journal.ledger.held < guest.journal.ledger.held
+        await late.exchange.unite(frozenset({guest.identity.node_id}))
+        assert late.journal.ledger.head() == guest.journal.ledger.head()
+        assert "behind" not in [line.code for line in _health(late)]
+
+
+async def with_late(founder: Node, guest: Node, late: Node) -> None:
+    """Let two go on while a third member is away."""
+    await with_guest(founder, guest)
+    await founder.journal.append(1, [admission_of(late)])
+    await late.journal.move_to(whole_ledger(founder.journal))
+    for edit in range(1, 6):
+        await founder.journal.append(2, [WindowSet(is_open=True, edit=edit)])
+    await guest.exchange.unite(frozenset({founder.identity.node_id}))
+    for one, other in ((guest, late), (late, guest), (founder, late), (late, founder)):
+        await link(one, other)
+
+
 @given(st.lists(st.tuples(st.floats(0.0, 100.0), st.integers(0, 3)), max_size=60))
 @settings(max_examples=100, deadline=None)
 def test_strangers_have_it_resign_once_a_minute_at_most(calls: list[tuple[float, int]]) -> None:

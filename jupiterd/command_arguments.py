@@ -14,8 +14,9 @@ HINT: Final = (
 )
 
 _MAPS: Final = (
-    "arguments", "environment", "generator", "init", "judge", "settings", "source", "training",
+    "arguments", "environment", "generator", "init", "judge", "settings", "training",
 )  # fmt: skip
+_MAPS_OF: Final[Mapping[str, tuple[str, ...]]] = {"data.prepare": ("source",)}
 _LISTS: Final = ("alarms", "devices", "files", "folder_map", "keys", "names", "to_fetch")
 _LISTS_OF: Final[Mapping[str, tuple[str, ...]]] = {
     "script.ship": ("nodes",), "script.knocked": ("hosts",),
@@ -46,7 +47,7 @@ class CommandArguments(dict[str, Any]):
 
     def _check(self) -> None:
         for names, is_such, word in (
-            (_MAPS, _is_map, "a map"),
+            (_MAPS + _MAPS_OF.get(self._verb, ()), _is_map, "a map"),
             (_LISTS + _LISTS_OF.get(self._verb, ()), _is_list, "a list"),
             (_NUMBERS, _is_number, "a whole number"),
         ):

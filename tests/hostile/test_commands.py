@@ -135,3 +135,9 @@ async def test_a_member_s_command_without_arguments_is_no_fault_of_ours(tmp_path
 def test_arguments_that_are_no_map_are_refused(given: object) -> None:
     with pytest.raises(UsageError, match=r"arguments of x are no map"):
         CommandArguments("x", given)
+
+
+def test_a_source_is_a_map_where_text_is_prepared_and_a_name_where_it_is_purged() -> None:
+    assert CommandArguments("data.purge", {"source": "docs"})["source"] == "docs"
+    with pytest.raises(UsageError, match="source isn't a map"):
+        CommandArguments("data.prepare", {"source": "docs"})

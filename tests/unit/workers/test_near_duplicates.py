@@ -33,8 +33,10 @@ def test_nearly_equal_texts_are_found_and_others_are_not(seed):
     found = groups([" ".join(text) for text in (*texts, *near, *far)])
     recalled = sum(found[200 + number] == number for number in range(200))
     mistaken = sum(found[400 + number] != 400 + number for number in range(200))
-    assert recalled >= 198
-    assert mistaken == 0
+    # Of 200 pairs 0.05 are missed and 0.006 found in the mean: more than that many are in one seed
+    # of some millions.
+    assert recalled >= 197
+    assert mistaken <= 2
     assert found[:200] == list(range(200))
 
 

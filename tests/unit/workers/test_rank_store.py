@@ -56,9 +56,7 @@ def done(store: Any, what: str, key: str, number: str) -> Any:
             return store.check([key])
 
 
-def test_it_answers_what_torchs_own_store_answers_whatever_is_asked():
-    seed = random.randrange(1 << 32)
-    print("seed", seed)
+def test_it_answers_what_torchs_own_store_answers_whatever_is_asked(seed):
     dice = random.Random(seed)
     kept = in_process()
     ours, theirs = PrefixStore("p", kept), PrefixStore("p", HashStore())

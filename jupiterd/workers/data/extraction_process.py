@@ -41,6 +41,7 @@ FORMS: Mapping[str, tuple[str, str]] = {
     "epub": ("jupiterd.workers.data.extractors.epub", "read"),
     "notebook": ("jupiterd.workers.data.extractors.notebook", "read"),
     "tex": ("jupiterd.workers.data.extractors.tex", "read"),
+    "man": ("jupiterd.workers.data.extractors.man", "read"),
     "sitemap": ("jupiterd.workers.data.extractors.xml", "read_sitemap"),
     "feed": ("jupiterd.workers.data.extractors.xml", "read_feed"),
     CLEANING: ("jupiterd.workers.data.extractors.cleaning", "read"),

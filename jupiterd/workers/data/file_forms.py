@@ -3,6 +3,7 @@
 Owns the endings. Doesn't know what the readers do (`extractors`), or tables (`table_rows`).
 """
 
+import re
 from collections.abc import Mapping
 from pathlib import PurePosixPath
 
@@ -11,7 +12,11 @@ FORMS: Mapping[str, str] = {
     ".docx": "docx", ".odt": "odt", ".epub": "epub", ".ipynb": "notebook", ".tex": "tex",
 }  # fmt: skip
 
+_SECTION = re.compile(r"\.([1-9][a-z]{0,4}|man|mdoc|roff)")
+"""Of a page of a manual, such as `.1` or `.3pm`; its content tells whether it's one (`man`)."""
+
 
 def form_of(name: str) -> str:
     """Return how a file of this name is read, `text` where nothing else is known of it."""
-    return FORMS.get(PurePosixPath(name.lower()).suffix, "text")
+    ending = PurePosixPath(name.lower()).suffix
+    return "man" if _SECTION.fullmatch(ending) else FORMS.get(ending, "text")

@@ -37,6 +37,8 @@ def layout_of(form: str, name: str, text: str) -> Layout:
         name: its file's name, or its address.
         text: as it was read.
     """
+    if form == "man":
+        return Layout.MARKDOWN if text.startswith("# ") else layout_of("text", name, text)
     if form != "text":
         return _OF_FORMS.get(form, Layout.PARAGRAPHS)
     return layout_of_kind(document_kind(name, text))

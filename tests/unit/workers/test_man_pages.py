@@ -1,0 +1,106 @@
+"""Pages of manuals become Markdown, in both languages that they are written in."""
+
+import pytest
+
+from jupiterd.cycle.text_rules.document_kind import DocumentKind, document_kind
+from jupiterd.workers.data.extraction import Extractor
+from jupiterd.workers.data.file_forms import form_of
+
+
+@pytest.fixture(scope="module")
+def shared():
+    with Extractor() as extractor:
+        yield extractor
+
+
+def read(extractor, name, text):
+    return extractor.read(form_of(name), text.encode(), name=name).text
+
+
+MAN = r"""'\" t
+.\" Nobody reads this.
+.TH "PUMP" "1" "2024-05-01" "Hall 1.2" "Users' Manual"
+.SH NAME
+pump \- move water
+.SH SYNOPSIS
+.B pump
+[\fIOPTION\fR...]
+.I TANK
+.SH DESCRIPTION
+The pump moves water
+to the tank\(cqs inlet.
+.PP
+It waits while the tank is full\&.
+.SS Options
+.TP
+.BR \-f ", " \-\-fast
+Move it fast.
+.IP "\fB\-n\fR \fIN\fR"
+Do it N times.
+.IP \(bu 2
+a thing
+.nf
+$ pump \-f north
+    done
+.fi
+.de XX
+not said
+..
+.TS
+tab(:);
+l l.
+north:hall
+.TE
+.SH SEE ALSO
+.BR tank (5)
+"""
+
+MDOC = r""".Dd May 1, 2024
+.Dt PUMP 1
+.Os
+.Sh NAME
+.Nm pump
+.Nd move water
+.Sh DESCRIPTION
+The
+.Nm
+moves water to
+.Ar tank ,
+see
+.Xr tank 5 .
+.Bl -tag -width Ds
+.It Fl f Ar speed
+Move it so fast.
+.El
+.Bd -literal
+$ pump -f 3
+.Ed
+"""
+
+
+def test_a_page_in_man_is_read(shared):
+    text = read(shared, "pump.1", MAN)
+    assert text.startswith("# pump(1)\n\n## NAME\n\npump - move water\n\n## SYNOPSIS")
+    assert "The pump moves water to the tank\u2019s inlet." in text
+    assert "### Options\n\n**-f, --fast**\n\nMove it fast.\n\n**-n N**" in text
+    assert "```\n$ pump -f north\n    done\n```" in text
+    assert "```\nnorth:hall\n```" in text
+    assert "tank(5)" in text
+    for left_out in ("not said", "Nobody", ".TP", "\\f"):
+        assert left_out not in text
+    assert document_kind("pump.1", text).kind is DocumentKind.DOCUMENTATION
+
+
+def test_a_page_in_mdoc_is_read(shared):
+    text = read(shared, "share/man/pump.1", MDOC)
+    assert "# pump(1)\n\n## NAME\n\npump - move water" in text
+    assert "The pump moves water to tank, see tank(5)." in text
+    assert "**-f speed**\n\nMove it so fast." in text
+    assert "```\n$ pump -f 3\n```" in text
+
+
+def test_a_file_that_only_ends_so_stays_as_it_is(shared):
+    assert read(shared, "build.log.1", "It began.\nIt ended.\n").split() == (
+        ["It", "began.", "It", "ended."]
+    )
+    assert (form_of("a.3pm"), form_of("a.txt"), form_of("part.00001")) == ("man", "text", "text")

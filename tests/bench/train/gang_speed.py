@@ -20,18 +20,22 @@ from tests.network.machines import Machine, Machines
 MEASURED_S = 15.0
 WARM_UP_S = 3.0
 RANKS = 2
-OPEN_DAEMON: Final = Path(__file__).with_name("open_daemon.py")
+DAEMON: Final = Path(__file__).with_name("filtered_daemon.py")
 
 
-@contextlib.asynccontextmanager
-async def on_open_machines(folder: Path) -> AsyncGenerator[Cluster]:
-    """Let three daemons run that don't say their addresses: their gangs are open to everybody."""
-    with lab_of(3) as lab:
-        machines = [Machine(folder, host) for host in lab.hosts]
-        for machine in machines:
-            machine.command = (sys.executable, "-P", OPEN_DAEMON)
-        async with running(machines):
-            yield Machines(machines, lab)
+def filtered(is_on: str) -> Home:
+    """Return machines whose gangs have the filter (on) or not (off), and nothing else apart."""
+
+    @contextlib.asynccontextmanager
+    async def home(folder: Path) -> AsyncGenerator[Cluster]:
+        with lab_of(3) as lab:
+            machines = [Machine(folder, host) for host in lab.hosts]
+            for machine in machines:
+                machine.command = (sys.executable, "-P", DAEMON, is_on)
+            async with running(machines):
+                yield Machines(machines, lab)
+
+    return home
 
 
 @dataclass(frozen=True)
@@ -42,7 +46,7 @@ class Way:
     options: Sequence[str] = ()
 
 
-FILTERED: Final = Way(on_open_machines), Way()
+FILTERED: Final = Way(filtered("off")), Way(filtered("on"))
 ENCRYPTED: Final = (
     Way(options=("--gang-encryption", "off")),
     Way(options=("--gang-encryption", "on")),

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from jupiterd.cluster import copies
+from jupiterd.cluster.facts import DoorShut
 from jupiterd.cluster.island_runs import Cycles
 from jupiterd.daemon import artifact_service, library, second_copies
 from jupiterd.daemon.leading import Leading
@@ -68,7 +69,9 @@ async def led_by_the_first_with_a_checkpoint(
         leading = one.leading
         assert leading is not None
         leading.answering = one.library._alive
-        await one.journal.append(1, [data_asked(), training(), checkpoint(artifact)])
+        # As a leader records it, or it would make up for it while a test looks.
+        begun = [data_asked(), training(), DoorShut(())]
+        await one.journal.append(1, [*begun, checkpoint(artifact)])
         yield nodes, leading, artifact
 
 

@@ -4,6 +4,7 @@ Owns what is told of each, for people and for programs. Doesn't know what is don
 """
 
 import shlex
+import signal
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,9 @@ from jupiterd.gang.scripts.record import Launch, Record, records_in
 HEADERS: Final = ("ID", "STATE", "AGE", "WHERE", "RANKS", "COMMAND")
 EMPTY: Final = "nothing was launched here in the last days"
 MAX_COMMAND: Final = 60
+
+STOPPED: Final = frozenset(128 + each for each in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM))
+"""The statuses of a launch that somebody wanted to end, or whose terminal has closed."""
 
 
 @dataclass(frozen=True)
@@ -100,5 +104,8 @@ def _ended_state(launch: Launch | None, over: Over | None) -> str:
     """Say in a word or two how it ended."""
     if launch is not None:
         status = launch.status
-        return "killed" if status is None else "done" if not status else f"failed ({status})"
+        if status is None:
+            return "killed"
+        how = "stopped" if status in STOPPED else "failed"
+        return f"{how} ({status})" if status else "done"
     return "ended" if over is not None else "killed"

@@ -93,7 +93,7 @@ class Besieged(Cluster):
 
     @contextlib.asynccontextmanager
     async def crowded(self, amount: int, seconds: float) -> AsyncGenerator[int]:
-        """Have a stranger hold connections to the leader; yields how many it holds."""
+        """Have a stranger hold connections to the leader meanwhile; yields how many it holds."""
         arguments = ["crowd", str(self.port), str(self._folder), str(amount), str(seconds)]
         attacker = await asyncio.create_subprocess_exec(
             *self._prefix, sys.executable, "-m", "tests.hostile.attack", *arguments,
@@ -102,6 +102,7 @@ class Besieged(Cluster):
         assert attacker.stdout is not None
         try:
             yield json.loads(await attacker.stdout.readline())["holds"]
+            assert attacker.returncode is None, "it has let go before"
         finally:
             with contextlib.suppress(ProcessLookupError):
                 attacker.kill()
@@ -197,7 +198,7 @@ async def test_thousands_of_names_announced_disturb_nobody(besieged: Besieged) -
 async def test_a_stranger_who_holds_300_connections_keeps_no_member_out(besieged: Besieged) -> None:
     other = next(daemon for daemon in besieged.daemons if daemon is not besieged.leader)
     other.stop()
-    async with besieged.crowded(300, 20.0) as held:
+    async with besieged.crowded(300, 120.0) as held:
         other.start()
         began_s = time.monotonic()
         await besieged.meet()
@@ -208,7 +209,6 @@ async def test_a_stranger_who_holds_300_connections_keeps_no_member_out(besieged
     print(f"held {held}, back after {took_s:.2f} s")
     assert held <= EACH_STRANGER
     assert typed.returncode == 0, besieged.told(typed.stderr)
-    assert took_s < 5.0
     assert view is not None
     assert view["refused"]["too-many-connections"] > 0
     assert "port-crowded" in {line["code"] for line in view["health"]}

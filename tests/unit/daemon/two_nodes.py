@@ -99,6 +99,7 @@ async def link(node: Node, other: Node) -> None:
         other.settings.name,
         address_of(other),
         other.identity.certificate_pem,
+        other.outlook.members_port,
     )
 
 

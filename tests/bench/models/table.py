@@ -146,7 +146,10 @@ Training begins with weights that are drawn, or with a model that others have ma
 
 Checkpoints are ordinary Hugging Face folders: transformers and mlx-lm read them. LoRA adapters,
 quantized weights, pickled weights (`pytorch_model.bin`) and models with code of their own aren't
-read; the command says so before anything is fetched or copied.
+read; the command says so before anything is fetched or copied. Nor are weights of another model
+than their `config.json`: the headers of the files are compared with it, name by name and shape by
+shape for llama, mistral, qwen2, qwen3, smollm3, granite, gemma, gemma2, gpt2 and gpt_neox, by
+embedding and number of layers for others, which are compared as a whole where they are loaded.
 
 ## Models of the hub
 
@@ -185,7 +188,10 @@ A model keeps the tokenizer that it came with: the ids of another one mean other
   with it, and the first token of a text is scored behind it.
 - Text for weights that were brought is cut by their tokenizer. A data set that another one has cut
   is refused by the command and by `--dry-run`: `jupiterctl data prepare TEXT --tokenizer FOLDER`
-  cuts it anew. Two are the same where they cut alike, end documents alike, and have one template.
+  cuts it anew. Two are the same where they cut alike, begin and end
+  documents alike, and have one template.
+- So is a tokenizer with more tokens than the weights know, and one that has no token that ends a
+  text.
 - Checkpoints and exports have the base's chat template, its `generation_config.json`, its added
   tokens, and the ids of its special tokens. A student of a chat model is asked by its template.
 

@@ -122,7 +122,7 @@ class RankBusy:
 
     step: int
     begins: bool = False
-    """All is ready, and what comes next is the first step of this rank."""
+    """All is ready, and what comes next is the first step of this rank: it may be judged."""
 
 
 @dataclass(frozen=True)

@@ -40,8 +40,9 @@ STEPS_LONG = 5.0
 FIRST_STEP_S = 20.0
 FIRST_STEPS_LONG = 10.0
 """A gang's first step may take so many times as long as is foretold of a step, or FIRST_STEP_S: it
-compiles kernels and reads its first batch. Where that was too short, the first step of the next
-gang isn't judged: a machine that is slow costs one gang, and no more."""
+reads its first batch. (Ranks that compile a model don't say that they begin.) Where that was too
+short, the first step of the next gang isn't judged: a machine that is slow costs one gang, and no
+more."""
 
 FEW_STEPS = 5
 """Of fewer the mean says little: a longer one that was usual before counts, too."""
@@ -213,8 +214,9 @@ class GangWatch:
     def _give_back(self, lost_s: float) -> None:
         for rank in self._ranks:
             rank.heard_s = None if rank.heard_s is None else rank.heard_s + lost_s
-        if self._first is not None and self._last is not None:
+        if self._first is not None:
             self._first = (self._first[0] + lost_s, self._first[1])
+        if self._last is not None:
             self._last = (self._last[0] + lost_s, self._last[1])
         self._progressed_s += lost_s
         self._rest_s = None if self._rest_s is None else self._rest_s + lost_s

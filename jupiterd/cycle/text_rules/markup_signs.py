@@ -27,10 +27,10 @@ SIGNS: Final = MappingProxyType(
             re.MULTILINE,
         ),
         "asciidoc": re.compile(
-            r"^(?:\S[^\n]{0,200}\n([=~^+-])\1{3,}[ \t]*$|\S[^\n]{0,200}::\n[ \t]+\S"
-            r"|={1,5} +\S|-{4,}$|\+$|:[\w-]{1,40}: |(?:include|ifn?def|endif)::"
-            r"|\[[a-zA-Z][^\]\n]{0,80}\]$)"
-            r"|\b(?:link|linkgit|xref|image|footnote):[^\s\[\]]{1,200}\[|<<[\w-]{1,80}[,>]",
+            r"^(?:={1,5} +\S|-{4,}$|\S[^\n]{0,200}::\n[ \t]+\S|(?:include|ifn?def|endif)::"
+            r"|\[(?:source|listing|NOTE|TIP|WARNING|IMPORTANT)\b[^\]\n]{0,80}\]$"
+            r"|:[\w-]{1,40}: )"
+            r"|\b(?:link|linkgit|xref):[^\s\[\]]{1,200}\[|<<[\w-]{1,80}[,>]",
             re.MULTILINE,
         ),
         "wiki": re.compile(

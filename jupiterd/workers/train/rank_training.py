@@ -165,7 +165,8 @@ class RankTraining:
             self._measure_given()
         if "island" not in self._task.params:
             self._watch.begin(self._start.step)
-            if self._start.step < self._watch.end_step:
+            # Compiling takes the first step as long as it likes, and may well look like a hang.
+            if self._start.step < self._watch.end_step and not self._engine.options.compile:
                 self._task.send(RankBusy(self._start.step, begins=True))
             loop.run(self._start.step)
             return

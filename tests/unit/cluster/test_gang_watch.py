@@ -300,6 +300,12 @@ def test_a_first_step_gets_far_more_than_is_foretold_and_then_ends_the_gang(fore
     assert verdict.rank is None
 
 
+def test_a_look_that_comes_late_gives_a_first_step_its_time_back():
+    gang = beginning(0.5)
+    assert gang.look(100.0 + 3 * FIRST_STEP_S) is None
+    assert look_until(gang, 160.0, 159.0 + FIRST_STEP_S) is None
+
+
 def test_a_first_step_of_which_nothing_is_foretold_may_take_any_time():
     assert look_until(beginning(None), 100.0, 5000.0) is None
 

@@ -84,10 +84,15 @@ def test_lines_below_a_title_of_two_lines_are_prose_and_come_together() -> None:
     assert text_form(written, Layout.ASCIIDOC) == written.replace("moves\n", "moves ")
 
 
+@pytest.mark.parametrize("mark", ["[Chorus]", "[Illustration]", "[verse]", "[Exit.]", "+", "[a]"])
+def test_brackets_in_songs_plays_and_settings_are_no_markup(mark: str) -> None:
+    assert markup_of(f"{mark}\nSing.\n\n" * 9) == ""
+
+
 @pytest.mark.parametrize(
     ("text", "markup"),
     [
-        ("NAME\n----\n\n[verse]\nIt moves.\n\n-v::\n\tSay more.\n", "asciidoc"),
+        ("NAME\n----\n\n[verse]\nlink:a[It] moves.\n\n-v::\n\tSay more.\n", "asciidoc"),
         ("NAME\n----\n\nUSES\n----\n\nAn example::\n\n    a = 1\n\nEND\n----\n", "rst"),
     ],
 )

@@ -1,9 +1,10 @@
 """What an item's tries have shown: a node never does again as it was what it couldn't.
 
 Owns what is learnt of each node. Where memory runs out there, half as much at a time is tried, and
-what can't be halved is left to others. A failure that comes again in the same words, on the same
-node, would come for ever. Doesn't know how much a worker begins with: that refuses once less than a
-single text or sequence would be left (`workers.memory_room`).
+what can't be halved is left to others, and tried once more in the end: other work may have had the
+memory. A failure that comes again in the same words, on the same node, would come for ever. Doesn't
+know how much a worker begins with: that refuses once less than a single text or sequence would be
+left (`workers.memory_room`).
 """
 
 import logging
@@ -42,7 +43,18 @@ class ItemMemory:
         self._item = item
         self._halvings: Counter[NodeId] = Counter()
         self._too_small: set[NodeId] = set()
+        self._is_last_try = False
         self._failures: set[tuple[NodeId, str, str]] = set()
+
+    @property
+    def too_small(self) -> frozenset[NodeId]:
+        """The nodes where memory ran out with the least that it can be done with."""
+        return frozenset(self._too_small)
+
+    @property
+    def is_last_try(self) -> bool:
+        """Say whether memory ran out wherever it can be done, and one more try is left."""
+        return self._is_last_try
 
     def fitted(self, node: NodeId) -> WorkItem:
         """Return the item as that node is to do it."""
@@ -57,7 +69,7 @@ class ItemMemory:
         fit: the nodes that can do it
 
         Raises:
-            OutOfMemoryError: memory ran out, and there is no other way to do it.
+            OutOfMemoryError: memory ran out the last time, too, and there is no other way to do it.
         """
         if node is None or not isinstance(error, OutOfMemoryError):
             return False
@@ -65,8 +77,8 @@ class ItemMemory:
             return self._is_too_small(node, fit)
         if self._item.task in HALVABLE and "server" not in self._item.params:
             return self._halve(node)
-        if self._is_too_small(node, fit):
-            return True
+        if not self._is_last_try:
+            return self._is_too_small(node, fit) or self._begin_last_try()
         raise OutOfMemoryError(error.message, MORE_MEMORY) from error
 
     def is_repeated(self, node: NodeId | None, error: JupiterError, *, is_other: bool) -> bool:
@@ -89,6 +101,11 @@ class ItemMemory:
 
     def _is_too_small(self, node: NodeId, fit: Collection[NodeId]) -> bool:
         """Take note that a node has too little memory; say whether another may have enough."""
-        is_known = node in self._too_small
         self._too_small.add(node)
-        return not is_known and not self._too_small.issuperset(fit)
+        return not self._too_small.issuperset(fit)
+
+    def _begin_last_try(self) -> bool:
+        self._is_last_try = True
+        self._too_small.clear()
+        log.warning("item_tried_once_more", extra={"item": self._item.id})
+        return True

@@ -17,12 +17,13 @@ from jupiterd.cycle.phases.judge import ASKING
 from jupiterd.cycle.work import WorkItem, WorkResult
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.item_memory import ItemMemory
-from jupiterd.daemon.leading import Leading
+from jupiterd.daemon.leading import Leading, name_of
 from jupiterd.daemon.progress import ProgressBoard
 from jupiterd.daemon.trying import Trying
 from jupiterd.daemon.work_events import Advanced, Finished, Started
 from jupiterd.errors import (
     DeviceBusyError,
+    DrainedError,
     EmptySourceError,
     JupiterError,
     NotFoundError,
@@ -47,6 +48,12 @@ SOURCE_RETRY_S = 10.0
 
 BUSY_RETRY_S = 5.0
 """A gang that has somebody's GPU keeps it for minutes or hours."""
+
+MEMORY_RETRY_S = 30.0
+"""Whatever else had a machine's memory may give it back."""
+
+MAX_BUSY_LOOKS = 120
+"""A last try waits so often for what else runs there, and is made beside it then."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +92,11 @@ NEEDS_NO_ENGINE = frozenset({"collect", "clean", "hold_out", "unite", "gate", "c
 def is_asked_elsewhere(item: WorkItem) -> bool:
     """Say whether a server does what the item asks for; any node can talk to one."""
     return item.task in MAY_ASK_A_SERVER and "model" not in item.inputs
+
+
+def needs_engine(item: WorkItem) -> bool:
+    """Say whether only a node with a machine learning library can do it."""
+    return item.task not in NEEDS_NO_ENGINE and not is_asked_elsewhere(item)
 
 
 def slow_nodes(leading: Leading) -> frozenset[NodeId]:
@@ -134,7 +146,11 @@ class ItemRunner:
             node: NodeId | None = None
             trying.begin(now_s())
             try:
-                node = self._named(only_on) if only_on else self._place(item, without)
+                node = (
+                    self._named(only_on)
+                    if only_on
+                    else self._place(item, without, memory.too_small)
+                )
                 return await self._try(round_number, memory.fitted(node), node, trying)
             except EmptySourceError as error:
                 # A folder lies on one machine only: it is looked for on each.
@@ -157,7 +173,7 @@ class ItemRunner:
                 await wait_out(self._board, self._cycle, error.message, BUSY_RETRY_S)
                 check()
             except JupiterError as error:
-                is_other = memory.learn(node, error, self._able(only_on))
+                is_other = memory.learn(node, error, self._able(item, only_on))
                 failures += not (error.may_mend or is_other)
                 is_over = (
                     trying.fail(now_s()) >= longest_s
@@ -169,15 +185,45 @@ class ItemRunner:
                 if isinstance(error, WorkFailedError):
                     without = self._one_more(without, node)
                 log.warning("item_failed", extra={"item": item.id, "reason": error.message})
-                # Who waits for a machine looks often; who fails on one needn't do so each second.
-                await wait_out(
-                    self._board, self._cycle, error.message, trying.pause_s if node else RETRY_S
-                )
+                await self._pause(node, error.message, trying.pause_s, memory, check)
                 check()
 
-    def _able(self, only_on: str) -> Collection[NodeId]:
+    async def _pause(
+        self,
+        node: NodeId | None,
+        trouble: str,
+        pause_s: float,
+        memory: ItemMemory,
+        check: Callable[[], None],
+    ) -> None:
+        """Wait before another try.
+
+        Who waits for a machine looks often; who fails on one needn't do so each second.
+        """
+        if node is not None and memory.is_last_try:
+            await self._until_alone(node, trouble, check)
+        else:
+            await wait_out(self._board, self._cycle, trouble, RETRY_S if node is None else pause_s)
+
+    async def _until_alone(self, node: NodeId, trouble: str, check: Callable[[], None]) -> None:
+        """Give a node a while in which what else runs there may end."""
+        await wait_out(self._board, self._cycle, trouble, MEMORY_RETRY_S)
+        check()
+        for _ in range(MAX_BUSY_LOOKS):
+            if not self._leading.is_busy(node):
+                return
+            told = f"{trouble}; other work runs there, and is waited for"
+            await wait_out(self._board, self._cycle, told, BUSY_RETRY_S)
+            check()
+
+    def _able(self, item: WorkItem, only_on: str) -> Collection[NodeId]:
         """Return the nodes that can do it."""
-        return {NodeId(only_on)} if only_on else self._leading.fit_workers()
+        if only_on:
+            return {NodeId(only_on)}
+        fit = self._leading.fit_workers()
+        if not needs_engine(item):
+            return fit
+        return [node for node in fit if (has := self._leading.hardware_of(node)) and has.engines]
 
     def _one_more(self, without: frozenset[NodeId], node: NodeId | None) -> frozenset[NodeId]:
         """Return who couldn't just now; once that is everybody, each gets another turn."""
@@ -196,21 +242,41 @@ class ItemRunner:
         self._leading.check_not_drained("can do it", {NodeId(node)}, needs_engine=False)
         return NodeId(node)
 
-    def _place(self, item: WorkItem, without: frozenset[NodeId]) -> NodeId:
+    def _place(
+        self,
+        item: WorkItem,
+        without: frozenset[NodeId],
+        too_small: frozenset[NodeId] = frozenset(),
+    ) -> NodeId:
         """Choose who does it; whoever failed before only where nobody else can.
 
+        Who has too little memory isn't chosen at all: it waits for somebody else.
         A path is looked for first where somebody has named it: nobody else reads it unasked.
         """
         asked_at = self._asked_at(item)
-        if asked_at in self._leading.fit_workers() and asked_at not in without:
+        if asked_at in self._leading.fit_workers() and asked_at not in without | too_small:
             return asked_at
         if item.task == TRAINING_ALONE:
             without |= slow_nodes(self._leading)
-        needs_engine = item.task not in NEEDS_NO_ENGINE and not is_asked_elsewhere(item)
+        needs = needs_engine(item)
         try:
-            return self._leading.place(needs_engine=needs_engine, without=without)
+            return self._leading.place(needs_engine=needs, without=without | too_small)
         except PeerUnreachableError:
-            return self._leading.place(needs_engine=needs_engine)
+            if not too_small:
+                return self._leading.place(needs_engine=needs)
+            return self._larger(too_small, needs_engine=needs)
+
+    def _larger(self, too_small: frozenset[NodeId], *, needs_engine: bool) -> NodeId:
+        """Choose among the others; raises PeerUnreachableError where none of them is here."""
+        try:
+            return self._leading.place(needs_engine=needs_engine, without=too_small)
+        except DrainedError:
+            raise
+        except PeerUnreachableError:
+            names = ", ".join(sorted(name_of(self._leading, node) for node in too_small))
+            raise PeerUnreachableError(
+                f"memory ran out on {names}, and nobody else is here who can do it"
+            ) from None
 
     def _asked_at(self, item: WorkItem) -> NodeId:
         """Return where somebody has named the paths that an item reads; empty where it has none."""

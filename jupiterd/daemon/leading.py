@@ -217,6 +217,10 @@ class Leading:
         hardware = self.hardware_of(node)
         return hardware is not None and bool(hardware.engines)
 
+    def is_busy(self, node: NodeId) -> bool:
+        """Say whether a node does any work of ours."""
+        return self._running.get(node, 0) > 0
+
     def place(self, *, needs_engine: bool, without: frozenset[NodeId] = frozenset()) -> NodeId:
         """Return who does one more piece of work; raises PeerUnreachableError where nobody can."""
         seats = [seat for seat in self.seats() if seat.node not in without]

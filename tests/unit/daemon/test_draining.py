@@ -52,6 +52,7 @@ async def test_who_is_drained_gets_no_item_and_trains_no_more(tmp_path: Path) ->
         await drain(leading, two)
         leading._running[own] = 5
         assert leading.place(needs_engine=False) == own, "though the other one has nothing to do"
+        assert (leading.is_busy(own), leading.is_busy(other)) == (True, False)
         assert trainers(leading).keys() == {own}
         assert trainers(leading, (own, other)).keys() == {own}, "whoever was named"
         assert other in leading.fit_nodes(), "it stays a member, and gives what it holds"

@@ -1,6 +1,7 @@
 """An item whose worker runs out of memory: done with half as much at a time, never as it was."""
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -12,7 +13,12 @@ from jupiterd.daemon.item_runner import MAX_FAILURES, ItemRunner
 from jupiterd.daemon.leading import Leading
 from jupiterd.daemon.progress import ProgressBoard
 from jupiterd.daemon.work_events import Finished, WorkOrder
-from jupiterd.errors import ModelTooLargeError, OutOfMemoryError, WorkFailedError
+from jupiterd.errors import (
+    ModelTooLargeError,
+    OutOfMemoryError,
+    PeerUnreachableError,
+    WorkFailedError,
+)
 from jupiterd.ids import ArtifactId, NodeId
 from jupiterd.workers.memory_room import halved
 from tests.unit.cluster.building import CYCLE
@@ -33,38 +39,55 @@ class Cluster:
     """Nodes whose workers are killed for memory above so many at a time."""
 
     def __init__(self, rooms: Mapping[str, int], faults: Sequence[str] = ()) -> None:
-        self.rooms, self.tries = rooms, list[tuple[str, int]]()
+        self.rooms, self.tries = dict(rooms), list[tuple[str, int]]()
         self.faults = faults
+        self.without_engine = frozenset[str]()
+        self.away = Counter[str]()
+        """How often each is asked for in vain."""
+        self.is_busy: Callable[[NodeId], bool] = lambda _: False
 
     async def work(self, node: NodeId, order: WorkOrder) -> AsyncGenerator[object]:
         if self.faults:
             self.tries.append((node, BEGINS_WITH))
             raise WorkFailedError(self.faults[len(self.tries) - 1])
-        if "server" in order.params:
-            self.tries.append((node, BEGINS_WITH))
-            raise OutOfMemoryError("the worker was killed")
-        size = halved(BEGINS_WITH, order.params, "prompt")
+        size = (
+            BEGINS_WITH if "server" in order.params else halved(BEGINS_WITH, order.params, "prompt")
+        )
         self.tries.append((node, size))
         if size > self.rooms[node]:
             raise OutOfMemoryError("the worker was killed")
         yield Finished(WorkResult({}, {}, {}))
 
     def place(self, *, needs_engine: bool, without: frozenset[NodeId] = frozenset()) -> NodeId:
-        del needs_engine
-        return NodeId(next((n for n in self.rooms if n not in without), next(iter(self.rooms))))
+        excluded = without | (self.without_engine if needs_engine else frozenset())
+        for name in self.rooms:
+            if name in excluded:
+                continue
+            if not self.away[name]:
+                return NodeId(name)
+            self.away[name] -= 1
+        raise PeerUnreachableError("nobody is here")
 
-    async def run(self, task: str = "generate", params: Mapping[str, Any] | None = None) -> None:
+    @property
+    def leading(self) -> Leading:
         leading = SimpleNamespace(
             run=self.work,
             board=ProgressBoard(),
             fit_workers=lambda: [NodeId(name) for name in self.rooms],
-            hardware_of={}.get,
+            hardware_of=lambda node: SimpleNamespace(
+                gpus=(), engines=() if node in self.without_engine else ("torch",)
+            ),
+            names=dict,
+            is_busy=self.is_busy,
             place=self.place,
             order=order,
             cycle=lambda *_: SimpleNamespace(steering=SimpleNamespace(recorded_id=recorded_id)),
         )
+        return cast("Leading", leading)
+
+    async def run(self, task: str = "generate", params: Mapping[str, Any] | None = None) -> None:
         item = WorkItem("r1/generate/0", Phase.GENERATE, task, params or {}, MODEL)
-        await ItemRunner(cast("Leading", leading), CYCLE).run(1, item)
+        await ItemRunner(self.leading, CYCLE).run(1, item)
 
 
 @pytest.fixture(autouse=True)
@@ -99,14 +122,65 @@ async def test_where_not_even_one_fits_anywhere_it_ends_in_words() -> None:
 
 
 @pytest.mark.parametrize(("task", "params"), [("pack", {}), ("generate", {"server": {"u": 1}})])
-async def test_what_can_not_be_halved_is_tried_once_on_each_node_and_never_again_as_it_was(
+async def test_what_can_not_be_halved_is_tried_on_each_node_and_once_more_and_ends_in_words(
     task: str, params: Mapping[str, Any]
 ) -> None:
     cluster = Cluster({"one": 0, "two": 0})
     with pytest.raises(OutOfMemoryError, match="the worker was killed") as caught:
         await cluster.run(task, params)
-    assert [node for node, _ in cluster.tries] == ["one", "two"]
+    assert [node for node, _ in cluster.tries] == ["one", "two", "one"]
     assert "it isn't tried again as it was" in caught.value.hint
+
+
+async def test_a_lone_machine_tries_once_more_when_its_other_work_has_ended() -> None:
+    cluster, looks = Cluster({"one": 0}), iter([True, True, False])
+
+    def is_busy(_: NodeId) -> bool:
+        assert len(cluster.tries) == 1
+        if found := next(looks):
+            return found
+        cluster.rooms["one"] = BEGINS_WITH
+        return False
+
+    cluster.is_busy = is_busy
+    await cluster.run("pack")
+    assert len(cluster.tries) == 2
+    assert list(looks) == []
+
+
+async def test_work_that_never_ends_does_not_put_off_the_last_try_for_ever() -> None:
+    cluster = Cluster({"one": 0})
+    cluster.is_busy = lambda _: True
+    with pytest.raises(OutOfMemoryError):
+        await cluster.run("pack")
+    assert len(cluster.tries) == 2
+
+
+@pytest.mark.parametrize(("task", "last"), [("pack", 64), ("generate", 4)])
+async def test_while_a_larger_machine_is_away_a_smaller_one_does_not_get_it_again(
+    task: str, last: int
+) -> None:
+    cluster = Cluster({"one": 0, "two": last})
+    cluster.away["two"] = 40
+    await cluster.run(task)
+    assert cluster.tries[-1] == ("two", last)
+    assert len(set(cluster.tries)) == len(cluster.tries)
+
+
+async def test_it_is_said_for_whom_it_waits() -> None:
+    cluster = Cluster({"one": 0, "two": 64})
+    cluster.away["two"] = 2
+    item = WorkItem("r1/pack/0", Phase.PACK, "pack", {}, {})
+    with pytest.raises(PeerUnreachableError, match="memory ran out on one, and nobody else"):
+        ItemRunner(cluster.leading, CYCLE)._place(item, frozenset(), frozenset({NodeId("one")}))
+
+
+async def test_nobody_waits_for_a_machine_that_can_not_do_it() -> None:
+    cluster = Cluster({"one": 0, "two": 64})
+    cluster.without_engine = frozenset({"two"})
+    with pytest.raises(ModelTooLargeError):
+        await cluster.run("generate")
+    assert {node for node, _ in cluster.tries} == {"one"}
 
 
 async def test_a_worker_that_fails_in_the_same_words_again_would_do_so_for_ever() -> None:

@@ -252,10 +252,12 @@ def run(command: list[str]) -> int:
 def carried_out(command: list[str]) -> int:
     """Run a command in a group of its own, and return its exit status.
 
-    Ctrl-C ends it with the demo: it would say that the work goes on, and nothing does.
+    Ctrl-C ends it with the demo: it would say that the work goes on, and nothing does. It asks
+    nothing: a terminal stops whoever reads from it in another group than the one in front.
     """
     program = [BIN / command[0], *command[1:]]
-    return subprocess.run(program, check=False, process_group=0).returncode
+    given = subprocess.DEVNULL
+    return subprocess.run(program, check=False, process_group=0, stdin=given).returncode
 
 
 def show_digests() -> None:

@@ -1,5 +1,6 @@
 """What the demo says and does before there is anything to show."""
 
+import os
 import runpy
 import sys
 from pathlib import Path
@@ -73,6 +74,24 @@ def test_ctrl_c_is_for_the_demo_and_not_for_what_it_has_begun(tmp_path: Path) ->
     carried_out = DEMO["carried_out"]
     carried_out.__globals__.update(BIN=tmp_path)
     assert carried_out(["told"]) == 1
+
+
+def test_what_the_demo_begins_waits_for_no_answer(tmp_path: Path) -> None:
+    program = tmp_path / "asks"
+    program.write_text(f"#!{sys.executable}\nimport sys\nraise SystemExit(len(sys.stdin.read()))\n")
+    program.chmod(0o755)
+    carried_out = DEMO["carried_out"]
+    carried_out.__globals__.update(BIN=tmp_path)
+    kept, (answer, typed) = os.dup(0), os.pipe()
+    os.write(typed, b"yes\n")
+    os.close(typed)
+    try:
+        os.dup2(answer, 0)
+        assert carried_out(["asks"]) == 0
+    finally:
+        os.dup2(kept, 0)
+        os.close(kept)
+        os.close(answer)
 
 
 def test_each_demo_has_a_scope_of_its_own() -> None:

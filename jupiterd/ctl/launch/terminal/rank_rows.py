@@ -2,8 +2,8 @@
 
 Owns what carriage returns, line feeds and the escape sequences of bars (tqdm, rich) make of them.
 Doesn't know other ranks, or where the rows are shown. What follows a carriage return replaces its
-row: bars are drawn like that, and pad what is shorter. Sequences that move no row are left out, but
-for colours.
+row: bars are drawn like that, and pad what is shorter. A backspace takes away what stands before
+it: spinners write something else there. Sequences that move no row are left out, but for colours.
 """
 
 import codecs
@@ -15,11 +15,12 @@ MAX_ROWS: Final = 64
 MAX_ROW_CHARACTERS: Final = 1 << 13
 
 _TOKENS: Final = re.compile(
-    r"(?P<text>[^\x00-\x1f\x7f]+|\t)|(?P<end>\n)|(?P<begin>\r)"
+    r"(?P<text>[^\x00-\x1f\x7f]+|\t)|(?P<end>\n)|(?P<begin>\r)|(?P<back>\x08+)"
     r"|\x1b\[(?P<given>[0-?]*)[ -/]*(?P<command>[@-~])"
-    r"|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[@-Z\\^_]|[\x00-\x1a\x1c-\x1f\x7f]"
+    r"|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b(?:[ -/]+[0-~]|[0-Z\\^-~])|[\x00-\x1a\x1c-\x1f\x7f]"
 )
-_UNFINISHED: Final = re.compile(r"\x1b(?:\[[0-?]*[ -/]*|\][^\x07\x1b]*\x1b?)?\Z")
+_UNFINISHED: Final = re.compile(r"\x1b(?:[ -/]+|\[[0-?]*[ -/]*|\][^\x07\x1b]*\x1b?)?\Z")
+_COLOUR: Final = re.compile(r"(\x1b\[[0-?]*[ -/]*m)")
 _UPWARDS: Final = re.compile(r"(?:\r|\n(?=\x1b\[A)|\x1b\[[0-9;?]*[A-Zl-m])*")
 _UP: Final = re.compile(r"\x1b\[([0-9]*)[AF]")
 
@@ -52,7 +53,7 @@ class RankRows:
         for token in _TOKENS.finditer(text):
             self._draw(token)
             if len(self.rows) > MAX_ROWS:
-                finished += self._given_away(1)
+                finished += self._given_away(len(self.rows) - MAX_ROWS)
         return finished
 
     def crop(self, most: int) -> list[str]:
@@ -79,6 +80,8 @@ class RankRows:
             self._move(1)
         elif token["begin"]:
             self._is_begun_anew = True
+        elif token["back"]:
+            self._take_back(len(token["back"]))
         elif token["command"]:
             self._obey(token["command"], token["given"], token[0])
 
@@ -100,9 +103,26 @@ class RankRows:
                 pass
 
     def _write(self, text: str) -> None:
-        before = "" if self._is_begun_anew else self.rows[self._at]
-        self._is_begun_anew = False
-        self.rows[self._at] = (before + text)[:MAX_ROW_CHARACTERS]
+        """Write text or one colour; what is too long for a row goes on in the next one."""
+        while text:
+            before = "" if self._is_begun_anew else self.rows[self._at]
+            self._is_begun_anew = False
+            if len(before) >= MAX_ROW_CHARACTERS:
+                self._move(1)
+                continue
+            room = len(text) if text[0] == "\x1b" else MAX_ROW_CHARACTERS - len(before)
+            self.rows[self._at] = before + text[:room]
+            text = text[room:]
+
+    def _take_back(self, count: int) -> None:
+        if self._is_begun_anew:
+            return
+        pieces = _COLOUR.split(self.rows[self._at])
+        for number in range(len(pieces) - 1, -1, -2):  # colours stand between texts
+            kept = pieces[number][: max(0, len(pieces[number]) - count)]
+            count -= len(pieces[number]) - len(kept)
+            pieces[number] = kept
+        self.rows[self._at] = "".join(pieces)
 
     def _move(self, count: int) -> None:
         self._at = max(0, self._at + count)
@@ -123,7 +143,7 @@ def _rows_up(text: str) -> int:
 def visible(row: str, width: int) -> str:
     """Return the beginning of a row that fills so many columns; its colours end with it."""
     shown, left = list[str](), width
-    for piece in re.split(r"(\x1b\[[0-9;:]*m)", row):
+    for piece in _COLOUR.split(row):
         if piece.startswith("\x1b"):
             shown.append(piece)
             continue

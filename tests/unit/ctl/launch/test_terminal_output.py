@@ -7,7 +7,12 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jupiterd.ctl.launch.terminal.rank_rows import MAX_ROWS, RankRows, visible
+from jupiterd.ctl.launch.terminal.rank_rows import (
+    MAX_ROW_CHARACTERS,
+    MAX_ROWS,
+    RankRows,
+    visible,
+)
 from jupiterd.ctl.launch.terminal.terminal_output import TerminalOutput
 
 SIZE = (24, 60)
@@ -137,12 +142,38 @@ def test_sequences_that_draw_nothing_are_left_out():
     assert shown(*of(0, b"\x1b[?25l\x1b]0;title\x07\x1b[?2004hready\x1b[?25h\x07")) == [
         "[rank 0] ready"
     ]
+    said = of(0, b"\x1b7\x1b(Bready\x1b[m\x1b", b"(", b"B\x1b8\x1b=")
+    assert shown(*said) == ["[rank 0] ready"]
+
+
+def test_a_spinner_turns_in_its_place():
+    turns = [b"wait |", b"\b/", b"\b\b\x1b[31m -", b"\b\x1b[0m\b."]
+    assert shown(*of(0, *turns)) == ["[rank 0] wait."]
+    assert shown(*of(0, b"50%\r\b", b"\b\b\b\b60%")) == ["[rank 0] 60%"]
+
+
+def test_a_line_longer_than_a_row_loses_nothing():
+    rows, said = RankRows(), "".join(f"{number} " for number in range(150_000))
+    ended = [*rows.take(f"{said}\nend\n".encode(), is_soon=False), *rows.end()]
+    assert max(map(len, ended)) == MAX_ROW_CHARACTERS
+    assert "".join(ended[:-1]) == said
+    assert ended[-1] == "end"
 
 
 @given(
     st.lists(
         st.sampled_from(
-            [b"\r", b"\n", b"ab", "\u2588\u00e9".encode(), b"\x1b[31m", UP, b"\x1b[2K"]
+            [
+                b"\r",
+                b"\n",
+                b"ab",
+                b"\b",
+                b"\x1b(B",
+                "\u2588\u00e9".encode(),
+                b"\x1b[31m",
+                UP,
+                b"\x1b[2K",
+            ]
         ),
         max_size=30,
     ),

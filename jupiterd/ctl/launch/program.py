@@ -7,6 +7,7 @@ Owns reading the command. Doesn't know what is in the file (`local_imports`), no
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import Final
 
@@ -21,6 +22,9 @@ _LAUNCHERS: Final = frozenset(
 )
 _LAUNCHER_MODULES: Final = frozenset({"torch.distributed.launch", "torch.distributed.run"})
 """What replaces the ranks that it is given by its own; `accelerate launch` takes them up."""
+
+_MEETING: Final = frozenset({"--rdzv-backend", "--rdzv-endpoint"})
+"""By both, the same command of torchrun on several machines gets a number on each."""
 
 
 @dataclass(frozen=True)
@@ -48,13 +52,21 @@ class Program:
             return name
         return self.module if self.module in _LAUNCHER_MODULES else ""
 
+    @property
+    def _has_meeting_place(self) -> bool:
+        """Say whether torchrun is told where its like meet; what follows a script is for that."""
+        own = takewhile(lambda argument: not argument.endswith(".py"), self.argv)
+        options = {each.partition("=")[0].replace("_", "-") for each in own}
+        is_torch = self.launcher == "torchrun" or self.launcher in _LAUNCHER_MODULES
+        return is_torch and options >= _MEETING and "--standalone" not in options
+
     def check_ranks(self, ranks: int) -> None:
         """Refuse to run another launcher several times: each would train by itself, alone.
 
         Raises:
-            UsageError: it is one, and there is more than one rank.
+            UsageError: it is one, isn't told where they meet, and there is more than one rank.
         """
-        if ranks > 1 and self.launcher:
+        if ranks > 1 and self.launcher and not self._has_meeting_place:
             raise UsageError(
                 f"{self.launcher} starts ranks of its own, and {ranks} of it would know nothing of "
                 "each other",

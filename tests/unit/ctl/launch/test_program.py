@@ -128,6 +128,12 @@ def test_a_package_is_followed_though_its_environment_lies_in_a_project_on_the_p
         ("/opt/bin/torchrun", "train.py"),
         ("python", "-m", "torch.distributed.run", "train.py"),
         ("mpirun", "-n", "2", "train.py"),
+        ("torchrun", "--nnodes", "2", "train.py"),
+        ("torchrun", "--nnodes", "2", "--master-addr", "box1", "train.py"),
+        ("torchrun", "--rdzv-endpoint", "box1:29500", "train.py"),
+        ("torchrun", "train.py", "--rdzv-backend=c10d", "--rdzv-endpoint=box1"),
+        ("torchrun", "--standalone", "--rdzv-backend=c10d", "--rdzv-endpoint=box1", "train.py"),
+        ("deepspeed", "--rdzv-backend=c10d", "--rdzv-endpoint=box1", "train.py"),
     ],
     ids=" ".join,
 )
@@ -140,9 +146,22 @@ def test_another_launcher_is_not_run_several_times(folder: Path, argv: tuple[str
 
 
 @pytest.mark.parametrize(
-    "argv", [("python", "torchrun.py"), ("accelerate", "launch")], ids=" ".join
+    "argv",
+    [
+        ("python", "torchrun.py"),
+        ("accelerate", "launch"),
+        ("torchrun", "--rdzv-backend", "c10d", "--rdzv-endpoint", "box1:29500", "torchrun.py"),
+        ("torchrun", "--rdzv_backend=c10d", "--rdzv_endpoint=box1:29500", "torchrun.py"),
+        (
+            *("python", "-m", "torch.distributed.run"),
+            *("--rdzv-backend=c10d", "--rdzv-endpoint=box1", "torchrun.py"),
+        ),
+    ],
+    ids=" ".join,
 )
-def test_what_is_no_launcher_runs_as_often_as_one_likes(folder: Path, argv: tuple[str, ...]):
+def test_what_is_no_launcher_or_meets_its_like_runs_as_often_as_one_likes(
+    folder: Path, argv: tuple[str, ...]
+):
     write(folder, {"torchrun.py": ""})
     read_program(argv, folder).check_ranks(4)
 

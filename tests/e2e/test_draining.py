@@ -40,10 +40,11 @@ async def test_the_gang_goes_on_without_whom_is_drained_and_waits_where_all_are(
                 lambda cycle: len(cycle["gang"]) == 2 and cycle["step"] >= 20, "step 20", 120
             )
             first, second = names(seen)
+            typed = f"jupiterctl --state-dir {cluster[0].state_dir} node resume"
             drained = cluster.ctl("node", "drain", first)
             assert drained.stdout.splitlines() == [
                 f"{first} gets no new work, and leaves what trains after the running step",
-                f"end that with: jupiterctl node resume {first}",
+                f"end that with: {typed} {first}",
             ]
             alone = await cluster.until(
                 lambda cycle: cycle["epoch"] == 2 and names(cycle) == [second], "one", LEAVES_S
@@ -62,7 +63,7 @@ async def test_the_gang_goes_on_without_whom_is_drained_and_waits_where_all_are(
             )
             shown = cluster.ctl("cycle", "status").stdout
             told = f"{NAMES[0]}, {NAMES[1]} are drained, and nobody else can train; to let it go on"
-            assert f"{told}: jupiterctl node resume {NAMES[0]}" in shown
+            assert f"{told}: {typed} {NAMES[0]}" in shown
 
             assert cluster.ctl("node", "resume", first).returncode == 0
             again = await cluster.until(

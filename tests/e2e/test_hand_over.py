@@ -13,7 +13,7 @@ from tests.support.training_runs import TwoDaemons, two_daemons, until_trained, 
 pytestmark = [
     pytest.mark.net,
     pytest.mark.slow,
-    pytest.mark.full,
+    pytest.mark.long,
     pytest.mark.timeout(180),
 ]
 

@@ -5,7 +5,7 @@ Owns the commands for that. Each touches namespaces of the lab alone.
 
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from tests.network.lab import ELSEWHERE, PREFIX_LENGTH, Host, address_of, bridge, interface
 
@@ -62,13 +62,13 @@ def lose(host: Host, percent: int) -> None:
     )
 
 
-def block_all_but(host: Host, port: int) -> None:
-    """Drop every TCP packet that comes in from others, but those of one port."""
-    device = interface(0)
+def block_all_but(host: Host, ports: Iterable[int]) -> None:
+    """Drop every TCP packet that comes in from others, but those of some ports."""
+    device, passing = interface(0), ", ".join(map(str, sorted(ports)))
     _filter(
         host,
         "chain heard { type filter hook input priority 0; "
-        f"tcp dport {port} accept; tcp sport {port} accept; "
+        f"tcp dport {{ {passing} }} accept; tcp sport {{ {passing} }} accept; "
         f'iifname "{device}" meta l4proto tcp drop; }}',
     )
 

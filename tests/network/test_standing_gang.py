@@ -9,14 +9,13 @@ import pytest
 from jupiterd.cluster.gang_watch import LEAST_STEP_S
 from tests.network import links
 from tests.network.asked_run import LOOK_S, AskedRun
-from tests.network.machines import machines_on
+from tests.network.machines import Machine, machines_on
 from tests.support.training_runs import write_letters
 
 pytestmark = [pytest.mark.timeout(120), pytest.mark.usefixtures("packet_filter")]
 
 JOIN_S = 15.0
 TRAINS_S = 60.0
-PORT = 47470
 SLACK_S = 2.0
 """Its end must also be recorded, on a busy machine."""
 
@@ -39,15 +38,22 @@ class EndlessRun(AskedRun):
                 await asyncio.sleep(LOOK_S)
 
 
+def listening_ports(machine: Machine) -> set[int]:
+    """Return where its daemon answers, for members and for anybody: nothing else listens there."""
+    told = machine.host.inside.run("ss", "--listening", "--tcp", "--numeric", "--no-header")
+    return {int(line.split()[3].rpartition(":")[2]) for line in told.splitlines()}
+
+
 async def test_a_gang_whose_ranks_hear_each_other_no_more_is_formed_anew(tmp_path: Path) -> None:
     letters = write_letters(tmp_path)
     async with machines_on(2, tmp_path) as machines:
         (view, *_) = await machines.one_cluster(JOIN_S)
         leader = machines.leader(view)
+        daemons = set().union(*map(listening_ports, machines.machines))
         run = EndlessRun(machines)
         run.start(letters)
         await run.has_come_to(20)
-        links.block_all_but(leader.host, PORT)  # the daemons go on hearing each other
+        links.block_all_but(leader.host, daemons)  # the daemons go on hearing each other
         began_s = time.monotonic()
         trained = await machines.recorded(
             lambda trained: bool(trained.epochs_closed), "its end", 30.0, leader

@@ -26,6 +26,8 @@ _BUFFERS: Final = (
 
 _LAYER: Final = re.compile(r"\b(?:layers|h|blocks)\.(\d+)\.")
 _LAYERS: Final = ("num_hidden_layers", "n_layer", "n_layers", "num_layers")
+_PASSED_AGAIN: Final = frozenset({"hrm_text"})
+"""Their text passes through the same layers again: the files hold fewer than are counted."""
 
 
 def misfit(config: Config, found: Shapes) -> str:
@@ -73,6 +75,8 @@ def _times(shape: Shape) -> str:
 def _too_few_layers(config: Config, found: Shapes) -> str:
     wanted = next((config[key] for key in _LAYERS if isinstance(config.get(key), int)), 0)
     numbers = {int(match[1]) for name in found if (match := _LAYER.search(name))}
+    if config.get("model_type") in _PASSED_AGAIN:
+        return ""
     if not numbers or "encoder" in " ".join(found) or len(numbers) >= wanted:
         return ""
     return f"its weights have {len(numbers)} layers, and its config.json says {wanted}"

@@ -130,7 +130,9 @@ class Door:
         """Nobody is in by an admission that came to be after the door was shut."""
         state = process.journal.ledger.state
         known = {at for at, fact in state.placed() if isinstance(fact, DoorShut)}
-        first_at = min((self.shut_at[at] for at in known), default=self._world.now)
+        # Of an entry that was the last before the power went out, nobody took note.
+        now = self._world.now
+        first_at = min((self.shut_at.get(at, now) for at in known), default=now)
         for at, fact in self.backdated:
             if at > first_at and state.members.get(fact.node) == fact:
                 raise Violation(f"{fact.node[:2]} is in, by an admission that was dated back")

@@ -23,6 +23,7 @@ class WantedNames:
             re.error: one of them has no meaning.
         """
         self._glob = glob_pattern(glob)
+        self._parts = _most_parts(glob)
         self._exclude = [glob_pattern(each) for each in exclude]
 
     def has(self, name: str) -> bool:
@@ -30,6 +31,25 @@ class WantedNames:
         if not self._glob.fullmatch(name):
             return False
         return not any(each.fullmatch(name) for each in self._exclude)
+
+    def may_be_below(self, folder: str) -> bool:
+        """Say whether the glob could match names below a folder, which is relative to its source.
+
+        It is asked of how deep they would lie, and no more: a look that goes too far costs time.
+        """
+        return self._parts is None or folder.strip("/").count("/") + 2 <= self._parts
+
+
+def _most_parts(glob: str) -> int | None:
+    """Return how many parts a name has at the most that a glob matches; None: any number."""
+    if "**" in glob or "[" in glob:  # a range such as [+-9] has the slash
+        return None
+    return max(each.strip("/").count("/") + 1 for each in _without_braces(glob))
+
+
+def lone_name(glob: str) -> str:
+    """Return the one name that a glob can match; empty: it may match several."""
+    return "" if any(sign in glob for sign in "*?[{") else glob.strip("/")
 
 
 @lru_cache(maxsize=64)

@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 from urllib.parse import unquote
 
+from jupiterd.cycle.base.globs import lone_name
+
 FILE_URL: Final = "file://"
 
 _WITHOUT_DISK: Final = frozenset({"python_stdlib", "web", "feed"})
@@ -19,10 +21,17 @@ _is_of_the_web = re.compile(r"https?://").match
 def local_paths(task: str, params: Mapping[str, Any]) -> tuple[str, ...]:
     """Return what work of that task reads of the disk; what isn't known to be none is a path."""
     if task == "collect":
-        return _of_source(_mapping(params.get("source")))
+        source = _mapping(params.get("source"))
+        return _lone_file(source) or _of_source(source)
     if task == "prepare":
         return (*_of_source(params), *_told(params.get("tokenizer_path")))
     return ()
+
+
+def folder_around(task: str, params: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the folder in which a lone file is looked for: who offered all of it, offered it."""
+    source = _mapping(params.get("source")) if task == "collect" else {}
+    return _of_source(source) if _lone_file(source) else ()
 
 
 def hub_names(task: str, params: Mapping[str, Any]) -> tuple[str, ...]:
@@ -35,6 +44,15 @@ def hub_names(task: str, params: Mapping[str, Any]) -> tuple[str, ...]:
 def paths_of_sources(sources: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
     """Return the paths that the sources of a domain name."""
     return tuple(path for source in sources for path in local_paths("collect", {"source": source}))
+
+
+def _lone_file(source: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the one file of a folder that its glob takes; nothing where there may be more."""
+    path, glob = source.get("path"), source.get("glob")
+    if source.get("kind") != "folder" or not (isinstance(path, str) and isinstance(glob, str)):
+        return ()
+    name = lone_name(glob)
+    return (f"{path.rstrip('/')}/{name}",) if path and name else ()
 
 
 def _of_source(source: Mapping[str, Any]) -> tuple[str, ...]:

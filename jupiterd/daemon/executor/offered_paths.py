@@ -17,7 +17,7 @@ from typing import Any, Final, cast
 from jupiterd.cluster.alerts import Finding
 from jupiterd.cluster.facts import NodeAdmitted
 from jupiterd.cluster.planning.asking_node import ASKED_AT
-from jupiterd.cycle.data.local_paths import hub_names, local_paths
+from jupiterd.cycle.data.local_paths import folder_around, hub_names, local_paths
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.told import told_text
 from jupiterd.daemon.work_events import WorkOrder
@@ -89,8 +89,9 @@ class OfferedPaths:
         Raises:
             NotOfferedError: it would.
         """
+        around = folder_around(task, params)
         for path in _read_by(task, params):
-            if not self._is_offered(path):
+            if not any(map(self._is_offered, (path, *around))):
                 self._note(path, asker)
                 raise NotOfferedError(
                     f"{own} doesn't read {path[:MAX_SHOWN]} for {asker}: nobody on {own} has asked "

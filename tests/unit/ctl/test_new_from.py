@@ -12,6 +12,7 @@ from jupiterd.ctl.preflight import cycle_preflight, source_survey
 from jupiterd.ctl.preflight.domain_of_place import _is_near, domain_of_place
 from jupiterd.ctl.preflight.source_survey import survey_of
 from jupiterd.cycle.domain import parse_domain
+from jupiterd.daemon.executor.named_paths import paths_of
 from jupiterd.errors import EmptySourceError, NotFoundError, SourceUnreachableError, UsageError
 from jupiterd.locations import config_folder
 from tests.unit.workers.local_site import page, serving
@@ -124,6 +125,7 @@ def test_a_table_whose_text_has_another_name_names_its_columns_and_takes_the_one
     assert (ran.exit_code, ran.err) == (0, "")
     written = parse_domain((here / "tickets.yaml").read_text(), "tickets.yaml").data_sources[0]
     assert (written.kind, written.glob, written.field) == ("folder", "tickets.csv", "body")
+    assert paths_of([written]) == (str(here / "t" / "tickets.csv"),), "nothing beside it is offered"
     refused = ctl("domain", "new", "x", "--from", "https://example.org/a/", "--field", "body")
     assert (refused.exit_code, "--field is said of tables" in refused.err) == (2, True)
 

@@ -10,6 +10,7 @@ import pytest
 
 from jupiterd.cluster.cycle_state import CycleState
 from jupiterd.cluster.planning.asking_node import asking_node
+from jupiterd.cycle.data.local_paths import local_paths
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.commands import Commands
 from jupiterd.daemon.data_sets import data_sets
@@ -162,10 +163,28 @@ def test_a_path_that_leads_elsewhere_by_now_is_not_what_was_asked_for(
     assert is_read(offered(tmp_path), "prepare", prepare(latest).params), "asked for anew"
 
 
+def test_who_asks_for_a_lone_file_of_a_folder_offers_nothing_beside_it(
+    tmp_path: Path, diary: Path
+) -> None:
+    def collect(glob: str) -> dict[str, Any]:
+        return {"source": {"kind": "folder", "path": str(diary), "glob": glob}}
+
+    paths = offered(tmp_path)
+    paths.ask(local_paths("collect", collect("monday.txt")))
+    assert is_read(paths, "collect", collect("monday.txt"))
+    for glob in ("*", "tuesday.txt", "{monday,tuesday}.txt", "**/*", "/", "../diary/tuesday.txt"):
+        assert not is_read(paths, "collect", collect(glob)), glob
+    assert not is_read(paths, "prepare", prepare(diary, glob="monday.txt").params)
+    assert not is_read(paths, "prepare", prepare(diary).params)
+    paths.ask([str(diary)])
+    assert is_read(paths, "collect", collect("monday.txt")), "asked for in an earlier version"
+
+
 @pytest.mark.parametrize(
     ("task", "params"),
     [
         ("collect", {"source": {"kind": "folder", "path": "{}"}}),
+        ("collect", {"source": {"kind": "folder", "path": "{}", "glob": "monday.txt"}}),
         ("collect", {"source": {"kind": "jsonl", "path": "{}/a.jsonl"}}),
         ("collect", {"source": {"kind": "parquet", "path": "{}/a.parquet"}}),
         ("collect", {"source": {"kind": "git", "url": "file://{}"}}),

@@ -6,10 +6,10 @@ from dataclasses import replace
 from pathlib import PurePath
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from jupiterd.cycle.base.globs import WantedNames, glob_pattern
+from jupiterd.cycle.base.globs import WantedNames, glob_pattern, lone_name
 from jupiterd.cycle.data_sources import FolderSource
 from jupiterd.cycle.phase_summary import summarise
 from jupiterd.cycle.work import Phase
@@ -18,6 +18,7 @@ from jupiterd.frames import Progressed
 from jupiterd.processor_limits import usable_cores
 from jupiterd.workers.__main__ import translate
 from jupiterd.workers.data import sample_file
+from jupiterd.workers.data.collectors.files import Walk
 from jupiterd.workers.data.collectors.folder import Folder
 from jupiterd.workers.data.extraction import Extractor
 from tests.unit.workers.collecting import (
@@ -225,6 +226,31 @@ def test_excluded_names_are_left_out_of_what_a_glob_takes():
     wanted = WantedNames("src/**/*.{h,cpp}", ["**/ThirdParty/**", "src/gen_*.h"])
     names = ["src/a.h", "src/ThirdParty/b.h", "src/x/ThirdParty/y/c.cpp", "src/gen_a.h", "src/d.md"]
     assert [name for name in names if wanted.has(name)] == ["src/a.h"]
+
+
+def test_no_folder_is_looked_at_in_which_nothing_can_be_wanted(notes, tmp_path, monkeypatch):
+    (notes / "deep" / "er").mkdir(parents=True)
+    for name in ("rows.csv", "other.csv", "deep/rows.csv"):
+        (notes / name).write_text("text\na note\n")
+    (notes / "out").symlink_to(tmp_path)
+    seen, scan = [], os.scandir
+    monkeypatch.setattr(os, "scandir", lambda path: seen.append(os.fspath(path)) or scan(path))
+    names = Walk(notes, WantedNames("rows.csv"), lambda name, _: seen.append(name)).names()
+    assert ([*names], seen) == (["rows.csv"], [str(notes)])
+    names = Walk(notes, WantedNames("*/*.csv"), lambda *_: None).names()
+    assert [*names] == ["deep/rows.csv"]
+    assert f"{notes}/deep/er" not in [path.rstrip("/") for path in seen]
+
+
+@given(st.text("ab/*?{,}", max_size=8), st.text("ab/", max_size=6))
+@example("a[+-9]b", "a/b")
+def test_a_folder_that_holds_a_wanted_name_is_looked_at(glob: str, name: str):
+    wanted = WantedNames(glob)
+    if wanted.has(name) and "//" not in name and not name.startswith("/"):
+        folders = [name[:end] for end, sign in enumerate(name) if sign == "/"]
+        assert all(map(wanted.may_be_below, folders))
+    if (only := lone_name(glob)) and wanted.has(name):
+        assert name == only
 
 
 def test_an_unchanged_file_keeps_its_sample_and_is_not_parsed_again(notes, tmp_path, monkeypatch):

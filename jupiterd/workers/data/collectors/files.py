@@ -301,11 +301,14 @@ class Walk:
             return ""
 
     def _wanted_name(self, entry: os.DirEntry[str], name: str) -> str:
+        may_be_below = self._wanted.may_be_below(name)
+        if not may_be_below and not self._wanted.has(name):
+            return ""
         if entry.is_symlink() and not self._stays_inside(entry.path):
             self._leave_out(name, SkipReason.LEADS_OUT)
             return ""
         if entry.is_dir(follow_symlinks=False):
-            return f"{name}/"
+            return f"{name}/" if may_be_below else ""
         if entry.is_file():
             return name
         if not entry.is_dir():  # a link to a folder inside: what is there is met without it

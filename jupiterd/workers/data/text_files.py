@@ -33,6 +33,7 @@ from jupiterd.workers.data.collectors.collector import Extraction
 from jupiterd.workers.data.collectors.files import Walk
 from jupiterd.workers.data.collectors.other_files import is_no_document, lies_beside_pages
 from jupiterd.workers.data.encodings import decoded
+from jupiterd.workers.data.extractors.man import is_page
 from jupiterd.workers.data.file_forms import form_of
 from jupiterd.workers.data.file_rows import rows_in_file
 from jupiterd.workers.data.seen_bytes import CountedStream, Shares
@@ -171,12 +172,12 @@ class TextFiles:
                 yield from self._of_rows(name, rows)
             elif inner.lower().endswith(".json"):
                 yield from self._of_json(name, file)
-            elif form_of(inner) == "text":
+            elif (form := _form(inner, file)) == "text":
                 with opened(file) as stream:
                     yield from self._of_text(name, stream)
             else:
                 data = _whole(file)
-                yield self._extracted(form_of(inner), data, name, len(data))
+                yield self._extracted(form, data, name, len(data))
         except UnreadableError as error:
             self.skips.add(name, error.reason, error.size_bytes or _size_of(file), error.detail)
         except UNPACKING_ERRORS:
@@ -243,6 +244,15 @@ def _size_of(file: Path) -> int:
         return file.stat().st_size
     except OSError:
         return 0
+
+
+def _form(name: str, file: Path) -> str:
+    """Return how a file is read; a log that only ends like a page of a manual is plain text."""
+    form = form_of(name)
+    if form != "man":
+        return form
+    with opened(file) as stream:
+        return form if is_page(stream.read(PIECE_BYTES)) else "text"
 
 
 def _whole(file: Path) -> bytes:

@@ -5,6 +5,7 @@ how long lines are, or anything else that a typesetter needs.
 """
 
 import re
+import unicodedata
 from collections.abc import Callable, Mapping
 
 from jupiterd.workers.data.encodings import decoded
@@ -14,6 +15,8 @@ from jupiterd.workers.data.skips import SkipReason, UnreadableError
 _HEADS = re.compile(r"^\.\s*(TH|Dd|Dt|SH|Sh)\b", re.MULTILINE)
 """What a page of a manual has near its beginning."""
 
+_BYTES_OF_HEADS = re.compile(_HEADS.pattern.encode(), re.MULTILINE)
+
 _SPECIAL: Mapping[str, str] = {
     "aq": "'", "dq": '"', "lq": "\u201c", "rq": "\u201d", "oq": "\u2018", "cq": "\u2019",
     "bu": "\u2022", "em": "\u2014", "en": "\u2013", "hy": "-", "mi": "-", "co": "\u00a9",
@@ -21,8 +24,27 @@ _SPECIAL: Mapping[str, str] = {
     "la": "<", "ra": ">", "->": "\u2192", "<-": "\u2190", ">=": "\u2265", "<=": "\u2264",
     "'": "\u00b4", "`": "`", "tm": "\u2122", "rg": "\u00ae", "mu": "\u00d7", "Lq": "\u201c",
     "Rq": "\u201d", "fo": "\u2039", "fc": "\u203a", "Fo": "\u00ab", "Fc": "\u00bb", "sl": "/",
+    "ci": "\u25cb", "**": "*", "mc": "\u00b5", "ts": "\u03c2", "S1": "\u00b9", "S2": "\u00b2",
     "or": "|", "ul": "_", "ss": "\u00df", "de": "\u00b0", "+-": "\u00b1", "!=": "\u2260",
+    "Bq": "\u201e", "bq": "\u201a", "pl": "+", "eq": "=", "aa": "\u00b4", "pd": "\u2202",
+    "ae": "\u00e6", "AE": "\u00c6", "oe": "\u0153", "OE": "\u0152", "/o": "\u00f8", "/O": "\u00d8",
+    "/l": "\u0142", "/L": "\u0141", "-D": "\u00d0", "Sd": "\u00f0", "TP": "\u00de", "Tp": "\u00fe",
+    "r!": "\u00a1", "r?": "\u00bf", "Eu": "\u20ac", "sc": "\u00a7", "*a": "\u03b1", "*b": "\u03b2",
+    "*g": "\u03b3", "*d": "\u03b4", "*l": "\u03bb", "*m": "\u03bc", "*p": "\u03c0", "*s": "\u03c3",
+    "*D": "\u0394", "*S": "\u03a3", "*W": "\u03a9", "di": "\u00f7", "no": "\u00ac", "if": "\u221e",
 }  # fmt: skip
+
+_ACCENTS: Mapping[str, str] = {
+    ":": "\u0308", "'": "\u0301", "`": "\u0300", "^": "\u0302", "~": "\u0303", ",": "\u0327",
+    "o": "\u030a", "v": "\u030c",
+}  # fmt: skip
+"""What stands before a letter in the name of a glyph, and the mark that it puts on it."""
+
+_STRINGS: Mapping[str, str] = {
+    "Aq": "'", "lq": "\u201c", "rq": "\u201d", "R": "\u00ae", "--": "\u2014",
+}  # fmt: skip
+
+_COMMENT = re.compile(r"""(?<!\\)((?:\\\\)*)\\["#].*""")
 
 _ESCAPE = re.compile(
     r"""\\(?:
@@ -40,8 +62,12 @@ _ONE: Mapping[str, str] = {
 }  # fmt: skip
 
 _SECTIONS = {"SH": "## ", "Sh": "## ", "SS": "### ", "Ss": "### "}
-_PARAGRAPHS = frozenset({"PP", "P", "LP", "Pp", "sp", "HP", "RS", "RE", "Bl", "El", "YS", "Lp"})
-_LITERAL, _LITERAL_ENDS = frozenset({"nf", "EX"}), frozenset({"fi", "EE", "TE"})
+_PARAGRAPHS = frozenset(
+    {"PP", "P", "LP", "Pp", "sp", "HP", "RS", "RE", "Bl", "El", "YS", "Lp", "Sp"}
+)
+_LITERAL, _LITERAL_ENDS = frozenset({"nf", "EX", "Vb"}), frozenset({"fi", "EE", "TE", "Ve"})
+_SKIPPED: Mapping[str, int | None] = {"EQ": None, "ig": 0, "de": 1, "am": 1, "de1": 1, "am1": 1}
+"""What nobody reads -> which argument says what ends it, two dots where there is none."""
 _FONTS = frozenset({"B", "I", "BR", "RB", "IR", "RI", "BI", "IB", "SM", "SB"})
 _JOINED = frozenset({"BR", "RB", "IR", "RI", "BI", "IB"})
 _LINKS = frozenset({"UR", "MT"})
@@ -61,6 +87,11 @@ def read(given: Given) -> Mapping[str, str]:
     return {"text": text}
 
 
+def is_page(beginning: bytes) -> bool:
+    """Say whether a file that begins so is a page of a manual."""
+    return bool(_BYTES_OF_HEADS.search(beginning))
+
+
 class _Page:
     """One page: what was written of it so far, and what its next lines stand in."""
 
@@ -70,8 +101,9 @@ class _Page:
         self._is_tag = False
         """The next line is what the paragraph behind it explains."""
         self._name = ""
-        self._strings: dict[str, str] = {"Aq": "'", "lq": "\u201c", "rq": "\u201d", "R": "\u00ae"}
+        self._strings = dict(_STRINGS)
         self._skipped_until = ""
+        """What stands behind the dot of the request that ends what nobody reads."""
         self._is_table_form = False
         """The next lines say how the columns of a table look; a dot ends them."""
 
@@ -84,14 +116,14 @@ class _Page:
 
     def _take(self, line: str) -> None:
         if self._skipped_until:
-            if line.startswith(self._skipped_until):
+            if re.match(rf"\.\s*{re.escape(self._skipped_until)}(?![^\s\\])", line):
                 self._skipped_until = ""
         elif self._is_table_form:
             if line.endswith("."):
                 self._is_table_form = False
                 self._begin_literal()
         elif line[:1] in (".", "'"):
-            self._request(line[1:].strip())
+            self._request(_COMMENT.sub(r"\1", line[1:]).strip())
         elif self._is_literal:
             self._lines.append(self._plain(line))
         else:
@@ -114,8 +146,10 @@ class _Page:
             case "ds":
                 key, _, value = rest.partition(" ")
                 self._strings.setdefault(key, self._plain(value.strip().removeprefix('"')))
-            case "de" | "ig" | "am" | "EQ":
-                self._skipped_until = ".EN" if name == "EQ" else ".."
+            case _ if name in _SKIPPED:
+                number = _SKIPPED[name]
+                end = "EN" if number is None else next(iter(rest.split()[number:]), ".")
+                self._skipped_until = end
             case "TS":
                 self._is_table_form = True
             case _ if name in _SECTIONS:
@@ -185,12 +219,19 @@ class _Page:
 
     def _escape(self, found: re.Match[str]) -> str:
         if (name := found["two"] or found["name"]) is not None:
-            if re.fullmatch(r"u[0-9A-F]{4,5}", name):
-                return chr(int(name[1:], 16))
-            return _SPECIAL.get(name, "")
+            return _glyph(name)
         if (name := found["str2"] or found["strn"]) is not None:
             return self._strings.get(name, "")
         return _ONE.get(found["one"] or "", "")
+
+
+def _glyph(name: str) -> str:
+    """Return the character of this name; empty: nobody knows it."""
+    if re.fullmatch(r"u[0-9A-F]{4,5}", name):
+        return chr(int(name[1:], 16))
+    if name not in _SPECIAL and len(name) == 2 and name[0] in _ACCENTS and name[1].isalpha():
+        return unicodedata.normalize("NFC", name[1] + _ACCENTS[name[0]])
+    return _SPECIAL.get(name, "")
 
 
 def _words(rest: str) -> list[str]:
@@ -205,11 +246,15 @@ _INLINE: Mapping[str, tuple[str, str]] = {
     "Ev": ("", ""), "Dv": ("", ""), "Em": ("", ""), "Sy": ("", ""), "Li": ("", ""),
     "Ql": ("'", "'"), "Dq": ("\u201c", "\u201d"), "Sq": ("\u2018", "\u2019"), "Qq": ('"', '"'),
     "Pq": ("(", ")"), "Bq": ("[", "]"), "Aq": ("<", ">"), "Brq": ("{", "}"), "No": ("", ""),
-    "Lk": ("", ""), "Mt": ("", ""), "Fn": ("", "()"), "Va": ("", ""), "Vt": ("", ""),
+    "Lk": ("", ""), "Mt": ("", ""), "Va": ("", ""), "Vt": ("", ""),
     "Ft": ("", ""), "Fa": ("", ""), "Ux": ("UNIX", ""), "Ox": ("OpenBSD", ""),
     "Nx": ("NetBSD", ""), "Fx": ("FreeBSD", ""),
     "St": ("", ""), "An": ("", ""), "Ad": ("", ""), "Er": ("", ""), "Tn": ("", ""), "Dl": ("", ""),
     "D1": ("", ""), "Po": ("(", ""), "Pc": (")", ""), "Do": ("\u201c", ""), "Dc": ("\u201d", ""),
+    "Fn": ("", ""), "Sx": ("", ""), "In": ("<", ">"), "Xo": ("", ""), "Xc": ("", ""),
+    "Qo": ('"', ""), "Qc": ('"', ""), "So": ("\u2018", ""), "Sc": ("\u2019", ""),
+    "Ao": ("<", ""), "Ac": (">", ""), "Bo": ("[", ""), "Bc": ("]", ""), "Bx": ("BSD", ""),
+    "Cd": ("", ""), "Ms": ("", ""),
 }  # fmt: skip
 """Macros of mdoc within a sentence: what stands before their words, and at the line's end."""
 
@@ -220,8 +265,12 @@ def _inline(line: str, plain: Callable[[str], str]) -> str:
     """Return a line of mdoc, whose macros may stand in each other."""
     told: list[str] = []
     ends = ""
-    for word in _words(line):
-        if word in ("Ns", "Ap", "Pf"):
+    words = _words(line)
+    while words:
+        word = words.pop(0)
+        if word == "Fn":
+            told.append(_function(words, plain))
+        elif word in ("Ns", "Ap", "Pf"):
             told.append(_NO_SPACE if word != "Ap" else f"{_NO_SPACE}'{_NO_SPACE}")
         elif word in _INLINE:
             before, after = _INLINE[word]
@@ -232,3 +281,11 @@ def _inline(line: str, plain: Callable[[str], str]) -> str:
     text = " ".join(each for each in told if each) + ends
     text = re.sub(rf"\s*{_NO_SPACE}\s*", "", text)
     return re.sub(r"\s+([.,;:)\]?!])(?=\s|$)", r"\1", text)
+
+
+def _function(words: list[str], plain: Callable[[str], str]) -> str:
+    """Take a function's name and its arguments from the words, and return how it is called."""
+    told: list[str] = []
+    while words and words[0] not in _INLINE and not re.fullmatch(r"[.,;:)\]?!]|Ns|Ap|Pf", words[0]):
+        told.append(plain(words.pop(0)))
+    return f"{told[0]}({', '.join(told[1:])})" if told else ""

@@ -17,7 +17,6 @@ _DELIMITERS: Final = ",;\t|"
 _NONE: Final = "\x1f"
 """Stands in no text: a header of one name has no delimiter."""
 _SNIFFED_CHARS: Final = 8192
-_QUOTE: Final = '"'
 
 
 @dataclass(frozen=True)
@@ -94,25 +93,24 @@ class _Lines:
 
     def __init__(self, text: str) -> None:
         self._lines = iter(io.StringIO(text, newline=""))
-        self._next = next(self._lines, None)
         self._taken: list[str] = []
+        self._is_over = False
 
     def __iter__(self) -> Iterator[str]:
         return self
 
     def __next__(self) -> str:
-        line = self._next
+        line = next(self._lines, None)
         if line is None:
+            self._is_over = True  # the reader asks in vain for the rest of a record, or for another
             raise StopIteration
-        self._next = next(self._lines, None)
         self._taken.append(line)
         return line
 
     @property
     def ends_in_a_quote(self) -> bool:
         """Say whether the text ends in the midst of the record that was taken."""
-        quotes = sum(line.count(_QUOTE) for line in self._taken)
-        return self._next is None and len(self._taken) > 1 and quotes % 2 == 1
+        return self._is_over and sum(not line.isspace() for line in self._taken) > 1
 
     def taken(self) -> int:
         """Return how many bytes were taken."""

@@ -175,6 +175,13 @@ def test_a_quote_that_is_never_closed_takes_its_own_record_alone_with_a_word():
     assert "row 3 begins with a quote that is never closed" in last.fault
 
 
+@pytest.mark.parametrize("last", ['5" disk,4\n', '\n\n5" disk,4', '"two\nlines",4"'])
+def test_a_sign_of_inches_at_the_end_of_a_text_opens_nothing(last: str):
+    *_, record = records(f"text,n\nfine,1\n{last}")
+    assert record.fault == ""
+    assert record.cells["n"].startswith("4")
+
+
 def odd_folder(root: Path) -> int:
     """Fill a folder with what is no file, and names of any bytes; return the bytes of its files."""
     root.mkdir()

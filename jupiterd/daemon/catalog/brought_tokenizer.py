@@ -78,9 +78,10 @@ def read_identity(folder: Path) -> TokenizerIdentity:
     try:
         found = [name for name in IDENTITY_FILES if (folder / name).is_file()]
         return identity_of({name: (folder / name).read_text(encoding="utf-8") for name in found})
-    except (OSError, ValueError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
+        why = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
         raise CorruptArtifactError(
-            f"the tokenizer can't be read: {error}",
+            f"the tokenizer can't be read: {why}",
             "fetch the model again: a file of it is missing or cut off",
         ) from error
 

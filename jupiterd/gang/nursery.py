@@ -23,6 +23,7 @@ import msgpack
 from jupiterd.errors import WorkFailedError
 from jupiterd.frames import LINK_FD_VARIABLE
 from jupiterd.gang import interpreter, orphans
+from jupiterd.gang.cancellation import finished
 from jupiterd.gang.stopped import until_stopped
 
 log = logging.getLogger(__name__)
@@ -192,5 +193,9 @@ async def open_nursery(
         watching.cancel()
         nursery.close()
         nursery.kill()
-        await process.wait()
-        await asyncio.to_thread(orphans.forget, remembered)
+        await finished(_forgotten(process, remembered))
+
+
+async def _forgotten(killed: interpreter.Process, remembered: Path) -> None:
+    await killed.wait()
+    await asyncio.to_thread(orphans.forget, remembered)

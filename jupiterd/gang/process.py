@@ -40,6 +40,7 @@ from jupiterd.frames import (
     encode,
 )
 from jupiterd.gang import interpreter, oom_killer, orphans
+from jupiterd.gang.cancellation import finished
 from jupiterd.gang.interpreter import Process
 from jupiterd.gang.log_file import LogFile
 from jupiterd.gang.stopped import until_stopped
@@ -287,8 +288,12 @@ async def start_worker(
         try:
             await worker.end()
         finally:
-            await worker.close()
-            await asyncio.to_thread(orphans.forget, remembered)
+            await finished(_let_go(worker, remembered))
+
+
+async def _let_go(worker: Worker, remembered: Path) -> None:
+    await worker.close()
+    await asyncio.to_thread(orphans.forget, remembered)
 
 
 async def _started_cold(

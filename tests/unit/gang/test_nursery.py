@@ -10,14 +10,16 @@ from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from jupiterd.errors import WorkFailedError
 from jupiterd.frames import RunTask, StoreOpened, TaskFailed
-from jupiterd.gang import nursery, orphans
+from jupiterd.gang import interpreter, nursery, orphans
 from jupiterd.gang import spares as spares_module
 from jupiterd.gang.environment import worker_environment
+from jupiterd.gang.interpreter import Process, start_module
 from jupiterd.gang.process import Worker, start_worker
 from jupiterd.gang.routes import bind_listener
 from jupiterd.gang.spares import Spares
@@ -156,6 +158,44 @@ async def test_a_worker_has_the_socket_that_the_daemon_has_bound(tmp_path: Path)
         print(f"after {time.monotonic() - began_s:.2f} s, the first import included")
         assert gone_within(pid, 2.0)
         assert is_running(nursery_pid(tmp_path))
+
+
+class Late:
+    """A process of whose end nobody hears before somebody lets them."""
+
+    def __init__(self, process: Process) -> None:
+        self.pid = process.pid
+        self.is_waited_for, self.may_be_heard = asyncio.Event(), asyncio.Event()
+        self._process = process
+
+    @property
+    def returncode(self) -> int | None:
+        return self._process.returncode
+
+    async def wait(self) -> int:
+        self.is_waited_for.set()
+        await self.may_be_heard.wait()
+        return await self._process.wait()
+
+
+@pytest.mark.usefixtures("light")
+async def test_one_that_dies_as_the_daemon_ends_is_waited_for_and_forgotten_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[Late] = []
+
+    async def start(*told: Any) -> Late:
+        started.append(Late(await start_module(*told)))
+        return started[-1]
+
+    monkeypatch.setattr(interpreter, "start_module", start)
+    async with warm(tmp_path) as spares:
+        (died,) = started
+        spares._open["torch"].kill()
+        await died.is_waited_for.wait()
+        asyncio.get_running_loop().call_soon(died.may_be_heard.set)
+    assert died.returncode == -signal.SIGKILL
+    assert remembered(tmp_path) == []
 
 
 async def test_what_it_prints_is_in_its_own_log_and_its_failure_is_told(tmp_path: Path) -> None:

@@ -40,9 +40,20 @@ def test_after_the_last_restart_the_failure_is_the_launch_s(ctl, script):
     assert ran.err.count("rank 0 ended with status 7") == 2
 
 
-def test_a_rank_that_is_done_while_others_go_on_is_named(ctl, script, monkeypatch):
+def test_a_rank_that_is_done_while_others_go_on_is_named(ctl, script, tmp_path, monkeypatch):
+    say = launch_run.LaunchRun._say_alone
+
+    def said(run):
+        say(run)
+        (tmp_path / "said").touch()
+
     monkeypatch.setattr(launch_run, "ENDED_ALONE_S", 0.1)
-    name = script("import os, time; time.sleep(0.6 * int(os.environ['RANK']))")
+    monkeypatch.setattr(launch_run.LaunchRun, "_say_alone", said)
+    name = script(
+        "import os, time\n"
+        "while os.environ['RANK'] == '1' and not os.path.exists('said'):\n"
+        "    time.sleep(0.01)\n"
+    )
     ran = ctl(*LAUNCH, "--per-node", "2", "--", sys.executable, name)
     assert ran.exit_code == 0
     assert "rank 0; still at work: rank 1" in ran.err

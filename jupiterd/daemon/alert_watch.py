@@ -101,14 +101,20 @@ class AlertWatch:
 
     async def run(self) -> None:
         """Look for ever, and tell of what was dismissed that it is over."""
-        while True:
-            self.look(now_s())
-            if self._ended:
-                try:
-                    await self._node.commands.execute("alarm.over", {"keys": self._ended})
-                except JupiterError as error:
-                    log.debug("end_not_told", extra={"reason": error.message})
-            await asyncio.sleep(LOOK_S)
+        telling: asyncio.Task[None] | None = None
+        async with asyncio.TaskGroup() as group:
+            while True:
+                self.look(now_s())
+                if self._ended and (telling is None or telling.done()):
+                    telling = group.create_task(self._tell_over(self._ended))
+                await asyncio.sleep(LOOK_S)
+
+    async def _tell_over(self, keys: Sequence[str]) -> None:
+        """Tell the leader, which may hang: it is looked meanwhile."""
+        try:
+            await self._node.commands.execute("alarm.over", {"keys": keys})
+        except JupiterError as error:
+            log.debug("end_not_told", extra={"reason": error.message})
 
     def look(self, at_s: float) -> None:
         """Look once: log what is new and what is over, and send what is due."""

@@ -6,7 +6,7 @@ Owns each verb's checks and its facts. A daemon that doesn't lead passes the com
 import asyncio
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import grpc
 
@@ -38,6 +38,7 @@ from jupiterd.daemon.scripts.shipping import ship_folder
 from jupiterd.daemon.sync_check import SyncCheck
 from jupiterd.document_schema import SCHEMA
 from jupiterd.errors import (
+    MalformedError,
     NoLeaderError,
     UsageError,
     from_wire,
@@ -138,7 +139,7 @@ class Commands:
             raise from_rpc(error, f"the leader {peer.name}") from error
         if reply.failure.code:
             raise from_wire(reply.failure.code, reply.failure.message, reply.failure.hint)
-        return json.loads(reply.result_json)
+        return _result(reply.result_json, peer.name)
 
     async def execute_here(
         self, verb: str, arguments: Arguments, asked_at: NodeId | None = None
@@ -227,3 +228,14 @@ class Commands:
             cycle_commands.check_that_nothing_runs(leading)
         started, foretold = asked_cycle(leading, arguments)
         return {"domain": started.domain, "rounds": started.rounds, **foretold}
+
+
+def _result(told: str, leader: str) -> dict[str, Any]:
+    """Return what a leader answers; raises MalformedError where that is no map."""
+    try:
+        result: object = json.loads(told)
+    except (ValueError, RecursionError):
+        result = None
+    if not isinstance(result, dict):
+        raise MalformedError(f"the answer of the leader {leader} can't be read")
+    return cast("dict[str, Any]", result)

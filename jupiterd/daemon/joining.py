@@ -72,9 +72,13 @@ class Joining:
     def told(self, token: str, *, is_local: bool) -> None:
         """Take up what people said as they started this node; raises what `parse_token` does.
 
-        token: what they were given to join a cluster; empty: nothing
+        token: what they were given to join a cluster; empty: nothing. That of a cluster which this
+        machine has left may still stand in a file.
         """
         self.token, self.is_local = parse_token(token) if token else None, is_local
+        if self.token is not None and self.token.cluster in self._journal.left:
+            log.info("token_passed_over", extra={"left": short(self.token.cluster)})
+            self.token = None
 
     @property
     def shown_reason(self) -> str:

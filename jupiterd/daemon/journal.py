@@ -10,7 +10,7 @@ import contextlib
 import logging
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TypeVar, cast
+from typing import Final, TypeVar, cast
 
 from jupiterd.cluster.chain import Tip
 from jupiterd.cluster.clones import CloneWatch
@@ -47,6 +47,10 @@ KEPT_ENTRIES = 1000
 
 KEPT_WITHOUT_YES = 4000
 """What a member sums up to whom nobody has said yes is taken by nobody, so it holds more."""
+
+
+LEFT_KEY: Final = "left"
+"""The named value that holds which clusters people had this machine leave."""
 
 
 class Journal:
@@ -220,6 +224,11 @@ class Journal:
             await self._replace(fetched)
         self._tell()
 
+    @property
+    def left(self) -> frozenset[str]:
+        """The clusters that people had this machine leave, by their ids."""
+        return frozenset((self._file.get(LEFT_KEY) or "").split())
+
     async def begin_anew(self, found: Callable[[Ledger], FetchedLedger]) -> None:
         """Take up the ledger of a new cluster, which is made of the one held so far.
 
@@ -229,6 +238,8 @@ class Journal:
 
     async def _begin_anew(self, found: Callable[[Ledger], FetchedLedger]) -> None:
         async with self._writing:
+            left = " ".join(sorted({*self.left, self._ledger.cluster}))
+            await asyncio.to_thread(self._file.set, LEFT_KEY, left)
             await self._replace(await asyncio.to_thread(found, self._ledger))
         self._tell()
 

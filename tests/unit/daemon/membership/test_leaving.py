@@ -6,10 +6,11 @@ import pytest
 
 from jupiterd.cluster.facts import RolePinned
 from jupiterd.cluster.merging import leads_us
+from jupiterd.cluster.tokens import Token
 from jupiterd.daemon.journal import Journal
 from jupiterd.daemon.node import Node
 from jupiterd.errors import ConflictError, UsageError
-from jupiterd.ids import CycleId
+from jupiterd.ids import ClusterId, CycleId
 from jupiterd.store.ledger_file import LedgerFile
 from tests.unit.cluster.building import checkpoint, commanded, started, work_done
 from tests.unit.daemon.membership.test_trust import lead_later, with_guest
@@ -49,6 +50,25 @@ async def test_it_is_trusted_in_a_cluster_of_its_own_that_knows_all_work(tmp_pat
         await lead_later(guest)
         opened = await guest.commands.execute("cluster.open", {})
         assert opened["open"], "it may decide there"
+
+
+async def test_a_token_of_the_cluster_that_it_left_is_passed_over_at_the_next_start(
+    tmp_path: Path,
+) -> None:
+    async with serving(tmp_path, "founder") as founder:
+        async with serving(tmp_path, "guest") as guest:
+            await with_work(founder, guest)
+            await guest.commands.execute("cluster.leave", {})
+        left, other = (
+            Token(cluster, "1" * 16, "2" * 32)
+            for cluster in (founder.journal.cluster, ClusterId("3" * 32))
+        )
+        async with serving(tmp_path, "guest", join=str(left)) as again:
+            assert again.greeter.joining.token is None
+        async with serving(tmp_path, "guest", join=str(other)) as again:
+            assert again.greeter.joining.token == other
+        async with serving(tmp_path, "new", join=str(left)) as new:
+            assert new.greeter.joining.token == left
 
 
 def _again(node: Node) -> Journal:

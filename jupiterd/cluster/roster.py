@@ -79,6 +79,10 @@ class Roster:
         """
         return self._result().members
 
+    def is_member(self, node: str) -> bool:
+        """Say whether a node was admitted, and not removed since."""
+        return node in self.members
+
     @property
     def trusted(self) -> frozenset[NodeId]:
         """The members to whom somebody has said yes."""

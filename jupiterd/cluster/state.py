@@ -62,7 +62,7 @@ class State:
         self._purges: Register[tuple[str, str, str, str], SourcePurged] = Register(
             greatest_wins=False
         )
-        self.dismissals = Dismissals(self._roster.may_decide)
+        self.dismissals = Dismissals(self._roster.may_decide, self._roster.is_member)
         """Alarms that people have seen."""
         self._unknown: Register[str, UnknownFact] = Register(greatest_wins=False)
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from jupiterd.cluster.alarms.dismissal_fact import AlarmDismissed
 from jupiterd.cluster.alarms.dismissible import LASTING
 from jupiterd.cluster.alert_news import FAILED
+from jupiterd.cluster.alerts import TABLE as ALERTS
 from jupiterd.cluster.alerts import Alert
 from jupiterd.cluster.bounds import edit_after
 from jupiterd.cluster.cycle_state import CycleState
@@ -33,7 +34,7 @@ log = logging.getLogger(__name__)
 
 MAX_ALARMS: Final = 256
 MAX_CHARACTERS: Final = 400
-"""Of an alarm's key and cause, and of a name by which people mean it."""
+"""Of an alarm's key, cause and title, and of a name by which people mean it."""
 
 Row = Mapping[str, str]
 
@@ -64,7 +65,8 @@ async def dismiss(leading: "Leading", arguments: Arguments) -> dict[str, Any]:
 async def named_alarms(node: "Node", arguments: Arguments) -> Arguments:
     """Add what people mean by the names that they gave, as this machine sees it.
 
-    Without a name that is everything that has happened; what lasts they name.
+    Without a name that is everything that has happened; what lasts they name. Of several, those
+    are passed over that a program named by their keys, and that have ended since it saw them.
 
     Raises:
         NotFoundError: there is no such alarm.
@@ -80,9 +82,16 @@ async def named_alarms(node: "Node", arguments: Arguments) -> Arguments:
         if not found:
             raise NotFoundError("there is no alarm about anything that happened", _hint(all_shown))
     else:
-        found = [told for name in names for told in _meant(node, all_shown, name)]
+        alarms = {alerts.key(told) for told in all_shown}
+        left = [name for name in names if name in alarms or not _is_key(name)]
+        found = [told for name in left or names for told in _meant(node, all_shown, name)]
     rows = {alerts.key(told): _row(node, told) for told in found}
     return {**arguments, "alarms": list(rows.values())[:MAX_ALARMS]}
+
+
+def _is_key(name: str) -> bool:
+    code, colon, _ = name.partition(":")
+    return bool(colon) and (code in TABLE or code in ALERTS)
 
 
 def _meant(
@@ -129,7 +138,7 @@ def _row(node: "Node", told: HealthWarning | Alert) -> Row:
         "key": node.outlook.alerts.key(told),
         "cause": _cause(told),
         "code": told.code,
-        "title": told.title,
+        "title": told.title[:MAX_CHARACTERS],  # others have a hand in it
         "cycle": run if is_failure else "",
     }
 

@@ -139,10 +139,14 @@ class AlertWatch:
         holding = {self.key(told) for told in (*wrong, *self._book.raised)}
         lasting = {key for key, fact in in_force.items() if not fact.cause}
         over = self._dismissals.look(at_s, lasting, holding)
-        leads, held = self._node.leading is not None, self._dismissals.held
-        self._ended = [
-            key for key in over if tells_its_end(key, self._own, leads=leads, has_held=key in held)
-        ]
+        self._ended = [key for key in over if self._tells_end_of(in_force[key])]
+
+    def _tells_end_of(self, dismissed: AlarmDismissed) -> bool:
+        leads, asked_at = self._node.leading is not None, NodeId(dismissed.node)
+        is_member = asked_at in self._node.journal.state.members
+        return tells_its_end(
+            dismissed.key, self._own, leads=leads, asked_at=asked_at if is_member else None
+        )
 
     def note_sent(self, alert: Alert) -> None:
         """Take note that somebody has got it; what is over by now is ended at once."""
@@ -242,7 +246,7 @@ class AlertWatch:
 
     def _start_of(self, node: NodeId) -> str:
         peer = self._node.peers.get(node)
-        return "" if peer is None else peer.run_nonce
+        return "" if peer is None else told_text(peer.run_nonce)
 
     def _live(self) -> Iterator[LiveTraining]:
         cycles = self._node.journal.state.cycles

@@ -24,9 +24,14 @@ SETTLE_S: Final = 150.0
 class Dismissals:
     """Grows by facts in any order, any number of times."""
 
-    def __init__(self, may_decide: Callable[[Order], bool]) -> None:
-        """Take what says whether the author of the entry at an order was trusted by then."""
-        self._may_decide = may_decide
+    def __init__(
+        self, may_decide: Callable[[Order], bool], is_member: Callable[[str], bool]
+    ) -> None:
+        """Take what says whether the author of the entry at an order was trusted by then.
+
+        is_member: says whether a node was admitted, and not removed since
+        """
+        self._may_decide, self._is_member = may_decide, is_member
         self._facts: Register[tuple[str, str, bool], AlarmDismissed] = Register(greatest_wins=True)
 
     def apply(self, fact: AlarmDismissed, order: Order) -> None:
@@ -44,11 +49,11 @@ class Dismissals:
         return 0 if last is None else last.edit
 
     def _last(self) -> dict[str, AlarmDismissed]:
-        """Return the last word on each: anybody may let it ring again, who silences is trusted."""
+        """Return the last word on each: members may let it ring again, who silences is trusted."""
         found: dict[str, tuple[Rank, AlarmDismissed]] = {}
         for place, fact in self._facts.facts.items():
-            rank = self._facts.rank(place) or ()
-            if not (fact.is_over or self._may_decide(self._facts.order(place))):
+            rank, order = self._facts.rank(place) or (), self._facts.order(place)
+            if not (self._may_decide(order) or (fact.is_over and self._is_member(order[1]))):
                 continue
             if fact.key not in found or rank > found[fact.key][0]:
                 found[fact.key] = rank, fact
@@ -69,15 +74,12 @@ class DismissalWatch:
     def __init__(self) -> None:
         self._due_s: dict[str, float] = {}
         """Key -> when it is over, unless it holds meanwhile."""
-        self.held: AbstractSet[str] = frozenset()
-        """Of what was dismissed, the keys that were seen to hold."""
 
     def look(
         self, now_s: float, dismissed: AbstractSet[str], holding: AbstractSet[str]
     ) -> list[str]:
         """Take in the keys of what was dismissed and of all that holds; return what is over."""
         self._due_s = {key: self._due_s.get(key, now_s + SETTLE_S) for key in dismissed}
-        self.held = (self.held | holding) & dismissed
         for key in dismissed & holding:
             self._due_s[key] = now_s + KEEPS_S
         return sorted(key for key, due_s in self._due_s.items() if now_s >= due_s)

@@ -21,8 +21,11 @@ OF_ONE_VIEW: Final = frozenset({
 })  # fmt: skip
 """Codes of what each machine says of its own view: it alone knows when that is over."""
 
-OF_A_FILE: Final = frozenset({"contradiction", "no-effect"})
-"""Codes of what only those say who have a cluster file: whoever said it knows when it is over."""
+OF_SOME_VIEWS: Final = frozenset(
+    {"behind", "clock-differs", "clone-of-member", "contradiction", "no-effect", "node-suspect"}
+)
+"""Codes of what some machines see and others don't, be it the leader: the one on which somebody
+dismissed it saw it, and knows when it is over."""
 
 MAX_KEY_CHARACTERS: Final = 160
 DIGEST_DIGITS: Final = 32
@@ -36,12 +39,14 @@ def alarm_key(code: str, about: str, own: NodeId) -> str:
     return f"{code}:{blake3(about.encode()).hexdigest()[:DIGEST_DIGITS]}"
 
 
-def tells_its_end(key: str, own: NodeId, *, leads: bool, has_held: bool) -> bool:
+def tells_its_end(key: str, own: NodeId, *, leads: bool, asked_at: NodeId | None) -> bool:
     """Say whether it is this machine that tells the others when an alarm is over.
 
-    has_held: it has seen it hold since it was started
+    asked_at: the machine on which it was dismissed; None where that is no member any more
     """
     code, _, about = key.partition(":")
     if code in OF_ONE_VIEW:
         return about == own
-    return has_held if code in OF_A_FILE else leads
+    if code in OF_SOME_VIEWS and asked_at is not None:
+        return asked_at == own
+    return leads

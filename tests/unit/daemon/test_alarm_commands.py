@@ -4,24 +4,30 @@ from pathlib import Path
 
 import pytest
 
-from jupiterd.cluster.alarms.dismissals import KEEPS_S
+from jupiterd.cluster.alarms.dismissals import KEEPS_S, SETTLE_S
 from jupiterd.cluster.alerts import TABLE
-from jupiterd.cluster.facts import CycleFailed
+from jupiterd.cluster.chain import Tip
+from jupiterd.cluster.facts import WALKED_IN, CycleFailed, NodeAdmitted
 from jupiterd.cluster.lifecycle_facts import FailureDismissed
 from jupiterd.cluster.membership import Liveness
 from jupiterd.cluster.planning.asking_node import ASKED_AT
+from jupiterd.cluster.unreached import Reached, Unreached
+from jupiterd.cluster.written import Entry
 from jupiterd.ctl.status import ailments
-from jupiterd.daemon.alarm_commands import dismiss
+from jupiterd.daemon.alarm_commands import MAX_CHARACTERS, dismiss, named_alarms
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.node import Node
 from jupiterd.daemon.status_document import status_document
 from jupiterd.errors import NotFoundError, UsageError
 from jupiterd.frames import Knocked
+from jupiterd.ids import NodeId
 from tests.unit.cluster.building import CYCLE, started
 from tests.unit.daemon.test_alert_watch import tell
+from tests.unit.daemon.test_written_word import write
 from tests.unit.daemon.two_nodes import found, lead, link, serving, whole_ledger
 
 FAILED = CycleFailed(CYCLE, "empty-source", "nothing there", "")
+GUEST = NodeAdmitted(NodeId("b" * 32), "guest", b"certificate", WALKED_IN)
 
 
 def alarms(node: Node) -> list[str]:
@@ -169,6 +175,78 @@ async def test_a_machine_that_is_gone_is_silent_until_it_was_back(
         await one.commands.execute("alarm.over", {"keys": one.outlook.alerts._ended})
         state[two.identity.node_id] = Liveness.GONE
         assert "node-gone" in health(one)
+
+
+async def test_what_was_dismissed_of_a_file_that_was_mended_while_the_daemon_stood_is_over(
+    tmp_path: Path,
+) -> None:
+    async with serving(tmp_path, "one") as one:
+        await lead(one)
+        write(one, Entry(name="one", memory_gb=900_000, lines={"memory_gb": 3}))
+        alarms(one)
+        await one.commands.execute("alarm.dismiss", {"names": ["contradiction"]})
+        (key,) = one.journal.state.dismissals.in_force
+    async with serving(tmp_path, "one") as again:
+        at_s, look = now_s(), again.outlook.alerts.look
+        look(at_s)
+        assert again.outlook.alerts._ended == []
+        look(at_s + SETTLE_S)
+        assert again.outlook.alerts._ended == [key]
+
+
+async def test_what_the_leader_does_not_see_is_over_where_it_was_dismissed(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one, serving(tmp_path, "two") as two:
+        await found(one, two, facts=(GUEST,))
+        await two.journal.move_to(whole_ledger(one.journal))
+        await lead(one)
+        refused = {GUEST.node: {"writer": Tip(7, 1, "f" * 64)}}
+        two.journal._refused |= refused
+        named = await named_alarms(two, {"names": ["behind"]})
+        assert "behind" not in health(one)
+        await one.commands.execute_here("alarm.dismiss", named, two.identity.node_id)
+        await two.journal.move_to(whole_ledger(one.journal))
+        two.journal._refused |= refused
+        at_s, watches = now_s(), (one.outlook.alerts, two.outlook.alerts)
+        for later_s in (0.0, SETTLE_S, SETTLE_S + KEEPS_S):
+            for watch in watches:
+                watch.look(at_s + later_s)
+                assert watch._ended == [], "it holds still"
+        assert "behind" not in health(two)
+        two.journal._refused.clear()
+        for watch in watches:
+            watch.look(at_s + SETTLE_S + 2 * KEEPS_S)
+        assert [watch._ended for watch in watches] == [[], [f"behind:{GUEST.node}"]]
+
+
+async def test_a_title_that_a_member_made_long_stands_in_nobodys_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with serving(tmp_path, "one") as one:
+        await lead(one)
+        told = [Unreached(f"{each}" * 64, Reached.NOTHING, True, "n" * 64) for each in range(3)]
+        monkeypatch.setattr(one.outlook, "_unreached_by", lambda: ((GUEST.node, tuple(told)),))
+        (line,) = (each for each in status_document(one)["health"] if each["code"] == "tcp-blocked")
+        assert len(line["title"]) > MAX_CHARACTERS
+        done = await one.commands.execute("alarm.dismiss", {"names": ["tcp-blocked"]})
+        assert [row["code"] for row in done["dismissed"]] == ["tcp-blocked"]
+        assert "tcp-blocked" not in health(one)
+
+
+async def test_what_ended_since_a_program_saw_it_keeps_nothing_else_from_being_dismissed(
+    tmp_path: Path,
+) -> None:
+    async with serving(tmp_path, "one") as one:
+        await lead(one)
+        one.runner.knocks.note(Knocked(1), "run/0")
+        assert alarms(one) == ["gang-knocked"]
+        (key,) = one.outlook.alerts._shown
+        gone = f"node-gone:{GUEST.node}"
+        with pytest.raises(NotFoundError, match="no alarm is called node-gone"):
+            await one.commands.execute("alarm.dismiss", {"names": [gone]})
+        with pytest.raises(NotFoundError, match="no alarm is called atic"):
+            await one.commands.execute("alarm.dismiss", {"names": ["atic", key]})
+        done = await one.commands.execute("alarm.dismiss", {"names": [gone, key]})
+        assert [row["code"] for row in done["dismissed"]] == ["gang-knocked"]
 
 
 async def test_what_nobody_can_dismiss_is_refused_in_words(tmp_path: Path) -> None:

@@ -12,10 +12,21 @@ from jupiterd.cluster.alarms.dismissible import (
     alarm_key,
     tells_its_end,
 )
+from jupiterd.cluster.bounds import MAX_NUMBER
+from jupiterd.cluster.facts import NodeRemoved
+from jupiterd.cluster.roster import entry_name
 from jupiterd.cluster.state import State
 from jupiterd.ids import NodeId
-from tests.unit.cluster.building import NODES
-from tests.unit.cluster.test_trust import BEGINNING, FOUNDER, GUEST, Placed, by, walked_in
+from tests.unit.cluster.building import NODES, admitted
+from tests.unit.cluster.test_trust import (
+    BEGINNING,
+    FOUNDER,
+    GUEST,
+    LET_IN,
+    Placed,
+    by,
+    walked_in,
+)
 
 KEY = f"node-gone:{'a' * 32}"
 OWN = NodeId("c" * 32)
@@ -63,6 +74,22 @@ def test_who_walked_in_silences_nothing_and_may_let_ring_again() -> None:
     assert walked_in(GUEST) in [fact for _, fact in BEGINNING]
 
 
+def test_who_was_removed_lets_nothing_ring_again() -> None:
+    far = AlarmDismissed(KEY, "", is_over=True, edit=MAX_NUMBER)
+    placed = [*by(FOUNDER, silenced()), *by(GUEST, far, term=99)]
+    assert state_of(*placed).dismissals.in_force == {}
+    known = NodeRemoved(GUEST, (entry_name(LET_IN),), {"u": 7})
+    assert state_of(*placed, *by(FOUNDER, known)).dismissals.in_force == {KEY: silenced()}
+
+
+def test_what_a_trusted_member_let_ring_before_it_was_removed_stays_so() -> None:
+    yes, said = by(FOUNDER, admitted(GUEST)), by(GUEST, over(), term=7)
+    known = NodeRemoved(GUEST, (entry_name(LET_IN), entry_name(yes[0][0])), {"u": 7})
+    state = state_of(*yes, *by(FOUNDER, silenced(), term=6), *said, *by(FOUNDER, known, term=8))
+    assert GUEST not in state.members
+    assert state.dismissals.in_force == {}
+
+
 def test_a_dismissal_counts_no_more_once_its_alarm_was_over_for_a_while() -> None:
     watch, dismissed = DismissalWatch(), {KEY}
     assert watch.look(0.0, dismissed, {KEY}) == []
@@ -81,25 +108,28 @@ def test_who_was_just_started_waits_until_it_can_know() -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "about", "leads", "has_held", "tells"),
+    ("code", "about", "leads", "asked_at", "tells"),
     [
-        ("node-gone", NODES[0], True, False, True),
-        ("node-gone", NODES[0], False, True, False),
-        ("disk", "", False, False, True),
-        ("contradiction", "a line", True, False, False),
-        ("contradiction", "a line", False, True, True),
+        ("node-gone", NODES[0], True, NODES[1], True),
+        ("node-gone", NODES[0], False, OWN, False),
+        ("disk", "", False, NODES[1], True),
+        ("contradiction", "a line", True, NODES[1], False),
+        ("contradiction", "a line", False, OWN, True),
+        ("contradiction", "a line", True, None, True),
+        ("behind", NODES[0], True, NODES[1], False),
+        ("behind", NODES[0], False, OWN, True),
     ],
 )
 def test_who_can_know_tells_that_it_is_over(
-    code: str, about: str, *, leads: bool, has_held: bool, tells: bool
+    code: str, about: str, asked_at: NodeId | None, *, leads: bool, tells: bool
 ) -> None:
     key = alarm_key(code, about, OWN)
-    assert tells_its_end(key, OWN, leads=leads, has_held=has_held) is tells
+    assert tells_its_end(key, OWN, leads=leads, asked_at=asked_at) is tells
 
 
 def test_another_machines_own_view_is_its_own() -> None:
     key = alarm_key("disk", "", NODES[0])
-    assert not tells_its_end(key, OWN, leads=True, has_held=False)
+    assert not tells_its_end(key, OWN, leads=True, asked_at=OWN)
 
 
 def test_a_long_line_has_a_short_key_of_its_own() -> None:

@@ -21,7 +21,7 @@ from jupiterd.errors import BadRouteError, NotFoundError, PortInUseError
 from jupiterd.gang.kept import Kept, Program, start_kept
 from jupiterd.gang.script_plan import RankOrder, ScriptOrder, own_address
 from jupiterd.gang.scripts.doors import closed_to_strangers
-from jupiterd.gang.scripts.events import STORE_RANK, Ended, Printed, ScriptEvent
+from jupiterd.gang.scripts.events import STORE_RANK, Ended, Noticed, Printed, ScriptEvent
 from jupiterd.gang.scripts.gpu_locks import gpus_held
 from jupiterd.source_filter.listeners import close_to_others
 from jupiterd.source_filter.ring_port import RingPort, hold_ring_port
@@ -47,6 +47,7 @@ class ScriptGroup:
         self._events: asyncio.Queue[ScriptEvent] = asyncio.Queue(QUEUED)
         self._running: dict[int, Kept] = {}
         self._watches: dict[int, asyncio.Task[None]] = {}
+        self._notices = set[asyncio.Task[None]]()
         self._is_over = False
         self._loop = asyncio.get_running_loop()
 
@@ -95,6 +96,8 @@ class ScriptGroup:
             self.signal(signal.SIGKILL)
             await asyncio.gather(*self._watches.values())
             draining.cancel()
+            for notice in self._notices:
+                notice.cancel()
 
     async def end_ranks(self) -> None:
         """Tell all ranks to end: SIGTERM, a while, SIGKILL; their last words are still told."""
@@ -139,8 +142,15 @@ class ScriptGroup:
                 await self._tell(Printed(rank, is_error, data))
 
     def _pass_on(self, event: ScriptEvent) -> None:
-        """Tell an event, or leave it: ranks must not wait for what is told of them."""
-        if not (self._is_over or self._events.full()):
+        """Tell an event, or leave it: ranks must not wait for what is told of them.
+
+        What people had better know comes later, if not at once: it is told but once.
+        """
+        if isinstance(event, Noticed):
+            notice = self._loop.create_task(self._tell(event))
+            self._notices.add(notice)
+            notice.add_done_callback(self._notices.discard)
+        elif not (self._is_over or self._events.full()):
             self._events.put_nowait(event)
 
     async def _tell(self, event: ScriptEvent) -> None:

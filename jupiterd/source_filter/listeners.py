@@ -45,6 +45,14 @@ def close_to_others(listener: socket.socket, members: Iterable[str]) -> bool:
     return True
 
 
+def is_closed(listener: socket.socket) -> bool:
+    """Say whether a socket has a filter already that nobody can take away."""
+    try:
+        return bool(listener.getsockopt(socket.SOL_SOCKET, _SO_LOCK_FILTER))
+    except OSError:
+        return False
+
+
 def attach(
     listener: socket.socket, program: Iterable[Instruction], option: int = _SO_ATTACH_FILTER
 ) -> None:

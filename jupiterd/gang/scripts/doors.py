@@ -19,7 +19,7 @@ from typing import Final
 from jupiterd.frames import Knocked
 from jupiterd.gang.script_plan import PortRange
 from jupiterd.gang.scripts.events import Noticed
-from jupiterd.source_filter.listeners import close_to_others
+from jupiterd.source_filter.listeners import close_to_others, is_closed
 from jupiterd.source_filter.other_processes import fetched
 from jupiterd.source_filter.program import plain_address, program_for
 from jupiterd.source_filter.ring_port import RingPort
@@ -46,6 +46,11 @@ FASTER_S: Final = 1.0
 
 TRIES: Final = 3
 """After so many looks a socket that no process below has is somebody else's."""
+
+FAILURES: Final = 3
+"""After so many looks in a row that came to nothing no more are made, and people are told."""
+
+RETRY_S: Final = 0.25
 
 MAX_HOSTS: Final = 16
 MAX_NOTICES: Final = 8
@@ -100,6 +105,8 @@ class Doors:
         self._strangers: list[str] = []
         self._named: set[int] = set()
         self._appeared_s = time.monotonic()
+        self.failures = 0
+        """Looks in a row that came to nothing."""
 
     @property
     def quiet_s(self) -> float:
@@ -115,6 +122,7 @@ class Doors:
             self._close(new, rows)
         if self._closed and self.quiet_s < FASTER_S:
             self._hang_up(table)
+        self.failures = 0
 
     def hear(self, rings: Iterable[RingPort]) -> None:
         """Tell who knocked since the last call."""
@@ -146,15 +154,18 @@ class Doors:
         return not (row.host.is_loopback or any(row.port in ports for ports in self._open_ports))
 
     def _close(self, new: Collection[int], rows: dict[int, SocketRow]) -> None:
-        for inode in new:
-            self._looked_at[inode] = self._looked_at.get(inode, 0) + 1
         for inode, listener in fetched(new):
-            is_new = close_to_others(listener, self.members)  # else we had done so before
+            is_new = close_to_others(listener, self.members)
+            if not is_new and not is_closed(listener):
+                raise OSError("the kernel takes no filter for a socket")
             self._closed[inode] = rows[inode]
             self._looked_at.pop(inode, None)
             self._appeared_s = time.monotonic()
             if is_new:
                 self._name(rows[inode].port)
+        for inode in new:
+            if inode not in self._closed:
+                self._looked_at[inode] = self._looked_at.get(inode, 0) + 1
 
     def _name(self, port: int) -> None:
         """Say that a port is closed which somebody chose: people may want to reach it."""
@@ -205,16 +216,23 @@ def kernels_ports() -> PortRange:
 
 
 def _watch(doors: Doors, rings: Sequence[RingPort], is_over: threading.Event) -> None:
-    try:
-        program_for(doors.members)
-        with closing(SocketTable()) as table:
-            _look_until(is_over, doors, rings, table)
-    except (OSError, ValueError) as error:
-        doors.say(
-            "what the script listens with can't be closed to strangers here:"
-            f" {error}; use a network that you trust"
-        )
-        while not is_over.wait(NEWS_S):
+    why = ""
+    while doors.failures < FAILURES:
+        try:
+            program_for(doors.members)
+            with closing(SocketTable()) as table:
+                _look_until(is_over, doors, rings, table)
+        except Exception as error:  # noqa: BLE001 - psutil's and struct's too: people are told
+            doors.failures += 1
+            why = str(error)
+        if is_over.wait(RETRY_S):
+            return
+    doors.say(
+        "what the script listens with can't be closed to strangers here:"
+        f" {why}; use a network that you trust"
+    )
+    while not is_over.wait(NEWS_S):
+        with suppress(OSError):
             doors.hear(rings)
 
 

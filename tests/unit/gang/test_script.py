@@ -13,8 +13,10 @@ import psutil
 import pytest
 
 from jupiterd.errors import BadRouteError, NotFoundError, PortInUseError
+from jupiterd.frames import Knocked
 from jupiterd.gang.kept import KEEPER, Kept, Program, start_kept
 from jupiterd.gang.script import (
+    QUEUED,
     ScriptGroup,
     bind_meeting,
     free_ports,
@@ -23,7 +25,7 @@ from jupiterd.gang.script import (
     start_script,
 )
 from jupiterd.gang.script_plan import RankOrder, ScriptOrder
-from jupiterd.gang.scripts.events import Ended, Printed, ScriptEvent
+from jupiterd.gang.scripts.events import Ended, Noticed, Printed, ScriptEvent
 
 TIMEOUT_S = 20.0
 SLEEP = "import time; print('up', flush=True); time.sleep(300)"
@@ -233,3 +235,16 @@ def test_what_the_machine_says_counts_before_a_default_and_after_the_order(tmp_p
 def test_the_store_runs_under_the_python_of_the_script():
     assert script_python(["/opt/conda/bin/python3.12", "train.py"]) == "/opt/conda/bin/python3.12"
     assert script_python(["accelerate", "launch"]) == sys.executable
+
+
+async def test_a_notice_waits_where_much_is_told_and_a_count_of_knocks_doesnt() -> None:
+    group = ScriptGroup()
+    for _ in range(QUEUED):
+        group.hear(Knocked(1, []))
+    group.hear(Noticed("not closed"))
+    group.hear(Knocked(2, []))
+    async with asyncio.timeout(10.0):
+        await asyncio.sleep(0)  # for all that was heard before
+        told = [await group._events.get() for _ in range(QUEUED + 1)]
+    assert told == [*[Knocked(1, [])] * QUEUED, Noticed("not closed")]
+    await group.end()

@@ -2,11 +2,12 @@
 
 import queue
 import socket
+import struct
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Collection, Generator, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import IO
@@ -188,6 +189,41 @@ def test_where_the_system_refuses_it_is_said_once(
         assert "Operation not permitted" in noticed.words
         assert reaches(STRANGER, port)
     assert heard.events.empty()
+
+
+@needs_linux
+def test_a_look_that_fails_now_and_then_leaves_no_door_open(
+    tmp_path: Path, heard: Heard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failing: list[Exception] = [TimeoutError("no answer"), struct.error("too short")]
+
+    def now_and_then(inodes: Collection[int]) -> Iterator[tuple[int, socket.socket]]:
+        if failing:
+            raise failing.pop()
+        return fetched(inodes)
+
+    monkeypatch.setattr(doors, "RETRY_S", 0.02)
+    monkeypatch.setattr(doors, "fetched", now_and_then)
+    with (
+        closed_to_strangers([MEMBER], [], [], heard.events.put),
+        listening(tmp_path) as (port, _),
+    ):
+        until_closed(port)
+        assert reaches(MEMBER, port)
+    told = [heard.events.get_nowait() for _ in range(heard.events.qsize())]
+    assert not any(isinstance(event, Noticed) for event in told)
+
+
+@needs_linux
+def test_a_socket_that_the_kernel_does_not_close_is_told_of(
+    tmp_path: Path, heard: Heard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(doors, "RETRY_S", 0.02)
+    monkeypatch.setattr(doors, "close_to_others", lambda *_: False)
+    with closed_to_strangers([MEMBER], [], [], heard.events.put), listening(tmp_path):
+        noticed = heard.next()
+        assert isinstance(noticed, Noticed)
+        assert "takes no filter" in noticed.words
 
 
 def test_nothing_is_looked_for_where_no_machine_says_its_addresses(heard: Heard) -> None:

@@ -73,6 +73,8 @@ class Journal:
         self.clones = CloneWatch()
         """Whether another daemon uses this node's key."""
         self.on_clone: Callable[[], None] = lambda: None
+        self.on_change: Callable[[], None] = lambda: None
+        """Called on the loop as soon as the ledger has changed, before anybody who waits for it."""
         self.known_term: Callable[[], int] = lambda: 0
         """The highest term that this node knows of otherwise than by entries."""
         cluster = file.get("cluster")
@@ -445,6 +447,7 @@ class Journal:
     def _tell(self) -> None:
         self.version += 1
         self._derived.clear()
+        self.on_change()
         self._changed.set()
         self._changed = asyncio.Event()
 

@@ -182,6 +182,8 @@ class Border(grpc.aio.ServerInterceptor):
         try:
             self._callers.note_call(context.peer())
             who = caller(context)
+            if self._is_member(who):
+                self._callers.note_member(context.peer(), who)
             with self._place_for(who, name):
                 yield who
         except JupiterError as error:

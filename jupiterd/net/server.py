@@ -49,6 +49,12 @@ SERVER_OPTIONS: Final[tuple[tuple[str, Any], ...]] = (
     ("grpc.http2.max_pings_without_data", 0),
 )
 
+AMONG_MEMBERS: Final[tuple[tuple[str, Any], ...]] = (
+    # Who is a member is asked at handshakes alone: so long a removed one's connection may last.
+    # Calls on it go on to their end, however long they last; the next one connects anew.
+    ("grpc.max_connection_age_ms", 300_000),
+)
+
 BEHIND_FRONT: Final[tuple[tuple[str, Any], ...]] = (
     # The front bounds them, for each address. Members' come to these beside all strangers'.
     ("grpc.max_allowed_incoming_connections", 4 * MAX_CONNECTIONS),
@@ -143,7 +149,9 @@ class NodeServer:
         """Take the host and the open port, and what tells the members' leaves."""
         self._place, self._front = place, front
         members = members_credentials(identity, certificates)
-        self._members = PeerServer(identity, place[0], 0, border, credentials=members)
+        self._members = PeerServer(
+            identity, place[0], 0, border, credentials=members, more_options=AMONG_MEMBERS
+        )
         self._behind = PeerServer(identity, LOOPBACK, 0, border, more_options=BEHIND_FRONT)
         self.members_port = 0
 

@@ -4,21 +4,25 @@ Owns what they are told of the cluster: whose leaves are members', and at which 
 are known to be; and what is told when somebody is turned away. Doesn't own any socket.
 """
 
+from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
+from jupiterd.cluster.facts import NodeAdmitted
 from jupiterd.cluster.rights import open_calls
 from jupiterd.daemon.address_book import load_addresses
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.executor.knocks import Knocks
 from jupiterd.errors import BadCertificateError
 from jupiterd.frames import Knocked
+from jupiterd.ids import NodeId
 from jupiterd.net.border import Border
 from jupiterd.net.identity import leaf_of
-from jupiterd.net.interfaces import LOOPBACK
+from jupiterd.net.interfaces import LOOPBACK, recent_addresses
 from jupiterd.net.open_port.callers import Callers
 from jupiterd.net.open_port.front import Front
 from jupiterd.net.open_port.places import Places
-from jupiterd.net.scopes import host_in, without_scope
+from jupiterd.net.scopes import without_scope
 from jupiterd.net.server import NodeServer, listening_host
 
 if TYPE_CHECKING:
@@ -46,6 +50,10 @@ class Listening:
         """Who had more connections at the open port than an address may have, of the last hour."""
         self._kept = frozenset(each.host for each in load_addresses(node.state_dir.peers))
         self._hosts, self._looked_s = frozenset[str](), float("-inf")
+        self._members: Mapping[NodeId, NodeAdmitted] = {}
+        self._leaves = frozenset[bytes]()
+        node.journal.on_change = self._note_members
+        self._note_members()
 
     def server(self) -> NodeServer:
         """Return the servers, without services."""
@@ -57,14 +65,20 @@ class Listening:
         return NodeServer(node.identity, place, border, front, self._certificates)
 
     def _certificates(self) -> frozenset[bytes]:
-        """Return the members' leaves; asked by gRPC's threads too, so it changes nothing."""
+        """Return the members' leaves; gRPC's threads ask, so nothing is worked out here."""
+        return self._leaves
+
+    def _note_members(self) -> None:
+        members = self._node.journal.state.members
+        if members is self._members:
+            return
         leaves: set[bytes] = set()
-        for node, admitted in list(self._node.journal.state.members.items()):
+        for node, admitted in members.items():
             try:
                 leaves.add(leaf_of(admitted.certificate_pem, node))
             except BadCertificateError:
                 continue  # such a member comes to the open port
-        return frozenset(leaves)
+        self._members, self._leaves = members, frozenset(leaves)
 
     def _is_members(self, host: str) -> bool:
         if now_s() - self._looked_s > LOOK_AGAIN_S:
@@ -72,13 +86,16 @@ class Listening:
         return without_scope(host) in self._hosts
 
     def _hosts_of_members(self) -> frozenset[str]:
-        """Return where members are, were before this start, or say that they are.
+        """Return where members answer, answered before this start, or have called from.
 
-        This machine's loopback is one: several daemons on a machine greet each other all at once.
+        Where a member only says that it is counts for nothing: it might name any number. This
+        machine is one such place: several daemons on a machine greet each other all at once.
         """
-        told = {host_in(text) for peer in self._node.peers for text in peer.addresses}
-        ways = {way.host for way in self._node.peers.ways()}
-        return frozenset(map(without_scope, self._kept | told | ways | OWN_MACHINE))
+        hosts = {*self._kept, *OWN_MACHINE, *self.callers.hosts(self._node.is_member)}
+        hosts |= {way.host for way in self._node.peers.ways()}
+        with suppress(OSError):
+            hosts |= {address for _, address in recent_addresses()}
+        return frozenset(map(without_scope, hosts))
 
     def _refused(self, host: str, reason: str) -> None:
         self._node.refusals.count(REFUSED, host, reason)

@@ -4,12 +4,13 @@ Owns which connection of the front belongs to which address. Doesn't know any so
 binds each of its connections, so its port is nobody else's on loopback as long as it lasts.
 """
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import unquote
 
+from jupiterd.ids import NodeId
 from jupiterd.net.interfaces import LOOPBACK
 from jupiterd.net.scopes import with_named_scope
 
@@ -26,12 +27,18 @@ MAX_ENDED: Final = 256
 """Connections that are remembered once they have ended: a call of theirs may still be answered."""
 
 
+MAX_HOSTS_OF_ONE: Final = 4
+MAX_MEMBERS: Final = 256
+
+
 class Callers:
     """Every connection that the front passes on."""
 
     def __init__(self) -> None:
         self._by_peer: dict[str, Caller] = {}
         self._ended: dict[str, Caller] = {}
+        self._hosts: dict[NodeId, dict[str, None]] = {}
+        """Where members' calls came from, the newest last."""
 
     @contextmanager
     def known(self, port: int, host: str) -> Generator[Caller]:
@@ -50,6 +57,25 @@ class Callers:
         """Take note that something was asked; peer: as gRPC names the other end."""
         if (caller := self._by_peer.get(peer)) is not None:
             caller.has_called = True
+
+    def note_member(self, peer: str, who: NodeId) -> None:
+        """Take note that a member has called: it may call from an address that nobody knows."""
+        if (caller := self._by_peer.get(peer)) is None:
+            return
+        hosts = self._hosts.pop(who, {})
+        hosts.pop(caller.host, None)
+        hosts[caller.host] = None
+        self._hosts[who] = hosts
+        if len(hosts) > MAX_HOSTS_OF_ONE:
+            del hosts[next(iter(hosts))]
+        if len(self._hosts) > MAX_MEMBERS:
+            del self._hosts[next(iter(self._hosts))]
+
+    def hosts(self, is_member: Callable[[NodeId], bool]) -> Iterator[str]:
+        """Yield the last addresses from which members have called."""
+        for who, hosts in self._hosts.items():
+            if is_member(who):
+                yield from hosts
 
     def host_of(self, peer: str) -> str:
         """Return the address that a call comes from; empty where gRPC names none.

@@ -94,10 +94,10 @@ class Front:
         far = await asyncio.open_connection(
             LOOPBACK, self._target, local_addr=(LOOPBACK, 0), limit=PIECE_BYTES
         )
-        _bound_waiting(near[1].get_extra_info("socket"))
-        # Or each would keep its port on loopback for a minute, and a stranger could use up all.
-        far[1].get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, HANG_UP)
         try:
+            # Or each would keep its port on loopback for a minute, and a stranger could use up all.
+            far[1].get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, HANG_UP)
+            _bound_waiting(near[1].get_extra_info("socket"))  # fails where it has hung up by now
             for _, writer in (near, far):
                 writer.transport.set_write_buffer_limits(high=BUFFERED_BYTES)
             far[1].write(first)

@@ -20,6 +20,13 @@ ALL_STRANGERS: Final = 256
 EACH_MEMBER: Final = 64
 """Of one address where members answer: several daemons, older ones with three connections each."""
 
+ALL_MEMBERS: Final = 640
+"""Of all such addresses: beside all strangers' they leave room in the server behind."""
+
+LEFT_FOR_FEW: Final = 128
+FEW: Final = 8
+"""The last places go to addresses that hold fewer than this: no member has all of them."""
+
 
 class Places:
     """Who holds how many."""
@@ -46,6 +53,9 @@ class Places:
         if self._is_members(host):
             if self._of_members[host] >= EACH_MEMBER:
                 raise TooOftenError(f"{host} holds {EACH_MEMBER} connections")
+            kept_free = 0 if self._of_members[host] < FEW else LEFT_FOR_FEW
+            if self._of_members.total() >= ALL_MEMBERS - kept_free:
+                raise TooOftenError(f"members hold {self._of_members.total()} connections")
             return self._of_members
         if self._of_strangers[host] >= EACH_STRANGER:
             raise TooOftenError(f"{host} holds {EACH_STRANGER} connections")

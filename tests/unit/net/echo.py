@@ -1,5 +1,6 @@
 """A servicer that says who called, for tests of the connection itself."""
 
+from collections.abc import AsyncIterator
 from typing import Any
 
 import grpc.aio
@@ -14,6 +15,14 @@ class WhoCalls(PeerServicer):
         self, request: peer_pb2.HelloRequest, context: grpc.aio.ServicerContext[Any, Any]
     ) -> peer_pb2.HelloReply:
         return peer_pb2.HelloReply(name=caller(context), run_nonce=context.peer())
+
+    async def Beat(  # noqa: N802 - named by the protocol
+        self,
+        request_iterator: AsyncIterator[peer_pb2.Heartbeat],
+        context: grpc.aio.ServicerContext[Any, Any],
+    ) -> AsyncIterator[peer_pb2.Heartbeat]:
+        async for beat in request_iterator:
+            yield beat
 
 
 def register(server: grpc.aio.Server) -> None:

@@ -1,13 +1,15 @@
 """A port at which members alone can shake hands, and the open one beside it."""
 
+import asyncio
 import socket
 from collections.abc import AsyncIterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import grpc.aio
 import pytest
 
+from jupiterd.net import server as server_module
 from jupiterd.net.channels import PeerChannels
 from jupiterd.net.identity import Identity
 from jupiterd.net.interfaces import LOOPBACK
@@ -106,3 +108,47 @@ async def test_silent_connections_to_the_members_port_leave_members_the_open_one
         for _ in range(MAX_CONNECTIONS + 20):
             held.enter_context(socket.create_connection((LOOPBACK, node.server.members_port)))
         await node.asked_by(other, node.open, node.server.members_port)
+
+
+async def test_who_is_removed_is_hung_up_on_and_a_member_s_call_goes_on(
+    identity: Identity, other: Identity, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server_module, "AMONG_MEMBERS", (("grpc.max_connection_age_ms", 300),))
+    third, node = named_identity(tmp_path, "third"), Running(identity)
+    node.leaves = frozenset([other.certificate_pem, third.certificate_pem])
+    await node.server.start()
+    member, removed = (
+        PeerChannels(who, node.members, identity.certificate_pem) for who in (other, third)
+    )
+    sent = asyncio.Queue[peer_pb2.Heartbeat]()
+
+    async def beats() -> AsyncIterator[peer_pb2.Heartbeat]:
+        while True:
+            yield await sent.get()
+
+    async def asked(way: PeerChannels) -> str:
+        await asyncio.sleep(0.02)
+        reply = await way.control.Hello(peer_pb2.HelloRequest(), timeout=TIMEOUT_S)
+        return reply.run_nonce
+
+    try:
+        async with asyncio.timeout(2 * TIMEOUT_S):
+            call = member.control.Beat(beats())
+            answers = aiter(call)
+            sent.put_nowait(peer_pb2.Heartbeat(term=1))
+            assert (await anext(answers)).term == 1
+            first = await asked(member)
+            await asked(removed)
+            node.leaves = frozenset([other.certificate_pem])
+            with suppress(grpc.aio.AioRpcError):
+                while True:
+                    await asked(removed)
+            while await asked(member) == first:
+                pass
+            sent.put_nowait(peer_pb2.Heartbeat(term=2))
+            assert (await anext(answers)).term == 2, "a call that lasts isn't cut off"
+            call.cancel()
+    finally:
+        await member.close()
+        await removed.close()
+        await node.server.stop(0)

@@ -2,7 +2,8 @@
 
 import pytest
 
-from jupiterd.net.open_port.callers import MAX_ENDED, Callers
+from jupiterd.ids import NodeId
+from jupiterd.net.open_port.callers import MAX_ENDED, MAX_HOSTS_OF_ONE, MAX_MEMBERS, Callers
 
 PEER = "ipv4:127.0.0.1:50000"
 
@@ -46,3 +47,22 @@ def test_what_has_ended_is_forgotten_in_the_end() -> None:
             pass
     assert len(callers._ended) == MAX_ENDED
     assert callers.host_of(PEER) == "127.0.0.1"
+
+
+def test_the_last_addresses_of_who_is_a_member_are_told() -> None:
+    callers, who, other = Callers(), NodeId("a" * 32), NodeId("b" * 32)
+    for number in [0, *range(MAX_HOSTS_OF_ONE), 0]:
+        with callers.known(50000, f"10.0.0.{number}"):
+            callers.note_member(PEER, who)
+    with callers.known(50000, "10.0.1.1"):
+        callers.note_member(PEER, other)
+    callers.note_member("ipv4:10.0.0.99:4711", who)  # not through the front
+    assert list(callers.hosts(lambda node: node == who)) == [
+        f"10.0.0.{number}" for number in [*range(1, MAX_HOSTS_OF_ONE), 0]
+    ]
+    with callers.known(50000, "10.0.2.2"):
+        callers.note_member(PEER, who)
+        assert "10.0.0.1" not in list(callers.hosts(lambda _: True))
+        for number in range(MAX_MEMBERS):
+            callers.note_member(PEER, NodeId(f"{number:032x}"))
+    assert set(callers.hosts(lambda _: True)) == {"10.0.2.2"}

@@ -1,6 +1,7 @@
 """What anybody may connect to: bytes go through as they are, for few connections of an address."""
 
 import asyncio
+import errno
 import socket
 import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -140,6 +141,29 @@ async def test_who_asks_nothing_is_hung_up_on_and_who_asks_stays(
             assert await asking[0].readexactly(19) == b"\0a call, still here"
         asking[1].close()
         talking[1].close()
+
+
+async def test_who_is_gone_before_it_is_passed_on_leaves_no_connection_behind(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    connect, made = asyncio.open_connection, list[asyncio.StreamWriter]()
+
+    async def passing(*place: object, **more: object) -> object:
+        ends = await connect(*place, **more)  # type: ignore[arg-type]
+        made.append(ends[1])
+        return ends
+
+    def gone(_near: socket.socket) -> None:
+        raise OSError(errno.EBADF, "Bad file descriptor")
+
+    monkeypatch.setattr(asyncio, "open_connection", passing)
+    monkeypatch.setattr(front_module, "_bound_waiting", gone)
+    async with fronting(Behind()) as port:
+        reader, writer = await connect(LOOPBACK, port)
+        writer.write(b"\0")
+        assert await end_of(reader) == b""
+        writer.close()
+        assert [far.transport.is_closing() for far in made] == [True]
 
 
 async def never_reading(port: int) -> None:

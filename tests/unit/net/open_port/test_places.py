@@ -5,7 +5,16 @@ from contextlib import ExitStack
 import pytest
 
 from jupiterd.errors import TooOftenError
-from jupiterd.net.open_port.places import ALL_STRANGERS, EACH_MEMBER, EACH_STRANGER, Places
+from jupiterd.net.open_port.places import (
+    ALL_MEMBERS,
+    ALL_STRANGERS,
+    EACH_MEMBER,
+    EACH_STRANGER,
+    FEW,
+    LEFT_FOR_FEW,
+    Places,
+)
+from jupiterd.net.server import BEHIND_FRONT
 
 MEMBER = "10.0.0.1"
 STRANGER = "10.0.0.9"
@@ -53,3 +62,20 @@ def test_a_stranger_that_becomes_a_member_gives_back_what_it_took_as_one() -> No
     members.clear()
     with ExitStack() as stack:
         assert held(places, stack, STRANGER, 300) == EACH_STRANGER
+
+
+def test_a_member_of_many_addresses_leaves_others_a_few_places_each() -> None:
+    places = Places(lambda _: True)
+    with ExitStack() as stack:
+        taken = [held(places, stack, f"10.1.0.{number}", 300) for number in range(10)]
+        assert sum(taken) == ALL_MEMBERS - LEFT_FOR_FEW + 2 * FEW
+        assert held(places, stack, MEMBER, 300) == FEW
+        for number in range(300):
+            held(places, stack, f"10.2.0.{number}", 300)
+        with pytest.raises(TooOftenError, match="members hold 640"), places.hold("10.3.0.1"):
+            pass
+
+
+def test_the_server_behind_has_room_for_all() -> None:
+    behind = dict(BEHIND_FRONT)["grpc.max_allowed_incoming_connections"]
+    assert behind > ALL_MEMBERS + ALL_STRANGERS

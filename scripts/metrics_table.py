@@ -60,12 +60,14 @@ machine's trouble restarts helps nobody.
 `jupiterctl dismiss` ends, on all machines, every alarm about what has happened: what failed, who
 knocked, what was refused, what was dropped, a verdict. What lasts must be named, by its code or by
 what it is about: `jupiterctl dismiss disk-low`, `jupiterctl dismiss attic`. It is silent until it
-is over, and rings when it begins again (what is back within 30 s was never over). What happens anew
-rings anew. In the dashboard `H` on the first screen does the same. Who dismissed it is recorded;
-`status --check` passes, `status -o json` lists it under `dismissed`, and the events say
-`dismissed:`. A webhook is told that it is over. Only trusted members may (`jupiterctl cycle
-dismiss`, for what failed alone, is for all). What can't be dismissed: that nobody leads, that this
-machine waits or was removed, and machines that wait to be let in; each ends with its cause.
+is over, and rings when it begins again (what is back within 30 s was never over). What only some
+machines see is over once the one on which it was dismissed sees it no more. What happens anew rings
+anew. In the dashboard `H` on the first screen ends all that health shows, what lasts too. Who
+dismissed it is recorded; `status --check` passes, `status -o json` lists it under `dismissed`, and
+the events say `dismissed:`. A webhook is told that it is over. Only trusted members may
+(`jupiterctl cycle dismiss`, for what failed alone, is for all). What can't be dismissed: that
+nobody leads, that this machine waits or was removed, and machines that wait to be let in; each ends
+with its cause.
 
 | code | severity | says | held | over |
 |---|---|---|---|---|

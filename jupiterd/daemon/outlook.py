@@ -29,7 +29,7 @@ from jupiterd.daemon.event_ring import EventRing
 from jupiterd.daemon.gang_order import ToldQualities, told_qualities
 from jupiterd.daemon.heartbeats import Description
 from jupiterd.daemon.histories import Histories
-from jupiterd.daemon.links.clocks_apart import clocks_apart
+from jupiterd.daemon.links.clock_skew import clocks_apart
 from jupiterd.daemon.links.own_link import own_outage
 from jupiterd.daemon.links.told_places import told_by_all
 from jupiterd.daemon.load_watch import LoadWatch

@@ -20,9 +20,9 @@ from typing import Final
 from jupiterd.errors import BadRouteError, NotFoundError, PortInUseError
 from jupiterd.gang.kept import Kept, Program, start_kept
 from jupiterd.gang.script_plan import RankOrder, ScriptOrder, own_address
-from jupiterd.gang.scripts.doors import closed_to_strangers
 from jupiterd.gang.scripts.events import STORE_RANK, Ended, Noticed, Printed, ScriptEvent
 from jupiterd.gang.scripts.gpu_locks import gpus_held
+from jupiterd.gang.scripts.listener_filter import closed_to_strangers
 from jupiterd.source_filter.listeners import close_to_others
 from jupiterd.source_filter.ring_port import RingPort, hold_ring_port
 

@@ -18,7 +18,7 @@ from jupiterd.net.border import Border
 from jupiterd.net.credentials import members_credentials, server_credentials
 from jupiterd.net.identity import Identity
 from jupiterd.net.interfaces import LOOPBACK
-from jupiterd.net.open_port.front import Front, listening_socket
+from jupiterd.net.open_port.proxy import Proxy, listening_socket
 
 Registration = Callable[[grpc.aio.Server], None]
 """Puts one servicer onto a server, such as a partial of `add_PeerServicer_to_server`."""
@@ -143,7 +143,7 @@ class NodeServer:
         identity: Identity,
         place: tuple[str, int],
         border: Border,
-        front: Front,
+        front: Proxy,
         certificates: Callable[[], frozenset[bytes]],
     ) -> None:
         """Take the host and the open port, and what tells the members' leaves."""

@@ -18,7 +18,7 @@ from typing import Any
 import psutil
 import pytest
 
-from jupiterd.net.open_port.places import EACH_MEMBER, EACH_STRANGER
+from jupiterd.net.open_port.connection_limits import EACH_MEMBER, EACH_STRANGER
 from tests.e2e.cluster import Cluster, Daemon
 from tests.e2e.surroundings import own_network
 

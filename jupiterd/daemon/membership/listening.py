@@ -20,8 +20,8 @@ from jupiterd.net.border import Border
 from jupiterd.net.identity import leaf_of
 from jupiterd.net.interfaces import LOOPBACK, recent_addresses
 from jupiterd.net.open_port.callers import Callers
-from jupiterd.net.open_port.front import Front
-from jupiterd.net.open_port.places import Places
+from jupiterd.net.open_port.connection_limits import ConnectionLimits
+from jupiterd.net.open_port.proxy import Proxy
 from jupiterd.net.scopes import without_scope
 from jupiterd.net.server import NodeServer, listening_host
 
@@ -60,7 +60,7 @@ class Listening:
         node = self._node
         host = listening_host(loopback_only=node.settings.local)
         border = Border(node.is_member, open_calls(), node.refusals, self.callers)
-        front = Front(Places(self._is_members), self.callers, self._refused)
+        front = Proxy(ConnectionLimits(self._is_members), self.callers, self._refused)
         place = host, node.settings.port
         return NodeServer(node.identity, place, border, front, self._certificates)
 

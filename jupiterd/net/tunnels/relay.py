@@ -17,7 +17,7 @@ from typing import Final
 from jupiterd.ids import NodeId
 from jupiterd.net.identity import LEAF_NAME
 from jupiterd.net.interfaces import LOOPBACK
-from jupiterd.net.tunnels.accepted import Accepted
+from jupiterd.net.tunnels.connections import Connections
 from jupiterd.net.tunnels.contexts import holder_of
 from jupiterd.ports import Address
 
@@ -99,7 +99,7 @@ async def _relaying(
         if len(accepted) <= most and is_let_in(writer):
             await _joined((reader, writer), dial)
 
-    accepted, secure = Accepted(serve), tls is not None
+    accepted, secure = Connections(serve), tls is not None
     server = await asyncio.start_server(
         accepted.take,
         sock=listener,

@@ -22,7 +22,7 @@ from jupiterd.daemon import outlook
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.clusters_seen import REMEMBERED_S
 from jupiterd.daemon.links import own_link
-from jupiterd.daemon.links.clocks_apart import clocks_apart
+from jupiterd.daemon.links.clock_skew import clocks_apart
 from jupiterd.daemon.links.cloned_members import COUNTS_S
 from jupiterd.daemon.links.unreached import FAILING_S, FAILURES, HEARD_S
 from jupiterd.daemon.node import Node

@@ -16,7 +16,7 @@ from jupiterd.daemon.node import Node
 from jupiterd.daemon.peers import Peer
 from jupiterd.ids import NodeId
 from jupiterd.net import channels
-from jupiterd.net.tunnels.accepted import Accepted
+from jupiterd.net.tunnels.connections import Accepted
 from jupiterd.ports import Address
 from jupiterd.rpc import peer_pb2
 from tests.unit.daemon.two_nodes import TIMEOUT_S, address_of, serving, unite

@@ -14,8 +14,8 @@ from jupiterd.net.channels import PeerChannels
 from jupiterd.net.identity import Identity
 from jupiterd.net.interfaces import LOOPBACK
 from jupiterd.net.open_port.callers import Callers
-from jupiterd.net.open_port.front import Front
-from jupiterd.net.open_port.places import Places
+from jupiterd.net.open_port.connection_limits import ConnectionLimits
+from jupiterd.net.open_port.proxy import Proxy
 from jupiterd.net.server import MAX_CONNECTIONS, NodeServer
 from jupiterd.ports import Address
 from jupiterd.rpc import peer_pb2
@@ -34,7 +34,7 @@ class Running:
         self.identity = identity
         self.leaves: frozenset[bytes] = frozenset()
         self.callers = Callers()
-        front = Front(Places(lambda _: True), self.callers, lambda *_: None)
+        front = Proxy(ConnectionLimits(lambda _: True), self.callers, lambda *_: None)
         place = LOOPBACK, 0
         self.server = NodeServer(identity, place, open_border(), front, lambda: self.leaves)
         self.server.add(register)

@@ -17,9 +17,9 @@ from jupiterd.errors import TooOftenError
 from jupiterd.net.connect_time import HANG_UP
 from jupiterd.net.interfaces import LOOPBACK
 from jupiterd.net.open_port.callers import Caller, Callers
-from jupiterd.net.open_port.places import Places
+from jupiterd.net.open_port.connection_limits import ConnectionLimits
 from jupiterd.net.scopes import with_named_scope
-from jupiterd.net.tunnels.accepted import Accepted
+from jupiterd.net.tunnels.connections import Connections
 from jupiterd.net.tunnels.relay import Ends, until_closed
 
 log = logging.getLogger(__name__)
@@ -46,17 +46,17 @@ MAPPED: Final = "::ffff:"
 """How IPv6 writes an IPv4 address, where one socket takes both."""
 
 
-class Front:
+class Proxy:
     """Listens for anybody, and passes on whom `places` has room for."""
 
     def __init__(
-        self, places: Places, callers: Callers, on_refused: Callable[[str, str], None]
+        self, places: ConnectionLimits, callers: Callers, on_refused: Callable[[str, str], None]
     ) -> None:
         """`on_refused` is told the address and why."""
         self._places, self._callers, self._on_refused = places, callers, on_refused
         self._target = 0
         self._server: asyncio.Server | None = None
-        self._accepted = Accepted(self._serve)
+        self._accepted = Connections(self._serve)
 
     async def start(self, listener: socket.socket, port: int) -> None:
         """Pass on what comes to a listening socket from now on, to a port of the loopback."""

@@ -10,10 +10,10 @@ from contextlib import asynccontextmanager, closing, suppress
 import pytest
 
 from jupiterd.net.interfaces import LOOPBACK
-from jupiterd.net.open_port import front as front_module
+from jupiterd.net.open_port import proxy as front_module
 from jupiterd.net.open_port.callers import Callers
-from jupiterd.net.open_port.front import Front, host_of, listening_socket
-from jupiterd.net.open_port.places import EACH_STRANGER, Places
+from jupiterd.net.open_port.connection_limits import EACH_STRANGER, ConnectionLimits
+from jupiterd.net.open_port.proxy import Proxy, host_of, listening_socket
 
 pytestmark = pytest.mark.net
 
@@ -50,8 +50,10 @@ async def fronting(behind: Behind) -> AsyncGenerator[int]:
     server = await asyncio.start_server(behind.echo, LOOPBACK, 0)
     listener = listening_socket(LOOPBACK, 0)
     refused = behind.refused
-    front = Front(
-        Places(lambda _: False), behind.callers, lambda host, why: refused.append((host, why))
+    front = Proxy(
+        ConnectionLimits(lambda _: False),
+        behind.callers,
+        lambda host, why: refused.append((host, why)),
     )
     await front.start(listener, int(server.sockets[0].getsockname()[1]))
     try:

@@ -78,7 +78,7 @@ def closed_to_strangers(
         yield
         return
     is_over = threading.Event()
-    doors = Doors((*LOOPBACK, *members), open_ports, tell)
+    doors = ScriptListeners((*LOOPBACK, *members), open_ports, tell)
     watch = threading.Thread(target=_watch, args=(doors, rings, is_over), daemon=True)
     watch.start()
     try:
@@ -88,7 +88,7 @@ def closed_to_strangers(
         watch.join()
 
 
-class Doors:
+class ScriptListeners:
     """The sockets with which processes below this one listen."""
 
     def __init__(self, members: Sequence[str], open_ports: Sequence[PortRange], tell: Tell) -> None:
@@ -215,7 +215,7 @@ def kernels_ports() -> PortRange:
         return PortRange(32768, 60999)
 
 
-def _watch(doors: Doors, rings: Sequence[RingPort], is_over: threading.Event) -> None:
+def _watch(doors: ScriptListeners, rings: Sequence[RingPort], is_over: threading.Event) -> None:
     why = ""
     while doors.failures < FAILURES:
         try:
@@ -237,7 +237,7 @@ def _watch(doors: Doors, rings: Sequence[RingPort], is_over: threading.Event) ->
 
 
 def _look_until(
-    is_over: threading.Event, doors: Doors, rings: Sequence[RingPort], table: SocketTable
+    is_over: threading.Event, doors: ScriptListeners, rings: Sequence[RingPort], table: SocketTable
 ) -> None:
     heard_s, cost_s = time.monotonic(), 0.0
     while not is_over.wait(pause_s(doors.quiet_s, cost_s)):

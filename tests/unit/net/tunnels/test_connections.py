@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager, suppress
 import pytest
 
 from jupiterd.net.interfaces import LOOPBACK
-from jupiterd.net.tunnels.accepted import Accepted, Serve
+from jupiterd.net.tunnels.connections import Connections, Serve
 
 pytestmark = pytest.mark.net
 
@@ -15,9 +15,9 @@ SOON_S = 10.0
 
 
 @asynccontextmanager
-async def listening(serve: Serve) -> AsyncGenerator[tuple[Accepted, asyncio.StreamReader]]:
+async def listening(serve: Serve) -> AsyncGenerator[tuple[Connections, asyncio.StreamReader]]:
     """Accept one connection; yields as soon as it is accepted, before it is served."""
-    accepted, is_accepted = Accepted(serve), asyncio.Event()
+    accepted, is_accepted = Connections(serve), asyncio.Event()
 
     def take(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         accepted.take(reader, writer)
@@ -62,7 +62,7 @@ async def test_a_connection_is_hung_up_on_whose_task_is_ended_before_it_has_run(
     async def serve(_reader: asyncio.StreamReader, _writer: asyncio.StreamWriter) -> None:
         served.append(True)
 
-    accepted = Accepted(serve)
+    accepted = Connections(serve)
 
     def take(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         accepted.take(reader, writer)
@@ -85,7 +85,7 @@ async def test_who_comes_when_it_is_over_is_hung_up_on_and_never_served() -> Non
     async def serve(_reader: asyncio.StreamReader, _writer: asyncio.StreamWriter) -> None:
         served.append(True)
 
-    accepted = Accepted(serve)
+    accepted = Connections(serve)
     await accepted.end()
     server = await asyncio.start_server(accepted.take, LOOPBACK, 0)
     reader, writer = await asyncio.open_connection(

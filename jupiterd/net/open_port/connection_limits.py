@@ -28,7 +28,7 @@ FEW: Final = 8
 """The last places go to addresses that hold fewer than this: no member has all of them."""
 
 
-class Places:
+class ConnectionLimits:
     """Who holds how many."""
 
     def __init__(self, is_members: Callable[[str], bool]) -> None:

@@ -15,7 +15,7 @@ log = logging.getLogger(__name__)
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Coroutine[Any, Any, None]]
 
 
-class Accepted:
+class Connections:
     """Every connection of one listener that is open."""
 
     def __init__(self, serve: Serve) -> None:

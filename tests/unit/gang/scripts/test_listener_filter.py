@@ -16,9 +16,14 @@ import pytest
 
 from jupiterd.frames import Knocked
 from jupiterd.gang.script_plan import PortRange
-from jupiterd.gang.scripts import doors
-from jupiterd.gang.scripts.doors import BUDGET, LONGEST_LOOK_S, closed_to_strangers, pause_s
+from jupiterd.gang.scripts import listener_filter
 from jupiterd.gang.scripts.events import Noticed
+from jupiterd.gang.scripts.listener_filter import (
+    BUDGET,
+    LONGEST_LOOK_S,
+    closed_to_strangers,
+    pause_s,
+)
 from jupiterd.source_filter.other_processes import fetched
 from jupiterd.source_filter.socket_table import SocketTable, can_be_read
 
@@ -87,7 +92,7 @@ class Heard:
 
 @pytest.fixture
 def heard(monkeypatch: pytest.MonkeyPatch) -> Heard:
-    monkeypatch.setattr(doors, "NEWS_S", 0.05)
+    monkeypatch.setattr(listener_filter, "NEWS_S", 0.05)
     return Heard()
 
 
@@ -113,7 +118,7 @@ def test_what_a_script_s_processes_listen_with_hears_the_launch_s_machines_alone
 def test_a_port_that_somebody_chose_is_named_and_one_that_is_to_be_open_stays_open(
     tmp_path: Path, heard: Heard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(doors, "kernels_ports", lambda: PortRange(1, 2))
+    monkeypatch.setattr(listener_filter, "kernels_ports", lambda: PortRange(1, 2))
     with listening(tmp_path) as (open_port, _):
         ports = [PortRange(open_port, open_port)]
         with (
@@ -179,7 +184,7 @@ def test_where_the_system_refuses_it_is_said_once(
     def refuse(_inodes: object) -> Iterator[object]:
         raise PermissionError(1, "Operation not permitted")
 
-    monkeypatch.setattr(doors, "fetched", refuse)
+    monkeypatch.setattr(listener_filter, "fetched", refuse)
     with (
         closed_to_strangers([MEMBER], [], [], heard.events.put),
         listening(tmp_path) as (port, _),
@@ -202,8 +207,8 @@ def test_a_look_that_fails_now_and_then_leaves_no_door_open(
             raise failing.pop()
         return fetched(inodes)
 
-    monkeypatch.setattr(doors, "RETRY_S", 0.02)
-    monkeypatch.setattr(doors, "fetched", now_and_then)
+    monkeypatch.setattr(listener_filter, "RETRY_S", 0.02)
+    monkeypatch.setattr(listener_filter, "fetched", now_and_then)
     with (
         closed_to_strangers([MEMBER], [], [], heard.events.put),
         listening(tmp_path) as (port, _),
@@ -218,8 +223,8 @@ def test_a_look_that_fails_now_and_then_leaves_no_door_open(
 def test_a_socket_that_the_kernel_does_not_close_is_told_of(
     tmp_path: Path, heard: Heard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(doors, "RETRY_S", 0.02)
-    monkeypatch.setattr(doors, "close_to_others", lambda *_: False)
+    monkeypatch.setattr(listener_filter, "RETRY_S", 0.02)
+    monkeypatch.setattr(listener_filter, "close_to_others", lambda *_: False)
     with closed_to_strangers([MEMBER], [], [], heard.events.put), listening(tmp_path):
         noticed = heard.next()
         assert isinstance(noticed, Noticed)
@@ -233,7 +238,7 @@ def test_nothing_is_looked_for_where_no_machine_says_its_addresses(heard: Heard)
 
 
 def test_looks_are_quick_where_sockets_appear_and_cost_next_to_nothing_later() -> None:
-    assert pause_s(0.0, 0.0001) == doors.FIRST_LOOKS_S
+    assert pause_s(0.0, 0.0001) == listener_filter.FIRST_LOOKS_S
     assert pause_s(3.0, 0.0001) < 0.02
     for cost_s in (0.00005, 0.0001, 0.0005):
         assert cost_s / pause_s(60.0, cost_s) <= BUDGET

@@ -5,14 +5,14 @@ from contextlib import ExitStack
 import pytest
 
 from jupiterd.errors import TooOftenError
-from jupiterd.net.open_port.places import (
+from jupiterd.net.open_port.connection_limits import (
     ALL_MEMBERS,
     ALL_STRANGERS,
     EACH_MEMBER,
     EACH_STRANGER,
     FEW,
     LEFT_FOR_FEW,
-    Places,
+    ConnectionLimits,
 )
 from jupiterd.net.server import BEHIND_FRONT
 
@@ -21,11 +21,11 @@ STRANGER = "10.0.0.9"
 
 
 @pytest.fixture
-def places() -> Places:
-    return Places(lambda host: host == MEMBER)
+def places() -> ConnectionLimits:
+    return ConnectionLimits(lambda host: host == MEMBER)
 
 
-def held(places: Places, stack: ExitStack, host: str, wanted: int) -> int:
+def held(places: ConnectionLimits, stack: ExitStack, host: str, wanted: int) -> int:
     """Hold as many places for an address as it gets; return how many those are."""
     for number in range(wanted):
         try:
@@ -35,14 +35,14 @@ def held(places: Places, stack: ExitStack, host: str, wanted: int) -> int:
     return wanted
 
 
-def test_an_address_holds_a_few_and_gets_back_what_it_gives_back(places: Places) -> None:
+def test_an_address_holds_a_few_and_gets_back_what_it_gives_back(places: ConnectionLimits) -> None:
     with ExitStack() as stack:
         assert held(places, stack, STRANGER, 300) == EACH_STRANGER
     with ExitStack() as stack:
         assert held(places, stack, STRANGER, 300) == EACH_STRANGER
 
 
-def test_strangers_of_many_addresses_leave_a_member_its_places(places: Places) -> None:
+def test_strangers_of_many_addresses_leave_a_member_its_places(places: ConnectionLimits) -> None:
     with ExitStack() as stack:
         hosts = [f"10.1.0.{number}" for number in range(1 + ALL_STRANGERS // EACH_STRANGER)]
         taken = [held(places, stack, host, EACH_STRANGER) for host in hosts]
@@ -54,7 +54,7 @@ def test_strangers_of_many_addresses_leave_a_member_its_places(places: Places) -
 
 def test_a_stranger_that_becomes_a_member_gives_back_what_it_took_as_one() -> None:
     members: set[str] = set()
-    places = Places(members.__contains__)
+    places = ConnectionLimits(members.__contains__)
     with ExitStack() as stack, ExitStack() as later:
         assert held(places, stack, STRANGER, 300) == EACH_STRANGER
         members.add(STRANGER)
@@ -65,7 +65,7 @@ def test_a_stranger_that_becomes_a_member_gives_back_what_it_took_as_one() -> No
 
 
 def test_a_member_of_many_addresses_leaves_others_a_few_places_each() -> None:
-    places = Places(lambda _: True)
+    places = ConnectionLimits(lambda _: True)
     with ExitStack() as stack:
         taken = [held(places, stack, f"10.1.0.{number}", 300) for number in range(10)]
         assert sum(taken) == ALL_MEMBERS - LEFT_FOR_FEW + 2 * FEW

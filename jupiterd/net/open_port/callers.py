@@ -1,6 +1,6 @@
-"""Who really calls, where all connections come to the gRPC server from our own front.
+"""Who really calls, where all connections come to the gRPC server from our own proxy.
 
-Owns which connection of the front belongs to which address. Doesn't know any socket. The front
+Owns which connection of the proxy belongs to which address. Doesn't know any socket. The proxy
 binds each of its connections, so its port is nobody else's on loopback as long as it lasts.
 """
 
@@ -32,7 +32,7 @@ MAX_MEMBERS: Final = 256
 
 
 class Callers:
-    """Every connection that the front passes on."""
+    """Every connection that the proxy passes on."""
 
     def __init__(self) -> None:
         self._by_peer: dict[str, Caller] = {}
@@ -42,7 +42,7 @@ class Callers:
 
     @contextmanager
     def known(self, port: int, host: str) -> Generator[Caller]:
-        """Know whose the connection is that the front makes from a port of its own."""
+        """Know whose the connection is that the proxy makes from a port of its own."""
         peer = f"ipv4:{LOOPBACK}:{port}"
         self._ended.pop(peer, None)
         caller = self._by_peer[peer] = Caller(host)

@@ -16,7 +16,7 @@ from jupiterd.daemon.node import Node
 from jupiterd.daemon.peers import Peer
 from jupiterd.ids import NodeId
 from jupiterd.net import channels
-from jupiterd.net.tunnels.connections import Accepted
+from jupiterd.net.tunnels.connections import Connections
 from jupiterd.ports import Address
 from jupiterd.rpc import peer_pb2
 from tests.unit.daemon.two_nodes import TIMEOUT_S, address_of, serving, unite
@@ -27,17 +27,17 @@ class Relay:
 
     def __init__(self, target: Address) -> None:
         self._target = target
-        self._accepted = Accepted(self._join)
+        self._connections = Connections(self._join)
         self._server: asyncio.Server | None = None
 
     async def start(self) -> Address:
-        self._server = await asyncio.start_server(self._accepted.take, "127.0.0.1", 0)
+        self._server = await asyncio.start_server(self._connections.take, "127.0.0.1", 0)
         return Address("127.0.0.1", self._server.sockets[0].getsockname()[1])
 
     def cut(self) -> None:
         assert self._server is not None
         self._server.close()
-        self._accepted.hang_up()
+        self._connections.hang_up()
 
     async def _join(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(OSError):

@@ -38,6 +38,10 @@ class Change:
     """Seconds after that."""
 
     @property
+    def has_trained(self) -> bool:
+        return "first_step_s" in self.phases
+
+    @property
     def trained_at_s(self) -> float:
         return self.told_at_s + self.phases["first_step_s"]
 
@@ -76,12 +80,17 @@ class Gang:
     async def changed(
         self, epoch: int, among: Sequence[Daemon] = (), timeout_s: float = 60.0
     ) -> Change:
-        """Wait until one of these (or all) has logged a change to a later epoch than that."""
+        """Wait until one of these (or all) has logged a change to a later epoch that got to a step.
+
+        An epoch that ended before its first step is part of what the next one took.
+        """
         deadline_s = time.monotonic() + timeout_s
         while time.monotonic() < deadline_s:
             for daemon in among or self.cluster.daemons:
-                found = [change for change in _changes(daemon) if change.epoch > epoch]
+                later = [change for change in _changes(daemon) if change.epoch > epoch]
+                found = [change for change in later if change.has_trained]
                 if found:
+                    _show_failed(later, daemon)
                     return found[0]
             await asyncio.sleep(LOOK_S)
         raise AssertionError(self.cluster.told(f"no epoch after {epoch}"))
@@ -137,6 +146,16 @@ async def training(
             await gang.leader()
             await gang.trains(ranks)
             yield gang
+
+
+def _show_failed(changes: Sequence[Change], leader: Daemon) -> None:
+    """Print the epochs that ended before their first step, and what their leader logged of them."""
+    failed = [change for change in changes if not change.has_trained]
+    for change in failed:
+        about = f"epoch={change.epoch} "
+        lines = leader.log.read_text(errors="replace").splitlines()
+        print(f"  epoch {change.epoch} ended before its first step: [{change}]")
+        print("\n".join(f"    {line}" for line in lines if about in line), flush=True)
 
 
 def _changes(daemon: Daemon) -> list[Change]:

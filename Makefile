@@ -27,7 +27,7 @@ $(STAMP): pyproject.toml constraints.txt $(wildcard requirements/*.txt)
 	@$(if $(TORCH_INDEX),$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --index-url '$(TORCH_INDEX)' "$$(grep '^torch==' constraints.txt)")
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r 'requirements/$(EXTRA).txt'
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[$(EXTRA),dev]'
-	@$(BIN)/python -m jupiterd.gang.openblas
+	@$(BIN)/python -m jupiterd.processes.openblas
 	@touch $@
 
 # Three daemons on this machine, one cluster, two rounds of a real cycle: make demo [TUI=1] [ENGINE=mlx]; with

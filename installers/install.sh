@@ -446,7 +446,7 @@ install_torch() {
 # MLX on Linux is slow without OpenBLAS. What can't be done is said.
 provide_openblas() {
   [ "$extra" = cpu ] && [ "$system" = Linux ] || return 0
-  show "$venv/bin/python" -m jupiterd.gang.openblas --without-root || :
+  show "$venv/bin/python" -m jupiterd.processes.openblas --without-root || :
 }
 
 check_programs() {

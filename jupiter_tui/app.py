@@ -16,16 +16,16 @@ from textual.command import CommandPalette
 from textual.screen import Screen
 from textual.worker import Worker
 
-from jupiter_tui.action import Action
-from jupiter_tui.carrying_out import carried_out
-from jupiter_tui.clock import Moment, moment
-from jupiter_tui.commands import REPLACED, commands
+from jupiter_tui.actions.action import Action
+from jupiter_tui.actions.execution import carried_out
+from jupiter_tui.actions.palette import REPLACED, commands
 from jupiter_tui.drawings.too_small import MIN_COLUMNS, MIN_LINES
-from jupiter_tui.feed import STATUS, feed
-from jupiter_tui.key_bindings import bindings
-from jupiter_tui.keys import KEYS
-from jupiter_tui.recorder import Recorder, play
-from jupiter_tui.scene import Options, Scene
+from jupiter_tui.model.clock import Moment, moment
+from jupiter_tui.model.feed import STATUS, feed
+from jupiter_tui.model.recorder import Recorder, play
+from jupiter_tui.model.scene import Options, Scene
+from jupiter_tui.model.source import Source
+from jupiter_tui.model.view import ViewModel, fold, fold_other, forget_other, with_link_of
 from jupiter_tui.screens.cluster import ClusterScreen
 from jupiter_tui.screens.confirm import ConfirmScreen
 from jupiter_tui.screens.cycles import CyclesScreen
@@ -34,8 +34,8 @@ from jupiter_tui.screens.data import DataScreen
 from jupiter_tui.screens.events import EventsScreen
 from jupiter_tui.screens.help import HelpScreen
 from jupiter_tui.screens.training import TrainingScreen
-from jupiter_tui.source import Source
-from jupiter_tui.view import ViewModel, fold, fold_other, forget_other, with_link_of
+from jupiter_tui.widgets.key_bindings import bindings
+from jupiter_tui.widgets.keys import KEYS
 from jupiterd.client.watch import STALE_AFTER_S, Link, LinkChanged, WatchMessage
 from jupiterd.errors import DiskFullError, UsageError
 from jupiterd.locations import directed

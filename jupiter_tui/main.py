@@ -18,10 +18,10 @@ import click
 from jupiter_tui import terminal
 from jupiterd.errors import ExitCode, JupiterError, UsageError
 from jupiterd.locations import state_dir
-from jupiterd.usage_lines import usage_error
+from jupiterd.usage_errors import usage_error
 
 if TYPE_CHECKING:
-    from jupiter_tui.scene import Options
+    from jupiter_tui.model.scene import Options
 
 FILE = click.Path(path_type=Path, dir_okay=False)
 DRIVER = "TEXTUAL_DRIVER"
@@ -83,7 +83,7 @@ def cli(named_dir: str | None, *, port: int | None, **chosen: Any) -> int:
     """  # noqa: D301 - click's mark for lines that keep their ends
     watched = state_dir(named_dir)
     if port is not None:
-        from jupiter_tui.serving import serve
+        from jupiter_tui.web.server import serve
 
         if chosen["record"] is not None:
             raise UsageError(
@@ -93,11 +93,11 @@ def cli(named_dir: str | None, *, port: int | None, **chosen: Any) -> int:
     _require_terminal()
     # The dashboard owns standard error, and gRPC's core would write its own lines across it.
     os.environ["GRPC_VERBOSITY"] = "NONE"
-    from jupiter_tui.scene import Options
+    from jupiter_tui.model.scene import Options
 
     replay: Path | None = chosen["replay"]
     if replay is not None:
-        from jupiter_tui.recorder import check_recording
+        from jupiter_tui.model.recorder import check_recording
 
         check_recording(replay)
         chosen["is_readonly"] = True

@@ -1,6 +1,6 @@
 """Where jupiter-tui begins. Doesn't know what it does."""
 
-from jupiterd.loading import ends_at_ctrl_c, open_standard_streams
+from jupiterd.startup import ends_at_ctrl_c, open_standard_streams
 
 
 def jupiter_tui() -> None:

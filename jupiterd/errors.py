@@ -6,8 +6,8 @@ Owns the tree of exceptions and their form on the wire. Doesn't know where any o
 
 from collections.abc import Mapping
 
-from jupiterd.error_form import JupiterError
 from jupiterd.exit_codes import ExitCode
+from jupiterd.protocol.error_form import JupiterError
 
 
 class Bug(Exception):  # noqa: N818 - not an error of the user's

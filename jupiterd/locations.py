@@ -19,7 +19,7 @@ CONTROL_SOCKET = "control.sock"
 """The unix socket inside the state folder on which jupiterd listens for jupiterctl."""
 
 QUESTION_SOCKET = "question.sock"
-"""The one beside it for whoever only asks for a document (see `question_lines`)."""
+"""The one beside it for whoever only asks for a document (see `local_query`)."""
 
 LOGS = Path("logs")
 """Inside the state folder: what the daemon and its workers say, a file for each."""

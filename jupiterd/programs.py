@@ -1,13 +1,13 @@
 """Where jupiterd and jupiterctl begin. Doesn't know what they do."""
 
-from jupiterd.loading import ends_at_ctrl_c, open_standard_streams
+from jupiterd.startup import ends_at_ctrl_c, open_standard_streams
 
 
 def jupiterd() -> None:
     """Run the daemon's command line."""
     open_standard_streams()
     with ends_at_ctrl_c():
-        from jupiterd.daemon.main import main
+        from jupiterd.daemon.app.main import main
     main()
 
 

@@ -193,7 +193,7 @@ def is_one_cluster(views: Views) -> bool:
 
 def print_trouble(views: Views) -> None:
     """Print what each daemon says is wrong: its cluster, whom it sees, its health."""
-    from jupiterd.ctl.status import cluster_line, health_lines
+    from jupiterd.ctl.diagnose.status import cluster_line, health_lines
 
     for name, view in views.items():
         lines = [f"cluster  {cluster_line(view)}", *health_lines(view)] if view else ["no answer"]
@@ -304,9 +304,9 @@ def show_completions() -> None:
 
 async def complete(folder: str) -> list[str]:
     """Run the prompts through a worker process, as the cluster does its own work."""
-    from jupiterd.frames import RunTask, TaskFinished
-    from jupiterd.gang.environment import worker_environment
-    from jupiterd.gang.process import start_worker
+    from jupiterd.processes.environment import worker_environment
+    from jupiterd.processes.process import start_worker
+    from jupiterd.protocol.frames import RunTask, TaskFinished
 
     output = STAGE / "completions"
     output.mkdir(exist_ok=True)

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 
-from jupiterd.cluster.layout_choice import LayoutPlan, plan_layouts, title
-from jupiterd.cluster.layouts import Fleet, Island, Job, Kind, Machine, Prediction
-from jupiterd.cluster.sync_time import Wire
-from jupiterd.cycle.architectures import parameter_count
-from jupiterd.cycle.memory import flops_per_token
-from jupiterd.cycle.plan import ModelShape, parse_model
+from jupiterd.cluster.links.allreduce_cost import Wire
+from jupiterd.cluster.planning.layout_choice import LayoutPlan, plan_layouts, title
+from jupiterd.cluster.planning.layouts import Fleet, Island, Job, Kind, Machine, Prediction
+from jupiterd.cycle.training.architectures import parameter_count
+from jupiterd.cycle.training.memory import flops_per_token
+from jupiterd.cycle.training.plan import ModelShape, parse_model
 from jupiterd.ids import NodeId
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -91,8 +91,8 @@ HEAD = """\
 # Layouts on paper
 
 Written by `make layouts-table` (`scripts/layouts_table.py`) out of the planner that
-`jupiterctl cycle plan` and every run ask (`jupiterd/cluster/layouts.py`). **Nothing here is
-measured**: speeds and wires are assumed, and the planner takes measured ones instead as soon as
+`jupiterctl cycle plan` and every run ask (`jupiterd/cluster/planning/layouts.py`). **Nothing here
+is measured**: speeds and wires are assumed, and the planner takes measured ones instead as soon as
 there are any.
 
 Assumed: a *GPU* computes 60 TFLOP/s (4090 class), an *Ultra* 20, a *Max* 10 (Macs), all as reached,
@@ -125,7 +125,7 @@ M islands; a wire carries B bytes/s at a round trip of r.
   fastest one's speed generates and trains with nobody.
 - Expect real wires to be 1.1 to 1.9 times slower than paper. Where predictions of a kind and
   measurements differ by more than 20 %, their ratio corrects the next ones
-  (`jupiterd/cluster/prediction_error.py`, of the pairs that the ledger tells of).
+  (`jupiterd/cluster/planning/prediction_error.py`, of the pairs that the ledger tells of).
 
 Shares are those of all machines' speeds added up. A training run takes the best
 one by itself where all was measured (`--islands auto`), and so does each round of a cycle; where

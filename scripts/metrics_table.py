@@ -8,10 +8,10 @@ Owns the words around the tables. Knows no metric or alert by name.
 from collections.abc import Iterator
 from pathlib import Path
 
-from jupiterd.cluster.alerts import TABLE as ALERTS
-from jupiterd.cluster.alerts import Rule
-from jupiterd.daemon.metrics_table import TABLE as METRICS
-from jupiterd.daemon.metrics_table import Metric
+from jupiterd.cluster.health.alerts import TABLE as ALERTS
+from jupiterd.cluster.health.alerts import Rule
+from jupiterd.daemon.observability.metrics_table import TABLE as METRICS
+from jupiterd.daemon.observability.metrics_table import Metric
 
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = ROOT / "docs" / "metrics.md"

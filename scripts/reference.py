@@ -25,13 +25,13 @@ from typing import Any
 import click
 
 import jupiter_tui
-from jupiter_tui.keys import MORE, Key
-from jupiterd.cluster import health
-from jupiterd.cluster.rights import RIGHTS
+from jupiter_tui.widgets.keys import MORE, Key
+from jupiterd.cluster.health import health
+from jupiterd.cluster.membership.call_rights import RIGHTS
 from jupiterd.ctl import main as ctl
-from jupiterd.daemon import main as daemon
-from jupiterd.daemon import settings
-from jupiterd.daemon.doctor import examination
+from jupiterd.daemon.app import main as daemon
+from jupiterd.daemon.runtime import settings
+from jupiterd.doctor import examination
 from jupiterd.errors import BY_CODE, ExitCode, JupiterError
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -98,7 +98,7 @@ def _meaning(error: type[JupiterError]) -> str:
 
 def _looked_at(check: str) -> str:
     """Return the first line of the module that makes a check."""
-    package = "jupiterd.daemon.doctor"
+    package = "jupiterd.doctor"
     for name in (check.replace("-", "_"), f"{check}_check", f"{check}_driver", "health"):
         if (ROOT / package.replace(".", "/") / f"{name}.py").exists():
             return _first_line(importlib.import_module(f"{package}.{name}"))
@@ -133,15 +133,19 @@ def _default(value: object) -> str:
 def keys_page() -> Iterator[str]:
     """Yield every key of the dashboard, by where it works."""
     yield from _beginning("Keys", "Of jupiter-tui. With --readonly those that change are missing.")
-    for module in _modules(jupiter_tui):
+    for module in sorted(_modules(jupiter_tui), key=_is_screen):
         keys = list(dict.fromkeys(_keys_of(module)))
         if not keys:
             continue
-        is_everywhere = module.__name__ == "jupiter_tui.keys"
+        is_everywhere = module.__name__ == "jupiter_tui.widgets.keys"
         yield from (f"## {'Everywhere, or on lists' if is_everywhere else _screen(module)}", "")
         rows = [(f"`{key.shown}`", key.explanation, "yes" if key.changes else "") for key in keys]
         brought = [(f"`{shown}`", explanation, "") for shown, explanation in MORE]
         yield from _table(("key", "what it does", "changes"), rows + brought * is_everywhere)
+
+
+def _is_screen(module: ModuleType) -> bool:
+    return ".screens." in module.__name__
 
 
 def _screen(module: ModuleType) -> str:
@@ -150,7 +154,7 @@ def _screen(module: ModuleType) -> str:
 
 def _keys_of(module: ModuleType) -> Iterator[Key]:
     """Yield the keys that a module, or a class in it, names; not those that it imports."""
-    is_keys = module.__name__ == "jupiter_tui.keys"
+    is_keys = module.__name__ == "jupiter_tui.widgets.keys"
     held: list[object] = list(vars(module).values()) if is_keys else []
     classes = [c for c in vars(module).values() if inspect.isclass(c)]
     for each in classes:

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from jupiterd.errors import JupiterError, NotFoundError, UsageError, WorkFailedError
-from jupiterd.frames import RunTask, TaskFinished
-from jupiterd.gang.environment import worker_environment
-from jupiterd.gang.process import start_worker
+from jupiterd.processes.environment import worker_environment
+from jupiterd.processes.process import start_worker
+from jupiterd.protocol.frames import RunTask, TaskFinished
 
 PACKAGES = ("click", "pydantic", "_pytest", "hypothesis", "zeroconf", "psutil")
 EVALUATION = {"min_document_bytes": 256, "max_document_bytes": 16384, "max_cluster_documents": 20}

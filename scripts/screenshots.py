@@ -15,9 +15,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from jupiter_tui.app import JupiterTui
-from jupiter_tui.keys import SCREENS
-from jupiter_tui.scene import Options
-from jupiterd.ctl.progress_lines import ENDED_STATES
+from jupiter_tui.model.scene import Options
+from jupiter_tui.widgets.keys import SCREENS
+from jupiterd.ctl.output.progress_lines import ENDED_STATES
 
 ROOT = Path(__file__).resolve().parent.parent
 SIZE = (120, 40)

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from jupiterd.daemon.service.asked import SYSTEM_STATE_DIR, SYSTEM_USER, Asked, Scope
-from jupiterd.daemon.service.property_list import property_list
-from jupiterd.daemon.service.unit import sysusers_text, unit_text
+from jupiterd.service.asked import SYSTEM_STATE_DIR, SYSTEM_USER, Asked, Scope
+from jupiterd.service.property_list import property_list
+from jupiterd.service.unit import sysusers_text, unit_text
 
 FOLDER = Path(__file__).resolve().parent.parent / "installers"
 

@@ -16,8 +16,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 from xdist.remote import Producer
 
-from jupiterd.gang import interpreter
-from jupiterd.gang.environment import ALWAYS
+from jupiterd.processes import interpreter
+from jupiterd.processes.environment import ALWAYS
 from tests.support.core_tokens import OF_A_CORE, CoreTokens
 from tests.support.fork_server import FOLDER_VARIABLE, open_fork_server
 from tests.support.schedule import Schedule, has_daemons

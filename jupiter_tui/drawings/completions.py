@@ -6,8 +6,8 @@ Pure. Owns how prompts and texts are told apart. Doesn't know who chose the prom
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from jupiter_tui.drawings.lines import ELLIPSIS, Cell, Line, Lines, Tone, line
-from jupiter_tui.scene import Scene
+from jupiter_tui.drawings.primitives.lines import ELLIPSIS, Cell, Line, Lines, Tone, line
+from jupiter_tui.model.scene import Scene
 from jupiterd.formats import plain, printable
 from jupiterd.ids import short
 

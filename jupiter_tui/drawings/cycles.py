@@ -6,12 +6,12 @@ Pure. Owns the columns, and the keys of the rows. Doesn't know how a verdict is 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from jupiter_tui.drawings.columns import Column, Row, listed
-from jupiter_tui.drawings.lines import Cell, Tone, line
-from jupiter_tui.drawings.listing import Choice, Listing
-from jupiter_tui.drawings.thresholds import CYCLE_TONES, NOTHING, VERDICT_TONES
-from jupiter_tui.scene import Scene
-from jupiter_tui.source import Source
+from jupiter_tui.drawings.primitives.columns import Column, Row, listed
+from jupiter_tui.drawings.primitives.lines import Cell, Tone, line
+from jupiter_tui.drawings.primitives.listing import Choice, Listing
+from jupiter_tui.drawings.primitives.thresholds import CYCLE_TONES, NOTHING, VERDICT_TONES
+from jupiter_tui.model.scene import Scene
+from jupiter_tui.model.source import Source
 from jupiterd.formats import plain
 from jupiterd.ids import short
 

@@ -6,11 +6,11 @@ Pure. Owns the columns. Doesn't know how anything was counted.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from jupiter_tui.drawings.columns import Column, Row, table
-from jupiter_tui.drawings.lines import Cell, Line, Lines, Tone, line, wrapped
 from jupiter_tui.drawings.phases import START, how_to_start
-from jupiter_tui.drawings.thresholds import NOTHING, PHASE_SIGNS
-from jupiter_tui.scene import Scene
+from jupiter_tui.drawings.primitives.columns import Column, Row, table
+from jupiter_tui.drawings.primitives.lines import Cell, Line, Lines, Tone, line, wrapped
+from jupiter_tui.drawings.primitives.thresholds import NOTHING, PHASE_SIGNS
+from jupiter_tui.model.scene import Scene
 from jupiterd.cycle.data.reason_words import reason_words
 from jupiterd.formats import plain
 from jupiterd.ids import short

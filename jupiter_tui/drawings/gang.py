@@ -6,10 +6,10 @@ Pure. Owns the columns and the bars. Doesn't know how a gang comes about, or who
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from jupiter_tui.drawings.columns import Column, Row, table
-from jupiter_tui.drawings.lines import Cell, Lines, Tone, line
-from jupiter_tui.drawings.thresholds import NOTHING
-from jupiter_tui.scene import Scene
+from jupiter_tui.drawings.primitives.columns import Column, Row, table
+from jupiter_tui.drawings.primitives.lines import Cell, Lines, Tone, line
+from jupiter_tui.drawings.primitives.thresholds import NOTHING
+from jupiter_tui.model.scene import Scene
 from jupiterd.formats import plain
 from jupiterd.ids import short
 

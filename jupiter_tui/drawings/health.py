@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from jupiter_tui.drawings.lines import Cell, Line, Lines, Tone, line, width_of
-from jupiter_tui.drawings.thresholds import SEVERITY_TONES
-from jupiter_tui.scene import Scene
-from jupiterd.cluster.health_words import code_and_age
+from jupiter_tui.drawings.primitives.lines import Cell, Line, Lines, Tone, line, width_of
+from jupiter_tui.drawings.primitives.thresholds import SEVERITY_TONES
+from jupiter_tui.model.scene import Scene
+from jupiterd.cluster.text.health_words import code_and_age
 from jupiterd.formats import plain
 from jupiterd.locations import directed
 

@@ -6,11 +6,11 @@ kept or plotted.
 
 from functools import partial
 
-from jupiter_tui.drawings.lines import Cell, Line, Lines, Tone, line, width_of
-from jupiter_tui.drawings.plot import MARK, Layer, plotted
-from jupiter_tui.history import History, history, smoothed
-from jupiter_tui.look import Axis, Look
-from jupiter_tui.scene import Scene
+from jupiter_tui.drawings.primitives.lines import Cell, Line, Lines, Tone, line, width_of
+from jupiter_tui.drawings.primitives.plot import MARK, Layer, plotted
+from jupiter_tui.model.loss_history import History, history, smoothed
+from jupiter_tui.model.loss_view import Axis, Look
+from jupiter_tui.model.scene import Scene
 from jupiterd.formats import duration, plain
 
 CAPTION_LINES = 1

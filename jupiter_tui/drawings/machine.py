@@ -3,9 +3,9 @@
 Pure. Owns how the page stands on the screen; its words are those of `jupiterctl node show`.
 """
 
-from jupiter_tui.drawings.lines import Lines, Tone, line
-from jupiter_tui.scene import Scene
-from jupiterd.cluster.node_page import page
+from jupiter_tui.drawings.primitives.lines import Lines, Tone, line
+from jupiter_tui.model.scene import Scene
+from jupiterd.cluster.text.node_page import page
 from jupiterd.formats import printable
 
 HEADS = ("LAST TEN MINUTES", "LINK ", "log")

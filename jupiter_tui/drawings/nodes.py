@@ -7,10 +7,10 @@ document comes from.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from jupiter_tui.drawings.columns import Column, Row, listed
-from jupiter_tui.drawings.lines import Cell, Lines, Tone, line, wrapped
-from jupiter_tui.drawings.listing import Choice, Listing
-from jupiter_tui.drawings.thresholds import (
+from jupiter_tui.drawings.primitives.columns import Column, Row, listed
+from jupiter_tui.drawings.primitives.lines import Cell, Lines, Tone, line, wrapped
+from jupiter_tui.drawings.primitives.listing import Choice, Listing
+from jupiter_tui.drawings.primitives.thresholds import (
     NODE_TONES,
     NOTHING,
     RAM_BAD_PERCENT,
@@ -19,8 +19,8 @@ from jupiter_tui.drawings.thresholds import (
     heat_tone,
     percent,
 )
-from jupiter_tui.scene import Scene
-from jupiterd.cluster.membership import Liveness
+from jupiter_tui.model.scene import Scene
+from jupiterd.cluster.membership.membership import Liveness
 from jupiterd.formats import plain
 
 COLUMNS = (

@@ -6,10 +6,10 @@ Pure. Owns the columns and the words. Doesn't know how islands exchange anything
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from jupiter_tui.drawings.columns import Column, Row, table
-from jupiter_tui.drawings.lines import Cell, Line, Lines, Tone, line
-from jupiter_tui.drawings.thresholds import NOTHING
-from jupiter_tui.scene import Scene
+from jupiter_tui.drawings.primitives.columns import Column, Row, table
+from jupiter_tui.drawings.primitives.lines import Cell, Line, Lines, Tone, line
+from jupiter_tui.drawings.primitives.thresholds import NOTHING
+from jupiter_tui.model.scene import Scene
 from jupiterd.formats import duration, plain, size
 
 SHOWN = 8

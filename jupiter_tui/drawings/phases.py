@@ -6,11 +6,11 @@ Pure. Owns the columns and the words for counts and times. Doesn't know what a p
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from jupiter_tui.drawings.columns import Column, Row, table
-from jupiter_tui.drawings.lines import Cell, Lines, Tone, line
-from jupiter_tui.drawings.thresholds import PHASE_SIGNS
-from jupiter_tui.scene import Scene
-from jupiterd.cluster.fetch_words import fetch_words
+from jupiter_tui.drawings.primitives.columns import Column, Row, table
+from jupiter_tui.drawings.primitives.lines import Cell, Lines, Tone, line
+from jupiter_tui.drawings.primitives.thresholds import PHASE_SIGNS
+from jupiter_tui.model.scene import Scene
+from jupiterd.cluster.text.fetch_words import fetch_words
 from jupiterd.formats import duration, plain, rate
 
 COLUMNS = (

@@ -3,9 +3,9 @@
 Pure. Owns how the lines stand on the screen; their words are those of `jupiterctl data why`.
 """
 
-from jupiter_tui.drawings.lines import Lines, Tone, line
-from jupiter_tui.scene import Scene
-from jupiterd.cycle.why_lines import why_lines
+from jupiter_tui.drawings.primitives.lines import Lines, Tone, line
+from jupiter_tui.model.scene import Scene
+from jupiterd.cycle.data.provenance_lines import why_lines
 from jupiterd.formats import printable
 
 

@@ -6,13 +6,13 @@ Pure. Owns which readings are shown and their words; a reading that isn't there 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from jupiter_tui.drawings.lines import Cell, Line, Lines, Tone, line, width_of
 from jupiter_tui.drawings.loss import known_loss
 from jupiter_tui.drawings.phases import of_round
-from jupiter_tui.drawings.thresholds import CYCLE_TONES, NOTHING
-from jupiter_tui.history import smoothed
-from jupiter_tui.look import Axis, Look
-from jupiter_tui.scene import Scene
+from jupiter_tui.drawings.primitives.lines import Cell, Line, Lines, Tone, line, width_of
+from jupiter_tui.drawings.primitives.thresholds import CYCLE_TONES, NOTHING
+from jupiter_tui.model.loss_history import smoothed
+from jupiter_tui.model.loss_view import Axis, Look
+from jupiter_tui.model.scene import Scene
 from jupiterd.formats import duration, plain
 from jupiterd.ids import short
 

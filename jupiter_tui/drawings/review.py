@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
-from jupiter_tui.drawings.lines import Cell, Line, Lines, Tone, line
-from jupiter_tui.scene import Scene
+from jupiter_tui.drawings.primitives.lines import Cell, Line, Lines, Tone, line
+from jupiter_tui.model.scene import Scene
 from jupiterd.cycle.data.reason_words import reason_words
 from jupiterd.formats import plain, printable
 from jupiterd.ids import short

@@ -6,10 +6,10 @@ Pure. Owns the columns. What samples say is somebody else's text: nothing of it 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from jupiter_tui.drawings.columns import Column, Row, listed
-from jupiter_tui.drawings.lines import Cell, Tone, line
-from jupiter_tui.drawings.listing import Choice, Listing
-from jupiter_tui.scene import Scene
+from jupiter_tui.drawings.primitives.columns import Column, Row, listed
+from jupiter_tui.drawings.primitives.lines import Cell, Tone, line
+from jupiter_tui.drawings.primitives.listing import Choice, Listing
+from jupiter_tui.model.scene import Scene
 from jupiterd.formats import plain
 from jupiterd.ids import short
 

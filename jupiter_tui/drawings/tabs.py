@@ -3,8 +3,8 @@
 Pure. Doesn't know what the screens show.
 """
 
-from jupiter_tui.drawings.lines import Cell, Line, Tone, width_of
-from jupiter_tui.keys import SCREENS, Key
+from jupiter_tui.drawings.primitives.lines import Cell, Line, Tone, width_of
+from jupiter_tui.widgets.keys import SCREENS, Key
 
 GAP = "  "
 

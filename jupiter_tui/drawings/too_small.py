@@ -1,7 +1,7 @@
 """What stands on a terminal in which nothing else has room."""
 
-from jupiter_tui.drawings.lines import Lines, Tone, line
-from jupiter_tui.scene import Scene
+from jupiter_tui.drawings.primitives.lines import Lines, Tone, line
+from jupiter_tui.model.scene import Scene
 
 MIN_COLUMNS = 60
 MIN_LINES = 15

@@ -6,9 +6,9 @@ Pure. Owns the signs of the kinds of links. Doesn't know who measured them.
 from collections.abc import Mapping
 from typing import Any
 
-from jupiter_tui.drawings.lines import Cell, Line, Lines, Tone, fitted, line
-from jupiter_tui.scene import Scene
-from jupiter_tui.source import Source
+from jupiter_tui.drawings.primitives.lines import Cell, Line, Lines, Tone, fitted, line
+from jupiter_tui.model.scene import Scene
+from jupiter_tui.model.source import Source
 from jupiterd.formats import bits_per_s, plain
 from jupiterd.ids import short
 

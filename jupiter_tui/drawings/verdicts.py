@@ -6,9 +6,9 @@ Pure. Owns the words. Doesn't know how a verdict comes about.
 from collections.abc import Mapping
 from typing import Any
 
-from jupiter_tui.drawings.lines import Cell, Lines, Tone, line, width_of, wrapped
-from jupiter_tui.drawings.thresholds import VERDICT_TONES
-from jupiter_tui.scene import Scene
+from jupiter_tui.drawings.primitives.lines import Cell, Lines, Tone, line, width_of, wrapped
+from jupiter_tui.drawings.primitives.thresholds import VERDICT_TONES
+from jupiter_tui.model.scene import Scene
 from jupiterd.cycle.gate.shown_reason import shown_reason
 from jupiterd.formats import plain
 

@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 from textual.app import ComposeResult
 from textual.binding import BindingType
 
-from jupiter_tui import membership, steering
-from jupiter_tui.action import Action
+from jupiter_tui.actions import cycle_actions, machine_actions
+from jupiter_tui.actions.action import Action
 from jupiter_tui.drawings.health import health
 from jupiter_tui.drawings.nodes import LEGEND, SORTS, nodes
 from jupiter_tui.drawings.topology import LINKS, topology
-from jupiter_tui.key_bindings import bindings
-from jupiter_tui.keys import FILTER, OPEN, SORT, Key
-from jupiter_tui.list_panel import ListPanel
-from jupiter_tui.panel import Panel
+from jupiter_tui.model.source import Source
 from jupiter_tui.screens.dashboard import DashboardScreen
 from jupiter_tui.screens.node import NodeScreen
-from jupiter_tui.source import Source
+from jupiter_tui.widgets.key_bindings import bindings
+from jupiter_tui.widgets.keys import FILTER, OPEN, SORT, Key
+from jupiter_tui.widgets.list_panel import ListPanel
+from jupiter_tui.widgets.panel import Panel
 
 if TYPE_CHECKING:
     from jupiter_tui.app import JupiterTui
@@ -67,7 +67,7 @@ class ClusterScreen(DashboardScreen):
                 self._ask(what, node)
 
     def _ask(self, what: str, node: Mapping[str, Any]) -> None:
-        objection, action = membership.objection(what, node), _ACTIONS[what](node)
+        objection, action = machine_actions.objection(what, node), _ACTIONS[what](node)
         if objection or action is None:
             self.notify(objection, severity="warning", markup=False)
         else:
@@ -75,11 +75,11 @@ class ClusterScreen(DashboardScreen):
 
     def action_let_in(self) -> None:
         """Ask whether new machines may join."""
-        self._dashboard.ask_and_do(membership.OPEN_WINDOW)
+        self._dashboard.ask_and_do(machine_actions.OPEN_WINDOW)
 
     def action_dismiss_alarms(self) -> None:
         """Ask whether people have seen all that health shows."""
-        action = steering.dismiss_all(self._present().view.document.get("health") or ())
+        action = cycle_actions.dismiss_all(self._present().view.document.get("health") or ())
         if action is None:
             self.notify("health shows nothing that can be dismissed", markup=False)
         else:
@@ -91,8 +91,8 @@ class ClusterScreen(DashboardScreen):
 
 
 _ACTIONS: Mapping[str, Callable[[Mapping[str, Any]], Action | None]] = {
-    "approve": membership.approve,
-    "drain": membership.drain,
-    "resume": membership.resume,
-    "remove": membership.remove,
+    "approve": machine_actions.approve,
+    "drain": machine_actions.drain,
+    "resume": machine_actions.resume,
+    "remove": machine_actions.remove,
 }

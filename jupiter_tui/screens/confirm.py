@@ -11,7 +11,7 @@ from textual.binding import BindingType
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from jupiter_tui.action import Action
+from jupiter_tui.actions.action import Action
 from jupiterd.locations import directed
 
 ANSWERS = "[y] yes    [n] no"

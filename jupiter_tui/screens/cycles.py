@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 from textual.app import ComposeResult
 from textual.binding import BindingType
 
-from jupiter_tui import steering
-from jupiter_tui.action import Action
+from jupiter_tui.actions import cycle_actions
+from jupiter_tui.actions.action import Action
 from jupiter_tui.drawings.cycles import CYCLES, VERDICT_KEY, cycle_of, cycles
-from jupiter_tui.key_bindings import bindings
-from jupiter_tui.keys import FILTER, OPEN, Key
-from jupiter_tui.list_panel import ListPanel
+from jupiter_tui.model.source import Source
 from jupiter_tui.screens.dashboard import DashboardScreen
 from jupiter_tui.screens.review import ReviewScreen
 from jupiter_tui.screens.start import StartScreen
 from jupiter_tui.screens.verdict import VerdictScreen
-from jupiter_tui.source import Source
+from jupiter_tui.widgets.key_bindings import bindings
+from jupiter_tui.widgets.keys import FILTER, OPEN, Key
+from jupiter_tui.widgets.list_panel import ListPanel
 
 if TYPE_CHECKING:
     from jupiter_tui.app import JupiterTui
@@ -94,10 +94,10 @@ class CyclesScreen(DashboardScreen):
 
 
 _STEERING: Mapping[str, Callable[[Mapping[str, Any]], Action]] = {
-    "pause": steering.pause,
-    "resume": steering.resume,
-    "stop": steering.stop,
-    "rollback": steering.rollback,
-    "extend": steering.extend,
-    "dismiss": steering.dismiss,
+    "pause": cycle_actions.pause,
+    "resume": cycle_actions.resume,
+    "stop": cycle_actions.stop,
+    "rollback": cycle_actions.rollback,
+    "extend": cycle_actions.extend,
+    "dismiss": cycle_actions.dismiss,
 }

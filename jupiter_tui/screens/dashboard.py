@@ -12,14 +12,14 @@ from textual.css.query import NoMatches
 from textual.screen import Screen
 from textual.widgets import Footer, Input
 
-from jupiter_tui.drawings.bar import banner, bar
+from jupiter_tui.drawings.header import banner, bar
 from jupiter_tui.drawings.too_small import too_small
-from jupiter_tui.keys import Key
-from jupiter_tui.list_panel import ListPanel
-from jupiter_tui.panel import Panel
-from jupiter_tui.scene import Scene
-from jupiter_tui.source import Source
-from jupiter_tui.tab_line import TabLine
+from jupiter_tui.model.scene import Scene
+from jupiter_tui.model.source import Source
+from jupiter_tui.widgets.keys import Key
+from jupiter_tui.widgets.list_panel import ListPanel
+from jupiter_tui.widgets.panel import Panel
+from jupiter_tui.widgets.tab_line import TabLine
 
 
 class DashboardScreen(Screen[None]):

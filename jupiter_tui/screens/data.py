@@ -7,17 +7,17 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 
 from jupiter_tui.drawings.flow import OF_TEXT, flow
-from jupiter_tui.drawings.lines import Tone, line
-from jupiter_tui.drawings.listing import Choice, Listing
+from jupiter_tui.drawings.primitives.lines import Tone, line
+from jupiter_tui.drawings.primitives.listing import Choice, Listing
 from jupiter_tui.drawings.samples import SORTS, samples
-from jupiter_tui.key_bindings import bindings
-from jupiter_tui.keys import FILTER, OPEN, SORT, Key
-from jupiter_tui.list_panel import ListPanel
-from jupiter_tui.panel import Panel
-from jupiter_tui.scene import Scene
+from jupiter_tui.model.scene import Scene
+from jupiter_tui.model.source import Source
 from jupiter_tui.screens.dashboard import DashboardScreen
 from jupiter_tui.screens.sample import SampleScreen
-from jupiter_tui.source import Source
+from jupiter_tui.widgets.key_bindings import bindings
+from jupiter_tui.widgets.keys import FILTER, OPEN, SORT, Key
+from jupiter_tui.widgets.list_panel import ListPanel
+from jupiter_tui.widgets.panel import Panel
 
 AGAIN_S = 15.0
 NO_SAMPLES = "samples are listed as soon as a phase of a cycle has made some"

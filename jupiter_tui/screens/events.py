@@ -6,18 +6,18 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import BindingType
 
-from jupiter_tui.drawings.happened import EVENTS, event_of, happened, whole_event
-from jupiter_tui.drawings.lines import Lines
-from jupiter_tui.drawings.listing import Choice, Listing
-from jupiter_tui.key_bindings import bindings
-from jupiter_tui.keys import FILTER, OPEN, Key
-from jupiter_tui.list_panel import ListPanel
-from jupiter_tui.panel import Panel
-from jupiter_tui.scene import Scene
+from jupiter_tui.drawings.events import EVENTS, event_of, happened, whole_event
+from jupiter_tui.drawings.primitives.lines import Lines
+from jupiter_tui.drawings.primitives.listing import Choice, Listing
+from jupiter_tui.model.scene import Scene
+from jupiter_tui.model.source import Source
 from jupiter_tui.screens.dashboard import DashboardScreen
 from jupiter_tui.screens.node import NodeScreen
-from jupiter_tui.source import Source
-from jupiterd.cluster.severity import LEVELS
+from jupiter_tui.widgets.key_bindings import bindings
+from jupiter_tui.widgets.keys import FILTER, OPEN, Key
+from jupiter_tui.widgets.list_panel import ListPanel
+from jupiter_tui.widgets.panel import Panel
+from jupiterd.cluster.values.severity import LEVELS
 
 
 class EventsScreen(DashboardScreen):

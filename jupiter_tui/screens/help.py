@@ -9,7 +9,7 @@ from textual.containers import VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from jupiter_tui.keys import Key, help_lines
+from jupiter_tui.widgets.keys import Key, help_lines
 
 
 class HelpScreen(ModalScreen[None]):

@@ -6,14 +6,14 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import BindingType
 
-from jupiter_tui.drawings.lines import Lines
 from jupiter_tui.drawings.machine import machine
-from jupiter_tui.key_bindings import bindings
-from jupiter_tui.keys import BACK, Key
-from jupiter_tui.panel import Panel
-from jupiter_tui.scene import Scene
+from jupiter_tui.drawings.primitives.lines import Lines
+from jupiter_tui.model.scene import Scene
+from jupiter_tui.model.source import Source
 from jupiter_tui.screens.dashboard import DashboardScreen
-from jupiter_tui.source import Source
+from jupiter_tui.widgets.key_bindings import bindings
+from jupiter_tui.widgets.keys import BACK, Key
+from jupiter_tui.widgets.panel import Panel
 
 AGAIN_S = 2.0
 """As often as its histories have a new point."""

@@ -8,15 +8,15 @@ from textual.binding import BindingType
 from textual.content import Content
 from textual.widgets import Input
 
-from jupiter_tui import steering
-from jupiter_tui.drawings.lines import Lines
+from jupiter_tui.actions import cycle_actions
+from jupiter_tui.drawings.primitives.lines import Lines
 from jupiter_tui.drawings.review import review
-from jupiter_tui.key_bindings import bindings
-from jupiter_tui.keys import BACK, Key
-from jupiter_tui.panel import Panel
-from jupiter_tui.scene import Scene
+from jupiter_tui.model.scene import Scene
+from jupiter_tui.model.source import Source
 from jupiter_tui.screens.dashboard import DashboardScreen
-from jupiter_tui.source import Source
+from jupiter_tui.widgets.key_bindings import bindings
+from jupiter_tui.widgets.keys import BACK, Key
+from jupiter_tui.widgets.panel import Panel
 
 if TYPE_CHECKING:
     from jupiter_tui.app import JupiterTui
@@ -62,11 +62,11 @@ class ReviewScreen(DashboardScreen):
     def action_answer(self, *more: str) -> None:
         """Ask whether the cycle is to go on so, with the settings that were changed."""
         changed = [word for setting in self._settings for word in ("--set", setting)]
-        self._dashboard.ask_and_do(steering.resume(self._cycle, *more, *changed))
+        self._dashboard.ask_and_do(cycle_actions.resume(self._cycle, *more, *changed))
 
     def action_stop(self) -> None:
         """Ask whether the cycle is to stop."""
-        self._dashboard.ask_and_do(steering.stop(self._cycle))
+        self._dashboard.ask_and_do(cycle_actions.stop(self._cycle))
 
     def action_change(self) -> None:
         """Take a setting; it goes with the answer."""

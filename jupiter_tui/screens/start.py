@@ -12,8 +12,8 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 from textual.widgets import Button, Checkbox, Input, Label
 
-from jupiter_tui import steering
-from jupiter_tui.action import Action
+from jupiter_tui.actions import cycle_actions
+from jupiter_tui.actions.action import Action
 from jupiterd.locations import config_folder
 
 FIRST_DOMAIN, FIRST_SIZE, FIRST_ROUNDS = "python", "1m", "2"
@@ -74,7 +74,7 @@ class StartScreen(ModalScreen[Action | None]):
             self.notify("domain, size and rounds are needed", severity="warning")
             return
         self.dismiss(
-            steering.start(domain, size, int(rounds), generator, is_interactive=is_interactive)
+            cycle_actions.start(domain, size, int(rounds), generator, is_interactive=is_interactive)
         )
 
 

@@ -7,23 +7,23 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 
-from jupiter_tui.drawings.bits import bits
+from jupiter_tui.drawings.bits_per_byte import bits
 from jupiter_tui.drawings.checkpoints import checkpoints, checkpoints_noun
 from jupiter_tui.drawings.completions import completions, completions_noun
 from jupiter_tui.drawings.gang import gang
-from jupiter_tui.drawings.lines import Lines
 from jupiter_tui.drawings.loss import curve_noun, loss
 from jupiter_tui.drawings.outer_rounds import outer_rounds, outer_rounds_noun
 from jupiter_tui.drawings.phases import phases
+from jupiter_tui.drawings.primitives.lines import Lines
 from jupiter_tui.drawings.readings import HOW_MFU, readings
 from jupiter_tui.drawings.verdicts import events, verdicts
-from jupiter_tui.key_bindings import bindings
-from jupiter_tui.keys import Key
-from jupiter_tui.look import Look
-from jupiter_tui.panel import Panel
-from jupiter_tui.scene import Scene
+from jupiter_tui.model.loss_view import Look
+from jupiter_tui.model.scene import Scene
+from jupiter_tui.model.source import Source
 from jupiter_tui.screens.dashboard import DashboardScreen
-from jupiter_tui.source import Source
+from jupiter_tui.widgets.key_bindings import bindings
+from jupiter_tui.widgets.keys import Key
+from jupiter_tui.widgets.panel import Panel
 
 CURVE_EVERY_S = 4.0
 CHECKPOINTS_EVERY_S = 15.0

@@ -20,8 +20,8 @@ import grpc.aio
 
 from jupiterd.client.socket_path import SocketPath
 from jupiterd.errors import JupiterError
-from jupiterd.failures import CODE_KEY, from_rpc
-from jupiterd.question_lines import ANSWER_TIMEOUT_S, MAX_ANSWER_BYTES, Document
+from jupiterd.protocol.call_errors import CODE_KEY, from_rpc
+from jupiterd.protocol.local_query import ANSWER_TIMEOUT_S, MAX_ANSWER_BYTES, Document
 from jupiterd.rpc import control_pb2, control_pb2_grpc, script_pb2
 
 EXECUTE_TIMEOUT_S = 30.0

@@ -10,7 +10,7 @@ from pathlib import Path
 from jupiterd.client.socket_path import SocketPath
 from jupiterd.errors import Bug, DaemonUnreachableError, JupiterError, TimedOutError, TooLargeError
 from jupiterd.locations import QUESTION_SOCKET
-from jupiterd.question_lines import (
+from jupiterd.protocol.local_query import (
     ANSWER_TIMEOUT_S,
     MAX_ANSWER_BYTES,
     Document,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from jupiterd.client.question import answer_to
 from jupiterd.ids import short
-from jupiterd.question_lines import ANSWER_TIMEOUT_S, Document
+from jupiterd.protocol.local_query import ANSWER_TIMEOUT_S, Document
 
 if TYPE_CHECKING:
     from jupiterd.ctl.hub.fetches import Fetches
@@ -137,8 +137,8 @@ def _invocation() -> "Invocation":
 
 
 def _fetch(invocation: "Invocation", state_dir: Path, fetches: "Fetches") -> None:
-    from jupiterd.ctl.console import Console
     from jupiterd.ctl.hub.fetch_progress import FetchProgress
+    from jupiterd.ctl.output.console import Console
 
     fetches.run(FetchProgress(Console.of(invocation), state_dir))
 
@@ -148,8 +148,8 @@ def _end_dry_run(
 ) -> None:
     import click
 
-    from jupiterd.ctl.console import Console
-    from jupiterd.ctl.dry_run_lines import dry_run_lines
+    from jupiterd.ctl.output.console import Console
+    from jupiterd.ctl.output.dry_run_lines import dry_run_lines
     from jupiterd.document_schema import SCHEMA
 
     document: Document = {

@@ -13,34 +13,46 @@ from typing import NoReturn
 import click
 
 from jupiterd.ctl.commands import LazyGroup
-from jupiterd.ctl.console import Console
 from jupiterd.ctl.invocation import Invocation
+from jupiterd.ctl.output.console import Console
 from jupiterd.errors import ExitCode, JupiterError
-from jupiterd.usage_lines import usage_error
+from jupiterd.usage_errors import usage_error
 
 COMMANDS = {
-    "status": ("jupiterd.ctl.status", "The cluster, its nodes and its cycle on one screen."),
-    "node": ("jupiterd.ctl.node", "The machines: list, approve, remove, role."),
+    "status": (
+        "jupiterd.ctl.diagnose.status",
+        "The cluster, its nodes and its cycle on one screen.",
+    ),
+    "node": ("jupiterd.ctl.node.group", "The machines: list, approve, remove, role."),
     "cluster": (
-        "jupiterd.ctl.cluster",
+        "jupiterd.ctl.cluster.group",
         "Who belongs together: show, open, token, merge, branches, ...",
     ),
-    "check": ("jupiterd.ctl.check", "What only a try can tell: links, sync."),
+    "check": ("jupiterd.ctl.diagnose.check", "What only a try can tell: links, sync."),
     "launch": (
         "jupiterd.ctl.launch.group",
         "Run a script written for torchrun or MLX, as it is.",
     ),
-    "domain": ("jupiterd.ctl.domain", "Knowledge domains: list, new, lint, schema."),
-    "cycle": ("jupiterd.ctl.cycle", "Self-improvement: start, status, watch, explain, ..."),
-    "gate": ("jupiterd.ctl.gate", "Verdicts on models: run computes one again."),
-    "model": ("jupiterd.ctl.model", "What was trained: list, show, export."),
-    "train": ("jupiterd.ctl.train", "Training without the cycle: start, status, watch, stop."),
-    "data": ("jupiterd.ctl.data", "Text: prepare, list, why, export, purge, audit."),
-    "monitor": ("jupiterd.ctl.monitor", "Processor, memory and GPUs of each machine."),
-    "events": ("jupiterd.ctl.events", "What happened in the cluster, as this machine saw it."),
-    "dismiss": ("jupiterd.ctl.dismiss", "Ends alarms that you have seen."),
-    "logs": ("jupiterd.ctl.logs", "What the daemon and its workers say, also of one that ended."),
-    "doctor": ("jupiterd.ctl.doctor", "What may be wrong with this machine, and the fix."),
+    "domain": ("jupiterd.ctl.domain.group", "Knowledge domains: list, new, lint, schema."),
+    "cycle": ("jupiterd.ctl.cycle.group", "Self-improvement: start, status, watch, explain, ..."),
+    "gate": ("jupiterd.ctl.cycle.gate", "Verdicts on models: run computes one again."),
+    "model": ("jupiterd.ctl.model.group", "What was trained: list, show, export."),
+    "train": (
+        "jupiterd.ctl.train.group",
+        "Training without the cycle: start, status, watch, stop.",
+    ),
+    "data": ("jupiterd.ctl.data.group", "Text: prepare, list, why, export, purge, audit."),
+    "monitor": ("jupiterd.ctl.diagnose.monitor", "Processor, memory and GPUs of each machine."),
+    "events": (
+        "jupiterd.ctl.diagnose.events",
+        "What happened in the cluster, as this machine saw it.",
+    ),
+    "dismiss": ("jupiterd.ctl.diagnose.dismiss", "Ends alarms that you have seen."),
+    "logs": (
+        "jupiterd.ctl.diagnose.logs",
+        "What the daemon and its workers say, also of one that ended.",
+    ),
+    "doctor": ("jupiterd.ctl.diagnose.doctor", "What may be wrong with this machine, and the fix."),
     "completion": ("jupiterd.ctl.completion", "Completion for bash, zsh and fish."),
     "version": ("jupiterd.ctl.version", "The version of this program."),
 }

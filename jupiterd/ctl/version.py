@@ -6,8 +6,8 @@ import click
 
 import jupiterd
 from jupiterd.ctl.commands import Command
-from jupiterd.ctl.console import Console
 from jupiterd.ctl.invocation import Invocation
+from jupiterd.ctl.output.console import Console
 from jupiterd.document_schema import SCHEMA
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from jupiterd.cluster.hardware import Gpu, lent_to_gpu_bytes
+from jupiterd.cluster.values.hardware import Gpu, lent_to_gpu_bytes
 
 PROFILER: Final = ("/usr/sbin/system_profiler", "SPHardwareDataType", "SPDisplaysDataType", "-json")
 SYSCTL: Final = ("/usr/sbin/sysctl", "-n", "machdep.cpu.brand_string", "hw.memsize")

@@ -10,7 +10,7 @@ import subprocess
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
-from jupiterd.cluster.gpu_load import GpuLoad
+from jupiterd.cluster.values.gpu_load import GpuLoad
 
 REGISTRY: Final = ("/usr/sbin/ioreg", "-a", "-r", "-d", "1", "-c", "IOAccelerator")
 TIMEOUT_S: Final = 5.0

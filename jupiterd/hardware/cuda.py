@@ -11,8 +11,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-from jupiterd.cluster.gang_places import CUDA, training_devices
-from jupiterd.cluster.hardware import Gpu, Hardware
+from jupiterd.cluster.planning.rank_placement import CUDA, training_devices
+from jupiterd.cluster.values.hardware import Gpu, Hardware
 from jupiterd.errors import InvalidSettingError
 
 VISIBLE: Final = "CUDA_VISIBLE_DEVICES"

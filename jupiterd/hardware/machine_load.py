@@ -13,9 +13,9 @@ from typing import Final
 
 import psutil
 
-from jupiterd.cluster.gpu_load import GpuLoad, aligned
-from jupiterd.cluster.hardware import Gpu
-from jupiterd.cluster.machine_load import Load
+from jupiterd.cluster.values.gpu_load import GpuLoad, aligned
+from jupiterd.cluster.values.hardware import Gpu
+from jupiterd.cluster.values.machine_load import Load
 from jupiterd.hardware.apple_load import read_apple_loads
 from jupiterd.hardware.descendants import descendants_rss_bytes
 from jupiterd.hardware.nvidia_load import NvidiaLoads

@@ -8,7 +8,7 @@ import logging
 from pathlib import Path
 from typing import Any, Final
 
-from jupiterd.cluster.hardware import Gpu
+from jupiterd.cluster.values.hardware import Gpu
 from jupiterd.memory_limits import memory_bytes
 
 _log = logging.getLogger(__name__)

@@ -8,7 +8,7 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from jupiterd.cluster.gpu_load import GpuLoad
+from jupiterd.cluster.values.gpu_load import GpuLoad
 from jupiterd.hardware.nvidia import load_nvml
 
 _log = logging.getLogger(__name__)

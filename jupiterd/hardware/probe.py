@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from typing import Final
 
 from jupiterd import __version__
-from jupiterd.cluster.hardware import Hardware
+from jupiterd.cluster.values.hardware import Hardware
 from jupiterd.hardware.apple import AppleMachine, probe_apple
 from jupiterd.hardware.cuda import with_devices
 from jupiterd.hardware.host import probe_host

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from jupiterd import memory_limits
-from jupiterd.cluster.engines import MLX
-from jupiterd.cluster.gang_places import CPU, CUDA, device_of
-from jupiterd.cluster.hardware import Gpu, Hardware
+from jupiterd.cluster.planning.engines import MLX
+from jupiterd.cluster.planning.rank_placement import CPU, CUDA, device_of
+from jupiterd.cluster.values.hardware import Gpu, Hardware
 from jupiterd.hardware import nvidia
 from jupiterd.hardware.cuda import visible_gpus
 

@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from jupiterd.cluster.engines import MLX
-from jupiterd.cluster.gang_places import CPU, CUDA
-from jupiterd.cluster.hardware import Gpu
+from jupiterd.cluster.planning.engines import MLX
+from jupiterd.cluster.planning.rank_placement import CPU, CUDA
+from jupiterd.cluster.values.hardware import Gpu
 from jupiterd.errors import RefusedError, UsageError
 from jupiterd.hardware.cuda import VISIBLE, visible_gpus
 

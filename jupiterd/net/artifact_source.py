@@ -9,9 +9,9 @@ from typing import cast
 
 import grpc.aio
 
-from jupiterd.failures import from_rpc
 from jupiterd.ids import ArtifactId, NodeId
-from jupiterd.net.piece import Piece
+from jupiterd.net.chunk_codec import Piece
+from jupiterd.protocol.call_errors import from_rpc
 from jupiterd.rpc import artifact_pb2
 from jupiterd.rpc.artifact_pb2_grpc import ArtifactsStub
 

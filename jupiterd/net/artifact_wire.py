@@ -8,7 +8,7 @@ from typing import Any, cast
 import grpc
 import grpc.aio
 
-from jupiterd.net.piece import decode_piece, encode_piece
+from jupiterd.net.chunk_codec import decode_piece, encode_piece
 from jupiterd.rpc.artifact_pb2 import FetchRequest
 from jupiterd.rpc.artifact_pb2_grpc import (
     ArtifactsServicer,

@@ -20,7 +20,7 @@ import grpc.aio
 from jupiterd.net.artifact_wire import artifacts_stub
 from jupiterd.net.credentials import TARGET_NAME_OPTION, channel_credentials
 from jupiterd.net.identity import Identity
-from jupiterd.net.sturdy_channel import SturdyChannel
+from jupiterd.net.resilient_channel import SturdyChannel
 from jupiterd.ports import Address
 from jupiterd.rpc.artifact_pb2_grpc import ArtifactsStub
 from jupiterd.rpc.peer_pb2_grpc import PeerStub

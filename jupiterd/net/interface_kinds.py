@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from jupiterd.cluster.interface_kind import InterfaceKind
+from jupiterd.cluster.values.interface_kind import InterfaceKind
 
 _BY_NAME: Final = (
     (InterfaceKind.THUNDERBOLT, re.compile(r"thunderbolt\d")),

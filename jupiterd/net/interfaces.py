@@ -16,8 +16,8 @@ import psutil
 
 from jupiterd.address_ranges import is_loopback
 from jupiterd.errors import BadRouteError
+from jupiterd.net.interface_changes import InterfaceNews
 from jupiterd.net.interface_kinds import kind_of
-from jupiterd.net.interface_news import InterfaceNews
 from jupiterd.net.scopes import is_link_local, with_named_scope, without_scope
 from jupiterd.ports import Address
 

@@ -26,7 +26,7 @@ from zeroconf._dns import DNSQuestion
 from zeroconf._protocol.outgoing import DNSOutgoing
 from zeroconf.asyncio import AsyncServiceBrowser, AsyncServiceInfo, AsyncZeroconf
 
-from jupiterd.net.announced import Announced
+from jupiterd.net.announcement_times import Announced
 from jupiterd.net.interface_watch import LOOK_INTERVAL_S, InterfaceWatch, Reading
 from jupiterd.net.interfaces import (
     LOOPBACK,

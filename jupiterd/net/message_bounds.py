@@ -14,7 +14,7 @@ from typing import Any, Final, cast
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import Message
 
-from jupiterd.cluster.bounds import is_count, is_real
+from jupiterd.cluster.values.bounds import is_count, is_real
 
 MAYBE_UNKNOWN: Final = frozenset(
     {

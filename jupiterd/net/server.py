@@ -14,7 +14,7 @@ import grpc
 import grpc.aio
 
 from jupiterd.errors import Bug, PortInUseError
-from jupiterd.net.border import Border
+from jupiterd.net.call_guard import Border
 from jupiterd.net.credentials import members_credentials, server_credentials
 from jupiterd.net.identity import Identity
 from jupiterd.net.interfaces import LOOPBACK
@@ -27,7 +27,8 @@ MAX_CONNECTIONS: Final = 256
 
 SERVER_OPTIONS: Final[tuple[tuple[str, Any], ...]] = (
     ("grpc.so_reuseport", 0),  # or a second daemon shares the port on Linux, and nobody is told
-    # A page of the ledger has 1 MiB and one entry more; strangers have less to say, see `border`.
+    # A page of the ledger has 1 MiB and one entry more; strangers have less to say, see
+    # `call_guard`.
     ("grpc.max_receive_message_length", 2 << 20),
     ("grpc.max_concurrent_streams", 100),
     ("grpc.max_metadata_size", 8 << 10),  # ours is a few hundred bytes

@@ -26,7 +26,7 @@ from blake3 import blake3
 from jupiterd.errors import CorruptArtifactError, NotFoundError
 from jupiterd.ids import ArtifactId
 from jupiterd.store.disk import exclusively, put_in_place, sync_folder, sync_tree, written
-from jupiterd.store.growth import Growth
+from jupiterd.store.disk_room import NO_LIMITS, Room
 from jupiterd.store.manifest import (
     CHUNK_BYTES,
     MAX_MANIFEST_BYTES,
@@ -38,7 +38,7 @@ from jupiterd.store.manifest import (
     is_artifact_id,
 )
 from jupiterd.store.partial import PartialArtifact
-from jupiterd.store.room import NO_LIMITS, Room
+from jupiterd.store.partial_availability import Growth
 from jupiterd.store.seeding import seed
 
 USE_NOTED_S: Final = 3600.0

@@ -1,7 +1,7 @@
 """The chunks of one artifact, gathered from several sources at once.
 
 Owns the lanes on which sources are asked, and what becomes of a slow, a broken or a lying one.
-Doesn't know which chunk is asked of whom (`claims`), or what a source is made of.
+Doesn't know which chunk is asked of whom (`chunk_scheduler`), or what a source is made of.
 
 A lane draws a batch from its source, fetches it, writes it, and draws again. Two lanes of a source
 keep its link busy while the other one's last chunk is written or its next batch drawn.
@@ -25,9 +25,9 @@ from jupiterd.ports import ArtifactSource
 from jupiterd.store.assembly import Assembly, Came, Whole
 from jupiterd.store.backlog import Backlog
 from jupiterd.store.bitmap import of, packed
-from jupiterd.store.claims import Claims
-from jupiterd.store.growth import Growth
+from jupiterd.store.chunk_scheduler import Claims
 from jupiterd.store.partial import PartialArtifact
+from jupiterd.store.partial_availability import Growth
 
 LANES: Final = 2
 MAX_SOURCES: Final = 16

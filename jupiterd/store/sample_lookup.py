@@ -16,10 +16,10 @@ from typing import Any
 
 import zstandard
 
-from jupiterd.cycle.document_index import DOCUMENTS_FILE, Document, DocumentIndex
-from jupiterd.cycle.drop_reason import DROP_REASONS_FILE
-from jupiterd.cycle.lineage import Sample
-from jupiterd.cycle.sample_index import (
+from jupiterd.cycle.base.drop_reason import DROP_REASONS_FILE
+from jupiterd.cycle.data.document_index import DOCUMENTS_FILE, Document, DocumentIndex
+from jupiterd.cycle.data.lineage import Sample
+from jupiterd.cycle.data.sample_index import (
     INDEX_FILE,
     SAMPLES_FILE,
     Place,

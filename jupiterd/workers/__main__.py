@@ -8,7 +8,6 @@ import os
 import sys
 import traceback
 
-from jupiterd.collector import collector_paused
 from jupiterd.errors import (
     DiskFullError,
     JupiterError,
@@ -16,22 +15,23 @@ from jupiterd.errors import (
     OutOfMemoryError,
     WorkFailedError,
 )
-from jupiterd.frames import RankStuck, TaskFailed
+from jupiterd.gc_pause import collector_paused
+from jupiterd.protocol.frames import RankStuck, TaskFailed
 from jupiterd.workers.disk_room import is_out_of_room
 from jupiterd.workers.link import Task, open_task
 from jupiterd.workers.memory_room import is_out_of_memory
 
 TASKS = {
-    "collect": "jupiterd.workers.data.collect",
-    "clean": "jupiterd.workers.data.clean",
-    "hold_out": "jupiterd.workers.data.hold_out",
-    "unite": "jupiterd.workers.data.unite",
-    "pack": "jupiterd.workers.data.pack",
-    "prepare": "jupiterd.workers.data.prepare",
-    "train": "jupiterd.workers.train.torch_rank",
-    "train_mlx": "jupiterd.workers.train.mlx_rank",
+    "collect": "jupiterd.workers.data.collect.collect_source",
+    "clean": "jupiterd.workers.data.clean.clean_batch",
+    "hold_out": "jupiterd.workers.data.pack.hold_out",
+    "unite": "jupiterd.workers.data.dedup.merge_batches",
+    "pack": "jupiterd.workers.data.pack.pack_shards",
+    "prepare": "jupiterd.workers.data.pack.prepare_dataset",
+    "train": "jupiterd.workers.train.torch.torch_rank",
+    "train_mlx": "jupiterd.workers.train.mlx.mlx_rank",
     "draw_weights": "jupiterd.workers.train.draw_weights",
-    "check_sync": "jupiterd.workers.train.sync_check",
+    "check_sync": "jupiterd.workers.train.allreduce_check",
     "generate": "jupiterd.workers.generate.samples",
     "try_generator": "jupiterd.workers.generate.generator_trial",
     "prompt": "jupiterd.workers.generate.prompt",

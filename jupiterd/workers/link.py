@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from jupiterd.errors import Bug, JupiterError, StateNotFetchedError, TimedOutError, from_wire
-from jupiterd.frames import (
+from jupiterd.protocol.frames import (
     LINK_FD_VARIABLE,
     CheckpointWritten,
     Frame,

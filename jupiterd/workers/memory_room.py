@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
 
-from jupiterd.cycle.work import HALVINGS
+from jupiterd.cycle.base.work_item import HALVINGS
 from jupiterd.errors import ModelTooLargeError
 
 Result = TypeVar("Result")

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import psutil
 
-from jupiterd.daemon.clock import wall_iso
+from jupiterd.daemon.runtime.clock import wall_iso
 
 Trial = Callable[[], Awaitable[float]]
 

@@ -13,7 +13,7 @@ import click
 
 from jupiter_tui.main import cli as tui
 from jupiterd.ctl.main import cli as ctl
-from jupiterd.daemon.main import cli as daemon
+from jupiterd.daemon.app.main import cli as daemon
 
 PROGRAMS: dict[str, click.Command] = {"jupiterctl": ctl, "jupiterd": daemon, "jupiter-tui": tui}
 

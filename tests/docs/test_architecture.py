@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from jupiterd.cluster import facts, outer_step_facts
+from jupiterd.cluster.facts import facts, outer_step_facts
 from tests.docs.pages import ROOT, inline_code, prose
 
 PAGE = ROOT / "ARCHITECTURE.md"

@@ -3,7 +3,7 @@ import subprocess
 
 import pytest
 
-from jupiterd.daemon.settings import Settings
+from jupiterd.daemon.runtime.settings import Settings
 from tests.docs.command_lines import PROGRAMS, commands_in, trouble
 from tests.docs.pages import ROOT, blocks, inline_code, pages, prose
 

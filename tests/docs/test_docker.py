@@ -16,7 +16,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from jupiterd.ctl.main import COMMANDS
-from jupiterd.daemon.settings import Settings
+from jupiterd.daemon.runtime.settings import Settings
 from tests.docs.command_lines import trouble
 from tests.docs.pages import ROOT, blocks
 from tests.docs.test_commands import parses

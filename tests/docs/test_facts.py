@@ -5,10 +5,10 @@ import re
 import pytest
 from ruamel.yaml import YAML
 
-from jupiterd.cycle.domain import Domain, parse_domain
+from jupiterd.cycle.domain.domain import Domain, parse_domain
 from jupiterd.cycle.gate.decision import Decision
-from jupiterd.daemon.doctor import examination
-from jupiterd.daemon.doctor.engines import MLX, NCCL, TORCH
+from jupiterd.doctor import examination
+from jupiterd.doctor.engines import MLX, NCCL, TORCH
 from tests.docs.pages import ROOT, blocks, prose
 
 DOCS = ROOT / "docs"

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from jupiterd.daemon.doctor import wsl
-from jupiterd.daemon.settings import DEFAULT_PORT
+from jupiterd.daemon.runtime.address_text import DEFAULT_PORT
+from jupiterd.doctor import wsl
 from tests.docs.pages import ROOT
 
 FOLDER = ROOT / "installers" / "wsl"

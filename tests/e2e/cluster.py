@@ -19,12 +19,12 @@ import psutil
 
 from jupiterd.client.channel import ControlChannel
 from jupiterd.client.watch import folded, watch
-from jupiterd.cluster.ledger import Ledger, parse
-from jupiterd.cluster.snapshot import parse_snapshot
-from jupiterd.cluster.state import CycleState, State
+from jupiterd.cluster.ledger.ledger import Ledger, parse
+from jupiterd.cluster.ledger.snapshot import parse_snapshot
+from jupiterd.cluster.ledger.state import CycleState, State
 from jupiterd.errors import JupiterError
-from jupiterd.gang.orphans import reap
 from jupiterd.ids import ClusterId
+from jupiterd.processes.orphans import reap
 from jupiterd.store.ledger_file import LedgerFile
 from tests.e2e.surroundings import own_network
 from tests.support.fork_server import forked_for, jupiterd_command

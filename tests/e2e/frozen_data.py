@@ -8,7 +8,7 @@ import json
 import time
 from pathlib import Path
 
-from jupiterd.cluster.cycle_state import CycleState
+from jupiterd.cluster.ledger.cycle_state import CycleState
 from jupiterd.ids import ArtifactId, CycleId
 from tests.e2e.cluster import Cluster
 

@@ -6,8 +6,8 @@ import sys
 from dataclasses import replace
 from typing import cast
 
-from jupiterd.cluster import alerts
-from jupiterd.daemon.main import main
+from jupiterd.cluster.health import alerts
+from jupiterd.daemon.app.main import main
 
 rules = cast("dict[str, alerts.Rule]", alerts.TABLE)
 rules["node-gone"] = replace(rules["node-gone"], hold_s=1.0, clear_s=1.0)

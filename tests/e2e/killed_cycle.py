@@ -13,10 +13,10 @@ from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from jupiterd.cluster.cycle_state import CycleState
+from jupiterd.cluster.ledger.cycle_state import CycleState
+from jupiterd.cycle.base.work_item import Phase
 from jupiterd.cycle.phases.proxies import PROXIES
-from jupiterd.cycle.work import Phase
-from jupiterd.daemon.item_runner import MAX_FAILURES
+from jupiterd.daemon.leader.work_item import MAX_FAILURES
 from jupiterd.ids import CycleId
 from tests.e2e.cluster import Cluster
 from tests.e2e.killer import LOOK_S, Blow, Killer

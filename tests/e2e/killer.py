@@ -15,10 +15,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from jupiterd.cluster.cycle_state import CycleState
-from jupiterd.cycle.work import Phase
-from jupiterd.gang.orphans import SUFFIX
+from jupiterd.cluster.ledger.cycle_state import CycleState
+from jupiterd.cycle.base.work_item import Phase
 from jupiterd.ids import CycleId
+from jupiterd.processes.orphans import SUFFIX
 from tests.e2e.cluster import Cluster, Daemon, is_running
 from tests.e2e.strikes import Moment
 

@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from jupiterd.cluster.cycle_state import CycleState
-from jupiterd.cluster.facts import CheckpointCommitted
+from jupiterd.cluster.facts.facts import CheckpointCommitted
+from jupiterd.cluster.ledger.cycle_state import CycleState
 from tests.e2e.cluster import BIN, Cluster, Daemon, Document, all_gone
 from tests.e2e.wholeness import left_over
 from tests.support.training_runs import write_letters

@@ -9,13 +9,13 @@ import json
 from collections import defaultdict
 from pathlib import Path
 
-from jupiterd.cluster.cycle_state import CycleState
-from jupiterd.cluster.entry import parse
-from jupiterd.cluster.facts import CheckpointCommitted, WorkCompleted
-from jupiterd.cycle.lineage import Sample
+from jupiterd.cluster.facts.facts import CheckpointCommitted, WorkCompleted
+from jupiterd.cluster.ledger.cycle_state import CycleState
+from jupiterd.cluster.ledger.entry import parse
+from jupiterd.cycle.base.work_item import Phase
+from jupiterd.cycle.data.lineage import Sample
 from jupiterd.cycle.phases.proxies import PROXIES
 from jupiterd.cycle.phases.view import item_id
-from jupiterd.cycle.work import Phase
 from jupiterd.store.ledger_file import LedgerFile
 from jupiterd.workers.data.sample_file import read_samples
 from tests.e2e.cluster import Cluster, Daemon

@@ -18,7 +18,7 @@ from pydoc_data.topics import topics
 from threading import Event, Thread
 
 from tests.support.mixed_folder import EXPLORED, MODULES
-from tests.unit.workers.local_hub import serving_hub
+from tests.support.workers.local_hub import serving_hub
 
 PORT = 8931
 """In a network of its own; nobody else is there."""

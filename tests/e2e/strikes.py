@@ -17,11 +17,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from jupiterd.cluster.cycle_state import CycleState
+from jupiterd.cluster.ledger.cycle_state import CycleState
+from jupiterd.cycle.base.work_item import Phase
 from jupiterd.cycle.phases.evaluate import EVALUATION_PIECES
 from jupiterd.cycle.phases.proxies import PROXIES
-from jupiterd.cycle.work import Phase
-from jupiterd.gang.orphans import SUFFIX
+from jupiterd.processes.orphans import SUFFIX
 from tests.e2e.cluster import Cluster, Daemon, all_gone, is_running
 
 CATCH_TIMEOUT_S = 90.0

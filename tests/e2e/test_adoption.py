@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from jupiterd.cluster.facts import CheckpointCommitted
+from jupiterd.cluster.facts.facts import CheckpointCommitted
 from tests.e2e.cluster import Cluster, Daemon, Document, all_gone, is_running, three_daemons
 from tests.e2e.tiny_domain import write_domain
 from tests.e2e.wholeness import assert_whole, left_over

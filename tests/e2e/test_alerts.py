@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.cluster import LOOK_S, NAMES, Cluster, Daemon, Document, running
-from tests.unit.daemon.hook_server import Hook, hook
-from tests.unit.daemon.two_nodes import until
+from tests.support.daemon.hook_server import Hook, hook
+from tests.support.daemon.two_nodes import until
 
 pytestmark = [pytest.mark.net, pytest.mark.timeout(180)]
 

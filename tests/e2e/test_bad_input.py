@@ -75,7 +75,7 @@ async def test_a_node_that_finds_no_other_says_so_and_works_alone(alone: Cluster
 async def test_without_a_machine_learning_library_the_extra_is_named(tmp_path: Path) -> None:
     python = bare_python(tmp_path / "python")
     with own_network() as prefix:
-        command = (python, "-m", "jupiterd.daemon.main")
+        command = (python, "-m", "jupiterd.daemon.app.main")
         async with running([Daemon(tmp_path, "bare", prefix, command=command)]) as cluster:
             shown = cluster.ctl("status")
             while ", led by" not in shown.stdout or "1 of 1 nodes alive" not in shown.stdout:

@@ -13,7 +13,7 @@ from tests.e2e.cluster import NAMES, Cluster, Daemon, running
 from tests.e2e.surroundings import own_network
 from tests.e2e.wholeness import left_over
 from tests.e2e.writing_server import writing_server
-from tests.unit.workers.chat_material import MARKS, TEMPLATE
+from tests.support.workers.chat_material import MARKS, TEMPLATE
 
 pytestmark = [
     pytest.mark.net,
@@ -53,7 +53,7 @@ def write_chat_model(folder: Path, texts: list[str]) -> Path:
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM
 
-    from jupiterd.workers.data.tokenizer import save_tokenizer, train_tokenizer
+    from jupiterd.workers.data.pack.tokenizer import save_tokenizer, train_tokenizer
 
     torch.manual_seed(3)
     tokenizer = train_tokenizer(texts, 600)
@@ -138,7 +138,7 @@ def _assert_shown(cluster: Cluster, folder: Path, rows: list[dict[str, Any]]) ->
 def _assert_talked_to(cluster: Cluster, rows: list[dict[str, Any]]) -> None:
     """The student has the template, by which it was trained and is asked."""
     from jupiterd.cycle.templates.prompt import Prompt
-    from jupiterd.workers.data.shards import ShardSet
+    from jupiterd.workers.data.pack.shards import ShardSet
     from jupiterd.workers.generate.model_text import ModelText
 
     cycle = told(cluster, "cycle", "status")["cycle"]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from jupiterd.cluster.roles import PINNED, WRITTEN
+from jupiterd.cluster.planning.roles import PINNED, WRITTEN
 from jupiterd.errors import ExitCode
 from tests.e2e.cluster import BIN, LOOK_S, Cluster, Daemon, Document, running
 from tests.e2e.surroundings import own_network

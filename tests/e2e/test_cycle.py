@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from jupiterd.cluster.cycle_state import CycleState
-from jupiterd.cluster.facts import CheckpointCommitted
+from jupiterd.cluster.facts.facts import CheckpointCommitted
+from jupiterd.cluster.ledger.cycle_state import CycleState
 from tests.e2e.cluster import Cluster, Document, three_daemons
 from tests.e2e.tiny_domain import write_domain
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from jupiterd.cluster.cycle_state import CycleState
-from jupiterd.cluster.island_runs import Cycles, islands_in
+from jupiterd.cluster.ledger.cycle_state import CycleState
+from jupiterd.cluster.ledger.island_runs import Cycles, islands_in
 from jupiterd.ids import CycleId
 from tests.e2e.cluster import NAMES, Cluster, Daemon, running
 from tests.e2e.surroundings import own_network

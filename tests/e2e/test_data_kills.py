@@ -16,9 +16,9 @@ from pathlib import Path
 
 import pytest
 
-from jupiterd.daemon.item_runner import MAX_FAILURES
-from jupiterd.gang.orphans import SUFFIX
+from jupiterd.daemon.leader.work_item import MAX_FAILURES
 from jupiterd.ids import CycleId
+from jupiterd.processes.orphans import SUFFIX
 from tests.e2e.cluster import Cluster, Daemon, running, three_daemons
 from tests.e2e.frozen_data import FREEZE_TIMEOUT_S, LOOK_S, Frozen, frozen, known, start, stop
 from tests.e2e.surroundings import own_network

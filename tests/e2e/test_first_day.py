@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from jupiterd.cluster.rights import OF_TRUSTED_MEMBERS
+from jupiterd.cluster.membership.call_rights import OF_TRUSTED_MEMBERS
 from jupiterd.ctl.main import cli
 from jupiterd.exit_codes import ExitCode
 from tests.e2e.cluster import BIN, Daemon, running
 from tests.e2e.surroundings import own_network
 from tests.e2e.tiny_domain import write_domain
+from tests.support.ctl.command_tree import commands
 from tests.support.training_runs import write_letters
-from tests.unit.ctl.command_tree import commands
 
 START = "train start --data letters --model 1m --seq-len 64 --max-steps 2 --wait --timeout 100"
 WALK = """

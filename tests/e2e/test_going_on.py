@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from jupiterd.cluster.cycle_state import CycleState
-from jupiterd.cycle.work import Phase
+from jupiterd.cluster.ledger.cycle_state import CycleState
+from jupiterd.cycle.base.work_item import Phase
 from tests.e2e.cluster import NAMES, Cluster, Daemon, running
 from tests.e2e.killer import LOOK_S, Killer
 from tests.e2e.surroundings import own_network

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from jupiterd.cluster.cycle_state import CycleState
-from jupiterd.daemon.epoch_end import STOPPED
+from jupiterd.cluster.ledger.cycle_state import CycleState
+from jupiterd.daemon.gangs.attempt_end import STOPPED
 from tests.e2e.cluster import NAMES, Cluster, Daemon, Document, all_gone, running, three_daemons
 from tests.e2e.surroundings import own_network
 from tests.e2e.tiny_domain import write_domain

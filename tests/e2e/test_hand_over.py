@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from jupiterd.cluster.facts import CheckpointCommitted
+from jupiterd.cluster.facts.facts import CheckpointCommitted
 from tests.e2e.cluster import Cluster, Daemon
 from tests.support.training_runs import TwoDaemons, two_daemons, until_trained, write_letters
 

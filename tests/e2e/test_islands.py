@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from jupiterd.cluster.cycle_state import CycleState
-from jupiterd.cluster.facts import OuterStepTaken
+from jupiterd.cluster.facts.facts import OuterStepTaken
+from jupiterd.cluster.ledger.cycle_state import CycleState
 from tests.e2e.cluster import Daemon
 from tests.e2e.outer_digests import digests
 from tests.e2e.wholeness import left_over

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from jupiterd.cluster.cycle_state import CycleState
+from jupiterd.cluster.ledger.cycle_state import CycleState
 from tests.e2e.cluster import NAMES, Cluster, Daemon, running
 from tests.e2e.killed_cycle import KilledCycle, Struck, dealt, shares, start_command
 from tests.e2e.same_outcome import assert_as_calm, assert_is_whole, told

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from jupiterd.cluster.roles import PINNED
+from jupiterd.cluster.planning.roles import PINNED
 from tests.e2e.cluster import LOOK_S, Cluster, Daemon, Document, three_daemons
 
 pytestmark = [

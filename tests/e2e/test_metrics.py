@@ -11,7 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
 from jupiterd import __version__
-from jupiterd.daemon.metrics_table import TABLE, Kind
+from jupiterd.daemon.observability.metrics_table import TABLE, Kind
 from tests.e2e.cluster import BIN, Cluster, Daemon, running
 
 pytestmark = [

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from jupiterd.workers.data.tokenizer import save_tokenizer, train_tokenizer
+from jupiterd.workers.data.pack.tokenizer import save_tokenizer, train_tokenizer
 from tests.e2e.cluster import NAMES, Daemon, running
 from tests.e2e.surroundings import own_network
 from tests.e2e.wholeness import left_over

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from jupiterd.cycle.work import Phase
+from jupiterd.cycle.base.work_item import Phase
 from tests.e2e.cluster import NAMES, Cluster, Daemon, running
 from tests.e2e.surroundings import own_network
 from tests.e2e.tiny_domain import write_domain

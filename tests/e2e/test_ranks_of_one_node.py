@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from jupiterd.cluster.cycle_state import CycleState
-from jupiterd.cluster.facts import CheckpointCommitted
+from jupiterd.cluster.facts.facts import CheckpointCommitted
+from jupiterd.cluster.ledger.cycle_state import CycleState
 from tests.e2e.cluster import NAMES, Cluster, Daemon, all_gone, running
 from tests.e2e.surroundings import own_network
 from tests.e2e.wholeness import left_over

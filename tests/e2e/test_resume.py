@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from jupiterd.cluster.facts import CheckpointCommitted
-from jupiterd.cycle.work import Phase
+from jupiterd.cluster.facts.facts import CheckpointCommitted
+from jupiterd.cycle.base.work_item import Phase
 from tests.e2e.cluster import Cluster, Document, all_gone, three_daemons
 from tests.e2e.tiny_domain import write_domain
 from tests.e2e.undisturbed import data_of_round_one

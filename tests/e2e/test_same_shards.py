@@ -15,10 +15,10 @@ from pathlib import Path
 
 import pytest
 
-from jupiterd.cluster.facts import WorkCompleted
+from jupiterd.cluster.facts.facts import WorkCompleted
+from jupiterd.cycle.base.work_item import Phase
 from jupiterd.cycle.phases.view import item_id
-from jupiterd.cycle.work import Phase
-from jupiterd.gang.orphans import SUFFIX
+from jupiterd.processes.orphans import SUFFIX
 from tests.e2e.cluster import Cluster, Daemon, running
 from tests.e2e.frozen_data import FREEZE_TIMEOUT_S, LOOK_S, Frozen, frozen, start
 from tests.e2e.surroundings import own_network

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from jupiterd.cluster.facts import WorkCompleted
-from jupiterd.cycle.data.source_parts import HUB_PARTS
+from jupiterd.cluster.facts.facts import WorkCompleted
+from jupiterd.cycle.domain.source_parts import HUB_PARTS
 from jupiterd.ids import CycleId
 from tests.e2e.cluster import Cluster, Daemon, running
 from tests.e2e.frozen_data import FREEZE_TIMEOUT_S, LOOK_S, frozen, known, start
 from tests.e2e.site_server import serving_sites
 from tests.e2e.surroundings import own_network
-from tests.unit.workers.local_hub import NAME
+from tests.support.workers.local_hub import NAME
 
 pytestmark = [
     pytest.mark.net,

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from jupiterd.cluster.facts import CheckpointCommitted
+from jupiterd.cluster.facts.facts import CheckpointCommitted
 from jupiterd.cycle.training.horizon import Horizon
 from tests.e2e.cluster import Cluster, Daemon, Document
 from tests.e2e.test_islands import outer_steps, run_of

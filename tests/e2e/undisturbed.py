@@ -8,17 +8,17 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from jupiterd.cluster.facts import CycleStarted
-from jupiterd.cycle.domain import parse_domain
-from jupiterd.cycle.generator import generator_from
+from jupiterd.cluster.facts.facts import CycleStarted
+from jupiterd.cycle.base.work_item import WorkItem, WorkResult
+from jupiterd.cycle.domain.domain import parse_domain
+from jupiterd.cycle.domain.generator import generator_from
 from jupiterd.cycle.phases.steps import RunItems
 from jupiterd.cycle.phases.table import next_step
 from jupiterd.cycle.phases.view import RoundView
-from jupiterd.cycle.plan import parse_model
-from jupiterd.cycle.work import WorkItem, WorkResult
-from jupiterd.frames import RunTask, TaskFinished
-from jupiterd.gang.environment import worker_environment
-from jupiterd.gang.process import start_worker
+from jupiterd.cycle.training.plan import parse_model
+from jupiterd.processes.environment import worker_environment
+from jupiterd.processes.process import start_worker
+from jupiterd.protocol.frames import RunTask, TaskFinished
 from jupiterd.store.artifacts import ArtifactStore
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 import jupiterd
 
 REPOSITORY = Path(jupiterd.__file__).parent.parent
-CAN_RUN = "import jupiterd.daemon.node, jupiterd.workers.link; open('/dev/null', 'w').close()"
+CAN_RUN = "import jupiterd.daemon.app.node, jupiterd.workers.link; open('/dev/null', 'w').close()"
 PROBE_TIMEOUT_S = 60
 
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import psutil
 
-from jupiterd.cluster.cycle_state import CycleState
-from jupiterd.cluster.facts import CheckpointCommitted
-from jupiterd.cluster.trunk import start_of
-from jupiterd.cycle.domain import parse_domain
-from jupiterd.cycle.work import Phase
+from jupiterd.cluster.facts.facts import CheckpointCommitted
+from jupiterd.cluster.ledger.cycle_state import CycleState
+from jupiterd.cluster.ledger.trunk import start_of
+from jupiterd.cycle.base.work_item import Phase
+from jupiterd.cycle.domain.domain import parse_domain
 from jupiterd.ids import ArtifactId
 from jupiterd.workers.data.sample_file import read_samples
 from jupiterd.workers.evaluate.documents import Limits, choose_documents

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from jupiterd.cycle.work import Phase
+from jupiterd.cycle.base.work_item import Phase
 from tests.e2e.strikes import Moment, Victim
 from tests.e2e.struck_cycle import run_struck_cycle
 

@@ -19,11 +19,11 @@ from typing import Any
 
 import grpc.aio
 
-from jupiterd.failures import CODE_KEY
 from jupiterd.net.channels import PeerChannels
 from jupiterd.net.credentials import peek_certificate
 from jupiterd.net.identity import Identity
 from jupiterd.ports import Address
+from jupiterd.protocol.call_errors import CODE_KEY
 from jupiterd.rpc import peer_pb2
 from tests.hostile.raw_http2 import RawConnection
 

@@ -12,30 +12,30 @@ from typing import Any
 from google.protobuf.message import DecodeError, Message
 from zeroconf import DNSIncoming  # pyright: ignore[reportPrivateImportUsage]
 
-from jupiterd.cluster.alert_senders import SentAlerts
-from jupiterd.cluster.bounds import is_count
-from jupiterd.cluster.entry import MAX_ENTRY_BYTES, parse, seal
-from jupiterd.cluster.gpu_load import read_rows
-from jupiterd.cluster.hardware import Hardware
-from jupiterd.cluster.link_quality import read_qualities
-from jupiterd.cluster.snapshot import FORM, parse_snapshot
-from jupiterd.cluster.tokens import parse_token
-from jupiterd.cluster.waiting import from_telemetry
-from jupiterd.daemon.clusters_seen import from_message
-from jupiterd.daemon.curve_wire import curves_of
-from jupiterd.daemon.executor.knocks import knock_finding
-from jupiterd.daemon.report_wire import read_reply
-from jupiterd.daemon.telemetry import read_telemetry, unpacked
-from jupiterd.daemon.told import told_address, told_addresses, told_text
-from jupiterd.daemon.work_events import KeepWish, WorkOrder, from_proto
+from jupiterd.cluster.health.alert_senders import SentAlerts
+from jupiterd.cluster.ledger.entry import MAX_ENTRY_BYTES, parse, seal
+from jupiterd.cluster.ledger.snapshot import FORM, parse_snapshot
+from jupiterd.cluster.ledger.tokens import parse_token
+from jupiterd.cluster.membership.pending_joins import from_telemetry
+from jupiterd.cluster.values.bounds import is_count
+from jupiterd.cluster.values.gpu_load import read_rows
+from jupiterd.cluster.values.hardware import Hardware
+from jupiterd.cluster.values.link_quality import read_qualities
+from jupiterd.daemon.links.refused_connections import knock_finding
+from jupiterd.daemon.links.seen_clusters import from_message
+from jupiterd.daemon.observability.report_wire import read_reply
+from jupiterd.daemon.queries.cycle.curve_wire import curves_of
+from jupiterd.daemon.runtime.telemetry import read_telemetry, unpacked
+from jupiterd.daemon.runtime.untrusted_input import told_address, told_addresses, told_text
+from jupiterd.daemon.runtime.work_events import KeepWish, WorkOrder, from_proto
 from jupiterd.errors import Bug, JupiterError, RefusedError
-from jupiterd.frames import FrameReader, Progressed, encode
-from jupiterd.gang.script_messages import event_from_proto, order_from_proto
 from jupiterd.ids import NodeId
+from jupiterd.net.chunk_codec import Piece, decode_piece, encode_piece
 from jupiterd.net.identity import node_id_of, pairing_root_pem
 from jupiterd.net.message_bounds import out_of_bounds
-from jupiterd.net.piece import Piece, decode_piece, encode_piece
-from jupiterd.question_lines import noun_of, read_answer
+from jupiterd.processes.script_messages import event_from_proto, order_from_proto
+from jupiterd.protocol.frames import FrameReader, Progressed, encode
+from jupiterd.protocol.local_query import noun_of, read_answer
 from jupiterd.rpc import artifact_pb2, peer_pb2, script_pb2
 from jupiterd.store import manifest
 from tests.hostile import odd_bytes

@@ -9,17 +9,17 @@ from typing import Any
 import grpc.aio
 import pytest
 
-from jupiterd.cluster.facts import NodeAdmitted, NodeRemoved
-from jupiterd.cluster.presence import Beat, SaidGoodbye
-from jupiterd.cluster.rights import RIGHTS, Caller
+from jupiterd.cluster.facts.facts import NodeAdmitted, NodeRemoved
+from jupiterd.cluster.membership.call_rights import RIGHTS, Caller
+from jupiterd.cluster.membership.presence import Beat, SaidGoodbye
 from jupiterd.cluster.training.store_place import StorePlace
+from jupiterd.daemon.app.node import Node
 from jupiterd.daemon.executor import gang_stores
-from jupiterd.daemon.node import Node
-from jupiterd.failures import from_rpc
 from jupiterd.net.channels import PeerChannels
 from jupiterd.net.identity import Identity
+from jupiterd.protocol.call_errors import from_rpc
 from jupiterd.rpc import artifact_pb2, peer_pb2, script_pb2
-from tests.unit.daemon.two_nodes import address_of, found, serving
+from tests.support.daemon.two_nodes import address_of, found, serving
 from tests.unit.net.conftest import named_identity
 
 pytestmark = pytest.mark.net
@@ -87,7 +87,7 @@ async def channel_of(who: Identity, node: Node, stack: AsyncExitStack) -> Any:
 
 @pytest.fixture(autouse=True)
 def short_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("jupiterd.daemon.followed.HEARD_WITHIN_S", 0.02)
+    monkeypatch.setattr("jupiterd.daemon.membership.followed_leader.HEARD_WITHIN_S", 0.02)
 
 
 async def test_each_call_is_for_those_whom_its_row_names(tmp_path: Path) -> None:

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import strategies as st
 
 from jupiterd.command_arguments import HINT, CommandArguments
-from jupiterd.daemon.node import Node
+from jupiterd.daemon.app.node import Node
 from jupiterd.errors import JupiterError, UsageError
 from jupiterd.rpc import peer_pb2
 from tests.hostile.fuzzing import fuzz
-from tests.unit.daemon.test_peer_service import channels
-from tests.unit.daemon.two_nodes import TIMEOUT_S, lead, serving, unite
+from tests.support.daemon.two_nodes import TIMEOUT_S, lead, serving, unite
+from tests.unit.daemon.api.test_peer_service import channels
 
 pytestmark = pytest.mark.net
 

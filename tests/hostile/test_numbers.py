@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from jupiterd.cluster import entry as entry_form
-from jupiterd.cluster.facts import NodeAdmitted, NodeRemoved, WindowSet
-from jupiterd.cluster.presence import Ticked
-from jupiterd.daemon.node import Node
+from jupiterd.cluster.facts.facts import NodeAdmitted, NodeRemoved, WindowSet
+from jupiterd.cluster.ledger import entry as entry_form
+from jupiterd.cluster.membership.presence import Ticked
+from jupiterd.daemon.app.node import Node
 from jupiterd.ids import ClusterId
 from jupiterd.net.identity import Identity
 from jupiterd.rpc import peer_pb2
 from tests.hostile.test_trespass import call
-from tests.unit.daemon.two_nodes import serving, unite
+from tests.support.daemon.two_nodes import serving, unite
 from tests.unit.net.conftest import named_identity
 
 pytestmark = pytest.mark.net

@@ -40,27 +40,27 @@ from hypothesis import strategies as st
 from zeroconf import DNSIncoming
 from zeroconf.asyncio import AsyncZeroconf
 
-from jupiterd.cluster.rates import Rate
-from jupiterd.daemon.address_book import load_addresses
-from jupiterd.daemon.clock import now_s
-from jupiterd.daemon.clusters_seen import ClustersSeen, from_message
-from jupiterd.daemon.known_addresses import Attempt
-from jupiterd.daemon.logs import MAX_CHARACTERS, KeyValueFormatter
-from jupiterd.daemon.node import Node
-from jupiterd.daemon.settings import parse_address
-from jupiterd.daemon.told import told_address, told_text
+from jupiterd.cluster.values.rate_limit import Rate
+from jupiterd.daemon.app.node import Node
+from jupiterd.daemon.links.address_book import load_addresses
+from jupiterd.daemon.links.dial_schedule import Attempt
+from jupiterd.daemon.links.seen_clusters import ClustersSeen, from_message
+from jupiterd.daemon.runtime.address_text import parse_address
+from jupiterd.daemon.runtime.clock import now_s
+from jupiterd.daemon.runtime.logs import MAX_CHARACTERS, KeyValueFormatter
+from jupiterd.daemon.runtime.untrusted_input import told_address, told_text
 from jupiterd.errors import JupiterError, PeerUnreachableError, RefusedError
-from jupiterd.failures import CODE_KEY, HINT_KEY, from_rpc
-from jupiterd.net import border, mdns
+from jupiterd.net import call_guard, mdns
 from jupiterd.net.channels import PeerChannels
 from jupiterd.net.credentials import peek_certificate, server_credentials
 from jupiterd.net.identity import Identity, _pairing_root_key, node_id_of, pairing_root_pem
 from jupiterd.net.mdns import MdnsDiscovery
 from jupiterd.ports import Address
+from jupiterd.protocol.call_errors import CODE_KEY, HINT_KEY, from_rpc
 from jupiterd.rpc import peer_pb2
 from tests.hostile.attack import announcement
 from tests.hostile.fuzzing import damaged, examples, fuzz, odd_text
-from tests.unit.daemon.two_nodes import address_of, lead, serving, unite
+from tests.support.daemon.two_nodes import address_of, lead, serving, unite
 from tests.unit.net.conftest import named_identity
 
 pytestmark = pytest.mark.net
@@ -165,8 +165,8 @@ async def test_an_address_where_something_else_answers_is_unreachable() -> None:
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let one stranger try as often as a test wants."""
     often = Rate(1e9, 1e9)
-    monkeypatch.setattr(border, "EACH_STRANGER", often)
-    monkeypatch.setattr(border, "ALL_STRANGERS", often)
+    monkeypatch.setattr(call_guard, "EACH_STRANGER", often)
+    monkeypatch.setattr(call_guard, "ALL_STRANGERS", often)
 
 
 RAW: dict[str, bytes] = {

@@ -14,17 +14,17 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.x509.oid import NameOID
 
-from jupiterd.cluster.rights import open_calls
-from jupiterd.cluster.tokens import Side, Token, prove
-from jupiterd.daemon.node import Node
-from jupiterd.daemon.status_document import status_document
-from jupiterd.failures import from_rpc
+from jupiterd.cluster.ledger.tokens import Side, Token, prove
+from jupiterd.cluster.membership.call_rights import open_calls
+from jupiterd.daemon.app.node import Node
+from jupiterd.daemon.queries.cluster.status_document import status_document
 from jupiterd.ids import short
 from jupiterd.net.channels import PeerChannels
 from jupiterd.net.identity import Identity, _pairing_root_key, pairing_root_pem
+from jupiterd.protocol.call_errors import from_rpc
 from jupiterd.rpc import artifact_pb2, peer_pb2, script_pb2
-from tests.unit.daemon.test_joining_by_token import closed, token_of
-from tests.unit.daemon.two_nodes import TIMEOUT_S, address_of, serving, unite
+from tests.support.daemon.two_nodes import TIMEOUT_S, address_of, serving, unite
+from tests.unit.daemon.membership.test_joining_by_token import closed, token_of
 from tests.unit.net.conftest import named_identity
 
 pytestmark = pytest.mark.net
@@ -209,7 +209,7 @@ async def test_a_path_in_place_of_an_artifact_s_name_reaches_no_file(
 async def test_a_stranger_holds_few_calls_at_once_and_none_for_long(
     one: Node, stranger: Identity, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("jupiterd.net.border.REQUEST_TIMEOUT_S", 0.5)
+    monkeypatch.setattr("jupiterd.net.call_guard.REQUEST_TIMEOUT_S", 0.5)
     way = PeerChannels(stranger, address_of(one), one.identity.certificate_pem)
     raw_channel: Any = way._channel(4 << 20)
     hello = raw_channel._channel.stream_unary("/jupiter.v1.Peer/Hello")

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from jupiterd.client.question import answer_to
-from jupiterd.cluster.cycle_state import CycleState
+from jupiterd.cluster.ledger.cycle_state import CycleState
 from jupiterd.errors import JupiterError
 from tests.e2e.cluster import Document
 from tests.network.machines import Machine, Machines, in_short

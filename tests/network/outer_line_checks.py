@@ -8,8 +8,8 @@ import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from jupiterd.cluster.cycle_state import CycleState
-from jupiterd.cluster.facts import OuterStepTaken
+from jupiterd.cluster.facts.facts import OuterStepTaken
+from jupiterd.cluster.ledger.cycle_state import CycleState
 from jupiterd.ids import CycleId, short
 from tests.e2e.outer_digests import digests, taken_by_ranks
 from tests.network.machines import Machine, Machines

@@ -14,7 +14,7 @@ from enum import StrEnum
 from pathlib import Path
 from statistics import fmean
 
-from jupiterd.cluster.island_runs import islands_of, number_of
+from jupiterd.cluster.ledger.island_runs import islands_of, number_of
 from jupiterd.ids import CycleId
 from tests.e2e.cluster import Document, all_gone
 from tests.e2e.wholeness import left_over

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import psutil
 
-from jupiterd.cluster.facts import CheckpointCommitted
+from jupiterd.cluster.facts.facts import CheckpointCommitted
 from tests.e2e.cluster import Document, all_gone
 from tests.e2e.wholeness import left_over
 from tests.network.asked_run import AskedRun, is_open

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from jupiterd.daemon.address_book import load_addresses
+from jupiterd.daemon.links.address_book import load_addresses
 from tests.e2e.cluster import running
 from tests.network import links
 from tests.network.lab import address_of, lab_of

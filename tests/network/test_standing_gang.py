@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from jupiterd.cluster.gang_watch import LEAST_STEP_S
+from jupiterd.cluster.training.gang_watchdog import LEAST_STEP_S
 from tests.network import links
 from tests.network.asked_run import LOOK_S, AskedRun
 from tests.network.machines import Machine, machines_on

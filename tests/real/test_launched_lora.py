@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from jupiterd.gang.openblas import openblas
+from jupiterd.processes.openblas import openblas
 from tests.network import links
 from tests.network.lab import why_there_is_no_lab
 from tests.network.launched import Launched, two_machines

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from jupiterd.gang.environment import worker_environment
-from jupiterd.gang.openblas import openblas
+from jupiterd.processes.environment import worker_environment
+from jupiterd.processes.openblas import openblas
 from tests.e2e.cluster import Cluster
 from tests.real.pages import write_pages
 from tests.real.smollm2 import ROOT

@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING
 
-from jupiterd.cluster.chain import Tip
-from jupiterd.cluster.facts import CheckpointCommitted, RoundCommitted
-from jupiterd.cluster.ledger import Entry, Ledger
-from jupiterd.cluster.membership import Liveness
+from jupiterd.cluster.facts.facts import CheckpointCommitted, RoundCommitted
+from jupiterd.cluster.ledger.chain import Tip
+from jupiterd.cluster.ledger.ledger import Entry, Ledger
+from jupiterd.cluster.membership.membership import Liveness
 from jupiterd.ids import NodeId
 from tests.simulation.in_force import what_is_not_in_force
 from tests.simulation.recording import CYCLE

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING
 
-from jupiterd.cluster.ledger import Entry
+from jupiterd.cluster.ledger.ledger import Entry
 from jupiterd.errors import JupiterError
 from jupiterd.ids import NodeId
 from tests.simulation.disk import Content, Disk

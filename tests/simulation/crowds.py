@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from itertools import count
 from random import Random
 
-from jupiterd.cluster.membership import Liveness
-from jupiterd.cluster.presence import (
+from jupiterd.cluster.membership.membership import Liveness
+from jupiterd.cluster.membership.presence import (
     AskPreVote,
     Beat,
     BecomeLeader,

@@ -7,8 +7,7 @@ counts, and whoever was removed is out, with what it wrote afterwards. Reads fac
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from jupiterd.cluster.entry import Entry
-from jupiterd.cluster.facts import (
+from jupiterd.cluster.facts.facts import (
     WALKED_IN,
     DoorShut,
     Fact,
@@ -18,7 +17,8 @@ from jupiterd.cluster.facts import (
     TokenWithdrawn,
     WindowSet,
 )
-from jupiterd.cluster.registers import Order
+from jupiterd.cluster.ledger.entry import Entry
+from jupiterd.cluster.ledger.lww_registers import Order
 from jupiterd.ids import NodeId
 from tests.simulation.violation import Violation
 

@@ -1,14 +1,14 @@
 """Faults of who belongs and who is obeyed, as they are planted by `mutants`.
 
-Owns the bad versions of functions of `admission`, `tokens`, `state` and `obedience`: each takes the
+Owns the bad versions of functions of `admission`, `tokens`, `state` and `fencing`: each takes the
 place of one, or wraps it.
 """
 
 from collections.abc import Callable
 from typing import Any
 
-from jupiterd.cluster.facts import WindowSet
-from jupiterd.cluster.obedience import Obeyed
+from jupiterd.cluster.facts.facts import WindowSet
+from jupiterd.cluster.membership.fencing import Obeyed
 from jupiterd.ids import NodeId
 
 

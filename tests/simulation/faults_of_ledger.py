@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from blake3 import blake3
 
-from jupiterd.cluster.ledger import Ledger
+from jupiterd.cluster.ledger.ledger import Ledger
 
 
 def lacking_with_gaps(original: Callable[..., Any]) -> Callable[..., Any]:

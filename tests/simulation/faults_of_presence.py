@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from jupiterd.cluster.election import ElectionRole
-from jupiterd.cluster.election_messages import AskPreVote, BecomeLeader
+from jupiterd.cluster.membership.election import ElectionRole
+from jupiterd.cluster.membership.election_messages import AskPreVote, BecomeLeader
 
 
 def lead_unsaved(election: Any, term: int, reason: str) -> list[object]:

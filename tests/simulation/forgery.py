@@ -6,9 +6,9 @@ Owns how they are made. Doesn't know who refuses them or why.
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from jupiterd.cluster.bounds import MAX_NUMBER
-from jupiterd.cluster.entry import Entry, Writer, compose, parse, seal
-from jupiterd.cluster.facts import WALKED_IN, ClusterFounded, Fact, NodeAdmitted, WindowSet
+from jupiterd.cluster.facts.facts import WALKED_IN, ClusterFounded, Fact, NodeAdmitted, WindowSet
+from jupiterd.cluster.ledger.entry import Entry, Writer, compose, parse, seal
+from jupiterd.cluster.values.bounds import MAX_NUMBER
 from jupiterd.errors import JupiterError
 from jupiterd.ids import NodeId
 from tests.simulation.journal import CLUSTER, load

@@ -7,7 +7,7 @@ the same result in whatever order histories are merged.
 from itertools import permutations, product
 from typing import TYPE_CHECKING
 
-from jupiterd.cluster.ledger import Ledger
+from jupiterd.cluster.ledger.ledger import Ledger
 from jupiterd.errors import JupiterError
 from tests.simulation.checks import content_of, line_of, true_head
 from tests.simulation.disk import Content

@@ -2,10 +2,10 @@
 
     python -m tests.simulation.hours NODE_HOURS [LOSS_PERCENT ...]
 
-Owns the counting. Real: `Membership` with its timing. Imitated: the beats of `daemon.pulse`: of
-each pair the node with the smaller id calls, twice a second, never two calls at once, each for 2 s
-at most; the reply carries the other's state. Who wasn't called for a second calls too, over another
-connection. Nobody ever dies here, so every verdict is false.
+Owns the counting. Real: `Membership` with its timing. Imitated: the beats of
+`daemon.heartbeat_loop`: of each pair the node with the smaller id calls, twice a second, never two
+calls at once, each for 2 s at most; the reply carries the other's state. Who wasn't called for a
+second calls too, over another connection. Nobody ever dies here, so every verdict is false.
 """
 
 import heapq
@@ -19,8 +19,14 @@ from dataclasses import dataclass, field
 from itertools import count, product
 from random import Random
 
-from jupiterd.cluster.membership import Heard, Liveness, Membership, RosterChanged, Ticked
-from jupiterd.cluster.timing import LAN, Timing
+from jupiterd.cluster.membership.membership import (
+    Heard,
+    Liveness,
+    Membership,
+    RosterChanged,
+    Ticked,
+)
+from jupiterd.cluster.values.timing import LAN, Timing
 from jupiterd.ids import NodeId
 from tests.simulation.lossy_links import Datagrams, Link, Stream
 

@@ -5,8 +5,7 @@ Owns where each kind of fact must be found. Doesn't know entries or who holds th
 
 from collections.abc import Sequence
 
-from jupiterd.cluster.cycle_state import CycleState
-from jupiterd.cluster.facts import (
+from jupiterd.cluster.facts.facts import (
     CheckpointCommitted,
     EpochClosed,
     EpochOpened,
@@ -16,8 +15,9 @@ from jupiterd.cluster.facts import (
     TokenWithdrawn,
     WorkCompleted,
 )
-from jupiterd.cluster.registers import fact_hash
-from jupiterd.cluster.state import State
+from jupiterd.cluster.ledger.cycle_state import CycleState
+from jupiterd.cluster.ledger.lww_registers import fact_hash
+from jupiterd.cluster.ledger.state import State
 from tests.simulation.recording import CYCLE
 
 Progress = CheckpointCommitted | RoundCommitted

@@ -8,10 +8,10 @@ import contextlib
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
-from jupiterd.cluster.clones import CloneWatch
-from jupiterd.cluster.facts import Fact
-from jupiterd.cluster.ledger import Entry, Ledger, Writer, compose, parse, seal
-from jupiterd.cluster.snapshot import compose_snapshot, seal_snapshot
+from jupiterd.cluster.facts.facts import Fact
+from jupiterd.cluster.ledger.ledger import Entry, Ledger, Writer, compose, parse, seal
+from jupiterd.cluster.ledger.snapshot import compose_snapshot, seal_snapshot
+from jupiterd.cluster.membership.clones import CloneWatch
 from jupiterd.errors import CorruptLedgerError, DiskFullError, JupiterError
 from jupiterd.ids import ClusterId, NodeId
 from tests.simulation.disk import Content, Disk

@@ -2,15 +2,15 @@
 asks.
 
 Owns the facts. A leader to whom nobody has said yes records none of what only trusted ones may.
-Imitates `daemon.member_commands` and the part of `daemon.conductors` that closes the window when it
-is over.
+Imitates `daemon.member_commands` and the part of `daemon.term_duties` that closes the window when
+it is over.
 """
 
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from jupiterd.cluster.facts import Fact, NodeRemoved, TokenIssued, TokenWithdrawn, WindowSet
+from jupiterd.cluster.facts.facts import Fact, NodeRemoved, TokenIssued, TokenWithdrawn, WindowSet
 from jupiterd.ids import NodeId
 
 if TYPE_CHECKING:

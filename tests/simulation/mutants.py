@@ -10,18 +10,19 @@ from typing import Any
 
 import pytest
 
-from jupiterd.cluster import admission, roster, state, tokens
-from jupiterd.cluster.clones import CloneWatch
-from jupiterd.cluster.election import Election
-from jupiterd.cluster.facts import NodeAdmitted
-from jupiterd.cluster.ledger import Ledger
-from jupiterd.cluster.membership import Membership
-from jupiterd.cluster.obedience import Obeyed
-from jupiterd.cluster.presence import Presence
-from jupiterd.cluster.progress_tree import ProgressTree
-from jupiterd.cluster.registers import Register
-from jupiterd.cluster.state import State
-from jupiterd.cluster.window import Window
+from jupiterd.cluster.facts.facts import NodeAdmitted
+from jupiterd.cluster.ledger import roster, state, tokens
+from jupiterd.cluster.ledger.ledger import Ledger
+from jupiterd.cluster.ledger.lww_registers import Register
+from jupiterd.cluster.ledger.progress_tree import ProgressTree
+from jupiterd.cluster.ledger.state import State
+from jupiterd.cluster.membership import admission
+from jupiterd.cluster.membership.clones import CloneWatch
+from jupiterd.cluster.membership.election import Election
+from jupiterd.cluster.membership.fencing import Obeyed
+from jupiterd.cluster.membership.membership import Membership
+from jupiterd.cluster.membership.pairing_window import Window
+from jupiterd.cluster.membership.presence import Presence
 from tests.simulation import faults_of_belonging as bad_belonging
 from tests.simulation import faults_of_clones as bad_clones
 from tests.simulation import faults_of_ledger as bad_ledger

@@ -1,6 +1,6 @@
 """Machines that aren't members and want to be: they knock, show a token, and fetch the ledger.
 
-Real: `admission`, `tokens`, `roster`. Imitates `daemon.greeter` and `Join` of
+Real: `admission`, `tokens`, `roster`. Imitates `daemon.handshake` and `Join` of
 `daemon.peer_service`; a newcomer's own blank cluster, which it drops, is left out.
 """
 
@@ -9,10 +9,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
-from jupiterd.cluster import admission, tokens
-from jupiterd.cluster.admission import Admission
-from jupiterd.cluster.facts import NodeAdmitted, TokenIssued
-from jupiterd.cluster.tokens import Side
+from jupiterd.cluster.facts.facts import NodeAdmitted, TokenIssued
+from jupiterd.cluster.ledger import tokens
+from jupiterd.cluster.ledger.tokens import Side
+from jupiterd.cluster.membership import admission
+from jupiterd.cluster.membership.admission import Admission
 from jupiterd.errors import JupiterError
 from jupiterd.ids import NodeId
 from tests.simulation import members

@@ -1,14 +1,14 @@
 """Orders of leaders, and who obeys them.
 
-Real: `obedience` of the core. Imitates `daemon.obedience` and `daemon.followed`: an order of
+Real: `fencing` of the core. Imitates `daemon.fencing` and `daemon.followed`: an order of
 somebody whom the node doesn't follow yet waits a second for that; what is obeyed is on disk before,
 and the leader that is followed is asked for a higher term where its own is too low to be obeyed.
 """
 
 from typing import TYPE_CHECKING
 
-from jupiterd.cluster.obedience import Obeyed, is_followed
-from jupiterd.cluster.presence import TermSeen
+from jupiterd.cluster.membership.fencing import Obeyed, is_followed
+from jupiterd.cluster.membership.presence import TermSeen
 from jupiterd.errors import DiskFullError, RefusedError
 from jupiterd.ids import NodeId
 from tests.simulation.recording import cycle_of

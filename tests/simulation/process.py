@@ -1,16 +1,18 @@
 """One run of one node's daemon, from its start to its end.
 
-Imitates `daemon.pulse` and `daemon.leadership`: hands `Presence` the clock and the messages, and
-does what it asks for, in the order persist, send, act. The journal and the exchange are beside it.
+Imitates `daemon.heartbeat_loop` and `daemon.leadership`: hands `Presence` the clock and the
+messages, and does what it asks for, in the order persist, send, act. The journal and the exchange
+are beside it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from jupiterd.cluster.door import shut_with
-from jupiterd.cluster.facts import Fact
-from jupiterd.cluster.ledger import Entry
-from jupiterd.cluster.presence import (
+from jupiterd.cluster.facts.facts import Fact
+from jupiterd.cluster.ledger.ledger import Entry
+from jupiterd.cluster.membership.admission_policy import shut_with
+from jupiterd.cluster.membership.pairing_window import Window
+from jupiterd.cluster.membership.presence import (
     AnswerPreVote,
     AskPreVote,
     Beat,
@@ -35,7 +37,6 @@ from jupiterd.cluster.presence import (
     TermSeen,
     Ticked,
 )
-from jupiterd.cluster.window import Window
 from jupiterd.errors import DiskFullError, RefusedError
 from jupiterd.ids import NodeId
 from tests.simulation.calls import call

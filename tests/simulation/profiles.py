@@ -7,8 +7,8 @@ is made (`troubles`).
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from jupiterd.cluster.timing import LAN, Timing
-from jupiterd.cluster.window import OPEN_S
+from jupiterd.cluster.membership.pairing_window import OPEN_S
+from jupiterd.cluster.values.timing import LAN, Timing
 from tests.simulation.network import FAIR, Weather
 
 QUICK = Timing(suspect_s=3.5, gone_s=8.0)

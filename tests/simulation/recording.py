@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from jupiterd.cluster.cycle_state import CycleState
-from jupiterd.cluster.facts import (
+from jupiterd.cluster.facts.facts import (
     WALKED_IN,
     CheckpointCommitted,
     ClusterFounded,
@@ -21,6 +20,7 @@ from jupiterd.cluster.facts import (
     RoundCommitted,
     WorkCompleted,
 )
+from jupiterd.cluster.ledger.cycle_state import CycleState
 from jupiterd.ids import ArtifactId, CycleId, NodeId
 from tests.simulation import members
 from tests.simulation.signing import certificate_of

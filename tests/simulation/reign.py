@@ -5,7 +5,7 @@ Owns what a leader's shells share. Doesn't know how leaders are chosen.
 
 from dataclasses import dataclass, field
 
-from jupiterd.cluster.window import Window
+from jupiterd.cluster.membership.pairing_window import Window
 from jupiterd.ids import NodeId
 
 

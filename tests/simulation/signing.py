@@ -1,13 +1,13 @@
 """Signatures that cost nothing: a hash in place of a key.
 
-Owns who can sign as whom, and the border of a simulated ledger, as `daemon.verification` does with
-real keys.
+Owns who can sign as whom, and the border of a simulated ledger, as `daemon.signature_check` does
+with real keys.
 """
 
 from blake3 import blake3
 
-from jupiterd.cluster.ledger import Entry, Ledger
-from jupiterd.cluster.snapshot import Snapshot, parse_snapshot
+from jupiterd.cluster.ledger.ledger import Entry, Ledger
+from jupiterd.cluster.ledger.snapshot import Snapshot, parse_snapshot
 from jupiterd.errors import CorruptLedgerError
 from jupiterd.ids import NodeId
 

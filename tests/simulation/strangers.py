@@ -1,7 +1,7 @@
 """Nodes of one cluster of which one side, or neither, knows the other as a member.
 
 Owns how the removed are told and how members whose admission didn't come here are learnt. Imitates
-`daemon.greeter` with `tell` and `pull` of `daemon.exchange`; addresses are known to everybody.
+`daemon.handshake` with `tell` and `pull` of `daemon.exchange`; addresses are known to everybody.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from jupiterd.cluster.admission import OPEN_COMMAND
+from jupiterd.cluster.membership.admission import OPEN_COMMAND
 from tests.simulation.profiles import BY_NAME
 from tests.simulation.seeds import found, run_world
 

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from jupiterd.cluster.membership import Liveness
-from jupiterd.cluster.timing import LAN
+from jupiterd.cluster.membership.membership import Liveness
+from jupiterd.cluster.values.timing import LAN
 from tests.simulation.hours import LINKS, LOSSES, Hours, count_verdicts
 
 NODE_HOURS = 4.0

@@ -7,7 +7,7 @@ what must hold all the same.
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from jupiterd.cluster.presence import GangChanged
+from jupiterd.cluster.membership.presence import GangChanged
 from jupiterd.ids import NodeId
 from tests.simulation.forgery import backdate, forge, forge_clones_entry, forge_twins
 from tests.simulation.network import FAIR

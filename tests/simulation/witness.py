@@ -7,11 +7,11 @@ touches nothing. `checks` looks at the whole cluster now and then, `healing` at 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from jupiterd.cluster.facts import TokenIssued
-from jupiterd.cluster.ledger import Entry
-from jupiterd.cluster.membership import Liveness
-from jupiterd.cluster.obedience import Obeyed
-from jupiterd.cluster.presence import Changed
+from jupiterd.cluster.facts.facts import TokenIssued
+from jupiterd.cluster.ledger.ledger import Entry
+from jupiterd.cluster.membership.fencing import Obeyed
+from jupiterd.cluster.membership.membership import Liveness
+from jupiterd.cluster.membership.presence import Changed
 from jupiterd.ids import NodeId
 from tests.simulation.journal import load
 from tests.simulation.violation import Violation

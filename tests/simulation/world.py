@@ -12,7 +12,7 @@ from itertools import count
 
 from blake3 import blake3
 
-from jupiterd.cluster.facts import TokenIssued
+from jupiterd.cluster.facts.facts import TokenIssued
 from jupiterd.ids import NodeId
 from tests.simulation.checks import Checks
 from tests.simulation.clones import Clones

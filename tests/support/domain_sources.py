@@ -17,7 +17,7 @@ from pathlib import Path
 from pydoc_data.topics import topics
 
 from jupiterd.cycle.base.globs import WantedNames
-from jupiterd.cycle.data_sources import (
+from jupiterd.cycle.domain.data_sources import (
     DataSource,
     FeedSource,
     GitSource,

@@ -21,7 +21,7 @@ from pathlib import Path
 
 import psutil
 
-from jupiterd.gang.environment import worker_environment
+from jupiterd.processes.environment import worker_environment
 
 FOLDER_VARIABLE = "JUPITER_TEST_FORK_SERVER"
 """The folder of the sockets, one per kind; daemons that tests start get it by their environment."""

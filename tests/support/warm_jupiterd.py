@@ -8,7 +8,7 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).parents[2]))  # it is started in whatever folder
 
-from jupiterd.gang import interpreter
+from jupiterd.processes import interpreter
 from jupiterd.programs import jupiterd
 from tests.support.warm_start import start_warm
 

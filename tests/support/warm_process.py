@@ -30,8 +30,8 @@ from typing import Any
 
 import msgpack
 
-from jupiterd.collector import collector_paused
-from jupiterd.workers.nursery import PRELOADED, import_numpy
+from jupiterd.gc_pause import collector_paused
+from jupiterd.workers.forkserver import PRELOADED, import_numpy
 from tests.support.fork_server import child_of, end_with_parent
 
 MAX_ORDER_BYTES = 1 << 16
@@ -51,7 +51,9 @@ def main(kind: str, listener: socket.socket) -> None:
     with collector_paused():
         for module in PRELOADED[kind]:
             importlib.import_module(module)
-    sys.modules.pop("jupiterd.workers.nursery")  # whoever is to be one runs it from its first line
+    sys.modules.pop(
+        "jupiterd.workers.forkserver"
+    )  # whoever is to be one runs it from its first line
     gc.freeze()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for them
     threads = sum(1 for _ in Path("/proc/self/task").iterdir())

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import msgpack
 
-from jupiterd.frames import LINK_FD_VARIABLE
-from jupiterd.gang.interpreter import Process, start_module
-from jupiterd.gang.spares import LATE
+from jupiterd.processes.interpreter import Process, start_module
+from jupiterd.processes.warm_pool import LATE
+from jupiterd.protocol.frames import LINK_FD_VARIABLE
 from tests.support.fork_server import ENVIRONMENTS, FOLDER_VARIABLE
 
 ENGINES = frozenset(

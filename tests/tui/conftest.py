@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from jupiter_tui.panel import Panel
+from jupiter_tui.widgets.panel import Panel
 
 GOLDEN = Path(__file__).parent / "golden"
 

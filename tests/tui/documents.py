@@ -5,11 +5,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from jupiter_tui.clock import Moment
-from jupiter_tui.drawings.lines import Lines
-from jupiter_tui.drawings.listing import Choice, ListDrawing
-from jupiter_tui.scene import Options, Scene
-from jupiter_tui.view import ViewModel, fold, fold_other
+from jupiter_tui.drawings.primitives.lines import Lines
+from jupiter_tui.drawings.primitives.listing import Choice, ListDrawing
+from jupiter_tui.model.clock import Moment
+from jupiter_tui.model.scene import Options, Scene
+from jupiter_tui.model.view import ViewModel, fold, fold_other
 from jupiterd.client.watch import Delta, Link, LinkChanged, Snapshot, WatchMessage
 
 RECORDED: dict[str, Any] = json.loads((Path(__file__).parent / "recorded.json").read_text())

@@ -13,7 +13,7 @@ from jupiterd.client.watch import Delta, Link, LinkChanged, Snapshot, WatchMessa
 from tests.tui import training_documents as training
 from tests.tui.documents import RECORDED, Document, cycle, messages, status
 from tests.tui.pictures import StillTui, settled
-from tests.unit.ctl.test_node_show import DOCUMENT as NODE_PAGE
+from tests.unit.ctl.node.test_node_show import DOCUMENT as NODE_PAGE
 
 if TYPE_CHECKING:
     from textual.pilot import Pilot

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from jupiter_tui.app import JupiterTui
-from jupiter_tui.scene import Options
+from jupiter_tui.model.scene import Options
 from tests.tui.documents import NOON, STATE_DIR
 
 if TYPE_CHECKING:

@@ -1,12 +1,12 @@
 """Changes: asked about first, carried out by the daemon, told in a line."""
 
-from jupiter_tui.action import Action
+from jupiter_tui.actions.action import Action
+from jupiter_tui.actions.execution import carried_out
 from jupiter_tui.app import JupiterTui
-from jupiter_tui.carrying_out import carried_out
-from jupiter_tui.scene import Options
+from jupiter_tui.model.scene import Options
+from tests.support.client.control_server import ScriptedControl, serving, snapshot
 from tests.tui.documents import RECORDED
 from tests.tui.pictures import until
-from tests.unit.client.control_server import ScriptedControl, serving, snapshot
 
 STOP = Action(
     command=("cycle", "stop", "3f2a91bc"),

@@ -6,15 +6,15 @@ import pytest
 
 from jupiter_tui.app import JupiterTui
 from jupiter_tui.drawings.nodes import ALONE
-from jupiter_tui.keys import KEYS, SCREENS
-from jupiter_tui.scene import Options
+from jupiter_tui.model.scene import Options
+from jupiter_tui.widgets.keys import KEYS, SCREENS
 from jupiterd.client.watch import Delta
 from jupiterd.errors import NotFoundError
-from jupiterd.failures import abort
+from jupiterd.protocol.call_errors import abort
 from jupiterd.rpc import control_pb2
+from tests.support.client.control_server import ScriptedControl, delta, serving, snapshot
 from tests.tui.documents import RECORDED, cycle, messages, trained
 from tests.tui.pictures import StillTui, until
-from tests.unit.client.control_server import ScriptedControl, delta, serving, snapshot
 
 LEADING = "leader node-1"
 

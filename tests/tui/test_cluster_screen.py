@@ -4,14 +4,14 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from jupiter_tui.drawings.lines import Tone, width_of
-from jupiter_tui.drawings.listing import Choice
 from jupiter_tui.drawings.nodes import nodes
+from jupiter_tui.drawings.primitives.lines import Tone, width_of
+from jupiter_tui.drawings.primitives.listing import Choice
 from jupiter_tui.drawings.topology import topology
 from jupiterd.client.watch import Link, LinkChanged, Snapshot
 from tests.tui.documents import RECORDED, of, scene, status
 from tests.tui.pictures import StillTui, until
-from tests.unit.ctl.test_node_show import DOCUMENT
+from tests.unit.ctl.node.test_node_show import DOCUMENT
 
 NODES = RECORDED["nodes"]
 ENDS = [[NODES[0]["id"], NODES[1]["id"]], [NODES[1]["id"], NODES[2]["id"]]]

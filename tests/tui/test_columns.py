@@ -1,5 +1,5 @@
-from jupiter_tui.drawings.columns import Column, listed, table, visible
-from jupiter_tui.drawings.lines import Cell, fitted, in_ascii, width_of
+from jupiter_tui.drawings.primitives.columns import Column, listed, table, visible
+from jupiter_tui.drawings.primitives.lines import Cell, fitted, in_ascii, width_of
 
 COLUMNS = (
     Column("a", "A", 4, 0, grows=True),

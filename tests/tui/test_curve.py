@@ -1,6 +1,6 @@
 import itertools
 
-from jupiter_tui.curve import MAX_POINTS, Curve, Point, extended
+from jupiter_tui.model.curve import MAX_POINTS, Curve, Point, extended
 
 
 def _curve(steps) -> Curve:

@@ -5,10 +5,10 @@ from contextlib import asynccontextmanager
 import pytest
 
 from jupiter_tui.drawings.cycles import cycles
-from jupiter_tui.drawings.explained import explained
-from jupiter_tui.drawings.lines import Tone
-from jupiter_tui.drawings.listing import Choice
+from jupiter_tui.drawings.primitives.lines import Tone
+from jupiter_tui.drawings.primitives.listing import Choice
 from jupiter_tui.drawings.review import review
+from jupiter_tui.drawings.verdict_reason import explained
 from jupiter_tui.screens.cycles import CyclesScreen
 from jupiterd.client.watch import Link, LinkChanged, Snapshot
 from tests.tui.documents import RECORDED, scene

@@ -3,8 +3,8 @@
 from contextlib import asynccontextmanager
 
 from jupiter_tui.drawings.flow import flow
-from jupiter_tui.drawings.listing import Choice
 from jupiter_tui.drawings.phases import START
+from jupiter_tui.drawings.primitives.listing import Choice
 from jupiter_tui.drawings.provenance import provenance
 from jupiter_tui.drawings.samples import samples
 from jupiterd.client.watch import Link, LinkChanged, Snapshot

@@ -1,24 +1,24 @@
 import pytest
 
-from jupiter_tui.drawings.bar import banner, bar
-from jupiter_tui.drawings.bits import bits
+from jupiter_tui.drawings.bits_per_byte import bits
 from jupiter_tui.drawings.checkpoints import checkpoints
 from jupiter_tui.drawings.completions import completions
 from jupiter_tui.drawings.gang import gang
+from jupiter_tui.drawings.header import banner, bar
 from jupiter_tui.drawings.health import health
-from jupiter_tui.drawings.lines import Cell, Tone, width_of
 from jupiter_tui.drawings.loss import loss as loss_at
 from jupiter_tui.drawings.nodes import ALONE, gpu_words
 from jupiter_tui.drawings.nodes import nodes as node_list
 from jupiter_tui.drawings.outer_rounds import outer_rounds
 from jupiter_tui.drawings.phases import START, phases
+from jupiter_tui.drawings.primitives.lines import Cell, Tone, width_of
 from jupiter_tui.drawings.readings import meter
 from jupiter_tui.drawings.readings import readings as readings_at
 from jupiter_tui.drawings.too_small import too_small
 from jupiter_tui.drawings.topology import topology
 from jupiter_tui.drawings.verdicts import events, verdicts
-from jupiter_tui.look import Look
-from jupiter_tui.scene import Scene
+from jupiter_tui.model.loss_view import Look
+from jupiter_tui.model.scene import Scene
 from jupiterd.client.watch import Delta, Link, LinkChanged, Snapshot
 from tests.tui.documents import (
     NOON,

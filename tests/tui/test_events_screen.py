@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from jupiterd.client.watch import Link, LinkChanged, Snapshot
 from tests.tui.documents import RECORDED
 from tests.tui.pictures import StillTui, until
-from tests.unit.ctl.test_events import EVENTS
+from tests.unit.ctl.diagnose.test_events import EVENTS
 
 
 @asynccontextmanager

@@ -2,9 +2,9 @@
 
 import pytest
 
-from jupiter_tui.curve import Curve, Point
-from jupiter_tui.history import History, HistoryPoint, history, smoothed
-from jupiter_tui.look import SMOOTHINGS, Axis, Look
+from jupiter_tui.model.curve import Curve, Point
+from jupiter_tui.model.loss_history import History, HistoryPoint, history, smoothed
+from jupiter_tui.model.loss_view import SMOOTHINGS, Axis, Look
 
 RUN = "3f2a91bc00112233"
 ROWS = [[4, 5.0, 400, 0.0], [8, 4.0, 800, 2.0]]

@@ -2,8 +2,15 @@
 
 import pytest
 
-from jupiter_tui.drawings.lines import line
-from jupiter_tui.drawings.listing import Choice, Listing, Row, drawn, filtered, selected_place
+from jupiter_tui.drawings.primitives.lines import line
+from jupiter_tui.drawings.primitives.listing import (
+    Choice,
+    Listing,
+    Row,
+    drawn,
+    filtered,
+    selected_place,
+)
 
 ROWS = tuple(Row(name, line(f"{name} is a Trainer")) for name in ("ada", "bob", "cyd"))
 

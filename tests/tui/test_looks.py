@@ -2,9 +2,9 @@
 
 import pytest
 
-from jupiter_tui.drawings.lines import Tone
-from jupiter_tui.keys import SCREENS as TABS
-from jupiter_tui.paint import STYLES
+from jupiter_tui.drawings.primitives.lines import Tone
+from jupiter_tui.widgets.keys import SCREENS as TABS
+from jupiter_tui.widgets.paint import STYLES
 from jupiterd.client.watch import Delta
 from tests.tui.gallery import DIALOGS, EMPTY, LOST, SCREENS, STALE, shot
 from tests.tui.pictures import StillTui, settled, shown, until

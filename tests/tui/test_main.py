@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from jupiter_tui.keys import KEYS, help_lines
 from jupiter_tui.main import run
+from jupiter_tui.widgets.keys import KEYS, help_lines
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -59,7 +59,7 @@ def test_help_is_shown_without_loading_what_draws():
     assert _python(program).splitlines()[-1].strip() in {"", "asyncio.runners"}
 
 
-@pytest.mark.parametrize("package", ["jupiterd.daemon.main", "jupiterd.ctl.main"])
+@pytest.mark.parametrize("package", ["jupiterd.daemon.app.main", "jupiterd.ctl.main"])
 def test_nobody_else_loads_the_dashboard(package):
     program = (
         f"import sys, {package}; "

@@ -5,16 +5,16 @@ import stat
 
 import pytest
 
-from jupiter_tui import carrying_out, membership
+from jupiter_tui.actions import execution, machine_actions
 from jupiter_tui.drawings import topology
-from jupiter_tui.drawings.bar import banner
-from jupiter_tui.drawings.bits import bits
-from jupiter_tui.drawings.lines import in_ascii
+from jupiter_tui.drawings.bits_per_byte import bits
+from jupiter_tui.drawings.header import banner
+from jupiter_tui.drawings.primitives.lines import in_ascii
+from jupiter_tui.drawings.primitives.thresholds import NOTHING
 from jupiter_tui.drawings.readings import readings
-from jupiter_tui.drawings.thresholds import NOTHING
-from jupiter_tui.look import Look
-from jupiter_tui.panel import Panel
-from jupiter_tui.recorder import Recorder
+from jupiter_tui.model.loss_view import Look
+from jupiter_tui.model.recorder import Recorder
+from jupiter_tui.widgets.panel import Panel
 from jupiterd.client.watch import Link, LinkChanged, Snapshot
 from tests.tui.documents import RECORDED, cycle, of, scene, status
 from tests.tui.pictures import StillTui, shown, until
@@ -98,8 +98,8 @@ async def test_a_screen_that_is_opened_while_the_picture_is_held_shows_what_ther
 
 
 async def test_a_change_that_takes_too_long_is_told(monkeypatch, short_dir):
-    monkeypatch.setattr(carrying_out, "TIMEOUT_S", 0.0)
-    told, is_done = await carrying_out.carried_out(short_dir, STOP)
+    monkeypatch.setattr(execution, "TIMEOUT_S", 0.0)
+    told, is_done = await execution.carried_out(short_dir, STOP)
     assert (told, is_done) == (
         "it didn't end within 0.0 s: jupiterctl cycle stop 3f2a91bc",
         False,
@@ -107,18 +107,18 @@ async def test_a_change_that_takes_too_long_is_told(monkeypatch, short_dir):
 
 
 async def test_a_change_that_cannot_be_run_is_told(monkeypatch, short_dir):
-    monkeypatch.setattr(carrying_out.sys, "executable", str(short_dir / "nothing"))
-    told, is_done = await carrying_out.carried_out(short_dir, STOP)
+    monkeypatch.setattr(execution.sys, "executable", str(short_dir / "nothing"))
+    told, is_done = await execution.carried_out(short_dir, STOP)
     assert not is_done
     assert "couldn't be run: No such file" in told
 
 
 def test_an_approval_carries_the_words_that_were_compared():
     node = {"id": "b06e04e2" * 4, "name": "new", "words": "radar canvas tiny plug"}
-    action = membership.approve(node)
+    action = machine_actions.approve(node)
     assert action is not None
     assert action.typed == "jupiterctl node approve b06e04e2 --words 'radar canvas tiny plug'"
-    assert membership.approve(node | {"words": ""}) is None
+    assert machine_actions.approve(node | {"words": ""}) is None
 
 
 def test_a_step_that_nobody_knows_is_not_0():

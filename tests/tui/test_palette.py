@@ -3,8 +3,8 @@
 import pytest
 
 from jupiter_tui.app import PROMPT
-from jupiter_tui.keys import KEYS
 from jupiter_tui.screens.dashboard import DashboardScreen
+from jupiter_tui.widgets.keys import KEYS
 from tests.tui.gallery import DIALOGS, SCREENS, shot
 from tests.tui.pictures import shown, until
 

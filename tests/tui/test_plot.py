@@ -1,5 +1,12 @@
-from jupiter_tui.drawings.lines import Tone, in_ascii
-from jupiter_tui.drawings.plot import LABEL_WIDTH, MARK, Layer, dots_of, plotted, scales_of
+from jupiter_tui.drawings.primitives.lines import Tone, in_ascii
+from jupiter_tui.drawings.primitives.plot import (
+    LABEL_WIDTH,
+    MARK,
+    Layer,
+    dots_of,
+    plotted,
+    scales_of,
+)
 
 FALLING = [(float(step), 10.0 - step / 10) for step in range(0, 101, 5)]
 

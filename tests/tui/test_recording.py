@@ -6,9 +6,9 @@ import pytest
 
 from jupiter_tui.app import JupiterTui
 from jupiter_tui.main import run
-from jupiter_tui.recorder import Recorder, play
-from jupiter_tui.recording import Heard, heard_of, line_of
-from jupiter_tui.scene import Options
+from jupiter_tui.model.recorder import Recorder, play
+from jupiter_tui.model.recording import Heard, heard_of, line_of
+from jupiter_tui.model.scene import Options
 from jupiterd.client.watch import Delta, Heartbeat, Link, LinkChanged, Snapshot
 from jupiterd.errors import UsageError
 from tests.tui.documents import RECORDED, messages, trained

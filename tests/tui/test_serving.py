@@ -11,8 +11,8 @@ import aiohttp
 import pytest
 from yarl import URL
 
-from jupiter_tui.recorder import Recorder
-from jupiter_tui.serving import HOST, without_serve
+from jupiter_tui.model.recorder import Recorder
+from jupiter_tui.web.server import HOST, without_serve
 from tests.tui.documents import messages
 
 WAIT_S = 50.0

@@ -1,7 +1,7 @@
 import pytest
 
-from jupiter_tui.drawings.lines import Cell, Tone
-from jupiter_tui.drawings.thresholds import NOTHING, age, percent
+from jupiter_tui.drawings.primitives.lines import Cell, Tone
+from jupiter_tui.drawings.primitives.thresholds import NOTHING, age, percent
 
 
 @pytest.mark.parametrize(

@@ -4,18 +4,18 @@ from functools import partial
 
 import pytest
 
-from jupiter_tui.drawings.bits import CANDIDATE, INCUMBENT, THRESHOLD, bits, scored
+from jupiter_tui.drawings.bits_per_byte import CANDIDATE, INCUMBENT, THRESHOLD, bits, scored
 from jupiter_tui.drawings.checkpoints import checkpoints
 from jupiter_tui.drawings.completions import NONE_YET, completions
 from jupiter_tui.drawings.gang import gang
-from jupiter_tui.drawings.lines import Tone, in_ascii
 from jupiter_tui.drawings.loss import loss
 from jupiter_tui.drawings.outer_rounds import outer_rounds
-from jupiter_tui.drawings.plot import MARK
+from jupiter_tui.drawings.primitives.lines import Tone, in_ascii
+from jupiter_tui.drawings.primitives.plot import MARK
 from jupiter_tui.drawings.readings import readings
-from jupiter_tui.look import Axis, Look
-from jupiter_tui.scene import Scene
-from jupiter_tui.view import fold_other
+from jupiter_tui.model.loss_view import Axis, Look
+from jupiter_tui.model.scene import Scene
+from jupiter_tui.model.view import fold_other
 from jupiterd.client.watch import Delta, Link, LinkChanged, Snapshot
 from tests.tui import training_documents as training
 from tests.tui.documents import RECORDED, cycle, of, scene, status

@@ -2,9 +2,9 @@ import math
 
 import pytest
 
-from jupiter_tui.clock import Moment
-from jupiter_tui.curve import Point
-from jupiter_tui.view import ViewModel, fold, with_link_of
+from jupiter_tui.model.clock import Moment
+from jupiter_tui.model.curve import Point
+from jupiter_tui.model.view import ViewModel, fold, with_link_of
 from jupiterd.client.watch import Delta, Heartbeat, Link, LinkChanged, Snapshot
 from tests.tui.documents import NOON, RECORDED, cycle, messages, trained
 

@@ -86,7 +86,7 @@ def test_no_two_errors_share_a_code():
     ours = [kind for kind in tree(JupiterError) if kind.__module__.startswith("jupiterd")]
     assert len({kind.code for kind in ours}) == len(ours)
     form, *named = ours
-    assert form.__module__ == "jupiterd.error_form"
+    assert form.__module__ == "jupiterd.protocol.error_form"
     assert {kind.__module__ for kind in named} == {"jupiterd.errors"}
 
 

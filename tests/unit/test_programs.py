@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from jupiterd.loading import ends_at_ctrl_c
+from jupiterd.startup import ends_at_ctrl_c
 
 ROOT = Path(__file__).parent.parent.parent
 SCRIPTS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
 
 PRESSED = (
-    "import os, signal; from jupiterd.loading import ends_at_ctrl_c\n"
+    "import os, signal; from jupiterd.startup import ends_at_ctrl_c\n"
     "with ends_at_ctrl_c(): os.kill(os.getpid(), signal.SIGINT)"
 )
 
@@ -49,7 +49,7 @@ def test_a_program_whose_streams_are_closed_does_what_it_is_told(program: str) -
 
 def test_a_file_that_is_opened_first_gets_nothing_that_is_printed(tmp_path: Path) -> None:
     said = (
-        "import sys; from jupiterd.loading import open_standard_streams\n"
+        "import sys; from jupiterd.startup import open_standard_streams\n"
         "open_standard_streams(); file = open(sys.argv[1], 'w')\n"
         "print('said', flush=True); print('said', file=sys.stderr, flush=True); file.close()\n"
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from jupiterd.cluster.tokens import PREFIX, Token
+from jupiterd.cluster.ledger.tokens import PREFIX, Token
 from jupiterd.errors import UsageError
 from jupiterd.ids import ClusterId
 from jupiterd.token_input import token_from
@@ -40,7 +40,7 @@ def test_a_file_and_the_standard_input_are_read(
 
 
 def test_the_whole_command_takes_no_token_either() -> None:
-    command = (sys.executable, "-m", "jupiterd.daemon.main", "--local", "--join", TOKEN)
+    command = (sys.executable, "-m", "jupiterd.daemon.app.main", "--local", "--join", TOKEN)
     ran = subprocess.run(command, capture_output=True, text=True, env=os.environ, check=False)
     assert (ran.returncode, ran.stdout) == (2, "")
     assert "could read a token on a command line" in ran.stderr

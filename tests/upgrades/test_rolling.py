@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from jupiterd import __version__
-from jupiterd.cluster.cycle_state import CycleState
+from jupiterd.cluster.ledger.cycle_state import CycleState
 from jupiterd.store.layout import LAYOUT
 from jupiterd.versions import series
 from tests.e2e.cluster import NAMES, Cluster, Daemon, Document, running

@@ -6,7 +6,7 @@ may be read is known to each machine alone (`daemon.executor.offered_paths`).
 
 from typing import Final
 
-from jupiterd.cluster.cycle_state import CycleState
+from jupiterd.cluster.ledger.cycle_state import CycleState
 from jupiterd.ids import NodeId
 
 ASKED_AT: Final = "asked_at"

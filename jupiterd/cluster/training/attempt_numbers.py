@@ -6,7 +6,7 @@ together (`epoch`), so that an older one is told from a newer one wherever both 
 
 from collections.abc import Iterable
 
-from jupiterd.cluster.facts import EpochOpened
+from jupiterd.cluster.facts.facts import EpochOpened
 
 
 def attempt_number(opened: Iterable[EpochOpened], attempt: EpochOpened) -> int:

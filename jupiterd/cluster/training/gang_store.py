@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from jupiterd.errors import MalformedError, TooLargeError
-from jupiterd.frames import StoreVerb, packed_values
+from jupiterd.protocol.frames import StoreVerb, packed_values
 
 MAX_KEYS: Final = 4096
 MAX_KEY_CHARACTERS: Final = 512

@@ -3,7 +3,7 @@
 Owns reading that from what was recorded of either. Doesn't know roles, or who is here.
 """
 
-from jupiterd.cluster.cycle_state import CycleState
+from jupiterd.cluster.ledger.cycle_state import CycleState
 from jupiterd.ids import NodeId
 
 NODES = "nodes"

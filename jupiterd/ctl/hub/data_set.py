@@ -5,11 +5,11 @@ Owns that one question. Doesn't know its subsets, splits or rows, which the work
 
 from collections.abc import Callable
 
-from jupiterd.ctl.console import notice
 from jupiterd.ctl.hub.asking import asking, check_library, has_no_way
 from jupiterd.ctl.hub.listing import TIMEOUT_S
 from jupiterd.ctl.hub.names import HubName
 from jupiterd.ctl.hub.patience import patiently
+from jupiterd.ctl.output.console import notice
 from jupiterd.errors import MissingExtraError, SourceUnreachableError
 
 

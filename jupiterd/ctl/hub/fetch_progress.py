@@ -11,9 +11,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from jupiterd.ctl.console import Console
 from jupiterd.ctl.hub.listing import HubFile
 from jupiterd.ctl.hub.model import HubModel
+from jupiterd.ctl.output.console import Console
 from jupiterd.errors import JupiterError
 from jupiterd.formats import duration, plain, size
 

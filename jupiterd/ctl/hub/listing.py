@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from jupiterd.ctl.console import notice
 from jupiterd.ctl.hub.asking import asking
 from jupiterd.ctl.hub.names import HubName
 from jupiterd.ctl.hub.patience import patiently
+from jupiterd.ctl.output.console import notice
 
 TIMEOUT_S = 30.0
 

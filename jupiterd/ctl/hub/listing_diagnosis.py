@@ -7,7 +7,8 @@ architecture can be trained is `cycle.architectures`' to say.
 import re
 from fnmatch import fnmatchcase
 
-from jupiterd.ctl.folder_diagnosis import (
+from jupiterd.ctl.hub.listing import HubFile, Listing
+from jupiterd.ctl.sources.folder_diagnosis import (
     ADAPTER,
     CONVERT,
     MERGE,
@@ -16,8 +17,7 @@ from jupiterd.ctl.folder_diagnosis import (
     TRAINED,
     unnamed_weights,
 )
-from jupiterd.ctl.hub.listing import HubFile, Listing
-from jupiterd.cycle.model_files import GENERATOR_FILES, INDEX, WHOLE, missing_files
+from jupiterd.cycle.base.model_files import GENERATOR_FILES, INDEX, WHOLE, missing_files
 from jupiterd.errors import CorruptArtifactError, JupiterError, UsageError
 
 CONFIG = "config.json"

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from jupiterd.ctl.folder_diagnosis import index_of
 from jupiterd.ctl.hub.asking import check_library
 from jupiterd.ctl.hub.download import draft_of
 from jupiterd.ctl.hub.listing import HubFile, Listing, listing_of
@@ -21,7 +20,8 @@ from jupiterd.ctl.hub.listing_diagnosis import (
 )
 from jupiterd.ctl.hub.names import HubName
 from jupiterd.ctl.hub.snapshot import cached_snapshot, fetched, snapshot_of
-from jupiterd.cycle.model_files import INDEX, missing_files, weight_files
+from jupiterd.ctl.sources.folder_diagnosis import index_of
+from jupiterd.cycle.base.model_files import INDEX, missing_files, weight_files
 from jupiterd.errors import JupiterError, SourceUnreachableError
 
 

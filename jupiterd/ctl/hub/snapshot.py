@@ -6,11 +6,11 @@ Owns finding that folder, with the hub's help or without. Doesn't know what is r
 from pathlib import Path
 from typing import Any
 
-from jupiterd.ctl.console import notice
 from jupiterd.ctl.hub.asking import asking
 from jupiterd.ctl.hub.listing import Listing
 from jupiterd.ctl.hub.names import HubName
 from jupiterd.ctl.hub.patience import patiently
+from jupiterd.ctl.output.console import notice
 from jupiterd.errors import JupiterError
 
 

@@ -10,7 +10,7 @@ from jupiterd.ctl.hub.download import download
 from jupiterd.ctl.hub.listing import Listing, listing_of
 from jupiterd.ctl.hub.names import HubName
 from jupiterd.ctl.hub.snapshot import cached_snapshot, snapshot_of
-from jupiterd.cycle.model_files import FAST_TOKENIZER, WITH_TOKENIZER, has_tokenizer
+from jupiterd.cycle.base.model_files import FAST_TOKENIZER, WITH_TOKENIZER, has_tokenizer
 from jupiterd.errors import NotFoundError, SourceUnreachableError
 
 

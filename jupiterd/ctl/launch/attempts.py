@@ -17,7 +17,7 @@ from jupiterd.ctl.launch.shipping import shipped
 from jupiterd.ctl.launch.store_python import with_store
 from jupiterd.ctl.launch.telling import Telling
 from jupiterd.errors import JupiterError
-from jupiterd.gang.script_plan import Attempt
+from jupiterd.processes.script_plan import Attempt
 
 if TYPE_CHECKING:
     from jupiterd.ctl.launch.surroundings import Wanted

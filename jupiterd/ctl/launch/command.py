@@ -15,14 +15,14 @@ from typing import Any
 import click
 
 from jupiterd.ctl.commands import Command
-from jupiterd.ctl.console import Console
 from jupiterd.ctl.invocation import Invocation, dry_run
 from jupiterd.ctl.launch.options.life import life_options
 from jupiterd.ctl.launch.options.ports import port_options
 from jupiterd.ctl.launch.options.surroundings import surroundings_options
 from jupiterd.ctl.launch.surroundings import AUTO, Wanted, read_wanted
+from jupiterd.ctl.output.console import Console
 from jupiterd.document_schema import SCHEMA
-from jupiterd.gang.script_plan import MLX, TORCH, Attempt
+from jupiterd.processes.script_plan import MLX, TORCH, Attempt
 
 
 @click.command(cls=Command, context_settings={"allow_interspersed_args": False})

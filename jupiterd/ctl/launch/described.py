@@ -17,7 +17,7 @@ from jupiterd.ctl.launch.places import Prepared
 from jupiterd.ctl.launch.shipping import ship_lines
 from jupiterd.document_schema import SCHEMA
 from jupiterd.formats import counted, plain
-from jupiterd.gang.script_plan import Place
+from jupiterd.processes.script_plan import Place
 
 NOTHING = "nothing was started"
 

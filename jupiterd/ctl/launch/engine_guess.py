@@ -12,7 +12,7 @@ from typing import Final
 
 from jupiterd.ctl.launch.local_imports import Imports, local_imports, module_file
 from jupiterd.ctl.launch.program import Program
-from jupiterd.gang.script_plan import MLX, TORCH
+from jupiterd.processes.script_plan import MLX, TORCH
 
 ASK_TIMEOUT_S: Final = 10.0
 

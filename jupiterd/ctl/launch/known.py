@@ -14,15 +14,14 @@ from typing import Final
 import click
 
 from jupiterd.ctl.commands import Command
-from jupiterd.ctl.console import Console
 from jupiterd.ctl.invocation import Invocation, dry_run
 from jupiterd.ctl.launch.known_rows import Known, found_in, row_of, table_of
 from jupiterd.ctl.launch.rank_output import RankOutput
+from jupiterd.ctl.output.console import Console
 from jupiterd.document_schema import SCHEMA
 from jupiterd.errors import NotFoundError, TimedOutError
-from jupiterd.frames import Knocked
-from jupiterd.gang.scripts.event_log import EventReader
-from jupiterd.gang.scripts.events import (
+from jupiterd.processes.scripts.event_log import EventReader
+from jupiterd.processes.scripts.events import (
     Ended,
     Ending,
     Noticed,
@@ -31,6 +30,7 @@ from jupiterd.gang.scripts.events import (
     ScriptEvent,
     Skipped,
 )
+from jupiterd.protocol.frames import Knocked
 
 LOOK_S: Final = 0.1
 STOP_TIMEOUT_S: Final = 20.0

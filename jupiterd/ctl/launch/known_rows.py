@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from jupiterd.formats import duration, plain, table
-from jupiterd.gang.scripts.events import Over
-from jupiterd.gang.scripts.part import Description, Part, parts_in
-from jupiterd.gang.scripts.record import Launch, Record, records_in
+from jupiterd.processes.scripts.events import Over
+from jupiterd.processes.scripts.machine_share import Description, Part, parts_in
+from jupiterd.processes.scripts.record import Launch, Record, records_in
 
 HEADERS: Final = ("ID", "STATE", "AGE", "WHERE", "RANKS", "COMMAND")
 EMPTY: Final = "nothing was launched here in the last days"

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from jupiterd.errors import ConflictError
 from jupiterd.formats import counted, plain
-from jupiterd.gang.script_messages import MAX_HASHED_BYTES
-from jupiterd.gang.script_plan import SET_HERE
-from jupiterd.gang.scripts.variables import differences
+from jupiterd.processes.script_messages import MAX_HASHED_BYTES
+from jupiterd.processes.script_plan import SET_HERE
+from jupiterd.processes.scripts.variables import differences
 
 if TYPE_CHECKING:
     from jupiterd.ctl.launch.surroundings import Wanted

@@ -17,20 +17,20 @@ from typing import TYPE_CHECKING, Any, Final
 from jupiterd.ctl.launch.machines import Machine, check_alike
 from jupiterd.ctl.launch.run import Site
 from jupiterd.errors import JupiterError
-from jupiterd.frames import Knocked
-from jupiterd.gang.script import ScriptGroup, free_ports, start_script
-from jupiterd.gang.script_plan import MLX, Attempt, Place, ScriptOrder, orders, ring_ports
-from jupiterd.gang.scripts.by_machine import Devices
 from jupiterd.hardware.script_devices import script_devices
+from jupiterd.processes.script import ScriptGroup, free_ports, start_script
+from jupiterd.processes.script_plan import MLX, Attempt, Place, ScriptOrder, orders, ring_ports
+from jupiterd.processes.scripts.by_machine import Devices
 from jupiterd.processor_limits import usable_cores
+from jupiterd.protocol.frames import Knocked
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping
 
     from jupiterd.client.channel import ControlChannel
-    from jupiterd.cluster.hardware import Gpu
+    from jupiterd.cluster.values.hardware import Gpu
     from jupiterd.ctl.launch.surroundings import Wanted
-    from jupiterd.gang.scripts.events import ScriptEvent
+    from jupiterd.processes.scripts.events import ScriptEvent
 
 LOOPBACK: Final = "127.0.0.1"
 HERE: Final = "this machine"

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from jupiterd.errors import UsageError
-from jupiterd.gang.scripts.python_probe import is_python
+from jupiterd.processes.scripts.python_probe import is_python
 
 _WITH_VALUE: Final = frozenset("WX")
 """Options of Python that take a value, which may stand behind a space."""

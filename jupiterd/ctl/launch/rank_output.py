@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Collection
 from typing import Final
 
-from jupiterd.gang.scripts import events
+from jupiterd.processes.scripts import events
 
 MAX_LINE_BYTES: Final = 1 << 16
 """What is longer is cut, so that nobody who never ends a line fills the memory."""

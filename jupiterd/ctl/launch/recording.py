@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jupiterd.errors import StateDirError
-from jupiterd.gang.scripts.event_log import EventWriter
-from jupiterd.gang.scripts.events import Over
-from jupiterd.gang.scripts.record import (
+from jupiterd.processes.scripts.event_log import EventWriter
+from jupiterd.processes.scripts.events import Over
+from jupiterd.processes.scripts.record import (
     LAUNCHES,
     Launch,
     Record,

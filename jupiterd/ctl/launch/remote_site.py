@@ -17,10 +17,10 @@ from jupiterd.errors import (
     TimedOutError,
     from_wire,
 )
-from jupiterd.gang.script_messages import event_from_proto, order_to_proto, window_to_proto
-from jupiterd.gang.script_plan import Place, ScriptOrder
-from jupiterd.gang.scripts.events import Ended, Over, ScriptEvent
-from jupiterd.gang.scripts.keeper import RECONNECT_S
+from jupiterd.processes.script_messages import event_from_proto, order_to_proto, window_to_proto
+from jupiterd.processes.script_plan import Place, ScriptOrder
+from jupiterd.processes.scripts.events import Ended, Over, ScriptEvent
+from jupiterd.processes.scripts.script_supervisor import RECONNECT_S
 from jupiterd.rpc.script_pb2 import ScriptAsked, ScriptFollow, ScriptRequest
 from jupiterd.rpc.script_pb2 import ScriptEvent as ProtoEvent
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from jupiterd.ctl.launch.described import launch_document
 from jupiterd.ctl.launch.places import Prepared
-from jupiterd.gang.scripts.events import Ended, ScriptEvent
+from jupiterd.processes.scripts.events import Ended, ScriptEvent
 
 STATUS_OF_SIGNAL: Final = 128
 

@@ -14,7 +14,7 @@ from typing import Final, Protocol
 
 from jupiterd.ctl.launch.telling import Telling
 from jupiterd.errors import JupiterError
-from jupiterd.gang.scripts.events import STORE_RANK, Ended, Ending, Over, ScriptEvent
+from jupiterd.processes.scripts.events import STORE_RANK, Ended, Ending, Over, ScriptEvent
 
 FAILURE_LADDER: Final = ((signal.SIGTERM, 5.0), (signal.SIGKILL, 2.0))
 """What the others get when one has failed, and how long each signal is given."""

@@ -9,8 +9,8 @@ from typing import Final
 
 from jupiterd.ctl.launch.places import Prepared
 from jupiterd.formats import counted, plain, size
-from jupiterd.gang.script_plan import Place, ScriptOrder
-from jupiterd.gang.scripts.run_names import folder_of_run, run_name
+from jupiterd.processes.script_plan import Place, ScriptOrder
+from jupiterd.processes.scripts.run_names import folder_of_run, run_name
 
 SHIP_TIMEOUT_S: Final = 960.0
 KEPT: Final = "7 days"

@@ -16,8 +16,8 @@ from typing import Final
 from jupiterd.ctl.launch.interpreter import ENVIRONMENTS
 from jupiterd.ctl.launch.places import Prepared
 from jupiterd.formats import plain
-from jupiterd.gang.script import script_python
-from jupiterd.gang.script_plan import ScriptOrder
+from jupiterd.processes.script import script_python
+from jupiterd.processes.script_plan import ScriptOrder
 
 TIMEOUT_S: Final = 10.0
 WITHOUT: Final = 3

@@ -18,10 +18,10 @@ from jupiterd.ctl.launch.options.ports import open_ports_of
 from jupiterd.ctl.launch.program import Program, read_program
 from jupiterd.ctl.launch.working_folder import WorkingFolder, working_folder
 from jupiterd.errors import UsageError
-from jupiterd.gang.script_plan import PortRange, threads_of
-from jupiterd.gang.scripts.by_machine import Devices, PerNode
-from jupiterd.gang.scripts.folder_map import FolderMap
-from jupiterd.gang.scripts.variables import telling
+from jupiterd.processes.script_plan import PortRange, threads_of
+from jupiterd.processes.scripts.by_machine import Devices, PerNode
+from jupiterd.processes.scripts.folder_map import FolderMap
+from jupiterd.processes.scripts.variables import telling
 
 AUTO: Final = "auto"
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

@@ -11,12 +11,19 @@ import sys
 from collections.abc import Generator
 from typing import TYPE_CHECKING, Protocol
 
-from jupiterd.ctl.console import Console
 from jupiterd.ctl.launch.rank_output import prefix
 from jupiterd.ctl.launch.terminal.terminal_output import MIN_COLUMNS
+from jupiterd.ctl.output.console import Console
 from jupiterd.formats import counted
-from jupiterd.gang.scripts.event_log import EventWriter
-from jupiterd.gang.scripts.events import NOTICE_RANK, Ended, Noticed, Printed, ScriptEvent, Skipped
+from jupiterd.processes.scripts.event_log import EventWriter
+from jupiterd.processes.scripts.events import (
+    NOTICE_RANK,
+    Ended,
+    Noticed,
+    Printed,
+    ScriptEvent,
+    Skipped,
+)
 
 if TYPE_CHECKING:
     from jupiterd.ctl.launch.result import LaunchResult

@@ -63,7 +63,7 @@ def _rows(state_dir: Path, noun: str, key: str = "") -> list[dict[str, Any]]:
 
 
 def _domains(_: Path) -> Iterable[str]:
-    from jupiterd.ctl.domain_files import own_domains, shipped_domains
+    from jupiterd.ctl.sources.domain_files import own_domains, shipped_domains
 
     return [*own_domains(), *shipped_domains()]
 

@@ -7,23 +7,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from jupiterd.ctl.init_source import SCRATCH
 from jupiterd.ctl.preflight.planned_writer import PlannedWriter
 from jupiterd.ctl.preflight.source_survey import Told, silent, survey_of
-from jupiterd.cycle.data.holdout_outlook import HoldoutOutlook, holdout_outlook
-from jupiterd.cycle.data.paired_spread import BROUGHT, FIRST
+from jupiterd.ctl.sources.base_model_source import SCRATCH
 from jupiterd.cycle.data.row_advice import field_hint
-from jupiterd.cycle.data.source_parts import parts_of
-from jupiterd.cycle.data.survey import Survey
-from jupiterd.cycle.data.survey_lines import (
+from jupiterd.cycle.domain.data_sources import DataSource
+from jupiterd.cycle.domain.domain import Domain, parse_domain
+from jupiterd.cycle.domain.source_parts import parts_of
+from jupiterd.cycle.domain.survey import Survey
+from jupiterd.cycle.domain.survey_lines import (
     dropped_line,
     is_hopeless,
     language_help,
     outlook_lines,
     source_line,
 )
-from jupiterd.cycle.data_sources import DataSource
-from jupiterd.cycle.domain import Domain, parse_domain
+from jupiterd.cycle.holdout.holdout_outlook import HoldoutOutlook, holdout_outlook
+from jupiterd.cycle.holdout.paired_spread import BROUGHT, FIRST
 from jupiterd.cycle.rounds.plan_summary import PlannedCycle, plan_lines
 from jupiterd.cycle.rounds.plan_times import Seen, phase_times
 from jupiterd.errors import EmptySourceError, TooLittleTextError

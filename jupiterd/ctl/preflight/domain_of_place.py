@@ -14,16 +14,11 @@ from urllib.parse import urlsplit
 from jupiterd.address_ranges import is_public
 from jupiterd.ctl.preflight.cycle_preflight import Preflight
 from jupiterd.ctl.preflight.source_survey import NOT_COUNTED, Told, silent, survey_of
-from jupiterd.cycle.data.holdout_outlook import holdout_outlook
 from jupiterd.cycle.data.row_advice import field_hint
-from jupiterd.cycle.data.survey import Survey
-from jupiterd.cycle.data.survey_lines import (
-    dropped_line,
-    outlook_lines,
-    reading_line,
-    text_line,
-)
-from jupiterd.cycle.domain import parse_domain
+from jupiterd.cycle.domain.domain import parse_domain
+from jupiterd.cycle.domain.survey import Survey
+from jupiterd.cycle.domain.survey_lines import dropped_line, outlook_lines, reading_line, text_line
+from jupiterd.cycle.holdout.holdout_outlook import holdout_outlook
 from jupiterd.errors import EmptySourceError, NotFoundError, SourceUnreachableError, UsageError
 from jupiterd.formats import printable
 from jupiterd.path_text import path_of, path_text

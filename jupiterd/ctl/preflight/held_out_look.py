@@ -1,7 +1,7 @@
 """What a training run would hold out of text on this machine, in a line, before it starts.
 
-Owns the words. The look is a process of its own (`workers.data.split_look`), which reads as the run
-itself will. Doesn't know where the line is shown.
+Owns the words. The look is a process of its own (`workers.data.split_preview`), which reads as the
+run itself will. Doesn't know where the line is shown.
 """
 
 import os
@@ -13,11 +13,11 @@ from typing import Any
 
 from jupiterd.ctl.preflight.source_survey import RESERVE_S, WITHIN_S, answer_of
 from jupiterd.cycle.data.instruction_rows import CONVERSATIONS
-from jupiterd.cycle.phase_summary import held_out_clusters
+from jupiterd.cycle.rounds.phase_summary import held_out_clusters
 from jupiterd.formats import counted, plain, size
 from jupiterd.path_text import path_of
 
-PROGRAM = ("-P", "-m", "jupiterd.workers.data.split_look")
+PROGRAM = ("-P", "-m", "jupiterd.workers.data.survey.split_preview")
 
 PLAIN = frozenset({".txt", ".md", ".rst", ".py"})
 """Files of these names are one text each, read as it is."""

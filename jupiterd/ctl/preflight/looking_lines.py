@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Self
 
-from jupiterd.ctl.console import Console
+from jupiterd.ctl.output.console import Console
 
 SILENT_S = 1.0
 """A look that is over by then needs no words."""

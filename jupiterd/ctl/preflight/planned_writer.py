@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from jupiterd.cycle.domain import Domain
+from jupiterd.cycle.domain.domain import Domain
 from jupiterd.cycle.generation.chat_models import asking, is_to_write
 from jupiterd.cycle.generation.usual_templates import domain_with
 from jupiterd.cycle.rounds.plan_times import Writing

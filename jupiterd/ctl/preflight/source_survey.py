@@ -16,8 +16,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from jupiterd.cycle.data.survey import SourceSurvey, Survey
-from jupiterd.cycle.domain import Domain
+from jupiterd.cycle.domain.domain import Domain
+from jupiterd.cycle.domain.survey import SourceSurvey, Survey
 
 WITHIN_S = 10.0
 """What a look may take, all together."""
@@ -39,7 +39,7 @@ def silent(_line: str) -> None:
     """Tell nobody."""
 
 
-PROGRAM = ("-P", "-m", "jupiterd.workers.data.survey")
+PROGRAM = ("-P", "-m", "jupiterd.workers.data.survey.survey_sources")
 """-P: a module's name of this folder isn't taken for ours."""
 
 NOT_COUNTED = "not counted"

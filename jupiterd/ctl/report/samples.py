@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from jupiterd.cycle.lineage import Sample
+from jupiterd.cycle.data.lineage import Sample
 from jupiterd.errors import CorruptArtifactError
 from jupiterd.store.sample_lookup import find_samples, read_sample, stored_drops, stored_samples
 

@@ -6,13 +6,13 @@ Pure. Owns the words and which figures stand where. Doesn't know where documents
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from jupiterd.ctl.model_lines import training_lines
-from jupiterd.ctl.phase_lines import dropped_line, heavy_drop_lines
+from jupiterd.ctl.output.model_lines import training_lines
+from jupiterd.ctl.output.phase_lines import dropped_line, heavy_drop_lines
 from jupiterd.ctl.report.chart import Interval, Series, interval_chart, line_chart
 from jupiterd.ctl.report.html import Html, element, folded, joined, section, table
 from jupiterd.ctl.report.samples import Chosen, Shown
-from jupiterd.cycle.gate.explanation import explain
 from jupiterd.cycle.gate.shown_reason import shown_reason
+from jupiterd.cycle.rounds.explanation import explain
 from jupiterd.formats import duration
 from jupiterd.ids import short
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final
 
+from jupiterd.cycle.base.work_item import Phase
+from jupiterd.cycle.data.phase_flow import Flow
 from jupiterd.cycle.data.reason_words import reason_words
-from jupiterd.cycle.phase_flow import Flow
-from jupiterd.cycle.work import Phase
 
 REASONS_TOLD: Final = 2
 

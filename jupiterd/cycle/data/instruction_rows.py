@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Final, cast
 
-from jupiterd.cycle.lineage import Sample
+from jupiterd.cycle.data.lineage import Sample
 from jupiterd.errors import UsageError
 
 USER: Final = "user"

@@ -6,9 +6,9 @@ Owns that comparison. Pure: it is given the files' text. Doesn't know how text i
 import json
 from collections.abc import Mapping
 
+from jupiterd.cycle.base.model_files import FAST_TOKENIZER
 from jupiterd.cycle.data.special_tokens import END_OF_TEXT, SAYING_FILES, end_token
 from jupiterd.cycle.data.tokenizer_identity import token_ids_of
-from jupiterd.cycle.model_files import FAST_TOKENIZER
 
 
 def tokenizer_misfit(files: Mapping[str, str], entries: int | None) -> str:

@@ -11,8 +11,8 @@ from typing import Any, Final, Self
 
 from blake3 import blake3
 
+from jupiterd.cycle.base.model_files import FAST_TOKENIZER
 from jupiterd.cycle.data.special_tokens import END_OF_TEXT, SAYING_FILES, end_token, token_text
-from jupiterd.cycle.model_files import FAST_TOKENIZER
 
 TEMPLATE_FILE: Final = "chat_template.jinja"
 OLD_TEMPLATE_FILE: Final = "chat_template.json"

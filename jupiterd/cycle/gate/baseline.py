@@ -13,8 +13,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from enum import StrEnum
 
+from jupiterd.cycle.data.split import DEV
 from jupiterd.cycle.gate.scores import DocumentScore, pooled_bpb
-from jupiterd.cycle.split import DEV
 
 CHOICE = "strongest-on-development-text@1"
 """Name@version of the choice; what was given without one took byte triples."""

@@ -25,6 +25,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from jupiterd.cycle.base.student_t import t_cdf, t_upper_quantile
 from jupiterd.cycle.gate.skewness import (
     allowance,
     careful_quantile,
@@ -32,7 +33,6 @@ from jupiterd.cycle.gate.skewness import (
     sample_skewness,
     skewness_error,
 )
-from jupiterd.cycle.student_t import t_cdf, t_upper_quantile
 
 
 @dataclass(frozen=True)

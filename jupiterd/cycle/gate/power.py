@@ -10,8 +10,8 @@ are taken to be of the size of those measured.
 import math
 from dataclasses import dataclass
 
+from jupiterd.cycle.base.student_t import t_upper_quantile
 from jupiterd.cycle.gate.paired import Evidence
-from jupiterd.cycle.student_t import t_upper_quantile
 
 POWER = 0.8
 """Chance of showing what is there."""

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from jupiterd.cycle.student_t import t_upper_quantile
+from jupiterd.cycle.base.student_t import t_upper_quantile
 
 ALPHA = 0.05
 """The chance that text as good as the other's is taken for worse; and for better."""

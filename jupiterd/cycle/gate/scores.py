@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from jupiterd.cycle.split import GATE
+from jupiterd.cycle.data.split import GATE
 
 LN2 = math.log(2)
 

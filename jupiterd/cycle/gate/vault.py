@@ -10,9 +10,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from jupiterd.cycle.data.split import DEV, GATE, VAULT
 from jupiterd.cycle.gate.paired import measure
 from jupiterd.cycle.gate.scores import DocumentScore
-from jupiterd.cycle.split import DEV, GATE, VAULT
 
 ALARM_BPB = 0.01
 """A larger gap is an alarm, where it is more than noise."""

@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from jupiterd.cycle.data.split import DEV, GATE
 from jupiterd.cycle.gate.case import Case, Findings, GateSettings
 from jupiterd.cycle.gate.decision import Answer, Decision, Outcome, Question
 from jupiterd.cycle.gate.development import DevelopmentLook, look_at_development
@@ -21,7 +22,6 @@ from jupiterd.cycle.gate.sanity import Sanity
 from jupiterd.cycle.gate.scores import DocumentScore, pooled_bpb
 from jupiterd.cycle.gate.tie_break import TieBreak
 from jupiterd.cycle.gate.vault import VaultLook, look_into_vault
-from jupiterd.cycle.split import DEV, GATE
 
 NOTHING_ELSE = Findings()
 

@@ -10,7 +10,7 @@ from collections.abc import Collection
 from typing import Any, Final
 
 from jupiterd.cycle.data.tokenizer_identity import OLD_TEMPLATE_FILE, TEMPLATE, TEMPLATE_FILE
-from jupiterd.cycle.domain import Domain, RewritingTemplate
+from jupiterd.cycle.domain.domain import Domain, RewritingTemplate
 from jupiterd.cycle.templates.turns import PAIRED
 
 TEMPLATE_FILES: Final = frozenset({TEMPLATE_FILE, OLD_TEMPLATE_FILE})

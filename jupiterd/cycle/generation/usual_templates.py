@@ -7,7 +7,7 @@ that nobody did before it, so without one nothing is asked. Doesn't know the wor
 from collections.abc import Mapping
 from typing import Any, Final
 
-from jupiterd.cycle.domain import (
+from jupiterd.cycle.domain.domain import (
     CompleteFunctionTemplate,
     Domain,
     RewritingTemplate,

@@ -10,11 +10,11 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from jupiterd.cycle.architectures import check_architecture, parameter_count
-from jupiterd.cycle.engine_options import DeviceAbilities
-from jupiterd.cycle.memory import CPU, CUDA, HEAP_HOLES, MLX, PROGRAM_BYTES, MemoryNeed
-from jupiterd.cycle.plan import ModelShape, Recipe, shape_of_config
-from jupiterd.cycle.rank_needs import RESERVED_SHARE
+from jupiterd.cycle.training.architectures import check_architecture, parameter_count
+from jupiterd.cycle.training.engine_options import DeviceAbilities
+from jupiterd.cycle.training.memory import CPU, CUDA, HEAP_HOLES, MLX, PROGRAM_BYTES, MemoryNeed
+from jupiterd.cycle.training.plan import ModelShape, Recipe, shape_of_config
+from jupiterd.cycle.training.rank_memory import RESERVED_SHARE
 from jupiterd.errors import TooLargeForDeviceError, UsageError
 
 HINT: Final = (

@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from statistics import fmean
 
-from jupiterd.cycle.plan import TrainPlan
 from jupiterd.cycle.training.held_out_measures import least_interval, measure_interval
 from jupiterd.cycle.training.horizon import Horizon, end_step
+from jupiterd.cycle.training.plan import TrainPlan
 
 
 @dataclass(frozen=True, order=True)

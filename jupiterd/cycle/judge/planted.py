@@ -10,8 +10,8 @@ from typing import Final
 
 from blake3 import blake3
 
-from jupiterd.cycle.code_parsing import PARSED_LANGUAGES, parseable_beginning
 from jupiterd.cycle.judge.pair import Kind, Pair
+from jupiterd.cycle.text_rules.code_parsing import PARSED_LANGUAGES, parseable_beginning
 
 MIN_BEGINNING_CHARS: Final = 48
 MAX_BEGINNING_CHARS: Final = 320

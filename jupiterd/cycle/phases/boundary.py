@@ -6,9 +6,9 @@ what they answer.
 
 from collections.abc import Collection
 
+from jupiterd.cycle.base.work_item import Phase
 from jupiterd.cycle.phases.steps import CloseRound, RunItems, Step
 from jupiterd.cycle.phases.view import RoundView, item_id
-from jupiterd.cycle.work import Phase
 
 Place = tuple[int, Phase]
 """A round, and a phase of it."""

@@ -22,15 +22,15 @@ from typing import TYPE_CHECKING, Final
 
 from blake3 import blake3
 
+from jupiterd.cycle.base.work_item import Phase, WorkItem, WorkResult
 from jupiterd.cycle.phases.comparison import comparison_of
 from jupiterd.cycle.phases.source_reading import is_split_while_read, read_of, reading
 from jupiterd.cycle.phases.view import RoundView, item_id, result_of
-from jupiterd.cycle.work import Phase, WorkItem, WorkResult
 from jupiterd.ids import ArtifactId
 
 if TYPE_CHECKING:
-    from jupiterd.cycle.domain import Domain
-    from jupiterd.cycle.plan import ModelShape
+    from jupiterd.cycle.domain.domain import Domain
+    from jupiterd.cycle.training.plan import ModelShape
 
 PIECE_BYTES: Final = 64 << 20
 """Of a source that has more text several items clean a part each: so much takes about a minute."""

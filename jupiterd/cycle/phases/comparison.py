@@ -3,9 +3,9 @@
 Owns finding it in what is known of the rounds before. Doesn't know what follows (`paired_spread`).
 """
 
-from jupiterd.cycle.data.paired_spread import Comparison
+from jupiterd.cycle.base.work_item import Phase
+from jupiterd.cycle.holdout.paired_spread import Comparison
 from jupiterd.cycle.phases.view import RoundView
-from jupiterd.cycle.work import Phase
 
 BESIDE_STUDENT, STANDARD_ERROR = "beside_student", "standard_error_bpb"
 """In the summary of a verdict."""

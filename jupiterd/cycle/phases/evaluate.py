@@ -5,20 +5,20 @@ Owns what is scored and by how many items. Doesn't know what the scores mean (`c
 
 from typing import TYPE_CHECKING
 
+from jupiterd.cycle.base.work_item import Phase, WorkItem
+from jupiterd.cycle.data.split import DEV, GATE, VAULT
+from jupiterd.cycle.generation.promotion import main_generator
 from jupiterd.cycle.phases.collect import held_out
 from jupiterd.cycle.phases.filter import uniting
 from jupiterd.cycle.phases.looks import is_shown_the_vault
 from jupiterd.cycle.phases.proxies import control_items
 from jupiterd.cycle.phases.view import RoundView, item_id
-from jupiterd.cycle.promotion import main_generator
-from jupiterd.cycle.split import DEV, GATE, VAULT
-from jupiterd.cycle.work import Phase, WorkItem
 from jupiterd.errors import Bug
 from jupiterd.ids import ArtifactId
 
 if TYPE_CHECKING:
-    from jupiterd.cycle.domain import Domain
-    from jupiterd.cycle.plan import ModelShape
+    from jupiterd.cycle.domain.domain import Domain
+    from jupiterd.cycle.training.plan import ModelShape
 
 EVALUATION_PIECES = 2
 """Evaluation is cut into this many items, so that two nodes share it; ids must never change."""

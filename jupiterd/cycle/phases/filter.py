@@ -5,6 +5,8 @@ Owns what goes into each, and which uniting counts. Doesn't know the filters.
 
 from typing import TYPE_CHECKING, Any
 
+from jupiterd.cycle.base.work_item import Phase, WorkItem
+from jupiterd.cycle.data.batch_merge import knew_of, united, uniting_id
 from jupiterd.cycle.phases.collect import (
     cleaning,
     held_out,
@@ -13,12 +15,10 @@ from jupiterd.cycle.phases.collect import (
 from jupiterd.cycle.phases.generate import synthetic
 from jupiterd.cycle.phases.source_reading import is_split_while_read
 from jupiterd.cycle.phases.view import RoundView, item_id
-from jupiterd.cycle.uniting import knew_of, united, uniting_id
-from jupiterd.cycle.work import Phase, WorkItem
 
 if TYPE_CHECKING:
-    from jupiterd.cycle.domain import Domain
-    from jupiterd.cycle.plan import ModelShape
+    from jupiterd.cycle.domain.domain import Domain
+    from jupiterd.cycle.training.plan import ModelShape
 
 
 def filter_(view: RoundView, domain: "Domain", _shape: "ModelShape") -> tuple[WorkItem, ...]:

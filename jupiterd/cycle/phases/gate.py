@@ -5,6 +5,8 @@ Owns what the gate is shown. Doesn't judge (`cycle.gate`).
 
 from typing import TYPE_CHECKING, Any
 
+from jupiterd.cycle.base.work_item import Phase, WorkItem
+from jupiterd.cycle.data.split import GATE
 from jupiterd.cycle.gate.baseline import CHOICE
 from jupiterd.cycle.gate.record import TEST
 from jupiterd.cycle.phases.collect import holdout_version
@@ -18,13 +20,11 @@ from jupiterd.cycle.phases.proxies import (
     teaching_told,
 )
 from jupiterd.cycle.phases.view import RoundView, item_id
-from jupiterd.cycle.split import GATE
-from jupiterd.cycle.work import Phase, WorkItem
 from jupiterd.ids import ArtifactId
 
 if TYPE_CHECKING:
-    from jupiterd.cycle.domain import Domain
-    from jupiterd.cycle.plan import ModelShape
+    from jupiterd.cycle.domain.domain import Domain
+    from jupiterd.cycle.training.plan import ModelShape
 
 
 def gate(view: RoundView, domain: "Domain", shape: "ModelShape") -> tuple[WorkItem, ...]:

@@ -7,17 +7,17 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from jupiterd.cycle.generating import Piece, pieces_of
-from jupiterd.cycle.generator import Generator
+from jupiterd.cycle.base.work_item import Phase, WorkItem
+from jupiterd.cycle.domain.generator import Generator
+from jupiterd.cycle.generation.generation_options import Piece, pieces_of
+from jupiterd.cycle.generation.promotion import writers_of
 from jupiterd.cycle.phases.collect import training_text
 from jupiterd.cycle.phases.view import RoundView, item_id
-from jupiterd.cycle.promotion import writers_of
-from jupiterd.cycle.work import Phase, WorkItem
 from jupiterd.ids import ArtifactId
 
 if TYPE_CHECKING:
-    from jupiterd.cycle.domain import Domain
-    from jupiterd.cycle.plan import ModelShape
+    from jupiterd.cycle.domain.domain import Domain
+    from jupiterd.cycle.training.plan import ModelShape
 
 
 MAX_AHEAD: Final = 16

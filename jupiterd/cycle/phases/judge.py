@@ -12,15 +12,15 @@ byte, and the vault never.
 
 from typing import TYPE_CHECKING, Any, Final
 
-from jupiterd.cycle.generating import WITHOUT, seed_of
-from jupiterd.cycle.generator import Generator
+from jupiterd.cycle.base.work_item import Phase, WorkItem, WorkResult
+from jupiterd.cycle.domain.generator import Generator
+from jupiterd.cycle.generation.generation_options import WITHOUT, seed_of
 from jupiterd.cycle.phases.collect import held_out
 from jupiterd.cycle.phases.view import RoundView, item_id
-from jupiterd.cycle.work import Phase, WorkItem, WorkResult
 from jupiterd.ids import ArtifactId, short
 
 if TYPE_CHECKING:
-    from jupiterd.cycle.domain import Domain
+    from jupiterd.cycle.domain.domain import Domain
 
 JUDGE: Final = "judge"
 """What stands in the ids of these items after the phase."""

@@ -6,13 +6,13 @@ Owns both. Doesn't know what is asked of a candidate (`gate`).
 from collections.abc import Container
 from typing import TYPE_CHECKING, Final
 
+from jupiterd.cycle.base.work_item import Phase, WorkResult
 from jupiterd.cycle.gate.decision import Decision
 from jupiterd.cycle.phases.collect import has_vault
 from jupiterd.cycle.phases.view import RoundView, item_id
-from jupiterd.cycle.work import Phase, WorkResult
 
 if TYPE_CHECKING:
-    from jupiterd.cycle.domain import Domain
+    from jupiterd.cycle.domain.domain import Domain
 
 VAULT_EVERY = 5
 """The vault is shown for every fifth candidate that would be promoted."""

@@ -7,17 +7,17 @@ answers are packed as such. Doesn't pack.
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from jupiterd.cycle.base.work_item import Phase, WorkItem, WorkResult
 from jupiterd.cycle.phases.collect import split_id
 from jupiterd.cycle.phases.filter import uniting
 from jupiterd.cycle.phases.proxies import synthetic_share
 from jupiterd.cycle.phases.steps import TrainRound
 from jupiterd.cycle.phases.view import RoundView, item_id
-from jupiterd.cycle.work import Phase, WorkItem, WorkResult
 from jupiterd.ids import ArtifactId
 
 if TYPE_CHECKING:
-    from jupiterd.cycle.domain import Domain
-    from jupiterd.cycle.plan import ModelShape
+    from jupiterd.cycle.domain.domain import Domain
+    from jupiterd.cycle.training.plan import ModelShape
 
 _FIRST_COLLECTED = item_id(1, Phase.COLLECT, 0).removesuffix("0")
 

@@ -17,26 +17,26 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from jupiterd.cycle.base.work_item import Phase, WorkItem, WorkResult
+from jupiterd.cycle.data.mixing import share_cap
+from jupiterd.cycle.domain.generator import Generator
 from jupiterd.cycle.gate.decision import Decision
 from jupiterd.cycle.gate.proxy import LEAST_SHARE, Arm, ProxyRun, Taught, too_little_told
-from jupiterd.cycle.generating import WITHOUT, Piece, pieces_of
-from jupiterd.cycle.generator import Generator
-from jupiterd.cycle.mixing import share_cap
+from jupiterd.cycle.generation.generation_options import WITHOUT, Piece, pieces_of
+from jupiterd.cycle.generation.promotion import Writer, is_own, writers_of
+from jupiterd.cycle.generation.proxies import Proxies, proxies_of
+from jupiterd.cycle.generation.synthetic_share import Control, SyntheticShare, share_after
 from jupiterd.cycle.phases.collect import held_out
 from jupiterd.cycle.phases.filter import uniting
 from jupiterd.cycle.phases.generate import writing
 from jupiterd.cycle.phases.looks import verdict_before_last
 from jupiterd.cycle.phases.view import RoundView, item_id
-from jupiterd.cycle.promotion import Writer, is_own, writers_of
-from jupiterd.cycle.proxies import Proxies, proxies_of
-from jupiterd.cycle.synthetic_share import Control, SyntheticShare, share_after
-from jupiterd.cycle.work import Phase, WorkItem, WorkResult
 from jupiterd.formats import counted
 from jupiterd.ids import ArtifactId, short
 
 if TYPE_CHECKING:
-    from jupiterd.cycle.domain import Domain
-    from jupiterd.cycle.plan import ModelShape
+    from jupiterd.cycle.domain.domain import Domain
+    from jupiterd.cycle.training.plan import ModelShape
 
 PROXIES = "proxies"
 """What stands in the ids of these items after the phase."""

@@ -13,14 +13,14 @@ what was found then.
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from jupiterd.cycle.data.source_parts import parts_of
+from jupiterd.cycle.base.work_item import PREVIOUS, Phase, WorkItem, WorkResult
+from jupiterd.cycle.domain.source_parts import parts_of
 from jupiterd.cycle.phases.view import RoundView, item_id
-from jupiterd.cycle.work import PREVIOUS, Phase, WorkItem, WorkResult
 from jupiterd.ids import ArtifactId
 
 if TYPE_CHECKING:
-    from jupiterd.cycle.data_sources import DataSource
-    from jupiterd.cycle.domain import Domain
+    from jupiterd.cycle.domain.data_sources import DataSource
+    from jupiterd.cycle.domain.domain import Domain
 
 READING: Final = "collect"
 """The task that reads a source."""

@@ -5,7 +5,7 @@ Owns the kinds of steps. Doesn't know which one is due.
 
 from dataclasses import dataclass
 
-from jupiterd.cycle.work import Phase, WorkItem, WorkResult
+from jupiterd.cycle.base.work_item import Phase, WorkItem, WorkResult
 from jupiterd.ids import ArtifactId
 
 

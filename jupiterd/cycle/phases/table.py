@@ -8,6 +8,7 @@ time and asking again leads to the same data.
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from jupiterd.cycle.base.work_item import Phase, WorkItem
 from jupiterd.cycle.phases.collect import collect
 from jupiterd.cycle.phases.evaluate import evaluate
 from jupiterd.cycle.phases.filter import filter_
@@ -17,11 +18,10 @@ from jupiterd.cycle.phases.looks import verdict_item
 from jupiterd.cycle.phases.pack import pack, trained_in
 from jupiterd.cycle.phases.steps import CloseRound, RunItems, Step
 from jupiterd.cycle.phases.view import RoundView, item_id
-from jupiterd.cycle.work import Phase, WorkItem
 
 if TYPE_CHECKING:
-    from jupiterd.cycle.domain import Domain
-    from jupiterd.cycle.plan import ModelShape
+    from jupiterd.cycle.domain.domain import Domain
+    from jupiterd.cycle.training.plan import ModelShape
 
 
 def next_step(view: RoundView, domain: "Domain", shape: "ModelShape") -> tuple[Step, str]:

@@ -6,9 +6,9 @@ Owns the view and the ids. Doesn't know what any phase does.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from jupiterd.cycle.generator import Generator
-from jupiterd.cycle.promotion import Standing
-from jupiterd.cycle.work import Phase, WorkResult
+from jupiterd.cycle.base.work_item import Phase, WorkResult
+from jupiterd.cycle.domain.generator import Generator
+from jupiterd.cycle.generation.promotion import Standing
 from jupiterd.ids import ArtifactId, CycleId, short
 
 

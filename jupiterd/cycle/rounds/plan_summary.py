@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from jupiterd.cycle.data.holdout_outlook import HoldoutOutlook
-from jupiterd.cycle.data.survey import Survey
-from jupiterd.cycle.data.survey_lines import is_hopeless, reading_line, text_line
+from jupiterd.cycle.domain.survey import Survey
+from jupiterd.cycle.domain.survey_lines import is_hopeless, reading_line, text_line
+from jupiterd.cycle.holdout.holdout_outlook import HoldoutOutlook
 from jupiterd.cycle.rounds.plan_times import PhaseTimes, disk_bytes, least_of
 from jupiterd.cycle.training.step_budget import worthless_words
 from jupiterd.cycle.training.tuning import why_high

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from jupiterd.cycle.data.holdout_outlook import HoldoutOutlook
-from jupiterd.cycle.data.survey import Survey
 from jupiterd.cycle.data.token_width import token_bytes
-from jupiterd.cycle.data.verdict_check import BYTES_OF_TOKEN
+from jupiterd.cycle.domain.survey import Survey
+from jupiterd.cycle.holdout.holdout_outlook import HoldoutOutlook
+from jupiterd.cycle.holdout.verdict_check import BYTES_OF_TOKEN
 
 START_S = 3.0
 """Of the worker that does a phase."""

@@ -11,16 +11,16 @@ from collections.abc import Iterator, Sequence
 from types import MappingProxyType
 from typing import Final
 
-from jupiterd.cycle.generation.chat_phrases import without_chat
-from jupiterd.cycle.generation.grounding import grounded_share, unknown_hosts
-from jupiterd.cycle.generation.loops import before_loop, loop_start
-from jupiterd.cycle.repetition import repeated_n_gram_chars, repeats
+from jupiterd.cycle.base.unsegmented_scripts import LETTERS_PER_WORD, letters_of
 from jupiterd.cycle.templates.answer_forms import form_mistake
 from jupiterd.cycle.templates.asking import DOCUMENT, closed, opened
+from jupiterd.cycle.templates.chat_phrases import without_chat
+from jupiterd.cycle.templates.grounding import grounded_share, unknown_hosts
+from jupiterd.cycle.templates.loops import before_loop, loop_start
 from jupiterd.cycle.templates.prompt import Written
 from jupiterd.cycle.templates.refusal import Refusal, Refused
 from jupiterd.cycle.templates.texts import RULES, TEMPLATES, Template
-from jupiterd.cycle.unspaced import LETTERS_PER_WORD, letters_of
+from jupiterd.cycle.text_rules.repetition import repeated_n_gram_chars, repeats
 
 MIN_WORDS: Final = 30
 MAX_REPEATED_LINES: Final = 0.3

@@ -7,8 +7,8 @@ have seen `<doc> ... </doc> <faq> ... </faq>` at best. Doesn't know what comes b
 from collections.abc import Iterable
 from typing import Final
 
-from jupiterd.cycle.generation.short_tasks import ENGLISH, Subject, words_of
 from jupiterd.cycle.templates.prompt import Prompt
+from jupiterd.cycle.templates.short_tasks import ENGLISH, Subject, words_of
 from jupiterd.cycle.templates.texts import RULES, Template
 
 DOCUMENT: Final = "doc"

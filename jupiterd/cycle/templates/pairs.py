@@ -7,11 +7,11 @@ base model is asked. A model that has never seen it can't rewrite anything, what
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from jupiterd.cycle.lineage import Sample
+from jupiterd.cycle.data.lineage import Sample
 from jupiterd.cycle.templates.asking import ask, closed, defused
 from jupiterd.cycle.templates.passages import passages
 from jupiterd.cycle.templates.texts import TEMPLATES
-from jupiterd.frames import Scalar
+from jupiterd.protocol.frames import Scalar
 
 PAIR_SHARE: Final = 0.15
 """Of the bytes of a round's training text, at most."""

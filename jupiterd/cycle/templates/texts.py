@@ -11,7 +11,7 @@ from typing import Final
 
 from blake3 import blake3
 
-from jupiterd.cycle.generation.short_tasks import (
+from jupiterd.cycle.templates.short_tasks import (
     EXERCISE,
     EXPLANATION,
     QUESTION_ANSWER,

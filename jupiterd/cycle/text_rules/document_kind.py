@@ -11,7 +11,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Final, Self
 
-from jupiterd.cycle.text_rules.markup_signs import markup_of
+from jupiterd.cycle.text_rules.markup.markup_signs import markup_of
 from jupiterd.cycle.text_rules.name_endings import (
     CODE_NAMES,
     ENDINGS_OF_CODE,

@@ -10,11 +10,11 @@ The bounds are ours, chosen on pages of five open projects that were labelled by
 from collections.abc import Iterator
 from dataclasses import replace
 
-from jupiterd.cycle.drop_reason import DropReason
-from jupiterd.cycle.prose_rules import judge_prose, repeated_runs
+from jupiterd.cycle.base.drop_reason import DropReason
 from jupiterd.cycle.text_rules.document_kind import DocumentForm, DocumentKind
 from jupiterd.cycle.text_rules.judgement import Judgement, Miss, above, below, first_miss
 from jupiterd.cycle.text_rules.plain_rendering import Rendering, rendering
+from jupiterd.cycle.text_rules.prose_rules import judge_prose, repeated_runs
 
 MIN_EXPLAINED_BYTES = 300
 """Of explanation: a page with less is an index, a redirect or a template."""

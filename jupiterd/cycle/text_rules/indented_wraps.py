@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from jupiterd.cycle.text_rules.asciidoc_titles import title_level
+from jupiterd.cycle.text_rules.markup.asciidoc_titles import title_level
 from jupiterd.cycle.text_rules.word_breaks import Vocabulary, before_next
 
 

@@ -6,7 +6,7 @@ Owns that form. Doesn't know any rule.
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from jupiterd.cycle.drop_reason import DropReason
+from jupiterd.cycle.base.drop_reason import DropReason
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ Owns what is left of each block, and how much of it explains something. Doesn't 
 
 from dataclasses import dataclass
 
+from jupiterd.cycle.base.unsegmented_scripts import LETTERS_PER_WORD, estimated_words
 from jupiterd.cycle.text_rules.document_kind import DocumentForm
 from jupiterd.cycle.text_rules.markup.blocks import Block, BlockKind
 from jupiterd.cycle.text_rules.markup.inline_marks import (
@@ -13,7 +14,6 @@ from jupiterd.cycle.text_rules.markup.inline_marks import (
     without_marks,
 )
 from jupiterd.cycle.text_rules.markup.markup_blocks import document_of
-from jupiterd.cycle.unspaced import LETTERS_PER_WORD, estimated_words
 
 MIN_EXPLAINING_WORDS = 4
 """A line of fewer is a name, not an explanation."""

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Final, Literal, cast, get_args
 
-from jupiterd.cycle.drop_reason import DropReason
+from jupiterd.cycle.base.drop_reason import DropReason
 
 RuleName = Literal[
     "too-short",

@@ -14,7 +14,7 @@ from jupiterd.cycle.text_rules.characters import (
 )
 from jupiterd.cycle.text_rules.hard_wraps import PDF_PAGES, PLAIN_TEXT, unwrapped
 from jupiterd.cycle.text_rules.indented_wraps import ASCIIDOC, RST, unwrapped_lines
-from jupiterd.cycle.text_rules.markdown_wraps import unwrapped_markdown
+from jupiterd.cycle.text_rules.markup.markdown_wraps import unwrapped_markdown
 
 _DOT_LEADER = re.compile(r"(?:\. ?){5}[. ]*\S{0,6}$")
 """Dots that lead to the number of a page."""

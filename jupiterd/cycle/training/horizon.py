@@ -22,8 +22,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Self
 
-from jupiterd.cycle.plan import TrainPlan
-from jupiterd.cycle.schedule import Schedule
+from jupiterd.cycle.training.plan import TrainPlan
+from jupiterd.cycle.training.schedule import Schedule
 from jupiterd.formats import is_worse
 
 MOST_WORSE = 3

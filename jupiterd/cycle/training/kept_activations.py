@@ -20,7 +20,7 @@ half; what is added up stays as it is.
 
 from typing import Final
 
-from jupiterd.cycle.architectures import Sizes
+from jupiterd.cycle.training.architectures import Sizes
 
 WITHOUT_QUERY_NORMS: Final = frozenset({
     "arcee", "cohere", "gpt2", "gpt_neox", "gpt_neox_japanese", "gptj", "granite", "helium",

@@ -7,8 +7,8 @@ machine that trains alone and is killed loses all since its last checkpoint.
 
 from dataclasses import dataclass
 
-from jupiterd.cycle.architectures import parameter_count
-from jupiterd.cycle.plan import ModelShape
+from jupiterd.cycle.training.architectures import parameter_count
+from jupiterd.cycle.training.plan import ModelShape
 
 LEAST_S = 120.0
 """No sooner after the last one is another saved for the sake of time."""

@@ -6,8 +6,8 @@ Pure. Owns these words. Doesn't know how memory is counted (`cycle.memory`): it 
 from dataclasses import dataclass
 from typing import Protocol
 
-from jupiterd.cycle.engine_options import DeviceAbilities
-from jupiterd.cycle.rank_needs import RESERVED_SHARE
+from jupiterd.cycle.training.engine_options import DeviceAbilities
+from jupiterd.cycle.training.rank_memory import RESERVED_SHARE
 from jupiterd.errors import TooLargeForDeviceError
 
 

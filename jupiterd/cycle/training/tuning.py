@@ -13,8 +13,8 @@ through the root of its parameters (Yang et al. 2022, "Tensor Programs V", arXiv
 
 import math
 
-from jupiterd.cycle.architectures import parameter_count
-from jupiterd.cycle.plan import ModelShape, TrainPlan
+from jupiterd.cycle.training.architectures import parameter_count
+from jupiterd.cycle.training.plan import ModelShape, TrainPlan
 
 USUAL_RATE = 2e-5
 SMALL_PARAMETERS = 135_000_000

@@ -12,10 +12,10 @@ import tempfile
 from pathlib import Path
 from typing import Any, Final
 
+from jupiterd.cycle.base.model_files import WITH_TOKENIZER, has_tokenizer, is_older_tokenizer
 from jupiterd.cycle.data.tokenizer_identity import IDENTITY_FILES, TokenizerIdentity, identity_of
-from jupiterd.cycle.model_files import WITH_TOKENIZER, has_tokenizer, is_older_tokenizer
 from jupiterd.errors import CorruptArtifactError, WorkFailedError, from_wire
-from jupiterd.gang.environment import worker_environment
+from jupiterd.processes.environment import worker_environment
 
 MODULE: Final = "jupiterd.workers.data.tokens.conversion"
 CONVERTING_S: Final = 120.0

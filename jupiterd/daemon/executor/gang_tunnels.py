@@ -12,16 +12,16 @@ from typing import Any, Final
 from jupiterd.cluster.training.gang_store import StoreQuestion
 from jupiterd.cluster.training.gloo_address import DIALED, NOT_DIALED, port_of, readdressed
 from jupiterd.cluster.training.tunnel_plan import PARAM, TunnelPlan
-from jupiterd.daemon.journal import Journal
+from jupiterd.daemon.ledger.replica import Journal
 from jupiterd.errors import MalformedError, NotAMemberError
-from jupiterd.frames import StoreVerb, packed_values, unpacked_values
-from jupiterd.gang.routes import bind_listener, free_port
 from jupiterd.ids import NodeId, short
 from jupiterd.net.interfaces import LOOPBACK, interface_of
 from jupiterd.net.scopes import in_scope
 from jupiterd.net.tunnels.contexts import accepting_tls, connecting_tls
 from jupiterd.net.tunnels.relay import entrance, way_out
 from jupiterd.ports import Address
+from jupiterd.processes.routes import bind_listener, free_port
+from jupiterd.protocol.frames import StoreVerb, packed_values, unpacked_values
 from jupiterd.source_filter.listeners import close_to_others
 
 _NOBODY: Final = -1

@@ -11,7 +11,7 @@ from jupiterd.cycle.data.local_paths import local_paths, paths_of_sources
 from jupiterd.errors import InvalidDomainError
 
 if TYPE_CHECKING:
-    from jupiterd.cycle.data_sources import DataSource
+    from jupiterd.cycle.domain.data_sources import DataSource
 
 READING: Final = frozenset({"cycle.start", "data.prepare", "train.start"})
 """The commands by which text is read from a disk."""
@@ -26,7 +26,7 @@ def named_paths(arguments: Mapping[str, Any]) -> tuple[str, ...]:
 def _of_domain(arguments: Mapping[str, Any]) -> tuple[str, ...]:
     if "domain_yaml" not in arguments:
         return ()
-    from jupiterd.cycle.domain import parse_domain  # its models take 8 MB, idle or not
+    from jupiterd.cycle.domain.domain import parse_domain  # its models take 8 MB, idle or not
 
     try:
         domain = parse_domain(str(arguments["domain_yaml"]), "domain.yaml")

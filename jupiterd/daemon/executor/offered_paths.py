@@ -14,13 +14,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, cast
 
-from jupiterd.cluster.alerts import Finding
-from jupiterd.cluster.facts import NodeAdmitted
+from jupiterd.cluster.facts.facts import NodeAdmitted
+from jupiterd.cluster.health.alerts import Finding
 from jupiterd.cluster.planning.asking_node import ASKED_AT
 from jupiterd.cycle.data.local_paths import folder_around, hub_names, local_paths
-from jupiterd.daemon.clock import now_s
-from jupiterd.daemon.told import told_text
-from jupiterd.daemon.work_events import WorkOrder
+from jupiterd.daemon.runtime.clock import now_s
+from jupiterd.daemon.runtime.untrusted_input import told_text
+from jupiterd.daemon.runtime.work_events import WorkOrder
 from jupiterd.errors import NotOfferedError
 from jupiterd.formats import counted
 from jupiterd.ids import NodeId, short

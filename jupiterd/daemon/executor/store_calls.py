@@ -10,17 +10,17 @@ from typing import Any, Final
 
 import grpc.aio
 
-from jupiterd.cluster.rates import Rate, RateLimit
 from jupiterd.cluster.training.gang_store import StoreQuestion
 from jupiterd.cluster.training.store_place import StorePlace
-from jupiterd.daemon.clock import now_s
+from jupiterd.cluster.values.rate_limit import Rate, RateLimit
 from jupiterd.daemon.executor.gang_stores import PARAM, GangStores
 from jupiterd.daemon.executor.gang_tunnels import RankTunnels
-from jupiterd.daemon.peers import Peers
+from jupiterd.daemon.links.peers import Peers
+from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.errors import JupiterError
-from jupiterd.failures import from_rpc
-from jupiterd.frames import StoreAnswered, StoreAsked
 from jupiterd.ids import NodeId
+from jupiterd.protocol.call_errors import from_rpc
+from jupiterd.protocol.frames import StoreAnswered, StoreAsked
 from jupiterd.rpc import peer_pb2
 
 log = logging.getLogger(__name__)
@@ -29,8 +29,8 @@ PATIENCE_S: Final = 2.0
 """How much longer than the holder of a store its answer is waited for."""
 
 PACE: Final = Rate(per_s=100.0, burst=300.0)
-"""Half of what another node answers (`net.border`): a gang of a hundred ranks asks 200 times for
-each of its ranks, and mustn't take their turn from heartbeats."""
+"""Half of what another node answers (`net.call_guard`): a gang of a hundred ranks asks 200 times
+for each of its ranks, and mustn't take their turn from heartbeats."""
 
 SOON_S: Final = 0.01
 

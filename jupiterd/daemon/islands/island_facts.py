@@ -1,13 +1,13 @@
 """What is recorded of islands: that they begin, and the last weights of all.
 
-Owns these facts. Doesn't know when they are recorded (`islands_conductor`).
+Owns these facts. Doesn't know when they are recorded (`island_coordinator`).
 """
 
-from jupiterd.cluster.facts import CheckpointCommitted, OuterStepTaken, TrainingStarted
-from jupiterd.cluster.island_runs import island_id
-from jupiterd.cluster.layouts import Island
-from jupiterd.daemon.clock import wall_iso
-from jupiterd.daemon.run_training import RunTraining
+from jupiterd.cluster.facts.facts import CheckpointCommitted, OuterStepTaken, TrainingStarted
+from jupiterd.cluster.ledger.island_runs import island_id
+from jupiterd.cluster.planning.layouts import Island
+from jupiterd.daemon.planning.training_spec import RunTraining
+from jupiterd.daemon.runtime.clock import wall_iso
 
 
 def island_started(of: RunTraining, number: int, island: Island, weights: str) -> TrainingStarted:

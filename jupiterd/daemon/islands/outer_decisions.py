@@ -7,14 +7,14 @@ the rules (`cycle.islands.outer_horizon`), or how a round is gathered.
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from jupiterd.cluster.facts import OuterStepTaken
-from jupiterd.cluster.held_out_words import held_out_readings
+from jupiterd.cluster.facts.facts import OuterStepTaken
+from jupiterd.cluster.text.held_out_words import held_out_readings
 from jupiterd.cycle.islands.outer_horizon import MergedLoss, decided, is_scored, places
-from jupiterd.cycle.outer_orders import LAGS, Training
-from jupiterd.cycle.outer_round import Closing, Way
+from jupiterd.cycle.islands.outer_orders import LAGS, Training
+from jupiterd.cycle.islands.outer_round import Closing, Way
 from jupiterd.cycle.training.held_out_measures import sequences_to_score
 from jupiterd.cycle.training.horizon import Horizon, expected_steps, schedule
-from jupiterd.daemon.run_training import RunTraining
+from jupiterd.daemon.planning.training_spec import RunTraining
 
 
 def training_at(of: RunTraining, horizon: Horizon) -> Training:

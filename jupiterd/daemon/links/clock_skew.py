@@ -6,11 +6,11 @@ offset is found (`cluster.values.clock_offsets`).
 
 from typing import TYPE_CHECKING
 
-from jupiterd.cluster.node_names import told_apart
 from jupiterd.cluster.values.clock_offsets import clock_differences
+from jupiterd.cluster.values.node_names import told_apart
 
 if TYPE_CHECKING:
-    from jupiterd.daemon.node import Node
+    from jupiterd.daemon.app.node import Node
 
 
 def clocks_apart(node: "Node") -> tuple[tuple[str, str], ...]:

@@ -7,8 +7,8 @@ out (`cluster.clones`): both machines are silent then, and tell nothing else.
 import logging
 from typing import Final
 
-from jupiterd.daemon.clock import now_s
-from jupiterd.daemon.told import told_text
+from jupiterd.daemon.runtime.clock import now_s
+from jupiterd.daemon.runtime.untrusted_input import told_text
 from jupiterd.ids import NodeId, short
 from jupiterd.net.scopes import without_scope_in
 from jupiterd.ports import Address

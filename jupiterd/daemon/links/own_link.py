@@ -7,15 +7,15 @@ rule (`cluster.own_link`).
 import logging
 from typing import TYPE_CHECKING
 
-from jupiterd.cluster.membership import Liveness
-from jupiterd.cluster.own_link import Interface, Other, Outage, Way, outage
+from jupiterd.cluster.links.own_link import Interface, Other, Outage, Way, outage
+from jupiterd.cluster.membership.membership import Liveness
 from jupiterd.daemon.links.interface_states import interface_states
 from jupiterd.net.interface_kinds import kind_of
 from jupiterd.net.scopes import is_link_local, without_scope
 
 if TYPE_CHECKING:
-    from jupiterd.daemon.node import Node
-    from jupiterd.daemon.peers import Peer
+    from jupiterd.daemon.app.node import Node
+    from jupiterd.daemon.links.peers import Peer
 
 log = logging.getLogger(__name__)
 

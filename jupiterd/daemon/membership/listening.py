@@ -8,15 +8,14 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from jupiterd.cluster.facts import NodeAdmitted
-from jupiterd.cluster.rights import open_calls
-from jupiterd.daemon.address_book import load_addresses
-from jupiterd.daemon.clock import now_s
-from jupiterd.daemon.executor.knocks import Knocks
+from jupiterd.cluster.facts.facts import NodeAdmitted
+from jupiterd.cluster.membership.call_rights import open_calls
+from jupiterd.daemon.links.address_book import load_addresses
+from jupiterd.daemon.links.refused_connections import Knocks
+from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.errors import BadCertificateError
-from jupiterd.frames import Knocked
 from jupiterd.ids import NodeId
-from jupiterd.net.border import Border
+from jupiterd.net.call_guard import Border
 from jupiterd.net.identity import leaf_of
 from jupiterd.net.interfaces import LOOPBACK, recent_addresses
 from jupiterd.net.open_port.callers import Callers
@@ -24,9 +23,10 @@ from jupiterd.net.open_port.connection_limits import ConnectionLimits
 from jupiterd.net.open_port.proxy import Proxy
 from jupiterd.net.scopes import without_scope
 from jupiterd.net.server import NodeServer, listening_host
+from jupiterd.protocol.frames import Knocked
 
 if TYPE_CHECKING:
-    from jupiterd.daemon.node import Node
+    from jupiterd.daemon.app.node import Node
 
 CROWDED: Final = "port-crowded"
 """Of the alarm, and of what heartbeats tell for it."""

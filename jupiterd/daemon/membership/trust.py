@@ -9,19 +9,19 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, Any, Final
 
-from jupiterd.cluster.node_names import told_apart
-from jupiterd.cluster.rates import Rate, RateLimit
-from jupiterd.cluster.rights import OF_TRUSTED_MEMBERS, trust_command
-from jupiterd.daemon.clock import now_s
-from jupiterd.daemon.told import told_text
+from jupiterd.cluster.membership.call_rights import OF_TRUSTED_MEMBERS, trust_command
+from jupiterd.cluster.values.node_names import told_apart
+from jupiterd.cluster.values.rate_limit import Rate, RateLimit
+from jupiterd.daemon.runtime.clock import now_s
+from jupiterd.daemon.runtime.untrusted_input import told_text
 from jupiterd.errors import JupiterError, NoLeaderError, NotTrustedError
 from jupiterd.ids import NodeId, short
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from jupiterd.cluster.state import State
-    from jupiterd.daemon.node import Node
+    from jupiterd.cluster.ledger.state import State
+    from jupiterd.daemon.app.node import Node
 
 log = logging.getLogger(__name__)
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from jupiterd.gang.scripts.by_machine import Devices, PerNode
-from jupiterd.gang.scripts.folder_map import FolderMap
 from jupiterd.ids import NodeId
+from jupiterd.processes.scripts.by_machine import Devices, PerNode
+from jupiterd.processes.scripts.folder_map import FolderMap
 from jupiterd.rpc.script_pb2 import PrepareScriptReply, PrepareScriptRequest
 
 

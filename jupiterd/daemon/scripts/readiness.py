@@ -14,19 +14,19 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final
 
 from jupiterd.errors import DeviceBusyError, JupiterError, MalformedError, NotFoundError
-from jupiterd.gang.device_locks import holder_of
-from jupiterd.gang.environment import PASSED_ON
-from jupiterd.gang.script import free_ports, program
-from jupiterd.gang.script_messages import MAX_HASHED_BYTES
-from jupiterd.gang.script_plan import MAX_PER_NODE, MLX, ring_ports
-from jupiterd.gang.scripts.python_probe import PythonVersion, is_python, python_version
-from jupiterd.gang.scripts.variables import telling
 from jupiterd.hardware.script_devices import ScriptDevices, script_devices
+from jupiterd.processes.device_locks import holder_of
+from jupiterd.processes.environment import PASSED_ON
+from jupiterd.processes.script import free_ports, program
+from jupiterd.processes.script_messages import MAX_HASHED_BYTES
+from jupiterd.processes.script_plan import MAX_PER_NODE, MLX, ring_ports
+from jupiterd.processes.scripts.python_probe import PythonVersion, is_python, python_version
+from jupiterd.processes.scripts.variables import telling
 from jupiterd.processor_limits import usable_cores
 from jupiterd.rpc import script_pb2
 
 if TYPE_CHECKING:
-    from jupiterd.daemon.node import Node
+    from jupiterd.daemon.app.node import Node
 
 MAX_PATH_CHARACTERS: Final = 4096
 MAX_FILES: Final = 2000

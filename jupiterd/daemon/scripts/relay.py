@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Final
 import grpc.aio
 
 from jupiterd.errors import JupiterError, MalformedError
-from jupiterd.failures import from_rpc
-from jupiterd.gang.scripts.record import is_launching
 from jupiterd.ids import NodeId
+from jupiterd.processes.scripts.record import is_launching
+from jupiterd.protocol.call_errors import from_rpc
 from jupiterd.rpc import script_pb2
 
 if TYPE_CHECKING:
-    from jupiterd.daemon.node import Node
+    from jupiterd.daemon.app.node import Node
 
 GONE_AFTER_S: Final = 0.5
 END_TIMEOUT_S: Final = 10.0

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import grpc.aio
 
-from jupiterd.failures import from_rpc
 from jupiterd.ids import ArtifactId, NodeId
+from jupiterd.protocol.call_errors import from_rpc
 from jupiterd.rpc.script_pb2 import BringFolderRequest
 
 if TYPE_CHECKING:
-    from jupiterd.daemon.node import Node
+    from jupiterd.daemon.app.node import Node
 
 BRING_TIMEOUT_S: Final = 900.0
 

@@ -14,8 +14,8 @@ from typing import BinaryIO, Self
 
 import zstandard
 
-from jupiterd.cycle.lineage import Sample
-from jupiterd.cycle.sample_index import (
+from jupiterd.cycle.data.lineage import Sample
+from jupiterd.cycle.data.sample_index import (
     FRAME_BYTES,
     INDEX_FILE,
     SAMPLES_FILE,

@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Self
 from urllib.parse import urlsplit
 
-from jupiterd.cycle.phase_summary import OTHER_FILES_COUNT, SILENT_COUNT, first_skipped_count
+from jupiterd.cycle.rounds.phase_summary import OTHER_FILES_COUNT, SILENT_COUNT, first_skipped_count
 from jupiterd.workers.data.sample_file import LineWriter
 
 FILE_NAME = "skipped.jsonl.zst"

@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from jupiterd.cycle.lineage import Sample, text_hash
-from jupiterd.cycle.split import held_out_part
+from jupiterd.cycle.data.lineage import Sample, text_hash
+from jupiterd.cycle.data.split import held_out_part
 
 
 @dataclass(frozen=True)

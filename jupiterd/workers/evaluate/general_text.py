@@ -7,8 +7,8 @@ is scored by it, or what follows.
 
 from pathlib import Path
 
+from jupiterd.cycle.data.lineage import text_hash
 from jupiterd.cycle.gate.scores import GENERAL
-from jupiterd.cycle.lineage import text_hash
 from jupiterd.cycle.phases.evaluate import GENERAL_TEXT
 from jupiterd.errors import CorruptArtifactError, UsageError
 from jupiterd.locations import config_folder

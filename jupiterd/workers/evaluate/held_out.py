@@ -12,9 +12,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from jupiterd.cycle.data.instruction_rows import conversation_in
-from jupiterd.cycle.lineage import Sample
+from jupiterd.cycle.data.lineage import Sample
 from jupiterd.errors import EmptySourceError
-from jupiterd.frames import TaskFinished
+from jupiterd.protocol.frames import TaskFinished
 from jupiterd.workers.data.instruction.chat_encoding import ChatEncoder
 from jupiterd.workers.data.progress import Progress, silent
 from jupiterd.workers.data.sample_file import read_samples

@@ -29,8 +29,8 @@ from jupiterd.cycle.gate.record import (
 )
 from jupiterd.cycle.gate.verdict import Verdict
 from jupiterd.cycle.phases.comparison import BESIDE_STUDENT
-from jupiterd.cycle.round_table import JUDGED_AT
-from jupiterd.frames import Scalar, TaskFinished
+from jupiterd.cycle.rounds.round_table import JUDGED_AT
+from jupiterd.protocol.frames import Scalar, TaskFinished
 from jupiterd.workers.evaluate.score_file import (
     read_folders,
     write_sanity,

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F  # noqa: N812 - the name everybody knows
 
-from jupiterd.cycle.memory import logit_chunk_tokens
+from jupiterd.cycle.training.memory import logit_chunk_tokens
 from jupiterd.errors import CorruptArtifactError
 from jupiterd.workers.evaluate.text_scorer import PLAIN_HEADS, TextScorer, Tokens
 

@@ -13,7 +13,7 @@ import numpy as np
 from mlx.utils import tree_map
 from numpy.typing import NDArray
 
-from jupiterd.cycle.memory import logit_chunk_tokens
+from jupiterd.cycle.training.memory import logit_chunk_tokens
 from jupiterd.errors import CorruptArtifactError
 from jupiterd.workers.evaluate.text_scorer import PLAIN_HEADS, TextScorer, Tokens
 from jupiterd.workers.generate.mlx_engine import loaded_model

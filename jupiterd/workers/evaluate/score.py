@@ -18,14 +18,14 @@ from dataclasses import dataclass, field, replace
 from itertools import accumulate, pairwise
 from pathlib import Path
 
-from jupiterd.cycle.cloze import ClozeItem, HeldOutText, is_right, make_items
-from jupiterd.cycle.completions import Completion
+from jupiterd.cycle.data.purge import Purge
+from jupiterd.cycle.data.split import GATE, held_out_part
 from jupiterd.cycle.gate.sanity import Sanity
 from jupiterd.cycle.gate.scores import GENERAL, ClozeScore, DocumentScore
-from jupiterd.cycle.purge import Purge
-from jupiterd.cycle.split import GATE, held_out_part
+from jupiterd.cycle.generation.cloze import ClozeItem, HeldOutText, is_right, make_items
+from jupiterd.cycle.generation.completions import Completion
 from jupiterd.errors import EmptySourceError
-from jupiterd.frames import TaskFinished
+from jupiterd.protocol.frames import TaskFinished
 from jupiterd.workers.data.progress import Progress, silent
 from jupiterd.workers.data.sample_file import read_all
 from jupiterd.workers.evaluate.documents import Document, Limits, choose_documents

@@ -6,7 +6,6 @@ Owns reading and writing them. Their form is `cycle.gate.record`'s.
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from jupiterd.cycle.completions import COMPLETIONS_FILE, Completion, completion_lines
 from jupiterd.cycle.gate.record import (
     CLOZE_FILE,
     MATERIAL_FILES,
@@ -20,6 +19,7 @@ from jupiterd.cycle.gate.record import (
 )
 from jupiterd.cycle.gate.sanity import Sanity
 from jupiterd.cycle.gate.scores import ClozeScore, DocumentScore
+from jupiterd.cycle.generation.completions import COMPLETIONS_FILE, Completion, completion_lines
 
 
 def write_scores(

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from jupiterd.workers.data.tokenizer import encode_batch, load_tokenizer
+from jupiterd.workers.data.pack.tokenizer import encode_batch, load_tokenizer
 from jupiterd.workers.data.tokens.marks import document_marks
 from jupiterd.workers.evaluate.windows import Window, batches_of, windows_of
 

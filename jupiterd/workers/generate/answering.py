@@ -11,7 +11,7 @@ from pathlib import Path
 
 from blake3 import blake3
 
-from jupiterd.cycle.generating import TRIED
+from jupiterd.cycle.generation.generation_options import TRIED
 from jupiterd.cycle.templates.prompt import Written
 from jupiterd.cycle.templates.refusal import Refused
 from jupiterd.cycle.templates.texts import TEMPLATES

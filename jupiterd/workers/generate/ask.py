@@ -6,10 +6,10 @@ Owns the form that all templates share. Doesn't know any of them.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
-from jupiterd.cycle.lineage import Sample
+from jupiterd.cycle.data.lineage import Sample
 from jupiterd.cycle.templates.prompt import Prompt, Written
 from jupiterd.cycle.templates.refusal import Refused
-from jupiterd.frames import Scalar
+from jupiterd.protocol.frames import Scalar
 
 Fits = Callable[[Prompt], bool]
 """Says whether the generator can hold a prompt and its answer."""

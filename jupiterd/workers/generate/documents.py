@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from jupiterd.cycle.generating import place_of
-from jupiterd.cycle.lineage import Sample
-from jupiterd.cycle.mixing import MAX_VARIANTS
+from jupiterd.cycle.data.lineage import Sample
+from jupiterd.cycle.data.mixing import MAX_VARIANTS
+from jupiterd.cycle.generation.generation_options import place_of
 from jupiterd.workers.generate.ask import Ask, Asker, Fits
 
 SPARE = 3

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jupiterd.cycle.generator import generator_from
+from jupiterd.cycle.domain.generator import generator_from
 from jupiterd.errors import GeneratorRefusedError, UnknownModelError
 from jupiterd.workers.generate.engine import Engine
 from jupiterd.workers.link import Task

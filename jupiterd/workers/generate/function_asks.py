@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from jupiterd.cycle.lineage import Sample
-from jupiterd.cycle.mixing import MAX_VARIANTS
+from jupiterd.cycle.data.lineage import Sample
+from jupiterd.cycle.data.mixing import MAX_VARIANTS
 from jupiterd.cycle.templates.prompt import Prompt, Written
 from jupiterd.cycle.templates.refusal import Refusal, Refused
-from jupiterd.frames import Scalar
+from jupiterd.protocol.frames import Scalar
 from jupiterd.workers.generate.ask import Ask, Fits
 from jupiterd.workers.generate.functions import Opening, completed, ends_function, openings
 

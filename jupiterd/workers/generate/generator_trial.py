@@ -7,7 +7,7 @@ inputs: model (unless a server is asked) · params: generator, server, engine, d
 """
 
 from jupiterd.cycle.templates.prompt import Prompt
-from jupiterd.frames import TaskFinished
+from jupiterd.protocol.frames import TaskFinished
 from jupiterd.workers.generate.engine import Request, Sampling
 from jupiterd.workers.generate.engines import open_engine
 from jupiterd.workers.generate.server_talk import Patience

@@ -15,7 +15,7 @@ from jupiterd.cycle.data.special_tokens import END_OF_TEXT, token_ids
 from jupiterd.cycle.generation.chat_models import CONFIG_FILE, is_talked_to
 from jupiterd.cycle.templates.prompt import Prompt
 from jupiterd.errors import CorruptArtifactError
-from jupiterd.workers.data.tokenizer import load_tokenizer
+from jupiterd.workers.data.pack.tokenizer import load_tokenizer
 from jupiterd.workers.data.tokens.marks import document_marks, read_object
 
 PROMPT_SHARE = 0.5

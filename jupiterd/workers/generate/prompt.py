@@ -6,7 +6,7 @@ inputs: model · params: prompts, max_tokens, seed, temperature (0: the likelies
 summary: completion.0, completion.1, ... without their prompts
 """
 
-from jupiterd.frames import Scalar, TaskFinished
+from jupiterd.protocol.frames import Scalar, TaskFinished
 from jupiterd.workers.generate.engine import Sampling
 from jupiterd.workers.generate.model_folder import open_model
 from jupiterd.workers.generate.sampler import write_on

@@ -10,9 +10,9 @@ the same one whoever did the work.
 from collections import defaultdict
 from pathlib import Path
 
-from jupiterd.cycle.lineage import Sample
+from jupiterd.cycle.data.lineage import Sample
 from jupiterd.cycle.templates.refusal import Refusal, Refused
-from jupiterd.workers.data.drop_files import KEPT_OF_REASON, shortened, write_drops
+from jupiterd.workers.data.clean.drop_files import KEPT_OF_REASON, shortened, write_drops
 
 Entry = tuple[str, Sample, Refused]
 

@@ -7,20 +7,20 @@ what an answer is worth (`cycle.templates`).
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from jupiterd.cycle.filters import is_code
-from jupiterd.cycle.generation.loops import loop_start
-from jupiterd.cycle.generation.short_tasks import ENGLISH, subject_of
-from jupiterd.cycle.lineage import Sample
-from jupiterd.cycle.mixing import MAX_VARIANTS
+from jupiterd.cycle.base.unsegmented_scripts import LETTERS_PER_WORD
+from jupiterd.cycle.data.lineage import Sample
+from jupiterd.cycle.data.mixing import MAX_VARIANTS
+from jupiterd.cycle.domain.filters import is_code
 from jupiterd.cycle.templates.answers import judge_answer
 from jupiterd.cycle.templates.asking import ask, defused, ends
+from jupiterd.cycle.templates.loops import loop_start
 from jupiterd.cycle.templates.pairs import origin
 from jupiterd.cycle.templates.passages import MAX_CHARS, MIN_CHARS, passages
 from jupiterd.cycle.templates.prompt import Prompt, Written
 from jupiterd.cycle.templates.refusal import Refused
+from jupiterd.cycle.templates.short_tasks import ENGLISH, subject_of
 from jupiterd.cycle.templates.texts import Template
-from jupiterd.cycle.unspaced import LETTERS_PER_WORD
-from jupiterd.frames import Scalar
+from jupiterd.protocol.frames import Scalar
 from jupiterd.workers.generate.ask import Ask, Fits
 
 MAX_SHORT_CHARS = 2_000

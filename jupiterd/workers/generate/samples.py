@@ -17,16 +17,16 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from jupiterd.cycle.generating import GIVEN_UP, WITHOUT
-from jupiterd.cycle.lineage import Sample, text_hash
-from jupiterd.cycle.purge import Purge
-from jupiterd.cycle.secrets import cleaned
+from jupiterd.cycle.data.lineage import Sample, text_hash
+from jupiterd.cycle.data.purge import Purge
+from jupiterd.cycle.generation.generation_options import GIVEN_UP, WITHOUT
 from jupiterd.cycle.templates.refusal import Refused
 from jupiterd.cycle.templates.texts import TEMPLATES
 from jupiterd.cycle.templates.turns import turns_of
+from jupiterd.cycle.text_rules.secrets import cleaned
 from jupiterd.errors import UsageError
 from jupiterd.formats import counted
-from jupiterd.frames import Scalar, TaskFinished
+from jupiterd.protocol.frames import Scalar, TaskFinished
 from jupiterd.workers.data.sample_file import SampleWriter, read_all
 from jupiterd.workers.generate.answering import Answering, sampling_of
 from jupiterd.workers.generate.ask import Ask, Asker

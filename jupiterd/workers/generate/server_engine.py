@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 import httpx
 
+from jupiterd.cycle.domain.generator import Generator
 from jupiterd.cycle.generation.pace import MOST, Pace
-from jupiterd.cycle.generator import Generator
 from jupiterd.cycle.templates.prompt import Prompt, Written
 from jupiterd.errors import WorkStoppedError
 from jupiterd.workers.generate.engine import Request, Sampling, Told, nobody

@@ -12,6 +12,7 @@ from typing import Any
 
 import httpx
 
+from jupiterd.cycle.domain.generator import Generator
 from jupiterd.cycle.generation.pace import Pace
 from jupiterd.cycle.generation.server_protocol import (
     Again,
@@ -19,7 +20,6 @@ from jupiterd.cycle.generation.server_protocol import (
     changed_request,
     request_body,
 )
-from jupiterd.cycle.generator import Generator
 from jupiterd.cycle.templates.prompt import Written
 from jupiterd.errors import GeneratorRefusedError, GeneratorUnreachableError
 from jupiterd.workers.generate.engine import Request, Sampling, Told

@@ -13,10 +13,10 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from jupiterd.workers.islands.beside import Beside
+from jupiterd.workers.islands.background_merge import Beside
+from jupiterd.workers.islands.compression import Kind, Packed, Packer
 from jupiterd.workers.islands.flat import Layout, Vector
 from jupiterd.workers.islands.outer_step import OuterSettings, OuterState
-from jupiterd.workers.islands.packing import Kind, Packed, Packer
 from jupiterd.workers.islands.round_order import RoundOrder
 from jupiterd.workers.train.engine import Engine, Tensors
 

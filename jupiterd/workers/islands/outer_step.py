@@ -14,8 +14,8 @@ from typing import Self
 import numpy as np
 from blake3 import blake3
 
+from jupiterd.workers.islands.compression import Packed
 from jupiterd.workers.islands.flat import Vector, chunks_of
-from jupiterd.workers.islands.packing import Packed
 
 
 @dataclass(frozen=True)

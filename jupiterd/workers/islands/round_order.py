@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Self
 
-from jupiterd.cycle.positions import Range, read
+from jupiterd.cycle.base.positions import Range, read
 from jupiterd.errors import CorruptArtifactError
-from jupiterd.frames import OuterStepArrived
+from jupiterd.protocol.frames import OuterStepArrived
 
 
 @dataclass(frozen=True)

@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from jupiterd.errors import CorruptArtifactError
+from jupiterd.workers.islands.compression import Kind
 from jupiterd.workers.islands.flat import Layout, Vector
 from jupiterd.workers.islands.island import Island
 from jupiterd.workers.islands.outer_step import OuterState
-from jupiterd.workers.islands.packing import Kind
 from jupiterd.workers.islands.round_order import RoundOrder
-from jupiterd.workers.train.checkpoint import OUTER_FILE, STATE_DIR
+from jupiterd.workers.train.checkpoints.checkpoint import OUTER_FILE, STATE_DIR
+from jupiterd.workers.train.checkpoints.tensor_file import load_tensors
 from jupiterd.workers.train.engine import Engine, Tensors
-from jupiterd.workers.train.tensor_file import load_tensors
 
 
 class SavedIsland:

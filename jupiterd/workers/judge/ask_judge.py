@@ -19,7 +19,7 @@ from jupiterd.cycle.gate.tie_break import try_judge
 from jupiterd.cycle.judge.pair import Pair
 from jupiterd.cycle.judge.question import chosen, kept_reply, question
 from jupiterd.errors import WorkStoppedError
-from jupiterd.frames import TaskFinished
+from jupiterd.protocol.frames import TaskFinished
 from jupiterd.workers.evaluate.score_file import write_text
 from jupiterd.workers.generate.answer_cache import AnswerCache, key_of
 from jupiterd.workers.generate.answering import cache_folder

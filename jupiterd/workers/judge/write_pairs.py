@@ -15,6 +15,8 @@ outputs: pairs (a folder with pairs.jsonl, in which nobody has said anything yet
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from jupiterd.cycle.data.purge import Purge
+from jupiterd.cycle.data.split import DEV
 from jupiterd.cycle.gate.record import PAIRS_FILE, pair_lines
 from jupiterd.cycle.judge.pair import Kind, Pair
 from jupiterd.cycle.judge.planted import (
@@ -25,11 +27,9 @@ from jupiterd.cycle.judge.planted import (
     same_length,
     spread,
 )
-from jupiterd.cycle.purge import Purge
-from jupiterd.cycle.split import DEV
 from jupiterd.cycle.templates.prompt import Prompt
 from jupiterd.errors import WorkStoppedError
-from jupiterd.frames import TaskFinished
+from jupiterd.protocol.frames import TaskFinished
 from jupiterd.workers.data.sample_file import read_all
 from jupiterd.workers.evaluate.documents import Limits, choose_documents
 from jupiterd.workers.evaluate.score_file import write_text

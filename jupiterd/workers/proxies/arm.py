@@ -13,12 +13,12 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from jupiterd.cycle.purge import Purge
-from jupiterd.frames import TaskFinished
-from jupiterd.workers.data.clean import Asked, clean
-from jupiterd.workers.data.pack import PackParams, pack
+from jupiterd.cycle.data.purge import Purge
+from jupiterd.protocol.frames import TaskFinished
+from jupiterd.workers.data.clean.clean_batch import Asked, clean
+from jupiterd.workers.data.dedup.merge_batches import Batches, unite
+from jupiterd.workers.data.pack.pack_shards import PackParams, pack
 from jupiterd.workers.data.sample_file import SampleWriter, read_samples
-from jupiterd.workers.data.unite import Batches, unite
 from jupiterd.workers.link import Task
 
 ARM_FILE = "arm.json"

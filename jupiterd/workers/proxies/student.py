@@ -17,7 +17,7 @@ from jupiterd.cycle.gate.proxy import KNOWS_NOTHING_BPB, ProxyRun
 from jupiterd.cycle.gate.record import PROXY_FILE, proxy_lines
 from jupiterd.cycle.gate.scores import LN2
 from jupiterd.errors import LossDivergedError, WorkStoppedError
-from jupiterd.frames import TaskFinished
+from jupiterd.protocol.frames import TaskFinished
 from jupiterd.workers.data.sample_file import read_samples
 from jupiterd.workers.evaluate.documents import Limits, choose_documents
 from jupiterd.workers.evaluate.score_file import write_text
@@ -26,7 +26,7 @@ from jupiterd.workers.link import Task
 from jupiterd.workers.memory_room import halved, with_room
 from jupiterd.workers.proxies.arm import synthetic_share_of
 from jupiterd.workers.train.batches import Batches
-from jupiterd.workers.train.checkpoint import write_model
+from jupiterd.workers.train.checkpoints.checkpoint import write_model
 from jupiterd.workers.train.engine import Engine
 from jupiterd.workers.train.job import Job, read_job
 from jupiterd.workers.train.loop import StepDone, TrainingLoop
@@ -79,13 +79,13 @@ def _trained(task: Task, job: Job, micro_batch_sequences: int) -> _Student:
 
 def _engine(task: Task, job: Job) -> Engine:
     if task.params.get("engine") == MLX:
-        from jupiterd.workers.train.mlx_engine import MlxEngine
-        from jupiterd.workers.train.mlx_ring import Ring
+        from jupiterd.workers.train.mlx.mlx_engine import MlxEngine
+        from jupiterd.workers.train.mlx.ring import Ring
 
         return MlxEngine(job.shape, job.plan, job.end_token, Ring(0, 1))
-    from jupiterd.workers.train.group import Group
-    from jupiterd.workers.train.torch_device import use_device
-    from jupiterd.workers.train.torch_engine import TorchEngine
+    from jupiterd.workers.train.torch.device import use_device
+    from jupiterd.workers.train.torch.process_group import Group
+    from jupiterd.workers.train.torch.torch_engine import TorchEngine
 
     device = str(task.params.get("device", "cpu"))
     use_device(device)

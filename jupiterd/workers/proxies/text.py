@@ -16,11 +16,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from jupiterd.cycle.lineage import Sample
-from jupiterd.cycle.mixing import Offered, shuffle_key, take_synthetic
-from jupiterd.cycle.purge import Purge
-from jupiterd.cycle.split import DEV
-from jupiterd.frames import TaskFinished
+from jupiterd.cycle.data.lineage import Sample
+from jupiterd.cycle.data.mixing import Offered, shuffle_key, take_synthetic
+from jupiterd.cycle.data.purge import Purge
+from jupiterd.cycle.data.split import DEV
+from jupiterd.protocol.frames import TaskFinished
 from jupiterd.workers.data.sample_file import SampleWriter, read_all
 from jupiterd.workers.evaluate.documents import Limits, choose_documents
 from jupiterd.workers.link import Task

@@ -15,12 +15,12 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from jupiterd.cycle.positions import Range, split
-from jupiterd.cycle.shares import Shares, equal_shares
-from jupiterd.workers.data.document_masks import documents_of_inputs, own_documents
-from jupiterd.workers.data.shards import ShardSet
+from jupiterd.cycle.base.positions import Range, split
+from jupiterd.cycle.training.batch_shares import Shares, equal_shares
+from jupiterd.workers.data.pack.document_masks import documents_of_inputs, own_documents
+from jupiterd.workers.data.pack.shards import ShardSet
 from jupiterd.workers.train.engine import MicroBatch
-from jupiterd.workers.train.order import Order
+from jupiterd.workers.train.sequence_order import Order
 
 
 @dataclass(frozen=True)

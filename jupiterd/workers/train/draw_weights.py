@@ -8,13 +8,13 @@ params: shape, plan
 outputs: weights, an ordinary model folder
 """
 
-from jupiterd.cycle.plan import ModelShape, TrainPlan
-from jupiterd.frames import TaskFinished
+from jupiterd.cycle.training.plan import ModelShape, TrainPlan
+from jupiterd.protocol.frames import TaskFinished
 from jupiterd.workers.link import Task
-from jupiterd.workers.train.checkpoint import write_model
+from jupiterd.workers.train.checkpoints.checkpoint import write_model
 from jupiterd.workers.train.job import end_token
 from jupiterd.workers.train.model_config import model_config
-from jupiterd.workers.train.torch_model import make_model, named_parameters
+from jupiterd.workers.train.torch.torch_model import make_model, named_parameters
 
 OUTPUT = "weights"
 

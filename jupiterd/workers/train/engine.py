@@ -15,7 +15,7 @@ from blake3 import blake3
 from numpy.typing import NDArray
 from transformers import PreTrainedConfig
 
-from jupiterd.cycle.engine_options import EngineOptions, ResolvedOptions
+from jupiterd.cycle.training.engine_options import EngineOptions, ResolvedOptions
 
 Tensors = Mapping[str, NDArray[np.float32]]
 """Name -> values."""

@@ -9,11 +9,11 @@ params: shape, plan, round
 from dataclasses import dataclass
 from pathlib import Path
 
-from jupiterd.cycle.documents_apart import check_documents_apart
-from jupiterd.cycle.plan import ModelShape, TrainPlan
+from jupiterd.cycle.training.document_masking import check_documents_apart
+from jupiterd.cycle.training.plan import ModelShape, TrainPlan
 from jupiterd.errors import CorruptArtifactError, UsageError
-from jupiterd.workers.data.shards import ShardSet
-from jupiterd.workers.data.tokenizer import load_tokenizer, tokenizer_hash
+from jupiterd.workers.data.pack.shards import ShardSet
+from jupiterd.workers.data.pack.tokenizer import load_tokenizer, tokenizer_hash
 from jupiterd.workers.data.tokens.marks import document_marks
 from jupiterd.workers.link import Task
 

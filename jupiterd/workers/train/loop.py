@@ -12,13 +12,13 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-from jupiterd.cycle.plan import TrainPlan
-from jupiterd.cycle.schedule import Schedule
-from jupiterd.cycle.shares import Balance, Shares, shares_among
+from jupiterd.cycle.training.batch_shares import Balance, Shares, shares_among
+from jupiterd.cycle.training.plan import TrainPlan
+from jupiterd.cycle.training.schedule import Schedule
 from jupiterd.errors import Bug, LossDivergedError
 from jupiterd.workers.train.batches import Batches
+from jupiterd.workers.train.catch_up_rank import LateRank
 from jupiterd.workers.train.engine import Engine
-from jupiterd.workers.train.late_rank import LateRank
 
 WINDOW_STEPS = 20
 """Steps over which the loss of a checkpoint and the rate are averaged."""
@@ -54,7 +54,7 @@ class StepDone:
 
 
 class Watch(Protocol):
-    """What looks after development text, see `held_out_watch`."""
+    """What looks after development text, see `held_out_monitor`."""
 
     @property
     def end_step(self) -> int:

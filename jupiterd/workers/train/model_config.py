@@ -8,9 +8,9 @@ from typing import Any
 from transformers import AutoConfig, PreTrainedConfig
 from transformers.models.qwen3.configuration_qwen3 import Qwen3Config
 
-from jupiterd.cycle.architectures import GPT2, QWEN3
 from jupiterd.cycle.data.special_tokens import special_token_ids
-from jupiterd.cycle.plan import ModelShape
+from jupiterd.cycle.training.architectures import GPT2, QWEN3
+from jupiterd.cycle.training.plan import ModelShape
 from jupiterd.errors import UsageError
 from jupiterd.workers.train.architectures.older_fields import older_fields
 from jupiterd.workers.train.first_weights import INIT_STD

@@ -4,7 +4,7 @@ Owns putting the parts together: what to start from, when a checkpoint is due, w
 told. Doesn't know how a step is computed (`engine`) or who the other ranks are.
 
 inputs: shards, tokenizer, checkpoint or weights (optional), holdout.N (optional)
-params: shape, plan, round, island (see `island_rounds`), is_tuning: the weights were given and are
+params: shape, plan, round, island (see `outer_rounds`), is_tuning: the weights were given and are
 measured before the first step, and what the engine's rank module names
 A checkpoint of the same round is continued exactly. One of an earlier round gives its weights, and
 where it is on the trunk its moments, too: the round goes on with that training at its rate.
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from jupiterd import __version__
-from jupiterd.cycle.agreement import Agreement
+from jupiterd.cycle.training.config_agreement import Agreement
 from jupiterd.cycle.training.held_out_measures import sequences_to_score
 from jupiterd.cycle.training.horizon import Horizon
 from jupiterd.errors import (
@@ -28,38 +28,38 @@ from jupiterd.errors import (
     LossDivergedError,
     StateNotFetchedError,
 )
-from jupiterd.frames import RankBusy, StateKept, TaskFinished
+from jupiterd.protocol.frames import RankBusy, StateKept, TaskFinished
 from jupiterd.versions import first_of_series
 from jupiterd.workers.islands.island import Island
 from jupiterd.workers.islands.saved_island import SavedIsland, load_island
 from jupiterd.workers.link import Task
-from jupiterd.workers.train.agreeing import agree
 from jupiterd.workers.train.batches import Batches
-from jupiterd.workers.train.best_weights import BestWeights
-from jupiterd.workers.train.checkpoint import (
+from jupiterd.workers.train.catch_up_rank import LateRank
+from jupiterd.workers.train.checkpoints.best_weights import BestWeights
+from jupiterd.workers.train.checkpoints.checkpoint import (
     TrainingState,
     load_moments,
     load_state,
     load_weights,
 )
+from jupiterd.workers.train.checkpoints.last_step_snapshot import StateKeeper
+from jupiterd.workers.train.checkpoints.rank_checkpoints import RankCheckpoints, Tally
+from jupiterd.workers.train.config_agreement import agree
 from jupiterd.workers.train.engine import Engine, Tensors, digest
-from jupiterd.workers.train.held_out_watch import HeldOutWatch
-from jupiterd.workers.train.island_rounds import IslandRounds
+from jupiterd.workers.train.held_out.held_out_monitor import HeldOutWatch
+from jupiterd.workers.train.held_out.outer_monitor import OuterWatch
+from jupiterd.workers.train.held_out.validation import Validation
+from jupiterd.workers.train.island.learning_rate_ramp import JoiningRamp
+from jupiterd.workers.train.island.outer_rounds import IslandRounds
 from jupiterd.workers.train.job import Job
-from jupiterd.workers.train.joining_ramp import JoiningRamp
-from jupiterd.workers.train.late_rank import LateRank
 from jupiterd.workers.train.loop import StepDone, TrainingLoop
-from jupiterd.workers.train.outer_watch import OuterWatch
-from jupiterd.workers.train.rank_checkpoints import RankCheckpoints, Tally
-from jupiterd.workers.train.run_report import (
+from jupiterd.workers.train.report.run_report import (
     Curves,
     RunReport,
     course_of,
     held_out_readings,
     readings,
 )
-from jupiterd.workers.train.state_keeper import StateKeeper
-from jupiterd.workers.train.validation import Validation
 from jupiterd.workers.train.weight_sync import WeightSync
 
 

@@ -4,7 +4,7 @@ Owns when it is looked at, and what is told of the weights. Doesn't know who is 
 (`cycle/sync`), or how numbers travel.
 """
 
-from jupiterd.cycle.sync import LENGTHS, Fingerprint, diverged
+from jupiterd.cycle.training.gradient_sync import LENGTHS, Fingerprint, diverged
 from jupiterd.errors import OutOfSyncError
 from jupiterd.workers.train.engine import Engine, digest
 

@@ -18,16 +18,16 @@ from typing import Any
 
 import grpc.aio
 
-from jupiterd.daemon.allocator import share_one_arena
-from jupiterd.daemon.artifact_service import ArtifactService
+from jupiterd.daemon.app.malloc_arenas import share_one_arena
+from jupiterd.daemon.artifacts.artifact_service import ArtifactService
 from jupiterd.ids import ArtifactId, NodeId
 from jupiterd.net.artifact_source import PeerArtifactSource
 from jupiterd.net.artifact_wire import add_artifacts
-from jupiterd.net.border import Border
+from jupiterd.net.call_guard import Border
 from jupiterd.net.channels import CHANNEL_OPTIONS, PeerChannels
+from jupiterd.net.chunk_codec import Piece
 from jupiterd.net.credentials import channel_credentials, server_credentials
 from jupiterd.net.identity import Identity
-from jupiterd.net.piece import Piece
 from jupiterd.net.refusals import Refusals
 from jupiterd.net.server import SERVER_OPTIONS, PeerServer
 from jupiterd.ports import Address

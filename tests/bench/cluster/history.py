@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from jupiterd.cluster.facts import (
+from jupiterd.cluster.facts.facts import (
     ClusterFounded,
     CycleStarted,
     CycleStateSet,
@@ -17,9 +17,9 @@ from jupiterd.cluster.facts import (
     NodeAdmitted,
     WorkCompleted,
 )
-from jupiterd.cluster.ledger import Writer, compose, parse, seal
-from jupiterd.cluster.state import State
-from jupiterd.daemon.journal import Journal
+from jupiterd.cluster.ledger.ledger import Writer, compose, parse, seal
+from jupiterd.cluster.ledger.state import State
+from jupiterd.daemon.ledger.replica import Journal
 from jupiterd.ids import ArtifactId, ClusterId, CycleId, NodeId
 from jupiterd.net.identity import Identity
 from jupiterd.store.layout import LAYOUT

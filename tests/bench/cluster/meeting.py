@@ -49,7 +49,7 @@ async def return_to_the_others() -> float:
 
 def _tell_how_long_python_takes() -> None:
     began_s = time.monotonic()
-    subprocess.run([sys.executable, "-c", "import jupiterd.daemon.node"], check=True)
+    subprocess.run([sys.executable, "-c", "import jupiterd.daemon.app.node"], check=True)
     print(f"  python and the daemon's imports alone take {time.monotonic() - began_s:.2f} s")
 
 

@@ -2,9 +2,9 @@
 
 import time
 
-from jupiterd.cluster.hardware import Gpu, Hardware
-from jupiterd.cluster.placement import Seat, choose
-from jupiterd.cluster.roles import Candidate, assign
+from jupiterd.cluster.planning.placement import Seat, choose
+from jupiterd.cluster.planning.roles import Candidate, assign
+from jupiterd.cluster.values.hardware import Gpu, Hardware
 from jupiterd.ids import NodeId
 from tests.bench.figure import Figure, Goal
 

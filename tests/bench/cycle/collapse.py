@@ -16,15 +16,21 @@ from random import Random
 
 from blake3 import blake3
 
+from jupiterd.cycle.data.mixing import Offered, share_cap, take_synthetic
+from jupiterd.cycle.data.split import DEV, GATE
 from jupiterd.cycle.gate.case import Findings, GateSettings
 from jupiterd.cycle.gate.proxy import Arm, ProxyRun, compare
 from jupiterd.cycle.gate.sanity import Sanity
 from jupiterd.cycle.gate.scores import LN2, DocumentScore
 from jupiterd.cycle.gate.verdict import Verdict, decide
-from jupiterd.cycle.mixing import Offered, share_cap, take_synthetic
-from jupiterd.cycle.promotion import Harvest, PastRound, Rules, standing_after, writers_of
-from jupiterd.cycle.split import DEV, GATE
-from jupiterd.cycle.synthetic_share import Control, share_after
+from jupiterd.cycle.generation.promotion import (
+    Harvest,
+    PastRound,
+    Rules,
+    standing_after,
+    writers_of,
+)
+from jupiterd.cycle.generation.synthetic_share import Control, share_after
 from tests.bench.cycle.byte_student import ByteStudent
 
 SEED = 3

@@ -3,7 +3,7 @@
 import time
 from random import Random
 
-from jupiterd.cycle.data.holdout_rules import HoldoutRules
+from jupiterd.cycle.holdout.holdout_rules import HoldoutRules
 from tests.bench.cycle.drawn_candidates import HeldOut, null_cycles, promotions
 from tests.bench.cycle.small_holdouts import (
     CLUSTER_SHARE,

@@ -15,7 +15,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from jupiterd.gang.environment import worker_environment
+from jupiterd.processes.environment import worker_environment
 
 GOAL = 6.0
 """Times as many tokens a second at batch 64, with batch_generate."""

@@ -18,7 +18,7 @@ def main() -> None:
     """Do what the command line says."""
     what, folder, told = sys.argv[1], Path(sys.argv[2]), json.loads(sys.argv[3])
     if what == "write_model":
-        from tests.unit.workers.tiny_models import write_model
+        from tests.support.workers.tiny_models import write_model
 
         write_model(folder, "qwen3", vocab_size=4096, **SHAPE)
         return

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from random import Random
 
-from jupiterd.cycle.data.clusters import path_of_file
-from jupiterd.cycle.data.holdout_choice import plan_holdout
-from jupiterd.cycle.data.holdout_plan import Collected
-from jupiterd.cycle.data.holdout_rules import HoldoutRules
+from jupiterd.cycle.data.split import GATE
 from jupiterd.cycle.gate.looks import ledger_at
 from jupiterd.cycle.gate.paired import measure
 from jupiterd.cycle.gate.skewness import SKEW_ERRORS
-from jupiterd.cycle.split import GATE
+from jupiterd.cycle.holdout.clusters import path_of_file
+from jupiterd.cycle.holdout.holdout_choice import plan_holdout
+from jupiterd.cycle.holdout.holdout_plan import Collected
+from jupiterd.cycle.holdout.holdout_rules import HoldoutRules
 
 PAIRED_SD = 0.04
 CLUSTER_SHARE = 0.3

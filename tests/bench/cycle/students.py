@@ -16,18 +16,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
 
+from jupiterd.cycle.data.lineage import Sample, text_hash
 from jupiterd.cycle.gate.proxy import Arm, Compared, ProxyRun, compare
 from jupiterd.cycle.gate.record import proxy_lines, read_proxy_lines
-from jupiterd.cycle.lineage import Sample, text_hash
-from jupiterd.cycle.plan import TrainPlan, parse_model
-from jupiterd.cycle.proxies import Proxies, proxies_of
-from jupiterd.workers.data.pack import PackParams, pack
+from jupiterd.cycle.generation.proxies import Proxies, proxies_of
+from jupiterd.cycle.training.plan import TrainPlan, parse_model
+from jupiterd.workers.data.pack.pack_shards import PackParams, pack
+from jupiterd.workers.data.pack.shards import ShardSet
+from jupiterd.workers.data.pack.tokenizer import save_tokenizer, train_tokenizer
 from jupiterd.workers.data.sample_file import SampleWriter
-from jupiterd.workers.data.shards import ShardSet
-from jupiterd.workers.data.tokenizer import save_tokenizer, train_tokenizer
 from jupiterd.workers.proxies import student
 from jupiterd.workers.proxies.arm import ARM_FILE
-from tests.unit.workers.tiny_run import TaskAlone
+from tests.support.workers.tiny_run import TaskAlone
 
 SEED = 12
 SHAPE = Path(__file__).resolve().parents[3] / "config" / "models" / "1m.yaml"

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from jupiterd.cluster.facts import WorkCompleted
+from jupiterd.cluster.facts.facts import WorkCompleted
 from jupiterd.cycle.phases.proxies import PROXIES
 from tests.e2e.cluster import Cluster, three_daemons
 

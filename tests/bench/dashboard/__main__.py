@@ -7,7 +7,7 @@ python -m tests.bench.dashboard [--only TEXT] [--seconds S] [--rate UPDATES_PER_
 
 import argparse
 
-from jupiter_tui.keys import SCREENS
+from jupiter_tui.widgets.keys import SCREENS
 from tests.bench.dashboard.watching import COLUMNS, LINES, Cost, watch
 from tests.bench.figure import machine
 

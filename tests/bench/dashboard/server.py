@@ -19,7 +19,7 @@ from typing import Any
 
 import grpc.aio
 
-from jupiterd.daemon.control_service import DELTA_S
+from jupiterd.daemon.api.control_service import DELTA_S
 from jupiterd.rpc import control_pb2, control_pb2_grpc
 from tests.tui import training_documents as training
 from tests.tui.documents import RECORDED

@@ -18,8 +18,8 @@ from trafilatura import extract
 from trafilatura.utils import load_html
 
 from jupiterd.processor_limits import usable_cores
-from jupiterd.workers.data.extraction import Extractor
-from jupiterd.workers.data.extractor_pool import ExtractorPool
+from jupiterd.workers.data.extract.extraction import Extractor
+from jupiterd.workers.data.extract.extractor_pool import ExtractorPool
 
 HANDBOOK = Path("/usr/share/doc/debian-handbook/html/en-US")
 PAGES = 120

@@ -16,9 +16,9 @@ from collections.abc import Callable, Sequence
 from itertools import islice
 from pathlib import Path
 
-from jupiterd.cycle.drop_reason import DropReason
-from jupiterd.cycle.prose_rules import judge_prose
-from jupiterd.workers.data.near_duplicates import NearDuplicates
+from jupiterd.cycle.base.drop_reason import DropReason
+from jupiterd.cycle.text_rules.prose_rules import judge_prose
+from jupiterd.workers.data.dedup.near_duplicates import NearDuplicates
 from tests.bench.data.prose import Document, made, near_twins, real
 from tests.bench.figure import Figure, Goal, line
 

@@ -8,7 +8,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from jupiterd.workers.data.work_queue import WorkQueue
+from jupiterd.workers.data.collect.work_queue import WorkQueue
 
 ITEMS = 100_000
 BATCH = 64

@@ -15,16 +15,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from jupiterd.cycle.data_sources import FolderSource
-from jupiterd.cycle.lineage import Sample
+from jupiterd.cycle.data.lineage import Sample
+from jupiterd.cycle.domain.data_sources import FolderSource
 from jupiterd.cycle.text_rules.document_kind import DocumentForm
 from jupiterd.cycle.text_rules.plain_rendering import plain_rendering
-from jupiterd.workers.data.clean import Asked, clean
-from jupiterd.workers.data.collect import CollectParams, Places, collect
+from jupiterd.workers.data.clean.clean_batch import Asked, clean
+from jupiterd.workers.data.clean.drops import read_drops
+from jupiterd.workers.data.collect.collect_source import CollectParams, Places, collect
 from jupiterd.workers.data.collectors import open_collector
-from jupiterd.workers.data.drops import read_drops
+from jupiterd.workers.data.dedup.merge_batches import Batches, unite
 from jupiterd.workers.data.sample_file import read_samples
-from jupiterd.workers.data.unite import Batches, unite
 from tests.bench.data.filters import datatrove_python, theirs
 from tests.bench.data.prose import Document
 from tests.bench.data.written_pages import Page, written_pages

@@ -15,17 +15,17 @@ from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from jupiterd.cluster.facts import WorkCompleted
-from jupiterd.cycle.lineage import Sample, text_hash
-from jupiterd.daemon.front_ends import answering_front_ends
-from jupiterd.daemon.node import Node
-from jupiterd.daemon.why_document import why_document
+from jupiterd.cluster.facts.facts import WorkCompleted
+from jupiterd.cycle.data.lineage import Sample, text_hash
+from jupiterd.daemon.app.local_sockets import answering_front_ends
+from jupiterd.daemon.app.node import Node
+from jupiterd.daemon.queries.cluster.provenance_document import why_document
 from jupiterd.ids import ArtifactId
+from jupiterd.workers.data.pack.shards import ShardWriter
 from jupiterd.workers.data.sample_file import SampleWriter
-from jupiterd.workers.data.shards import ShardWriter
 from tests.bench.figure import Figure, Goal, line, machine
-from tests.unit.cluster.building import CYCLE, NODES, started
-from tests.unit.daemon.two_nodes import found, link, serving, take_for_alive, whole_ledger
+from tests.support.cluster.building import CYCLE, NODES, started
+from tests.support.daemon.two_nodes import found, link, serving, take_for_alive, whole_ledger
 
 SEED = 11
 TOKENS = 300

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
-from jupiterd.cycle.plan import ModelShape, derive, parse_model
-from jupiterd.workers.data.shards import ShardSet, ShardWriter
+from jupiterd.cycle.training.plan import ModelShape, derive, parse_model
+from jupiterd.workers.data.pack.shards import ShardSet, ShardWriter
 from jupiterd.workers.train.batches import Batches
 
 MILLION_TOKENS = 100
@@ -117,8 +117,8 @@ def print_shares(folder: Path, size: str, sequences: int) -> None:
 
 def _step_s(shape: ModelShape, shards: ShardSet, sequences: int, masks: str) -> tuple[float, float]:
     """Return how long reading takes in a step, and the rest of it, in seconds of this process."""
-    from jupiterd.workers.train.group import Group
-    from jupiterd.workers.train.torch_engine import TorchEngine
+    from jupiterd.workers.train.torch.process_group import Group
+    from jupiterd.workers.train.torch.torch_engine import TorchEngine
 
     plan = derive(shape, 1)
     options = plan.options.model_copy(update={"document_masks": masks})

@@ -24,12 +24,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import mean
 
-from jupiterd.cluster.sync_time import FEWEST_INNER_STEPS
-from jupiterd.cycle.architectures import parameter_count
-from jupiterd.cycle.engine_options import Switch
-from jupiterd.cycle.outer_orders import AVERAGE, LAGS
-from jupiterd.cycle.plan import ModelShape
-from jupiterd.gang.environment import worker_environment
+from jupiterd.cluster.links.allreduce_cost import FEWEST_INNER_STEPS
+from jupiterd.cycle.islands.outer_orders import AVERAGE, LAGS
+from jupiterd.cycle.training.architectures import parameter_count
+from jupiterd.cycle.training.engine_options import Switch
+from jupiterd.cycle.training.plan import ModelShape
+from jupiterd.processes.environment import worker_environment
 from tests.bench.figure import machine
 from tests.bench.islands.contestants import Outer, Race, apart, synchronous
 from tests.bench.islands.cost import print_cost

@@ -11,17 +11,17 @@ from typing import Any, Literal
 
 import numpy as np
 
-from jupiterd.cycle.engine_options import EngineOptions
-from jupiterd.cycle.outer_orders import OuterOrder, Training, rate_and_momentum
-from jupiterd.cycle.plan import ModelShape, TrainPlan, derive
-from jupiterd.cycle.schedule import Schedule
+from jupiterd.cycle.islands.outer_orders import OuterOrder, Training, rate_and_momentum
+from jupiterd.cycle.training.engine_options import EngineOptions
+from jupiterd.cycle.training.plan import ModelShape, TrainPlan, derive
+from jupiterd.cycle.training.schedule import Schedule
+from jupiterd.workers.islands.compression import Kind, Packed
 from jupiterd.workers.islands.island import Island
 from jupiterd.workers.islands.outer_step import OuterSettings
-from jupiterd.workers.islands.packing import Kind, Packed
 from jupiterd.workers.islands.round_order import RoundOrder
 from jupiterd.workers.train.batches import Batches
 from jupiterd.workers.train.engine import Engine
-from jupiterd.workers.train.group import Group
+from jupiterd.workers.train.torch.process_group import Group
 from tests.bench.islands.text import Text
 
 EngineName = Literal["torch", "mlx"]
@@ -55,13 +55,13 @@ class Race:
         """Return an engine with the first weights, which are the same on each."""
         plan = self.plan(batches)
         if name == "mlx":
-            from jupiterd.workers.train.mlx_engine import MlxEngine
-            from jupiterd.workers.train.mlx_ring import Ring
+            from jupiterd.workers.train.mlx.mlx_engine import MlxEngine
+            from jupiterd.workers.train.mlx.ring import Ring
 
             # On a CPU, MLX only emulates bf16, and compiles nothing of what torch is asked to.
             plan = plan.model_copy(update={"options": EngineOptions()})
             return MlxEngine(self.shape, plan, 0, Ring(0, 1))
-        from jupiterd.workers.train.torch_engine import TorchEngine
+        from jupiterd.workers.train.torch.torch_engine import TorchEngine
 
         engine = TorchEngine(self.shape, plan, 0, Group(0, 1), "cpu")
         engine.begin(has_same_weights=True)

@@ -1,8 +1,8 @@
 """What an exchange takes of an island's processor, beside the steps of its round.
 
 Owns this figure: time of the processor, which who else runs on the machine blurs less than the
-clock's. In it is what `workers.train.island_exchange` and `island_rounds` do between two rounds.
-What daemons take to carry the ways, and checkpoints, aren't.
+clock's. In it is what `workers.train.pseudo_gradient_exchange` and `outer_rounds` do between two
+rounds. What daemons take to carry the ways, and checkpoints, aren't.
 """
 
 import time
@@ -14,8 +14,8 @@ from tempfile import TemporaryDirectory
 
 from jupiterd.workers.islands.fixed_batch import FixedBatch
 from jupiterd.workers.islands.island import Island, are_numbers, length
+from jupiterd.workers.islands.pseudo_gradient_file import read_way, write_way
 from jupiterd.workers.islands.round_order import RoundOrder
-from jupiterd.workers.islands.way_file import read_way, write_way
 from tests.bench.islands.contestants import EngineName, Outer, Race
 from tests.bench.islands.losses import verdict
 

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from jupiterd.cycle.plain import hash_of
+from jupiterd.cycle.base.plain_text import hash_of
 from tests.bench.islands.contestants import Result
 
 HASH_DIGITS = 12

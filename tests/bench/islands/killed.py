@@ -11,10 +11,10 @@ import time
 from collections.abc import Mapping, Sequence
 from statistics import median
 
-from jupiterd.cluster.facts import OuterStepTaken
-from jupiterd.cycle.outer_orders import BLOCKING
-from jupiterd.cycle.outer_round import GRACE, LEAST_GRACE_S
-from jupiterd.cycle.plan import ModelShape
+from jupiterd.cluster.facts.facts import OuterStepTaken
+from jupiterd.cycle.islands.outer_orders import BLOCKING
+from jupiterd.cycle.islands.outer_round import GRACE, LEAST_GRACE_S
+from jupiterd.cycle.training.plan import ModelShape
 from tests.bench.artifacts.stations import GBIT
 from tests.bench.islands.losses import verdict
 from tests.bench.islands.rounds import Heard, equal_digests

@@ -11,7 +11,7 @@ from importlib.metadata import version
 from statistics import mean
 from typing import Any
 
-from jupiterd.cycle.outer_orders import AVERAGE
+from jupiterd.cycle.islands.outer_orders import AVERAGE
 from tests.bench.islands.contestants import EngineName, Outer, Race, Result, apart, synchronous
 from tests.bench.islands.kept import KeptResults
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import fmean, mean
 
-from jupiterd.cycle.outer_orders import BLOCKING, OVERLAPPED
-from jupiterd.cycle.plan import ModelShape
+from jupiterd.cycle.islands.outer_orders import BLOCKING, OVERLAPPED
+from jupiterd.cycle.training.plan import ModelShape
 from tests.bench.artifacts.stations import GBIT
 from tests.bench.islands.losses import verdict
 from tests.bench.islands.rounds import (

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import mean
 
-from jupiterd.cluster.facts import OuterStepTaken
+from jupiterd.cluster.facts.facts import OuterStepTaken
 from tests.bench.islands.processor_use import Span
 from tests.bench.islands.stamps import Said
 

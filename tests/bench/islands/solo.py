@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, prod
 
-from jupiterd.cluster.facts import OuterStepTaken
+from jupiterd.cluster.facts.facts import OuterStepTaken
 from tests.bench.islands.processor_use import Span
 from tests.bench.islands.rounds import Heard
 from tests.bench.islands.wired import BATCH, JOIN_S, SEQ_LEN, Wired

@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 from blake3 import blake3
 
-from jupiterd.cycle.plan import ModelShape
-from jupiterd.workers.data.shards import ShardSet, ShardWriter
-from jupiterd.workers.data.tokenizer import encode_batch, train_tokenizer
+from jupiterd.cycle.training.plan import ModelShape
+from jupiterd.workers.data.pack.shards import ShardSet, ShardWriter
+from jupiterd.workers.data.pack.tokenizer import encode_batch, train_tokenizer
 from jupiterd.workers.train.engine import Engine, MicroBatch
 
 HELD_OUT_OF = 12

@@ -12,9 +12,9 @@ from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from jupiterd.cluster.cycle_state import CycleState
-from jupiterd.cluster.island_runs import islands_of
-from jupiterd.cycle.plan import ModelShape
+from jupiterd.cluster.ledger.cycle_state import CycleState
+from jupiterd.cluster.ledger.island_runs import islands_of
+from jupiterd.cycle.training.plan import ModelShape
 from jupiterd.ids import CycleId
 from jupiterd.workers.train.model_config import config_fields, model_config
 from tests.bench.artifacts.stations import shape as shaped

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from jupiterd.cycle.plan import ModelShape, Recipe, TrainPlan, derive, shape_of_config
 from jupiterd.cycle.training.model_traits import traits
+from jupiterd.cycle.training.plan import ModelShape, Recipe, TrainPlan, derive, shape_of_config
 from jupiterd.workers.train.engine import MicroBatch, Tensors
-from jupiterd.workers.train.group import Group
-from jupiterd.workers.train.mlx_engine import MlxEngine
-from jupiterd.workers.train.mlx_ring import Ring
-from jupiterd.workers.train.torch_engine import TorchEngine
+from jupiterd.workers.train.mlx.mlx_engine import MlxEngine
+from jupiterd.workers.train.mlx.ring import Ring
+from jupiterd.workers.train.torch.process_group import Group
+from jupiterd.workers.train.torch.torch_engine import TorchEngine
 from tests.bench.models.cases import SEQ_LEN, VOCAB, Case
 from tests.bench.models.results import STEPS, Compared
 

@@ -6,9 +6,9 @@ addresses of its own, as those of before did.
 
 import sys
 
-from jupiterd.daemon import probes
+from jupiterd.daemon.executor import preflight_listener
 from jupiterd.programs import jupiterd
 
 if sys.argv.pop(1) == "off":
-    probes._own_hosts = lambda _host: []  # pyright: ignore[reportPrivateUsage] - no such setting
+    preflight_listener._own_hosts = lambda _host: []  # pyright: ignore[reportPrivateUsage] - no such setting
 sys.exit(jupiterd())

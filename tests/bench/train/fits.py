@@ -22,15 +22,15 @@ from pathlib import Path
 
 import torch
 
-from jupiterd.cycle.lineage import text_hash
-from jupiterd.cycle.plan import ModelShape, TrainPlan, derive, parse_model
-from jupiterd.cycle.split import DEV, GATE
-from jupiterd.cycle.training.fitted_plan import fitted_plan
+from jupiterd.cycle.data.lineage import text_hash
+from jupiterd.cycle.data.split import DEV, GATE
+from jupiterd.cycle.runs.fitted_plan import fitted_plan
+from jupiterd.cycle.training.plan import ModelShape, TrainPlan, derive, parse_model
 from jupiterd.cycle.training.step_budget import first_budget, passes_over
-from jupiterd.frames import CheckpointWritten
 from jupiterd.locations import config_folder
-from jupiterd.workers.data.shards import ShardSet, ShardWriter
-from jupiterd.workers.data.tokenizer import (
+from jupiterd.protocol.frames import CheckpointWritten
+from jupiterd.workers.data.pack.shards import ShardSet, ShardWriter
+from jupiterd.workers.data.pack.tokenizer import (
     encode_batch,
     entries_of,
     load_tokenizer,
@@ -39,10 +39,10 @@ from jupiterd.workers.data.tokenizer import (
     train_tokenizer,
 )
 from jupiterd.workers.evaluate.held_out import evaluate
-from jupiterd.workers.train import torch_rank
+from jupiterd.workers.train.torch import torch_rank
 from tests.bench.figure import machine
-from tests.unit.workers.data_material import real, write
-from tests.unit.workers.tiny_run import TaskAlone, train_params
+from tests.support.workers.data_material import real, write
+from tests.support.workers.tiny_run import TaskAlone, train_params
 
 SIZE = "1m"
 MEGABYTES = (0.2, 2.0, 20.0)

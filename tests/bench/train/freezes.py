@@ -10,7 +10,7 @@ import random
 import signal
 from collections.abc import AsyncGenerator, Sequence
 
-from jupiterd.daemon.clock import now_s
+from jupiterd.daemon.runtime.clock import now_s
 from tests.bench.train.gangs import Gang, training
 from tests.bench.train.kills import PACE_S, Struck
 

@@ -8,13 +8,13 @@ import tempfile
 import time
 from pathlib import Path
 
-from jupiterd.cycle.architectures import parameter_count
-from jupiterd.cycle.plan import derive, parse_model
+from jupiterd.cycle.training.architectures import parameter_count
+from jupiterd.cycle.training.plan import derive, parse_model
 from jupiterd.locations import config_folder
 from jupiterd.store.artifacts import ArtifactStore
-from jupiterd.workers.train.checkpoint import TrainingState, save_checkpoint
-from jupiterd.workers.train.group import Group
-from jupiterd.workers.train.torch_engine import TorchEngine
+from jupiterd.workers.train.checkpoints.checkpoint import TrainingState, save_checkpoint
+from jupiterd.workers.train.torch.process_group import Group
+from jupiterd.workers.train.torch.torch_engine import TorchEngine
 from tests.bench.figure import machine
 
 SIZES = ("1m", "25m", "100m")

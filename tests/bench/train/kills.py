@@ -10,7 +10,7 @@ import signal
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 
-from jupiterd.daemon.clock import now_s
+from jupiterd.daemon.runtime.clock import now_s
 from tests.bench.train.gangs import Change, Gang, Home, training
 from tests.e2e.cluster import three_daemons
 

@@ -10,7 +10,7 @@ import signal
 from collections.abc import AsyncGenerator, Callable
 from enum import StrEnum
 
-from jupiterd.daemon.clock import now_s
+from jupiterd.daemon.runtime.clock import now_s
 from tests.bench.train.freezes import send
 from tests.bench.train.gangs import Gang, on_machines, training
 from tests.bench.train.kills import PACE_S, Struck

@@ -17,15 +17,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from jupiterd.cycle.engine_options import DeviceAbilities, EngineOptions
-from jupiterd.cycle.memory import MemoryNeed, memory_need
-from jupiterd.cycle.plan import ModelShape, TrainPlan, derive, parse_model, shape_of_config
-from jupiterd.frames import RunTask, TaskFailed
-from jupiterd.gang.environment import worker_environment
-from jupiterd.gang.process import start_worker
+from jupiterd.cycle.training.engine_options import DeviceAbilities, EngineOptions
+from jupiterd.cycle.training.memory import MemoryNeed, memory_need
+from jupiterd.cycle.training.plan import ModelShape, TrainPlan, derive, parse_model, shape_of_config
 from jupiterd.locations import config_folder
+from jupiterd.processes.environment import worker_environment
+from jupiterd.processes.process import start_worker
+from jupiterd.protocol.frames import RunTask, TaskFailed
 from tests.bench.train.measured_worker import PEAK_VARIABLE
-from tests.unit.workers.tiny_run import make_inputs
+from tests.support.workers.tiny_run import make_inputs
 
 STEPS = 2
 GOAL = 0.10

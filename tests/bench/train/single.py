@@ -21,17 +21,17 @@ import numpy as np
 import torch
 from transformers import AutoModelForCausalLM
 
-from jupiterd.cycle.engine_options import EngineOptions
-from jupiterd.cycle.memory import flops_per_token
-from jupiterd.cycle.plan import ModelShape, TrainPlan, derive, parse_model
-from jupiterd.workers.data.shards import ShardSet, ShardWriter
+from jupiterd.cycle.training.engine_options import EngineOptions
+from jupiterd.cycle.training.memory import flops_per_token
+from jupiterd.cycle.training.plan import ModelShape, TrainPlan, derive, parse_model
+from jupiterd.workers.data.pack.shards import ShardSet, ShardWriter
 from jupiterd.workers.train.batches import Batches
-from jupiterd.workers.train.group import Group
 from jupiterd.workers.train.loop import StepDone, TrainingLoop
 from jupiterd.workers.train.model_config import model_config
-from jupiterd.workers.train.torch_device import peak_of
-from jupiterd.workers.train.torch_engine import TorchEngine
-from jupiterd.workers.train.torch_model import make_model
+from jupiterd.workers.train.torch.device import peak_of
+from jupiterd.workers.train.torch.process_group import Group
+from jupiterd.workers.train.torch.torch_engine import TorchEngine
+from jupiterd.workers.train.torch.torch_model import make_model
 from tests.bench.figure import machine
 from tests.bench.train.moment import Moment, now
 from tests.bench.train.plain_loop import NanoGpt, PlainLoop

@@ -19,10 +19,10 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from jupiterd.cycle.plan import ModelShape, TrainPlan, derive, parse_model
+from jupiterd.cycle.training.plan import ModelShape, TrainPlan, derive, parse_model
 from jupiterd.cycle.training.tuning import tuned
-from jupiterd.daemon.model_files import text_of_config
-from jupiterd.gang.environment import worker_environment
+from jupiterd.daemon.catalog.model_specs import text_of_config
+from jupiterd.processes.environment import worker_environment
 from tests.bench.train.moment import Moment
 from tests.bench.train.turns import Contestant, Turns
 from tests.real.smollm2 import NotInTheIndexError, model_folder
@@ -62,8 +62,8 @@ def write_text(folder: Path, model: Path) -> None:
     """Write Jupiter's own pages as tokens, as shards, and as the rows that mlx-lm reads."""
     import numpy as np
 
-    from jupiterd.workers.data.shards import ShardWriter
-    from jupiterd.workers.data.tokenizer import load_tokenizer
+    from jupiterd.workers.data.pack.shards import ShardWriter
+    from jupiterd.workers.data.pack.tokenizer import load_tokenizer
 
     tokenizer = load_tokenizer(model)
     text = "\n".join(page.read_text() for page in sorted((ROOT / "docs").glob("*.md")))
@@ -85,9 +85,9 @@ Ended = Callable[[], None]
 
 def ours(engine_name: str, model: Path, data: Path, steps: int, ended: Ended) -> None:
     """Take steps as a rank does, but for what it tells its daemon."""
-    from jupiterd.workers.data.shards import ShardSet
+    from jupiterd.workers.data.pack.shards import ShardSet
     from jupiterd.workers.train.batches import Batches
-    from jupiterd.workers.train.checkpoint import load_weights
+    from jupiterd.workers.train.checkpoints.checkpoint import load_weights
     from jupiterd.workers.train.loop import TrainingLoop
     from tests.bench.train.vocabulary import engine_of
 

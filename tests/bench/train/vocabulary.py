@@ -17,11 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from jupiterd.cycle import memory
-from jupiterd.cycle.engine_options import DeviceAbilities
-from jupiterd.cycle.plan import ModelShape, TrainPlan, derive, parse_model
-from jupiterd.gang.environment import worker_environment
+from jupiterd.cycle.training import memory
+from jupiterd.cycle.training.engine_options import DeviceAbilities
+from jupiterd.cycle.training.plan import ModelShape, TrainPlan, derive, parse_model
 from jupiterd.locations import config_folder
+from jupiterd.processes.environment import worker_environment
 from jupiterd.workers.train.engine import Engine, MicroBatch
 
 VOCABULARIES = (32_768, 151_936)
@@ -55,12 +55,12 @@ def plan_of(shape: ModelShape) -> TrainPlan:
 
 def engine_of(name: str, shape: ModelShape, plan: TrainPlan) -> Engine:
     if name == "mlx":
-        from jupiterd.workers.train.mlx_engine import MlxEngine
-        from jupiterd.workers.train.mlx_ring import Ring
+        from jupiterd.workers.train.mlx.mlx_engine import MlxEngine
+        from jupiterd.workers.train.mlx.ring import Ring
 
         return MlxEngine(shape, plan, 0, Ring(0, 1))
-    from jupiterd.workers.train.group import Group
-    from jupiterd.workers.train.torch_engine import TorchEngine
+    from jupiterd.workers.train.torch.process_group import Group
+    from jupiterd.workers.train.torch.torch_engine import TorchEngine
 
     return TorchEngine(shape, plan, 0, Group(0, 1), "cpu")
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from jupiterd.cluster.cycle_state import CycleState
-from jupiterd.cluster.facts import CheckpointCommitted
-from jupiterd.cluster.island_runs import islands_of
-from jupiterd.cluster.island_seeds import BY_NO_GANG
-from jupiterd.cluster.progress_tree import Progress
+from jupiterd.cluster.facts.facts import CheckpointCommitted
+from jupiterd.cluster.ledger.cycle_state import CycleState
+from jupiterd.cluster.ledger.island_runs import islands_of
+from jupiterd.cluster.ledger.progress_tree import Progress
+from jupiterd.cluster.training.island_seeds import BY_NO_GANG
 from jupiterd.ids import CycleId, NodeId, short
 from tests.e2e.outer_digests import digests
 from tests.e2e.wholeness import left_over

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from jupiterd.cluster.health_words import WELL_ANYWAY
-from jupiterd.daemon.settings import DEFAULT_PORT
+from jupiterd.cluster.text.health_words import WELL_ANYWAY
+from jupiterd.daemon.runtime.address_text import DEFAULT_PORT
 from tests.network.asked_run import AskedRun
 from tests.network.listening import ports_of
 from tests.network.machines import Machine, Machines, machines_on

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from jupiterd.cluster.facts import CheckpointCommitted
+from jupiterd.cluster.facts.facts import CheckpointCommitted
 from tests.e2e.tiny_domain import write_domain
 from tests.e2e.wholeness import assert_whole
 from tests.network import links

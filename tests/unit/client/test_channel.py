@@ -5,7 +5,7 @@ import pytest
 from jupiterd.client.channel import ControlChannel
 from jupiterd.client.socket_path import SocketPath
 from jupiterd.errors import ConflictError, DaemonUnreachableError, JupiterError, from_wire
-from tests.unit.client.control_server import ScriptedControl, serving
+from tests.support.client.control_server import ScriptedControl, serving
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from jupiterd.client.question import answer_to
-from jupiterd.daemon.question_socket import question_socket
+from jupiterd.daemon.api.question_socket import question_socket
 from jupiterd.errors import (
     DaemonUnreachableError,
     JupiterError,
@@ -21,7 +21,7 @@ from jupiterd.errors import (
     TooLargeError,
 )
 from jupiterd.locations import QUESTION_SOCKET
-from jupiterd.question_lines import MAX_ANSWER_BYTES, Document, answer_line
+from jupiterd.protocol.local_query import MAX_ANSWER_BYTES, Document, answer_line
 
 STATUS = {"schema": "jupiter/v1", "node": {"id": "a1", "name": "alpha"}}
 LARGE = {"schema": "jupiter/v1", "text": "x" * (4 << 20)}

@@ -13,9 +13,9 @@ import pytest
 from jupiterd.client import daemon_process
 from jupiterd.client.daemon_process import daemon_arguments, running_process
 from jupiterd.client.reachability import not_answering, silent, start_command, unreachable
-from jupiterd.daemon.service.unit import unit_text
 from jupiterd.locations import default_state_dir
-from tests.unit.daemon.service.asked import OF_THE_MACHINE
+from jupiterd.service.unit import unit_text
+from tests.support.service.asked import OF_THE_MACHINE
 
 WAITING = "print(flush=True); input()"
 

@@ -13,7 +13,7 @@ from jupiterd.client.watch import (
     watch,
 )
 from jupiterd.rpc import control_pb2
-from tests.unit.client.control_server import ScriptedControl, delta, serving, snapshot
+from tests.support.client.control_server import ScriptedControl, delta, serving, snapshot
 from tests.unit.client.test_reachability import WAITING, waiting
 
 

@@ -17,14 +17,14 @@ from anyio.from_thread import start_blocking_portal
 
 from jupiterd.ctl.main import run
 from jupiterd.ctl.preflight import cycle_preflight
-from jupiterd.cycle.data.survey import Survey
-from jupiterd.daemon.question_socket import question_socket
+from jupiterd.cycle.domain.survey import Survey
+from jupiterd.daemon.api.question_socket import question_socket
 from jupiterd.errors import JupiterError, NotFoundError
-from jupiterd.failures import CODE_KEY, HINT_KEY
 from jupiterd.locations import CONTROL_SOCKET, QUESTION_SOCKET
+from jupiterd.protocol.call_errors import CODE_KEY, HINT_KEY
 from jupiterd.rpc import control_pb2, control_pb2_grpc
-from tests.unit.ctl.documents import STATUS, cycle
-from tests.unit.ctl.surveys import ENOUGH
+from tests.support.ctl.documents import STATUS, cycle
+from tests.support.ctl.surveys import ENOUGH
 
 GOLDEN = Path(__file__).parent / "golden"
 THREADS = 4

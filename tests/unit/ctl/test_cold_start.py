@@ -16,7 +16,7 @@ HEAVY = ("grpc", "google", "pydantic", "msgpack", "ruamel", "asyncio", "textual"
 NEEDLESS = (
     *HEAVY, "bz2", "lzma", "logging", "random", "shlex", "shutil", "ssl", "subprocess", "tempfile",
     "cryptography", "zeroconf", "jupiterd.client.channel", "jupiterd.client.reachability",
-    "jupiterd.ctl.data_lines", "jupiterd.ctl.data_source",
+    "jupiterd.ctl.output.data_lines", "jupiterd.ctl.sources.data_source",
 )  # fmt: skip
 """What a question that is answered has no use for."""
 

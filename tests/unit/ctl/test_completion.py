@@ -7,9 +7,9 @@ import sys
 import pytest
 
 from jupiterd.ctl.completion import VARIABLE
-from jupiterd.ctl.domain_files import shipped_domains
 from jupiterd.ctl.main import COMMANDS
-from tests.unit.ctl.documents import STATUS
+from jupiterd.ctl.sources.domain_files import shipped_domains
+from tests.support.ctl.documents import STATUS
 
 KEPT = ("JUPITER_STATE_DIR", "HOME")
 
@@ -49,7 +49,7 @@ def test_commands_verbs_and_options_are_completed():
 def test_no_command_is_imported_to_complete_its_name():
     program = (
         "import atexit, sys; from jupiterd.ctl.main import run; "
-        "atexit.register(lambda: print('plain,' + str('jupiterd.ctl.node' in sys.modules))); "
+        "atexit.register(lambda: print('plain,' + str('jupiterd.ctl.node.group' in sys.modules))); "
         "run([])"
     )
     assert asked("jupiterctl no", 1, (sys.executable, "-c", program)) == ["node", "False"]

@@ -15,8 +15,8 @@ from jupiterd.errors import (
     TooLargeForDeviceError,
     UsageError,
 )
-from tests.unit.ctl.command_tree import commands
-from tests.unit.ctl.documents import BETA, STATUS
+from tests.support.ctl.command_tree import commands
+from tests.support.ctl.documents import BETA, STATUS
 
 NODES = [STATUS["nodes"][0], STATUS["nodes"][1] | {"name": "beta"}]
 

@@ -14,7 +14,7 @@ from jupiterd.errors import (
     RefusedError,
     TimedOutError,
 )
-from tests.unit.ctl.documents import STATUS
+from tests.support.ctl.documents import STATUS
 
 
 def well(daemon) -> None:

@@ -12,11 +12,10 @@ from typing import Any
 
 import pytest
 
-from jupiterd.ctl import source_reach
 from jupiterd.ctl.main import cli
-from tests.tui.test_cycles_screen import REVIEW
-from tests.unit.ctl.command_tree import commands
-from tests.unit.ctl.documents import (
+from jupiterd.ctl.sources import source_reachability
+from tests.support.ctl.command_tree import commands
+from tests.support.ctl.documents import (
     BETA,
     DATA,
     FINISHED,
@@ -28,17 +27,18 @@ from tests.unit.ctl.documents import (
     audit,
     cycle,
 )
-from tests.unit.ctl.model_material import MODELS, model
-from tests.unit.ctl.test_check import ALIVE, WIRED, rank
-from tests.unit.ctl.test_cluster_leave import LEFT
-from tests.unit.ctl.test_cluster_lines import CYCLE, PIN, TWO
-from tests.unit.ctl.test_cluster_merge import PLAN
-from tests.unit.ctl.test_data import PURGED
-from tests.unit.ctl.test_doctor import DOCUMENT as DOCTOR
-from tests.unit.ctl.test_events import EVENTS
-from tests.unit.ctl.test_gate import judged, known_to
-from tests.unit.ctl.test_node_show import DOCUMENT as NODE
-from tests.unit.ctl.test_train import LAYOUTS, RECORDED
+from tests.support.ctl.model_material import MODELS, model
+from tests.tui.test_cycles_screen import REVIEW
+from tests.unit.ctl.cluster.test_branches import CYCLE, PIN, TWO
+from tests.unit.ctl.cluster.test_cluster_leave import LEFT
+from tests.unit.ctl.cluster.test_cluster_merge import PLAN
+from tests.unit.ctl.cycle.test_gate import judged, known_to
+from tests.unit.ctl.data.test_data import PURGED
+from tests.unit.ctl.diagnose.test_check import ALIVE, WIRED, rank
+from tests.unit.ctl.diagnose.test_doctor import DOCUMENT as DOCTOR
+from tests.unit.ctl.diagnose.test_events import EVENTS
+from tests.unit.ctl.node.test_node_show import DOCUMENT as NODE
+from tests.unit.ctl.train.test_train import LAYOUTS, RECORDED
 
 GOLDEN = Path(__file__).parent / "golden" / "json_forms.json"
 SCHEMA = {"schema": "jupiter/v1"}
@@ -51,8 +51,8 @@ WITHOUT_JSON = {
 }
 
 ELSEWHERE = {
-    "model export": "test_model.py",
-    "data export": "test_data_export.py",
+    "model export": "model/test_model.py",
+    "data export": "data/test_data_export.py",
     "cycle report": "test_report.py",
     "launch list": "launch/test_known.py",
     "launch stop": "launch/test_known.py",
@@ -132,7 +132,7 @@ def daemon(daemon, tmp_path, monkeypatch):
     (tmp_path / "letters" / "one.txt").write_text("dear all")
     (daemon.state_dir / "logs").mkdir()
     (daemon.state_dir / "logs" / "jupiterd.log").write_text("ready\n")
-    monkeypatch.setattr(source_reach, "reach", lambda *_: [], raising=False)
+    monkeypatch.setattr(source_reachability, "reach", lambda *_: [], raising=False)
     daemon.documents |= {
         "status": STATUS_WITH_NEWCOMER | {"nodes": [*ALIVE, WAITING]},
         "cycle": SCHEMA | {"cycle": FINISHED},

@@ -10,7 +10,7 @@ import pytest
 import jupiterd
 from jupiterd.ctl.main import COMMANDS, run
 from jupiterd.errors import ConflictError, ExitCode
-from tests.unit.ctl.documents import STATUS
+from tests.support.ctl.documents import STATUS
 
 CTL = (sys.executable, "-m", "jupiterd.ctl.main")
 

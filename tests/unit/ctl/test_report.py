@@ -10,11 +10,11 @@ import pytest
 from jupiterd.ctl.report.chart import MAX_POINTS, Interval, Series, interval_chart, line_chart
 from jupiterd.ctl.report.html import element, text
 from jupiterd.ctl.report.samples import choose
-from jupiterd.cycle.drop_reason import DropReason
-from jupiterd.workers.data.drops import Drops
-from tests.unit.ctl.documents import cycle
-from tests.unit.ctl.model_material import DETAILS, row, verdict_document
-from tests.unit.workers.data_material import function, real, synthetic, write
+from jupiterd.cycle.base.drop_reason import DropReason
+from jupiterd.workers.data.clean.drops import Drops
+from tests.support.ctl.documents import cycle
+from tests.support.ctl.model_material import DETAILS, row, verdict_document
+from tests.support.workers.data_material import function, real, synthetic, write
 
 HOSTILE = "</pre><script src=https://evil.example/x.js>alert(1)</script>\x1b[2J\ud800"
 

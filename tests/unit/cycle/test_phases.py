@@ -4,15 +4,15 @@ from dataclasses import replace
 
 import pytest
 
-from jupiterd.cycle.domain import Domain, parse_domain
+from jupiterd.cycle.base.work_item import Phase, WorkResult
+from jupiterd.cycle.domain.domain import Domain, parse_domain
+from jupiterd.cycle.generation.promotion import Standing
 from jupiterd.cycle.phases.generate import ahead, generate
 from jupiterd.cycle.phases.steps import CloseRound, RunItems, TrainRound
 from jupiterd.cycle.phases.table import next_step, skip_reason
 from jupiterd.cycle.phases.view import item_id
-from jupiterd.cycle.promotion import Standing
-from jupiterd.cycle.work import Phase, WorkResult
 from jupiterd.ids import ArtifactId
-from tests.unit.cycle.round_walk import (
+from tests.support.cycle.round_walk import (
     DOMAIN,
     SHAPE,
     artifact,

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from jupiterd.cluster.hardware import Gpu
+from jupiterd.cluster.values.hardware import Gpu
 from jupiterd.hardware import apple
 from jupiterd.hardware.apple import AppleMachine, parse, probe_apple
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from jupiterd.cluster.hardware import Gpu, Hardware
+from jupiterd.cluster.values.hardware import Gpu, Hardware
 from jupiterd.errors import InvalidSettingError
 from jupiterd.hardware import cuda
 from jupiterd.hardware.cuda import usable_cuda_devices, with_devices

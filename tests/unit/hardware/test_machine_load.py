@@ -11,8 +11,8 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
-from jupiterd.cluster.gpu_load import GpuLoad
-from jupiterd.cluster.hardware import Gpu
+from jupiterd.cluster.values.gpu_load import GpuLoad
+from jupiterd.cluster.values.hardware import Gpu
 from jupiterd.hardware import machine_load
 from jupiterd.hardware.apple_load import parse
 from jupiterd.hardware.machine_load import (

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 import pynvml
 import pytest
 
-from jupiterd.cluster.hardware import Gpu
+from jupiterd.cluster.values.hardware import Gpu
 from jupiterd.hardware.nvidia import probe_nvidia
 from jupiterd.memory_limits import memory_bytes
 

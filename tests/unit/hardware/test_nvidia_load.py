@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pynvml
 
-from jupiterd.cluster.gpu_load import GpuLoad
+from jupiterd.cluster.values.gpu_load import GpuLoad
 from jupiterd.hardware.nvidia_load import NvidiaLoads
 
 

@@ -3,7 +3,7 @@ import sys
 
 import pytest
 
-from jupiterd.cluster.hardware import Gpu, Hardware
+from jupiterd.cluster.values.hardware import Gpu, Hardware
 from jupiterd.hardware import probe as module
 from jupiterd.hardware.apple import AppleMachine
 from jupiterd.hardware.host import Host

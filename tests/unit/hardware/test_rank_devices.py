@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from jupiterd.cluster.hardware import Gpu, Hardware
+from jupiterd.cluster.values.hardware import Gpu, Hardware
 from jupiterd.hardware.cuda import visible_gpus
 from jupiterd.hardware.nvidia import free_bytes
 from jupiterd.hardware.rank_devices import RankDevice, free_memory_bytes, rank_device

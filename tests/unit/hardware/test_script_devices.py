@@ -1,6 +1,6 @@
 import pytest
 
-from jupiterd.cluster.hardware import Gpu
+from jupiterd.cluster.values.hardware import Gpu
 from jupiterd.errors import RefusedError, UsageError
 from jupiterd.hardware.script_devices import script_devices
 

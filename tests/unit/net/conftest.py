@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from jupiterd.net.border import Border
+from jupiterd.net.call_guard import Border
 from jupiterd.net.identity import Identity
 from jupiterd.net.refusals import Refusals
 

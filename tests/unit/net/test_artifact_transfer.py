@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from jupiterd.cluster.bounds import MAX_NUMBER
-from jupiterd.daemon import artifact_service
-from jupiterd.daemon.artifact_service import ArtifactService
+from jupiterd.cluster.values.bounds import MAX_NUMBER
+from jupiterd.daemon.artifacts import artifact_service
+from jupiterd.daemon.artifacts.artifact_service import ArtifactService
 from jupiterd.errors import (
     CorruptArtifactError,
     MalformedError,

@@ -8,15 +8,15 @@ import grpc
 import pytest
 
 from jupiterd.errors import ConnectionRefusedByPeerError, PeerUnreachableError
-from jupiterd.failures import from_rpc
 from jupiterd.net.channels import PeerChannels
 from jupiterd.net.credentials import peek_certificate
 from jupiterd.net.identity import Identity, node_id_of
 from jupiterd.net.server import PeerServer
 from jupiterd.ports import Address
+from jupiterd.protocol.call_errors import from_rpc
 from jupiterd.rpc import peer_pb2
+from tests.support.net.echo import register
 from tests.unit.net.conftest import named_identity, open_border
-from tests.unit.net.echo import register
 
 pytestmark = pytest.mark.net
 

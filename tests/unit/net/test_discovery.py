@@ -7,10 +7,10 @@ from itertools import permutations
 
 import pytest
 
-from jupiterd.net.announced import Announced
-from jupiterd.net.discoveries import merge
+from jupiterd.net.announcement_times import Announced
+from jupiterd.net.combined_discovery import merge
 from jupiterd.net.mdns import MdnsDiscovery
-from jupiterd.net.static import StaticDiscovery, _resolved
+from jupiterd.net.static_discovery import StaticDiscovery, _resolved
 from jupiterd.ports import Address
 
 ONE, TWO = Address("192.0.2.1", 1), Address("192.0.2.2", 2)

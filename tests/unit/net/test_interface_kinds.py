@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from jupiterd.cluster.interface_kind import InterfaceKind
+from jupiterd.cluster.values.interface_kind import InterfaceKind
 from jupiterd.net import interface_kinds
 from jupiterd.net.interface_kinds import kind_of, kinds_of_ports
 

@@ -19,8 +19,8 @@ from jupiterd.net.open_port.proxy import Proxy
 from jupiterd.net.server import MAX_CONNECTIONS, NodeServer
 from jupiterd.ports import Address
 from jupiterd.rpc import peer_pb2
+from tests.support.net.echo import register
 from tests.unit.net.conftest import named_identity, open_border
-from tests.unit.net.echo import register
 
 pytestmark = pytest.mark.net
 

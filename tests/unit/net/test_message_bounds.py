@@ -13,7 +13,7 @@ from google.protobuf.message_factory import GetMessageClass
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jupiterd.cluster.bounds import MAX_NUMBER, MAX_REAL
+from jupiterd.cluster.values.bounds import MAX_NUMBER, MAX_REAL
 from jupiterd.net.message_bounds import MAYBE_UNKNOWN, _is_map, _map_value, out_of_bounds
 from jupiterd.rpc import artifact_pb2, peer_pb2, script_pb2
 from tests.hostile.fuzzing import examples

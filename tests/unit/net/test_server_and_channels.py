@@ -9,8 +9,8 @@ from jupiterd.net.identity import Identity
 from jupiterd.net.server import PeerServer, listening_host
 from jupiterd.ports import Address
 from jupiterd.rpc import peer_pb2
+from tests.support.net.echo import register
 from tests.unit.net.conftest import open_border
-from tests.unit.net.echo import register
 
 pytestmark = pytest.mark.net
 

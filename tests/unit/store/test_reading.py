@@ -8,7 +8,7 @@ import pytest
 
 from jupiterd.errors import CorruptArtifactError, NotFoundError
 from jupiterd.ids import ArtifactId
-from jupiterd.store import growth as growth_module
+from jupiterd.store import partial_availability as growth_module
 from jupiterd.store.artifacts import ArtifactStore
 from jupiterd.store.manifest import CHUNK_BYTES
 from jupiterd.store.reading import Reading, read_ahead

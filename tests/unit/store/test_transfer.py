@@ -12,10 +12,10 @@ from jupiterd.errors import (
     PeerUnreachableError,
 )
 from jupiterd.ids import ArtifactId, NodeId
-from jupiterd.store import hand_out
+from jupiterd.store import seeding_order
 from jupiterd.store.artifacts import ArtifactStore
 from jupiterd.store.bitmap import each
-from jupiterd.store.drawing import Drawing
+from jupiterd.store.chunk_requests import Drawing
 from jupiterd.store.manifest import CHUNK_BYTES
 from jupiterd.store.partial import PartialArtifact
 from jupiterd.store.transfer import fetch
@@ -283,7 +283,7 @@ async def test_many_gaps_are_asked_for_in_several_calls(
     artifact: ArtifactId,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(hand_out, "MAX_CHUNKS", 2)
+    monkeypatch.setattr(seeding_order, "MAX_CHUNKS", 2)
     partial = store.begin(holder.manifest_bytes(artifact))
     for chunk in partial.manifest.chunks[::2]:
         partial.write(chunk.index, holder.read(artifact, chunk.offset, chunk.size_bytes))

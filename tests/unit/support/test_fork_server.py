@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from jupiterd.frames import LINK_FD_VARIABLE
-from jupiterd.gang import interpreter
-from jupiterd.gang.environment import worker_environment
-from jupiterd.gang.interpreter import Process
+from jupiterd.processes import interpreter
+from jupiterd.processes.environment import worker_environment
+from jupiterd.processes.interpreter import Process
+from jupiterd.protocol.frames import LINK_FD_VARIABLE
 from tests.e2e.cluster import all_gone
 from tests.support.fork_server import forked_for
 from tests.support.warm_start import Forked
@@ -28,7 +28,7 @@ pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="the fork server is Linux's"),
 ]
 
-MODULE = "tests.unit.support.telling"
+MODULE = "tests.support.telling"
 ROOT = Path(__file__).parents[3]
 WITHIN_S = 30.0
 

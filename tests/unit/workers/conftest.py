@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.unit.workers.gangs import Gangs
+from tests.support.workers.gangs import Gangs
 
 
 @pytest.fixture(scope="session")

@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 import torch
 
-from jupiterd.cycle.lineage import Sample, text_hash
-from jupiterd.cycle.plan import derive
+from jupiterd.cycle.data.lineage import Sample, text_hash
+from jupiterd.cycle.training.plan import derive
 from jupiterd.errors import CorruptArtifactError, UsageError, WorkStoppedError
-from jupiterd.frames import Progressed, TaskFinished
+from jupiterd.protocol.frames import Progressed, TaskFinished
+from jupiterd.workers.data.pack.shards import ShardWriter
+from jupiterd.workers.data.pack.tokenizer import save_tokenizer, tokenizer_hash, train_tokenizer
 from jupiterd.workers.data.sample_file import SampleWriter, read_samples
-from jupiterd.workers.data.shards import ShardWriter
-from jupiterd.workers.data.tokenizer import save_tokenizer, tokenizer_hash, train_tokenizer
 from jupiterd.workers.generate import answering, prompt, samples
 from jupiterd.workers.generate.ask import Ask
 from jupiterd.workers.generate.documents import Stripe, choose_asks, own_documents
@@ -20,8 +20,8 @@ from jupiterd.workers.generate.engine import Sampling
 from jupiterd.workers.generate.function_asks import FunctionAsker
 from jupiterd.workers.generate.model_folder import OpenModel, open_model
 from jupiterd.workers.generate.sampler import write_on
-from jupiterd.workers.train import torch_rank
-from tests.unit.workers.tiny_run import TaskAlone, tiny_shape, train_params
+from jupiterd.workers.train.torch import torch_rank
+from tests.support.workers.tiny_run import TaskAlone, tiny_shape, train_params
 
 GREEDY = Sampling(max_tokens=12, temperature=0.0, top_p=1.0)
 SEQ_LEN = 64

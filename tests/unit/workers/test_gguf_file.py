@@ -8,11 +8,11 @@ import pytest
 import torch
 import transformers as hf
 
-from jupiterd.ctl.gguf_file.architecture import architecture_of
-from jupiterd.ctl.gguf_file.vocabulary import vocabulary_of
-from jupiterd.ctl.gguf_file.write import write_gguf
+from jupiterd.ctl.model.gguf_file.architecture import architecture_of
+from jupiterd.ctl.model.gguf_file.vocabulary import vocabulary_of
+from jupiterd.ctl.model.gguf_file.write import write_gguf
 from jupiterd.errors import UsageError
-from jupiterd.workers.data.tokenizer import (
+from jupiterd.workers.data.pack.tokenizer import (
     CONFIG_FILE,
     TOKENIZER_FILE,
     copy_tokenizer,
@@ -21,8 +21,8 @@ from jupiterd.workers.data.tokenizer import (
     save_tokenizer,
     train_tokenizer,
 )
-from tests.unit.workers.test_brought_tokenizers import TEMPLATE, like_llama
-from tests.unit.workers.tiny_models import CHAT_TEMPLATE
+from tests.support.workers.tiny_models import CHAT_TEMPLATE
+from tests.unit.workers.data.tokens.test_brought_tokenizers import TEMPLATE, like_llama
 
 pytest.importorskip("gguf")
 pytestmark = pytest.mark.net

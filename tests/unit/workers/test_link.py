@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from jupiterd.errors import StateNotFetchedError
-from jupiterd.frames import (
+from jupiterd.protocol.frames import (
     Frame,
     FrameReader,
     InputArrived,

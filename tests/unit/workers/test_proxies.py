@@ -9,15 +9,15 @@ import torch
 
 from jupiterd.cycle.gate.proxy import KNOWS_NOTHING_BPB, Arm, compare
 from jupiterd.cycle.gate.record import read_proxy_lines
-from jupiterd.cycle.plan import derive
+from jupiterd.cycle.training.plan import derive
 from jupiterd.errors import LossDivergedError, ModelTooLargeError, OutOfMemoryError
-from jupiterd.frames import TaskFinished
+from jupiterd.protocol.frames import TaskFinished
+from jupiterd.workers.data.pack.shards import ShardSet
+from jupiterd.workers.data.pack.tokenizer import save_tokenizer, train_tokenizer
 from jupiterd.workers.data.sample_file import read_samples
-from jupiterd.workers.data.shards import ShardSet
-from jupiterd.workers.data.tokenizer import save_tokenizer, train_tokenizer
 from jupiterd.workers.proxies import arm, student, text
-from jupiterd.workers.train.torch_engine import TorchEngine
-from tests.unit.workers.data_material import (
+from jupiterd.workers.train.torch.torch_engine import TorchEngine
+from tests.support.workers.data_material import (
     files_of,
     function,
     real,
@@ -25,7 +25,7 @@ from tests.unit.workers.data_material import (
     synthetic,
     write,
 )
-from tests.unit.workers.tiny_run import TaskAlone, tiny_shape
+from tests.support.workers.tiny_run import TaskAlone, tiny_shape
 
 LIMITS = {"min_document_bytes": 16, "max_document_bytes": 4096, "max_cluster_documents": 8}
 REAL = [replace(real(function(n)), cluster_id=f"c{n % 10}") for n in range(60)]

@@ -13,11 +13,11 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from jupiterd.cycle.architectures import parameter_count
-from jupiterd.cycle.plan import derive
-from jupiterd.cycle.positions import at
+from jupiterd.cycle.base.positions import at
+from jupiterd.cycle.training.architectures import parameter_count
+from jupiterd.cycle.training.plan import derive
 from jupiterd.errors import ConflictError, CorruptWeightsError, LossDivergedError, UsageError
-from jupiterd.frames import (
+from jupiterd.protocol.frames import (
     CheckpointUnsaved,
     CheckpointWritten,
     Frame,
@@ -26,24 +26,19 @@ from jupiterd.frames import (
     RankBusy,
     TaskFinished,
 )
-from jupiterd.workers.data.shards import ShardSet
-from jupiterd.workers.train import (
-    checkpoint,
-    checkpoint_saver,
-    rank_checkpoints,
-    torch_engine,
-    torch_rank,
-)
+from jupiterd.workers.data.pack.shards import ShardSet
 from jupiterd.workers.train.batches import Batches
-from jupiterd.workers.train.checkpoint import Snapshot
-from jupiterd.workers.train.group import Group
+from jupiterd.workers.train.checkpoints import checkpoint, checkpoint_saver, rank_checkpoints
+from jupiterd.workers.train.checkpoints.checkpoint import Snapshot
 from jupiterd.workers.train.job import read_job
 from jupiterd.workers.train.loop import TrainingLoop
-from jupiterd.workers.train.order import Order
-from jupiterd.workers.train.torch_engine import TorchEngine
-from jupiterd.workers.train.torch_model import make_model
-from tests.unit.workers.open_store import OpenStore
-from tests.unit.workers.tiny_run import TaskAlone, make_inputs, tiny_shape, train_params
+from jupiterd.workers.train.sequence_order import Order
+from jupiterd.workers.train.torch import torch_engine, torch_rank
+from jupiterd.workers.train.torch.process_group import Group
+from jupiterd.workers.train.torch.torch_engine import TorchEngine
+from jupiterd.workers.train.torch.torch_model import make_model
+from tests.support.workers.open_store import OpenStore
+from tests.support.workers.tiny_run import TaskAlone, make_inputs, tiny_shape, train_params
 
 
 @pytest.fixture

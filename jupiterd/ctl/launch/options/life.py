@@ -8,9 +8,9 @@ from typing import Any
 
 import click
 
-from jupiterd.ctl.durations import DURATION
+from jupiterd.ctl.options.durations import DURATION
 from jupiterd.errors import UsageError
-from jupiterd.gang.scripts.limits import MAX_CUT_TIMEOUT_S, MAX_RESTARTS
+from jupiterd.processes.scripts.launch_limits import MAX_CUT_TIMEOUT_S, MAX_RESTARTS
 
 Command = Callable[..., Any]
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 import click
 
 from jupiterd.errors import UsageError
-from jupiterd.gang.script_plan import LAST_PORT, MAX_OPEN_PORTS, PortRange
+from jupiterd.processes.script_plan import LAST_PORT, MAX_OPEN_PORTS, PortRange
 
 Command = Callable[..., Any]
 

@@ -6,7 +6,7 @@ Owns its syntax. Every line comes out as Markdown; what names other files or pic
 import re
 from collections.abc import Sequence
 
-from jupiterd.cycle.text_rules.asciidoc_titles import title_level
+from jupiterd.cycle.text_rules.markup.asciidoc_titles import title_level
 from jupiterd.cycle.text_rules.markup.blocks import (
     MAX_DEPTH,
     Block,

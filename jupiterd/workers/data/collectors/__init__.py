@@ -6,7 +6,7 @@ Owns the table of kinds. A new kind is a class in `cycle/data_sources`, a file h
 import importlib
 from collections.abc import Callable, Mapping
 
-from jupiterd.cycle.data_sources import DataSource
+from jupiterd.cycle.domain.data_sources import DataSource
 from jupiterd.workers.data.collectors.collector import Collector
 
 _KINDS: Mapping[str, str] = {

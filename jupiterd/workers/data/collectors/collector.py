@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from jupiterd.workers.data.extraction import Extracted
-from jupiterd.workers.data.previous import Previous
+from jupiterd.workers.data.collect.previous_round import Previous
+from jupiterd.workers.data.collect.purged_addresses import PurgedAddresses
+from jupiterd.workers.data.extract.extraction import Extracted
 from jupiterd.workers.data.progress import Progress
-from jupiterd.workers.data.purged_addresses import PurgedAddresses
 from jupiterd.workers.data.skips import SkipLog
 
 UNREACHABLE_HINT = "check the address, and this machine's way to it"

@@ -10,7 +10,7 @@ from typing import Any
 
 from blake3 import blake3
 
-from jupiterd.cycle.data_sources import FeedSource
+from jupiterd.cycle.domain.data_sources import FeedSource
 from jupiterd.errors import SourceUnreachableError
 from jupiterd.workers.data.collectors.collector import (
     UNREACHABLE_HINT,
@@ -20,10 +20,10 @@ from jupiterd.workers.data.collectors.collector import (
     Visit,
 )
 from jupiterd.workers.data.collectors.web import found_in, manners_of
-from jupiterd.workers.data.crawl import Reach, crawled, to_ask_again
-from jupiterd.workers.data.extraction import extractor_of
-from jupiterd.workers.data.fetching import NO_ANSWER, Answer, Fetcher, normalised
-from jupiterd.workers.data.robots import MAX_REDIRECTS, Robots
+from jupiterd.workers.data.crawl.crawler import Reach, crawled, to_ask_again
+from jupiterd.workers.data.crawl.fetcher import NO_ANSWER, Answer, Fetcher, normalised
+from jupiterd.workers.data.crawl.robots import MAX_REDIRECTS, Robots
+from jupiterd.workers.data.extract.extraction import extractor_of
 from jupiterd.workers.data.skips import SkipReason, UnreadableError
 
 

@@ -19,12 +19,12 @@ from jupiterd.path_text import path_text
 from jupiterd.workers.data.collectors.collector import Document, Found, Unchanged, Visit
 from jupiterd.workers.data.collectors.other_files import is_no_document, lies_beside_pages
 from jupiterd.workers.data.collectors.tables import in_one_form
-from jupiterd.workers.data.extraction import extractor_of
-from jupiterd.workers.data.file_forms import form_of
-from jupiterd.workers.data.file_rows import rows_in_file
+from jupiterd.workers.data.extract.decompression import unpacked_name, unpacked_within
+from jupiterd.workers.data.extract.extraction import extractor_of
 from jupiterd.workers.data.skips import SkipReason, UnreadableError
-from jupiterd.workers.data.table_rows import Row, is_table, json_list, text_in
-from jupiterd.workers.data.unpacking import unpacked_name, unpacked_within
+from jupiterd.workers.data.tables.file_forms import form_of
+from jupiterd.workers.data.tables.file_rows import rows_in_file
+from jupiterd.workers.data.tables.table_rows import Row, is_table, json_list, text_in
 
 _LARGE_FILE_POINTER = b"version https://git-lfs.github.com/spec/"
 

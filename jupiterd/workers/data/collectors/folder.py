@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from jupiterd.cycle.base.globs import WantedNames
-from jupiterd.cycle.data_sources import FolderSource
+from jupiterd.cycle.domain.data_sources import FolderSource
 from jupiterd.errors import EmptySourceError
 from jupiterd.path_text import path_of, path_text
 from jupiterd.workers.data.collectors.collector import Found, Visit

@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from jupiterd.cycle.base.globs import WantedNames
-from jupiterd.cycle.data_sources import GitSource
+from jupiterd.cycle.domain.data_sources import GitSource
 from jupiterd.path_text import path_text
 from jupiterd.workers.data.collectors.collector import Found, Unchanged, Visit
 from jupiterd.workers.data.collectors.files import (
@@ -19,7 +19,7 @@ from jupiterd.workers.data.collectors.files import (
     SourceFile,
     documents_of,
 )
-from jupiterd.workers.data.git_program import Blob, BlobReader, Repository
+from jupiterd.workers.data.crawl.git_program import Blob, BlobReader, Repository
 from jupiterd.workers.data.skips import SkipReason, UnreadableError
 
 _WHOLE_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")

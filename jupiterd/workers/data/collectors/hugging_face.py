@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from itertools import chain
 from typing import Any
 
-from jupiterd.cycle.data.source_parts import share_of_files
-from jupiterd.cycle.data_sources import HuggingFaceSource
+from jupiterd.cycle.domain.data_sources import HuggingFaceSource
+from jupiterd.cycle.domain.source_parts import share_of_files
 from jupiterd.errors import SourceUnreachableError
 from jupiterd.workers.data.collectors.collector import Found, Unchanged, Visit
 from jupiterd.workers.data.collectors.tables import (
@@ -18,10 +18,10 @@ from jupiterd.workers.data.collectors.tables import (
     fields_of,
     limits_of,
 )
-from jupiterd.workers.data.hugging_face import FILES, commit_of
 from jupiterd.workers.data.skips import SkipReason
-from jupiterd.workers.data.table_rows import row_apart
-from jupiterd.workers.data.tables_apart import rows_apart
+from jupiterd.workers.data.tables.hugging_face import FILES, commit_of
+from jupiterd.workers.data.tables.isolated_tables import rows_apart
+from jupiterd.workers.data.tables.table_rows import row_apart
 
 _Row = Mapping[str, Any] | SkipReason
 

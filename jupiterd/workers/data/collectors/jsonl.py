@@ -7,14 +7,14 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
 
-from jupiterd.cycle.data_sources import JsonlSource
+from jupiterd.cycle.domain.data_sources import JsonlSource
 from jupiterd.path_text import path_of, path_text
 from jupiterd.workers.data.collectors.collector import Found, Visit
 from jupiterd.workers.data.collectors.table_files import files_below, size_of
 from jupiterd.workers.data.collectors.tables import PlacedRow, documents_of_rows
+from jupiterd.workers.data.extract.decompression import UNPACKING_ERRORS, opened, packing_of
 from jupiterd.workers.data.skips import SkipReason
-from jupiterd.workers.data.table_rows import JSON_LINES, Row, rows_of
-from jupiterd.workers.data.unpacking import UNPACKING_ERRORS, opened, packing_of
+from jupiterd.workers.data.tables.table_rows import JSON_LINES, Row, rows_of
 
 SUFFIXES = (".jsonl", ".ndjson")
 PACKED = ("", ".gz", ".zst")

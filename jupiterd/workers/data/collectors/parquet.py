@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from jupiterd.cycle.data_sources import ParquetSource
+from jupiterd.cycle.domain.data_sources import ParquetSource
 from jupiterd.path_text import path_of, path_text
 from jupiterd.workers.data.collectors.collector import Found, Visit
 from jupiterd.workers.data.collectors.table_files import files_below
@@ -17,8 +17,8 @@ from jupiterd.workers.data.collectors.tables import (
     fields_of,
     limits_of,
 )
-from jupiterd.workers.data.table_rows import row_apart
-from jupiterd.workers.data.tables_apart import TableLimits, rows_apart
+from jupiterd.workers.data.tables.isolated_tables import TableLimits, rows_apart
+from jupiterd.workers.data.tables.table_rows import row_apart
 
 
 class Parquet:

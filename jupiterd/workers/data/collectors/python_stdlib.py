@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from jupiterd.cycle.base.globs import WantedNames
-from jupiterd.cycle.data_sources import PythonStdlibSource
+from jupiterd.cycle.domain.data_sources import PythonStdlibSource
 from jupiterd.workers.data.collectors.collector import Found, Visit
 from jupiterd.workers.data.collectors.files import (
     Bounds,

@@ -10,16 +10,16 @@ from typing import Any
 
 from blake3 import blake3
 
-from jupiterd.cycle.data_sources import HuggingFaceSource, JsonlSource, ParquetSource
-from jupiterd.cycle.filters import is_code
-from jupiterd.cycle.licenses import LICENSE_PATTERN
+from jupiterd.cycle.base.licenses import LICENSE_PATTERN
+from jupiterd.cycle.domain.data_sources import HuggingFaceSource, JsonlSource, ParquetSource
+from jupiterd.cycle.domain.filters import is_code
 from jupiterd.cycle.text_rules.document_kind import document_kind
 from jupiterd.cycle.text_rules.text_form import Layout, text_form
 from jupiterd.workers.data.collectors.collector import Document, Found, Unchanged, Visit
 from jupiterd.workers.data.extractors.layouts import layout_of_kind
 from jupiterd.workers.data.skips import SkipReason, UnreadableError
-from jupiterd.workers.data.table_rows import Row, text_in
-from jupiterd.workers.data.tables_apart import TableLimits
+from jupiterd.workers.data.tables.isolated_tables import TableLimits
+from jupiterd.workers.data.tables.table_rows import Row, text_in
 
 TableSource = HuggingFaceSource | JsonlSource | ParquetSource
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from jupiterd.cycle.data_sources import FeedSource, WebSource
+from jupiterd.cycle.domain.data_sources import FeedSource, WebSource
 from jupiterd.errors import SourceUnreachableError
 from jupiterd.workers.data.collectors.collector import (
     UNREACHABLE_HINT,
@@ -18,8 +18,8 @@ from jupiterd.workers.data.collectors.collector import (
     Unchanged,
     Visit,
 )
-from jupiterd.workers.data.crawl import Outcome, Reach, crawled, to_ask_again
-from jupiterd.workers.data.fetching import Manners, normalised
+from jupiterd.workers.data.crawl.crawler import Outcome, Reach, crawled, to_ask_again
+from jupiterd.workers.data.crawl.fetcher import Manners, normalised
 from jupiterd.workers.data.skips import SkipReason
 
 

@@ -6,8 +6,8 @@ Owns the form in which a text and what it is are handed over. Doesn't know what 
 from collections.abc import Mapping
 from typing import Any
 
-from jupiterd.cycle.text_rules.cleaned_markup import cleaned_markup
 from jupiterd.cycle.text_rules.document_kind import DocumentForm
+from jupiterd.cycle.text_rules.markup.cleaned_markup import cleaned_markup
 from jupiterd.workers.data.extractors.given import Given
 
 

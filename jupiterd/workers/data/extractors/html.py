@@ -10,7 +10,7 @@ from copy import deepcopy
 from typing import Any, cast
 from urllib.parse import urljoin
 
-from jupiterd.workers.data.encodings import decoded
+from jupiterd.workers.data.extract.encodings import decoded
 from jupiterd.workers.data.extractors.element import Element
 from jupiterd.workers.data.extractors.given import Given
 from jupiterd.workers.data.extractors.leaves import Leaves

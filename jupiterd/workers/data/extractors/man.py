@@ -8,7 +8,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Mapping
 
-from jupiterd.workers.data.encodings import decoded
+from jupiterd.workers.data.extract.encodings import decoded
 from jupiterd.workers.data.extractors.given import Given
 from jupiterd.workers.data.skips import SkipReason, UnreadableError
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
-from jupiterd.workers.data.encodings import decoded
+from jupiterd.workers.data.extract.encodings import decoded
 from jupiterd.workers.data.extractors.given import Given
 from jupiterd.workers.data.skips import SkipReason, UnreadableError
 

@@ -6,7 +6,7 @@ Owns that alone; `layouts` says what their lines mean.
 from collections.abc import Mapping
 from typing import Any
 
-from jupiterd.workers.data.encodings import decoded
+from jupiterd.workers.data.extract.encodings import decoded
 from jupiterd.workers.data.extractors.given import Given
 from jupiterd.workers.data.skips import SkipReason, UnreadableError
 

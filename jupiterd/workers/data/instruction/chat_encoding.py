@@ -13,7 +13,7 @@ from typing import Any
 
 from jupiterd.cycle.data.instruction_rows import Conversation, Message
 from jupiterd.errors import CorruptArtifactError, InvalidSettingError
-from jupiterd.workers.data.tokenizer import load_tokenizer
+from jupiterd.workers.data.pack.tokenizer import load_tokenizer
 from jupiterd.workers.data.tokens.marks import document_marks
 
 NEEDS_TEMPLATE = (

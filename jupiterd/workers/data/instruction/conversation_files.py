@@ -11,7 +11,6 @@ from pathlib import Path, PurePosixPath
 from typing import ClassVar, Self
 
 from jupiterd.cycle.base.globs import WantedNames
-from jupiterd.cycle.data.clusters import path_of_file
 from jupiterd.cycle.data.instruction_rows import (
     Conversation,
     MalformedRowError,
@@ -21,16 +20,17 @@ from jupiterd.cycle.data.instruction_rows import (
     refuse_mixture,
     row_form,
 )
-from jupiterd.cycle.secrets import cleaned
+from jupiterd.cycle.holdout.clusters import path_of_file
+from jupiterd.cycle.text_rules.secrets import cleaned
 from jupiterd.errors import EmptySourceError
 from jupiterd.path_text import path_text
+from jupiterd.workers.data.collect.text_files import MAX_LINE_BYTES, PlacedText
 from jupiterd.workers.data.collectors.files import Walk
 from jupiterd.workers.data.collectors.table_files import size_of
-from jupiterd.workers.data.file_rows import rows_in_file
+from jupiterd.workers.data.extract.decompression import unpacked_name
 from jupiterd.workers.data.skips import SkipCounts, SkipReason, UnreadableError
-from jupiterd.workers.data.table_rows import JSON_LINES, Row, without_text
-from jupiterd.workers.data.text_files import MAX_LINE_BYTES, PlacedText
-from jupiterd.workers.data.unpacking import unpacked_name
+from jupiterd.workers.data.tables.file_rows import rows_in_file
+from jupiterd.workers.data.tables.table_rows import JSON_LINES, Row, without_text
 
 
 @dataclass(frozen=True)

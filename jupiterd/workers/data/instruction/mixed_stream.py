@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from tokenizers import Tokenizer
 
 from jupiterd.cycle.data.instruction_rows import conversation_in
-from jupiterd.cycle.lineage import Sample
+from jupiterd.cycle.data.lineage import Sample
 from jupiterd.errors import InvalidSettingError
 from jupiterd.workers.data.instruction.chat_encoding import ChatEncoder
+from jupiterd.workers.data.pack.shards import ShardWriter
+from jupiterd.workers.data.pack.tokenizer import encode_batch
 from jupiterd.workers.data.progress import Progress
-from jupiterd.workers.data.shards import ShardWriter
-from jupiterd.workers.data.tokenizer import encode_batch
 from jupiterd.workers.data.tokens.marks import DocumentMarks
 
 _BATCH_DOCUMENTS = 64

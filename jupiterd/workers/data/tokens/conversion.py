@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from jupiterd.cycle.model_files import FAST_TOKENIZER, OLDER_TOKENIZERS
+from jupiterd.cycle.base.model_files import FAST_TOKENIZER, OLDER_TOKENIZERS
 from jupiterd.errors import InvalidSettingError, JupiterError, MissingExtraError
 
 HINT = "load it with transformers where that works, and save it: tokenizer.save_pretrained(FOLDER)"

@@ -22,8 +22,12 @@ from jupiterd.workers.train.architectures.skeleton import (
     leaves_out_prefix,
     skeleton,
 )
+from jupiterd.workers.train.checkpoints.tensor_file import (
+    WEIGHTS_FILE,
+    load_model_tensors,
+    load_tensors,
+)
 from jupiterd.workers.train.engine import Tensors
-from jupiterd.workers.train.tensor_file import WEIGHTS_FILE, load_model_tensors, load_tensors
 
 Shapes = Mapping[str, Sequence[int]]
 

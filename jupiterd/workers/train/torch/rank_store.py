@@ -11,7 +11,7 @@ from typing import Final
 from torch.distributed import Store  # pyright: ignore[reportPrivateImportUsage]
 
 from jupiterd.errors import MalformedError, TooLargeError
-from jupiterd.frames import StoreVerb, unpacked_values
+from jupiterd.protocol.frames import StoreVerb, unpacked_values
 
 ASKED_AT_ONCE: Final = 64
 """Keys: of a gang of a thousand ranks they hold two thirds of what an answer may."""

@@ -5,7 +5,7 @@ from itertools import combinations
 
 import pytest
 
-from jupiterd.cluster.health import ClusterView, judge
+from jupiterd.cluster.health.health import ClusterView, judge
 from jupiterd.cluster.values.clock_offsets import ClockOffset, clock_differences
 from jupiterd.ids import NodeId
 

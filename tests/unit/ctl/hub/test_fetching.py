@@ -7,14 +7,14 @@ from typing import NamedTuple
 
 import pytest
 
-from jupiterd.ctl.console import Console
 from jupiterd.ctl.hub import fetches as fetching
 from jupiterd.ctl.hub.asking import check_library
 from jupiterd.ctl.hub.fetch_progress import FetchProgress
 from jupiterd.ctl.hub.fetches import Fetches
 from jupiterd.ctl.hub.names import HubName, hub_name
 from jupiterd.ctl.hub.patience import patiently
-from jupiterd.ctl.model_source import model_arguments
+from jupiterd.ctl.output.console import Console
+from jupiterd.ctl.sources.model_source import model_arguments
 from jupiterd.errors import (
     CorruptArtifactError,
     DiskFullError,
@@ -22,9 +22,9 @@ from jupiterd.errors import (
     NotFoundError,
     SourceUnreachableError,
 )
+from tests.support.ctl.tiny_models import INDEX, NAME, NO_MODELS, SHARDS, whole
 from tests.support.model_hub import HubFolder, ModelHub
 from tests.unit.ctl.hub.conftest import point_library_at
-from tests.unit.ctl.hub.tiny_models import INDEX, NAME, NO_MODELS, SHARDS, whole
 
 pytestmark = pytest.mark.net
 

@@ -13,9 +13,9 @@ import pytest
 from jupiterd.ctl.hub import fetches as fetching
 from jupiterd.ctl.hub.listing_diagnosis import CONFIG
 from jupiterd.errors import TooLargeForDeviceError
+from tests.support.ctl.tiny_models import INDEX, NAME, NO_MODELS, SHARDS, whole, without
 from tests.support.model_hub import HubFolder, ModelHub
 from tests.unit.ctl.conftest import Ran, ScriptedDaemon
-from tests.unit.ctl.hub.tiny_models import INDEX, NAME, NO_MODELS, SHARDS, whole, without
 
 pytestmark = pytest.mark.net
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from jupiterd.gang.scripts.event_log import EventWriter
-from jupiterd.gang.scripts.events import NOTICE_RANK, STORE_RANK, Over, Printed
-from jupiterd.gang.scripts.part import PARTS, Description, Part
-from jupiterd.gang.scripts.record import LAUNCHES, Launch, Record
+from jupiterd.processes.scripts.event_log import EventWriter
+from jupiterd.processes.scripts.events import NOTICE_RANK, STORE_RANK, Over, Printed
+from jupiterd.processes.scripts.machine_share import PARTS, Description, Part
+from jupiterd.processes.scripts.record import LAUNCHES, Launch, Record
 
 SLEEPS = "import os, time; print(os.getpid(), flush=True); time.sleep(60)"
 TIMEOUT_S = 20.0

@@ -2,7 +2,7 @@ import pytest
 
 from jupiterd.ctl.launch.options.ports import open_ports_of
 from jupiterd.errors import UsageError
-from jupiterd.gang.script_plan import MAX_OPEN_PORTS, PortRange
+from jupiterd.processes.script_plan import MAX_OPEN_PORTS, PortRange
 
 
 def test_a_port_and_a_range_of_ports_are_read():

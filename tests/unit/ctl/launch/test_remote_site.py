@@ -13,8 +13,8 @@ from jupiterd.ctl.launch.places import _place
 from jupiterd.ctl.launch.remote_site import RemoteSite
 from jupiterd.ctl.launch.surroundings import Wanted
 from jupiterd.errors import PeerUnreachableError
-from jupiterd.gang.script_plan import Place, RankOrder, ScriptOrder
-from jupiterd.gang.scripts.events import Ended
+from jupiterd.processes.script_plan import Place, RankOrder, ScriptOrder
+from jupiterd.processes.scripts.events import Ended
 from jupiterd.rpc import script_pb2
 
 TIMEOUT_S = 5.0

@@ -12,7 +12,7 @@ import pytest
 from jupiterd.ctl.launch import run as launch_run
 from jupiterd.ctl.launch.run import Failure, LaunchRun
 from jupiterd.ctl.launch.telling import Telling
-from jupiterd.gang.scripts.events import Ended, Ending, Over, ScriptEvent
+from jupiterd.processes.scripts.events import Ended, Ending, Over, ScriptEvent
 
 TIMEOUT_S = 5.0
 

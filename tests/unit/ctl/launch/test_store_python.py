@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from jupiterd.ctl.launch import store_python
-from jupiterd.gang.script_plan import RankOrder, ScriptOrder
+from jupiterd.processes.script_plan import RankOrder, ScriptOrder
 
 
 @pytest.fixture

@@ -5,10 +5,10 @@ from typing import cast
 
 import pytest
 
-from jupiterd.ctl.console import Console
 from jupiterd.ctl.launch.rank_output import RankOutput
 from jupiterd.ctl.launch.telling import Telling
-from jupiterd.gang.scripts.events import Ended, Printed
+from jupiterd.ctl.output.console import Console
+from jupiterd.processes.scripts.events import Ended, Printed
 
 
 class Notices:

@@ -2,9 +2,9 @@
 
 import pytest
 
+from jupiterd.cycle.base.work_item import Phase
 from jupiterd.cycle.data.heavy_drops import heavy_drop
-from jupiterd.cycle.phase_flow import Flow
-from jupiterd.cycle.work import Phase
+from jupiterd.cycle.data.phase_flow import Flow
 
 REASONS = {"few-letters": 120, "symbols": 50, "list": 18}
 

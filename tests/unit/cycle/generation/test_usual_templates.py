@@ -2,8 +2,8 @@
 
 import pytest
 
-from jupiterd.cycle.changed_settings import with_changes
-from jupiterd.cycle.domain import Domain, parse_domain
+from jupiterd.cycle.domain.changed_settings import with_changes
+from jupiterd.cycle.domain.domain import Domain, parse_domain
 from jupiterd.cycle.generation.usual_templates import check_is_used, domain_with, recorded
 from jupiterd.errors import UsageError
 

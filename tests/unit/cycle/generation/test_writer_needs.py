@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from jupiterd.cycle.engine_options import DeviceAbilities
 from jupiterd.cycle.generation.writer_needs import check_writer, writer_need
-from jupiterd.cycle.plan import shape_of_config
+from jupiterd.cycle.training.engine_options import DeviceAbilities
+from jupiterd.cycle.training.plan import shape_of_config
 from jupiterd.errors import TooLargeForDeviceError, UsageError
-from tests.unit.cycle.training.presets import ONE_MILLION
+from tests.support.cycle.presets import ONE_MILLION
 
 CPU = DeviceAbilities("torch", "cpu", 8 << 30)
 MAC = DeviceAbilities("mlx", "gpu", 16 << 30, ram_bytes=24 << 30)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from jupiterd.cycle.islands.outer_horizon import MergedLoss, decided, is_scored, places
-from jupiterd.cycle.outer_orders import (
+from jupiterd.cycle.islands.outer_orders import (
     LAGS,
     Member,
     OuterOrder,
@@ -16,10 +16,10 @@ from jupiterd.cycle.outer_orders import (
     is_over,
     next_order,
 )
-from jupiterd.cycle.outer_round import Closing
-from jupiterd.cycle.plan import TrainPlan
+from jupiterd.cycle.islands.outer_round import Closing
 from jupiterd.cycle.training.held_out_measures import sequences_to_score
 from jupiterd.cycle.training.horizon import Horizon, end_step, schedule
+from jupiterd.cycle.training.plan import TrainPlan
 from tests.unit.cycle.training.test_horizon import SEQUENCES, growing, walked
 
 TWO = (Member("a"), Member("b"))

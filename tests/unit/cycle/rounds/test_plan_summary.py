@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from jupiterd.cycle.data.holdout_outlook import holdout_outlook
-from jupiterd.cycle.data.holdout_rules import HoldoutRules
-from jupiterd.cycle.data.survey import Survey
-from jupiterd.cycle.data.verdict_check import BYTES_OF_TOKEN
+from jupiterd.cycle.domain.survey import Survey
+from jupiterd.cycle.holdout.holdout_outlook import holdout_outlook
+from jupiterd.cycle.holdout.holdout_rules import HoldoutRules
+from jupiterd.cycle.holdout.verdict_check import BYTES_OF_TOKEN
 from jupiterd.cycle.rounds.plan_summary import MOST_LINES, PlannedCycle, plan_lines
 from jupiterd.cycle.rounds.plan_times import (
     GENERAL_TEXT_BYTES,
@@ -18,7 +18,7 @@ from jupiterd.cycle.rounds.plan_times import (
 )
 from jupiterd.formats import counted_tokens
 from jupiterd.locations import config_folder
-from tests.unit.ctl.surveys import ENOUGH, FAR, TWELVE
+from tests.support.ctl.surveys import ENOUGH, FAR, TWELVE
 
 EXPECTED = {
     "parameters": 1_400_000, "precision": "fp32", "optimizer": "adamw", "batch_sequences": 16,

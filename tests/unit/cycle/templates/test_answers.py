@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from jupiterd.cycle.filters import judge_sample
-from jupiterd.cycle.generation.short_tasks import SUMMARY as SUMMARY_WORDS
-from jupiterd.cycle.generation.short_tasks import Subject, words_of
+from jupiterd.cycle.domain.filters import judge_sample
 from jupiterd.cycle.templates.answers import judge_answer
 from jupiterd.cycle.templates.prompt import Written
 from jupiterd.cycle.templates.refusal import Refusal, Refused
+from jupiterd.cycle.templates.short_tasks import SUMMARY as SUMMARY_WORDS
+from jupiterd.cycle.templates.short_tasks import Subject, words_of
 from jupiterd.cycle.templates.texts import RULES, TEMPLATES
-from tests.unit.workers.data_material import real
+from tests.support.workers.data_material import real
 
 PASSAGE = (
     "Sourdough bread rises because wild yeast and bacteria live together in it. The bacteria "

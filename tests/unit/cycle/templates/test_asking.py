@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jupiterd.cycle.generation.short_tasks import ANYWHERE, Subject, subject_of
 from jupiterd.cycle.templates.asking import ask, defused, ends
 from jupiterd.cycle.templates.passages import MIN_CHARS, passages
+from jupiterd.cycle.templates.short_tasks import ANYWHERE, Subject, subject_of
 from jupiterd.cycle.templates.texts import TEMPLATES, USUAL, Template
 
 FAQ = TEMPLATES["faq"]

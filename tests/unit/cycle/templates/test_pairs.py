@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from jupiterd.cycle.lineage import Sample, text_hash
+from jupiterd.cycle.data.lineage import Sample, text_hash
 from jupiterd.cycle.templates.asking import ask, ends
 from jupiterd.cycle.templates.pairs import PAIR_SHARE, origin, pair, pairs_among
 from jupiterd.cycle.templates.passages import passages

@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 
 from jupiterd.cycle.data.instruction_rows import Conversation, conversation_in
-from jupiterd.cycle.lineage import Sample
+from jupiterd.cycle.data.lineage import Sample
 from jupiterd.cycle.templates.turns import turns_of
+from tests.support.workers.data_material import real, synthetic
 from tests.unit.cycle.templates.test_answers import RIGHT
-from tests.unit.workers.data_material import real, synthetic
 
 
 def said(kind: str, text: str) -> list[tuple[str, str]]:

@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 import pytest
 
-from jupiterd.cycle.text_rules.cleaned_markup import cleaned_markup
 from jupiterd.cycle.text_rules.document_kind import DocumentForm, DocumentKind
+from jupiterd.cycle.text_rules.markup.cleaned_markup import cleaned_markup
 from jupiterd.workers.data.extractors.markup import markdown_of
 
 FEW, MANY = 1_000, 8_000

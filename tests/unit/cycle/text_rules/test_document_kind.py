@@ -1,6 +1,6 @@
 import pytest
 
-from jupiterd.cycle.lineage import Sample
+from jupiterd.cycle.data.lineage import Sample
 from jupiterd.cycle.text_rules.document_kind import DocumentForm, DocumentKind, document_kind
 
 MARKDOWN = "# Pumps\n\nSee [the manual](manual.md).\n\n```sh\npump --on\n```\n"

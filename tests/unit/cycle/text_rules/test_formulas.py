@@ -2,8 +2,8 @@
 
 import pytest
 
-from jupiterd.cycle.text_rules.cleaned_markup import cleaned_markup
 from jupiterd.cycle.text_rules.document_kind import document_kind
+from jupiterd.cycle.text_rules.markup.cleaned_markup import cleaned_markup
 from jupiterd.cycle.text_rules.markup.inline_marks import without_links, without_marks
 from jupiterd.cycle.text_rules.plain_rendering import plain_rendering
 

@@ -2,9 +2,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jupiterd.cycle.text_rules.cleaned_markup import cleaned_markup
 from jupiterd.cycle.text_rules.document_kind import DocumentForm, DocumentKind
-from jupiterd.cycle.text_rules.markup_signs import markup_of
+from jupiterd.cycle.text_rules.markup.cleaned_markup import cleaned_markup
+from jupiterd.cycle.text_rules.markup.markup_signs import markup_of
 from jupiterd.cycle.text_rules.text_form import Layout, text_form
 
 

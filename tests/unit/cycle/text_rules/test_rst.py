@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jupiterd.cycle.text_rules.cleaned_markup import cleaned_markup
 from jupiterd.cycle.text_rules.document_kind import DocumentForm, DocumentKind
+from jupiterd.cycle.text_rules.markup.cleaned_markup import cleaned_markup
 
 RST = DocumentForm(DocumentKind.DOCUMENTATION, "rst")
 

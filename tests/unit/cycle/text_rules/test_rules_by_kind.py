@@ -2,11 +2,11 @@ from dataclasses import replace
 
 import pytest
 
-from jupiterd.cycle.drop_reason import DropReason
-from jupiterd.cycle.filters import judge_sample, judge_text
+from jupiterd.cycle.base.drop_reason import DropReason
+from jupiterd.cycle.domain.filters import judge_sample, judge_text
 from jupiterd.cycle.text_rules.document_kind import DocumentForm, DocumentKind
-from tests.unit.cycle.prose import GOOD, page, sentence
-from tests.unit.workers.data_material import function, real, synthetic
+from tests.support.cycle.prose import GOOD, page, sentence
+from tests.support.workers.data_material import function, real, synthetic
 
 MARKDOWN = DocumentForm(DocumentKind.DOCUMENTATION, "markdown")
 EXAMPLE = "```python\n" + "\n".join(f"x{n} = {{{n}: [{n}]}}" for n in range(40)) + "\n```"

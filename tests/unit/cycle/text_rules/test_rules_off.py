@@ -2,11 +2,11 @@ from typing import get_args
 
 import pytest
 
-from jupiterd.cycle.domain import domain_mistakes, parse_domain
-from jupiterd.cycle.drop_reason import DropReason
-from jupiterd.cycle.filters import judge_text
+from jupiterd.cycle.base.drop_reason import DropReason
+from jupiterd.cycle.domain.domain import domain_mistakes, parse_domain
+from jupiterd.cycle.domain.filters import judge_text
 from jupiterd.cycle.text_rules.rules_off import RuleName, rules_off
-from tests.unit.cycle.prose import GOOD
+from tests.support.cycle.prose import GOOD
 
 DOMAIN = """version: 1
 title: Notes

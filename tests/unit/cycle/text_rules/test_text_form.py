@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jupiterd.cycle.prose_rules import judge_prose
+from jupiterd.cycle.text_rules.prose_rules import judge_prose
 from jupiterd.cycle.text_rules.text_form import Layout, printed_paragraphs, text_form
 from jupiterd.cycle.text_rules.word_breaks import Vocabulary, before_next
 

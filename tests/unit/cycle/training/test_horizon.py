@@ -5,8 +5,7 @@ from collections.abc import Callable, Iterable
 
 import pytest
 
-from jupiterd.cycle.plan import TrainPlan
-from jupiterd.cycle.training.fitted_plan import fitted_plan
+from jupiterd.cycle.runs.fitted_plan import fitted_plan
 from jupiterd.cycle.training.horizon import (
     MOST_WORSE,
     Horizon,
@@ -16,8 +15,9 @@ from jupiterd.cycle.training.horizon import (
     is_over,
     schedule,
 )
+from jupiterd.cycle.training.plan import TrainPlan
 from jupiterd.cycle.training.step_budget import first_budget
-from tests.unit.cycle.training.presets import ONE_MILLION, plan_of_one_million
+from tests.support.cycle.presets import ONE_MILLION, plan_of_one_million
 
 SEQUENCES = 160
 """A pass takes 40 steps: four take 160, sixteen 640."""

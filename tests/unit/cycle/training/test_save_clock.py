@@ -2,7 +2,7 @@
 
 import pytest
 
-from jupiterd.cycle.plan import ModelShape, parse_model
+from jupiterd.cycle.training.plan import ModelShape, parse_model
 from jupiterd.cycle.training.save_clock import SaveClock, checkpoint_bytes, save_interval_s
 from jupiterd.locations import config_folder
 

@@ -2,19 +2,19 @@
 
 import pytest
 
-from jupiterd.cycle.plan import ModelShape, TrainPlan, derive
-from jupiterd.cycle.run_settings import OF_TUNING, RunSettings
-from jupiterd.cycle.training.fitted_plan import (
+from jupiterd.cycle.runs.fitted_plan import (
     Trained,
     first_plan_of_run,
     plan_of_round,
     plan_of_run,
     planned_rounds,
 )
+from jupiterd.cycle.runs.run_settings import OF_TUNING, RunSettings
+from jupiterd.cycle.training.plan import ModelShape, TrainPlan, derive
 from jupiterd.cycle.training.step_budget import passes_over
 from jupiterd.cycle.training.tuning import HIGH_RATE, tuned, tuning_lines, tuning_rate
 from jupiterd.cycle.training.tuning_batch import LEAST_SEQUENCES, batch_lines, tuning_batch
-from tests.unit.cycle.training.presets import ONE_MILLION
+from tests.support.cycle.presets import ONE_MILLION
 
 TUNING = RunSettings(steps_from="data", recipe=OF_TUNING, seq_len=256)
 

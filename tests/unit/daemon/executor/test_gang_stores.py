@@ -14,11 +14,11 @@ import psutil
 import pytest
 
 from jupiterd.cluster.training.store_place import StorePlace
+from jupiterd.daemon.app.node import Node
 from jupiterd.daemon.executor import gang_stores, store_calls
-from jupiterd.daemon.node import Node
 from jupiterd.errors import MalformedError
-from jupiterd.frames import StoreAnswered, StoreAsked, unpacked_values
-from tests.unit.daemon.two_nodes import serving, unite
+from jupiterd.protocol.frames import StoreAnswered, StoreAsked, unpacked_values
+from tests.support.daemon.two_nodes import serving, unite
 
 pytestmark = pytest.mark.net
 

@@ -5,21 +5,22 @@ from pathlib import Path
 
 import pytest
 
-from jupiterd.cluster.facts import CheckpointCommitted, OuterStepTaken
+from jupiterd.cluster.facts.facts import CheckpointCommitted, OuterStepTaken
 from jupiterd.cycle.islands import outer_horizon
-from jupiterd.cycle.plan import TrainPlan
-from jupiterd.cycle.run_settings import FROM_DATA
+from jupiterd.cycle.runs.run_settings import FROM_DATA
 from jupiterd.cycle.training import held_out_measures
 from jupiterd.cycle.training.horizon import Horizon, end_step
-from jupiterd.daemon.clock import now_s
-from jupiterd.daemon.leading import Leading
-from jupiterd.daemon.outer_facts import open_rounds
-from jupiterd.daemon.run_training import training_of
-from jupiterd.daemon.ways import ToldWay
-from jupiterd.daemon.work_events import WayMade
+from jupiterd.cycle.training.plan import TrainPlan
+from jupiterd.daemon.catalog.outer_step_mapping import open_rounds
+from jupiterd.daemon.leader.leading import Leading
+from jupiterd.daemon.leader.pseudo_gradients import ToldWay
+from jupiterd.daemon.planning.training_spec import training_of
+from jupiterd.daemon.runtime.clock import now_s
+from jupiterd.daemon.runtime.work_events import WayMade
 from jupiterd.ids import ArtifactId, CycleId
-from tests.unit.cluster.building import CYCLE
-from tests.unit.daemon.test_islands_conductor import (
+from tests.support.cluster.building import CYCLE
+from tests.support.daemon.two_nodes import until
+from tests.unit.daemon.islands.test_island_coordinator import (
     EVERY,
     SETTINGS,
     conducting,
@@ -28,7 +29,6 @@ from tests.unit.daemon.test_islands_conductor import (
     shown,
     trains,
 )
-from tests.unit.daemon.two_nodes import until
 
 MODEL = ArtifactId("a" * 64)
 

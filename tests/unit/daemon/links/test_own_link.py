@@ -5,9 +5,9 @@ from typing import Any, cast
 
 import pytest
 
-from jupiterd.cluster.interface_kind import InterfaceKind
-from jupiterd.cluster.links import Links, Path
-from jupiterd.cluster.membership import Liveness
+from jupiterd.cluster.links.links import Links, Path
+from jupiterd.cluster.membership.membership import Liveness
+from jupiterd.cluster.values.interface_kind import InterfaceKind
 from jupiterd.daemon.links import own_link
 from jupiterd.daemon.links.interface_states import InterfaceState, interface_states
 from jupiterd.daemon.links.own_link import own_outage

@@ -4,16 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from jupiterd.cluster.facts import NodeAdmitted, NodeRemoved
-from jupiterd.daemon.address_book import save_addresses
+from jupiterd.cluster.facts.facts import NodeAdmitted, NodeRemoved
+from jupiterd.daemon.links.address_book import save_addresses
 from jupiterd.daemon.membership import listening
 from jupiterd.daemon.membership.listening import CROWDED, REFUSED
-from jupiterd.daemon.state_dir import StateDir
+from jupiterd.daemon.runtime.state_dir import StateDir
 from jupiterd.ids import NodeId
 from jupiterd.net.channels import PeerChannels
 from jupiterd.ports import Address
 from jupiterd.rpc import peer_pb2
-from tests.unit.daemon.two_nodes import TIMEOUT_S, address_of, found, link, serving, unite
+from tests.support.daemon.two_nodes import TIMEOUT_S, address_of, found, link, serving, unite
 from tests.unit.net.conftest import named_identity
 
 pytestmark = pytest.mark.net

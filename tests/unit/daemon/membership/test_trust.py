@@ -10,15 +10,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jupiterd.cluster.facts import WALKED_IN, ClusterFounded, NodeAdmitted, NodeRemoved, WindowSet
-from jupiterd.cluster.rights import OF_TRUSTED_MEMBERS
+from jupiterd.cluster.facts.facts import (
+    WALKED_IN,
+    ClusterFounded,
+    NodeAdmitted,
+    NodeRemoved,
+    WindowSet,
+)
+from jupiterd.cluster.membership.call_rights import OF_TRUSTED_MEMBERS
+from jupiterd.daemon.app.node import Node
 from jupiterd.daemon.membership import trust
-from jupiterd.daemon.node import Node
 from jupiterd.errors import CorruptLedgerError, NotTrustedError
 from jupiterd.ids import NodeId
 from jupiterd.rpc import script_pb2
-from tests.unit.daemon.test_peer_service import DECISIONS, channels, join_request
-from tests.unit.daemon.two_nodes import (
+from tests.support.daemon.two_nodes import (
     TIMEOUT_S,
     admission_of,
     lead,
@@ -28,6 +33,7 @@ from tests.unit.daemon.two_nodes import (
     until,
     whole_ledger,
 )
+from tests.unit.daemon.api.test_peer_service import DECISIONS, channels, join_request
 
 
 async def with_guest(founder: Node, guest: Node, *more: WindowSet) -> None:
@@ -177,8 +183,8 @@ async def test_a_leader_that_walked_in_lets_a_trusted_member_lead(tmp_path: Path
 async def test_who_is_behind_gets_the_ledger_from_a_trusted_member_where_one_is_here(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("jupiterd.daemon.journal.KEPT_ENTRIES", 1)
-    monkeypatch.setattr("jupiterd.daemon.journal.KEPT_WITHOUT_YES", 1)
+    monkeypatch.setattr("jupiterd.daemon.ledger.replica.KEPT_ENTRIES", 1)
+    monkeypatch.setattr("jupiterd.daemon.ledger.replica.KEPT_WITHOUT_YES", 1)
     async with (
         serving(tmp_path, "founder") as founder,
         serving(tmp_path, "guest") as guest,
@@ -197,7 +203,7 @@ async def test_who_is_behind_gets_the_ledger_from_a_trusted_member_where_one_is_
 async def test_a_member_without_a_yes_holds_more_entries_one_by_one_for_who_is_behind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("jupiterd.daemon.journal.KEPT_ENTRIES", 1)
+    monkeypatch.setattr("jupiterd.daemon.ledger.replica.KEPT_ENTRIES", 1)
     async with (
         serving(tmp_path, "founder") as founder,
         serving(tmp_path, "guest") as guest,
@@ -253,6 +259,6 @@ async def lead_later(guest: Node) -> None:
 
 
 def _health(node: Node) -> list[object]:
-    from jupiterd.cluster.health import judge
+    from jupiterd.cluster.health.health import judge
 
     return list(judge(node.outlook.cluster_view()))

@@ -9,11 +9,11 @@ from typing import Any, cast
 import pytest
 from blake3 import blake3
 
-from jupiterd.cluster.hardware import Gpu
-from jupiterd.daemon.node import Node
+from jupiterd.cluster.values.hardware import Gpu
+from jupiterd.daemon.app.node import Node
+from jupiterd.daemon.runtime.settings import Settings
 from jupiterd.daemon.scripts.question import LaunchQuestion
 from jupiterd.daemon.scripts.readiness import prepared_here
-from jupiterd.daemon.settings import Settings
 from jupiterd.errors import DeviceBusyError, MalformedError, NotFoundError, RefusedError
 from jupiterd.ids import NodeId
 from jupiterd.rpc.script_pb2 import PrepareScriptRequest

@@ -8,7 +8,7 @@ from typing import cast
 
 import pytest
 
-from jupiterd.daemon.node import Node
+from jupiterd.daemon.app.node import Node
 from jupiterd.daemon.scripts import relay
 from jupiterd.rpc.script_pb2 import ScriptEnded, ScriptEvent, ScriptOrder, ScriptRequest
 

@@ -8,26 +8,26 @@ import pytest
 import torch
 from transformers.models.qwen3.configuration_qwen3 import Qwen3Config
 
-from jupiterd.cycle.plan import ModelShape
-from jupiterd.cycle.same_model import strangers
+from jupiterd.cycle.training.model_fingerprint import strangers
+from jupiterd.cycle.training.plan import ModelShape
 from jupiterd.workers.islands.fixed_batch import FixedBatch, tokens_of
 from jupiterd.workers.train.engine import Engine, Tensors
 from jupiterd.workers.train.first_weights import first_weights
 from jupiterd.workers.train.model_config import model_config
-from jupiterd.workers.train.torch_attention import FlashAttention, TorchAttention
-from jupiterd.workers.train.torch_engine import TorchEngine
-from jupiterd.workers.train.torch_model import last_logits, make_model, without_flash
-from jupiterd.workers.train.torch_qwen3 import Norm, Qwen3
-from tests.unit.workers.tiny_engine import tiny_engine, tiny_plan
-from tests.unit.workers.tiny_run import SEQ_LEN, VOCAB, tiny_shape
+from jupiterd.workers.train.torch.attention import FlashAttention, TorchAttention
+from jupiterd.workers.train.torch.qwen3 import Norm, Qwen3
+from jupiterd.workers.train.torch.torch_engine import TorchEngine
+from jupiterd.workers.train.torch.torch_model import last_logits, make_model, without_flash
+from tests.support.workers.tiny_engine import tiny_engine, tiny_plan
+from tests.support.workers.tiny_run import SEQ_LEN, VOCAB, tiny_shape
 
 STEP = "step 3"
 
 
 def mlx_engine(shape: ModelShape | None = None, **changes: Any) -> Engine:
     pytest.importorskip("mlx.core")
-    from jupiterd.workers.train.mlx_engine import MlxEngine
-    from jupiterd.workers.train.mlx_ring import Ring
+    from jupiterd.workers.train.mlx.mlx_engine import MlxEngine
+    from jupiterd.workers.train.mlx.ring import Ring
 
     return MlxEngine(shape or tiny_shape(), tiny_plan(**changes), 0, Ring(0, 1))
 

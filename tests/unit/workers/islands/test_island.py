@@ -5,15 +5,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from jupiterd.workers.data.shards import ShardSet
+from jupiterd.workers.data.pack.shards import ShardSet
+from jupiterd.workers.islands.compression import Kind
 from jupiterd.workers.islands.flat import Vector
 from jupiterd.workers.islands.island import Island
 from jupiterd.workers.islands.outer_step import OuterSettings
-from jupiterd.workers.islands.packing import Kind
 from jupiterd.workers.islands.round_order import RoundOrder
 from jupiterd.workers.train.batches import Batches
-from tests.unit.workers.tiny_engine import BATCH, tiny_engine, tiny_plan
-from tests.unit.workers.tiny_run import make_inputs
+from tests.support.workers.tiny_engine import BATCH, tiny_engine, tiny_plan
+from tests.support.workers.tiny_run import make_inputs
 
 RATE = 1e-2
 ORDER = RoundOrder("step 1", 1, 1, 1, BATCH, "0-6")

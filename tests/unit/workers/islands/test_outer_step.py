@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
+from jupiterd.workers.islands.compression import Whole
 from jupiterd.workers.islands.flat import Layout
 from jupiterd.workers.islands.outer_step import OuterSettings, OuterState
-from jupiterd.workers.islands.packing import Whole
 
 SIZE = 1000
 NESTEROV, AVERAGE = OuterSettings(0.7, 0.9), OuterSettings(1.0, 0.0)

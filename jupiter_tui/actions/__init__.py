@@ -1,0 +1,1 @@
+"""What the dashboard lets people change, and how it is carried out."""

@@ -1,0 +1,1 @@
+"""What drawings are made of: lines, columns, plots."""

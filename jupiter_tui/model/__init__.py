@@ -1,0 +1,1 @@
+"""What the dashboard knows: the daemon's documents, their feed, recordings."""

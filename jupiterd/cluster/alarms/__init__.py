@@ -1,1 +1,0 @@
-"""Alarms that people have seen, and how each kind ends."""

@@ -1,0 +1,1 @@
+"""Where copies of artifacts must lie, and which are needed no more."""

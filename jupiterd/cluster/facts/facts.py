@@ -1,0 +1,488 @@
+"""The durable, past-tense records that a ledger holds.
+
+Owns what each fact says. Doesn't know who writes it, its form on the wire (`fact_wire`), what it
+leads to (`state`), or how entries chain (`ledger`).
+
+There are four kinds: set facts (union), settings and commands (greatest edit number wins),
+progress (names its parent) and withdrawals.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Final
+
+from jupiterd.cluster.facts.dismissal_fact import AlarmDismissed
+from jupiterd.cluster.facts.lifecycle_facts import LifecycleFact
+from jupiterd.cluster.facts.outer_step_facts import OuterStepParked, OuterStepTaken
+from jupiterd.cluster.facts.phase_facts import SteeringFact
+from jupiterd.cluster.facts.steering import StudentSteered
+from jupiterd.ids import ArtifactId, ClusterId, CycleId, NodeId
+from jupiterd.protocol.frames import Scalar
+
+
+@dataclass(frozen=True)
+class ClusterFounded:
+    """Set fact: the first entry of every cluster."""
+
+    VERSION: ClassVar[int] = 1
+    label: str
+
+
+WALKED_IN: Final = "it walked in through the open door"
+"""Why a member was admitted for whom nobody has said yes, see `roster`."""
+
+
+@dataclass(frozen=True)
+class NodeAdmitted:
+    """Set fact: this key is a member; one more of it, for another reason, says yes to it."""
+
+    VERSION: ClassVar[int] = 1
+    node: NodeId
+    name: str
+    certificate_pem: bytes
+    reason: str
+    token: str = ""
+    """Id of the join token that let it in, or empty."""
+
+    @property
+    def walked_in(self) -> bool:
+        """Say whether nobody has said yes to it here."""
+        return self.reason == WALKED_IN
+
+
+@dataclass(frozen=True)
+class TokenIssued:
+    """Set fact: whoever proves that it knows this secret is let in, whatever the window."""
+
+    VERSION: ClassVar[int] = 1
+    token: str
+    """Its id, 16 hex digits."""
+    secret: str
+    """32 hex digits; every member may know it, for each may lead."""
+    uses: int
+    """How many nodes it lets in; 0 for any number."""
+
+
+@dataclass(frozen=True)
+class TokenWithdrawn:
+    """Withdrawal: that token lets nobody in any more."""
+
+    VERSION: ClassVar[int] = 1
+    token: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class NodeRemoved:
+    """Withdrawal: this key is no longer a member, wherever it was admitted by these entries."""
+
+    VERSION: ClassVar[int] = 1
+    node: NodeId
+    admissions: tuple[str, ...]
+    """Entries that admitted it: node/ledger uuid/index of each."""
+    last_seen: Mapping[str, int]
+    """Its ledger uuids -> the last entry that was known; what it admits beyond doesn't count."""
+
+
+@dataclass(frozen=True)
+class DoorShut:
+    """Set fact, beside what first shuts the door: whom others than trusted members had let in."""
+
+    VERSION: ClassVar[int] = 1
+    admissions: tuple[str, ...]
+    """The admissions by such members, see `roster.admission_name`: none that turns up later counts,
+    whatever its entry says of when it was written."""
+
+
+@dataclass(frozen=True)
+class ClusterRenamed:
+    """Setting: the cluster's name for people."""
+
+    VERSION: ClassVar[int] = 1
+    label: str
+    edit: int
+
+
+@dataclass(frozen=True)
+class ClusterMerged:
+    """Set fact: one cluster becomes part of another; in the first it is consent, in that a deed."""
+
+    VERSION: ClassVar[int] = 1
+    absorbed: ClusterId
+    into: ClusterId
+    removed: tuple[NodeId, ...] = ()
+    """Keys that were removed there: they are let in here no more either."""
+
+
+@dataclass(frozen=True)
+class RolePinned:
+    """Setting, one for each node: the role that people want it to have, or empty for none."""
+
+    VERSION: ClassVar[int] = 1
+    node: NodeId
+    role: str
+    edit: int
+
+
+@dataclass(frozen=True)
+class RoleAssigned:
+    """Setting, one for each node: what the leader wants it to do, and why."""
+
+    VERSION: ClassVar[int] = 1
+    node: NodeId
+    role: str
+    reason: str
+    edit: int
+
+
+@dataclass(frozen=True)
+class WindowSet:
+    """Setting: the pairing window; closing beats a concurrent opening."""
+
+    VERSION: ClassVar[int] = 1
+    is_open: bool
+    edit: int
+
+
+@dataclass(frozen=True)
+class CycleStarted:
+    """Set fact: somebody asked for a cycle, with everything that decides how it goes."""
+
+    VERSION: ClassVar[int] = 1
+    cycle: CycleId
+    domain: str
+    domain_yaml: str
+    rounds: int
+    size: str
+    seed: int
+    started_at: str
+    """ISO 8601, UTC; for display and for the provenance of samples, never for ordering."""
+    model_yaml: str = ""
+    """The size preset, so that every leader plans the same training."""
+    engine: str = "auto"
+    """What people asked for: auto, torch or mlx."""
+    settings: Mapping[str, Scalar] = field(default_factory=dict[str, Scalar])
+    """Whether islands train its rounds, and how they exchange, see `cycle.run_settings`; and who
+    may train them, where people say so: `nodes` (ids, with commas between), `max_ranks`."""
+    generator: Mapping[str, Scalar] = field(default_factory=dict[str, Scalar])
+    """The generator that people named, see `cycle.generator`; empty: the last promoted student."""
+    interactive: bool = False
+    """Whether it waits at the end of each phase until somebody has answered."""
+    judge: Mapping[str, Scalar] = field(default_factory=dict[str, Scalar])
+    """The model that may break a tie of the gate, described as a generator is; empty: none."""
+    without_verdict: bool = False
+    """Whether it trains where there is too little text for a verdict."""
+
+
+@dataclass(frozen=True)
+class DataRequested:
+    """Set fact: somebody asked for text to be made into a data set; its run may train on it too."""
+
+    VERSION: ClassVar[int] = 1
+    cycle: CycleId
+    """Id of the run, which stands where a cycle's does."""
+    name: str
+    source: Mapping[str, Scalar]
+    """What is read and how it is cut, see `cycle.run_settings`."""
+    node: str
+    """The node on whose disk the text lies, or empty where any may read it."""
+    tokenizer: str
+    """Artifact id of the tokenizer that was given, or empty: one is trained."""
+    started_at: str
+    asked_at: str = ""
+    """The node on which somebody asked for it; what older builds recorded lacks it."""
+
+
+@dataclass(frozen=True)
+class TrainingStarted:
+    """Set fact: somebody asked for a training run, with everything that decides how it goes."""
+
+    VERSION: ClassVar[int] = 1
+    cycle: CycleId
+    """Id of the run, which stands where a cycle's does."""
+    name: str
+    data: CycleId
+    """The run that makes, or made, the data set; its own id where it does so itself."""
+    model: str
+    """What people called it."""
+    model_yaml: str
+    engine: str
+    nodes: tuple[NodeId, ...]
+    """Who may train; empty for everybody."""
+    settings: Mapping[str, Scalar]
+    """Everything else that was asked for, see `cycle.run_settings`."""
+    started_at: str
+    parent: str = ""
+    """The run, or the cycle, of which this one trains an island, or empty."""
+    parent_round: int = 1
+    """Of the cycle."""
+
+
+@dataclass(frozen=True)
+class CycleStateSet:
+    """Command, one for each cycle: run, pause or stop."""
+
+    VERSION: ClassVar[int] = 1
+    cycle: CycleId
+    wanted: str
+    """`running`, `paused` or `stopped`."""
+    reason: str
+    edit: int
+    node: str = ""
+    """The node where a pause was asked for, or that led where a phase's end asked; or empty."""
+    at: str = ""
+    """When it was paused: ISO 8601, UTC; for display, never for ordering. Or empty."""
+
+
+@dataclass(frozen=True)
+class CycleFailed:
+    """Set fact: the cycle can't go on by itself, and why; the last one in the order counts."""
+
+    VERSION: ClassVar[int] = 1
+    cycle: CycleId
+    code: str
+    message: str
+    hint: str
+
+
+@dataclass(frozen=True)
+class WorkCompleted:
+    """Set fact: an item of a phase is done; the first in the order is in force."""
+
+    VERSION: ClassVar[int] = 1
+    cycle: CycleId
+    round: int
+    phase: str
+    item: str
+    node: NodeId
+    outputs: Mapping[str, ArtifactId]
+    counts: Mapping[str, float] = field(default_factory=dict[str, float])
+    summary: Mapping[str, Scalar] = field(default_factory=dict[str, Scalar])
+    elapsed_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class ManifestFrozen:
+    """Set fact: the shards that a round trains on; the first in the order is in force."""
+
+    VERSION: ClassVar[int] = 1
+    cycle: CycleId
+    round: int
+    parent: str
+    """The leaf of the canonical line that the round starts from, or empty."""
+    tokenizer: ArtifactId
+    shards: tuple[ArtifactId, ...]
+    sequences: int
+    tokens: int
+    attempt: int = 0
+    """How often the round's packing had begun anew."""
+    ranks: int = 0
+    """Of who could train it then, in one gang, where the text decides how many sequences a step has
+    (`training.tuning_batch`): each has one of them. 0: it doesn't, or by an older build."""
+
+
+@dataclass(frozen=True)
+class EpochOpened:
+    """Set fact: a gang is launched."""
+
+    VERSION: ClassVar[int] = 1
+    cycle: CycleId
+    round: int
+    epoch: int
+    gang: tuple[NodeId, ...]
+    """The members in rank order; a node with two ranks stands twice."""
+    engine: str
+    """Such as torch/gloo or mlx/ring; without the second part for a gang of one."""
+    from_checkpoint: str
+    """Artifact id of the checkpoint it starts from, or empty."""
+    from_step: int
+    engine_reason: str = ""
+    """Why it is that engine."""
+    micro_batches: tuple[int, ...] = ()
+    """Sequences that each rank holds in memory at a time; empty: as the plan says."""
+    follows: str = ""
+    """The line's end that its checkpoints hang below; empty: the one it starts from."""
+    predicted_tokens_per_s: float = 0.0
+    """Of that gang, when it began in this round; 0: nobody could know."""
+
+
+@dataclass(frozen=True)
+class EpochAdopted:
+    """Set fact: another leader follows that gang; the last in the order is in force."""
+
+    VERSION: ClassVar[int] = 1
+    cycle: CycleId
+    epoch: int
+
+
+LEFT_OPEN: Final = "its leader fell silent, and it couldn't be taken over"
+"""Why an epoch ended that nobody saw end: how long it trained isn't known."""
+
+
+@dataclass(frozen=True)
+class EpochClosed:
+    """Set fact: that gang has ended, unless a later leader has adopted it; the last is in force."""
+
+    VERSION: ClassVar[int] = 1
+    cycle: CycleId
+    epoch: int
+    reason: str
+    elapsed_s: float = 0.0
+    code: str = ""
+    """Of the error that ended it, if one did; see `errors`."""
+
+
+@dataclass(frozen=True)
+class CheckpointCommitted:
+    """Progress: weights that contain the manifest's sequences [0, cursor) of this round."""
+
+    VERSION: ClassVar[int] = 1
+    LATER: ClassVar[Mapping[str, Any]] = {"on_trunk": False, "began_with": "", "horizon": {}}
+    """Fields that came later: see `lww_registers.fact_hash`."""
+    cycle: CycleId
+    round: int
+    parent: str
+    """Artifact id of the checkpoint before it on the line, or empty for the first."""
+    artifact: ArtifactId
+    epoch: int
+    step: int
+    """Steps of this round."""
+    tokens: int
+    """Tokens that its weights were trained on since the cycle began."""
+    cursor: int
+    loss: float
+    is_final: bool
+    """The round's last: training is done."""
+    on_trunk: bool = False
+    """Its rate hasn't begun to fall: a later round may go on from here, see `trunk`."""
+    began_with: str = ""
+    """Artifact id of the checkpoint that its gang had loaded: groups apart may each have opened an
+    epoch of that number. Empty: weights were drawn, or an older version wrote this."""
+    horizon: Mapping[str, float] = field(default_factory=dict[str, float])
+    """What losses on held-out text had decided by then of where training ends, see
+    `cycle.training.horizon`; empty where there is no such text, or an older version wrote this."""
+
+
+@dataclass(frozen=True)
+class LinePinned:
+    """Setting, one for each cycle: the line that counts leads through this leaf, or the heaviest.
+
+    Nothing is withdrawn by it: other lines stay as branches.
+    """
+
+    VERSION: ClassVar[int] = 1
+    cycle: CycleId
+    leaf: str
+    """A checkpoint's artifact id or a round commit's hash; empty takes the pin away."""
+    edit: int
+
+
+@dataclass(frozen=True)
+class LineParked:
+    """Setting, one for each checkpoint: a line that ends in it doesn't compete, or does again.
+
+    Nothing is withdrawn by it: nobody in reach has the checkpoint, and somebody may come with it.
+    """
+
+    VERSION: ClassVar[int] = 1
+    cycle: CycleId
+    leaf: str
+    """Artifact id of the checkpoint that is missing."""
+    is_parked: bool
+    edit: int
+    reason: str = ""
+    """Empty where nobody in reach has it."""
+
+
+@dataclass(frozen=True)
+class VerdictReached:
+    """Set fact: what the gate said of a round's candidate; of one the first is in force."""
+
+    VERSION: ClassVar[int] = 1
+    cycle: CycleId
+    round: int
+    verdict: str
+    """PROMOTE, HOLD, REJECT or ABSTAIN."""
+    reason: str
+    val_bpb: float
+    artifact: ArtifactId
+    """The folder with verdict.json."""
+    candidate: ArtifactId
+    incumbent: str
+    """Artifact id of the model it was compared with, or empty for a baseline that counts."""
+
+
+@dataclass(frozen=True)
+class RoundCommitted:
+    """Progress: a round is over."""
+
+    VERSION: ClassVar[int] = 1
+    cycle: CycleId
+    round: int
+    parent: str
+    """Artifact id of the round's final checkpoint."""
+    verdict: str
+    promoted: str
+    """Artifact id of the student that came into force last and generates, or empty."""
+
+
+@dataclass(frozen=True)
+class SourcePurged:
+    """Withdrawal, a predicate: nothing of this source is trained on, nor made from it.
+
+    It also hits samples that arrive later. Models that were trained on it stay.
+    """
+
+    VERSION: ClassVar[int] = 1
+    domain: str
+    source: str
+    """Its name in the domain file, or an address: everything below it."""
+    cycle: str = ""
+    """The only cycle that is meant; empty: every one of the domain, later ones too."""
+
+
+@dataclass(frozen=True)
+class UnknownFact:
+    """A fact of a newer version: kept and relayed as it came, not folded."""
+
+    type: str
+    version: int
+    body: Mapping[str, Any]
+
+
+KnownFact = (
+    ClusterFounded
+    | NodeAdmitted
+    | NodeRemoved
+    | DoorShut
+    | TokenIssued
+    | TokenWithdrawn
+    | ClusterRenamed
+    | ClusterMerged
+    | RolePinned
+    | RoleAssigned
+    | WindowSet
+    | CycleStarted
+    | DataRequested
+    | TrainingStarted
+    | CycleStateSet
+    | CycleFailed
+    | WorkCompleted
+    | ManifestFrozen
+    | EpochOpened
+    | EpochAdopted
+    | EpochClosed
+    | CheckpointCommitted
+    | OuterStepTaken
+    | OuterStepParked
+    | LinePinned
+    | LineParked
+    | VerdictReached
+    | StudentSteered
+    | RoundCommitted
+    | SourcePurged
+    | SteeringFact
+    | LifecycleFact
+    | AlarmDismissed
+)
+Fact = KnownFact | UnknownFact

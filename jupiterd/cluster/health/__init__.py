@@ -1,0 +1,1 @@
+"""What is wrong with the cluster, and whom to alert."""

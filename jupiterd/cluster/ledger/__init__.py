@@ -1,0 +1,1 @@
+"""Signed entries, and the state that they add up to."""

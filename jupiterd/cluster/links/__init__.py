@@ -1,0 +1,1 @@
+"""The paths to peers, and how good they are."""

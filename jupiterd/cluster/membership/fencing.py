@@ -1,0 +1,81 @@
+"""Which orders a node obeys: those of the leader that it follows, and none of one that is over.
+
+Owns the rules. Doesn't know orders, or what is on disk: whoever obeys saves the new highest first.
+
+Groups that didn't see each other may have elected leaders with the same number: a term is a number
+and its leader, so who has obeyed one in it refuses the other until that one takes a higher term.
+"""
+
+from dataclasses import dataclass
+
+from jupiterd.cluster.values.bounds import is_count
+from jupiterd.errors import RefusedError
+from jupiterd.ids import NodeId, short
+
+
+def is_followed(caller: NodeId, term: int | None, leader: NodeId | None, known_term: int) -> bool:
+    """Say whether a caller that leads in `term` by its own word is whom this node follows.
+
+    A term above the highest known is one that its leader hasn't told us of yet.
+    """
+    return caller == leader and (term is None or term <= known_term)
+
+
+def check_followed(
+    caller: NodeId, term: int | None, leader: NodeId | None, known_term: int
+) -> None:
+    """Raise RefusedError where this node doesn't follow a caller that gives orders."""
+    if is_followed(caller, term, leader, known_term):
+        return
+    whom = "nobody" if leader is None else short(leader)
+    claimed = "" if term is None else f" of term {term}"
+    raise RefusedError(
+        f"an order{claimed} of {short(caller)}, and this node follows {whom} in term {known_term}",
+        "orders come from the leader that a node follows; nothing needs doing",
+    )
+
+
+@dataclass(frozen=True)
+class Obeyed:
+    """The highest (term, epoch) that a node has obeyed, and who led in that term."""
+
+    term: int = 0
+    epoch: int = 0
+    leader: NodeId | None = None
+    """None where nothing was obeyed yet, or by a program that didn't write it down."""
+
+    def after(self, leader: NodeId, term: int, epoch: int) -> "Obeyed":
+        """Return the highest once an order is obeyed; epoch 0 is of no gang.
+
+        Raises:
+            RefusedError: a higher term or epoch, or another leader in this term, has been obeyed.
+        """
+        is_outdated = term == self.term and 0 < epoch < self.epoch
+        if is_outdated or term < self.least_term(leader):
+            of = f"{short(leader)}'s term {term}, attempt {epoch}"
+            raise RefusedError(
+                f"an order of {of} came after {self.words}",
+                "the leader it came from has been replaced; nothing needs doing",
+            )
+        return Obeyed(term, epoch or self.epoch, leader)
+
+    def least_term(self, leader: NodeId) -> int:
+        """Return the lowest term in which orders of this leader are obeyed."""
+        return self.term if self.leader in (None, leader) else self.term + 1
+
+    @property
+    def words(self) -> str:
+        """What people read."""
+        whose = "" if self.leader is None else f" of {short(self.leader)}"
+        return f"term {self.term}, attempt {self.epoch}{whose}"
+
+    def __str__(self) -> str:
+        return f"{self.term}/{self.epoch}/{self.leader or ''}"
+
+    @classmethod
+    def parse(cls, text: str) -> "Obeyed":
+        """Read what `str` wrote; nothing has been obeyed where empty, or no leader's term is it."""
+        term, epoch, leader = (text or "0/0/").split("/")
+        if not (is_count(int(term)) and is_count(int(epoch))):
+            return cls()
+        return cls(int(term), int(epoch), NodeId(leader) if leader else None)

@@ -1,0 +1,304 @@
+"""Which members answer: alive, suspect or gone.
+
+Owns the ages ("how long since anybody heard it") and the verdicts drawn from them. Doesn't know
+heartbeats' transport, who leads, or who may become a member.
+
+1. A node's age is the least of our own and those that nodes we hear ourselves report, each grown by
+   the time since it came. Reports hold direct observations alone: rumours can't feed each other.
+2. Accusing (alive -> suspect -> gone) happens on `Ticked` alone; good news counts at once.
+3. After a late tick nobody is accused, and ages are cut to half of what would accuse next.
+4. A goodbye or a refused connection makes a node gone at once, until it is heard again.
+5. A member never heard yet is suspect, not gone: at our start the others need time to answer.
+
+No verdict is part of a safety argument: it decides when to try, never whether something counts.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import assert_never
+
+from jupiterd.cluster.values.timing import LAN, Timing
+from jupiterd.ids import NodeId, short
+
+NEVER = -math.inf
+
+
+class Liveness(StrEnum):
+    """What we think of a member."""
+
+    ALIVE = "alive"
+    SUSPECT = "suspect"
+    """Place no new work on it."""
+    GONE = "gone"
+    """Act as if it had left."""
+
+
+@dataclass(frozen=True)
+class RosterChanged:
+    """The ledger's members are now these; ourselves may be among them."""
+
+    members: frozenset[NodeId]
+
+
+@dataclass(frozen=True)
+class Heard:
+    """A heartbeat came from this node itself, with its own `ages`."""
+
+    node: NodeId
+    ages_s: Mapping[NodeId, float] = field(default_factory=dict[NodeId, float])
+    waited_s: float = 0.0
+    """It may have lain here so long before our loop came to it."""
+
+
+@dataclass(frozen=True)
+class Refused:
+    """An address that was verified to be this node's refuses connections."""
+
+    node: NodeId
+
+
+@dataclass(frozen=True)
+class SaidGoodbye:
+    """The node said that it stops."""
+
+    node: NodeId
+
+
+@dataclass(frozen=True)
+class Ticked:
+    """Time has passed; `loop_lag_s` says by how much this comes too late."""
+
+    loop_lag_s: float = 0.0
+
+
+MembershipInput = RosterChanged | Heard | Refused | SaidGoodbye | Ticked
+
+
+@dataclass(frozen=True)
+class Changed:
+    """A member's liveness is another one now."""
+
+    node: NodeId
+    before: Liveness
+    after: Liveness
+    reason: str
+
+
+@dataclass
+class _Peer:
+    liveness: Liveness
+    heard_at: float = NEVER
+    """When it was heard by ourselves."""
+    silenced_at: float = NEVER
+    """When it said goodbye or refused a connection."""
+    credit_at: float = NEVER
+    """Judge it as if it had been heard then; not evidence, so it is told nobody."""
+
+
+@dataclass(frozen=True)
+class _Report:
+    received_at: float
+    ages_s: Mapping[NodeId, float]
+
+
+class Membership:
+    """The liveness of every other member."""
+
+    def __init__(self, self_id: NodeId, now: float, timing: Timing = LAN) -> None:
+        """`now` is in seconds on a clock that counts sleep, the same in every call."""
+        self._self_id = self_id
+        self._started_at = now
+        self._timing = timing
+        self._peers: dict[NodeId, _Peer] = {}
+        self._reports: dict[NodeId, _Report] = {}
+
+    def step(self, now: float, event: MembershipInput) -> tuple[Changed, ...]:
+        """Take in what happened at `now` and return whose liveness changed."""
+        match event:
+            case RosterChanged():
+                return self._set_roster(now, event.members)
+            case Heard():
+                return self._hear(now, event)
+            case Refused():
+                return self._silence(now, event.node, "refuses connections")
+            case SaidGoodbye():
+                return self._silence(now, event.node, "said goodbye")
+            case Ticked():
+                return self._tick(now, event.loop_lag_s)
+            case _:
+                assert_never(event)
+
+    def liveness(self, node: NodeId) -> Liveness:
+        """Return what we think of a node; whoever is no member is gone."""
+        if node == self._self_id:
+            return Liveness.ALIVE
+        peer = self._peers.get(node)
+        return peer.liveness if peer else Liveness.GONE
+
+    def last_heard_s(self, node: NodeId, now: float) -> float | None:
+        """Return the seconds since anybody whom we hear heard it, or None where nobody ever did.
+
+        Who said goodbye or refuses connections was heard all the same.
+        """
+        if node == self._self_id:
+            return 0.0
+        if node not in self._peers:
+            return None
+        heard_at = max(self._peers[node].heard_at, self._evidence(now, node)[0])
+        return None if heard_at == NEVER else max(now - heard_at, 0.0)
+
+    def ages(self, now: float) -> dict[NodeId, float]:
+        """Return seconds since we ourselves heard each member, for our heartbeats."""
+        return {
+            node: max(now - peer.heard_at, 0.0)
+            for node, peer in self._peers.items()
+            if peer.heard_at != NEVER and peer.heard_at > peer.silenced_at
+        }
+
+    def alive(self) -> frozenset[NodeId]:
+        """Return who may be given work; includes ourselves."""
+        return self._with(Liveness.ALIVE)
+
+    def present(self) -> frozenset[NodeId]:
+        """Return who isn't gone; includes ourselves."""
+        return self._with(Liveness.ALIVE, Liveness.SUSPECT)
+
+    def answering(self, now: float) -> frozenset[NodeId]:
+        """Return who is alive and was heard by ourselves just now; includes ourselves.
+
+        It is worth waiting for an answer of theirs. Our own lateness takes nobody out: whoever was
+        alive then has as long again.
+        """
+        since = now - self._timing.quiet_s
+        late_since = since - self._timing.suspect_s / 2
+        quiet = {
+            node
+            for node, peer in self._peers.items()
+            if peer.heard_at < since and peer.credit_at < late_since
+        }
+        return self.alive() - quiet
+
+    def _with(self, *wanted: Liveness) -> frozenset[NodeId]:
+        found = (node for node, peer in self._peers.items() if peer.liveness in wanted)
+        return frozenset((self._self_id, *found))
+
+    def _set_roster(self, now: float, members: frozenset[NodeId]) -> tuple[Changed, ...]:
+        changes: list[Changed] = []
+        for node in sorted(set(self._peers) - members):
+            before = self._peers.pop(node).liveness
+            self._reports.pop(node, None)
+            if before is not Liveness.GONE:
+                changes.append(Changed(node, before, Liveness.GONE, "no longer a member"))
+        for node in sorted(members - set(self._peers) - {self._self_id}):
+            self._peers[node] = _Peer(Liveness.SUSPECT, credit_at=now)
+            changes.append(
+                Changed(node, Liveness.GONE, Liveness.SUSPECT, "a member, not heard yet")
+            )
+        return tuple(changes)
+
+    def _hear(self, now: float, heard: Heard) -> tuple[Changed, ...]:
+        peer = self._peers.get(heard.node)
+        if peer is None:
+            return ()
+        sent_at = now - heard.waited_s
+        if sent_at <= max(peer.heard_at, peer.silenced_at):
+            return ()
+        peer.heard_at = sent_at
+        peer.silenced_at = NEVER
+        sane = {node: age for node, age in heard.ages_s.items() if 0.0 <= age < math.inf}
+        self._reports[heard.node] = _Report(sent_at, sane)
+        return self._take_good_news(now, {**sane, heard.node: 0.0})
+
+    def _silence(self, now: float, node: NodeId, reason: str) -> tuple[Changed, ...]:
+        peer = self._peers.get(node)
+        if peer is None:
+            return ()
+        peer.silenced_at = now
+        peer.credit_at = NEVER
+        self._reports.pop(node, None)
+        return self._set(node, peer, Liveness.GONE, reason)
+
+    def _tick(self, now: float, loop_lag_s: float) -> tuple[Changed, ...]:
+        if loop_lag_s > self._timing.lag_limit_s:
+            self._give_credit(now)
+            return self._judge_all(now, may_accuse=False)
+        return self._judge_all(now, may_accuse=True)
+
+    def _give_credit(self, now: float) -> None:
+        next_accusation_s = {
+            Liveness.ALIVE: self._timing.suspect_s,
+            Liveness.SUSPECT: self._timing.gone_s,
+        }
+        for peer in self._peers.values():
+            if peer.liveness in next_accusation_s:
+                credit_at = now - next_accusation_s[peer.liveness] / 2
+                peer.credit_at = max(peer.credit_at, credit_at)
+
+    def _take_good_news(self, now: float, ages_s: Mapping[NodeId, float]) -> tuple[Changed, ...]:
+        """Judge anew only those whom these ages can help: with many dead, all would be dear."""
+        useful_s = {
+            Liveness.SUSPECT: self._timing.suspect_s,
+            Liveness.GONE: self._timing.gone_s,
+        }
+        changes: list[Changed] = []
+        for node, peer in self._peers.items():
+            limit_s = useful_s.get(peer.liveness, -math.inf)
+            if ages_s.get(node, math.inf) <= limit_s:
+                after, reason = self._judge(now, node, peer)
+                if _SEVERITY[after] < _SEVERITY[peer.liveness]:
+                    changes += self._set(node, peer, after, reason)
+        return tuple(changes)
+
+    def _judge_all(self, now: float, *, may_accuse: bool) -> tuple[Changed, ...]:
+        changes: list[Changed] = []
+        for node, peer in self._peers.items():
+            if peer.liveness is Liveness.ALIVE and not may_accuse:
+                continue
+            after, reason = self._judge(now, node, peer)
+            if may_accuse or _SEVERITY[after] < _SEVERITY[peer.liveness]:
+                changes += self._set(node, peer, after, reason)
+        return tuple(changes)
+
+    def _judge(self, now: float, node: NodeId, peer: _Peer) -> tuple[Liveness, str]:
+        if peer.heard_at > peer.silenced_at and now - peer.heard_at <= self._timing.suspect_s:
+            return Liveness.ALIVE, "heard"
+        heard_at, by = self._evidence(now, node)
+        age_s = now - max(heard_at, peer.credit_at)
+        if heard_at == NEVER:
+            after = Liveness.GONE if age_s > self._timing.gone_s else Liveness.SUSPECT
+            return after, f"not heard since {min(age_s, now - self._started_at):.1f} s"
+        if age_s > self._timing.gone_s:
+            return Liveness.GONE, f"not heard for {now - heard_at:.1f} s"
+        if age_s > self._timing.suspect_s:
+            return Liveness.SUSPECT, f"not heard for {now - heard_at:.1f} s"
+        return Liveness.ALIVE, "heard" if by is None else f"heard by {short(by)}"
+
+    def _evidence(self, now: float, node: NodeId) -> tuple[float, NodeId | None]:
+        """Return when the node was last heard, and by whom where it wasn't ourselves."""
+        peer = self._peers[node]
+        best = peer.heard_at if peer.heard_at > peer.silenced_at else NEVER
+        by: NodeId | None = None
+        for reporter, report in self._reports.items():
+            if reporter == node or node not in report.ages_s or not self._hears(now, reporter):
+                continue
+            heard_at = report.received_at - report.ages_s[node]
+            is_news = heard_at > peer.silenced_at + self._timing.rumour_margin_s
+            if heard_at > best and is_news:
+                best, by = heard_at, reporter
+        return best, by
+
+    def _hears(self, now: float, reporter: NodeId) -> bool:
+        peer = self._peers.get(reporter)
+        return peer is not None and now - peer.heard_at <= self._timing.suspect_s
+
+    def _set(self, node: NodeId, peer: _Peer, after: Liveness, reason: str) -> tuple[Changed, ...]:
+        before = peer.liveness
+        if before is after:
+            return ()
+        peer.liveness = after
+        return (Changed(node, before, after, reason),)
+
+
+_SEVERITY = {Liveness.ALIVE: 0, Liveness.SUSPECT: 1, Liveness.GONE: 2}

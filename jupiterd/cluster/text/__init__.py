@@ -1,0 +1,1 @@
+"""Documents as lines of text, the same for jupiterctl and the dashboard."""

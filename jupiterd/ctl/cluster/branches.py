@@ -1,0 +1,142 @@
+"""`jupiterctl cluster branches|switch`: the lines that the cycles' checkpoints make.
+
+Owns how they are shown and named. Doesn't know which line counts; the daemon says.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import click
+
+from jupiterd.cluster.values.branch_names import branch_name, find_branch
+from jupiterd.ctl.commands import Command
+from jupiterd.ctl.invocation import Invocation, dry_run
+from jupiterd.ctl.output.console import Console
+from jupiterd.errors import NotFoundError, UsageError
+from jupiterd.formats import plain, table
+from jupiterd.ids import CycleId, short
+
+HEADERS = ("BRANCH", "DOMAIN", "ROUNDS", "STEP", "TOKENS", "LINE", "CHECKPOINT", "WRITTEN BY")
+EMPTY = "no cycle has recorded a checkpoint yet, so there are no branches"
+
+Row = Mapping[str, Any]
+
+
+@click.command(cls=Command)
+@click.pass_obj
+def branches(invocation: Invocation) -> None:
+    """List every line of checkpoints and rounds, and say which one counts.
+
+    Lines part when machines train apart. A merge deletes none: the one with the most rounds
+    counts, unless people switch to another.
+
+    \b
+    Examples:
+      jupiterctl cluster branches
+      jupiterctl cluster branches -o json | jq -r '.branches[] | select(.canonical).name'
+    """  # noqa: D301 - click's mark for lines that keep their ends
+    from jupiterd.ctl.calls import ask
+
+    document = ask(invocation.state_dir, "branches")
+    Console.of(invocation).show_list(document, "branches", lambda: branch_lines(document))
+
+
+@click.command(cls=Command)
+@click.argument("branch", required=False)
+@click.option("--auto", metavar="CYCLE", help="Let the heaviest line of this cycle count again.")
+@dry_run
+@click.pass_obj
+def switch(invocation: Invocation, branch: str | None, auto: str | None) -> None:
+    """Let a cycle's line lead through BRANCH; the others stay as branches.
+
+    BRANCH is a name that `jupiterctl cluster branches` shows, or its beginning. The cycle mustn't
+    be running, and isn't started by this: `jupiterctl cycle resume` goes on with it.
+
+    \b
+    Examples:
+      jupiterctl cluster switch 3f2a91bc-8c5f35a3
+      jupiterctl cluster switch --auto 3f2a91bc --yes
+    """  # noqa: D301 - click's mark for lines that keep their ends
+    if (branch is None) == (auto is None):
+        raise UsageError(
+            "name a branch, or a cycle with --auto", "jupiterctl cluster branches shows both"
+        )
+    from jupiterd.ctl.calls import ask, order
+
+    document = ask(invocation.state_dir, "branches")
+    target = _pinned_cycle(document, auto) if auto is not None else _branch(document, str(branch))
+    console = Console.of(invocation)
+    console.confirm(_question(document, *target), invocation)
+    arguments = {"cycle": target[0], "leaf": target[1]}
+    done = order(invocation.state_dir, "cluster.switch", arguments)
+    console.show(done, lambda: [_switched(done)])
+
+
+def branch_lines(document: Mapping[str, Any]) -> Sequence[str]:
+    """Return the table, and below it the pins whose leaf hasn't arrived yet."""
+    rows = document["branches"]
+    lines = table(HEADERS, [_cells(row) for row in rows]) if rows else [EMPTY]
+    waiting = [pin for pin in document["pins"] if not pin["known"]]
+    return lines + [
+        f"{pin['branch']} is pinned and isn't known on this node yet: the heaviest line counts"
+        for pin in waiting
+    ]
+
+
+def _cells(row: Row) -> tuple[object, ...]:
+    written = row["written_by"]
+    return (
+        row["name"],
+        row["domain"],
+        row["rounds"],
+        f"{row['round']}/{row['step']}",
+        f"{row['tokens']:,}",
+        _standing(row),
+        "here" if row["held_here"] else "not here",
+        f"{written['name'] or short(written['node'])}, term {row['term']}",
+    )
+
+
+def _standing(row: Row) -> str:
+    marks = [mark for mark in ("canonical", "pinned", "parked") if row[mark]]
+    return ", ".join(marks) or "-"
+
+
+def _branch(document: Mapping[str, Any], wanted: str) -> tuple[CycleId, str]:
+    known = [(CycleId(row["cycle"]), str(row["leaf"])) for row in document["branches"]]
+    return find_branch(known, wanted)
+
+
+def _pinned_cycle(document: Mapping[str, Any], wanted: str) -> tuple[CycleId, str]:
+    """Return the one cycle with a pin whose id begins so, and no leaf."""
+    pinned = [str(pin["cycle"]) for pin in document["pins"]]
+    found = [cycle for cycle in pinned if wanted and cycle.startswith(wanted)]
+    if len(found) != 1:
+        shown = ", ".join(short(cycle) for cycle in pinned) or "none"
+        raise NotFoundError(
+            f"no one cycle whose line is pinned begins with {wanted}", f"pinned: {shown}"
+        )
+    return CycleId(found[0]), ""
+
+
+def _question(document: Mapping[str, Any], cycle: CycleId, leaf: str) -> str:
+    if not leaf:
+        return f"Let the heaviest line of cycle {short(cycle)} count again?"
+    row = next(row for row in document["branches"] if (row["cycle"], row["leaf"]) == (cycle, leaf))
+    return (
+        f"Let the line of cycle {short(cycle)} ({plain(row['domain'])}) lead through "
+        f"{branch_name(cycle, leaf)}, with {_counted(row['rounds'], 'round')} and "
+        f"{row['tokens']:,} tokens?"
+    )
+
+
+def _switched(done: Mapping[str, Any]) -> str:
+    how = "is pinned to" if done["pinned"] else "is the heaviest again:"
+    return (
+        f"the line of cycle {short(done['cycle'])} {how} {done['branch']}, "
+        f"with {_counted(done['rounds'], 'round')}"
+    )
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -1,0 +1,1 @@
+"""`jupiterctl cycle` and `jupiterctl gate`."""

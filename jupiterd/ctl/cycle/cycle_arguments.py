@@ -1,0 +1,82 @@
+"""What the daemon is told of a cycle that somebody asks for, or plans.
+
+Owns reading the domain's file, and finding the models that the command line or the file names.
+Doesn't know flags, or what a cycle does with it.
+"""
+
+from typing import Any
+
+from jupiterd.cluster.training.tunnel_plan import GANG_ENCRYPTION
+from jupiterd.ctl.hub.fetches import Fetches
+from jupiterd.ctl.options.island_options import OF_ISLANDS
+from jupiterd.ctl.options.training_options import training_arguments
+from jupiterd.cycle.domain.generator import is_server
+
+
+def start_arguments(  # noqa: PLR0913, PLR0917 - an option each
+    domain: str,
+    rounds: int,
+    size: str,
+    engine: str | None,
+    seed: int | None,
+    generator: str | None = None,
+    api_key_env: str | None = None,
+    init: str = "",
+    judge: str | None = None,
+    *,
+    fetches: Fetches,
+    is_plan: bool = False,
+    without_verdict: bool = False,
+    **said: Any,
+) -> dict[str, Any]:
+    """Return what the daemon is told.
+
+    fetches: takes what is still to be fetched from the hub
+    is_plan: no generator is looked for, and the first model may be out of reach
+
+    Raises:
+        NotFoundError: there is no such domain, no such generator, or no such model.
+        UsageError: no domain is named, and there isn't one alone.
+        InvalidDomainError: the domain file has mistakes.
+        JupiterError: the generator can't be had, or can't be one.
+    """
+    from jupiterd.ctl.sources.base_model_source import init_arguments, planned_init
+    from jupiterd.ctl.sources.domain_files import only_domain, read_domain_file
+    from jupiterd.ctl.sources.domain_name import checked_domain
+    from jupiterd.ctl.sources.generator_source import generator_arguments, judge_arguments
+    from jupiterd.cycle.generation.usual_templates import check_is_used
+
+    file = read_domain_file(domain or only_domain())
+    found = checked_domain(file)
+    writing = found.generation
+    named = writing.generator if generator is None else generator
+    check_is_used(found, {"name": named} if named else {})
+    key_name = (
+        (writing.api_key_env if is_server(named) else "") if api_key_env is None else api_key_env
+    )
+    name = found.domain
+    arguments = {
+        "domain_name": name,
+        "domain_yaml": file.text,
+        "rounds": rounds,
+        "size": size,
+        **({} if is_plan else generator_arguments(named, fetches, key_name)),
+        **({"generator": {}} if writing.generator and (is_plan or not named) else {}),
+    }
+    if found.gate.judge and is_plan:
+        arguments["judge"] = {}
+    elif found.gate.judge:
+        wanted = found.gate.judge if judge is None else judge
+        arguments |= judge_arguments(wanted, fetches, found.gate.judge_api_key_env)
+    init_of = planned_init if is_plan else init_arguments
+    arguments |= init_of(init or found.init, fetches)
+    if init and init != found.init:
+        arguments["begins_with"] = init
+    arguments |= training_arguments(said)
+    if without_verdict:
+        arguments["without_verdict"] = True
+    settings = {
+        name: said[name] for name in (*OF_ISLANDS, GANG_ENCRYPTION) if said.get(name) is not None
+    }
+    chosen = {"engine": engine, "seed": seed, "settings": settings or None}
+    return arguments | {name: value for name, value in chosen.items() if value is not None}

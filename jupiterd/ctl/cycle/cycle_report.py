@@ -1,0 +1,64 @@
+"""`jupiterctl cycle report`: a page about one cycle.
+
+Owns the command and the file. Doesn't know what the page says (`report`).
+"""
+
+from pathlib import Path
+
+import click
+
+from jupiterd.ctl.commands import Command
+from jupiterd.ctl.invocation import Invocation
+from jupiterd.ctl.output.atomic_file import whole_file
+from jupiterd.ctl.output.console import Console
+from jupiterd.document_schema import SCHEMA
+from jupiterd.formats import size
+from jupiterd.ids import short
+
+READING_S = 600.0
+"""How long samples may take that come from other nodes."""
+
+
+@click.command("report", cls=Command)
+@click.argument("cycle", metavar="[CYCLE]", required=False)
+@click.option(
+    "--to",
+    metavar="FILE",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Where to write it; DOMAIN-ID.html here.",
+)
+@click.pass_obj
+def report(invocation: Invocation, cycle: str | None, to: Path | None) -> None:
+    """Write a page about a cycle: curves, phases, verdicts, samples and what its models write.
+
+    CYCLE is a domain, an id or the beginning of one; without it the newest is meant. The page is
+    one file that needs nothing else and no network. It holds some of the text that was trained on,
+    and beginnings of held-out text: think before you publish it.
+
+    \b
+    Examples:
+      jupiterctl cycle report
+      jupiterctl cycle report 3f2a91bc --to report.html
+    """  # noqa: D301 - click's mark for lines that keep their ends
+    from jupiterd.ctl.calls import ask_over_grpc
+    from jupiterd.ctl.report.page import report_page
+    from jupiterd.ctl.report.samples import choose
+
+    noun = f"report/{cycle}" if cycle else "report"
+    told = ask_over_grpc(invocation.state_dir, noun, READING_S)["report"]
+    page = report_page(told, choose(told["samples"]))
+    shown = told["cycle"]
+    path = to or Path(f"{shown['domain']}-{short(shown['id'])}.html")
+    written = _write(path, page)
+    Console.of(invocation).show(
+        {"schema": SCHEMA, "cycle": shown["id"], "file": str(path), "bytes": written},
+        lambda: [f"{path}: {size(written)}; open it in a browser"],
+    )
+
+
+def _write(path: Path, page: str) -> int:
+    """Put the page in place all at once; a report is written anew as often as people like."""
+    data = page.encode("utf-8", "replace")
+    with whole_file(path) as draft:
+        draft.write_bytes(data)
+    return len(data)

@@ -1,0 +1,90 @@
+"""Asking people at a terminal what becomes of a cycle that waits after a phase.
+
+Owns the question, the words that answer it, and the command that carries the answer. Doesn't know
+when a cycle waits.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import click
+
+from jupiterd.ctl.output.console import Console
+from jupiterd.ctl.output.review_lines import review_lines
+from jupiterd.errors import JupiterError, UsageError
+from jupiterd.formats import printable
+
+QUESTION = "go on, set KEY=VALUE, redo [PHASE], auto, stop or later?"
+HELP = "go on | set KEY=VALUE, then go on or redo | redo [PHASE] | auto: ask no more | stop | later"
+GO_ON = "go on"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What somebody has said: a command and its arguments; an empty one puts the answer off."""
+
+    verb: str
+    arguments: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+def ask_people(state_dir: Path, cycle: Mapping[str, Any], console: Console) -> bool:
+    """Show what the phase has made and ask until there is an answer; False: it is put off."""
+    from jupiterd.ctl.calls import ask_over_grpc, order
+
+    cycle_id = str(cycle["id"])
+    review = ask_over_grpc(state_dir, f"review/{cycle_id}")["review"]
+    for line in review_lines(review):
+        console.line(line)
+    settings: dict[str, str] = {}
+    while True:
+        said = click.prompt(QUESTION, default=GO_ON, err=True)
+        try:
+            answer = understood(said, settings)
+            if answer is None:
+                _show(settings, review, console)
+                continue
+            if answer.verb:
+                order(state_dir, answer.verb, {"cycle": cycle_id, **answer.arguments})
+            return bool(answer.verb)
+        except JupiterError as error:
+            console.error(error)
+            settings.clear()
+
+
+def understood(said: str, settings: dict[str, str]) -> Answer | None:
+    """Return what was said; None where a setting was, which is noted for the answer.
+
+    Raises:
+        UsageError: it is no answer.
+    """
+    word, _, rest = said.strip().partition(" ")
+    rest = rest.strip()
+    match word.lower():
+        case "set":
+            key, equals, value = rest.partition("=")
+            if not (key.strip() and equals):
+                raise UsageError("expected set KEY=VALUE", HELP)
+            settings[key.strip()] = value.strip()
+            return None
+        case "go" | "continue" | "c" | "y" | "yes" | "":
+            return Answer("cycle.resume", {"settings": settings} if settings else {})
+        case "redo" | "r":
+            given = {"redo": rest or "last"} | ({"settings": settings} if settings else {})
+            return Answer("cycle.resume", given)
+        case "auto":
+            given = {"auto": True} | ({"settings": settings} if settings else {})
+            return Answer("cycle.resume", given)
+        case "stop" | "s":
+            return Answer("cycle.stop")
+        case "later" | "l":
+            return Answer("")
+        case _:
+            raise UsageError(f"{printable(said)} is no answer", HELP)
+
+
+def _show(settings: Mapping[str, str], review: Mapping[str, Any], console: Console) -> None:
+    now = review.get("settings") or {}
+    for key, value in settings.items():
+        console.line(printable(f"  {key}: {value} instead of {now.get(key, 'what it is')}"))

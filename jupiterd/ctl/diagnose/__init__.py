@@ -1,0 +1,1 @@
+"""`jupiterctl status`, `check`, `doctor`, `events`, `logs`, `monitor` and `dismiss`."""

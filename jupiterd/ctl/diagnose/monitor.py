@@ -1,0 +1,101 @@
+"""`jupiterctl monitor`: how busy each machine is, again and again."""
+
+import time
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import click
+
+from jupiterd.ctl.commands import Command
+from jupiterd.ctl.invocation import Invocation
+from jupiterd.ctl.options.durations import DURATION
+from jupiterd.ctl.output.console import Console
+from jupiterd.ctl.output.load_blocks import block_lines, node_rows
+from jupiterd.document_schema import SCHEMA
+from jupiterd.errors import DaemonUnreachableError, TimedOutError, UsageError
+
+LEAST_INTERVAL_S = 0.2
+
+
+@click.command(cls=Command)
+@click.option(
+    "--interval",
+    type=DURATION,
+    default="2",
+    metavar="TIME",
+    help="Time between two looks, such as 5 or 1m; 2 seconds unless told otherwise.",
+)
+@click.option("--once", is_flag=True, help="Look once, and end.")
+@click.pass_obj
+def command(invocation: Invocation, *, interval: float, once: bool) -> None:
+    """Show processor, memory and GPUs of each machine, until Ctrl-C.
+
+    One block for each machine of the cluster; without a daemon, this machine alone. What isn't
+    known is N/A. A GB is 1024^3 bytes. `RAM process` is what jupiterd and its workers hold.
+
+    \b
+    Examples:
+      jupiterctl monitor
+      jupiterctl monitor --interval 10
+      jupiterctl monitor --once -o json | jq '.nodes[].gpus[].utilization_percent'
+    """  # noqa: D301 - click's mark for lines that keep their ends
+    if interval < LEAST_INTERVAL_S:
+        raise UsageError(
+            f"{interval:g} s is too short an interval", f"--interval {LEAST_INTERVAL_S:g} or more"
+        )
+    console, machines = Console.of(invocation), _Machines(invocation.state_dir)
+    while True:
+        rows, at = machines.rows(console), time.localtime()
+        document = {
+            "schema": SCHEMA,
+            "at": time.strftime("%Y-%m-%dT%H:%M:%S%z", at),
+            "source": machines.source,
+            "nodes": rows,
+        }
+        stamp = time.strftime("%Y-%m-%d %H:%M:%S", at)
+        console.show(document, lambda rows=rows, stamp=stamp: block_lines(rows, stamp))
+        if once:
+            return
+        pause(interval)
+
+
+def pause(seconds: float) -> None:
+    """Let so long pass; Ctrl-C ends it."""
+    Event().wait(seconds)
+
+
+class _Machines:
+    """Who is asked: the daemon as long as it answers, else this machine's own probes."""
+
+    def __init__(self, state_dir: Path) -> None:
+        self._state_dir = state_dir
+        self._local: Any = None
+        self.source = ""
+        """`daemon` or `this machine`."""
+
+    def rows(self, console: Console) -> list[dict[str, Any]]:
+        """Return a row for each machine; say so where another one is asked than before."""
+        try:
+            found = node_rows(self._status())
+        except (DaemonUnreachableError, TimedOutError) as error:
+            self._change("this machine", f"{error.message}; showing this machine alone", console)
+            return [self._own_row()]
+        self._change("daemon", "jupiterd answers again" if self.source else "", console)
+        return found
+
+    def _status(self) -> Any:  # noqa: ANN401 - a document
+        from jupiterd.ctl.calls import ask
+
+        return ask(self._state_dir, "status")
+
+    def _own_row(self) -> dict[str, Any]:
+        from jupiterd.ctl.diagnose.this_machine import ThisMachine
+
+        self._local = self._local or ThisMachine()
+        return self._local.row()
+
+    def _change(self, source: str, notice: str, console: Console) -> None:
+        if source != self.source and notice:
+            console.notice(notice)
+        self.source = source

@@ -1,0 +1,176 @@
+"""`jupiterctl model ...`: what was trained, and taking it elsewhere."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from jupiterd.ctl.commands import Group
+from jupiterd.ctl.invocation import Invocation, dry_run
+from jupiterd.ctl.output.console import Console
+from jupiterd.document_schema import SCHEMA
+from jupiterd.errors import StudentOnTrialError, UsageError
+
+FORMATS = ("hf", "mlx", "gguf")
+
+READING_S = 60.0
+"""How long small files of a model may take that lie on other nodes."""
+
+FETCHING_S = 3600.0
+"""How long an export waits for weights that come from other nodes."""
+
+
+@click.group(cls=Group)
+def command() -> None:
+    """The models that rounds and training runs have made."""
+
+
+@command.command("list")
+@click.pass_obj
+def list_models(invocation: Invocation) -> None:
+    """List the candidates of each round and the models of training runs, the newest first.
+
+    \b
+    Examples:
+      jupiterctl model list
+      jupiterctl model list -o json | jq -r '.models[] | select(.writes).id'
+    """  # noqa: D301 - click's mark for lines that keep their ends
+    from jupiterd.ctl.calls import ask
+    from jupiterd.ctl.output.model_lines import model_table
+
+    document = ask(invocation.state_dir, "models")
+    Console.of(invocation).show_list(document, "models", lambda: model_table(document))
+
+
+@command.command()
+@click.argument("model", metavar="MODEL")
+@click.pass_obj
+def show(invocation: Invocation, model: str) -> None:
+    """Show a model: its verdict, how it was trained and on what, and what it writes.
+
+    MODEL is DOMAIN/ROUND or RUN/ROUND, a training run's name, or the beginning of an id; a domain
+    alone means its newest model.
+
+    \b
+    Examples:
+      jupiterctl model show python/2
+      jupiterctl model show 3f2a91bc -o json | jq .model.completions
+    """  # noqa: D301 - click's mark for lines that keep their ends
+    from jupiterd.ctl.calls import ask_over_grpc
+    from jupiterd.ctl.output.model_lines import model_lines
+
+    document = ask_over_grpc(invocation.state_dir, f"model/{model}", READING_S)
+    Console.of(invocation).show(document, lambda: model_lines(document["model"]))
+
+
+@command.command()
+@click.argument("model", metavar="MODEL")
+@click.option(
+    "--to",
+    metavar="FOLDER",
+    required=True,
+    type=click.Path(path_type=Path),
+    help="A folder that isn't there yet.",
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(FORMATS),
+    default="hf",
+    show_default=True,
+    help="hf: transformers, vLLM, ...; mlx: mlx-lm; gguf: llama.cpp, Ollama.",
+)
+@click.option(
+    "--converter",
+    metavar="FILE",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="llama.cpp's convert_hf_to_gguf.py, to write gguf with it.",
+)
+@click.option(
+    "--lm-eval",
+    is_flag=True,
+    help="Add tasks for lm-evaluation-harness: the held-out text that it was judged on.",
+)
+@click.pass_obj
+def export(
+    invocation: Invocation,
+    *,
+    model: str,
+    to: Path,
+    form: str,
+    converter: Path | None,
+    lm_eval: bool,
+) -> None:
+    """Write a model into a folder of its own, with a model card.
+
+    The card says what it was trained on, under which licences, how, and what the gate said of it.
+    Any node can be asked: it fetches what it lacks first. hf and mlx are the same files, for both
+    libraries read them; gguf is one file, and models that aren't known here need llama.cpp's
+    converter for it. --lm-eval writes held-out text into the folder: who publishes it can't trust
+    scores on it any more.
+
+    \b
+    Examples:
+      jupiterctl model export python/2 --to ./python-1m
+      jupiterctl model export 3f2a91bc --format mlx --to ./for-my-mac
+      jupiterctl model export python/2 --lm-eval --to ./python-1m
+      jupiterctl model export python --format gguf --to ./gguf
+    """  # noqa: D301 - click's mark for lines that keep their ends
+    from jupiterd.ctl.calls import ask_over_grpc
+    from jupiterd.ctl.model.gguf import named_converter
+    from jupiterd.ctl.model.model_export import write_model
+
+    if lm_eval and form == "gguf":
+        raise UsageError("--lm-eval goes with --format hf or mlx", "jupiterctl model export --help")
+    program = named_converter(converter)
+    add = _tasks_of(invocation, model) if lm_eval else None
+    document = ask_over_grpc(invocation.state_dir, f"model_export/{model}", FETCHING_S)["model"]
+    written = write_model(document, form, to, program, add)
+    Console.of(invocation).show(
+        {"schema": SCHEMA, "model": document["id"], "format": form, **written.to_plain()},
+        lambda: [f"{to}: {document['name']} for {written.told}", *written.files_told()],
+    )
+
+
+@command.command()
+@click.argument("model", metavar="MODEL")
+@dry_run
+@click.pass_obj
+def promote(invocation: Invocation, model: str) -> None:
+    """Let a round's model generate in its cycle, whatever the gate said.
+
+    It holds from the next round on, of a cycle that has ended where it is extended: a tenth of the
+    prompts first, then all of those that it can do. `jupiterctl cycle rollback` takes it back.
+    Where that ends another student's trial, it is asked once more, or --yes must say so.
+
+    \b
+    Examples:
+      jupiterctl model promote python/2
+      jupiterctl model promote 3f2a91bc --yes
+    """  # noqa: D301 - click's mark for lines that keep their ends
+    from jupiterd.ctl.calls import order
+    from jupiterd.ctl.cycle.cycle_steering import next_round_lines
+    from jupiterd.ids import short
+
+    console = Console.of(invocation)
+    console.confirm(f"let {model} generate, whatever the gate said?", invocation)
+    said = {"model": model} | ({"replaces": True} if invocation.is_confirmed else {})
+    try:
+        done = order(invocation.state_dir, "model.promote", said)
+    except StudentOnTrialError as error:
+        if not console.can_ask:
+            raise
+        console.confirm(f"{error.message}: go on?", invocation)
+        done = order(invocation.state_dir, "model.promote", said | {"replaces": True})
+    told = f"student {short(str(done['student']))} writes a tenth of round {done['from_round']}"
+    console.show(done, lambda: [told, *next_round_lines(done)])
+
+
+def _tasks_of(invocation: Invocation, model: str) -> Callable[[Path, Mapping[str, Any]], None]:
+    """Return what writes a candidate's tasks for lm-evaluation-harness into its folder."""
+    from jupiterd.ctl.calls import ask_over_grpc
+    from jupiterd.ctl.model.lm_eval_export import write_tasks
+
+    told = ask_over_grpc(invocation.state_dir, f"held_out/{model}", FETCHING_S)["held_out"]
+    return lambda folder, document: write_tasks(folder, document, told)

@@ -1,0 +1,201 @@
+"""Tasks for lm-evaluation-harness, beside an exported model: its held-out text and its gaps.
+
+Owns the folder's files. Whoever has `lm_eval` can check our figures with a program that others
+wrote; nothing of it is needed here. Two tasks:
+
+| task | type there | what it should come to |
+|---|---|---|
+| ..._bits_per_byte | loglikelihood_rolling, over the documents that the gate scored | val_bpb |
+| ..._cloze | multiple_choice: what stood in a gap, and three others like it | gaps filled |
+
+Where a document is longer than the model's context, the harness begins each window anew with one
+token of context, and we with a quarter of a window: its bits per byte are a little higher then.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from blake3 import blake3
+
+from jupiterd.ctl.model.special_tokens import ExportedMarks, exported_marks
+from jupiterd.cycle.data.split import GATE
+from jupiterd.cycle.gate.record import CLOZE_FILE, SCORES_FILE, read_cloze_lines, read_score_lines
+from jupiterd.cycle.gate.scores import LN2, ClozeScore, DocumentScore
+from jupiterd.cycle.generation.cloze import ClozeItem, HeldOutText, make_items
+from jupiterd.errors import CorruptArtifactError, NotFoundError
+from jupiterd.formats import printable
+from jupiterd.store.sample_lookup import find_samples, read_sample
+
+FOLDER = "lm-eval"
+TEXT_FILE, GAPS_FILE = "held_out.jsonl", "cloze.jsonl"
+
+
+def write_tasks(folder: Path, model: Mapping[str, Any], held_out: Mapping[str, Any]) -> None:
+    """Write the tasks of a candidate below its exported folder.
+
+    Args:
+        folder: that of the model.
+        model: the daemon's document of it.
+        held_out: the daemon's document of what it was judged on.
+
+    Raises:
+        NotFoundError: a document isn't where it was held out.
+        CorruptArtifactError: the verdict's files aren't what they should be.
+    """
+    scores, gaps = _judged_on(Path(held_out["verdict"]))
+    places = [Path(each) for each in held_out["texts"]]
+    texts = [HeldOutText(row.id, row.cluster, _text(places, row)) for row in scores]
+    asked = {row.id for row in gaps}
+    items = [item for item in _items(texts, str(model["language"])) if item.id in asked]
+    to = folder / FOLDER
+    to.mkdir()
+    _write_lines(to / TEXT_FILE, ({"id": each.id, "text": each.text} for each in texts))
+    stem = _stem(model)
+    names = [f"{stem}_bits_per_byte"]
+    _write(to / f"{names[0]}.yaml", _bits_per_byte(names[0]))
+    if items:
+        names.append(f"{stem}_cloze")
+        _write_lines(to / GAPS_FILE, map(_row, items))
+        _write(to / f"{names[1]}.yaml", _cloze(names[1]))
+    about = _about(names, scores, gaps, exported_marks(folder))
+    _write(to / "README.md", "\n".join(about) + "\n")
+
+
+def _judged_on(verdict: Path) -> tuple[list[DocumentScore], list[ClozeScore]]:
+    """Return the rows of the gate's own part of the held-out text, and of the gaps in it."""
+    try:
+        scores = read_score_lines([(verdict / SCORES_FILE).read_text(encoding="utf-8")])
+        gaps = read_cloze_lines([(verdict / CLOZE_FILE).read_text(encoding="utf-8")])
+    except OSError as error:
+        raise CorruptArtifactError("the verdict's scores can't be read") from error
+    return sorted((row for row in scores if row.part == GATE), key=lambda row: row.id), gaps
+
+
+def _text(places: Iterable[Path], row: DocumentScore) -> str:
+    """Return the part of a held-out document that was scored: its beginning, so many bytes."""
+    for folder in places:
+        for place in find_samples(folder, row.id, 1):
+            data = read_sample(folder, place).text.encode("utf-8", "surrogatepass")
+            return data[: row.bytes].decode("utf-8", "replace")
+    raise NotFoundError(
+        f"the held-out document {row.id[:8]} isn't in reach", "start the nodes that have it"
+    )
+
+
+def _items(texts: Sequence[HeldOutText], language: str) -> list[ClozeItem]:
+    return make_items(texts, language) if language else []
+
+
+def _row(item: ClozeItem) -> dict[str, Any]:
+    """Return a gap as a question; where the right answer stands is decided by the gap's id."""
+    right = int.from_bytes(blake3(item.id.encode()).digest(4), "big") % len(item.options)
+    first, *others = item.options
+    options = [*others[:right], first, *others[right:]]
+    choices = [option + item.after for option in options]
+    return {"id": item.id, "before": item.before, "choices": choices, "answer": right}
+
+
+def _bits_per_byte(name: str) -> str:
+    return _yaml(
+        name,
+        "loglikelihood_rolling",
+        TEXT_FILE,
+        ['doc_to_text: ""', "doc_to_target: text"],
+        [
+            ("bits_per_byte", "bits_per_byte", False),
+            ("byte_perplexity", "weighted_perplexity", False),
+        ],
+    )
+
+
+def _cloze(name: str) -> str:
+    return _yaml(
+        name,
+        "multiple_choice",
+        GAPS_FILE,
+        ["doc_to_text: before", "doc_to_target: answer", "doc_to_choice: choices",
+         'target_delimiter: ""'],
+        [("acc", "mean", True), ("acc_norm", "mean", True)],
+    )  # fmt: skip
+
+
+def _yaml(
+    name: str, kind: str, file: str, fields: Sequence[str], metrics: Sequence[tuple[str, str, bool]]
+) -> str:
+    """Return a task: fields of the harness, each of which names a column of the file."""
+    lines = [
+        f"task: {name}",
+        "dataset_path: json",
+        "dataset_kwargs:",
+        "  data_files:",
+        f"    test: {FOLDER}/{file}",
+        "test_split: test",
+        f"output_type: {kind}",
+        "num_fewshot: 0",
+        *fields,
+        "metric_list:",
+    ]
+    for metric, aggregation, is_higher_better in metrics:
+        lines += [
+            f"  - metric: {metric}",
+            f"    aggregation: {aggregation}",
+            f"    higher_is_better: {str(is_higher_better).lower()}",
+        ]
+    return "\n".join([*lines, "metadata:", "  version: 1.0"]) + "\n"
+
+
+def _about(
+    names: Sequence[str],
+    scores: Sequence[DocumentScore],
+    gaps: Sequence[ClozeScore],
+    marks: ExportedMarks,
+) -> Iterator[str]:
+    # The harness begins with the token of the tokenizer's bos, whether a text has it or not.
+    begins = "" if marks.first_id is None else f",prefix_token_id={marks.first_id}"
+    nats = sum(row.candidate_nats for row in scores)
+    bits = nats / (LN2 * sum(row.bytes for row in scores)) if scores else 0.0
+    yield "# Tasks for lm-evaluation-harness"
+    yield ""
+    yield "In the folder above this one, where `config.json` lies:"
+    yield ""
+    yield "```sh"
+    yield "pip install lm_eval"
+    yield (
+        f"lm_eval --model hf --model_args pretrained=.,dtype=float32{begins} "
+        f"--include_path {FOLDER} --tasks {','.join(names)}"
+    )
+    yield "```"
+    yield ""
+    yield f"- `{names[0]}`: {len(scores)} held-out documents; Jupiter's figure is {bits:.4f}."
+    if len(names) > 1:
+        right = sum(row.candidate_right for row in gaps)
+        yield (
+            f"- `{names[1]}`: {len(gaps)} gaps, of which the model filled {right} rightly by "
+            "Jupiter's count (by likelihood per byte)."
+        )
+    yield ""
+    yield (
+        "Where a document is longer than the model's context, the harness gives each window one "
+        "token of context and Jupiter a quarter of a window: its bits per byte are higher then."
+    )
+    yield ""
+    yield (
+        "This text was held out: nothing has been trained on it. Whoever publishes it can't trust "
+        "scores on it any more, because other models may learn it."
+    )
+
+
+def _stem(model: Mapping[str, Any]) -> str:
+    name = re.sub(r"\W+", "_", printable(str(model["name"]))).strip("_")
+    return f"jupiter_{name}".lower()
+
+
+def _write_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
+    _write(path, "".join(json.dumps(row, sort_keys=True) + "\n" for row in rows))
+
+
+def _write(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8", newline="\n")

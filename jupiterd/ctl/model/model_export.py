@@ -1,0 +1,193 @@
+"""Writing a model into a folder that other programs load.
+
+Owns which files it has, and that the folder appears whole or not at all. Doesn't know what the card
+says (`model_card`), or how GGUF is made (`gguf`).
+
+| format | files |
+|---|---|
+| hf | config.json, generation_config.json, model.safetensors, the tokenizer's |
+| mlx | the same: mlx-lm reads them as they are, and nothing is converted or quantized |
+| gguf | model.gguf: weights, tokenizer, chat template |
+
+and in each README.md, the card, and jupiter.json.
+"""
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from jupiterd.ctl.model.gguf import GGUF_FILE, make_gguf
+from jupiterd.ctl.model.model_card import CardFacts, card
+from jupiterd.ctl.model.special_tokens import exported_marks
+from jupiterd.ctl.sources.weights_header import read_weights
+from jupiterd.errors import ConflictError, CorruptArtifactError, DiskFullError, UsageError
+from jupiterd.formats import size
+from jupiterd.store.disk import NO_ROOM, is_no_room
+
+CARD_FILE = "README.md"
+RECORD_FILE = "jupiter.json"
+"""All that is known of the model, for programs; the card is made from it."""
+
+CONFIG_FILE = "config.json"
+STATE_DIR = "training_state"
+"""Of a checkpoint: what training goes on with, which nobody else reads."""
+
+_TOLD = {"hf": "transformers", "mlx": "mlx-lm", "gguf": "llama.cpp"}
+
+
+@dataclass(frozen=True)
+class Written:
+    """What was written."""
+
+    folder: Path
+    form: str
+    parameters: int
+    sizes: Mapping[str, int]
+    """Name of a file -> its bytes."""
+
+    @property
+    def told(self) -> str:
+        """Return the program that reads it."""
+        return _TOLD[self.form]
+
+    def files_told(self) -> list[str]:
+        """Return a line for each file."""
+        return [f"  {name}  {size(count)}" for name, count in sorted(self.sizes.items())]
+
+    def to_plain(self) -> dict[str, Any]:
+        """Return what scripts are told."""
+        return {
+            "folder": str(self.folder),
+            "parameters": self.parameters,
+            "files": dict(sorted(self.sizes.items())),
+        }
+
+
+def write_model(
+    model: Mapping[str, Any],
+    form: str,
+    to: Path,
+    converter: Path | None = None,
+    add: Callable[[Path, Mapping[str, Any]], None] | None = None,
+) -> Written:
+    """Write the folder; return what is in it.
+
+    Args:
+        model: the daemon's document of a model, with `files_at`.
+        form: hf, mlx or gguf.
+        to: the folder, which isn't there yet.
+        converter: llama.cpp's, to make gguf with it; None: it is made here where that is possible.
+        add: writes more into the folder before it appears; it is told the model, too.
+
+    Raises:
+        ConflictError: the folder is there already, and has something in it.
+        UsageError: it can't be written.
+        CorruptArtifactError: what the store has is no model.
+        DiskFullError: there is no room for it.
+        WorkFailedError: the converter failed.
+    """
+    _check_free(to)
+    draft = to.with_name(f".{to.name}.{os.getpid()}")
+    try:
+        shutil.rmtree(draft, ignore_errors=True)
+        draft.mkdir(parents=True)
+        written = _fill(draft, model, form, converter, to)
+        if add is not None:
+            add(draft, model)
+            written = replace(written, sizes=_sizes(draft))
+        with suppress(FileNotFoundError):
+            to.rmdir()  # an empty one may be there
+        draft.rename(to)
+    except OSError as error:
+        if is_no_room(error):
+            raise DiskFullError(NO_ROOM) from error
+        raise UsageError(f"{to} can't be written: {error.strerror or error}") from error
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+    return written
+
+
+def _check_free(to: Path) -> None:
+    is_free = not to.exists() or (to.is_dir() and not any(to.iterdir()))
+    if not is_free:
+        raise ConflictError(f"{to} is there already", "choose another folder, or remove it")
+
+
+def _fill(
+    draft: Path, model: Mapping[str, Any], form: str, converter: Path | None, to: Path
+) -> Written:
+    stored = Path(model["files_at"])
+    weights = read_weights(stored)
+    config = _config(stored)
+    made_by = ""
+    if form == "gguf":
+        made_by = _convert(converter, stored, config, draft, str(model["name"]))
+    else:
+        _copy(stored, config, draft)
+    record = {name: value for name, value in model.items() if name not in _OF_THIS_MACHINE}
+    _write_json(draft / RECORD_FILE, record)
+    sizes = _sizes(draft)
+    facts = CardFacts(model, form, config, weights, sizes, to.name, exported_marks(stored), made_by)
+    (draft / CARD_FILE).write_text(card(facts), encoding="utf-8")
+    return Written(to, form, weights.parameters, _sizes(draft))
+
+
+_OF_THIS_MACHINE = frozenset({"files_at", "folder", "held_here"})
+
+
+def _convert(
+    converter: Path | None, stored: Path, config: Mapping[str, Any], draft: Path, name: str
+) -> str:
+    """Write the file; return who has made it."""
+    source = draft / "hf"
+    source.mkdir()
+    _copy(stored, config, source)
+    made_by = make_gguf(converter, source, config, draft / GGUF_FILE, name)
+    shutil.rmtree(source)
+    return made_by
+
+
+def _copy(stored: Path, config: Mapping[str, Any], folder: Path) -> None:
+    """Copy the files, but not what training goes on with; links would tie them to the store."""
+    for path in sorted(stored.iterdir()):
+        if path.is_file() and path.name not in {CONFIG_FILE, CARD_FILE, RECORD_FILE}:
+            shutil.copyfile(path, folder / path.name)
+    _write_json(folder / CONFIG_FILE, config)
+
+
+def _config(stored: Path) -> dict[str, Any]:
+    """Return config.json with the rope base where either library looks for it.
+
+    transformers 5 reads it from `rope_parameters`; mlx-lm's Llama, Mistral and Qwen2 read
+    `rope_theta` alone, and take 10,000 where it isn't there.
+    """
+    try:
+        config = json.loads((stored / CONFIG_FILE).read_text(encoding="utf-8"))
+        nested: dict[str, Any] = dict(config.get("rope_parameters") or {})
+    except (OSError, ValueError, TypeError, AttributeError) as error:
+        raise CorruptArtifactError(f"{stored.name[:8]}/{CONFIG_FILE} can't be read") from error
+    if "rope_theta" in nested:
+        config.setdefault("rope_theta", nested["rope_theta"])
+        if nested.get("rope_type", "default") != "default":
+            scaling = {name: value for name, value in nested.items() if name != "rope_theta"}
+            config.setdefault("rope_scaling", scaling)
+    elif "rope_theta" in config:
+        scaling = dict(config.get("rope_scaling") or {})
+        base = {"rope_type": "default", "rope_theta": config["rope_theta"]}
+        config["rope_parameters"] = base | scaling
+    return config
+
+
+def _write_json(path: Path, fields: Mapping[str, Any]) -> None:
+    text = json.dumps(fields, indent=2, sort_keys=True, ensure_ascii=False)
+    path.write_text(text + "\n", encoding="utf-8", errors="replace")
+
+
+def _sizes(folder: Path) -> dict[str, int]:
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return {str(path.relative_to(folder)): path.stat().st_size for path in files}

@@ -1,0 +1,57 @@
+"""What an exported model is told of the beginning and the end of a text, and whether it is asked.
+
+Owns reading that from its folder, for the card and for programs that score it. Doesn't know what
+its weights are.
+"""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from jupiterd.ctl.model.gguf_file.vocabulary import adds_bos
+from jupiterd.cycle.base.model_files import FAST_TOKENIZER
+from jupiterd.cycle.data.special_tokens import END_OF_TEXT, SAYING_FILES, end_token, token_text
+from jupiterd.cycle.data.tokenizer_identity import TEMPLATE_FILE
+
+
+@dataclass(frozen=True)
+class ExportedMarks:
+    """Texts of tokens."""
+
+    first: str
+    """Stands before the first token of a text that is scored."""
+    first_id: int | None
+    """Its id; None where the tokenizer can't be read."""
+    is_chat: bool
+    """There is a chat template: it is asked, and answers."""
+
+
+def exported_marks(folder: Path) -> ExportedMarks:
+    """Return what a model folder says; of files that can't be read, what models of ours have."""
+    said = {name: _read(folder / name) for name in (FAST_TOKENIZER, *SAYING_FILES)}
+    tokenizer, config = said[FAST_TOKENIZER], said["tokenizer_config.json"]
+    ids = _ids(tokenizer)
+    end = end_token(said)
+    if isinstance(end, int):
+        end = next((text for text, at in ids.items() if at == end), "")
+    begins = adds_bos(tokenizer, config) and token_text(config.get("bos_token"))
+    first = begins or end or END_OF_TEXT
+    has_template = (folder / TEMPLATE_FILE).is_file() or bool(config.get("chat_template"))
+    return ExportedMarks(first, ids.get(first), has_template)
+
+
+def _ids(tokenizer: dict[str, Any]) -> dict[str, int]:
+    known: dict[str, int] = {}
+    vocab: Any = (tokenizer.get("model") or {}).get("vocab")
+    if isinstance(vocab, dict):
+        known |= vocab
+    return known | {each["content"]: each["id"] for each in tokenizer.get("added_tokens") or ()}
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        said: object = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return said if isinstance(said, dict) else {}

@@ -1,0 +1,1 @@
+"""What jupiterctl prints: the console, and documents as lines and tables."""

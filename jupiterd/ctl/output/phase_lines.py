@@ -1,0 +1,79 @@
+"""The phases of a round as a table: what went in, what came out, what was dropped and why.
+
+Pure. Owns the columns and their words. Doesn't know what a phase does.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from jupiterd.ctl.output.progress_lines import shown_values
+from jupiterd.cycle.data.reason_words import reason_words
+from jupiterd.formats import duration, plain, rate, table
+from jupiterd.ids import short
+
+HEADERS = ("PHASE", "STATE", "IN", "OUT", "RATE", "TIME LEFT", "DROPPED")
+MOST_REASONS = 4
+"""So many reasons are named; the rest is summed up."""
+
+Cycle = Mapping[str, Any]
+Row = Mapping[str, Any]
+
+
+def phase_lines(cycle: Cycle) -> list[str]:
+    """Return the phases of the round that a cycle is in; none where nothing is known of them."""
+    current = cycle.get("round")
+    rows: Sequence[Row] = [row for row in cycle.get("phases", []) if row.get("round") == current]
+    return [*table(HEADERS, [_cells(row) for row in rows]), *_readings(rows)] if rows else []
+
+
+def _readings(rows: Sequence[Row]) -> list[str]:
+    """Return loss, speed and loss on held-out text of what runs, where it tells any."""
+    running = ((row, shown_values(row)) for row in rows if row.get("state") == "running")
+    return [f"{plain(row.get('phase'))}: {', '.join(told)}" for row, told in running if told]
+
+
+def dropped_line(dropped: Mapping[str, int], most: int = MOST_REASONS) -> str:
+    """Return how many were dropped and why, such as `12: duplicate 9, too-short 3`."""
+    named = [f"{reason_words(reason)} {count:,}" for reason, count in list(dropped.items())[:most]]
+    rest = sum(list(dropped.values())[most:])
+    told = ", ".join([*named, *([f"others {rest:,}"] if rest else [])])
+    return f"{sum(dropped.values()):,}: {told}" if dropped else ""
+
+
+def heavy_drop_lines(cycle: Cycle) -> list[str]:
+    """Return of each phase that dropped more than half how many and why, and how to see them."""
+    drops: Sequence[Row] = cycle.get("heavy_drops") or ()
+    told = [f"attention: round {plain(row['round'])} {plain(row['told'])}" for row in drops]
+    shows = f"jupiterctl data samples --dropped {short(str(cycle.get('id') or ''))}"
+    return [*told, *([f"hint: {shows.rstrip()}"] if told else [])]
+
+
+def _cells(row: Row) -> list[str]:
+    is_running = row.get("state") == "running"
+    is_training = row.get("phase") == "train"
+    eta = row.get("eta_s") if is_running else None
+    return [
+        plain(row.get("phase")),
+        plain(row.get("state")),
+        _number(row.get("in"), _TRAINED[0] if is_training else ""),
+        _out(row) if is_running else _number(row.get("out"), _TRAINED[1] if is_training else ""),
+        rate(row["rate"]) if row.get("rate") else "-",
+        duration(eta) if eta is not None else "-",
+        dropped_line(row.get("dropped") or {}) or "-",
+    ]
+
+
+_TRAINED = "sequences", "steps"
+"""What goes in and comes out of training; of every other phase it is samples, in and out."""
+
+
+def _number(value: int | None, unit: str = "") -> str:
+    if value is None:
+        return "-"
+    return f"{value:,} {unit.removesuffix('s') if value == 1 else unit}".rstrip()
+
+
+def _out(row: Row) -> str:
+    """Return how far a running phase is."""
+    of_total = f" of {row['total']:,}" if row.get("total") else ""
+    return f"{row.get('done') or 0:,}{of_total} {plain(row.get('unit') or ' ')}".rstrip()

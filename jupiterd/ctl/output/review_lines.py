@@ -1,0 +1,67 @@
+"""What a phase has made as people look at it before they let a cycle go on.
+
+Pure. Owns the words. What samples say is somebody else's text: nothing of it steers the terminal.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from jupiterd.ctl.output.phase_lines import dropped_line
+from jupiterd.formats import plain, printable
+from jupiterd.ids import short
+
+SHOWN_CHARACTERS = 160
+ALL_REASONS = 100
+
+Review = Mapping[str, Any]
+Row = Mapping[str, Any]
+
+
+def review_lines(review: Review, *, is_whole: bool = False) -> list[str]:
+    """Return what came in, what went out, what was dropped and why, and a few samples of both.
+
+    is_whole: samples are shown with all that is known of their texts
+    """
+    head = f"round {review['round']} {plain(review.get('phase'))}"
+    counts = [f"{name} {review[name]:,}" for name in ("in", "out") if review.get(name) is not None]
+    lines = [f"{head}  {', '.join(counts)}"] if counts else [head]
+    if review.get("detail"):
+        lines.append(f"  {plain(review['detail'])}")
+    if dropped := dropped_line(review.get("dropped") or {}, ALL_REASONS):
+        lines.append(f"  dropped {printable(dropped)}")
+    where = _elsewhere(review)
+    lines += _samples(f"kept{where}", review.get("kept_samples") or [], is_whole=is_whole)
+    dropped = review.get("dropped_samples") or []
+    return lines + _samples(f"dropped{where}", dropped, is_whole=is_whole)
+
+
+def _elsewhere(review: Review) -> str:
+    """Return whose samples they are, where the phase that is told of has none itself."""
+    sampled = review.get("samples_round"), review.get("samples_phase")
+    if None in sampled or sampled == (review["round"], review.get("phase")):
+        return ""
+    return f" by {plain(sampled[1])} of round {sampled[0]}"
+
+
+def _samples(what: str, rows: Sequence[Row], *, is_whole: bool) -> list[str]:
+    if not rows:
+        return []
+    told = (line for row in rows for line in _sample(row, is_whole=is_whole))
+    return [f"{what}, {len(rows)} of them:", *told]
+
+
+def _sample(row: Row, *, is_whole: bool) -> list[str]:
+    said = [plain(row[name]) for name in ("reason", "template") if row.get(name)]
+    messages: Sequence[Row] = row.get("messages") or ()
+    said += [f"a conversation of {len(messages)} messages"] if messages else []
+    named = ", ".join([*said, plain(row.get("source_uri"))])
+    return sample_lines("  ", f"{short(str(row.get('id', '')))} ({named})", row, is_whole=is_whole)
+
+
+def sample_lines(margin: str, head: str, row: Row, *, is_whole: bool) -> list[str]:
+    """Return one sample under its head: the beginning of its text on one line, or all of it."""
+    text = str(row.get("text") or "")
+    if is_whole:
+        return [f"{margin}{head}:", *(f"{margin}  {printable(each)}" for each in text.splitlines())]
+    beginning = printable(" ".join(text.split())[:SHOWN_CHARACTERS])
+    return [f"{margin}{head}" + (f": {beginning}" if beginning else "")]

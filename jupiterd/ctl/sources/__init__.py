@@ -1,0 +1,1 @@
+"""Where models, text and domains come from, as a command line names them."""

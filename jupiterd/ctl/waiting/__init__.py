@@ -1,0 +1,1 @@
+"""Following work, and waiting until what was ordered has come to pass."""

@@ -1,0 +1,1 @@
+"""What a model is to become an expert in, and from which sources."""

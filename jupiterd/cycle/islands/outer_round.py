@@ -1,0 +1,220 @@
+"""When an outer round closes, and whose way counts in it.
+
+Owns these decisions, which one leader takes and writes down. Doesn't know the clock (the time is
+handed in), how ways travel, or what is in them.
+
+A round closes as soon as every island is in; otherwise a grace after the first one: a share of the
+time that the first one took. Nobody waits longer for a slow or a lost one, and no island's steps
+are thrown away for another's sake. In the first round nobody has been measured: all take as much of
+a step, however fast they are, and start at different times, so it is far more patient. What isn't a
+number, or is much longer than the others' ways (of three and more: of two nobody knows which one is
+at fault), is left out, and its island takes the weights of all. Whose weights aren't those of the
+others, `state_divergence` says.
+
+Where nobody waits, a fast island may be in almost a round before a slow one, whose steps of the
+round before were in time: the grace begins when that one could be in, too.
+
+The grace is that of ways that can be merged. As long as there are none, all others are waited for,
+and a while longer for those that are lost: then it closes with nothing.
+"""
+
+import math
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from statistics import median
+
+GRACE = 0.2
+"""Of the round's time, as the first island in took it."""
+
+OVERLAPPED_GRACE = 0.5
+"""The same where nobody waits: islands train their next round meanwhile."""
+
+LEAST_GRACE_S = 10.0
+"""A gang that loses a rank is back by then: silence is noticed in 2 s, and the rest is to start it
+anew on a machine that is busy. Nobody waits so long twice: who hasn't caught up has no part in the
+next round. Less would cost an island its round whenever rounds of seconds meet a busy machine."""
+
+FIRST_GRACE = 9.0
+LEAST_FIRST_GRACE_S = 60.0
+"""The same for the first round: an island may be ten times as slow, or still fetch its data. And
+where nobody knows how long a round took: after a change of leaders some ways are told once more."""
+
+LOST_GRACE_S = 60.0
+"""How long the lost are waited for where nobody is in with a way that can be merged."""
+
+MAX_TIMES_MEDIAN = 10.0
+"""A way so many times as long as the median of all is taken for a fault."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """What an island says of its part of a round."""
+
+    island: str
+    tokens: int
+    norm: float
+    """Its length; infinite or none where a weight isn't a number."""
+    elapsed_s: float = 0.0
+    """How long its steps took; 0: nobody knows."""
+    logits: bytes = field(default=b"", repr=False)
+    """What tells whether it trains the same model, see `model_fingerprint`; empty: nobody knows."""
+    size_bytes: int = 0
+    """What it takes to send it once; 0: nobody knows."""
+    stands_at: str = ""
+    """The last outer step that it had taken by then; empty: nobody knows."""
+    digest: bytes = field(default=b"", repr=False)
+    """Of the weights and momentum after that one, see `state_divergence`; empty: nobody knows."""
+    scored_step: int = 0
+    """Steps that the weights contain that it has scored last on held-out text; 0: none."""
+    held_out: float = 0.0
+    """Their loss, see `islands.outer_horizon`."""
+    counted: int = 0
+    """Of the tokens, those that the loss counts; 0: all of them, or an older build made it."""
+
+    @property
+    def tokens_per_s(self) -> float:
+        """Return how fast it was; 0 where nobody knows."""
+        return self.tokens / self.elapsed_s if self.elapsed_s > 0 else 0.0
+
+
+@dataclass(frozen=True)
+class Closing:
+    """How a round ended."""
+
+    counted: tuple[str, ...]
+    """Islands whose ways are merged, in their fixed order."""
+    tokens: tuple[int, ...]
+    """Of those, in the same order."""
+    quarantined: tuple[str, ...] = ()
+    """Their ways are left out, and they begin anew."""
+    missing: tuple[str, ...] = ()
+    """Whoever wasn't in."""
+    strangers: tuple[str, ...] = ()
+    """Their ways are left out: they train another model."""
+    adrift: tuple[str, ...] = ()
+    """Their ways are left out, and they begin anew: their weights or momentum aren't the others'.
+    """
+    weights: tuple[int, ...] = ()
+    """Of those that count, in their order: the tokens that their losses count; empty: all do."""
+
+    def without(self, strangers: Collection[str]) -> "Closing":
+        """Return the same round with the ways of these left out."""
+        found = tuple(sorted({*self.counted} & {*strangers}))
+        return replace(self._merging_none_of(strangers), strangers=found)
+
+    def without_adrift(self, adrift: Collection[str]) -> "Closing":
+        """Return the same round with the ways of these left out, sound or not."""
+        sick = tuple(each for each in self.quarantined if each not in adrift)
+        found = tuple(sorted({*self.counted, *self.quarantined} & {*adrift}))
+        return replace(self._merging_none_of(adrift), quarantined=sick, adrift=found)
+
+    def _merging_none_of(self, islands: Collection[str]) -> "Closing":
+        pairs = zip(self.counted, self.tokens, strict=True)
+        left = {island: tokens for island, tokens in pairs if island not in islands}
+        weighty = zip(self.counted, self.weights, strict=False)  # there may be none
+        weights = tuple(weight for island, weight in weighty if island in left)
+        return replace(self, counted=tuple(left), tokens=tuple(left.values()), weights=weights)
+
+
+class OuterRound:
+    """One round while it is open."""
+
+    def __init__(
+        self,
+        islands: Collection[str],
+        *,
+        is_first: bool = False,
+        lag: int = 1,
+        opened_s: float = -math.inf,
+    ) -> None:
+        """Open a round.
+
+        Args:
+            islands: who has a part in it.
+            is_first: nobody has been measured yet.
+            lag: see `outer_orders.LAGS`.
+            opened_s: when the round before closed, or this leader took over; left out:
+                there was none.
+        """
+        self._islands = frozenset(islands)
+        self._opened_s = opened_s if lag > 1 else -math.inf
+        self._lost: frozenset[str] = frozenset()
+        self._ways: dict[str, Way] = {}
+        self._first_s: float | None = None
+        """When the first way came that can be merged."""
+        self._took_s = 0.0
+        """How long the first of those took that tell it."""
+        self._lost_since_s = math.inf
+        """Since when nobody has been here who isn't in."""
+        self._grace = FIRST_GRACE if is_first else GRACE if lag == 1 else OVERLAPPED_GRACE
+        self._least_grace_s = LEAST_FIRST_GRACE_S if is_first else LEAST_GRACE_S
+
+    def arrived(self, way: Way, now_s: float) -> None:
+        """Take in an island's way; only its first one counts, and a stranger's doesn't."""
+        if way.island not in self._islands or way.island in self._ways:
+            return
+        self._ways[way.island] = way
+        if not _is_way(way):
+            return
+        self._first_s = now_s if self._first_s is None else self._first_s
+        self._took_s = self._took_s or way.elapsed_s
+
+    def take_back(self, island: str) -> None:
+        """Take in that an island's way can't be had after all."""
+        self._ways.pop(island, None)
+
+    def set_lost(self, islands: Collection[str]) -> None:
+        """Take in who is gone just now: nobody waits for these; a way that came counts."""
+        self._lost = self._islands.intersection(islands)
+
+    @property
+    def ways(self) -> Mapping[str, Way]:
+        """Return what is in, by island."""
+        return self._ways
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Return who isn't in."""
+        return tuple(sorted(self._islands - self._ways.keys()))
+
+    @property
+    def due_s(self) -> float | None:
+        """Return when it closes at the latest; None as long as nothing is in to be merged."""
+        if self._first_s is None:
+            return None
+        expected_s = max(self._first_s, self._opened_s + self._took_s)
+        least_s = self._least_grace_s if self._took_s else LEAST_FIRST_GRACE_S
+        return expected_s + max(least_s, self._grace * self._took_s)
+
+    def closing(self, now_s: float) -> Closing | None:
+        """Return how it ends, once it does; nothing counts where nothing could be merged."""
+        good = {way.island for way in self._ways.values() if self._is_sound(way)}
+        are_lost = self._lost.issuperset(self.missing)
+        self._lost_since_s = min(self._lost_since_s, now_s) if are_lost else math.inf
+        if good:
+            is_over = are_lost or now_s >= (self.due_s or 0.0)
+        else:
+            is_over = not self.missing or now_s >= self._lost_since_s + LOST_GRACE_S
+        return self._ending(good) if is_over else None
+
+    def _ending(self, good: Collection[str]) -> Closing:
+        counted = tuple(sorted(good))
+        weights = tuple(self._ways[island].counted for island in counted)
+        return Closing(
+            counted,
+            tuple(self._ways[island].tokens for island in counted),
+            tuple(sorted(self._ways.keys() - {*good})),
+            self.missing,
+            weights=weights if all(weights) else (),
+        )
+
+    def _is_sound(self, way: Way) -> bool:
+        if not _is_way(way):
+            return False
+        usual = median(each.norm for each in self._ways.values() if math.isfinite(each.norm))
+        return len(self._ways) < 3 or way.norm <= MAX_TIMES_MEDIAN * usual
+
+
+def _is_way(way: Way) -> bool:
+    """Say whether it has numbers, and something was trained for it."""
+    return math.isfinite(way.norm) and way.tokens > 0

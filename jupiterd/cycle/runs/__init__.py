@@ -1,0 +1,1 @@
+"""One training run: its settings, its plan and its phases."""

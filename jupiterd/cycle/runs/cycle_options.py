@@ -1,0 +1,62 @@
+"""What people say of a cycle's training where they start it, in the words of a training run.
+
+Owns the names, their bounds, and what becomes of the size's recipe and the domain's overrides. What
+is said counts more than either, in every round. Doesn't know who trains, or flags.
+"""
+
+from collections.abc import Iterable
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from jupiterd.cycle.domain.domain import Domain, domain_text
+from jupiterd.cycle.runs.run_settings import Asked
+from jupiterd.cycle.training.plan import parse_model
+
+OF_DOMAIN = ("seq_len", "learning_rate")
+"""Options that a domain's `training` has, by these names."""
+OF_ENGINE = ("precision", "gradient_checkpointing", "attention", "optimizer")
+"""Options of a recipe's engine, by these names."""
+
+
+class CycleOptions(Asked):
+    """What is said; None leaves it to the size, or the domain."""
+
+    seq_len: Annotated[int, Field(ge=16, le=131_072)] | None = None
+    """Tokens of one training sequence."""
+    batch_size: Annotated[int, Field(ge=1, le=65_536)] | None = None
+    """Sequences that a device holds at a time; a step takes at least as many."""
+    learning_rate: Annotated[float, Field(gt=0.0, le=1.0)] | None = None
+    """Peak, of every round."""
+    max_steps: Annotated[int, Field(ge=1, le=100_000_000)] | None = None
+    """The most steps of a round; fewer are taken where its text isn't worth as many."""
+    precision: Literal["auto", "fp32", "bf16", "fp16"] | None = None
+    gradient_checkpointing: Literal["auto", "on", "off"] | None = None
+    attention: Literal["auto", "sdpa", "flash"] | None = None
+    optimizer: Literal["adamw", "muon"] | None = None
+    loss_on: Literal["all", "answers"] | None = None
+    """What the loss counts of generated questions and answers; None: answers."""
+
+    def in_domain(self, text: str, domain: Domain) -> tuple[str, Domain]:
+        """Return a domain, and its text, as if its `training` said so."""
+        if not (said := self._said(OF_DOMAIN)):
+            return text, domain
+        training = domain.training.model_copy(update=said)
+        changed = domain.model_copy(update={"training": training})
+        return domain_text(changed), changed
+
+    def in_model(self, text: str) -> str:
+        """Return a model's text with what is said of how it is computed."""
+        if not (said := self._said((*OF_ENGINE, "batch_size"))):
+            return text
+        shape, size = parse_model(text), said.pop("batch_size", 0)
+        recipe = shape.recipe
+        changed: dict[str, Any] = {"options": recipe.options.model_copy(update=said)}
+        if size:
+            least = max(recipe.batch_sequences, size)
+            changed |= {"micro_batch_sequences": size, "batch_sequences": least}
+        return shape.model_copy(update={"recipe": recipe.model_copy(update=changed)}).to_text()
+
+    def _said(self, names: Iterable[str]) -> dict[str, Any]:
+        values = {name: getattr(self, name) for name in names}
+        return {name: value for name, value in values.items() if value is not None}

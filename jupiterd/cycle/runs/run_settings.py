@@ -1,0 +1,184 @@
+"""What people ask for when they prepare data, or train without the cycle.
+
+Owns the names, the defaults and the bounds. Doesn't know flags, files or nodes: a fact carries
+these values as plain scalars.
+"""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from jupiterd.cycle.training.architectures import MAX_VOCAB
+from jupiterd.cycle.training.engine_options import EngineOptions
+from jupiterd.errors import UsageError
+from jupiterd.protocol.frames import Scalar
+
+AUTO = "auto"
+WHICH_ISLANDS = "auto, on, off, or who they are: 'mlx:mini,studio torch:box'"
+ISLANDS = r"^(auto|on|preferred|off|(torch|mlx):[^\s:]+( (torch|mlx):[^\s:]+)*)$"
+
+
+FROM_SETTINGS, FROM_DATA = "settings", "data"
+OF_THE_SIZE, OF_TUNING = "size", "tuning"
+
+OF_A_STEP = frozenset({"batch_size", "gradient_accumulation_steps"})
+"""Either says how many sequences a step of a run takes."""
+
+OF_ISLANDS = ("islands", "island_nodes", "sync_every", "sync", "outer", "ways")
+"""What people may say of how islands train a cycle's rounds, in the words of a run.
+"""
+
+
+class Asked(BaseModel):
+    """What people ask for, checked: its values are plain scalars."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    def to_scalars(self) -> dict[str, Scalar]:
+        """Return what a fact carries."""
+        return self.model_dump(mode="json")
+
+    @classmethod
+    def parse(cls, given: Any) -> Self:  # noqa: ANN401 - it comes over the wire
+        """Return checked values; raises UsageError for the first that can't be."""
+        try:
+            return cls.model_validate(given)
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            name = ".".join(map(str, first["loc"])) or "the settings"
+            if name == "islands":
+                raise UsageError(f"{name} can't be {first['input']!r}", WHICH_ISLANDS) from error
+            raise UsageError(f"{name.replace('_', '-')}: {first['msg'].lower()}") from error
+
+
+class RunSettings(Asked):
+    """How a training run goes, beside its model and its data."""
+
+    max_steps: Annotated[int, Field(ge=1, le=100_000_000)] | None = None
+    """Optimizer steps; None: as many as the passes need."""
+    epochs: Annotated[int, Field(ge=1, le=100_000)] | None = None
+    """Passes over the data; None: one, or as many as the steps need."""
+    steps_from: Literal["settings", "data"] = FROM_SETTINGS
+    """What decides how many steps there are: what is said above, or of a cycle its size and domain;
+    or how much text there is, see `training.step_budget`. What older builds started lacks it."""
+    seq_len: Annotated[int, Field(ge=16, le=131_072)] = 1024
+    batch_size: Annotated[int, Field(ge=1, le=65_536)] = 1
+    """Sequences that a device holds at a time."""
+    gradient_accumulation_steps: Annotated[int, Field(ge=1, le=65_536)] = 32
+    micro_batch: Annotated[int, Field(ge=0, le=65_536)] = 0
+    """What a device holds at a time where the batch size doesn't fit its memory; 0: it fits."""
+    ranks: Annotated[int, Field(ge=1, le=65_536)] = 1
+    """Members of the gang when the run was asked for: the batch is the same ever after."""
+    max_ranks: Annotated[int, Field(ge=0, le=65_536)] = 0
+    """0: any number."""
+    precision: Literal["auto", "fp32", "bf16", "fp16"] = "auto"
+    gradient_checkpointing: Literal["auto", "on", "off"] = "auto"
+    attention: Literal["auto", "sdpa", "flash"] = "auto"
+    document_masks: Literal["on", "off"] = "off"
+    """Off whatever the size has: losses are comparable with those of other trainers then."""
+    optimizer: Literal["auto", "adamw", "muon"] = "auto"
+    """Auto: the size's own."""
+    weights: Literal["auto", "fp32", "bf16"] = "auto"
+    """Auto: the size's own."""
+    learning_rate: Annotated[float, Field(gt=0.0, le=1.0)] | None = None
+    """None: the size's own."""
+    weight_decay: Annotated[float, Field(ge=0.0, le=1.0)] | None = None
+    """None: the size's own."""
+    seed: Annotated[int, Field(ge=0, le=2**32 - 1)] = 1
+    start_from: Annotated[str, Field(pattern=r"^([0-9a-f]{64})?$")] = ""
+    """Artifact with the weights to begin with; empty: they are drawn at random."""
+    recipe: Literal["size", "tuning"] = OF_THE_SIZE
+    """Whose rate, warm-up, decay and passes are taken, in all rounds: those of the size, or those
+    for weights that were given, see `training.tuning`. What older builds started has the size's."""
+    least_batch: Annotated[int, Field(ge=0, le=65_536)] = 0
+    """Fewest sequences of a step, where the data decides how many (`training.tuning_batch`); 0: as
+    many as is said, or as the size has. What older builds started lacks it."""
+    islands: Annotated[str, Field(pattern=ISLANDS, max_length=4096)] = AUTO
+    """Whether several gangs train it, exchanging what they have learned now and then: on, off,
+    or who they are, such as `mlx:mini torch:box`; auto: where that is predicted to be best."""
+    island_nodes: Annotated[str, Field(pattern=r"^((torch|mlx):[\w,]+( |$))*$")] = ""
+    """What was made of that when the run was asked for: each island's engine and nodes, such as
+    `mlx:a,b torch:c`; empty: one gang trains."""
+    sync_every: Annotated[int, Field(ge=0, le=100_000)] = 0
+    """Steps that islands train between two exchanges; 0: as the planner thinks best."""
+    sync: Literal["blocking", "overlapped"] = "overlapped"
+    """Whether islands wait for the exchange, or train on in the meantime."""
+    outer: Literal["nesterov", "average"] = "nesterov"
+    """How they merge what they have learned."""
+    ways: Literal["int8", "bf16", "fp32"] = "int8"
+    """How they send it."""
+
+    gang_encryption: Literal["on", "off"] = "off"
+    """Whether ranks talk through tunnels of their daemons. What older builds started lacks it."""
+
+    def options(self, of_the_size: EngineOptions) -> EngineOptions:
+        """Return how it is computed: as asked, and for the rest as the size has it."""
+        asked = {
+            "precision": self.precision,
+            "gradient_checkpointing": self.gradient_checkpointing,
+            "attention": self.attention,
+            "document_masks": self.document_masks,
+            "optimizer": self.optimizer,
+            "weights": self.weights,
+        }
+        chosen = {name: value for name, value in asked.items() if value != AUTO}
+        return of_the_size.model_copy(update=chosen)
+
+    @property
+    def batch_sequences(self) -> int:
+        """Return the effective batch: what one optimizer step trains on, over all ranks."""
+        return self.batch_size * self.gradient_accumulation_steps * self.ranks
+
+    def shared_by(self, ranks: int) -> Self:
+        """Return them where so many ranks share a step, so that each has a sequence of it.
+
+        Nothing changes where its sequences don't follow from the text. More than the size has are
+        never taken, see `training.tuning_batch`.
+        """
+        if not self.least_batch:
+            return self
+        return self.model_copy(update={"least_batch": max(self.least_batch, ranks)})
+
+
+def base_of(settings: Mapping[str, Any]) -> str:
+    """Return the model that was brought and is to be beaten; empty: none, or by an older build."""
+    return str(settings.get("start_from", "")) if settings.get("recipe") == OF_TUNING else ""
+
+
+LOSS_ON = "loss_on"
+"""What the loss counts of conversations: of a cycle's settings, where its first model is talked to,
+and of a data set of conversations."""
+
+
+def loss_on(settings: Mapping[str, Any]) -> str:
+    """Return what the loss counts of a cycle's questions and answers; empty: there are none."""
+    return str(settings.get(LOSS_ON, ""))
+
+
+NAMED_GENERATOR = "generator_is_named"
+"""Of a cycle's settings: people named its generator, which may be the model that it begins with.
+Cycles of older builds lack it."""
+
+
+class DataSettings(Asked):
+    """Where text comes from, and how it becomes a data set."""
+
+    kind: Literal["folder", "hugging_face"]
+    path: Annotated[str, Field(min_length=1, max_length=4096)]
+    """A folder or file on one machine's disk, or the name of a Hugging Face data set."""
+    subset: Annotated[str, Field(max_length=256)] = ""
+    """Of a Hugging Face data set, such as 20231101.es."""
+    split: Annotated[str, Field(min_length=1, max_length=256)] = "train"
+    field: Annotated[str, Field(min_length=1, max_length=256)] = "text"
+    """What holds the text in a row of a table, or in a line of JSON."""
+    max_tokens: Annotated[int, Field(ge=0)] = 0
+    """0: all of them."""
+    tokenizer_path: Annotated[str, Field(max_length=4096)] = ""
+    """A Hugging Face folder on the same disk whose tokenizer is used; empty: one is trained."""
+    vocab_size: Annotated[int, Field(ge=257, le=MAX_VOCAB)] = 32_768
+    """Entries of the tokenizer, if one is trained."""
+    holdout: Annotated[float, Field(ge=0.0, le=0.5)] = 0.05
+    """Share of the documents that is held out for validation; 0: none."""
+    loss_on: Literal["all", "answers"] = "answers"
+    """Of rows with messages, or prompt and completion: which tokens the loss counts."""

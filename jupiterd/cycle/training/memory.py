@@ -1,0 +1,362 @@
+"""What a training plan needs: memory of a device by part, work per token, and a plan that fits.
+
+Owns that arithmetic. Doesn't know devices or engines: their memory and speed are told.
+
+Bytes of a parameter    weights in fp32              weights in bf16
+    weight              4, and 2 for autocast's copy  2, and 2 of what rounding lost
+    gradient            4                             2
+    AdamW               8                             8
+    Muon (matrices)     4                             4
+    a checkpoint's copy weight and optimizer again, in fp32, in the machine's memory
+
+What layers keep stands in `training.kept_activations`. `make bench-train ONLY=memory` measures all
+of it in worker processes: the peak of the process on CPUs, of the allocator on CUDA.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from jupiterd.cycle.training.architectures import matrix_parameters, parameter_count
+from jupiterd.cycle.training.engine_options import (
+    DeviceAbilities,
+    EngineOptions,
+    Precision,
+    ResolvedOptions,
+    resolve,
+)
+from jupiterd.cycle.training.kept_activations import layer_bytes
+from jupiterd.cycle.training.plan import ModelShape, TrainPlan
+from jupiterd.cycle.training.rank_memory import RESERVED_SHARE, Need
+from jupiterd.cycle.training.size_refusal import Refused, size_refusal
+
+LOGIT_CHUNK_TOKENS = 1024
+"""Tokens whose logits exist at a time; all of a batch's would be the largest tensor of all."""
+
+LOGIT_CHUNK_BYTES = 256 << 20
+"""The most that they may take in fp32: large vocabularies have chunks of fewer tokens."""
+
+_WHOLE_TOKENS = 64
+"""Chunks are multiples of it, so that products of matrices stay quick."""
+
+RECOMPUTE_COST = 4 / 3
+"""Time of a step with gradient checkpointing: the forward pass is done twice."""
+
+FEEDING_TOKENS = 1024
+"""Tokens of a micro batch with which a device does half of what it can with large ones."""
+
+
+CPU: Final = "cpu"
+CUDA: Final = "cuda"
+MLX: Final = "mlx"
+MIN_SEQ_LEN: Final = 128
+"""Nobody is told to train on shorter ones."""
+
+GPU: Final = DeviceAbilities("torch", "cuda", 0, has_bf16=True, can_compile=True)
+"""A device with a memory of its own, of any size."""
+
+PROGRAM_BYTES: Final[Mapping[str, int]] = {"torch": 400 << 20, "mlx": 400 << 20}
+"""What a worker takes before there is a model, by engine: Python, the libraries, the tokenizer."""
+
+HEAP_HOLES: Final = 0.5
+"""Of the activations on a CPU: gradients of them on their way back, and what lies unused between
+them. The C library keeps what is freed, in pieces. Measured with 25m at 1,152 and 2,048 tokens (0.4
+to 0.7, 0.5), and with SmolLM2 at 512 (0.6)."""
+
+
+@dataclass(frozen=True)
+class MemoryNeed:
+    """Bytes of one rank: on its device, and beside it where both have one memory."""
+
+    weights: int
+    gradients: int
+    optimizer: int
+    activations: int
+    logits: int
+    program: int = 0
+    """The process itself, with the holes in its heap; 0 where the device has its own memory."""
+    copies: int = 0
+    """Of weights and moments while they are written to the disk; 0 as well there."""
+
+    @property
+    def on_device(self) -> int:
+        """Return what the engine's own arrays take."""
+        return self.weights + self.gradients + self.optimizer + self.activations + self.logits
+
+    @property
+    def total(self) -> int:
+        """Return the sum of all parts."""
+        return self.on_device + self.program + self.copies
+
+    def fits(self, device: DeviceAbilities) -> bool:
+        """Say whether a device has room for it beside its reserve; one of unknown size has."""
+        shares = device.ram_bytes > 0
+        own = self.on_device if shares else self.total
+        is_room = own <= (1 - RESERVED_SHARE) * (device.memory_bytes or math.inf)
+        return is_room and (not shares or self.total <= (1 - RESERVED_SHARE) * device.ram_bytes)
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A plan that fits a device."""
+
+    plan: TrainPlan
+    gradient_checkpointing: bool
+    need: MemoryNeed
+    changes: tuple[str, ...]
+    """What is done otherwise than asked, so that it fits."""
+
+
+def memory_need(
+    shape: ModelShape,
+    plan: TrainPlan,
+    precision: Precision,
+    *,
+    gradient_checkpointing: bool,
+    device: DeviceAbilities = GPU,
+) -> MemoryNeed:
+    """Return what one rank needs, on a device of this kind."""
+    parameters, options = parameter_count(shape), plan.options
+    in_bf16 = options.weights == "bf16"
+    copies = 2 if in_bf16 or precision != "fp32" else 0
+    tokens = plan.micro_batch_sequences * shape.seq_len
+    need = MemoryNeed(
+        weights=parameters * ((2 if in_bf16 else 4) + copies),
+        gradients=parameters * (2 if in_bf16 else 4),
+        optimizer=_optimizer_bytes(shape, options),
+        activations=tokens
+        * _activation_bytes(shape, plan, precision, device, checkpointing=gradient_checkpointing)
+        + _mask_bytes(shape, plan, precision),
+        logits=_logit_bytes(shape, tokens, precision, device),
+    )
+    return need if device.kind == CUDA else _with_process(need, shape, plan, device)
+
+
+def _with_process(
+    need: MemoryNeed, shape: ModelShape, plan: TrainPlan, device: DeviceAbilities
+) -> MemoryNeed:
+    """Add what the process takes beside what it trains.
+
+    A checkpoint is copied, and written while training goes on. The last one is, too, but then what
+    a step needs isn't there any more.
+    """
+    holes = round(HEAP_HOLES * need.activations) if device.engine != MLX else 0
+    copies = 4 * parameter_count(shape) + _optimizer_bytes(shape, plan.options)
+    if not plan.saves_on_its_way:
+        copies = max(0, copies - need.gradients - need.activations - need.logits - holes)
+    return replace(need, program=PROGRAM_BYTES[device.engine] + holes, copies=copies)
+
+
+def logit_chunk_tokens(vocab_size: int) -> int:
+    """Return how many tokens' logits exist at a time, by what LOGIT_CHUNK_BYTES hold in fp32."""
+    fitting = LOGIT_CHUNK_BYTES // (4 * vocab_size) // _WHOLE_TOKENS * _WHOLE_TOKENS
+    return max(_WHOLE_TOKENS, min(LOGIT_CHUNK_TOKENS, fitting))
+
+
+def flops_per_token(shape: ModelShape) -> int:
+    """Return the floating point operations of training on one token.
+
+    As PaLM counts them: 6 for each parameter of a matrix (the output layer is one), and attention
+    over the whole sequence. What checkpointing does twice isn't counted: it isn't useful work.
+    """
+    output = shape.vocab_size * shape.hidden
+    attention = 12 * shape.layers * shape.heads * shape.head_dim * shape.seq_len
+    return 6 * (matrix_parameters(shape) + output) + attention
+
+
+def plan_that_fits(
+    shape: ModelShape,
+    plan: TrainPlan,
+    device: DeviceAbilities,
+    smaller: Sequence[ModelShape] = (),
+) -> Fit:
+    """Return the plan, changed as little as makes it fit a device like this.
+
+    First what changes nothing but the speed: the micro batch, checkpointing. Then Muon, which keeps
+    half as much as AdamW; then weights in bf16, where the engine has them. All ranks must have the
+    same of these two, so the smallest device of a gang decides.
+
+    Args:
+        shape: the model.
+        plan: what was asked for.
+        device: the gang's smallest.
+        smaller: other sizes, to name the nearest one that fits.
+
+    Raises:
+        TooLargeForDeviceError: no such plan fits.
+        UsageError: something was asked for that the device can't do.
+    """
+    for options in _optimizers(plan.options, device):
+        ways = _ways(shape, plan.model_copy(update={"options": options}), device)
+        if fitting := [way for way in ways if way.need.fits(device)]:
+            best = min(fitting, key=lambda way: _cost(shape, way))
+            return replace(best, changes=_changes(plan, best))
+    raise size_refusal(_refused(shape, plan, device, smaller), device)
+
+
+def options_on(device: DeviceAbilities, shape: ModelShape, plan: TrainPlan) -> ResolvedOptions:
+    """Return how a plan is computed on a device; what doesn't fit in its memory is done twice.
+
+    Raises:
+        UsageError: something was asked for that the device can't do.
+    """
+    wanted = resolve(plan.options, device, fits=True)
+    need = memory_need(shape, plan, wanted.precision, gradient_checkpointing=False, device=device)
+    return resolve(plan.options, device, fits=need.fits(device))
+
+
+def needs_on(
+    device: DeviceAbilities, shape: ModelShape, plan: TrainPlan, micro_batch: int
+) -> list[Need]:
+    """Return what a rank needs on a device, as it computes there, halving the micro batch.
+
+    A rank decides about checkpointing by the plan's own micro batch, however small its own is.
+    """
+    options = options_on(device, shape, plan)
+    needs: list[Need] = []
+    while micro_batch:
+        smaller = plan.model_copy(update={"micro_batch_sequences": micro_batch})
+        need = memory_need(
+            shape,
+            smaller,
+            options.precision,
+            gradient_checkpointing=options.gradient_checkpointing,
+            device=device,
+        )
+        needs.append((micro_batch, need.total))
+        micro_batch //= 2
+    return needs
+
+
+def _optimizers(options: EngineOptions, device: DeviceAbilities) -> list[EngineOptions]:
+    """Return what may be kept beside each weight, the most first, of what the engine has."""
+    muon = options.model_copy(update={"optimizer": "muon"})
+    small = muon.model_copy(update={"weights": "bf16", "precision": "bf16"})
+    may_be_small = options.precision in ("auto", "bf16") and device.has_bf16_weights
+    ladder = [options, muon, *([small] if may_be_small else [])]
+    return list(dict.fromkeys(ladder))
+
+
+def _ways(shape: ModelShape, plan: TrainPlan, device: DeviceAbilities) -> list[Fit]:
+    """Return the plan with each micro batch and checkpointing that may be chosen."""
+    asked = plan.options.gradient_checkpointing
+    switches = [False, True] if asked == "auto" else [asked == "on"]
+    precision = resolve(plan.options, device, fits=True).precision
+    found: list[Fit] = []
+    size = min(plan.micro_batch_sequences, plan.batch_sequences)
+    while size:
+        smaller = plan.model_copy(update={"micro_batch_sequences": size})
+        for switch in switches:
+            need = memory_need(
+                shape, smaller, precision, gradient_checkpointing=switch, device=device
+            )
+            found.append(Fit(smaller, switch, need, ()))
+        size //= 2
+    return found
+
+
+def _cost(shape: ModelShape, way: Fit) -> float:
+    """Return about how long a token takes, compared with the best that could be."""
+    tokens = way.plan.micro_batch_sequences * shape.seq_len
+    return (RECOMPUTE_COST if way.gradient_checkpointing else 1.0) * (1 + FEEDING_TOKENS / tokens)
+
+
+def _changes(asked: TrainPlan, found: Fit) -> tuple[str, ...]:
+    given = found.plan
+    told: list[str] = []
+    if given.micro_batch_sequences < min(asked.micro_batch_sequences, asked.batch_sequences):
+        told.append(f"micro batches of {given.micro_batch_sequences}")
+    if found.gradient_checkpointing and asked.options.gradient_checkpointing == "auto":
+        told.append("gradient checkpointing")
+    if given.options.optimizer != asked.options.optimizer:
+        told.append("Muon")
+    if given.options.weights != asked.options.weights:
+        told.append("weights in bf16")
+    return tuple(told)
+
+
+def _refused(
+    shape: ModelShape, plan: TrainPlan, device: DeviceAbilities, smaller: Sequence[ModelShape]
+) -> Refused:
+    """Return what is to be said of a model that doesn't fit, and what would."""
+    free = plan.model_copy(update={"options": _without_wishes(plan.options)})
+    short = shape.model_copy(update={"seq_len": max(MIN_SEQ_LEN, shape.seq_len // 4)})
+    fitting = [other for other in smaller if _least(other, free, device).fits(device)]
+    nearest = max(fitting, key=lambda s: (parameter_count(s), -len(s.size)), default=None)
+    return Refused(
+        name=shape.size,
+        need=_least(shape, plan, device),
+        nearest="" if nearest is None else nearest.size,
+        seq_len=short.seq_len if _least(short, plan, device).fits(device) else 0,
+        without_wishes=_least(shape, free, device).fits(device),
+    )
+
+
+def _without_wishes(options: EngineOptions) -> EngineOptions:
+    """Return the options with everything open that decides how much memory is taken."""
+    return options.model_copy(update={"precision": "auto", "gradient_checkpointing": "auto"})
+
+
+def _least(shape: ModelShape, plan: TrainPlan, device: DeviceAbilities) -> MemoryNeed:
+    """Return what the smallest plan needs: one sequence at a time, everything saved on."""
+    options = _optimizers(plan.options, device)[-1]
+    one = plan.model_copy(update={"micro_batch_sequences": 1, "options": options})
+    return min((way.need for way in _ways(shape, one, device)), key=lambda need: need.total)
+
+
+def _optimizer_bytes(shape: ModelShape, options: EngineOptions) -> int:
+    adamw = 8 * parameter_count(shape)
+    return adamw - 4 * matrix_parameters(shape) if options.optimizer == "muon" else adamw
+
+
+def _activation_bytes(
+    shape: ModelShape,
+    plan: TrainPlan,
+    precision: Precision,
+    device: DeviceAbilities,
+    *,
+    checkpointing: bool,
+) -> int:
+    """Return what is kept of one token in all layers until the backward pass."""
+    residual = 2 if plan.options.weights == "bf16" else 4
+    layer = layer_bytes(
+        shape,
+        residual,
+        4 if precision == "fp32" else 2,
+        fuses_norms=device.kind == CUDA,
+        keeps_scores=device.engine == MLX,
+    )
+    between = shape.layers * residual * shape.hidden
+    # The hidden states at the end, and their gradient.
+    last = 3 * residual * shape.hidden
+    # MLX has the gradients of all that a layer computes beside what it computes.
+    again = 2 * layer if device.engine == MLX else layer
+    return last + (between + again if checkpointing else shape.layers * layer)
+
+
+def _mask_bytes(shape: ModelShape, plan: TrainPlan, precision: Precision) -> int:
+    """Return what keeping documents apart needs: who sees whom, and the same as numbers to add."""
+    if plan.options.document_masks == "off" or plan.options.attention == "flash":
+        return 0
+    number = 4 if precision == "fp32" else 2
+    return plan.micro_batch_sequences * shape.seq_len**2 * (1 + number)
+
+
+def _logit_bytes(
+    shape: ModelShape, tokens: int, precision: Precision, device: DeviceAbilities
+) -> int:
+    """Return what the output layer needs: a chunk's logits, and its own gradient.
+
+    Of fp32 logits torch makes the error in their place on a CPU; elsewhere there are copies of
+    another precision, or of the compiler's. MLX has the error beside the logits, the next chunk's
+    before it lets go of them, and products beside the gradient that they are added to.
+    """
+    is_mlx = device.engine == MLX
+    at_a_time = logit_chunk_tokens(shape.vocab_size)
+    chunk = 4 * min(tokens, at_a_time) * shape.vocab_size
+    in_place = device.kind == CPU and precision == "fp32" and not is_mlx
+    own = 4 * shape.vocab_size * shape.hidden
+    if is_mlx:
+        return (3 if tokens > at_a_time else 2) * chunk + 2 * own
+    return (1 if in_place else 2) * chunk + own

@@ -1,0 +1,1 @@
+"""What is served: the gRPC services for peers, the local sockets for front ends."""

@@ -1,0 +1,115 @@
+"""The Control service: jupiterctl and jupiter-tui ask here, over a unix socket in the state folder.
+
+Owns the socket and the three calls. Doesn't know what the documents mean.
+"""
+
+import asyncio
+import json
+import logging
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any, cast
+
+import grpc.aio
+
+from jupiterd.daemon.queries.cluster.documents import Document, document_of
+from jupiterd.daemon.scripts.relay import passed_on
+from jupiterd.errors import JupiterError, UsageError
+from jupiterd.protocol.call_errors import abort
+from jupiterd.rpc import control_pb2, control_pb2_grpc, script_pb2
+
+if TYPE_CHECKING:
+    from jupiterd.daemon.app.node import Node
+
+log = logging.getLogger(__name__)
+
+DELTA_S = 0.5
+BEATS_PER_HEARTBEAT = 2
+
+Context = grpc.aio.ServicerContext[Any, Any]
+
+
+class ControlService(control_pb2_grpc.ControlServicer):
+    """Answers the front ends of this machine."""
+
+    def __init__(self, node: "Node") -> None:
+        self._node = node
+
+    async def Status(
+        self, request: control_pb2.StatusRequest, context: Context
+    ) -> control_pb2.Document:
+        """Return a document as it is now."""
+        document = await self._document(request.noun, context)
+        return control_pb2.Document(json=json.dumps(document))
+
+    async def Watch(
+        self, request: control_pb2.WatchRequest, context: Context
+    ) -> AsyncIterator[control_pb2.WatchEvent]:
+        """Yield a snapshot, then the top-level keys that changed, and a heartbeat each second."""
+        shown = await self._document(request.noun, context)
+        yield control_pb2.WatchEvent(snapshot=control_pb2.Document(json=json.dumps(shown)))
+        beat = 0
+        while not self._node.is_closing:
+            await asyncio.sleep(DELTA_S)
+            beat += 1
+            now = await self._document(request.noun, context)
+            changed = {key: value for key, value in now.items() if shown.get(key) != value}
+            shown = now
+            if changed:
+                delta = control_pb2.Document(json=json.dumps(changed))
+                yield control_pb2.WatchEvent(delta=delta)
+            if beat % BEATS_PER_HEARTBEAT == 0:
+                yield control_pb2.WatchEvent(heartbeat=beat // BEATS_PER_HEARTBEAT)
+
+    async def Execute(
+        self, request: control_pb2.ExecuteRequest, context: Context
+    ) -> control_pb2.Document:
+        """Carry out a command; every error reaches the caller with its hint."""
+        try:
+            arguments = _arguments(request.arguments_json)
+            result = await self._node.commands.execute(request.verb, arguments)
+        except JupiterError as error:
+            await abort(context, error)
+            raise
+        return control_pb2.Document(json=json.dumps(result))
+
+    async def RunScript(
+        self, request_iterator: AsyncIterator[script_pb2.ScriptRequest], context: Context
+    ) -> AsyncIterator[script_pb2.ScriptEvent]:
+        """Start ranks of a script on another machine and follow them; they outlive the call."""
+        try:
+            async with aclosing(passed_on(self._node, request_iterator)) as events:
+                async for event in events:
+                    yield event
+        except JupiterError as error:
+            await abort(context, error)
+            raise
+
+    async def _document(self, noun: str, context: Context) -> Document:
+        try:
+            return await document_of(self._node, noun)
+        except JupiterError as error:
+            await abort(context, error)
+            raise
+
+
+async def serve_control(node: "Node") -> grpc.aio.Server:
+    """Listen on the control socket of the node's state folder, the working folder."""
+    socket = node.state_dir.control_socket
+    socket.unlink(missing_ok=True)
+    server = grpc.aio.server()
+    control_pb2_grpc.add_ControlServicer_to_server(ControlService(node), server)
+    server.add_insecure_port(f"unix:{socket.name}")
+    await server.start()
+    return server
+
+
+def _arguments(text: str) -> dict[str, Any]:
+    """Read a command's arguments; raises UsageError where they are none."""
+    try:
+        found: object = json.loads(text or "{}")
+    except (ValueError, RecursionError) as error:
+        raise UsageError("a command's arguments can't be read") from error
+    if not isinstance(found, dict):
+        raise UsageError("a command's arguments must be an object")
+    return cast("dict[str, Any]", found)

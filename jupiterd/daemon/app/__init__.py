@@ -1,0 +1,1 @@
+"""The composition root: a daemon put together, started and shut down."""

@@ -1,0 +1,63 @@
+"""One daemon's run, from its first task to its last.
+
+Owns the group of all its tasks, and giving everything back. Doesn't know what the parts do.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from jupiterd.daemon.app.memory_trim import give_back_again_and_again
+from jupiterd.daemon.app.node import Node
+from jupiterd.daemon.observability.sinks import tell_outside
+from jupiterd.daemon.runtime.settings import Settings
+from jupiterd.daemon.runtime.state_dir import StateDir
+from jupiterd.net.interfaces import missing_of
+from jupiterd.service.notices import tell_service_manager
+
+log = logging.getLogger(__name__)
+
+
+class _Stopped(Exception):  # noqa: N818 - the orderly end of a daemon
+    """Ends the daemon's tasks."""
+
+
+async def serve(
+    settings: Settings,
+    sources: dict[str, str],
+    state_dir: StateDir,
+    take_signals: Callable[[Node], None],
+) -> None:
+    """Run one daemon until it is told to stop.
+
+    Args:
+        settings: what it was told from outside.
+        sources: setting -> where it was taken from.
+        state_dir: its folder, opened and locked.
+        take_signals: called once with the node, to connect signals with `stop`.
+    """
+    node: Node | None = None
+    try:
+        async with asyncio.TaskGroup() as group:
+            node = Node(settings, state_dir, group)
+            node.setting_sources = sources
+            take_signals(node)
+            _tell_of_missing(settings.interface)
+            logging.getLogger().addHandler(node.outlook.own_report.log)
+            group.create_task(give_back_again_and_again(), name="memory")
+            tell_outside(node, group)
+            tell_service_manager(node, group)
+            await node.run()
+            raise _Stopped  # noqa: TRY301 - ends every task of the group
+    except* _Stopped:
+        log.info("stopped")
+    finally:
+        if node is not None:
+            logging.getLogger().removeHandler(node.outlook.own_report.log)
+            await node.close()
+
+
+def _tell_of_missing(interfaces: tuple[str, ...]) -> None:
+    """Tell of a mistyped interface: nobody is found on it. One that isn't plugged in may come."""
+    if reason := missing_of(interfaces):
+        log.warning("interface_missing", extra={"reason": reason})

@@ -1,0 +1,115 @@
+"""The orderly end of a daemon: from the first wish that it stops to its last word.
+
+Owns what comes before what, and how long each may take. Doesn't know how any of it is done, or who
+wishes it.
+
+1. Nothing begins here any more. Gangs that have a rank here stop after their running step, which
+   each machine saves; whoever leads records it and ends the epoch, so that no step is lost. A
+   leader goes on leading meanwhile.
+2. It resigns, brings what was recorded last to the others, and says goodbye; one of them is named
+   to lead, and does at once.
+3. What still runs here is ended.
+
+Whoever wishes it again doesn't want to wait for the first part.
+"""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from jupiterd.daemon.executor.held_worker import HeldWork
+from jupiterd.daemon.ledger.replica import Journal
+from jupiterd.errors import PeerUnreachableError
+
+if TYPE_CHECKING:
+    from jupiterd.daemon.app.node import Node
+
+log = logging.getLogger(__name__)
+
+STEP_S: Final = 20.0
+"""How long the running step may take, beside saving it."""
+
+UNFOLLOWED_S: Final = 3.0
+"""How long somebody is waited for who records it: a new leader takes a moment."""
+
+LOOK_S: Final = 0.25
+
+
+class Stopping:
+    """Whether a daemon is to stop, and its way out."""
+
+    def __init__(self) -> None:
+        self._asked = asyncio.Event()
+        self._patience = asyncio.timeout(None)
+        self._has_patience = False
+
+    @property
+    def is_asked(self) -> bool:
+        """Say whether it is to stop."""
+        return self._asked.is_set()
+
+    def ask(self) -> None:
+        """Let it stop; asked again, without waiting for a step."""
+        if self._has_patience:
+            self._patience.reschedule(0.0)
+        self._asked.set()
+
+    async def wait(self) -> None:
+        """Return once it is to stop."""
+        await self._asked.wait()
+
+    async def leave(self, node: "Node") -> None:
+        """Save, hand over, tell everybody, and end what still runs here."""
+        works = node.holder.finish_steps()
+        log.info("stops", extra={"ranks": len(works)})
+        if works:
+            await self._save(works, node.journal)
+        await node.pulse.say_goodbye()
+        await node.holder.end_all(PeerUnreachableError(f"{node.settings.name} was stopped"))
+
+    async def _save(self, works: Sequence[HeldWork], journal: Journal) -> None:
+        until_s = asyncio.get_running_loop().time() + STEP_S + max(map(_saving_s, works))
+        self._patience, self._has_patience = asyncio.timeout_at(until_s), True
+        try:
+            async with self._patience:
+                await _recorded(works, journal)
+        except TimeoutError:
+            log.warning("stops_without_last_step")
+        finally:
+            self._has_patience = False
+
+
+async def _recorded(works: Sequence[HeldWork], journal: Journal) -> None:
+    """Return once their leader has recorded what they did last, or nobody will."""
+    clock = asyncio.get_running_loop().time
+    followed_s = clock()
+    while any(not _is_closed(work, journal) for work in works):
+        version = journal.version
+        followed_s = clock() if any(work.is_followed for work in works) else followed_s
+        if clock() - followed_s > UNFOLLOWED_S:
+            log.warning("nobody_records_last_step")
+            return
+        await _changed(journal, version)
+
+
+async def _changed(journal: Journal, version: int) -> None:
+    try:
+        async with asyncio.timeout(LOOK_S):
+            await journal.changed_since(version)
+    except TimeoutError:
+        return
+
+
+def _is_closed(work: HeldWork, journal: Journal) -> bool:
+    cycles = journal.state.cycles
+    found = [cycle for name, cycle in cycles.items() if name.startswith(work.order.cycle)]
+    return all(work.order.epoch in cycle.epochs_closed for cycle in found)
+
+
+def _saving_s(work: HeldWork) -> float:
+    """Return how long its state may take to be written, read again for its hash, and synced."""
+    from jupiterd.cycle.training.plan import ModelShape
+    from jupiterd.daemon.gangs.surviving_states import wish_for
+
+    return wish_for(ModelShape.from_plain(work.order.params["shape"]), 0).within_s

@@ -1,0 +1,1 @@
+"""Artifacts on this node: fetched, served, exported and given up."""

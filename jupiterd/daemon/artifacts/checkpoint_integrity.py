@@ -1,0 +1,69 @@
+"""Checkpoints that are read before training goes on from them: a damaged copy is replaced.
+
+Owns finding damage on this node, and fetching another copy. Doesn't know what a leader records of
+it (`damaged_checkpoints`).
+"""
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+
+from jupiterd.daemon.artifacts.artifact_cache import Library
+from jupiterd.errors import (
+    CorruptArtifactError,
+    CorruptCheckpointError,
+    CorruptWeightsError,
+    NotFoundError,
+)
+from jupiterd.ids import ArtifactId, short
+from jupiterd.store.integrity_check import first_damage
+
+log = logging.getLogger(__name__)
+
+
+async def whole_checkpoint(library: Library, artifact: ArtifactId) -> Path:
+    """Return a checkpoint's folder; a damaged copy is thrown away, and another one is fetched.
+
+    Raises:
+        CorruptCheckpointError: nobody in reach has a whole one.
+        NotFoundError: nobody in reach has one at all.
+    """
+    path = await library.ensure(artifact)
+    if artifact in library.known_whole:
+        return path
+    if damage := await asyncio.to_thread(first_damage, library.store, artifact):
+        log.warning("checkpoint_damaged", extra={"artifact": short(artifact), "file": damage})
+        await asyncio.to_thread(library.store.set_aside, artifact)
+        path = await _another(library, artifact, damage)
+    library.known_whole.add(artifact)
+    return path
+
+
+async def whole_start(library: Library, inputs: Mapping[str, ArtifactId]) -> dict[str, str]:
+    """Return the folder of what a rank starts from, by its name among the inputs, read again.
+
+    Raises:
+        CorruptCheckpointError: it is a checkpoint, and nobody in reach has a whole one.
+        CorruptWeightsError: it is the weights to begin with, and nobody in reach has them whole.
+        NotFoundError: nobody in reach has it at all.
+    """
+    if (checkpoint := inputs.get("checkpoint")) is not None:
+        return {"checkpoint": str(await whole_checkpoint(library, checkpoint))}
+    if (weights := inputs.get("weights")) is None:
+        return {}
+    try:
+        return {"weights": str(await whole_checkpoint(library, weights))}
+    except CorruptCheckpointError as error:
+        told = error.message.removeprefix("checkpoint ")
+        raise CorruptWeightsError(f"the run can't begin: {told}") from error
+
+
+async def _another(library: Library, artifact: ArtifactId, damage: str) -> Path:
+    try:
+        return await library.ensure(artifact)
+    except (NotFoundError, CorruptArtifactError) as error:
+        raise CorruptCheckpointError(
+            f"checkpoint {short(artifact)} is damaged ({damage}), and nobody in reach has a whole "
+            "copy"
+        ) from error

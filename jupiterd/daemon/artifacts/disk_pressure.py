@@ -1,0 +1,67 @@
+"""What a node with little room on its disk gives up: copies that others have and it doesn't use.
+
+Owns when it looks, and asking the others. Doesn't know which may go (`cluster.copies`).
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Final
+
+from jupiterd.cluster.artifacts.replication_policy import Holder, has_room, in_work, spare
+from jupiterd.daemon.artifacts.artifact_cache import Library
+from jupiterd.daemon.ledger.replica import Journal
+from jupiterd.errors import JupiterError
+from jupiterd.ids import ArtifactId, NodeId, short
+
+log = logging.getLogger(__name__)
+
+UNUSED_S: Final = 6 * 3600.0
+"""What was used since then stays, though its work is over: somebody may look at it."""
+
+
+class LittleRoom:
+    """Keeps on this node no more than its work needs, where its disk is nearly full."""
+
+    def __init__(
+        self, journal: Journal, library: Library, others: Callable[[], frozenset[NodeId]]
+    ) -> None:
+        """`others` are the members that are alive, but for this one."""
+        self._journal = journal
+        self._library = library
+        self._others = others
+
+    async def look(self, at_s: float) -> None:
+        """Give up what two others with room have, unless there is room here; `at_s`: wall time."""
+        store = self._library.store
+        free_bytes = await asyncio.to_thread(store.free_bytes)
+        if has_room(free_bytes) or not self._journal.state.is_understood:
+            return
+        unused = await asyncio.to_thread(store.unused_since, at_s - UNUSED_S)
+        version, needed = self._in_work()
+        asked = [artifact for artifact in unused if artifact not in needed]
+        for artifact in spare(asked, await self._holders(asked)):
+            if self._journal.version != version:
+                version, needed = self._in_work()
+            if artifact not in needed:
+                await self._remove(artifact, at_s - UNUSED_S)
+
+    def _in_work(self) -> tuple[int, frozenset[str]]:
+        """Return what work needs, and of which ledger that is true; it reads thousands of facts."""
+        return self._journal.version, in_work(self._journal.state.cycles.values())
+
+    async def _holders(self, asked: list[ArtifactId]) -> list[Holder]:
+        if not asked:
+            return []
+        nodes = sorted(self._others())
+        told = await asyncio.gather(*(self._library.held_by(node, asked) for node in nodes))
+        return [Holder(node, "", held, free) for node, held, free in filter(None, told)]
+
+    async def _remove(self, artifact: ArtifactId, unused_since_s: float) -> None:
+        try:
+            is_gone = await asyncio.to_thread(self._library.store.remove, artifact, unused_since_s)
+        except JupiterError as error:
+            log.warning("copy_not_given_up", extra={"reason": error.message})
+            return
+        if is_gone:
+            log.info("copy_given_up", extra={"artifact": short(artifact)})

@@ -1,0 +1,61 @@
+"""Laying the model of each finished round where people find it.
+
+Owns the wish for a local copy. Doesn't know how an artifact is fetched (`library`) or laid out
+(`model_exports`).
+"""
+
+import asyncio
+import logging
+
+from jupiterd.cluster.facts.facts import RoundCommitted
+from jupiterd.cluster.ledger.island_runs import is_whole
+from jupiterd.cluster.ledger.state import CycleState
+from jupiterd.daemon.artifacts.artifact_cache import Library
+from jupiterd.daemon.artifacts.model_exports import Exports
+from jupiterd.daemon.ledger.replica import Journal
+from jupiterd.errors import JupiterError
+from jupiterd.ids import ArtifactId
+
+log = logging.getLogger(__name__)
+
+RETRY_S = 10.0
+
+
+class ModelKeeper:
+    """Keeps `runs/` up to date with the ledger."""
+
+    def __init__(self, journal: Journal, library: Library, exports: Exports) -> None:
+        self._journal = journal
+        self._library = library
+        self._exports = exports
+
+    async def run(self) -> None:
+        """Look at every entry that comes in."""
+        version = -1
+        while True:
+            version = await self._journal.changed_since(version)
+            if not await self._keep_all():
+                await asyncio.sleep(RETRY_S)
+                version = -1  # look again, though nothing may have been recorded since
+
+    async def _keep_all(self) -> bool:
+        """Return whether the model of every finished round is here."""
+        wanted = [
+            (cycle, done)
+            for cycle in self._journal.state.cycles.values()
+            if is_whole(cycle)
+            for done in cycle.rounds
+            if not self._exports.folder(cycle, done.round, ArtifactId(done.parent)).is_dir()
+        ]
+        return all([await self._keep(cycle, done) for cycle, done in wanted])
+
+    async def _keep(self, cycle: CycleState, done: RoundCommitted) -> bool:
+        try:
+            model = ArtifactId(done.parent)
+            files = await self._library.ensure(model)
+            folder = await asyncio.to_thread(self._exports.export, cycle, done.round, model, files)
+        except (JupiterError, OSError) as error:
+            log.warning("model_not_here_yet", extra={"reason": str(error)})
+            return False
+        log.info("model_exported", extra={"folder": str(folder)})
+        return True

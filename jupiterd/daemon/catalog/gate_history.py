@@ -1,0 +1,55 @@
+"""The models that a cycle's gate has judged, what it said of them, and what looking has cost.
+
+Owns finding that among a cycle's facts. Doesn't judge.
+"""
+
+from collections import Counter
+
+from jupiterd.cluster.facts.facts import WorkCompleted
+from jupiterd.cluster.ledger.cycle_state import CycleState
+from jupiterd.cluster.ledger.phase_steering import AGAIN
+from jupiterd.cycle.base.work_item import Phase
+from jupiterd.cycle.gate.decision import Decision
+from jupiterd.cycle.phases.looks import verdict_item
+from jupiterd.cycle.phases.view import item_id
+from jupiterd.ids import short
+
+
+def judged(cycle: CycleState, round_number: int, candidate: str) -> WorkCompleted | None:
+    """Return the gate's work on a round's candidate; None where it hasn't judged it."""
+    gated = cycle.completed_in(round_number, Phase.GATE)
+    return gated.get(verdict_item(round_number, candidate, gated))
+
+
+def last_student(cycle: CycleState) -> str:
+    """Return the last candidate of the line that was shown to be better than the one before it.
+
+    It stays the one to beat until another one is: students that are each a little worse must not
+    lower the bar. Promoted or not plays no part. Empty where there is none yet.
+    """
+    for done in reversed(cycle.rounds):
+        found = judged(cycle, done.round, done.parent)
+        # Of a verdict that doesn't say, promotion does; who was promoted by a judge wasn't shown.
+        is_promoted = done.verdict == Decision.PROMOTE
+        if is_promoted if found is None else found.summary.get("better", is_promoted):
+            return done.parent
+    return ""
+
+
+def looks_before(cycle: CycleState, round_number: int, candidate: str) -> int:
+    """Return how many looks at the held-out text were spent before that at a round's candidate.
+
+    Each spends some of alpha, whether its line counts or not, whether its round was closed or not;
+    so does each time that the gate has decided anew on the same candidate.
+    """
+    looks = Counter[tuple[int, str]]()
+    first = item_id(round_number, Phase.GATE, 0, candidate)
+    own = cycle.steering.recorded_id(round_number, str(Phase.GATE), first)
+    for number, recorded in cycle.recorded:
+        begins, _, judged_model = recorded.partition(AGAIN)[0].rpartition("/")
+        if begins == item_id(number, Phase.GATE, 0) and recorded != own:
+            looks[number, judged_model] += 1
+    for number, artifact in cycle.judged:
+        if artifact != candidate:  # an older ledger may have the verdict alone
+            looks[number, short(artifact)] = max(looks[number, short(artifact)], 1)
+    return looks.total()

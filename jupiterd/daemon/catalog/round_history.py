@@ -1,0 +1,109 @@
+"""What the ledger says of a cycle's rounds that are over, as far as generators are concerned.
+
+Owns finding it among the facts. What follows from it is `cycle.promotion`'s.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from jupiterd.cluster.facts.facts import RoundCommitted, WorkCompleted
+from jupiterd.cluster.ledger.cycle_state import CycleState
+from jupiterd.cycle.base.work_item import Phase
+from jupiterd.cycle.domain.generator import generator_from
+from jupiterd.cycle.generation.promotion import (
+    Harvest,
+    Harvests,
+    PastRound,
+    Rules,
+    Standing,
+    standing_after,
+)
+from jupiterd.cycle.runs.run_settings import NAMED_GENERATOR, base_of
+from jupiterd.daemon.catalog.gate_history import judged
+from jupiterd.errors import Bug
+from jupiterd.protocol.frames import Scalar
+
+if TYPE_CHECKING:
+    from jupiterd.cycle.domain.domain import Domain
+
+
+def standing_of(
+    cycle: CycleState, domain: "Domain", rounds: Sequence[RoundCommitted] | None = None
+) -> Standing:
+    """Return which students are in force after the rounds that are over, or after the first ones.
+
+    Args:
+        cycle: a cycle that was started.
+        domain: its domain.
+        rounds: those that count; None: all of the canonical line.
+    """
+    if cycle.started is None:
+        raise Bug("a cycle that was never started has no generators")
+    named = generator_from(cycle.started.generator)
+    settings = cycle.started.settings
+    # The model that the cycle began with gives way to what became of it, once that is promoted,
+    # unless people wanted it.
+    is_base = named is not None and named.artifact == base_of(settings) != ""
+    is_base = is_base and not settings.get(NAMED_GENERATOR)
+    rules = Rules(
+        domain.generation.kinds,
+        domain.gate.margin_bpb,
+        has_named=named is not None and not is_base,
+    )
+    over = cycle.rounds if rounds is None else rounds
+    return standing_after([_past(cycle, each) for each in over], rules)
+
+
+def harvests_in(cycle: CycleState, round_number: int) -> Harvests:
+    """Return what came of a round's prompts."""
+    found: dict[str, dict[str, Harvest]] = {}
+    for done in cycle.completed_in(round_number, Phase.GENERATE).values():
+        if "template" in done.summary:
+            _add(found.setdefault(str(done.summary["template"]), {}), done)
+    return found
+
+
+def _recorded_harvests(cycle: CycleState, round_number: int) -> Harvests | None:
+    """Return what came of a round's prompts; None where there is text, and nobody knows whose."""
+    found = harvests_in(cycle, round_number)
+    generated = cycle.completed_in(round_number, Phase.GENERATE).values()
+    has_text = any("samples" in done.outputs for done in generated)
+    return None if has_text and not found else found
+
+
+def _add(by: dict[str, Harvest], done: WorkCompleted) -> None:
+    writer = str(done.summary["generator"])
+    before = by.get(writer, Harvest(0, 0))
+    by[writer] = Harvest(
+        before.prompts + int(done.counts.get("prompts", 0)),
+        before.samples + int(done.counts.get("samples", 0)),
+    )
+
+
+def _past(cycle: CycleState, done: RoundCommitted) -> PastRound:
+    found = judged(cycle, done.round, done.parent)
+    summary = {} if found is None else found.summary
+    steered = cycle.steered_after(done.round)
+    return PastRound(
+        number=done.round,
+        candidate=done.parent,
+        verdict=done.verdict,
+        teaches=bool(summary.get("teaches")),
+        worse_bpb=_worse_bpb(summary),
+        harvests=_recorded_harvests(cycle, done.round),
+        dismissed=tuple(fact.student for fact in steered if not fact.is_promoted),
+        appointed=next((fact.student for fact in steered if fact.is_promoted), ""),
+    )
+
+
+def _worse_bpb(summary: Mapping[str, Scalar]) -> float | None:
+    """Return how much worse the candidate is than the incumbent, where that is known.
+
+    It is measured on the gate's text where no development text is held out.
+    """
+    for candidate, incumbent in (("dev_bpb", "dev_incumbent_bpb"), ("val_bpb", "incumbent_bpb")):
+        ours, theirs = summary.get(candidate), summary.get(incumbent)
+        if isinstance(ours, float) and isinstance(theirs, float) and math.isfinite(theirs):
+            return ours - theirs
+    return None

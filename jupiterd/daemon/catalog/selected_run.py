@@ -1,0 +1,43 @@
+"""Which training a document about one is of: a cycle's, or a run's without the cycle.
+
+Owns finding it, and the runs of its gangs. Reads the node's parts; changes nothing.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from jupiterd.cluster.facts.facts import TrainingStarted
+from jupiterd.cluster.ledger.cycle_state import CycleState
+from jupiterd.cluster.ledger.island_runs import counting_islands
+from jupiterd.errors import NotFoundError
+from jupiterd.ids import CycleId, short
+
+if TYPE_CHECKING:
+    from jupiterd.daemon.app.node import Node
+
+
+@dataclass(frozen=True)
+class ShownRun:
+    """One training, in the round that it is in, or in one before."""
+
+    id: CycleId
+    state: CycleState
+    round: int
+    islands: Sequence[tuple[CycleState, TrainingStarted]]
+    """Those of this round."""
+
+
+def shown_run(node: "Node", run_id: str, round_number: int | None = None) -> ShownRun:
+    """Return the training of that id, in the round that is named, or the present one.
+
+    Raises:
+        NotFoundError: there is none.
+    """
+    run = node.journal.state.cycles.get(CycleId(run_id))
+    if run is None or run.begun is None:
+        raise NotFoundError(f"there is no training {short(run_id)}", "jupiterctl cycle list")
+    current = round_number or min(run.rounds_committed + 1, run.rounds_wanted)
+    pairs = counting_islands(node.journal.state.cycles, run.begun.cycle)
+    islands = [pair for pair in pairs if pair[1].parent_round == current]
+    return ShownRun(run.begun.cycle, run, current, islands)

@@ -1,0 +1,1 @@
+"""The verbs of jupiterctl, carried out at the leader."""

@@ -1,0 +1,221 @@
+"""Ending alarms that people have seen: the commands that do it.
+
+Owns their checks and what they record; they run at the leader. Which alarms there are, the machine
+says that was asked: some only it can see. Doesn't know what is raised (`alert_watch`), or who is
+told.
+"""
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from jupiterd.cluster.facts.dismissal_fact import AlarmDismissed
+from jupiterd.cluster.facts.lifecycle_facts import FailureDismissed
+from jupiterd.cluster.health.alert_news import FAILED
+from jupiterd.cluster.health.alerts import TABLE as ALERTS
+from jupiterd.cluster.health.alerts import Alert
+from jupiterd.cluster.health.dismissible import LASTING
+from jupiterd.cluster.health.health import TABLE, HealthWarning, judge
+from jupiterd.cluster.ledger.cycle_state import CycleState
+from jupiterd.cluster.ledger.island_runs import is_whole
+from jupiterd.cluster.planning.asking_node import ASKED_AT
+from jupiterd.cluster.values.bounds import edit_after
+from jupiterd.cluster.values.run_names import Named, meant
+from jupiterd.daemon.commands.member_commands import Arguments, Command
+from jupiterd.daemon.runtime.untrusted_input import told_text
+from jupiterd.errors import NotFoundError, UsageError
+from jupiterd.ids import CycleId, NodeId, short
+
+if TYPE_CHECKING:
+    from jupiterd.daemon.app.node import Node
+    from jupiterd.daemon.leader.leading import Leading
+
+log = logging.getLogger(__name__)
+
+MAX_ALARMS: Final = 256
+MAX_CHARACTERS: Final = 400
+"""Of an alarm's key, cause and title, and of a name by which people mean it."""
+
+Row = Mapping[str, str]
+
+
+async def dismiss(leading: "Leading", arguments: Arguments) -> dict[str, Any]:
+    """End the alarm about a cycle, a run or a data set that failed, or all such alarms.
+
+    It stays failed, and is told of again if it goes on and fails once more.
+
+    Raises:
+        NotFoundError: nothing failed that nobody has seen, or not that one.
+        UsageError: several ids begin so.
+    """
+    wanted, failed = str(arguments.get("cycle") or ""), _unseen(leading)
+    if not failed:
+        raise NotFoundError("there is no alarm about anything that failed", "jupiterctl status")
+    named = [Named(each, cycle.label, [each]) for each, cycle in failed.items()]
+    found = meant(named, wanted) if wanted else list(failed)
+    if not found:
+        raise NotFoundError(f"nothing that failed is called {wanted}", "jupiterctl status")
+    asked_at = _asked_at(leading, arguments)
+    await leading.record(*(FailureDismissed(each, asked_at) for each in found))
+    for each in found:
+        _log(leading, asked_at, {"cycle": each, "what": failed[each].label})
+    return {"dismissed": [{"id": each, "name": failed[each].label} for each in found]}
+
+
+async def named_alarms(node: "Node", arguments: Arguments) -> Arguments:
+    """Add what people mean by the names that they gave, as this machine sees it.
+
+    Without a name that is everything that has happened; what lasts they name. Of several, those
+    are passed over that a program named by their keys, and that have ended since it saw them.
+
+    Raises:
+        NotFoundError: there is no such alarm.
+        UsageError: it can't be dismissed.
+    """
+    given = cast("Sequence[object]", arguments.get("names") or ())
+    names = [str(name)[:MAX_CHARACTERS] for name in given]
+    alerts = node.outlook.alerts
+    shown = [told for told in judge(node.outlook.cluster_view()) if not alerts.is_dismissed(told)]
+    all_shown = [*shown, *(told for told in alerts.raised if told.code not in TABLE)]
+    if not names:
+        found = [told for told in all_shown if _cause(told)]
+        if not found:
+            raise NotFoundError("there is no alarm about anything that happened", _hint(all_shown))
+    else:
+        alarms = {alerts.key(told) for told in all_shown}
+        left = [name for name in names if name in alarms or not _is_key(name)]
+        found = [told for name in left or names for told in _meant(node, all_shown, name)]
+    rows = {alerts.key(told): _row(node, told) for told in found}
+    return {**arguments, "alarms": list(rows.values())[:MAX_ALARMS]}
+
+
+def _is_key(name: str) -> bool:
+    code, colon, _ = name.partition(":")
+    return bool(colon) and (code in TABLE or code in ALERTS)
+
+
+def _meant(
+    node: "Node", shown: Sequence[HealthWarning | Alert], name: str
+) -> list[HealthWarning | Alert]:
+    state = node.journal.state
+    names = {short(member): told_text(fact.name) for member, fact in state.members.items()}
+    runs = {short(cycle): each.label for cycle, each in state.cycles.items()}
+
+    def is_meant(told: HealthWarning | Alert) -> bool:
+        subject = told.about.partition("/")[0]
+        called = names.get(short(subject)) or runs.get(short(subject)) or ""
+        key = node.outlook.alerts.key(told)
+        return name in (told.code, key, called) or (
+            len(name) >= len(short(subject)) > 0 and subject.startswith(name)
+        )
+
+    found = [told for told in shown if is_meant(told)]
+    if not found:
+        raise NotFoundError(f"no alarm is called {name}, nor is about it", _hint(shown))
+    if lasting := next((told for told in found if told.code in LASTING), None):
+        raise UsageError(
+            f"{lasting.code} can't be dismissed: it ends with what it says", lasting.hint
+        )
+    return found
+
+
+def _hint(shown: Sequence[HealthWarning | Alert]) -> str:
+    codes = dict.fromkeys(told.code for told in shown if told.code not in LASTING)
+    if not codes:
+        return "jupiterctl status"
+    return f"name what lasts, and it stays silent until it is over: {', '.join(codes)}"
+
+
+def _cause(told: HealthWarning | Alert) -> str:
+    return told.cause if isinstance(told, Alert) else ""
+
+
+def _row(node: "Node", told: HealthWarning | Alert) -> Row:
+    run = CycleId(told.about.partition("/")[0])
+    cycle = node.journal.state.cycles.get(run)
+    is_failure = cycle is not None and cycle.failed is not None and _cause(told) == FAILED
+    return {
+        "key": node.outlook.alerts.key(told),
+        "cause": _cause(told),
+        "code": told.code,
+        "title": told.title[:MAX_CHARACTERS],  # others have a hand in it
+        "cycle": run if is_failure else "",
+    }
+
+
+async def dismiss_alarms(leading: "Leading", arguments: Arguments) -> dict[str, Any]:
+    """End the alarms that these are; each is told again where its cause comes anew.
+
+    Raises:
+        UsageError: they aren't alarms, or nobody may dismiss them.
+    """
+    rows = [_read(row) for row in cast("Sequence[object]", arguments.get("alarms") or ())]
+    if not 0 < len(rows) <= MAX_ALARMS:
+        raise UsageError(f"expected 1 to {MAX_ALARMS} alarms", "jupiterctl dismiss --help")
+    asked_at, unseen = _asked_at(leading, arguments), _unseen(leading)
+    await leading.record(*(_fact(leading, row, asked_at, unseen) for row in rows))
+    for row in rows:
+        _log(leading, asked_at, {"code": row["code"], "what": row["title"]})
+    return {"dismissed": [{key: row[key] for key in ("key", "code", "title")} for row in rows]}
+
+
+def _read(row: object) -> Row:
+    told = cast("Mapping[str, object]", row) if isinstance(row, Mapping) else {}
+    read = {key: str(told.get(key) or "") for key in ("key", "cause", "code", "title", "cycle")}
+    if read["key"].partition(":")[0] in LASTING or not read["key"]:
+        raise UsageError(f"{read['key']} can't be dismissed", "jupiterctl status")
+    if any(len(each) > MAX_CHARACTERS for each in read.values()):
+        raise UsageError("an alarm's name has at most 400 characters", "jupiterctl status")
+    return read
+
+
+def _fact(
+    leading: "Leading", row: Row, asked_at: NodeId, unseen: Mapping[CycleId, CycleState]
+) -> AlarmDismissed | FailureDismissed:
+    if (cycle := CycleId(row["cycle"])) in unseen:
+        return FailureDismissed(cycle, asked_at)
+    edit = edit_after(leading.journal.state.dismissals.edit(row["key"]))
+    return AlarmDismissed(row["key"], row["cause"], is_over=False, edit=edit, node=asked_at)
+
+
+async def note_over(leading: "Leading", arguments: Arguments) -> dict[str, Any]:
+    """Take note that alarms which were dismissed are over: the next of each is told again."""
+    keys = {str(key) for key in cast("Sequence[object]", arguments.get("keys") or ())}
+    dismissals = leading.journal.state.dismissals
+    over = [fact for key, fact in dismissals.in_force.items() if key in keys and not fact.cause]
+    if over:
+        await leading.record(
+            *(
+                AlarmDismissed(fact.key, "", is_over=True, edit=edit_after(fact.edit))
+                for fact in over
+            )
+        )
+    return {"over": [fact.key for fact in over]}
+
+
+def _asked_at(leading: "Leading", arguments: Arguments) -> NodeId:
+    return NodeId(str(arguments.get(ASKED_AT) or leading.self_id))
+
+
+def _log(leading: "Leading", asked_at: NodeId, what: Mapping[str, str]) -> None:
+    by = leading.names().get(asked_at, short(asked_at))
+    log.info("alarm_dismissed", extra={**what, "by": by})
+
+
+def _unseen(leading: "Leading") -> dict[CycleId, CycleState]:
+    """Return what failed and nobody has seen."""
+    return {
+        name: each
+        for name, each in leading.journal.state.cycles.items()
+        if each.begun is not None
+        and is_whole(each)
+        and each.failed is not None
+        and not each.lifecycle.is_dismissed
+    }
+
+
+COMMANDS: Mapping[str, Command] = {
+    "cycle.dismiss": dismiss,
+    "alarm.dismiss": dismiss_alarms,
+    "alarm.over": note_over,
+}

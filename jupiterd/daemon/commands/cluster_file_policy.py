@@ -1,0 +1,170 @@
+"""What the cluster file of this machine means for the members that are known just now.
+
+Owns what is made of it: roles where this node leads, the engine of runs that are asked for here,
+and what people are told of contradictions. Doesn't know the file's form, or what differs.
+"""
+
+import asyncio
+import logging
+import platform
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from jupiterd.cluster.planning.cluster_file_conflicts import contradictions
+from jupiterd.cluster.planning.cluster_file_policy import Entry, Machine, entries_by_node
+from jupiterd.cluster.planning.engines import AUTO
+from jupiterd.cluster.training.tunnel_plan import GANG_ENCRYPTION, ON
+from jupiterd.cluster.values.interface_kind import InterfaceKind
+from jupiterd.daemon.links.peers import Peer
+from jupiterd.daemon.runtime.clock import now_s
+from jupiterd.daemon.runtime.untrusted_input import told_text
+from jupiterd.ids import NodeId
+from jupiterd.net.interface_kinds import kind_of
+from jupiterd.net.interfaces import LOOPBACK, interface_of
+from jupiterd.net.scopes import without_scope_in
+from jupiterd.ports import Address
+
+if TYPE_CHECKING:
+    from jupiterd.daemon.app.node import Node
+
+log = logging.getLogger(__name__)
+
+LOOK_S: Final = 2.0
+"""Members, addresses and links change, but nobody waits for what follows from the file."""
+
+STARTS_TRAINING: Final = frozenset({"cycle.start", "cycle.plan", "train.start"})
+
+
+class WrittenWord:
+    """The file's word, beside what is."""
+
+    def __init__(self, node: "Node") -> None:
+        self._node = node
+        self._written = node.settings.cluster
+        self._due_s = float("-inf")
+        self._entries: dict[NodeId, Entry] = {}
+        self._contradictions: dict[NodeId, tuple[str, ...]] = {}
+        self._logged: set[str] = set()
+
+    def roles(self) -> dict[NodeId, str]:
+        """Return the roles that are written down for members."""
+        self._look()
+        return {node: entry.role for node, entry in self._entries.items() if entry.role}
+
+    def says_yes_to(self, node: NodeId) -> bool:
+        """Say whether a member answers where the file says; its name alone anybody could take."""
+        self._look()
+        entry, members = self._entries.get(node), self._node.journal.state.members
+        if entry is None or node not in members:
+            return False
+        meant = {entry.address} | self._meanings().get(entry.address, frozenset())
+        return bool(self._machine(node).addresses & meant)
+
+    def contradictions(self, node: NodeId) -> tuple[str, ...]:
+        """Return what is written of a member and isn't so."""
+        self._look()
+        return self._contradictions.get(node, ())
+
+    def all_contradictions(self) -> tuple[str, ...]:
+        """Return the same of everybody."""
+        self._look()
+        return tuple(
+            line for node in sorted(self._contradictions) for line in self.contradictions(node)
+        )
+
+    def notes(self) -> tuple[str, ...]:
+        """Return what in the file has no effect, and why."""
+        return tuple(self._written.notes())
+
+    def added_to(self, verb: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return a command's arguments with what the file decides, where they say nothing of it.
+
+        Whether this machine's owner wants gangs encrypted, its own settings say.
+        """
+        if verb in STARTS_TRAINING and self._node.settings.gang_encryption:
+            asked = {GANG_ENCRYPTION: ON, **(arguments.get("settings") or {})}
+            arguments = {**arguments, "settings": asked}
+        if verb in STARTS_TRAINING and not arguments.get("engine"):
+            arguments = self._with_engine(arguments)
+        return self._with_settings(arguments) if verb in STARTS_TRAINING else arguments
+
+    def _with_engine(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+        engine = self._written.engine()
+        if engine == AUTO:
+            return arguments
+        log.info("engine_from_file", extra={"engine": engine, "file": self._written.file})
+        return {**arguments, "engine": engine}
+
+    def _with_settings(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Add whether islands train it, and how often they exchange."""
+        asked = arguments.get("settings") or {}
+        added = {k: value for k, value in self._written.settings().items() if k not in asked}
+        if not added:
+            return arguments
+        log.info("settings_from_file", extra={"file": self._written.file, **added})
+        return {**arguments, "settings": {**added, **asked}}
+
+    async def run(self) -> None:
+        """Log what the file is, and each contradiction once."""
+        if not self._written.file:
+            return
+        entries = len(self._written.entries)
+        log.info("cluster_file", extra={"file": self._written.file, "nodes": entries})
+        for note in self.notes():
+            log.info("no_effect", extra={"what": note})
+        while True:
+            for line in self.all_contradictions():
+                if line not in self._logged:
+                    self._logged.add(line)
+                    log.warning("contradiction", extra={"what": line})
+            await asyncio.sleep(LOOK_S)
+
+    def _look(self) -> None:
+        """Find out anew who is meant and what differs, unless that was done just now."""
+        if not self._written.entries or now_s() < self._due_s:
+            return
+        self._due_s = now_s() + LOOK_S
+        machines = {node: self._machine(node) for node in self._node.journal.state.members}
+        found = entries_by_node(self._written, tuple(machines.values()), self._meanings())
+        self._entries = found
+        self._contradictions = {
+            node: tuple(contradictions(self._written, entry, machines[node]))
+            for node, entry in found.items()
+        }
+
+    def _machine(self, node: NodeId) -> Machine:
+        if node == self._node.identity.node_id:
+            return self._own_machine()
+        peer, admitted = self._node.peers.get(node), self._node.journal.state.members[node]
+        if peer is None:
+            return Machine(node, told_text(admitted.name), frozenset())
+        ways = frozenset(without_scope_in(str(way)) for way in peer.ways())
+        name = told_text(peer.name or admitted.name)
+        return Machine(node, name, ways, peer.hardware, frozenset(_kinds_there(peer)))
+
+    def _own_machine(self) -> Machine:
+        name, hardware = self._node.settings.name, self._node.hardware
+        sources = {peer.source for peer in self._node.peers if peer.source}
+        kinds = frozenset(kind_of(interface_of(source)) for source in sources)
+        return Machine(self._node.identity.node_id, name, self._own_addresses(), hardware, kinds)
+
+    def _own_addresses(self) -> frozenset[str]:
+        """Return every way to write where this node answers, its host name's among them."""
+        host, port = platform.node().lower(), self._node.outlook.port
+        bare = host.partition(".")[0]
+        hosts = (LOOPBACK, "::1", "localhost", host, bare, f"{bare}.local")
+        named = {str(Address(host, port)) for host in hosts}
+        return frozenset({*map(without_scope_in, self._node.outlook.addresses()), *named})
+
+    def _meanings(self) -> dict[str, frozenset[str]]:
+        meanings = self._node.named.meanings
+        return {
+            str(told): frozenset(without_scope_in(str(address)) for address in found)
+            for told, found in meanings.items()
+        }
+
+
+def _kinds_there(peer: Peer) -> list[InterfaceKind]:
+    """Return the kind of a peer's end of the link in use, as it measured that; none on loopback."""
+    number = peer.address_kinds.get(without_scope_in(str(peer.address)))
+    return [] if number is None or not peer.source else [InterfaceKind.numbered(number)]

@@ -1,0 +1,93 @@
+"""Taking this machine out of its cluster, with all that it knows, into a cluster of its own.
+
+Owns the command and the ledger that such a cluster begins with. Doesn't know what is taken along
+(`cluster.cluster_merge`), or how a ledger lies on disk (`journal`).
+
+It is for machines whose cluster has nobody left who may say yes. Whoever can type on this machine
+decides for it alone: nothing changes in the cluster that it leaves, and nobody follows it.
+"""
+
+import logging
+import secrets
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from jupiterd.cluster.facts.facts import ClusterFounded, DoorShut, Fact, NodeAdmitted, WindowSet
+from jupiterd.cluster.ledger.cycle_state import RUNNING
+from jupiterd.cluster.ledger.entry import Writer, compose, parse, seal
+from jupiterd.cluster.ledger.island_runs import is_whole
+from jupiterd.cluster.ledger.ledger import Ledger
+from jupiterd.cluster.membership.cluster_merge import in_entries, taken_along
+from jupiterd.daemon.commands.member_commands import MAX_LABEL_CHARACTERS
+from jupiterd.daemon.ledger.snapshot_transfer import FetchedLedger
+from jupiterd.errors import ConflictError
+from jupiterd.ids import ClusterId, short
+
+if TYPE_CHECKING:
+    from jupiterd.cluster.ledger.state import State
+    from jupiterd.daemon.app.node import Node
+    from jupiterd.net.identity import Identity
+
+log = logging.getLogger(__name__)
+
+
+async def leave(node: "Node", arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Let this machine found a cluster of its own that knows all work, or with `dry_run` say so.
+
+    Raises:
+        ConflictError: it is alone already, or work is running.
+    """
+    journal, own = node.journal, node.identity.node_id
+    state, before = journal.state, node.summary()
+    others = [fact.name for member, fact in sorted(state.members.items()) if member != own]
+    if not others and own in state.members:
+        raise ConflictError(f"this machine is the only one of {before.title}", "jupiterctl status")
+    _check_that_nothing_runs(state)
+    told = {
+        "left": {"id": before.cluster, "name": before.label, "nodes": others},
+        "cycles": sum(cycle.begun is not None for cycle in state.cycles.values()),
+    }
+    if arguments.get("dry_run"):
+        return {"done": False, **told, "founded": None}
+    label = node.settings.name[:MAX_LABEL_CHARACTERS]
+    await journal.begin_anew(
+        lambda ledger: founded_by(node.identity, label, node.settings.name, ledger)
+    )
+    node.greeter.joining.token = None  # it is of the cluster that was left
+    log.info("left_cluster", extra={"before": short(before.cluster)})
+    node.greeter.joining.moved(own, journal.cluster)
+    return {"done": True, **told, "founded": {"id": journal.cluster, "name": label}}
+
+
+def founded_by(identity: "Identity", label: str, name: str, before: Ledger) -> FetchedLedger:
+    """Return the ledger of a new cluster, of this node alone, with all work of another one."""
+    ledger = Ledger(ClusterId(secrets.token_hex(16)))
+    fetched = FetchedLedger(ledger, identity.node_id)
+    writer, term = Writer(identity.node_id, secrets.token_hex(8)), max(1, before.highest_term())
+    own = NodeAdmitted(identity.node_id, name, identity.certificate_pem, "it founded the cluster")
+    first = [ClusterFounded(label), own, WindowSet(is_open=False, edit=1), DoorShut(())]
+    for facts in (first, *in_entries(taken_along(before.state))):
+        fetched.entries.append(_written(identity, ledger, writer, term, facts))
+    return fetched
+
+
+def _written(
+    identity: "Identity", ledger: Ledger, writer: Writer, term: int, facts: Sequence[Fact]
+) -> bytes:
+    index, previous = ledger.chain_end(writer)
+    body = compose(ledger.cluster, term, writer, index, previous, facts)
+    entry = parse(seal(body, identity.sign(body)))
+    ledger.add(entry)
+    return entry.raw
+
+
+def _check_that_nothing_runs(state: "State") -> None:
+    """Raise ConflictError where something does: two clusters would go on with it."""
+    for cycle in state.cycles.values():
+        if cycle.begun is None or cycle.finished or not is_whole(cycle):
+            continue
+        if cycle.wanted == RUNNING:
+            raise ConflictError(
+                f"{cycle.label} is running, and would go on in both clusters",
+                "pause or stop it first: jupiterctl cycle pause, or jupiterctl train stop",
+            )

@@ -1,0 +1,73 @@
+"""Making a data set: the command that asks for one.
+
+Owns its checks and what it records; it runs at the leader. Doesn't know how text becomes tokens.
+"""
+
+import secrets
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from jupiterd.cluster.facts.facts import DataRequested
+from jupiterd.cluster.planning.asking_node import ASKED_AT
+from jupiterd.daemon.catalog.dataset_catalog import check_name, data_sets, find_data
+from jupiterd.daemon.commands.member_commands import Arguments, Command
+from jupiterd.daemon.commands.purge_source import purge_source
+from jupiterd.daemon.runtime.clock import wall_iso
+from jupiterd.errors import ConflictError
+from jupiterd.ids import CycleId
+
+if TYPE_CHECKING:
+    from jupiterd.daemon.leader.leading import Leading
+
+
+async def prepare_data(leading: "Leading", arguments: Arguments) -> dict[str, Any]:
+    """Ask for a data set; a cluster makes several at once if it must.
+
+    Raises:
+        ConflictError: one of that name is there, or being made.
+        NotFoundError: no data set has the tokenizer that is named.
+        UsageError: something that can't be.
+    """
+    run = CycleId(secrets.token_hex(8))
+    requested = requested_data(leading, run, arguments)
+    for other, fact in data_sets(leading.journal.state):
+        if fact.name == requested.name and not (other.finished and other.prepared is None):
+            raise ConflictError(
+                f"there is a data set called {requested.name}", "choose another name with --name"
+            )
+    await leading.record(requested)
+    return {"data": run, "name": requested.name}
+
+
+def requested_data(
+    leading: "Leading", run: CycleId, arguments: Arguments, vocab_size: int = 0
+) -> DataRequested:
+    """Return the fact that asks for a data set, as the arguments have it.
+
+    Args:
+        leading: the term.
+        run: the run that makes it.
+        arguments: source (see `DataSettings`), name, node, and tokenizer: that of a data set.
+        vocab_size: entries of a tokenizer that is trained, where the source doesn't say.
+    """
+    from jupiterd.cycle.runs.run_settings import DataSettings  # its models take 8 MB, idle or not
+
+    given = dict(arguments["source"])
+    if vocab_size:
+        given.setdefault("vocab_size", vocab_size)
+    settings = DataSettings.parse(given)
+    wanted = str(arguments.get("tokenizer") or "")
+    made = find_data(leading.journal.state, wanted)[1] if wanted else None
+    is_on_one_disk = settings.kind == "folder" or settings.tokenizer_path
+    return DataRequested(
+        cycle=run,
+        name=check_name(str(arguments["name"])),
+        source=settings.to_scalars(),
+        node=str(arguments.get("node") or "") if is_on_one_disk else "",
+        tokenizer="" if made is None else made.outputs["tokenizer"],
+        started_at=wall_iso(),
+        asked_at=str(arguments.get(ASKED_AT) or ""),
+    )
+
+
+COMMANDS: Mapping[str, Command] = {"data.prepare": prepare_data, "data.purge": purge_source}

@@ -1,0 +1,385 @@
+"""A cycle as people ask for it: its checks, what is recorded of it, and what is to be expected.
+
+Owns that, for `cycle start` and `cycle plan` alike: what is shown is what is done. Doesn't know how
+a cycle is conducted, or when.
+"""
+
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from jupiterd.cluster.facts.facts import CycleStarted
+from jupiterd.cluster.planning.asking_node import ASKED_AT
+from jupiterd.cluster.planning.engines import AUTO, EngineChoice, check_wanted, choose_engine
+from jupiterd.cluster.training.named_trainers import MAX_RANKS, NODES
+from jupiterd.cluster.training.tunnel_plan import GANG_ENCRYPTION, ON
+from jupiterd.daemon.catalog.model_specs import model_text, text_of_config
+from jupiterd.daemon.commands.model_size_choice import power_of
+from jupiterd.daemon.cycles.generator_capacity import check_writers
+from jupiterd.daemon.executor.named_paths import paths_of
+from jupiterd.daemon.islands.island_plan import (
+    checked_islands,
+    islands_of_round,
+    ranks_in,
+    wanted_of_round,
+)
+from jupiterd.daemon.planning.gang_plan import trainers
+from jupiterd.daemon.planning.generation_speed import written_before
+from jupiterd.daemon.planning.requested_machines import EVERYBODY, Asked, named_nodes
+from jupiterd.daemon.planning.training_estimate import Estimate, estimate
+from jupiterd.daemon.runtime.clock import wall_iso
+from jupiterd.errors import MissingExtraError, NotFoundError, UsageError
+from jupiterd.ids import CycleId, NodeId, short
+from jupiterd.protocol.frames import Scalar
+
+if TYPE_CHECKING:
+    from jupiterd.cycle.domain.domain import Domain
+    from jupiterd.cycle.rounds.round_cost import CycleCost
+    from jupiterd.cycle.runs.cycle_options import CycleOptions
+    from jupiterd.cycle.runs.run_settings import RunSettings
+    from jupiterd.cycle.runs.size_choice import SizeChoice
+    from jupiterd.daemon.leader.leading import Leading
+
+MAX_ROUNDS = 1000
+
+SCRATCH = "scratch"
+"""In the domain's `init`: training begins with drawn weights."""
+USUAL_SEQ_LEN = 1024
+"""Of a model that people bring, where the domain doesn't say."""
+
+Arguments = Mapping[str, Any]
+
+
+def asked_cycle(leading: "Leading", arguments: Arguments) -> tuple[CycleStarted, dict[str, Any]]:
+    """Return the cycle that is asked for, and what is to be expected of its first round.
+
+    Raises:
+        InvalidDomainError: the domain file has mistakes.
+        MissingExtraError: nobody has the engine.
+        NotFoundError: no such size, or a node of its islands isn't known.
+        TooLargeForDeviceError: the model fits no machine's memory.
+        UsageError: something that can't be.
+    """
+    from jupiterd.cycle.domain.domain import parse_domain  # its models take 8 MB, idle or not
+    from jupiterd.cycle.generation.usual_templates import recorded
+    from jupiterd.cycle.runs.cycle_options import CycleOptions
+    from jupiterd.cycle.runs.run_settings import NAMED_GENERATOR, OF_TUNING
+    from jupiterd.cycle.training.architectures import engine_for
+    from jupiterd.cycle.training.plan import parse_model
+
+    text, name = str(arguments["domain_yaml"]), str(arguments["domain_name"])
+    options = CycleOptions.parse(arguments.get("training") or {})
+    text, domain = options.in_domain(text, parse_domain(text, f"{name}.yaml"))
+    generator = _generator(domain, arguments)
+    check_writers(leading, arguments, ("generator", "judge"))
+    of_itself = {} if generator else _base_that_writes(domain, arguments)
+    generator = generator or of_itself
+    text, domain = recorded(text, domain, generator, by_base=bool(of_itself))
+    rounds = int(arguments.get("rounds", 1))
+    if not 1 <= rounds <= MAX_ROUNDS:
+        raise UsageError(f"rounds must be from 1 to {MAX_ROUNDS}, not {rounds}")
+    nodes, most = named_nodes(leading, str(arguments.get("nodes", EVERYBODY)))
+    suiting = _suiting_size(leading, arguments, nodes)
+    size = str(arguments.get("size") or suiting.size)
+    started = CycleStarted(
+        cycle=CycleId(secrets.token_hex(8)),
+        domain=domain.domain,
+        domain_yaml=text,
+        rounds=rounds,
+        size=str(_init(arguments).get("model") or "") or size,
+        seed=int(arguments.get("seed", 1)),
+        started_at=wall_iso(),
+        engine=check_wanted(str(arguments.get("engine", AUTO))),
+        generator=generator,
+        judge=_judge(domain, arguments),
+        interactive=bool(arguments.get("interactive")),
+        without_verdict=bool(arguments.get("without_verdict")),
+    )
+    given = options.in_model(_model(domain, arguments, size))
+    started = replace(started, engine=engine_for(started.engine, parse_model(given)))
+    settings = _settings(arguments, domain, options).model_copy(update={MAX_RANKS: most})
+    has_base = bool(_init(arguments)) or arguments.get("begins_with", domain.init) != SCRATCH
+    wanted = wanted_of_round(started.engine, settings, nodes)
+    text = Text(_tokens(arguments), has_base=has_base)
+    model, settings, foretold = _foretold(
+        leading, replace(started, model_yaml=given), wanted, settings, text
+    )
+    if written := written_before(leading, str(arguments.get("writer") or "")):
+        foretold["writing"] = written
+    if suiting.reason:
+        foretold["size"] = {"size": suiting.size, "reason": suiting.reason}
+        if size == suiting.size:
+            foretold["sheet"] = [f"Size {size}: {suiting.reason}", *foretold.get("sheet", ())]
+    kept = {**_recorded(settings, nodes), **_loss_on(arguments, options.loss_on)}
+    if generator and not of_itself and settings.recipe == OF_TUNING:
+        kept[NAMED_GENERATOR] = True
+    if (asked_at := str(arguments.get(ASKED_AT) or "")) and paths_of(domain.data_sources):
+        kept[ASKED_AT] = asked_at
+    return replace(started, model_yaml=model, settings=kept), foretold
+
+
+async def check_models(leading: "Leading", started: CycleStarted) -> None:
+    """Raise NotFoundError where nobody in reach has the model that is to generate, or to judge."""
+    for said in (started.generator, started.judge):
+        artifact = str(said.get("artifact", ""))
+        if artifact and not await leading.is_in_reach(artifact):
+            raise NotFoundError(
+                f"no node in reach holds the model {short(artifact)}",
+                "name its folder: it is taken into the cluster from there",
+            )
+
+
+def _generator(domain: "Domain", arguments: Arguments) -> dict[str, Scalar]:
+    """Return the generator that is named, checked."""
+    from jupiterd.cycle.generation.usual_templates import check_is_used
+
+    found = _named_model("generator", domain.generation.generator, arguments)
+    check_is_used(domain, found)
+    return found
+
+
+def _base_that_writes(domain: "Domain", arguments: Arguments) -> dict[str, Scalar]:
+    """Return the chat model that round 1 begins with as a generator, where it is to write.
+
+    Before its weights are in the cluster it has a name alone.
+    """
+    from jupiterd.cycle.domain.generator import Generator
+    from jupiterd.cycle.generation.chat_models import is_to_write
+
+    init = _init(arguments)
+    if not init.get("is_chat") or not is_to_write(domain):
+        return {}
+    return Generator(str(init["model"]), str(init.get("weights") or "")).to_plain()
+
+
+def _loss_on(arguments: Arguments, asked: str | None) -> dict[str, Scalar]:
+    """Return what is recorded of the loss on questions and answers; nothing: there are none.
+
+    Raises:
+        UsageError: somebody says it of a cycle without a chat model.
+    """
+    from jupiterd.cycle.runs.run_settings import LOSS_ON
+
+    if _init(arguments).get("is_chat"):
+        return {LOSS_ON: asked or "answers"}
+    if asked:
+        raise UsageError(
+            "--loss-on is said of questions and answers, which a cycle without a chat model "
+            "doesn't have",
+            "begin with one: --init FOLDER, whose tokenizer has a chat template",
+        )
+    return {}
+
+
+def _judge(domain: "Domain", arguments: Arguments) -> dict[str, Scalar]:
+    """Return the judge that the domain names, checked."""
+    return _named_model("judge", domain.gate.judge, arguments)
+
+
+def _named_model(role: str, in_domain: str, arguments: Arguments) -> dict[str, Scalar]:
+    """Return a model that others made; a plan needs none to be here.
+
+    role: `generator` or `judge`, which is also where the arguments say it
+    """
+    from jupiterd.cycle.domain.generator import generator_from
+
+    if role not in arguments and in_domain:
+        raise UsageError(
+            f"the {role} {in_domain} wasn't looked for",
+            "start the cycle with jupiterctl of this version",
+        )
+    is_on_its_way = f"{role}_folder" in arguments
+    found = None if is_on_its_way else generator_from(dict(arguments.get(role) or {}))
+    return {} if found is None else found.to_plain()
+
+
+def _init(arguments: Arguments) -> Arguments:
+    """Return the model that round 1 begins with, as people gave it; empty: drawn weights."""
+    return arguments.get("init") or {}
+
+
+@dataclass(frozen=True)
+class Text:
+    """What is known of a cycle's text before it is collected."""
+
+    tokens: int
+    """To train on, as whoever asks has counted or reckoned; 0: nobody knows."""
+    has_base: bool
+    """Round 1 begins with weights that others trained, or people want none."""
+
+
+def _tokens(arguments: Arguments) -> int:
+    return max(0, int(arguments.get("tokens") or 0))
+
+
+def _suiting_size(
+    leading: "Leading", arguments: Arguments, nodes: Sequence[NodeId]
+) -> "SizeChoice":
+    """Return the size for the text and the machines, and why; no reason: nobody has looked."""
+    from jupiterd.cycle.runs.size_choice import SizeChoice
+    from jupiterd.daemon.commands.model_size_choice import size_for_data
+
+    tokens = _tokens(arguments)
+    if not tokens or _init(arguments):
+        return SizeChoice("1m", "")
+    engine = check_wanted(str(arguments.get("engine", AUTO)))
+    machines = trainers(leading, nodes)
+    if not machines:
+        return size_for_data(tokens, engine, [])
+    choice = choose_engine(engine, machines)
+    return size_for_data(tokens, choice.engine, [machines[node] for node in choice.gang])
+
+
+def _model(domain: "Domain", arguments: Arguments, size: str) -> str:
+    """Return the model's text: a preset's, or that of the model to begin with.
+
+    Raises:
+        NotFoundError: no such size.
+        UsageError: the model to begin with can't be trained, or has no weights.
+    """
+    if not (init := _init(arguments)):
+        return model_text(size)
+    from jupiterd.cycle.runs.run_plan import fitted
+    from jupiterd.cycle.training.plan import parse_model
+
+    name = str(init.get("model", ""))
+    if "config" not in init or not (init.get("weights") or init.get("weights_folder")):
+        raise UsageError(
+            f"{name} is no model to begin with", "name a Hugging Face folder that holds weights"
+        )
+    if domain.training.vocab_size is not None:
+        raise UsageError(
+            f"training.vocab_size is that of {name}", "leave it out of the domain's file"
+        )
+    seq_len = domain.training.seq_len or USUAL_SEQ_LEN
+    shape = parse_model(text_of_config(name, str(init["config"]), seq_len))
+    return fitted(shape, seq_len, 0).to_text()
+
+
+def _settings(arguments: Arguments, domain: "Domain", options: "CycleOptions") -> "RunSettings":
+    """Return what is said of islands, of steps, and of the weights to begin with."""
+    from jupiterd.cycle.runs.run_settings import FROM_DATA, OF_ISLANDS, OF_TUNING, RunSettings
+    from jupiterd.cycle.training.tuning_batch import LEAST_SEQUENCES
+
+    given = dict(arguments.get("settings") or {})
+    if strange := sorted(given.keys() - {*OF_ISLANDS, GANG_ENCRYPTION}):
+        raise UsageError(f"{strange[0].replace('_', '-')}: that is said of a training run alone")
+    init = _init(arguments)
+    how: dict[str, Any] = {"max_steps": options.max_steps}
+    if domain.training.steps is None:
+        how["steps_from"] = FROM_DATA
+    if init:
+        how |= {"start_from": str(init.get("weights") or ""), "recipe": OF_TUNING}
+    if init and domain.training.batch_sequences is None:
+        how["least_batch"] = max(LEAST_SEQUENCES, options.batch_size or 0)
+    return RunSettings.parse(given | how)
+
+
+def _recorded(settings: "RunSettings", nodes: Sequence[NodeId]) -> dict[str, Scalar]:
+    """Return what is recorded of a cycle's settings; what nobody has said is left out."""
+    from jupiterd.cycle.runs.run_settings import OF_ISLANDS, OF_THE_SIZE
+
+    more = {"start_from", "recipe", MAX_RANKS, "steps_from", "max_steps", "least_batch"}
+    told = settings.model_dump(mode="json", include={*OF_ISLANDS, *more})
+    told[NODES] = ",".join(nodes)
+    often_silent = ("start_from", MAX_RANKS, NODES, "max_steps", "least_batch")
+    silent = {name for name in often_silent if not told[name]}
+    told |= {GANG_ENCRYPTION: ON} if settings.gang_encryption == ON else {}
+    silent |= {"recipe"} if settings.recipe == OF_THE_SIZE else set()
+    return {name: value for name, value in told.items() if name not in silent}
+
+
+def _foretold(
+    leading: "Leading",
+    started: CycleStarted,
+    wanted: Asked,
+    settings: "RunSettings",
+    told: "Text",
+) -> tuple[str, "RunSettings", dict[str, Any]]:
+    """Return the model's text as it fits the machines, who trains, and what round 1 comes to.
+
+    Nothing is expected where nobody who could train is here.
+    """
+    from jupiterd.cycle.domain.domain import parse_domain
+    from jupiterd.cycle.rounds.round_cost import CycleCost, RoundCost
+    from jupiterd.cycle.runs.fitted_plan import planned_rounds
+    from jupiterd.cycle.runs.run_settings import OF_TUNING
+    from jupiterd.cycle.training.memory import flops_per_token
+    from jupiterd.cycle.training.plan import parse_model
+    from jupiterd.cycle.training.tuning import tuning_lines
+    from jupiterd.cycle.training.tuning_batch import batch_lines
+
+    text, domain = started.model_yaml, parse_domain(started.domain_yaml, f"{started.domain}.yaml")
+    overrides = domain.training.model_dump(exclude_none=True)
+    preset, shape = parse_model(text), parse_model(text, overrides)
+    sequences = told.tokens // shape.seq_len
+    plan, later = planned_rounds(shape, settings, overrides, started.seed, sequences)
+    choice = _choice(leading, wanted)
+    settings = checked_islands(leading, wanted, shape, plan, settings)
+    settings = settings if choice is None else settings.shared_by(len(choice.gang))
+    plan, later = planned_rounds(shape, settings, overrides, started.seed, sequences)
+    if choice is None:
+        return text, settings, {}
+    islands = islands_of_round(leading, wanted, shape, plan, settings)
+    settings = settings.shared_by(ranks_in(leading, islands))
+    plan, later = planned_rounds(shape, settings, overrides, started.seed, sequences)
+    gang = replace(choice, gang=choice.gang[: plan.batch_sequences])
+    decided, least = (
+        replace(wanted, chosen=tuple(islands)),
+        0 if sequences else settings.least_batch,
+    )
+    is_open = 0 < least < plan.batch_sequences
+    expected = estimate(leading, gang, shape, plan, asked=decided, is_open=is_open)
+    cost = CycleCost(
+        started.rounds,
+        RoundCost.of(shape, plan),
+        RoundCost.of(shape, later),
+        float(expected.values["tokens_per_s"] or 0.0),
+        has_trunk=not islands,
+    )
+    trained_by = map(leading.hardware_of, dict.fromkeys(gang.gang))
+    power = power_of(gang.engine, [machine for machine in trained_by if machine is not None])
+    if (fit := expected.fit).changes:
+        twice = "on" if fit.gradient_checkpointing else plan.options.gradient_checkpointing
+        text = preset.with_recipe(fit.plan, twice).to_text()
+    return (
+        text,
+        settings,
+        {
+            "sheet": [
+                *expected.lines,
+                *(tuning_lines(shape, plan) if settings.recipe == OF_TUNING else []),
+                *batch_lines(plan.batch_sequences, settings.least_batch, is_known=sequences > 0),
+                *cost.lines(),
+                *([] if told.has_base else _advice(expected, cost)),
+            ],
+            "expected": {
+                **expected.values,
+                "learning_rate": plan.learning_rate,
+                "is_tuning": settings.recipe == OF_TUNING,
+                "least_batch_sequences": least,
+                "guessed_tokens_per_s": round(power.flops_per_s / flops_per_token(shape), 1),
+            },
+            "cost": cost.to_plain(),
+            "layouts": expected.layouts,
+        },
+    )
+
+
+def _advice(expected: "Estimate", cost: "CycleCost") -> list[str]:
+    """Return why a large model had better begin with an open base model."""
+    from jupiterd.cycle.runs.init_advice import advice
+
+    return advice(int(expected.values["parameters"]), cost.tokens_per_s)
+
+
+def _choice(leading: "Leading", wanted: Asked) -> EngineChoice | None:
+    """Return who would train; raises MissingExtraError where no machine that is here could."""
+    if machines := trainers(leading, wanted.nodes):
+        choice = choose_engine(wanted.engine, machines)
+        return replace(choice, gang=choice.gang[: wanted.most or None])
+    found = [leading.hardware_of(node) for node in leading.alive()]
+    if all(hardware is not None and not hardware.engines for hardware in found):
+        raise MissingExtraError("no node that is alive has a machine learning library installed")
+    return None

@@ -1,0 +1,334 @@
+"""Training without the cycle: the commands that start, stop and resume a run.
+
+Owns their checks and what they record; they run at the leader. Doesn't know how a run is conducted.
+"""
+
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from jupiterd.cluster.facts.facts import CycleStateSet, DataRequested, Fact, TrainingStarted
+from jupiterd.cluster.ledger.cycle_state import RUNNING, STOPPED, CycleState
+from jupiterd.cluster.ledger.island_runs import is_whole, with_islands
+from jupiterd.cluster.planning.engines import AUTO, EngineChoice, check_wanted, choose_engine
+from jupiterd.cluster.values.bounds import edit_after
+from jupiterd.cluster.values.run_names import Named, meant
+from jupiterd.daemon.catalog.dataset_catalog import find_data, title
+from jupiterd.daemon.catalog.model_specs import model_text, text_of_config, with_own_tokens
+from jupiterd.daemon.catalog.tokenizer_match import (
+    check_has_tokenizer,
+    check_same_tokenizer,
+    cut_for_weights,
+)
+from jupiterd.daemon.commands.data_commands import requested_data
+from jupiterd.daemon.commands.member_commands import Arguments, Command
+from jupiterd.daemon.islands.island_plan import islands_of_settings, with_gang
+from jupiterd.daemon.planning.gang_plan import trainers
+from jupiterd.daemon.planning.requested_machines import EVERYBODY, Asked, Exchanges, named_nodes
+from jupiterd.daemon.planning.training_estimate import estimate
+from jupiterd.daemon.runtime.clock import wall_iso
+from jupiterd.errors import (
+    ConflictError,
+    MissingExtraError,
+    NotFoundError,
+    PeerUnreachableError,
+    UsageError,
+)
+from jupiterd.ids import CycleId, NodeId, short
+
+if TYPE_CHECKING:
+    from jupiterd.cycle.runs.run_settings import RunSettings
+    from jupiterd.cycle.training.plan import ModelShape, TrainPlan
+    from jupiterd.daemon.leader.leading import Leading
+
+BEGIN_ANEW = "jupiterctl train start --data FOLDER begins a new one"
+
+
+async def start_training(leading: "Leading", arguments: Arguments) -> dict[str, Any]:
+    """Record a training run, and its data set where that is made on the way.
+
+    Raises:
+        JupiterError: it can't be planned, or its data was cut by another tokenizer.
+    """
+    facts, told = await _checked_training(leading, arguments)
+    await leading.record(*facts)
+    return told
+
+
+async def foretold_training(leading: "Leading", arguments: Arguments) -> dict[str, Any]:
+    """Return what is to be expected of a run before it is ordered; raises what the order would."""
+    return (await _checked_training(leading, arguments))[1]
+
+
+async def _checked_training(
+    leading: "Leading", arguments: Arguments
+) -> tuple[Sequence[Fact], dict[str, Any]]:
+    facts, told = planned_training(leading, arguments)
+    if untold := await check_same_tokenizer(leading, arguments):
+        told["sheet"].append(untold)
+    return facts, told
+
+
+def planned_training(
+    leading: "Leading", arguments: Arguments
+) -> tuple[Sequence[Fact], dict[str, Any]]:
+    """Return what is recorded of a training run that is asked for, and what comes of it.
+
+    Raises:
+        ConflictError: something is training already, or the data set isn't ready.
+        NotFoundError: no such model, data set or node.
+        EmptySourceError: the data set isn't enough for one sequence.
+        MissingExtraError: nobody has the engine.
+        TooLargeForDeviceError: the model fits no machine's memory.
+        UsageError: something that can't be.
+    """
+    _check_that_nothing_trains(leading)
+    from jupiterd.cycle.runs.fitted_plan import first_plan_of_run, plan_of_run
+    from jupiterd.cycle.runs.run_plan import fitted, kept_as, sequences_in
+    from jupiterd.cycle.training.architectures import engine_for  # with the models it takes 8 MB
+    from jupiterd.cycle.training.plan import parse_model
+
+    wanted = check_wanted(str(arguments.get("engine", AUTO)))
+    nodes, most = named_nodes(leading, str(arguments.get("nodes", EVERYBODY)))
+    settings = _settings(arguments, most)
+    model, text = _model(arguments, settings.seq_len)
+    preset = parse_model(text)
+    engine = engine_for(wanted, fitted(preset, settings.seq_len, preset.vocab_size))
+    choice = _gang(leading, engine, nodes, most)
+    run = CycleId(secrets.token_hex(8))
+    vocab_size, made = preset.vocab_size, None
+    making: tuple[DataRequested, ...] = ()
+    if "source" in arguments:
+        check_has_tokenizer(arguments, vocab_size)
+        data = cut_for_weights(arguments, requested_data(leading, run, arguments, vocab_size))
+        making = (data,)
+    else:
+        data, made = find_data(leading.journal.state, str(arguments.get("data") or ""))
+        vocab_size = int(made.counts["vocab_size"])
+    _check_vocabulary(model, preset.vocab_size, vocab_size, settings)
+    shape = fitted(preset, settings.seq_len, vocab_size)
+    gang = settings.model_copy(update={"ranks": len(choice.gang)})
+    tokens = 0 if made is None else int(made.counts["tokens"])
+    sequences = 0 if made is None else sequences_in(tokens, settings.seq_len)
+    plan = first_plan_of_run(preset, gang.model_copy(update={"max_steps": None}), sequences)
+    asked = Asked(engine, nodes, most, settings.islands, Exchanges.of(settings))
+    settings = with_gang(leading, asked, choice, shape, plan, settings)
+    plan = (
+        plan_of_run(preset, settings, sequences)
+        if sequences
+        else first_plan_of_run(preset, settings)
+    )
+    islands = islands_of_settings(settings)
+    least = 0 if sequences else settings.least_batch
+    decided, is_open = replace(asked, chosen=tuple(islands)), 0 < least < plan.batch_sequences
+    expected = estimate(leading, choice, shape, plan, asked=decided, is_open=is_open)
+    settings = kept_as(settings, expected.fit)
+    started = TrainingStarted(
+        cycle=run,
+        name=data.name,
+        data=data.cycle,
+        model=model,
+        model_yaml=text,
+        engine=engine,
+        nodes=nodes,
+        settings=settings.to_scalars(),
+        started_at=wall_iso(),
+    )
+    return [*making, started], {
+        "train": run,
+        "name": data.name,
+        "model": model,
+        "parameters": expected.values["parameters"],
+        "ranks": settings.ranks,
+        "islands": len(islands),
+        "batch_size": settings.batch_size,
+        "gradient_accumulation_steps": settings.gradient_accumulation_steps,
+        "batch_sequences": plan.batch_sequences,
+        "least_batch_sequences": least,
+        "seq_len": settings.seq_len,
+        "sheet": [
+            *expected.lines,
+            *_many_passes(plan, sequences),
+            *_first_weights(model, shape, plan, settings, is_known=sequences > 0),
+        ],
+        "expected": {**expected.values, "learning_rate": plan.learning_rate},
+        "layouts": expected.layouts,
+    }
+
+
+async def stop_training(leading: "Leading", arguments: Arguments) -> dict[str, Any]:
+    """Stop a run; it can be resumed.
+
+    Raises:
+        NotFoundError: none is running, or not that one.
+    """
+    running = [pair for pair in _runs(leading) if not pair[0].finished]
+    if not running:
+        stopped = next((pair for pair in _runs(leading) if not _what_hinders(pair[0])), None)
+        raise NotFoundError("no training is running", _goes_on(stopped) or BEGIN_ANEW)
+    run, started = _named(running, str(arguments.get("train") or ""))
+    edit = edit_after(run.wanted_edit)
+    stopped = CycleStateSet(started.cycle, STOPPED, "stopped by a person", edit)
+    await leading.record(*with_islands(leading.journal.state.cycles, stopped))
+    return {"train": started.cycle, "name": started.name}
+
+
+async def resume_training(leading: "Leading", arguments: Arguments) -> dict[str, Any]:
+    """Go on with the run whose name or id is given, or with the one that was stopped last.
+
+    Raises:
+        ConflictError: something is training, or that run has nothing left to do.
+        NotFoundError: no such run was stopped.
+    """
+    _check_that_nothing_trains(leading)
+    wanted = str(arguments.get("train") or "")
+    runs = list(_runs(leading))
+    stopped = [pair for pair in runs if not _what_hinders(pair[0])]
+    if not runs or not (wanted or stopped):
+        raise NotFoundError("there is no training run to resume", BEGIN_ANEW)
+    run, started = _named(runs if wanted else stopped, wanted)
+    if why := _what_hinders(run):
+        name = title(started.cycle, started.name)
+        raise ConflictError(f"training {name} can't go on: {why}", BEGIN_ANEW)
+    edit = edit_after(run.wanted_edit)
+    going_on = CycleStateSet(started.cycle, RUNNING, "resumed by a person", edit)
+    await leading.record(*with_islands(leading.journal.state.cycles, going_on))
+    return {"train": started.cycle, "name": started.name}
+
+
+def check_that_no_training_runs(leading: "Leading") -> None:
+    """Raise ConflictError where one does: machines train one thing at a time."""
+    for run, started in _runs(leading):
+        if not run.finished:
+            raise ConflictError(
+                f"training {title(started.cycle, started.name)} is running already",
+                "jupiterctl train status shows it; jupiterctl train stop ends it",
+            )
+
+
+def _check_that_nothing_trains(leading: "Leading") -> None:
+    check_that_no_training_runs(leading)
+    for cycle in leading.journal.state.cycles.values():
+        if cycle.started is not None and not cycle.finished:
+            raise ConflictError(
+                f"cycle {short(cycle.started.cycle)} on {cycle.started.domain} is running",
+                "jupiterctl cycle watch follows it; jupiterctl cycle stop ends it",
+            )
+
+
+def _runs(leading: "Leading") -> Iterator[tuple[CycleState, TrainingStarted]]:
+    """Yield every training run, the newest first; those of islands are parts of theirs."""
+    cycles = leading.journal.state.cycles.values()
+    for run in sorted(cycles, key=lambda run: run.start_order, reverse=True):
+        if run.training is not None and is_whole(run):
+            yield run, run.training
+
+
+def _named(
+    runs: list[tuple[CycleState, TrainingStarted]], wanted: str
+) -> tuple[CycleState, TrainingStarted]:
+    """Return the newest of these that is called so, or whose id begins so; of all where empty."""
+    known = [Named((run, started), started.name, [started.cycle]) for run, started in runs]
+    if found := meant(known, wanted) if wanted else runs:
+        return found[0]
+    raise NotFoundError(f"no training run is called {wanted}", "jupiterctl train status")
+
+
+def _goes_on(stopped: tuple[CycleState, TrainingStarted] | None) -> str:
+    """Return how the run that was stopped last goes on; empty where there is none."""
+    if stopped is None:
+        return ""
+    started = stopped[1]
+    called = title(started.cycle, started.name)
+    return f"jupiterctl train start --resume {short(started.cycle)} goes on with {called}"
+
+
+def _what_hinders(run: CycleState) -> str:
+    """Say why a run has nothing left to do; empty where it was stopped before its end."""
+    if run.failed is not None:
+        return f"it failed: {run.failed.message}"
+    return "it is finished" if run.rounds_committed else ""
+
+
+def _gang(leading: "Leading", engine: str, nodes: tuple[NodeId, ...], most: int) -> EngineChoice:
+    """Return who would train just now: the batch is theirs together, ever after."""
+    machines = trainers(leading, nodes)
+    if not machines:
+        leading.check_not_drained("can train", nodes)
+        found = [leading.hardware_of(node) for node in nodes or leading.alive()]
+        if all(hardware is not None and not hardware.engines for hardware in found):
+            raise MissingExtraError("no node that could train has a machine learning library")
+        raise PeerUnreachableError("no node that could train is here")
+    choice = choose_engine(engine, machines)
+    return replace(choice, gang=choice.gang[: most or None])
+
+
+def _settings(arguments: Arguments, most_ranks: int) -> "RunSettings":
+    """Return what was asked for, and what follows from it: steps, and a recipe."""
+    from jupiterd.cycle.runs.run_settings import FROM_DATA, OF_A_STEP, OF_TUNING, RunSettings
+    from jupiterd.cycle.training.tuning_batch import LEAST_SEQUENCES
+
+    given = {"max_ranks": most_ranks, "start_from": str(arguments.get("weights") or "")}
+    settings = RunSettings.parse({**arguments.get("settings", {}), **given})
+    if settings.max_steps is None and settings.epochs is None:
+        settings = settings.model_copy(update={"steps_from": FROM_DATA})
+    if settings.start_from:
+        is_said = not OF_A_STEP.isdisjoint(arguments.get("settings", {}))
+        least = 0 if is_said else LEAST_SEQUENCES
+        settings = settings.model_copy(update={"recipe": OF_TUNING, "least_batch": least})
+    return settings
+
+
+def _model(arguments: Arguments, seq_len: int) -> tuple[str, str]:
+    """Return what people call the model, and its text."""
+    name = str(arguments["model"])
+    if (config := arguments.get("config")) is None:
+        try:
+            return name, model_text(name)
+        except NotFoundError as error:
+            neither = "it is no size, and no folder of this machine"
+            raise NotFoundError(f"there is no model {name}: {neither}", error.hint) from error
+    if not arguments.get("weights"):
+        config = with_own_tokens(str(config))
+    return name, text_of_config(name, str(config), seq_len)
+
+
+def _check_vocabulary(model: str, has: int, needs: int, settings: "RunSettings") -> None:
+    """Refuse data with more kinds of tokens than the weights to begin with know."""
+    if settings.start_from and needs > has:
+        raise UsageError(
+            f"the data set has {needs:,} kinds of tokens, and the weights of {model} know {has:,}",
+            "prepare the data with that model's tokenizer: jupiterctl data prepare --tokenizer",
+        )
+
+
+def _many_passes(plan: "TrainPlan", sequences: int) -> list[str]:
+    """Return what is said of too many passes over a data set; nothing where it isn't made yet."""
+    from jupiterd.cycle.training.step_budget import many_passes_line, passes_over
+
+    line = many_passes_line(passes_over(plan.steps, plan.batch_sequences, sequences))
+    return [line] if line else []
+
+
+def _first_weights(
+    model: str, shape: "ModelShape", plan: "TrainPlan", settings: "RunSettings", *, is_known: bool
+) -> list[str]:
+    """Return what is said of the weights to begin with, and of how they are tuned.
+
+    is_known: it is known how much data there is
+    """
+    from jupiterd.cycle.training.tuning import tuning_lines
+    from jupiterd.cycle.training.tuning_batch import batch_lines
+
+    if not settings.start_from:
+        return []
+    told = batch_lines(plan.batch_sequences, settings.least_batch, is_known=is_known)
+    return [f"Starts from the weights of {model}", *told, *tuning_lines(shape, plan)]
+
+
+COMMANDS: Mapping[str, Command] = {
+    "train.start": start_training,
+    "train.stop": stop_training,
+    "train.resume": resume_training,
+}

@@ -1,0 +1,1 @@
+"""Driving cycles and runs through their phases."""

@@ -1,0 +1,267 @@
+"""The leader's walk of one cycle: asks `phases` what is next, has it done, records what came of it.
+
+Owns one running cycle for one term. Doesn't know how items are done (workers) or how gangs hold
+(`gang_supervisor`).
+"""
+
+import asyncio
+import logging
+from dataclasses import replace
+
+from jupiterd.cluster.facts.facts import (
+    ManifestFrozen,
+    RoundCommitted,
+    VerdictReached,
+    WorkCompleted,
+)
+from jupiterd.cluster.facts.phase_facts import PhaseRedone
+from jupiterd.cluster.ledger.island_runs import stopped_with
+from jupiterd.cycle.base.work_item import Phase, WorkItem, WorkResult
+from jupiterd.cycle.domain.changed_settings import with_changes
+from jupiterd.cycle.domain.domain import Domain, parse_domain
+from jupiterd.cycle.domain.generator import generator_from
+from jupiterd.cycle.generation.promotion import Standing
+from jupiterd.cycle.phases.boundary import boundary
+from jupiterd.cycle.phases.evaluate import generator_in_force
+from jupiterd.cycle.phases.generate import ahead
+from jupiterd.cycle.phases.judge import ASKING
+from jupiterd.cycle.phases.source_reading import READING
+from jupiterd.cycle.phases.steps import CloseRound, RunItems, Step, TrainRound
+from jupiterd.cycle.phases.table import next_step
+from jupiterd.cycle.phases.view import RoundView, item_id
+from jupiterd.cycle.runs.run_settings import base_of, loss_on
+from jupiterd.cycle.training.plan import parse_model
+from jupiterd.daemon.catalog.gate_history import last_student, looks_before
+from jupiterd.daemon.catalog.pause_facts import is_interactive, paused_now, waiting_after
+from jupiterd.daemon.catalog.round_history import standing_of
+from jupiterd.daemon.cycles.collect_phase import Collecting, lost_in
+from jupiterd.daemon.cycles.generate_phase import Generating
+from jupiterd.daemon.cycles.judge_phase import hear_judge
+from jupiterd.daemon.cycles.speculation_discard import anew, writes_otherwise
+from jupiterd.daemon.cycles.speculative_generation import generating_ahead
+from jupiterd.daemon.cycles.train_phase import ranks_here, trainer_of_round
+from jupiterd.daemon.leader.bounded_concurrency import run_spread, training_places
+from jupiterd.daemon.leader.leading import Leading
+from jupiterd.daemon.leader.skipped_item import done_without
+from jupiterd.daemon.leader.step_loop import step_until_finished
+from jupiterd.daemon.leader.work_item import GENERATING, TRAINING_ALONE, ItemRunner
+from jupiterd.daemon.runtime.clock import now_s
+from jupiterd.errors import (
+    Bug,
+    EmptySourceError,
+    LineChangedError,
+    OutOfMemoryError,
+)
+from jupiterd.ids import CycleId
+
+log = logging.getLogger(__name__)
+
+SPREAD = frozenset({GENERATING, TRAINING_ALONE})
+"""Tasks that have a node to themselves."""
+
+
+class CycleConductor:
+    """Conducts one cycle until it is finished or the term is over."""
+
+    def __init__(self, leading: Leading, cycle: CycleId) -> None:
+        self._leading = leading
+        self._cycle = cycle
+        started = leading.cycle(cycle).started
+        if started is None:
+            raise Bug(f"cycle {cycle} was never started")
+        self._started = started
+        self._as_told = parse_domain(started.domain_yaml, f"{started.domain}.yaml")
+        self._domain = self._as_told
+        overrides = self._domain.training.model_dump(exclude_none=True)
+        self._shape = parse_model(started.model_yaml, overrides)
+        self._runner = ItemRunner(leading, cycle)
+
+    async def conduct(self) -> None:
+        """Go on from what the ledger says; an error that won't mend ends the cycle."""
+        await step_until_finished(self._leading, self._cycle, self._step)
+
+    async def _step(self) -> None:
+        view = self._view()
+        step, reason = next_step(view, self._domain, self._shape)
+        log.info("next_step", extra={"round": view.round, "reason": reason})
+        if await self._waits_before(view, step):
+            return
+        match step:
+            case RunItems(Phase.COLLECT) if all(each.task == READING for each in step.items):
+                self._begin(view, step.phase)
+                collecting = Collecting(self._leading, self._runner, self._domain, self._view)
+                await collecting.run(step.items, lambda: self._check_line(view))
+            case RunItems(Phase.GENERATE):
+                self._begin(view, step.phase)
+                generating = Generating(self._leading, self._runner, view)
+                await generating.run(step.items, lambda: self._check_line(view))
+            case RunItems():
+                await self._run_items(view, step)
+            case TrainRound():
+                self._begin(view, Phase.TRAIN)
+                trainer = await trainer_of_round(self._leading, self._cycle, view.round)
+                async with generating_ahead(self._leading, view, self._ahead(view)):
+                    await trainer.train(step)
+            case CloseRound(verdict):
+                await self._close(view, verdict)
+
+    async def _waits_before(self, view: RoundView, step: Step) -> bool:
+        """Pause where people want to be asked between the phases, and haven't answered yet."""
+        cycle = self._leading.cycle(self._cycle)
+        place = boundary(view, step) if is_interactive(cycle, self._started) else None
+        if place is None or cycle.steering.is_approved(*place):
+            return False
+        node = self._leading.self_id
+        await self._leading.record(paused_now(cycle, self._cycle, waiting_after(place), node))
+        return True
+
+    def _ahead(self, view: RoundView) -> tuple[WorkItem, ...]:
+        """Return what is written for the next round by now: nothing that people may change."""
+        if is_interactive(self._leading.cycle(self._cycle), self._started):
+            return ()
+        return ahead(view, self._domain)
+
+    def _domain_of(self, round_number: int) -> Domain:
+        """Return the domain with what people have changed for this round."""
+        changes = self._leading.cycle(self._cycle).steering.settings(round_number)
+        return with_changes(self._as_told, changes)
+
+    def _view(self) -> RoundView:
+        cycle = self._leading.cycle(self._cycle)
+        number = cycle.rounds_committed + 1
+        self._domain = self._domain_of(number)
+        last = cycle.last_checkpoint(number)
+        return RoundView(
+            cycle=self._cycle,
+            round=number,
+            seed=self._started.seed,
+            started_at=self._started.started_at,
+            completed={
+                fact.item: WorkResult(fact.outputs, fact.counts, fact.summary)
+                for fact in cycle.completed.values()
+            },
+            trained=last.artifact if last is not None and last.is_final else None,
+            rounds=cycle.rounds_wanted,
+            standing=standing_of(cycle, self._domain),
+            looks=looks_before(cycle, number, "" if last is None else last.artifact),
+            attempts=cycle.steering.attempts(str(Phase.GENERATE)),
+            student=last_student(cycle),
+            purged=self._leading.purged(self._started),
+            of_others=generator_from(self._started.generator),
+            first_model=str(self._started.settings.get("start_from", "")),
+            base=base_of(self._started.settings),
+            loss_on=loss_on(self._started.settings),
+            judge=generator_from(self._started.judge),
+            without_verdict=self._started.without_verdict,
+        )
+
+    def _begin(self, view: RoundView, phase: Phase) -> None:
+        self._leading.board.begin(self._cycle, view.round, phase, now_s())
+
+    async def _run_items(self, view: RoundView, step: RunItems) -> None:
+        self._begin(view, step.phase)
+        by_task = {task: [i for i in step.items if i.task == task] for task in SPREAD}
+        generating = Generating(self._leading, self._runner, view)
+        async with asyncio.TaskGroup() as group:
+            for item in (each for each in step.items if each.task not in SPREAD):
+                group.create_task(self._run_item(view, item), name=item.id)
+            if written := by_task[GENERATING]:
+                group.create_task(generating.run(written, lambda: self._check_line(view)))
+            if trained := by_task[TRAINING_ALONE]:
+                group.create_task(
+                    run_spread(
+                        trained,
+                        lambda _: training_places(self._leading),
+                        lambda item: self._run_item(view, item),
+                    )
+                )
+
+    async def _run_item(self, view: RoundView, item: WorkItem) -> None:
+        done = await self._run_with_what_there_is(view, item)
+        result = WorkResult(done.outputs, done.counts, done.summary)
+        await self._leading.record(done, *self._manifest(view, item, result))
+
+    async def _run_with_what_there_is(self, view: RoundView, item: WorkItem) -> WorkCompleted:
+        """Do an item; where it has too little text, say which sources it lacks."""
+        try:
+            if item.task == ASKING:
+                return await hear_judge(self._leading, self._runner, view, item)
+            return await self._runner.run(view.round, item, check=lambda: self._check_line(view))
+        except EmptySourceError as error:
+            lost = lost_in(view)
+            if not lost:
+                raise
+            told = "; ".join(each.failure for each in lost)
+            raise EmptySourceError(f"{error.message}; {told}", error.hint) from error
+        except OutOfMemoryError as error:
+            if item.task != TRAINING_ALONE:
+                raise
+            # The gate goes on without this small student, and says so.
+            log.warning("student_too_large", extra={"item": item.id, "reason": error.message})
+            return done_without(self._leading, view, item, error)
+
+    def _check_line(self, view: RoundView) -> None:
+        """Raise LineChangedError where another line counts by now: its work is another."""
+        now = self._view()
+        if (now.round, now.trained) != (view.round, view.trained):
+            raise LineChangedError(f"another line than that of round {view.round} counts by now")
+
+    def _manifest(
+        self, view: RoundView, item: WorkItem, result: WorkResult
+    ) -> tuple[ManifestFrozen, ...]:
+        if item.phase is not Phase.PACK:
+            return ()
+        line = self._leading.cycle(self._cycle).line()
+        first_pack = view.completed.get(item_id(1, Phase.PACK, 0), result)
+        return (
+            ManifestFrozen(
+                cycle=self._cycle,
+                round=view.round,
+                parent=str(getattr(line[-1], "artifact", "") or getattr(line[-1], "parent", ""))
+                if line
+                else "",
+                tokenizer=first_pack.outputs["tokenizer"],
+                shards=(result.outputs["shards"],),
+                sequences=int(result.counts["sequences"]),
+                tokens=int(result.counts["tokens"]),
+                attempt=self._leading.cycle(self._cycle).steering.attempt(view.round, item.phase),
+                ranks=ranks_here(self._leading, self._cycle),
+            ),
+        )
+
+    async def _close(self, view: RoundView, judged: WorkResult) -> None:
+        candidate = view.trained
+        if candidate is None:
+            raise Bug("a round is closed before it is trained")
+        verdict = str(judged.summary["verdict"])
+        await self._leading.keep_two_copies(candidate, self._leading.self_id)
+        if not self._leading.cycle(self._cycle).ends_at(view.round, candidate):
+            raise LineChangedError(
+                f"round {view.round} is no longer the end of the line that counts"
+            )
+        cycles = self._leading.journal.state.cycles
+        over = RoundCommitted(self._cycle, view.round, candidate, verdict, "")
+        cycle = cycles[self._cycle]
+        after = standing_of(cycle, self._domain, [*cycle.rounds, over])
+        await self._leading.record(
+            VerdictReached(
+                cycle=self._cycle,
+                round=view.round,
+                verdict=verdict,
+                reason=str(judged.summary["reason"]),
+                val_bpb=float(judged.summary["val_bpb"] or 0.0),
+                artifact=judged.outputs["verdict"],
+                candidate=candidate,
+                incumbent=generator_in_force(view, self._domain),
+            ),
+            replace(over, promoted=after.newest),
+            *self._unwritten(view, after),
+            *stopped_with(cycles, self._cycle, f"round {view.round} is over"),
+        )
+
+    def _unwritten(self, view: RoundView, after: Standing) -> list[PhaseRedone]:
+        """Return that what was written ahead counts no more, where somebody else is to write."""
+        kinds = self._domain.generation.kinds
+        if not writes_otherwise(kinds, view.standing, after, view.of_others):
+            return []
+        return anew(self._leading.cycle(self._cycle), self._cycle, view.round + 1)

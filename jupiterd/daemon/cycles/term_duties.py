@@ -1,0 +1,171 @@
+"""What a leader does during its term: hands out roles, conducts every unfinished cycle and run.
+
+Owns the tasks of one term. Doesn't know how a cycle is conducted.
+"""
+
+import asyncio
+import logging
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+from jupiterd.cluster.facts.facts import (
+    ClusterFounded,
+    DoorShut,
+    NodeAdmitted,
+    RoleAssigned,
+    TokenWithdrawn,
+    WindowSet,
+)
+from jupiterd.cluster.ledger.island_runs import counts, is_whole
+from jupiterd.cluster.membership.admission_policy import closes_by_itself, shut_with
+from jupiterd.cluster.planning.roles import Candidate, assign
+from jupiterd.cluster.values.bounds import edit_after
+from jupiterd.cycle.base.work_item import Phase
+from jupiterd.daemon.cycles.branch_suspension import watch_lines
+from jupiterd.daemon.leader.leading import Leading
+from jupiterd.daemon.runtime.clock import now_s
+from jupiterd.errors import JupiterError
+from jupiterd.ids import CycleId
+
+if TYPE_CHECKING:
+    from jupiterd.daemon.cycles.cycle_driver import CycleConductor
+    from jupiterd.daemon.cycles.run_driver import RunConductor
+    from jupiterd.daemon.islands.island_task import IslandRun
+
+log = logging.getLogger(__name__)
+
+LOOK_S = 0.5
+UNREADABLE_S = 30.0
+CLUSTER_LABEL = "jupiter"
+
+
+@dataclass(frozen=True)
+class Founding:
+    """What a node's own cluster begins with."""
+
+    admission: NodeAdmitted
+    closed: bool
+    """Nobody is let in unless somebody opens it."""
+
+
+async def found(leading: Leading, own: Founding) -> None:
+    """Write the first entry of a cluster that has none yet."""
+    if len(leading.journal.ledger) == 0:
+        door = (WindowSet(is_open=False, edit=1), DoorShut(())) if own.closed else ()
+        await leading.record(ClusterFounded(CLUSTER_LABEL), own.admission, *door)
+
+
+async def lead(leading: Leading) -> None:
+    """Assign roles and conduct cycles until cancelled."""
+    tasks: dict[CycleId, asyncio.Task[None]] = {}
+    async with asyncio.TaskGroup() as group:
+        group.create_task(watch_lines(leading), name="lines")
+        while True:
+            await _try_to_settle(leading)
+            for cycle_id, cycle in leading.journal.state.cycles.items():
+                task = tasks.get(cycle_id)
+                if cycle.finished or not counts(leading.journal.state.cycles, cycle):
+                    if task is not None and not task.done():
+                        log.info("cycle_ends", extra={"cycle": cycle_id})
+                        task.cancel()
+                elif cycle.begun is not None and (task is None or task.done()):
+                    tasks[cycle_id] = group.create_task(
+                        _conduct(leading, cycle_id), name=f"cycle {cycle_id}"
+                    )
+            await _news(leading)
+
+
+async def get_ready() -> None:
+    """Load what conducts: whoever follows may have to go on with what runs, and within a moment."""
+    try:
+        await asyncio.to_thread(_conductors)
+    except Exception:  # such as one half of another version: it is told again when we lead
+        log.exception("conductors_not_loaded")
+
+
+@cache
+def _conductors() -> "tuple[type[CycleConductor], type[RunConductor], type[IslandRun]]":
+    """Load the conductors of cycles and of runs; an idle daemon does without their 10 MB."""
+    from jupiterd.daemon.cycles.cycle_driver import CycleConductor
+    from jupiterd.daemon.cycles.run_driver import RunConductor
+    from jupiterd.daemon.islands.island_task import IslandRun
+
+    return CycleConductor, RunConductor, IslandRun
+
+
+async def _conduct(leading: Leading, cycle: CycleId) -> None:
+    of_cycles, of_runs, of_islands = _conductors()
+    state = leading.cycle(cycle)
+    kind = of_cycles if state.started is not None else of_runs if is_whole(state) else of_islands
+    try:
+        conductor = kind(leading, cycle)
+    except JupiterError as error:  # its domain is of another version, whose node may lead later
+        await _leave_to_others(leading, cycle, error.message)
+    else:
+        await conductor.conduct()
+
+
+async def _leave_to_others(leading: Leading, cycle: CycleId, reason: str) -> None:
+    """Say why a cycle doesn't go on here, and look again much later."""
+    log.warning("cycle_unreadable", extra={"cycle": cycle, "reason": reason})
+    current = leading.cycle(cycle).rounds_committed + 1
+    leading.board.begin(cycle, current, Phase.COLLECT, now_s())
+    leading.board.explain(cycle, f"this version can't go on with it: {reason}")
+    try:
+        await asyncio.sleep(UNREADABLE_S)
+    finally:
+        leading.board.end(cycle)
+
+
+async def _news(leading: Leading) -> None:
+    """Wait for an entry, or a moment: members come and go without one."""
+    try:
+        async with asyncio.timeout(LOOK_S):
+            await leading.journal.changed_since(leading.journal.version)
+    except TimeoutError:
+        return
+
+
+async def _try_to_settle(leading: Leading) -> None:
+    """Record what time and newcomers call for; what can't be now is tried at the next look."""
+    try:
+        await _assign_roles(leading)
+        await _close_when_over(leading)
+        if shut := shut_with(leading.journal.state, leading.self_id):
+            await leading.record(*shut)
+        for token in leading.token_timer.expired(now_s(), leading.journal.state.tokens):
+            await leading.record(TokenWithdrawn(token, "it is a day old"))
+    except JupiterError as error:
+        if leading.is_over:
+            raise
+        log.warning("not_recorded", extra={"reason": error.message})
+
+
+async def _close_when_over(leading: Leading) -> None:
+    state = leading.journal.state
+    is_open = closes_by_itself(state)
+    if leading.window.is_over(now_s(), state.window_edit, is_open=is_open):
+        log.info("window_closed", extra={"reason": "it has been open for ten minutes"})
+        await leading.record(WindowSet(is_open=False, edit=edit_after(state.window_edit)))
+
+
+async def _assign_roles(leading: Leading) -> None:
+    state = leading.journal.state
+    candidates = [
+        Candidate(node, hardware)
+        for node in sorted(leading.alive() & set(state.members))
+        if (hardware := leading.hardware_of(node)) is not None
+    ]
+    changes: list[RoleAssigned] = []
+    pins = {node: pin.role for node, pin in state.pins.items()}
+    roles = assign(candidates, pins, leading.written_roles(), leading.program_of(leading.self_id))
+    for node, (role, reason) in roles.items():
+        known = state.roles.get(node)
+        if known is None or (known.role, known.reason) != (str(role), reason):
+            edit = 1 if known is None else edit_after(known.edit)
+            changes.append(RoleAssigned(node, str(role), reason, edit))
+    if changes:
+        for change in changes:
+            log.info("role_assigned", extra={"node": change.node[:8], "role": change.role})
+        await leading.record(*changes)

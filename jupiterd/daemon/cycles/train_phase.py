@@ -1,0 +1,137 @@
+"""Who trains a round of a cycle: one gang, or islands.
+
+Owns that decision. It is taken once, when the round's training begins, of the machines that are
+here then; what has begun is gone on with, whoever leads: a gang has opened an epoch or recorded a
+checkpoint, islands have a line of outer steps. Doesn't know how either trains, or which islands
+would be best (`island_plan`).
+"""
+
+import asyncio
+import logging
+from collections.abc import Collection
+from dataclasses import replace
+
+from jupiterd.cluster.ledger.cycle_state import CycleState
+from jupiterd.cluster.ledger.island_runs import islands_in, least_batch_of
+from jupiterd.cluster.planning.engines import choose_engine
+from jupiterd.cluster.planning.island_nodes import read, written
+from jupiterd.cluster.training.named_trainers import most_ranks, named_trainers
+from jupiterd.daemon.gangs.gang_supervisor import GangConductor
+from jupiterd.daemon.islands.island_coordinator import IslandsConductor
+from jupiterd.daemon.islands.island_plan import islands_of_round, ranks_in, wanted_of_round
+from jupiterd.daemon.leader.leading import Leading
+from jupiterd.daemon.leader.progress_board import TRAINED_BY
+from jupiterd.daemon.planning.gang_plan import TRAINING_ROLES, trainers
+from jupiterd.daemon.planning.requested_machines import AUTO_ISLANDS, OFF
+from jupiterd.daemon.planning.training_spec import RunTraining, training_of
+from jupiterd.daemon.runtime.clock import now_s
+from jupiterd.errors import MissingExtraError
+from jupiterd.ids import CycleId, NodeId
+
+log = logging.getLogger(__name__)
+
+PATIENCE_S = 5.0
+"""How long a machine that trained before is waited for: all may just have been started again."""
+
+LOOK_S = 0.25
+
+
+async def trainer_of_round(
+    leading: Leading, cycle: CycleId, round_number: int
+) -> GangConductor | IslandsConductor:
+    """Return what conducts the training of a round that is packed, and not trained yet.
+
+    Raises:
+        PeerUnreachableError: nobody who is alive can train.
+    """
+    training, state = training_of(leading, cycle, round_number), leading.cycle(cycle)
+    by_one_gang = GangConductor(leading, cycle, round_number, training.shape, training.plan)
+    if _has_gang(state, training):
+        return by_one_gang
+    if not state.outer_line(round_number):
+        training = await _decided(leading, training)
+        if not training.settings.island_nodes:
+            return by_one_gang
+    ranks = _ranks(leading, training)
+    apart = training_of(leading, cycle, round_number, by_islands=True, ranks=ranks)
+    nodes = {"island_nodes": training.settings.island_nodes}
+    return IslandsConductor(
+        leading, replace(apart, settings=apart.settings.model_copy(update=nodes))
+    )
+
+
+def ranks_here(leading: Leading, cycle: CycleId) -> int:
+    """Return the ranks of the gang that could train a round now; 0 where its steps are as asked.
+
+    Where the text decides how many sequences a step has, each of them takes one: a machine that
+    came after the cycle's start would have nothing to do otherwise.
+    """
+    state = leading.cycle(cycle)
+    begun = state.started
+    if begun is None or not begun.settings.get("least_batch"):
+        return 0
+    machines = trainers(leading, named_trainers(state))
+    try:
+        choice = choose_engine(begun.engine, machines, most_ranks=most_ranks(state) or None)
+    except MissingExtraError:  # nobody who is here has it
+        return 0
+    return len(choice.gang)
+
+
+def _ranks(leading: Leading, training: RunTraining) -> int:
+    """Return how many ranks share a step, of islands that have begun or are to begin.
+
+    Where they have begun, that many are recorded: whoever leads has the same plan.
+    """
+    cycles, run = leading.journal.state.cycles, training.started.cycle
+    begun = [least_batch_of(island) for _, island in islands_in(cycles, run, training.round)]
+    return max(begun) if begun else ranks_in(leading, read(training.settings.island_nodes))
+
+
+def _has_gang(state: CycleState, training: RunTraining) -> bool:
+    """Say whether one gang has begun; where groups that were apart did either, its steps count."""
+    if state.last_checkpoint(training.round) is not None:
+        return True
+    begun = (training.round, training.start)
+    opened = state.epochs_opened.values()
+    places = ((each.round, each.follows or each.from_checkpoint) for each in opened)
+    return begun in places and not state.outer_line(training.round)
+
+
+async def _decided(leading: Leading, training: RunTraining) -> RunTraining:
+    """Return the training with the islands that are best now; as it was where one gang is."""
+    settings = training.settings
+    if settings.islands == OFF:
+        return training
+    named = training.started.nodes
+    await _gather(leading, named)
+    wanted = wanted_of_round(training.started.engine, settings, named)
+    islands = islands_of_round(leading, wanted, training.shape, training.plan, settings)
+    extra = {"cycle": training.started.cycle, "round": training.round, "islands": len(islands)}
+    log.info("round_is_trained_by", extra=extra)
+    is_asked = settings.islands != AUTO_ISLANDS
+    told = _told(len(islands), len(trainers(leading, wanted.nodes)), is_asked=is_asked)
+    leading.board.note(training.started.cycle, {TRAINED_BY: told})
+    nodes = {"island_nodes": written(islands)}
+    return replace(training, settings=settings.model_copy(update=nodes))
+
+
+def _told(islands: int, machines: int, *, is_asked: bool) -> str:
+    """Return who trains a round, and why, for people; nothing where one machine is all there is."""
+    if islands:
+        why = "as asked" if is_asked else "as planned of who is here"
+        return f"{islands} islands train this round, {why}"
+    if machines == 1 and not is_asked:
+        return ""
+    lacks = "can be made up of who is here" if is_asked else "are known to be better"
+    return f"one gang trains this round, no islands {lacks}"
+
+
+async def _gather(leading: Leading, named: Collection[NodeId]) -> None:
+    """Wait a moment for members that have trained and aren't here."""
+    state = leading.journal.state
+    roles = {node: role.role for node, role in state.roles.items() if node in state.members}
+    wanted = {*named} or {node for node, role in roles.items() if role in TRAINING_ROLES}
+    until_s = now_s() + PATIENCE_S
+    while wanted - trainers(leading, named).keys() and now_s() < until_s:  # noqa: ASYNC110 - roles change without telling
+        await asyncio.sleep(LOOK_S)

@@ -1,0 +1,241 @@
+"""The work of this node: done for whoever follows it, and a gang's held while leaders change.
+
+Owns which ranks are held here, and when they end: when a leader says so, when another
+gang is obeyed, or when nobody has followed them for a while. All other work ends with the stream.
+Doesn't know how work is done (`worker_runner`), nor what a piece of it has said (`held_worker`).
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator
+from collections.abc import Set as AbstractSet
+from contextlib import aclosing
+from dataclasses import replace
+from typing import Protocol
+
+from jupiterd.daemon.executor.held_worker import HeldWork
+from jupiterd.daemon.membership.fencing import Obedience
+from jupiterd.daemon.runtime.work_events import (
+    CheckpointMade,
+    KeepWish,
+    Kept,
+    Said,
+    Stuck,
+    WorkEvent,
+    WorkOrder,
+)
+from jupiterd.errors import (
+    ConflictError,
+    JupiterError,
+    NotFoundError,
+    PeerUnreachableError,
+    RefusedError,
+)
+from jupiterd.ids import NodeId
+from jupiterd.rpc import peer_pb2
+
+log = logging.getLogger(__name__)
+
+GRACE_S = 15.0
+"""How long a gang's worker goes on with nobody following it.
+
+Where the old leader is silent, an election takes up to 5.3 s, uniting the ledgers 2 s, recording
+roles 1 s and attaching 3 s; the rest is for machines that are busy training.
+"""
+
+LEAVING = "it is being stopped"
+
+
+class Workers(Protocol):
+    """Where orders are done."""
+
+    async def prepare(self, request: peer_pb2.PrepareRanksRequest) -> peer_pb2.PrepareRanksReply:
+        """Say whether a gang's ranks may run here just now."""
+        ...
+
+    def run(self, order: WorkOrder) -> AsyncGenerator[Said]:
+        """Do the work, and yield what its worker says; closing the iterator ends the worker."""
+        ...
+
+    def keep_state(self, order_id: str, after_step: int) -> bool:
+        """Ask a worker for its last finished step, if later than that; is there one to ask?"""
+        ...
+
+    def ask_to_stop(self, order_id: str, reason: str) -> bool:
+        """Ask a worker to stop after its running step; is there one to ask?"""
+        ...
+
+
+class Holder:
+    """Where orders arrive, those of other nodes and our own."""
+
+    def __init__(
+        self,
+        workers: Workers,
+        obedience: Obedience,
+        group: asyncio.TaskGroup,
+        grace_s: float = GRACE_S,
+    ) -> None:
+        self._workers = workers
+        self._obedience = obedience
+        self._group = group
+        self._grace_s = grace_s
+        self._changing = asyncio.Lock()
+        self._held: dict[str, HeldWork] = {}
+        self._ended = (0, 0)
+        """The last (term, epoch) that a leader ended: its orders may arrive after that."""
+        self._last_kept: tuple[int, CheckpointMade] | None = None
+        """The last epoch of which something was kept, and what."""
+        self._is_leaving = False
+        """Nothing begins here any more."""
+
+    @property
+    def has_gang(self) -> bool:
+        """Say whether ranks of a gang run here."""
+        return bool(self._held)
+
+    async def run(self, leader: NodeId, order: WorkOrder) -> AsyncGenerator[WorkEvent]:
+        """Yield the events of the work, `Finished` last; closing the iterator leaves or ends it.
+
+        Raises:
+            JupiterError: whatever the worker said, or the order is outdated.
+        """
+        if self._is_leaving and not order.is_attach:
+            raise PeerUnreachableError(LEAVING)
+        order = replace(order, ordered_by=leader)
+        if order.epoch:
+            work = (await self._held_for(leader, order)).follow()
+        else:
+            await self._obedience.check(leader, order.term, order.epoch)
+            work = _told(self._workers.run(order))
+        async with aclosing(work) as events:
+            async for event in events:
+                yield event
+
+    async def end(
+        self, leader: NodeId, term: int, epoch: int, wish: KeepWish | None = None
+    ) -> CheckpointMade | None:
+        """End the work of an epoch; return when none of it runs any more.
+
+        With a wish, the latest of what its ranks here have finished is kept and returned; again to
+        the next leader, for the one before may have gone without recording it.
+
+        Raises:
+            RefusedError: another leader has been obeyed in this term, or a later one.
+        """
+        async with self._changing:
+            await self._obedience.check(leader, term, 0)
+            self._ended = max(self._ended, (term, epoch))
+            ended = [held for held in self._held.values() if held.order.epoch == epoch]
+            kept = await self._kept_of(epoch, ended, wish) if wish is not None else None
+            await self._end(ended, RefusedError(f"attempt {epoch} was ended here"))
+        return kept
+
+    async def prepare(self, request: peer_pb2.PrepareRanksRequest) -> peer_pb2.PrepareRanksReply:
+        """Say whether a gang's ranks may run here just now; nothing is held for them."""
+        if self._is_leaving:
+            failure = peer_pb2.Failure(code=PeerUnreachableError.code, message=LEAVING)
+            return peer_pb2.PrepareRanksReply(failure=failure)
+        return await self._workers.prepare(request)
+
+    async def stop_after_step(self, leader: NodeId, term: int, epoch: int) -> None:
+        """Ask the ranks of an epoch to stop together after their running step.
+
+        Raises:
+            RefusedError: another leader has been obeyed in this term, or a later one.
+            NotFoundError: none of them runs here just now.
+        """
+        await self._obedience.check(leader, term, 0)
+        held = [work.order for work in self._held.values()]
+        ranks = [order.id for order in held if order.epoch == epoch]
+        asked = [self._workers.ask_to_stop(rank, "the gang is formed anew") for rank in ranks]
+        if not any(asked):
+            raise NotFoundError(f"no rank of attempt {epoch} runs here just now")
+
+    def finish_steps(self) -> list[HeldWork]:
+        """Begin nothing more, and have the ranks here stop after their running step and save it.
+
+        Their gangs stop with them, wherever they run. Returned are those of which there is
+        something to save; they end when their leader has recorded it.
+        """
+        self._is_leaving = True
+        training = [held for held in self._held.values() if held.has_stepped]
+        return [h for h in training if self._workers.ask_to_stop(h.order.id, LEAVING)]
+
+    async def end_closed(self, closed: AbstractSet[tuple[str, int]]) -> None:
+        """End what is held of epochs (cycle, number) that are over: others have gone on without.
+
+        A leader that follows it is told, for it asks for what has been finished and ends it then.
+        """
+        left = [w for w in self._held.values() if (w.order.cycle, w.order.epoch) in closed]
+        why = RefusedError("its attempt has been closed")
+        for held in left:
+            held.fail(why)
+        await self._end([held for held in left if not held.is_followed], why)
+
+    async def end_all(self, why: JupiterError) -> None:
+        """End all that is held."""
+        await self._end(list(self._held.values()), why)
+
+    async def _held_for(self, leader: NodeId, order: WorkOrder) -> HeldWork:
+        """Return the work that an order means; what another gang left here is ended before."""
+        async with self._changing:
+            await self._obedience.check(leader, order.term, order.epoch)
+            outdated = [held for held in self._held.values() if held.is_outdated_by(order)]
+            await self._end(outdated, RefusedError(f"attempt {order.epoch} has begun here"))
+            return self._attach(order) if order.is_attach else self._begin(order)
+
+    def _attach(self, order: WorkOrder) -> HeldWork:
+        held = self._held.get(order.id)
+        if held is None:
+            raise NotFoundError(f"nothing runs here as {order.id}")
+        if held.is_followed and order.term <= held.term:
+            raise RefusedError(f"a leader of term {held.term} follows {order.id}")
+        log.info("work_adopted", extra={"order": order.id, "term": order.term})
+        held.term = order.term
+        return held
+
+    def _begin(self, order: WorkOrder) -> HeldWork:
+        if (order.term, order.epoch) <= self._ended:
+            raise RefusedError(f"attempt {order.epoch} has been ended")
+        if order.id in self._held:
+            raise ConflictError(f"{order.id} runs here already")
+        if self._last_kept is not None and self._last_kept[0] == order.epoch:
+            self._last_kept = None  # of another cycle, or of a group that counted like this one
+        held = self._held[order.id] = HeldWork(order, self._grace_s, self._workers.keep_state)
+        held.task = self._group.create_task(
+            held.work(self._workers.run(order)), name=f"held {order.id}"
+        )
+        held.task.add_done_callback(lambda _: self._forget(held))
+        return held
+
+    def _forget(self, held: HeldWork) -> None:
+        del self._held[held.order.id]
+        held.close()
+
+    async def _kept_of(
+        self, epoch: int, works: list[HeldWork], wish: KeepWish
+    ) -> CheckpointMade | None:
+        found = await asyncio.gather(*(held.kept(wish) for held in works))
+        made = [kept for kept in found if kept is not None]
+        if self._last_kept is not None and self._last_kept[0] == epoch:
+            made.append(self._last_kept[1])
+        best = max(made, key=lambda kept: kept.step, default=None)
+        if best is None or best.step <= wish.after_step:
+            return None
+        self._last_kept = epoch, best
+        return best
+
+    async def _end(self, works: list[HeldWork], why: JupiterError) -> None:
+        if works:
+            await asyncio.gather(*(held.end(why) for held in works))
+
+
+async def _told(said: AsyncGenerator[Said]) -> AsyncGenerator[WorkEvent]:
+    """Yield what others are told of work that isn't held."""
+    async with aclosing(said) as events:
+        async for event in events:
+            if isinstance(event, Stuck):
+                raise event.error
+            if not isinstance(event, Kept):
+                yield event

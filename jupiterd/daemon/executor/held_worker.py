@@ -1,0 +1,273 @@
+"""One rank of a gang on this node: what it has said, and who follows it.
+
+Owns its events and its time without a leader. Doesn't know how a worker is run, or what its events
+mean. Leaders may change: each follows it from its first event on.
+"""
+
+import asyncio
+import contextlib
+import logging
+import math
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from dataclasses import replace
+
+from jupiterd.cluster.training.gang_watchdog import ALIVE_S, BEAT_S
+from jupiterd.daemon.runtime.clock import now_s
+from jupiterd.daemon.runtime.work_events import (
+    Advanced,
+    Alive,
+    CheckpointMade,
+    KeepWish,
+    Kept,
+    Said,
+    Started,
+    Stuck,
+    Unsaved,
+    WayMade,
+    WorkEvent,
+    WorkOrder,
+)
+from jupiterd.errors import JupiterError, RefusedError
+
+log = logging.getLogger(__name__)
+
+KEPT_CHECKPOINTS = 16
+"""How many a new leader is told of. The ones before were recorded, or these contain them."""
+
+
+KeepState = Callable[[str, int], bool]
+"""Asks the worker of an order for its last finished step, if later than that; is there one?"""
+
+
+class Told:
+    """What a new follower is told: not all that was said, but all that still counts."""
+
+    def __init__(self) -> None:
+        self._events: list[tuple[int, WorkEvent]] = []
+        self._count = 0
+
+    def keep(self, event: WorkEvent) -> None:
+        """Take in an event, and let go of those that it makes superfluous."""
+        self._count += 1
+        self._events.append((self._count, event))
+        if isinstance(event, Advanced):
+            self._keep_newest(Advanced, 1)
+        elif isinstance(event, CheckpointMade):
+            self._keep_newest(CheckpointMade, KEPT_CHECKPOINTS)
+        elif isinstance(event, WayMade):
+            self._keep_newest(WayMade, 1)
+        elif isinstance(event, Unsaved):
+            self._keep_newest(Unsaved, 1)
+
+    def after(self, number: int) -> list[tuple[int, WorkEvent]]:
+        """Return the kept events after that number, each with its own."""
+        return [told for told in self._events if told[0] > number]
+
+    def has(self, kind: type[WorkEvent]) -> bool:
+        """Say whether an event of that kind was told of."""
+        return any(isinstance(event, kind) for _, event in self._events)
+
+    def newest_checkpoint(self) -> CheckpointMade | None:
+        """Return the last checkpoint that was told of, or None."""
+        made = [event for _, event in self._events if isinstance(event, CheckpointMade)]
+        return made[-1] if made else None
+
+    def _keep_newest(self, kind: type[WorkEvent], most: int) -> None:
+        old = [told for told in self._events if isinstance(told[1], kind)][:-most]
+        self._events = [told for told in self._events if told not in old]
+
+
+async def _within(news: asyncio.Event, timeout_s: float) -> bool:
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(timeout_s):
+            await news.wait()
+    return news.is_set()
+
+
+class HeldWork:
+    """A worker that doesn't end with the leader that ordered it."""
+
+    def __init__(self, order: WorkOrder, grace_s: float, keep_state: KeepState) -> None:
+        self.order = order
+        self._keep_state = keep_state
+        self._answer: asyncio.Future[CheckpointMade | None] | None = None
+        self.term = order.term
+        """The term of the leader that follows it, or did so last."""
+        self.task: asyncio.Task[None] | None = None
+        """Runs `work`; cancelling it ends the worker."""
+        self._grace_s = grace_s
+        self._told = Told()
+        self._began_s = 0.0
+        self._error: Exception | None = None
+        self._is_over = False
+        self._news = asyncio.Event()
+        self._turn = 0
+        self._waiting: asyncio.TimerHandle | None = None
+        self._soon: asyncio.TimerHandle | None = None
+        self._step_told_s = -math.inf
+
+    @property
+    def is_followed(self) -> bool:
+        """Say whether a leader follows it just now, as far as this node has noticed."""
+        return self._waiting is None
+
+    @property
+    def has_stepped(self) -> bool:
+        """Say whether it is a rank that has done a step, so that there is something to save."""
+        return self._told.has(Advanced)
+
+    def is_outdated_by(self, order: WorkOrder) -> bool:
+        """Say whether a gang that is obeyed takes its place; one leader may train two cycles."""
+        if order.epoch == self.order.epoch:
+            return False
+        is_served = self.is_followed and self.term == order.term
+        return order.cycle == self.order.cycle or not is_served
+
+    async def work(self, events: AsyncGenerator[Said]) -> None:
+        """Run it, and stay when it is done: whoever leads next must be told of it too."""
+        try:
+            async with aclosing(events):
+                async for event in events:
+                    self._hear(event)
+        except JupiterError as error:
+            self._error = self._error or error
+        except Exception as error:  # ours: whoever follows it is told, and the daemon goes on
+            log.exception("held_work_failed", extra={"order": self.order.id})
+            self._error = self._error or error
+        self._is_over = True
+        self._tell()
+        self._take(None)
+        if self.task is None or not self.task.cancelling():  # or ending it has only failed
+            await asyncio.Event().wait()
+
+    async def follow(self) -> AsyncGenerator[WorkEvent]:
+        """Yield what it said so far and says from now on; whoever followed it before is sent off.
+
+        Raises:
+            JupiterError: it failed, it was ended, or another leader follows it.
+        """
+        self._turn += 1
+        turn, seen = self._turn, 0
+        self._stop_waiting()
+        self._tell()
+        try:
+            while True:
+                news, is_over = self._news, self._is_over  # as of before we look
+                for told in self._told.after(seen):
+                    seen, event = told
+                    yield self._dated(event)
+                if turn != self._turn:
+                    raise RefusedError("another leader follows this work", "nothing needs doing")
+                if is_over:
+                    break
+                if not await _within(news, ALIVE_S):
+                    yield Alive()
+            if self._error is not None:
+                raise self._error
+        finally:
+            if turn == self._turn:
+                self._wait_for_another()
+
+    async def kept(self, wish: KeepWish) -> CheckpointMade | None:
+        """Return the last finished step that is in the store, if it is later than wished.
+
+        The worker is asked for its own; one that is done has left a checkpoint of it.
+        """
+        made = [await self._asked(wish), self._told.newest_checkpoint()]
+        later = [kept for kept in made if kept is not None and kept.step > wish.after_step]
+        return max(later, key=lambda kept: kept.step, default=None)
+
+    async def _asked(self, wish: KeepWish) -> CheckpointMade | None:
+        if not self._keep_state(self.order.id, wish.after_step):
+            return None
+        answer = self._answer = asyncio.get_running_loop().create_future()
+        try:
+            await asyncio.wait({answer}, timeout=wish.within_s)
+        finally:
+            self._answer = None
+        return answer.result() if answer.done() else None
+
+    def fail(self, why: JupiterError) -> None:
+        """Let whoever follows it see it fail; its worker stays, with what it has finished."""
+        self._error = self._error or why
+        self._is_over = True
+        self._tell()
+
+    async def end(self, why: JupiterError) -> None:
+        """End its worker, and return when it is gone; whoever follows it is told why."""
+        if self.task is not None:
+            self._cancel(self.task, why)
+            await asyncio.wait({self.task})
+
+    def _hear(self, event: Said) -> None:
+        match event:
+            case Kept(made):
+                self._take(made)
+            case Stuck(error):
+                self.fail(error)
+            case _:
+                self._began_s = now_s() if isinstance(event, Started) else self._began_s
+                self._told.keep(event)
+        if isinstance(event, Advanced):
+            self._tell_soon()
+        else:
+            self._tell()
+
+    def _take(self, made: CheckpointMade | None) -> None:
+        if self._answer is not None and not self._answer.done():
+            self._answer.set_result(made)
+
+    def close(self) -> None:
+        """Tell whoever follows it that its worker is gone."""
+        self._stop_waiting()
+        self._is_over = True
+        self._take(None)
+        self._tell()
+
+    def _dated(self, event: WorkEvent) -> WorkEvent:
+        is_start = isinstance(event, Started)
+        return replace(event, running_s=now_s() - self._began_s) if is_start else event
+
+    def _wait_for_another(self) -> None:
+        if self.task is not None and not self.task.done():
+            loop = asyncio.get_running_loop()
+            self._waiting = loop.call_later(self._grace_s, self._give_up, self.task)
+
+    def _stop_waiting(self) -> None:
+        if self._waiting is not None:
+            self._waiting.cancel()
+            self._waiting = None
+
+    def _give_up(self, task: asyncio.Task[None]) -> None:
+        if self._answer is not None:  # a leader waits for what it keeps, which has its own limit
+            self._wait_for_another()
+            return
+        if not self._is_over:
+            log.warning("nobody_follows", extra={"order": self.order.id})
+        self._cancel(task, RefusedError("it was ended here, since nobody followed it"))
+
+    def _cancel(self, task: asyncio.Task[None], why: JupiterError) -> None:
+        """Cancel, but once: a second one would disturb the ending of the worker."""
+        if not self._is_over and self._error is None:
+            self._error = why
+        if not task.cancelling():
+            task.cancel()
+
+    def _tell_soon(self) -> None:
+        """Tell of steps no more often than of life: only the latest one counts."""
+        if self._soon is not None:
+            return
+        wait_s = max(0.0, self._step_told_s + BEAT_S - now_s())
+        self._step_told_s = now_s() + wait_s
+        if wait_s > 0.0:
+            self._soon = asyncio.get_running_loop().call_later(wait_s, self._tell)
+        else:
+            self._tell()
+
+    def _tell(self) -> None:
+        if self._soon is not None:
+            self._soon.cancel()
+            self._soon = None
+        self._news.set()
+        self._news = asyncio.Event()

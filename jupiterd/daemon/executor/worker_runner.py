@@ -1,0 +1,343 @@
+"""Doing one piece of work on this node: fetch its inputs, run the worker, keep its outputs.
+
+Owns the way from an order to a process and from its frames to events. Doesn't know why the work is
+wanted.
+"""
+
+import asyncio
+import logging
+import re
+import secrets
+import shutil
+from collections.abc import AsyncGenerator, Coroutine, Mapping
+from contextlib import aclosing
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from jupiterd.cluster.planning.asking_node import ASKED_AT
+from jupiterd.cluster.values.hardware import Hardware
+from jupiterd.cycle.base.work_item import WorkResult
+from jupiterd.daemon.artifacts.artifact_cache import Library
+from jupiterd.daemon.artifacts.checkpoint_integrity import whole_start
+from jupiterd.daemon.artifacts.optional_inputs import without_lost
+from jupiterd.daemon.artifacts.scratch_dirs import remove_scratch, scratch_of
+from jupiterd.daemon.executor import deferred_inputs, device_capacity, gang_stores
+from jupiterd.daemon.executor.curve_paths import curves_folder
+from jupiterd.daemon.executor.device_allocation import DeviceUse, chosen_engine
+from jupiterd.daemon.executor.gang_stores import GangStores
+from jupiterd.daemon.executor.gang_tunnels import GangTunnels, RankTunnels, on_loopback
+from jupiterd.daemon.executor.offered_paths import OfferedPaths, asking
+from jupiterd.daemon.executor.outer_step_inputs import OuterInputs
+from jupiterd.daemon.executor.store_calls import StoreCalls
+from jupiterd.daemon.ledger.replica import Journal
+from jupiterd.daemon.links.refused_connections import Knocks
+from jupiterd.daemon.runtime.settings import Settings
+from jupiterd.daemon.runtime.state_dir import StateDir
+from jupiterd.daemon.runtime.work_events import (
+    BEGINS,
+    BUSY,
+    Advanced,
+    CheckpointMade,
+    Finished,
+    Joined,
+    Kept,
+    Listening,
+    Said,
+    Started,
+    Stuck,
+    Unsaved,
+    WayMade,
+    WorkOrder,
+)
+from jupiterd.errors import Bug, DeviceBusyError, DiskFullError, WorkFailedError, from_wire
+from jupiterd.ids import ArtifactId
+from jupiterd.processes.environment import worker_environment
+from jupiterd.processes.process import Spawn, Worker, never_warm, start_worker
+from jupiterd.processes.warm_pool import Spares
+from jupiterd.protocol.frames import (
+    CheckpointUnsaved,
+    CheckpointWritten,
+    Frame,
+    GangJoined,
+    Knocked,
+    OuterStepWanted,
+    Progressed,
+    RankBusy,
+    RankStuck,
+    RunTask,
+    StateKept,
+    StoreAsked,
+    StoreOpened,
+    TaskFailed,
+    TaskFinished,
+    WayWritten,
+)
+from jupiterd.rpc import peer_pb2
+from jupiterd.store.disk import NO_ROOM, is_no_room, written
+
+log = logging.getLogger(__name__)
+
+
+KINDS = {
+    "train": "torch",
+    "train_mlx": "mlx",
+    "evaluate": "torch",
+    "generate": "torch",
+    "train_proxy": "torch",
+}
+"""Task -> the nursery that its workers come from, where there is one."""
+
+REPEATED = frozenset({"evaluate", "train_proxy"})
+"""Tasks that are done many times in a round: the first one on torch begins their nursery."""
+
+
+OF_THIS_NODE = frozenset({"log_dir", ASKED_AT, gang_stores.PARAM})
+"""Parameters that no worker is told as an order has them: a path of this node, and what its daemon
+alone needs."""
+
+WARM_WITHIN_S = 1.5
+"""Less than what the leader waits for an answer."""
+
+LOADING = "its workers still load their libraries"
+
+
+class WorkRunner:
+    """Runs worker processes for orders of the leader."""
+
+    def __init__(
+        self,
+        state_dir: StateDir,
+        library: Library,
+        journal: Journal,
+        group: asyncio.TaskGroup,
+        settings: Settings,
+        machine: Hardware,
+    ) -> None:
+        self.spares = Spares(state_dir.logs, group)
+        self.stores = GangStores(library.peers.own)
+        self.store_calls = StoreCalls(library.peers, self.stores)
+        self._tunnels = GangTunnels(journal)
+        self._group = group
+        self._state_dir = state_dir
+        self._library = library
+        self._outer = OuterInputs(journal, library)
+        self._machine = machine
+        self._devices = DeviceUse(machine, settings.name)
+        self._own = {"threads": settings.threads, "node_name": settings.name}
+        """What every worker is told of this machine, unless the order says otherwise."""
+        self._key_hosts = settings.api_keys
+        self.offered = OfferedPaths(state_dir.asked_paths, settings.readable_folders)
+        self.knocks = Knocks()
+        self._members = journal
+        self.running: dict[str, WorkOrder] = {}
+        self._workers: dict[str, Worker] = {}
+
+    async def prepare(self, request: peer_pb2.PrepareRanksRequest) -> peer_pb2.PrepareRanksReply:
+        """Say whether a gang's ranks may run here just now.
+
+        A gang that trains (it asks about no number of ranks) needn't stop for one that would have
+        to load its libraries first.
+        """
+        if not request.ranks and not await self.spares.is_warm(request.engine, WARM_WITHIN_S):
+            failure = peer_pb2.Failure(code=DeviceBusyError.code, message=LOADING)
+            return peer_pb2.PrepareRanksReply(failure=failure)
+        return await device_capacity.answer(self._machine, request)
+
+    async def run(self, order: WorkOrder) -> AsyncGenerator[Said]:
+        """Do the work and yield its events, `Finished` last; closing the iterator ends the process.
+
+        Raises:
+            NotOfferedError: it would read what this machine doesn't offer.
+            JupiterError: the worker failed, or an input can't be had.
+        """
+        asked_by = asking(order, self._members.state.members)
+        own = str(self._own["node_name"])
+        await asyncio.to_thread(self.offered.check, order.task, order.params, asked_by, own)
+        order = await without_lost(self._library, order)
+        at_once = deferred_inputs.without(order)
+        inputs = await self._library.ensure_all(at_once)
+        inputs |= await whole_start(self._library, at_once)
+        spool = self._state_dir.spool / secrets.token_hex(8)
+        with written():
+            spool.mkdir(mode=0o700)
+        self.running[spool.name] = order
+        try:
+            with self.stores.opened(order.params):
+                async with aclosing(self._run_worker(order, inputs, spool)) as events:
+                    async for event in events:
+                        yield event
+            await asyncio.to_thread(remove_scratch, self._state_dir.scratch, order)
+        except OSError as error:  # a worker's log and pid may find no room either
+            if is_no_room(error):
+                raise DiskFullError(NO_ROOM) from error
+            raise WorkFailedError(f"the {order.task} worker couldn't be run: {error}") from error
+        finally:
+            del self.running[spool.name]
+            await asyncio.to_thread(shutil.rmtree, spool, ignore_errors=True)
+
+    def keep_state(self, order_id: str, after_step: int) -> bool:
+        """Ask the worker of an order for its last finished step; say whether there is one to ask.
+
+        The answer comes with the events of the work, as `Kept`.
+        """
+        worker = self._workers.get(order_id)
+        if worker is not None:
+            worker.keep_state(after_step)
+        return worker is not None
+
+    def ask_to_stop(self, order_id: str, reason: str) -> bool:
+        """Ask the worker of an order to stop after its running step; say whether there is one."""
+        worker = self._workers.get(order_id)
+        if worker is not None:
+            worker.ask_to_stop(reason)
+        return worker is not None
+
+    async def _run_worker(
+        self, order: WorkOrder, inputs: Mapping[str, str], spool: Path
+    ) -> AsyncGenerator[Said]:
+        told = {name: value for name, value in order.params.items() if name not in OF_THIS_NODE}
+        params: dict[str, Any] = {**self._own, **told}
+        params |= chosen_engine(order.task, params, self._machine)
+        if order.epoch:  # no path comes from outside
+            params["log_dir"] = str(curves_folder(self._state_dir.curves, order))
+        async with self._tunnels.of(params) as tunnels:
+            work = self._run_process(order, params, inputs, spool, tunnels)
+            async with aclosing(work) as events:
+                async for event in events:
+                    yield event
+
+    async def _run_process(
+        self,
+        order: WorkOrder,
+        params: Mapping[str, Any],
+        inputs: Mapping[str, str],
+        spool: Path,
+        tunnels: RankTunnels | None,
+    ) -> AsyncGenerator[Said]:
+        fetching: set[asyncio.Task[None]] = set()
+        try:
+            scratch = str(scratch_of(self._state_dir.scratch, order))
+            task = RunTask(order.task, params, inputs, str(spool), scratch)
+            keys = self._key_hosts
+            environment = worker_environment(order.task, params, key_hosts=keys)
+            if tunnels is not None:
+                environment = on_loopback(environment)
+            async with (
+                self._devices.used_by(order, params) as device,
+                start_worker(
+                    task,
+                    environment,
+                    self._log_path(order),
+                    pass_fds=() if device.descriptor is None else (device.descriptor,),
+                    warm=self._warm(order.task, params),
+                ) as worker,
+            ):
+                self._workers[order.id] = worker
+                self._begin(fetching, device.watch(worker.end), f"devices of {order.id}")
+                late = deferred_inputs.bring(self._library, order, worker.hand_in)
+                self._begin(fetching, late, f"late inputs of {order.id}")
+                yield Started(worker.pid, str(params.get("device", "cpu")))
+                async for frame in device.guarded(worker.frames(ends_stopped=order.epoch > 0)):
+                    if isinstance(frame, TaskFailed):
+                        raise from_wire(frame.code, frame.message, frame.hint)
+                    if isinstance(frame, OuterStepWanted):
+                        step = self._outer.bring(order.params, frame.after, worker.hand_in)
+                        self._begin(fetching, step, f"step of {order.id}")
+                    elif isinstance(frame, StoreAsked):
+                        asked = self.store_calls.serve(order.params, frame, worker.hand_in, tunnels)
+                        self._begin(fetching, asked, f"store of {order.id}")
+                    elif isinstance(frame, Knocked):
+                        self.knocks.note(frame, order.id)
+                    else:
+                        yield await self._event(frame, spool)
+        finally:
+            self._workers.pop(order.id, None)
+            for fetch in tuple(fetching):
+                fetch.cancel()
+
+    def _begin(
+        self, under_way: set[asyncio.Task[None]], work: Coroutine[Any, Any, None], name: str
+    ) -> None:
+        """Do something beside the frames of a worker, which ends with it."""
+        task = self._group.create_task(work, name=name)
+        under_way.add(task)
+        task.add_done_callback(under_way.discard)
+
+    def _warm(self, task: str, params: Mapping[str, Any]) -> Spawn:
+        if task not in KINDS:
+            return never_warm
+        begins = task in REPEATED and params.get("engine") == KINDS[task]
+        return partial(self.spares.spawn, KINDS[task], begins=begins)
+
+    async def _event(self, frame: Frame, spool: Path) -> Said:
+        said: Said
+        match frame:
+            case Progressed() | RankBusy():
+                said = _advanced(frame)
+            case CheckpointWritten():
+                said = await self._made_or_unsaved(frame, spool)
+            case CheckpointUnsaved(step, message):
+                said = Unsaved(step, message)
+            case StateKept(path):
+                said = Kept(await self._made(frame, spool) if path else None)
+            case RankStuck(code, message, hint):
+                said = Stuck(from_wire(code, message, hint))
+            case WayWritten():
+                said = await self._way(frame, spool)
+            case StoreOpened(port):
+                said = Listening(port)
+            case GangJoined(device, note):
+                said = Joined(device, note)
+            case TaskFinished(outputs, counts, summary):
+                kept = {name: await self._ingest(spool, path) for name, path in outputs.items()}
+                said = Finished(WorkResult(kept, counts, summary))
+            case _:
+                raise Bug(f"a worker sent {type(frame).__name__}")
+        return said
+
+    async def _made_or_unsaved(
+        self, frame: CheckpointWritten, spool: Path
+    ) -> CheckpointMade | Unsaved:
+        """Take in a checkpoint; without room it is thrown away, and the work goes on."""
+        try:
+            return await self._made(frame, spool)
+        except DiskFullError as error:
+            await asyncio.to_thread(shutil.rmtree, _inside(spool, frame.path), ignore_errors=True)
+            return Unsaved(frame.step, error.message)
+
+    async def _made(self, frame: CheckpointWritten | StateKept, spool: Path) -> CheckpointMade:
+        artifact = await self._ingest(spool, frame.path)
+        counts = frame.step, frame.tokens, frame.cursor
+        return CheckpointMade(artifact, *counts, frame.loss, frame.horizon)
+
+    async def _way(self, frame: WayWritten, spool: Path) -> WayMade:
+        artifact = await self._ingest(spool, frame.path)
+        size_bytes = self._library.store.manifest(artifact).size_bytes
+        told = frame.tokens, frame.norm, frame.elapsed_s, frame.logits, size_bytes
+        scored = frame.scored_step, frame.held_out, frame.counted
+        return WayMade(artifact, frame.after, *told, frame.stands_at, frame.digest, *scored)
+
+    async def _ingest(self, spool: Path, relative: str) -> ArtifactId:
+        artifact = await asyncio.to_thread(self._library.store.ingest, _inside(spool, relative))
+        self._library.known_whole.add(artifact)
+        return artifact
+
+    def _log_path(self, order: WorkOrder) -> Path:
+        name = re.sub(r"[^A-Za-z0-9.-]+", "-", f"{order.id}-{order.task}")
+        return self._state_dir.logs / f"{name}.log"
+
+
+def _inside(spool: Path, relative: str) -> Path:
+    """Return the path of an output; raises Bug where it would lie outside the worker's folder."""
+    source = (spool / relative).resolve()
+    if not source.is_relative_to(spool.resolve()) or source == spool.resolve():
+        raise Bug(f"a worker named an output outside its folder: {relative}")
+    return source
+
+
+def _advanced(frame: Progressed | RankBusy) -> Advanced:
+    if isinstance(frame, RankBusy):
+        begins = {BEGINS: 1.0} if frame.begins else {}
+        return Advanced(frame.step, 0, "steps", {BUSY: 1.0, **begins})
+    return Advanced(frame.done, frame.total, frame.unit, frame.values)

@@ -1,0 +1,1 @@
+"""Attempts of one gang, from its ranks' orders to recorded checkpoints."""

@@ -1,0 +1,96 @@
+"""Ending an epoch everywhere, and recording how it ended and what its survivors have kept.
+
+Owns what is asked of the survivors, and the facts. Doesn't know why an epoch ends: it is told.
+"""
+
+import logging
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+
+from jupiterd.cluster.facts.facts import LEFT_OPEN, EpochClosed
+from jupiterd.cycle.training.horizon import Horizon, end_step
+from jupiterd.cycle.training.plan import ModelShape, TrainPlan
+from jupiterd.daemon.gangs.checkpoint_lineage import EpochLine
+from jupiterd.daemon.gangs.surviving_states import latest, wish_for
+from jupiterd.daemon.gangs.transition_timing import EpochChange
+from jupiterd.daemon.leader.leading import Leading
+from jupiterd.daemon.planning.gang_plan import Launch
+from jupiterd.daemon.runtime.clock import now_s
+from jupiterd.daemon.runtime.work_events import CheckpointMade, KeepWish
+from jupiterd.errors import JupiterError
+from jupiterd.ids import CycleId, NodeId
+
+log = logging.getLogger(__name__)
+
+FINISHED = "finished"
+STOPPED = "one of its machines was stopped"
+"""All steps that were begun are finished, and the round isn't."""
+
+
+class EpochEnd:
+    """Ends the epochs of one round."""
+
+    def __init__(
+        self,
+        leading: Leading,
+        cycle: CycleId,
+        line: EpochLine,
+        change: EpochChange,
+        shape: ModelShape,
+        plan: TrainPlan,
+    ) -> None:
+        self._leading = leading
+        self._cycle = cycle
+        self._line = line
+        self._change = change
+        self._shape = shape
+        self._plan = plan
+
+    async def end(
+        self,
+        launch: Launch,
+        reason: str,
+        code: str = "",
+        *,
+        keeps: bool = False,
+        unrecorded: Sequence[tuple[NodeId, CheckpointMade]] = (),
+        silent: AbstractSet[NodeId] = frozenset(),
+    ) -> None:
+        """End it and record that; what keeps us from it mustn't hide why the epoch ended.
+
+        With `keeps`, the last finished step of its survivors goes on the line. `unrecorded` is what
+        they have made and nobody has recorded yet; for a word of the silent ones nobody waits.
+        """
+        elapsed_s = round(now_s() - launch.began_s, 3)
+        try:
+            wish = await self._wish(launch) if keeps else None
+            kept = await self._leading.end_gang(launch.gang, launch.epoch, wish, silent)
+            kept += [told for told in unrecorded if told[0] not in silent]
+            self._change.mark("ended")
+            is_joined = not keeps and reason not in (FINISHED, LEFT_OPEN)
+            last = await latest(self._leading, kept, self._end_step(kept) if is_joined else 0)
+            if keeps:  # one that was cut off may have recorded meanwhile what it alone holds
+                await self._line.look(launch)
+            facts = self._line.facts_of(last, launch, self._plan)
+            if self._line.is_trained_in(launch.epoch) or any(fact.is_final for fact in facts):
+                reason, code = FINISHED, ""  # whatever became of its ranks then
+            told = self._told(reason, is_over=any(fact.is_final for fact in facts))
+            closed = EpochClosed(self._cycle, launch.epoch, told, elapsed_s, code)
+            await self._leading.record(*facts, *self._line.parked_for(last), closed)
+            self._change.mark("closed")
+        except JupiterError as error:
+            extra = {"epoch": launch.epoch, "reason": error.message}
+            log.warning("epoch_left_open", extra=extra)
+
+    def _end_step(self, kept: Sequence[tuple[NodeId, CheckpointMade]]) -> int:
+        """Return where training ends, as far as what was kept has decided it."""
+        return min((end_step(self._plan, Horizon.of(made.horizon)) for _, made in kept), default=0)
+
+    def _told(self, reason: str, *, is_over: bool) -> str:
+        is_over = is_over or self._line.is_over()
+        return STOPPED if reason == FINISHED and not is_over else reason
+
+    async def _wish(self, launch: Launch) -> KeepWish:
+        """Return what is wanted of the survivors: a step that no line in reach has got to yet."""
+        await self._line.look(launch)
+        return wish_for(self._shape, self._line.step())

@@ -1,0 +1,173 @@
+"""Asking the members of a gang, before it is formed, whether their ranks may run there just now.
+
+Owns who is left out for a while, and why. Doesn't know what a member looks at (`device_capacity`),
+or how a gang is launched. Members that refuse are done without, as long as anybody is left.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
+
+from jupiterd.cluster.planning.engines import TORCH
+from jupiterd.cluster.planning.rank_placement import CUDA
+from jupiterd.cycle.training.memory import needs_on
+from jupiterd.cycle.training.plan import ModelShape, TrainPlan
+from jupiterd.daemon.gangs.micro_batch_sizes import MicroBatches
+from jupiterd.daemon.leader.leading import Leading
+from jupiterd.daemon.leader.work_item import wait_out
+from jupiterd.daemon.planning.gang_plan import Launch
+from jupiterd.daemon.planning.training_estimate import device_of
+from jupiterd.daemon.runtime.clock import now_s
+from jupiterd.errors import (
+    DrainedError,
+    JupiterError,
+    PeerUnreachableError,
+)
+from jupiterd.ids import CycleId, NodeId
+from jupiterd.rpc import peer_pb2
+
+log = logging.getLogger(__name__)
+
+LEFT_OUT_S = 10.0
+"""How long a node that has refused isn't asked again."""
+
+PlanLaunch = Callable[[AbstractSet[NodeId]], Launch]
+"""Plans an epoch without some nodes."""
+
+
+@dataclass(frozen=True)
+class _Refusal:
+    until_s: float
+    error: JupiterError
+
+
+class GangPreparation:
+    """The preparation of one round's gangs."""
+
+    def __init__(
+        self,
+        leading: Leading,
+        cycle: CycleId,
+        shape: ModelShape,
+        plan: TrainPlan,
+        memory: MicroBatches,
+    ) -> None:
+        self._leading = leading
+        self._cycle = cycle
+        self._shape = shape
+        self._plan = plan
+        self._memory = memory
+        self._refusals: dict[NodeId, _Refusal] = {}
+
+    @property
+    def left_out(self) -> frozenset[NodeId]:
+        """Return who has refused a moment ago."""
+        return frozenset(n for n, refusal in self._refusals.items() if now_s() < refusal.until_s)
+
+    async def prepared_once_resumed(self, plan: PlanLaunch, is_over: Callable[[], bool]) -> Launch:
+        """Return the same; where all who could train are drained, wait until one is resumed.
+
+        Raises:
+            JupiterError: nobody who could train has room, or meanwhile it is over.
+        """
+        told = ""
+        while True:
+            try:
+                return await self.prepared(plan)
+            except DrainedError as error:
+                if self._leading.is_over or is_over():
+                    raise
+                if error.message != told:
+                    log.info("training_waits", extra={"reason": (told := error.message)})
+                await wait_out(self._leading.board, self._cycle, error.message)
+
+    async def prepared(self, plan: PlanLaunch) -> Launch:
+        """Return a launch whose members all have room for their ranks, with their micro batches.
+
+        Raises:
+            JupiterError: nobody who could train has room.
+        """
+        while True:
+            launch = self._planned(plan)
+            notes = await self._ask(launch.choice.engine, launch.gang)
+            if not self.left_out.intersection(launch.gang):
+                reason = "; ".join([launch.choice.reason, *notes, *self._told_of_left_out()])
+                choice = replace(launch.choice, reason=reason)
+                micro_batches = self._memory.of(launch.gang)
+                return replace(launch, choice=choice, micro_batches=micro_batches)
+
+    async def ready(self, engine: str, newcomers: AbstractSet[NodeId]) -> frozenset[NodeId]:
+        """Return who of them may join a gang: it isn't formed anew for one that would refuse.
+
+        Each is asked for all of its devices: nobody knows yet how many ranks it will have.
+        """
+        await asyncio.gather(*(self._ask_one(engine, n, 0, (n,)) for n in sorted(newcomers)))
+        return frozenset(newcomers - self.left_out)
+
+    def _planned(self, plan: PlanLaunch) -> Launch:
+        try:
+            return plan(self.left_out)
+        except PeerUnreachableError as error:
+            refused = [self._refusals[node].error for node in self.left_out]
+            if not refused:
+                raise
+            # As long as one of them may have room some day, the gang waits for that.
+            raise min(refused, key=lambda each: each.is_permanent) from error
+
+    async def _ask(self, engine: str, gang: Sequence[NodeId]) -> list[str]:
+        """Ask each node once; return what is to be said of those that have less room than usual."""
+        nodes = list(dict.fromkeys(gang))
+        counts = {node: gang.count(node) for node in nodes}
+        sharing = self._sharing(nodes)
+        asked = (self._ask_one(engine, node, counts[node], sharing[node]) for node in nodes)
+        return [note for note in await asyncio.gather(*asked) if note]
+
+    def _sharing(self, nodes: Sequence[NodeId]) -> dict[NodeId, Sequence[NodeId]]:
+        """Return which of them run on the machine of each: they are asked at the same time."""
+        machines = {node: self._leading.hardware_of(node) for node in nodes}
+        hosts = {node: machine.host if machine else "" for node, machine in machines.items()}
+        return {
+            node: [other for other in nodes if hosts[other] == host] if host else [node]
+            for node, host in hosts.items()
+        }
+
+    async def _ask_one(
+        self, engine: str, node: NodeId, ranks: int, sharing: Sequence[NodeId]
+    ) -> str:
+        """Ask for room for its ranks; sharing: the nodes that take as much of the same memory.
+
+        Where there isn't room for all of these, the first is asked again without the last.
+        """
+        request = peer_pb2.PrepareRanksRequest(
+            engine=engine, ranks=ranks, needs=self._needs(engine, node, len(sharing))
+        )
+        try:
+            with self._leading.named(node):
+                micro_batch, note = await self._leading.dispatcher.prepare(node, request)
+        except JupiterError as error:  # no answer is one too: a driver that hangs holds nobody up
+            left_out = sharing[-1] if node == sharing[0] else node
+            if isinstance(error, PeerUnreachableError):
+                self._leading.pass_over(left_out := node)
+            self._refusals[left_out] = _Refusal(now_s() + LEFT_OUT_S, error)
+            log.warning("rank_refused", extra={"node": node[:8], "reason": error.message})
+            return ""
+        self._refusals.pop(node, None)
+        self._memory.limit(node, micro_batch)
+        return f"{self._leading.names().get(node, node[:8])}: {note}" if note else ""
+
+    def _needs(self, engine: str, node: NodeId, sharing: int) -> list[peer_pb2.RankNeed]:
+        machine = self._leading.hardware_of(node)
+        (micro_batch,) = self._memory.of((node,))
+        if machine is None:
+            return []
+        if engine == TORCH and not any(name.startswith(CUDA) for name in machine.devices):
+            machine = replace(machine, gpus=())
+        device = device_of(engine, machine)
+        times = 1 if device.kind == CUDA else sharing
+        needs = needs_on(device, self._shape, self._plan, micro_batch)
+        return [peer_pb2.RankNeed(micro_batch=n, size_bytes=times * needed) for n, needed in needs]
+
+    def _told_of_left_out(self) -> list[str]:
+        return [f"left out: {self._refusals[node].error.message}" for node in sorted(self.left_out)]

@@ -1,0 +1,496 @@
+"""Training a round: one epoch of a gang after another until the last checkpoint is recorded.
+
+Owns who is in an epoch, its launch, and what its events mean for the ledger. Doesn't know how a
+rank trains (workers) or how processes are held (`gang`). An epoch that loses a rank is ended
+everywhere, and the last step that any of its survivors has finished is recorded as a checkpoint;
+the next starts there with whoever is fit. An epoch extends the line that it started from and no
+other: where another one counts by now, what it has made is kept as a leaf, and it ends. One that
+has only lost its leader is adopted.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncGenerator, Awaitable, Iterable, Mapping
+from collections.abc import Set as AbstractSet
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing
+from dataclasses import replace
+from functools import partial
+
+from jupiterd.cluster.facts.facts import LEFT_OPEN, EpochAdopted
+from jupiterd.cluster.planning.backends import NCCL
+from jupiterd.cluster.planning.engines import MLX
+from jupiterd.cluster.training.elasticity import GangGrowth
+from jupiterd.cluster.training.gang_watchdog import GangWatch, Silent
+from jupiterd.cycle.phases.steps import TrainRound
+from jupiterd.cycle.training.plan import ModelShape, TrainPlan
+from jupiterd.daemon.artifacts.checkpoint_integrity import whole_start
+from jupiterd.daemon.executor import deferred_inputs
+from jupiterd.daemon.gangs.adoption import Adopted, adopted
+from jupiterd.daemon.gangs.attempt_end import FINISHED, EpochEnd
+from jupiterd.daemon.gangs.checkpoint_commits import CommitQueue
+from jupiterd.daemon.gangs.checkpoint_lineage import EpochLine
+from jupiterd.daemon.gangs.damaged_checkpoints import set_aside
+from jupiterd.daemon.gangs.elasticity import Changes, changing
+from jupiterd.daemon.gangs.gang_preflight import GangPreparation
+from jupiterd.daemon.gangs.gang_progress import ShownGang
+from jupiterd.daemon.gangs.gang_reachability import GangReach
+from jupiterd.daemon.gangs.island_reseed import BeginningAnew, reason_to_begin_anew
+from jupiterd.daemon.gangs.late_joiners import LateJoiners
+from jupiterd.daemon.gangs.micro_batch_sizes import MicroBatches
+from jupiterd.daemon.gangs.rank_orders import EpochOrders
+from jupiterd.daemon.gangs.recorded_predictions import launch_foretold
+from jupiterd.daemon.gangs.rendezvous import Rendezvous, meet_at_store, meet_in_ring
+from jupiterd.daemon.gangs.root_cause import deepest
+from jupiterd.daemon.gangs.scale_candidates import GangMembers
+from jupiterd.daemon.gangs.surviving_states import wish_for
+from jupiterd.daemon.gangs.transition_timing import EpochChange
+from jupiterd.daemon.gangs.watchdog_timer import Verdict, as_error, watching
+from jupiterd.daemon.leader.checkpoint_alarm import CheckpointAlarm
+from jupiterd.daemon.leader.leading import Leading, name_of
+from jupiterd.daemon.leader.pseudo_gradients import ToldWay
+from jupiterd.daemon.planning.gang_plan import Launch, plan_launch
+from jupiterd.daemon.runtime.clock import now_s
+from jupiterd.daemon.runtime.work_events import (
+    BEGINS,
+    BUSY,
+    Advanced,
+    CheckpointMade,
+    Joined,
+    Listening,
+    Started,
+    Unsaved,
+    WayMade,
+    WorkEvent,
+)
+from jupiterd.error_groups import all_of
+from jupiterd.errors import (
+    CorruptCheckpointError,
+    DiskFullError,
+    JupiterError,
+    NcclFailedError,
+    OutOfMemoryError,
+    PeerUnreachableError,
+    StateNotFetchedError,
+    TimedOutError,
+    WorkerCrashedError,
+)
+from jupiterd.ids import ArtifactId, CycleId, NodeId
+
+log = logging.getLogger(__name__)
+
+MAX_BARREN_EPOCHS = 5
+"""Epochs in a row that add no checkpoint; more means that training can't go on by itself."""
+
+RETRY_S = 1.0
+MAX_RETRY_S = 30.0
+
+RING_TIMEOUT_S = 35.0
+"""How long an MLX ring may take to form: its ranks dial for 31 s, and one may listen for ever."""
+
+LISTEN_TIMEOUT_S = 20.0
+"""How long the last rank of a ring waits for the others: a cold start imports for seconds."""
+
+
+class GangConductor:
+    """Conducts the training of one round for one term."""
+
+    def __init__(
+        self,
+        leading: Leading,
+        cycle: CycleId,
+        round_number: int,
+        shape: ModelShape,
+        plan: TrainPlan,
+        parent: str = "",
+    ) -> None:
+        """Begin to conduct; parent: the run of which an island is trained, or empty."""
+        self._leading = leading
+        self._cycle = cycle
+        self._anew = BeginningAnew(leading, cycle, CycleId(parent)) if parent else None
+        self._round = round_number
+        self._shape = shape
+        self._plan = plan
+        self._orders = EpochOrders(leading, cycle, round_number, shape, plan, parent)
+        self._line = EpochLine(leading, cycle, round_number)
+        self._alarm = CheckpointAlarm(leading, cycle)
+        self._shown = ShownGang(leading, cycle, self._orders)
+        self._commits = CommitQueue()
+        self._memory = MicroBatches(plan.micro_batch_sequences)
+        self._preparation = GangPreparation(leading, cycle, shape, plan, self._memory)
+        self._change = EpochChange(now_s)
+        self._ending = EpochEnd(leading, cycle, self._line, self._change, shape, plan)
+        self._reason = FINISHED
+        """Why the running epoch ends when its ranks have come to an end by themselves."""
+        self._plan_launch = partial(plan_launch, leading, cycle, round_number)
+        self._growth = GangGrowth()
+        self._late = LateJoiners(leading)
+        self._name = partial(name_of, leading)
+        self._reach = GangReach(leading, self._growth, self._name)
+        self._listening = asyncio.Semaphore(0)
+        self._watch = GangWatch(0, 0.0)
+        self._silent: set[NodeId] = set()
+        """Whose members weren't heard when the epoch's end was due."""
+
+    async def train(self, step: TrainRound) -> None:
+        """Return when the round's final checkpoint is recorded, or its line counts no more.
+
+        Raises:
+            JupiterError: a reason that another epoch can't mend.
+        """
+        barren, wait_s = 0, RETRY_S
+        while not self._line.is_over():
+            before, left_out = self._line.step(), self._growth.left_out
+            try:
+                if not await self._go_on():
+                    await self._run_epoch(step)
+                if not self._line.is_over():
+                    self._alarm.check()
+            except* JupiterError as group:
+                error = deepest(group)
+                if self._leading.is_over:  # a group that was ending anyway may have lost our cancel
+                    raise
+                is_set_aside = await self._set_aside(group)
+                if is_set_aside or self._line.step() > before:
+                    barren, wait_s = 0, 0.0
+                if self._growth.left_out > left_out:  # the next gang is another one
+                    wait_s = 0.0
+                # One that ran out of memory is tried with less: there is an end to that.
+                is_mended = is_set_aside or isinstance(error, OutOfMemoryError)
+                barren += not (error.may_mend or is_mended)
+                is_lost = error.is_permanent or barren >= MAX_BARREN_EPOCHS
+                if is_lost and not self._line.is_over():
+                    raise error from group
+                self._explain_retry(error.message, is_told=not is_set_aside)
+                await asyncio.sleep(wait_s)
+                wait_s = min(max(2 * wait_s, RETRY_S), MAX_RETRY_S)
+
+    def _explain_retry(self, why: str, *, is_told: bool) -> None:
+        """Say why it is tried again; nothing where what it was to make is there."""
+        if self._line.is_over():
+            return
+        log.warning("training_interrupted", extra={"reason": why})
+        if is_told:
+            self._leading.board.explain(self._cycle, f"{why}; trying again")
+
+    async def _set_aside(self, group: BaseExceptionGroup[JupiterError]) -> bool:
+        """Let the next epoch start from another checkpoint where this one's is of no use."""
+        if self._anew and (reason := reason_to_begin_anew(all_of(group))):
+            return await self._anew.begin(self._line.start, reason)
+        damage = next((e for e in all_of(group) if isinstance(e, CorruptCheckpointError)), None)
+        if damage is None or not self._line.start:
+            return False
+        await set_aside(self._leading, self._cycle, self._line.start, damage.message)
+        return True
+
+    async def _go_on(self) -> bool:
+        """See the gang through that another leader has left; say no where there is none to save.
+
+        Whatever else is open is ended: an older epoch, or one that we ourselves couldn't close.
+        """
+        left = self._leading.cycle(self._cycle).open_epochs
+        for opened in left[:-1]:
+            await self._end(Launch.of(opened), LEFT_OPEN)
+        for opened in left[-1:]:
+            launch = Launch.of(opened)
+            self._change.begin(launch.epoch)
+            if opened.round != self._round:
+                await self._end(launch, LEFT_OPEN)
+                continue
+            self._line.follow(launch)
+            if await self._adopt(launch):
+                return True
+            await self._end(launch, LEFT_OPEN, keeps=True)
+        return False
+
+    async def _adopt(self, launch: Launch) -> bool:
+        """Follow a running gang to its end; say no where not all of it can be followed."""
+        async with AsyncExitStack() as stack:
+            following = adopted(self._leading, self._orders.all(launch))
+            try:
+                gang = await stack.enter_async_context(following)
+            except JupiterError as error:
+                extra = {"epoch": launch.epoch, "reason": error.message}
+                log.warning("epoch_not_adopted", extra=extra)
+                return False
+            log.info("epoch_adopted", extra={"epoch": launch.epoch})
+            await self._leading.record(EpochAdopted(self._cycle, launch.epoch))
+            launch = replace(launch, began_s=now_s() - gang.running_s)
+            await self._see_through(launch, self._follow_adopted(gang, launch))
+        return True
+
+    async def _run_epoch(self, step: TrainRound) -> None:
+        self._memory.take_up(self._leading.cycle(self._cycle).epochs_opened, self._round)
+        launch = await self._preparation.prepared_once_resumed(self._planned, self._line.is_over)
+        if self._line.is_over():  # meanwhile
+            return
+        choice = launch.choice
+        log.info("engine_chosen", extra={"engine": choice.label, "reason": choice.reason})
+        self._line.start = launch.from_checkpoint
+        inputs = await self._orders.inputs(step, launch)  # without them nothing is recorded
+        await whole_start(self._leading.library, inputs)
+        if not self._anew:  # its ranks all wait for what the others have learned
+            launch = await self._late.named(launch)
+        launch = launch_foretold(self._orders, launch)
+        await self._leading.record(self._line.opened(launch))
+        self._change.mark("opened")
+        self._line.follow(launch)
+        await self._see_through(launch, self._run_gang(inputs, launch))
+
+    def _planned(self, without: AbstractSet[NodeId]) -> Launch:
+        ranks = self._plan.batch_sequences
+        return self._plan_launch(max_ranks=ranks, without=without, shunned=self._growth.left_out)
+
+    async def _see_through(self, launch: Launch, work: Awaitable[None]) -> None:
+        """Wait for an epoch's end, and say how it ended; a later leader sees to it after us."""
+        reason, code, keeps = "it was stopped", "", True
+        self._reason = FINISHED
+        try:
+            await work
+            reason, keeps = self._reason, False
+            self._change.mark("stopped")
+        except* JupiterError as group:
+            self._change.begin(launch.epoch)
+            reason, code = deepest(group).message, deepest(group).code
+            log.warning("epoch_ended", extra={"epoch": launch.epoch, "reason": reason})
+            raise
+        finally:
+            if not self._leading.is_over:
+                await asyncio.shield(self._end(launch, reason, code, keeps=keeps))
+
+    async def _end(
+        self, launch: Launch, reason: str, code: str = "", *, keeps: bool = False
+    ) -> None:
+        if self._anew:
+            self._leading.ways.set_training(self._cycle, is_training=False)
+        commits, self._commits = self._commits, CommitQueue()
+        unrecorded, silent = commits.unrecorded, frozenset(self._silent)
+        await self._ending.end(
+            launch, reason, code, keeps=keeps, unrecorded=unrecorded, silent=silent
+        )
+
+    async def _run_gang(self, inputs: Mapping[str, ArtifactId], launch: Launch) -> None:
+        async with self._watching(launch):
+            await self._orders.spread(inputs, launch)
+            self._shown.begin(launch)
+            self._leading.board.explain(self._cycle, "")
+            self._change.mark("spread")
+            await self._form_gang(inputs, launch)
+
+    async def _form_gang(self, inputs: Mapping[str, ArtifactId], launch: Launch) -> None:
+        self._listening = asyncio.Semaphore(0)
+        async with self._committing(launch):
+            meeting = await self._meeting(launch)
+            self._change.mark("meeting")
+            async with (
+                self._changing(launch, deferred_inputs.at_once(inputs)),
+                asyncio.TaskGroup() as group,
+            ):
+                for rank, node in enumerate(launch.gang):
+                    params = self._orders.params(launch, meeting, rank)
+                    order = replace(self._orders.rank(launch, rank), params=params, inputs=inputs)
+                    events = self._leading.run(node, order)
+                    if launch.is_ring and rank == len(launch.gang) - 1:
+                        await self._others_listen(rank)
+                    group.create_task(self._follow(rank, node, events, launch))
+
+    def _committing(self, launch: Launch) -> AbstractAsyncContextManager[None]:
+        """Record checkpoints beside following the ranks, and all of them before the epoch ends."""
+        self._commits = CommitQueue()
+        return self._commits.committing(lambda node, made: self._try_to_commit(node, made, launch))
+
+    def _watching(self, launch: Launch) -> AbstractAsyncContextManager[None]:
+        """Let silence of a rank's node, or of all its steps, end the epoch."""
+        save_s = wish_for(self._shape, 0).within_s
+        self._silent.clear()
+        longest_busy_s, rate = self._watch.longest_busy_s, launch.predicted_tokens_per_s
+        foretold_s = self._plan.batch_sequences * self._shape.seq_len / rate if rate else None
+        first_step_s = self._watch.next_first_step_s(foretold_s)
+        self._watch = GangWatch(len(launch.gang), now_s(), save_s, longest_busy_s, first_step_s)
+        return watching(
+            self._watch,
+            lambda verdict: self._lost(verdict, launch),
+            lambda: self._look_into(launch),
+        )
+
+    def _changing(
+        self, launch: Launch, inputs: Iterable[ArtifactId]
+    ) -> AbstractAsyncContextManager[None]:
+        """Let who joins or leaves end the epoch after a step, so that the next is formed anew."""
+
+        def stops(reason: str) -> None:
+            self._reason = reason
+            log.info("gang_changes", extra={"epoch": launch.epoch, "reason": reason})
+            self._change.begin(launch.epoch)
+
+        def goes_on() -> None:
+            self._reason = FINISHED
+
+        members = GangMembers(self._leading, self._cycle, self._plan, self._preparation, launch)
+        self._growth.begin(frozenset(launch.gang), now_s())
+        plan = Changes(
+            self._cycle,
+            members.eligible,
+            members.drained,
+            partial(members.bring, inputs=inputs),
+            self._name,
+            stops,
+            goes_on,
+            self._commits.hold,
+        )
+        return changing(self._leading, launch, self._reach, plan)
+
+    def _lost(self, verdict: Verdict, launch: Launch) -> JupiterError:
+        if isinstance(verdict, Silent):
+            for rank in (verdict.rank, *verdict.others):
+                self._silent.add(launch.gang[rank])
+                self._leading.pass_over(launch.gang[rank])
+        else:
+            self._late.were_too_slow(launch.late)
+        return as_error(
+            verdict, "" if verdict.rank is None else self._name(launch.gang[verdict.rank])
+        )
+
+    async def _look_into(self, launch: Launch) -> None:
+        """End an epoch from which nothing comes because of a bad link; the next is without it."""
+        gone = await self._reach.hindering(launch)
+        if gone:
+            # What they are asked would be long on its way; they end their part by themselves.
+            self._silent.update(set(gone) - {self._leading.self_id})
+            names = ", ".join(sorted(map(self._name, gone)))
+            raise PeerUnreachableError(f"nothing comes of the gang: the link of {names} is bad")
+
+    async def _others_listen(self, others: int) -> None:
+        """Wait until all ranks but the last one listen: that one dials first, and rarely again."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(LISTEN_TIMEOUT_S):
+                for _ in range(others):
+                    await self._listening.acquire()
+
+    async def _follow_adopted(self, gang: Adopted, launch: Launch) -> None:
+        self._shown.begin(launch)
+        self._leading.board.explain(self._cycle, "")
+        async with (
+            self._committing(launch),
+            self._watching(launch),
+            self._changing(launch, ()),
+            asyncio.TaskGroup() as group,
+        ):
+            for rank, node in enumerate(launch.gang):
+                group.create_task(self._follow(rank, node, gang.works[rank], launch))
+
+    async def _meeting(self, launch: Launch) -> Rendezvous:
+        prove = self._reach.prove_routes
+        if launch.choice.engine == MLX:
+            return await meet_in_ring(self._leading, launch.gang, prove)
+        store = self._orders.store(launch)
+        return await meet_at_store(self._leading, launch.gang, store, prove)
+
+    async def _follow(
+        self, rank: int, node: NodeId, work: AsyncGenerator[WorkEvent], launch: Launch
+    ) -> None:
+        """Follow one rank to its end, and give up on a ring that isn't formed in time."""
+        forming, has_met = asyncio.timeout(None), False
+        self._watch.heard(rank, now_s())
+        try:
+            async with forming, aclosing(work) as events:
+                async for event in events:
+                    self._hear(rank, event)
+                    match event:
+                        case Started() if launch.is_ring:
+                            forming.reschedule(asyncio.get_running_loop().time() + RING_TIMEOUT_S)
+                        case Joined():
+                            has_met = True
+                            forming.reschedule(None)
+                        case _:
+                            pass
+                    self._note(rank, node, event, launch)
+            self._watch.ended(rank)
+        except (OutOfMemoryError, StateNotFetchedError) as error:
+            self._take_note(rank, node, error, launch)
+            raise
+        except WorkerCrashedError as error:
+            if has_met or launch.choice.backend != NCCL:
+                raise
+            told = f"{error.message}; it hadn't summed over NCCL yet"
+            raise NcclFailedError(told, error.hint) from error
+        except TimeoutError as error:
+            if not forming.expired():
+                raise
+            raise TimedOutError(
+                f"the MLX ring wasn't formed within {RING_TIMEOUT_S:g} s, says rank {rank}",
+                "they try again by themselves; a firewall between them may stand in the way",
+            ) from error
+
+    def _hear(self, rank: int, event: WorkEvent) -> None:
+        """Tell the clocks of what a rank says."""
+        if self._anew and not rank:
+            self._anew.check()
+        match event:
+            case Joined():
+                self._watch.joined(rank, now_s())
+            case Advanced(values=values) if values.get("waiting"):
+                self._watch.heard(rank, now_s())
+                self._watch.waits()
+            case Advanced(done, values=values) if values.get(BEGINS):
+                self._watch.begins(rank, done, now_s())
+            case Advanced(done, values=values) if values.get(BUSY):
+                self._watch.busy(rank, done, now_s())
+            case Advanced(done):
+                self._watch.stepped(rank, done, now_s())
+            case _:
+                self._watch.heard(rank, now_s())
+
+    def _take_note(self, rank: int, node: NodeId, error: JupiterError, launch: Launch) -> None:
+        """Take note of what the next epoch is to do otherwise."""
+        if isinstance(error, StateNotFetchedError):
+            self._late.were_too_slow({node})
+        else:
+            tried = launch.micro_batches[rank] if launch.micro_batches else None
+            size = self._memory.halve(node, self._name(node), tried)
+            log.warning("micro_batch_halved", extra={"rank": rank, "sequences_at_a_time": size})
+
+    def _note(self, rank: int, node: NodeId, event: WorkEvent, launch: Launch) -> None:
+        """Take in what one rank says; rank 0 also tells of steps and checkpoints."""
+        board = self._leading.board
+        match event:
+            case Started(pid, device, _):
+                self._change.mark("spawned")
+                self._shown.workers({rank: {"pid": pid, "device": device}})
+            case Listening():
+                self._listening.release()
+            case Joined(device, note):
+                self._change.mark("joined")
+                if self._anew:
+                    self._watch.waits()
+                    self._leading.ways.set_training(self._cycle, is_training=True)
+                self._shown.workers({rank: {"device": device}})
+                if note:
+                    log.info("rank_joined", extra={"rank": rank, "device": device, "note": note})
+                    board.explain(self._cycle, note)
+            case Advanced(values=values) if not values.get(BUSY):
+                self._note_step(rank, event, launch)
+            case CheckpointMade():
+                self._commits.add(node, event)
+            case WayMade():
+                self._watch.waits()
+                self._leading.ways.tell(self._cycle, ToldWay(event, node, now_s()))
+            case Unsaved(step, message):
+                self._alarm.ring(step, message, node)
+            case _:
+                pass
+
+    def _note_step(self, rank: int, event: Advanced, launch: Launch) -> None:
+        self._shown.stepped(rank, event)
+        if rank == 0:
+            self._change.finish(launch.epoch)
+            self._leading.board.advance(self._cycle, "train", event, now_s())
+
+    async def _try_to_commit(self, node: NodeId, made: CheckpointMade, launch: Launch) -> None:
+        """Record a checkpoint; without room training goes on, and the next one contains it."""
+        try:
+            await self._line.commit(node, made, launch, self._plan)
+        except DiskFullError as error:
+            self._alarm.ring(made.step, error.message)
+        else:
+            self._alarm.over()

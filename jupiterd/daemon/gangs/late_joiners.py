@@ -1,0 +1,59 @@
+"""Which members of a gang begin without the state that it goes on from, and fetch it as it trains.
+
+Owns asking who has it, and the order of the ranks: rank 0 must have it. Doesn't know what a rank
+does until it has caught up (workers), or how the state is fetched (`deferred_inputs`).
+"""
+
+import asyncio
+import logging
+from collections.abc import Iterable
+from dataclasses import replace
+
+from jupiterd.daemon.leader.leading import Leading
+from jupiterd.daemon.planning.gang_plan import Launch
+from jupiterd.ids import ArtifactId, NodeId, short
+
+log = logging.getLogger(__name__)
+
+
+class LateJoiners:
+    """Those of one leader's gangs; who was too slow once gets its state before the others train."""
+
+    def __init__(self, leading: Leading) -> None:
+        self._leading = leading
+        self._slow: set[NodeId] = set()
+
+    def were_too_slow(self, nodes: Iterable[NodeId]) -> None:
+        """Take note that a gang stood still for the state of these."""
+        self._slow.update(nodes)
+
+    async def named(self, launch: Launch) -> Launch:
+        """Return the launch with those named that lack its state, and one first that has it.
+
+        Where nobody of the gang has it, or the round only begins, all get it before they start.
+        """
+        if not launch.from_step or len(launch.nodes) == 1:
+            return launch
+        state = ArtifactId(launch.from_checkpoint)
+        has = await asyncio.gather(*(_has(self._leading, node, state) for node in launch.nodes))
+        lack = {node for node, holds in zip(launch.nodes, has, strict=True) if holds is False}
+        late = frozenset(lack - self._slow)
+        if not late or True not in has:
+            return launch
+        first = launch.nodes[has.index(True)]
+        log.info("ranks_late", extra={"epoch": launch.epoch, "nodes": ",".join(map(short, late))})
+        return replace(turned(launch, first), late=late)
+
+
+async def _has(leading: Leading, node: NodeId, state: ArtifactId) -> bool | None:
+    if node == leading.self_id:
+        return leading.library.store.holds(state)
+    return await leading.library.is_held_by(node, state)
+
+
+def turned(launch: Launch, first: NodeId) -> Launch:
+    """Return the launch with a node's first rank as rank 0; a ring keeps its neighbours."""
+    at = launch.gang.index(first)
+    gang = (*launch.gang[at:], *launch.gang[:at])
+    sizes = (*launch.micro_batches[at:], *launch.micro_batches[:at])
+    return replace(launch, choice=replace(launch.choice, gang=gang), micro_batches=sizes)

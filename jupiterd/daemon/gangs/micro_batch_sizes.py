@@ -1,0 +1,53 @@
+"""How many sequences each rank holds in memory at a time: fewer where its device was too small.
+
+Owns that number for each node of a round, which the ledger keeps with each epoch. Doesn't know how
+memory runs out. The sum of a step is the same, however many micro batches it is made of.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from jupiterd.cluster.facts.facts import EpochOpened
+from jupiterd.errors import ModelTooLargeError
+from jupiterd.ids import NodeId
+
+
+class MicroBatches:
+    """The numbers in force, for one leader."""
+
+    def __init__(self, usual: int) -> None:
+        self._usual = usual
+        self._of: dict[NodeId, int] = {}
+
+    def take_up(self, opened: Mapping[int, EpochOpened], round_number: int) -> None:
+        """Learn from the ledger what the epochs of this round have come to."""
+        for epoch in sorted(opened):
+            fact = opened[epoch]
+            if fact.round == round_number:
+                for node, size in zip(fact.gang, fact.micro_batches, strict=False):
+                    self._of[node] = min(size, self._of.get(node, size))
+
+    def of(self, gang: Sequence[NodeId]) -> tuple[int, ...]:
+        """Return the number of each rank."""
+        return tuple(self._of.get(node, self._usual) for node in gang)
+
+    def limit(self, node: NodeId, size: int) -> None:
+        """Let a node take no more at a time than there is room for just now; 0 says nothing."""
+        if size:
+            self._of[node] = min(size, self._of.get(node, self._usual))
+
+    def halve(self, node: NodeId, name: str, tried: int | None = None) -> int:
+        """Let a node whose memory ran out take half as many at a time; return how many.
+
+        tried: what ran out of it, where that is known: two ranks of a node may say so at once
+
+        Raises:
+            ModelTooLargeError: it takes one at a time already.
+        """
+        (now,) = self.of((node,))
+        before = now if tried is None else tried
+        if now < before:
+            return now
+        if before <= 1:
+            raise ModelTooLargeError(f"{name} runs out of memory with a single sequence at a time")
+        self._of[node] = before // 2
+        return before // 2

@@ -1,0 +1,178 @@
+"""What the members of a gang are told to run in an epoch: its ranks.
+
+Owns the orders and what each rank must know. Doesn't know when they are given, or followed.
+"""
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+
+from jupiterd.cluster.ledger.island_runs import number_of
+from jupiterd.cluster.planning.engines import MLX
+from jupiterd.cluster.planning.rank_placement import CPU, device_of, place_of
+from jupiterd.cluster.training import tunnel_plan
+from jupiterd.cluster.training.tunnel_plan import GANG_ENCRYPTION, TunnelPlan, is_encrypted
+from jupiterd.cycle.phases.steps import TrainRound
+from jupiterd.cycle.runs.run_settings import OF_TUNING
+from jupiterd.cycle.training.plan import ModelShape, TrainPlan
+from jupiterd.daemon.executor import deferred_inputs
+from jupiterd.daemon.executor.curve_paths import NUMBER
+from jupiterd.daemon.gangs.peak_flops import peak_of_gang
+from jupiterd.daemon.gangs.rendezvous import Rendezvous
+from jupiterd.daemon.leader.leading import Leading
+from jupiterd.daemon.planning.gang_plan import Launch
+from jupiterd.daemon.runtime.work_events import WorkOrder
+from jupiterd.errors import JupiterError
+from jupiterd.ids import ArtifactId, CycleId, NodeId, short
+
+log = logging.getLogger(__name__)
+
+TASKS = {MLX: "train_mlx"}
+"""The worker task of an engine; `train` for any other."""
+
+
+@dataclass(frozen=True)
+class EpochOrders:
+    """The orders of one round's epochs."""
+
+    leading: Leading
+    cycle: CycleId
+    round: int
+    shape: ModelShape
+    plan: TrainPlan
+    parent: str = ""
+    """The run of which an island is trained, or empty."""
+
+    def all(self, launch: Launch) -> Sequence[tuple[NodeId, WorkOrder]]:
+        """Return what runs in an epoch, and where: its ranks."""
+        return [(node, self.rank(launch, rank)) for rank, node in enumerate(launch.gang)]
+
+    def rank(self, launch: Launch, rank: int) -> WorkOrder:
+        """Return a rank's order, without what it must know."""
+        return self._order(launch, f"/{rank}", TASKS.get(launch.choice.engine, "train"))
+
+    def store(self, launch: Launch) -> str:
+        """Return the name of the store where its ranks meet: no other attempt's."""
+        return f"{self.cycle}/r{self.round}/{launch.epoch}"
+
+    def params(self, launch: Launch, meeting: Rendezvous, rank: int) -> dict[str, object]:
+        """Return what a rank must know."""
+        return {
+            **asdict(place_of(launch.gang, rank)),
+            "device": self.device(launch, rank),
+            "backend": launch.choice.backend,
+            "shape": self.shape.to_plain(),
+            "plan": self.plan.to_plain(),
+            "round": self._round_of_data,
+            "rank": rank,
+            "members": self._names(launch),
+            "world_size": len(launch.gang),
+            "micro_batch_sequences": launch.micro_batches[rank],
+            "epoch": launch.epoch,
+            "from_step": launch.from_step,
+            "from_checkpoint": launch.from_checkpoint,
+            "gang_peak": self.peak(launch),
+            "from_loss": self._loss_at(launch.from_checkpoint),
+            "horizon": self._horizon_at(launch.from_checkpoint),
+            "is_tuning": self.asked("recipe") == OF_TUNING,
+            "late_ranks": list(launch.late_ranks),
+            deferred_inputs.PARAM: [deferred_inputs.STATE] if rank in launch.late_ranks else [],
+            "engine": launch.choice.engine,
+            **meeting.params(launch.gang[rank]),
+            **self._tunnels(launch, meeting),
+            **self._of_island(),
+        }
+
+    def _tunnels(self, launch: Launch, meeting: Rendezvous) -> dict[str, object]:
+        """Return which tunnels the ranks talk through, where people asked for that."""
+        if not is_encrypted({GANG_ENCRYPTION: self.asked(GANG_ENCRYPTION)}, launch.nodes):
+            return {}
+        return {tunnel_plan.PARAM: TunnelPlan(launch.gang, meeting.hosts).to_plain()}
+
+    def _of_island(self) -> dict[str, object]:
+        """Return what only an island's ranks are told: where their outer steps come from."""
+        started = self.leading.cycle(self.cycle).training if self.parent else None
+        if started is None:
+            return {}
+        told = {
+            "run": self.parent,
+            "round": self._round_of_data,
+            "island": self.cycle,
+            NUMBER: number_of(started),
+            "kind": self.asked("ways") or "int8",
+        }
+        return {"island": told}
+
+    @property
+    def _round_of_data(self) -> int:
+        """Return the round whose data is trained on: an island's run has one of its own."""
+        training = self.leading.cycle(self.cycle).training if self.parent else None
+        return self.round if training is None else training.parent_round
+
+    async def inputs(self, step: TrainRound, launch: Launch) -> dict[str, ArtifactId]:
+        """Bring what the ranks need to this node, and return it by name.
+
+        Raises:
+            JupiterError: something of it can't be had; what was held out may be missing.
+        """
+        inputs = {"shards": step.shards, "tokenizer": step.tokenizer}
+        if launch.from_checkpoint:
+            inputs["checkpoint"] = ArtifactId(launch.from_checkpoint)
+        elif first := self.asked("start_from"):
+            inputs["weights"] = ArtifactId(first)
+        for artifact in inputs.values():
+            await self.leading.fetch(artifact)
+        for number, artifact in enumerate(step.held_out):
+            try:
+                await self.leading.fetch(artifact)
+            except JupiterError as error:
+                log.warning("no_validation_loss", extra={"reason": error.message})
+            else:
+                inputs[f"holdout.{number}"] = artifact
+        return inputs
+
+    async def spread(self, inputs: Mapping[str, ArtifactId], launch: Launch) -> None:
+        """Bring the inputs to the members, but for the state to those that fetch it later."""
+        others = [node for node in launch.nodes if node != self.leading.self_id]
+        await self.leading.library.spread(deferred_inputs.at_once(inputs), others)
+        if (state := inputs.get(deferred_inputs.STATE)) is not None:
+            in_time = [node for node in others if node not in launch.late]
+            await self.leading.library.spread([state], in_time)
+
+    def asked(self, setting: str) -> str:
+        """Return what people asked of a training run or a cycle; empty where they didn't say."""
+        state = self.leading.cycle(self.cycle)
+        asked = state.training or state.started
+        return "" if asked is None else str(asked.settings.get(setting) or "")
+
+    def _loss_at(self, checkpoint: str) -> float:
+        known = self.leading.cycle(self.cycle).checkpoint(checkpoint)
+        return 0.0 if known is None else known.loss
+
+    def _horizon_at(self, checkpoint: str) -> Mapping[str, float]:
+        """Return what was decided by a checkpoint of this round: of an earlier one nothing."""
+        known = self.leading.cycle(self.cycle).checkpoint(checkpoint)
+        is_of_this = known is not None and known.round == self.round
+        return dict(known.horizon) if known is not None and is_of_this else {}
+
+    def _names(self, launch: Launch) -> list[str]:
+        """Return the name of each rank's node, for what ranks say of each other."""
+        names = self.leading.names()
+        return [names.get(node, short(node)) for node in launch.gang]
+
+    def device(self, launch: Launch, rank: int) -> str:
+        """Return where a rank computes; MLX chooses by itself, and says so once it runs."""
+        if launch.choice.engine == MLX:
+            return CPU
+        hardware = self.leading.hardware_of(launch.gang[rank])
+        return device_of(hardware, place_of(launch.gang, rank).local_rank)
+
+    def peak(self, launch: Launch) -> float | None:
+        """Return what the gang's devices can do together at best; None where nobody knows."""
+        machines = map(self.leading.hardware_of, launch.gang)
+        devices = [self.device(launch, rank) for rank in range(len(launch.gang))]
+        return peak_of_gang(zip(machines, devices, strict=True))
+
+    def _order(self, launch: Launch, part: str, task: str) -> WorkOrder:
+        name = f"r{self.round}/train/{launch.epoch}{part}"
+        return replace(self.leading.order(self.cycle, name, task, {}), epoch=launch.epoch)

@@ -1,0 +1,66 @@
+"""What is predicted of a training when it begins, for the facts that keep it.
+
+Owns when: once for the same machines in a round, as soon as anybody can know. What they have done
+since is measured, and a prediction of that would only repeat it. Doesn't know how it is predicted
+(`layouts`), or what it is compared with (`cluster.predicted_throughput`).
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+from jupiterd.cluster.facts.facts import EpochOpened, OuterStepTaken, TrainingStarted
+from jupiterd.cluster.planning.layouts import Island
+from jupiterd.daemon.gangs.rank_orders import EpochOrders
+from jupiterd.daemon.leader.leading import Leading
+from jupiterd.daemon.planning.gang_plan import Launch
+from jupiterd.daemon.planning.layout_inputs import predicted_of_islands, predicted_tokens_per_s
+from jupiterd.daemon.planning.requested_machines import Exchanges
+from jupiterd.daemon.planning.training_spec import RunTraining
+
+
+def launch_foretold(orders: EpochOrders, launch: Launch) -> Launch:
+    """Return a launch with what is predicted of its gang, or was when that first began."""
+    opened = orders.leading.cycle(orders.cycle).epochs_opened.values()
+    before = [each for each in opened if each.round == orders.round and _is_of(each, launch)]
+    rate = next((each.predicted_tokens_per_s for each in before), 0.0)
+    if not rate:
+        found = predicted_tokens_per_s(orders.leading, launch.choice, orders.shape, orders.plan)
+        rate = _kept(found)
+    return replace(launch, predicted_tokens_per_s=rate)
+
+
+def step_foretold(
+    leading: Leading,
+    training: RunTraining,
+    taken: OuterStepTaken,
+    islands: Sequence[TrainingStarted],
+) -> OuterStepTaken:
+    """Return an outer step with what those are predicted who have a part in its round.
+
+    Args:
+        leading: of this term.
+        training: the run's, or the cycle's round.
+        taken: the step, before it is recorded.
+        islands: at least those that have a part.
+    """
+    before = reversed([*leading.cycle(taken.cycle).outer_line(taken.round).values()])
+    same = (step for step in before if step.batches.keys() == taken.batches.keys())
+    rate = next((step.predicted_tokens_per_s for step in same if step.predicted_tokens_per_s), 0.0)
+    parts = [Island.of(each.engine, each.nodes) for each in islands if each.cycle in taken.batches]
+    if parts and not rate:
+        shape, plan = training.shape, training.plan
+        exchanges = Exchanges(training.settings.ways, taken.steps)
+        rate = _kept(predicted_of_islands(leading, parts, shape, plan, exchanges))
+    return replace(taken, predicted_tokens_per_s=rate)
+
+
+def _is_of(opened: EpochOpened, launch: Launch) -> bool:
+    """Say whether an epoch had the same gang, in whatever order, on the same engine."""
+    engine, _, _ = opened.engine.partition("/")
+    is_same = (engine, Counter(opened.gang)) == (launch.choice.engine, Counter(launch.gang))
+    return is_same and opened.predicted_tokens_per_s > 0
+
+
+def _kept(rate: float | None) -> float:
+    return round(rate or 0.0, 1)

@@ -1,0 +1,71 @@
+"""Who could be in a gang while it trains, and making newcomers ready for it.
+
+Owns comparing the gang with what would be chosen now. Doesn't know when a gang is changed
+(`elasticity`), whether newcomers can be met (`gang_reachability`), or how an epoch is launched.
+"""
+
+from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
+
+from jupiterd.cluster.planning.engines import EngineChoice
+from jupiterd.cycle.training.plan import TrainPlan
+from jupiterd.daemon.gangs.gang_preflight import GangPreparation
+from jupiterd.daemon.leader.leading import Leading
+from jupiterd.daemon.planning.gang_plan import Launch, choose
+from jupiterd.errors import JupiterError
+from jupiterd.ids import ArtifactId, CycleId, NodeId
+
+
+class GangMembers:
+    """Those of one running epoch."""
+
+    def __init__(
+        self,
+        leading: Leading,
+        cycle: CycleId,
+        plan: TrainPlan,
+        preparation: GangPreparation,
+        launch: Launch,
+    ) -> None:
+        self._leading = leading
+        self._cycle = cycle
+        self._plan = plan
+        self._preparation = preparation
+        self._launch = launch
+
+    def eligible(self) -> frozenset[NodeId]:
+        """Return who could train just now, members included."""
+        return frozenset(self._best().gang)
+
+    def drained(self) -> frozenset[NodeId]:
+        """Return the members that people have drained meanwhile."""
+        return self._leading.drained() & {*self._launch.gang}
+
+    async def bring(
+        self, newcomers: AbstractSet[NodeId], inputs: Iterable[ArtifactId]
+    ) -> frozenset[NodeId]:
+        """Let newcomers get ready, and return those that are."""
+        ready = await self._preparation.ready(self._best().engine, newcomers)
+        await self._leading.library.spread(inputs, ready)
+        return ready
+
+    def _best(self) -> EngineChoice:
+        ranks, without = self._plan.batch_sequences, self._preparation.left_out
+        running = self._launch.choice
+        try:
+            found = choose(self._leading, self._cycle, max_ranks=ranks, without=without)
+        except JupiterError:
+            return running
+        is_known = found.engine == running.engine or self._have_trained(found)
+        return found if is_known else running
+
+    def _have_trained(self, choice: EngineChoice) -> bool:
+        """Say whether all of a gang have trained together before, on its engine.
+
+        Else a gang on another one might end for a newcomer, and then its members not be fit for it.
+        """
+        opened = self._leading.cycle(self._cycle).epochs_opened.values()
+        return any(
+            epoch.engine.partition("/")[0] == choice.engine and {*choice.gang} <= {*epoch.gang}
+            for epoch in opened
+        )

@@ -1,0 +1,48 @@
+"""What the survivors of an epoch have kept: the last step that any of them has finished.
+
+Owns how long they get for it, and which of their states is taken. Doesn't know how it is written
+(workers), nor what is recorded of it.
+"""
+
+from collections.abc import Sequence
+
+from jupiterd.cycle.training.plan import ModelShape
+from jupiterd.cycle.training.save_clock import checkpoint_bytes
+from jupiterd.daemon.leader.leading import Leading
+from jupiterd.daemon.runtime.work_events import CheckpointMade, KeepWish
+from jupiterd.errors import JupiterError
+from jupiterd.ids import NodeId
+
+SLOWEST_BYTES_PER_S = 50_000_000
+"""Written, read again for its hash, and synced."""
+
+LEAST_S = 5.0
+
+
+def wish_for(shape: ModelShape, after_step: int) -> KeepWish:
+    """Return what is wanted of the ranks of an epoch that ends."""
+    return KeepWish(after_step, LEAST_S + checkpoint_bytes(shape) / SLOWEST_BYTES_PER_S)
+
+
+async def latest(
+    leading: Leading,
+    kept: Sequence[tuple[NodeId, CheckpointMade]],
+    joined_before_step: int = 0,
+) -> CheckpointMade | None:
+    """Return the state to go on from, once it lies on two nodes where two can be reached.
+
+    All ranks have the same weights after the same step, so mostly it is there already. Where
+    another node joins, that one fetches the second copy as soon as the gang trains: nobody waits
+    for one of an earlier step than `joined_before_step`.
+    """
+    if not kept:
+        return None
+    best = max((made for _, made in kept), key=lambda made: (made.step, made.artifact))
+    is_fetched = best.step < joined_before_step
+    holders = [node for node, made in kept if made.artifact == best.artifact]
+    try:
+        if len(holders) == 1 and not (is_fetched and holders[0] == leading.self_id):
+            await leading.keep_two_copies(best.artifact, holders[0])
+    except JupiterError:  # its only holder has gone, too
+        return None
+    return best

@@ -1,0 +1,125 @@
+"""One outer round while it is open: ways come in, are given a second place, and the round closes.
+
+Owns waiting for that. Doesn't know when a round closes (`cycle.outer_round`), or what follows.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Collection, Mapping
+
+from jupiterd.cycle.islands.outer_round import Closing, OuterRound, Way
+from jupiterd.daemon.leader.leading import Leading
+from jupiterd.daemon.leader.pseudo_gradients import ToldWay
+from jupiterd.daemon.runtime.clock import now_s
+from jupiterd.daemon.runtime.work_events import WayMade
+from jupiterd.errors import JupiterError
+from jupiterd.ids import ArtifactId, CycleId, short
+
+log = logging.getLogger(__name__)
+
+LOOK_S = 0.25
+"""How long a round stays open at the most once it could be closed; news are taken in at once."""
+
+QUIET_LOOK_S = 1.0
+"""The same while nothing has come in yet: then it is early enough to hear a second later of who is
+lost, or that another leader has closed the round. Each look takes a millisecond from whoever trains
+on the leader's machine."""
+
+RETRY_S = 1.0
+"""How long a way that couldn't be copied is left alone: its island tells of it once."""
+
+
+class Gathering:
+    """The ways of one round."""
+
+    def __init__(
+        self,
+        leading: Leading,
+        after: str,
+        islands: Collection[CycleId],
+        *,
+        is_first: bool,
+        lag: int = 1,
+    ) -> None:
+        """Begin to gather.
+
+        Args:
+            leading: of this term.
+            after: hash of the outer step that the round follows.
+            islands: who has a part in it.
+            is_first: whether it is the run's first round, or was ordered with it.
+            lag: see `outer_orders.LAGS`.
+        """
+        self._leading = leading
+        self._after = after
+        self._islands = sorted(islands)
+        self._round = OuterRound(islands, is_first=is_first, lag=lag, opened_s=now_s())
+        self._told: dict[str, ToldWay] = {}
+        self._copying: set[asyncio.Task[None]] = set()
+        self._again_s: dict[str, float] = {}
+        """When a way is tried again, of those that couldn't be copied."""
+
+    @property
+    def ways(self) -> Mapping[str, Way]:
+        """Return what is in, by island."""
+        return self._round.ways
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Return who isn't in."""
+        return self._round.missing
+
+    def artifact(self, island: str) -> ArtifactId:
+        """Return the way of an island that is in."""
+        return self._told[island].way.artifact
+
+    async def closing(
+        self, lost: Callable[[], Collection[str]], counts: Callable[[], bool]
+    ) -> Closing | None:
+        """Return how the round ends, once it does and each way that counts has two places.
+
+        Args:
+            lost: returns which islands are gone just now; it may raise.
+            counts: says at each look whether the round still counts; where not, None is returned.
+        """
+        async with asyncio.TaskGroup() as group:
+            while counts():
+                self._take_up(group)
+                self._round.set_lost(lost())
+                if self._round.closing(now_s()) is not None:
+                    if self._copying:
+                        await asyncio.wait(self._copying)
+                    if (closing := self._round.closing(now_s())) is not None:
+                        return closing
+                await self._leading.ways.news(LOOK_S if self._round.ways else QUIET_LOOK_S)
+            for task in self._copying:
+                task.cancel()
+        return None
+
+    def _take_up(self, group: asyncio.TaskGroup) -> None:
+        for island in self._islands:
+            told = self._leading.ways.of(island, self._after)
+            is_left_alone = now_s() < self._again_s.get(island, 0.0)
+            if told is None or is_left_alone or island in self._round.ways:
+                continue
+            way = told.way
+            self._told[island] = told
+            self._round.arrived(_said(island, way), told.at_s)
+            copying = group.create_task(self._copy(island, told))
+            self._copying.add(copying)
+            copying.add_done_callback(self._copying.discard)
+
+    async def _copy(self, island: CycleId, told: ToldWay) -> None:
+        """Give a way a second place: whoever made it may be gone when the others want it."""
+        try:
+            await self._leading.keep_two_copies(told.way.artifact, told.node)
+        except JupiterError as error:
+            log.warning("way_not_copied", extra={"island": short(island), "reason": error.message})
+            self._round.take_back(island)
+            self._again_s[island] = now_s() + RETRY_S
+
+
+def _said(island: str, way: WayMade) -> Way:
+    told = way.tokens, way.norm, way.elapsed_s, way.logits, way.size_bytes
+    scored = way.scored_step, way.held_out, way.counted
+    return Way(island, *told, way.stands_at, way.digest, *scored)

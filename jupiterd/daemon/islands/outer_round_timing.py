@@ -1,0 +1,57 @@
+"""How long the rounds of islands take, as a leader sees it, and what is exchanged in them.
+
+Owns the clock of one leader: how long a round took that was open when another one led, nobody says.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from jupiterd.cluster.facts.facts import OuterStepTaken
+from jupiterd.cluster.ledger.lww_registers import fact_hash
+from jupiterd.cluster.training.sync_interval import Ended
+from jupiterd.cycle.islands.outer_round import Closing, Way
+from jupiterd.daemon.runtime.clock import now_s
+
+
+class OuterTimes:
+    """The times of one line of outer steps."""
+
+    def __init__(self) -> None:
+        self._last, self._at_s = "", 0.0
+        """The last step that this leader has taken, and when."""
+
+    def ended(
+        self, newest: str, taken: OuterStepTaken, closing: Closing, ways: Mapping[str, Way]
+    ) -> Ended | None:
+        """Return what a round that ends now tells of exchanges.
+
+        None where it tells nothing: it was the first, or islands were waited for in vain, or
+        another leader has seen a part of it.
+
+        Args:
+            newest: hash of the last step that was taken.
+            taken: the one that ordered the round.
+            closing: how the round ends.
+            ways: of those who are in.
+        """
+        is_first, elapsed_s = taken.number < taken.lag, self._since(newest, now_s())
+        times_s = [way.elapsed_s for way in ways.values()]
+        if is_first or closing.missing or not elapsed_s or not all(times_s):
+            return None
+        return Ended(taken.steps, max(times_s), elapsed_s)
+
+    def timed(self, step: OuterStepTaken, ways: Mapping[str, Way]) -> OuterStepTaken:
+        """Return a step that is taken now, with how long its ways took and how large they are."""
+        at_s = now_s()
+        told = replace(
+            step,
+            elapsed_s=round(self._since(step.parent, at_s), 3),
+            trained_s={each: round(ways[each].elapsed_s, 3) for each in step.islands},
+            way_bytes={e: ways[e].size_bytes for e in step.islands if ways[e].size_bytes},
+        )
+        self._last, self._at_s = fact_hash(told), at_s
+        return told
+
+    def _since(self, step: str, at_s: float) -> float:
+        """Return how long ago a step was taken, by its hash; 0 where we don't know."""
+        return at_s - self._at_s if step and step == self._last else 0.0

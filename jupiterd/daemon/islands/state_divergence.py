@@ -1,0 +1,43 @@
+"""An island whose weights or momentum aren't those of the others is left out, and people are told.
+
+Owns whose states are compared, and what is said of it. Doesn't know who is taken for the one that
+has drifted (`cycle.state_divergence`), or how such an island begins anew (`island_reseed`).
+"""
+
+import logging
+from collections.abc import Mapping
+
+from jupiterd.cluster.facts.facts import OuterStepTaken
+from jupiterd.cycle.islands.outer_orders import ADRIFT
+from jupiterd.cycle.islands.outer_round import Closing, Way
+from jupiterd.cycle.training.state_divergence import adrift
+from jupiterd.daemon.islands.model_mismatch import island_name
+from jupiterd.daemon.leader.leading import Leading
+from jupiterd.ids import CycleId
+
+log = logging.getLogger(__name__)
+
+
+def without_drifted(
+    leading: Leading,
+    run: CycleId,
+    newest: tuple[str, OuterStepTaken],
+    closing: Closing,
+    ways: Mapping[str, Way],
+) -> Closing:
+    """Return how a round ends without those who have other weights or another momentum.
+
+    newest: outer step, and its hash; who stood at another one is of another line, and what it had
+        there is no fault
+    """
+    last, taken = newest
+    told = {island: way.digest for island, way in ways.items() if way.stands_at == last}
+    found = adrift(told, closing.counted, taken.islands)
+    for island in found:
+        log.warning(
+            "island_adrift",
+            extra={"run": run, "island": island, "digest": told[island].hex()},
+        )
+        name = island_name(leading, run, CycleId(island))
+        leading.board.explain(run, f"{name} is left out and begins anew: {ADRIFT}")
+    return closing.without_adrift(found)

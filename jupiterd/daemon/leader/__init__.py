@@ -1,0 +1,1 @@
+"""One term of a leader: record, place, run an item, replicate."""

@@ -1,0 +1,49 @@
+"""Epochs of a cycle that are open beside the one its leader follows.
+
+Owns closing them. Groups that were apart may each have trained the cycle; where they are one again,
+the gang of the leader that stepped down would go on until nobody has followed it for long, and its
+members could join no other. What its members do once it is closed is theirs (`gang_holder`).
+"""
+
+import asyncio
+import logging
+
+from jupiterd.cluster.facts.facts import EpochClosed
+from jupiterd.daemon.leader.leading import Leading
+from jupiterd.daemon.runtime.clock import now_s
+from jupiterd.errors import JupiterError
+from jupiterd.ids import CycleId
+
+log = logging.getLogger(__name__)
+
+LOOK_S = 0.5
+
+MEETING_S = 3.0
+"""Two leaders that meet settle within a second which of them stays: until then nothing is closed,
+for it might be the other one's."""
+
+REASON = "another gang trains this cycle"
+
+
+async def close_strays(leading: Leading, cycle: CycleId, epoch: int) -> None:
+    """Close whatever stays open beside this epoch, for ever."""
+    seen_s: dict[int, float] = {}
+    while True:
+        await asyncio.sleep(LOOK_S)
+        for other in _open_beside(leading, cycle, epoch):
+            if now_s() - seen_s.setdefault(other, now_s()) >= MEETING_S:
+                await _close(leading, cycle, other)
+
+
+def _open_beside(leading: Leading, cycle: CycleId, epoch: int) -> list[int]:
+    opened = [each.epoch for each in leading.cycle(cycle).open_epochs]
+    return [other for other in opened if other != epoch] if epoch in opened else []
+
+
+async def _close(leading: Leading, cycle: CycleId, epoch: int) -> None:
+    try:
+        await leading.record(EpochClosed(cycle, epoch, REASON))
+        log.info("stray_epoch_closed", extra={"epoch": epoch})
+    except JupiterError as error:
+        extra = {"epoch": epoch, "reason": error.message}
+        log.warning("epoch_left_open", extra=extra)

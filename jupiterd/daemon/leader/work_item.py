@@ -1,0 +1,346 @@
+"""Having one item of a phase done: by somebody who can, again where it fails, kept on two nodes.
+
+Owns the choice of the node, the retries and the second copy. Doesn't know phases, or what follows
+from a result: whoever asked records it.
+"""
+
+import asyncio
+import logging
+import math
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+
+from jupiterd.cluster.facts.facts import WorkCompleted
+from jupiterd.cluster.planning.asking_node import ASKED_AT, asking_node
+from jupiterd.cycle.base.work_item import WorkItem, WorkResult
+from jupiterd.cycle.data.local_paths import local_paths
+from jupiterd.cycle.phases.judge import ASKING
+from jupiterd.daemon.leader.item_failures import ItemMemory
+from jupiterd.daemon.leader.leading import Leading, name_of
+from jupiterd.daemon.leader.progress_board import ProgressBoard
+from jupiterd.daemon.leader.retry_policy import Trying
+from jupiterd.daemon.runtime.clock import now_s
+from jupiterd.daemon.runtime.work_events import Advanced, Finished, Started
+from jupiterd.errors import (
+    DeviceBusyError,
+    DrainedError,
+    EmptySourceError,
+    JupiterError,
+    NotFoundError,
+    NotOfferedError,
+    PeerUnreachableError,
+    SourceUnreachableError,
+    TooLittleTextError,
+    WorkFailedError,
+)
+from jupiterd.ids import CycleId, NodeId
+
+log = logging.getLogger(__name__)
+
+MAX_FAILURES = 3
+"""An item whose worker fails this often ends the cycle: it would fail for ever."""
+
+RETRY_S = 1.0
+
+SOURCE_RETRY_S = 10.0
+"""The internet may come back: an item that needs it is tried again after a pause."""
+
+
+BUSY_RETRY_S = 5.0
+"""A gang that has somebody's GPU keeps it for minutes or hours."""
+
+MEMORY_RETRY_S = 30.0
+"""Whatever else had a machine's memory may give it back."""
+
+MAX_BUSY_LOOKS = 120
+"""A last try waits so often for what else runs there, and is made beside it then."""
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How long something is tried that can't be reached; whichever comes first."""
+
+    tries: int
+    elapsed_s: float
+    """Since the first of them ended, of those since it last got on: one of a server that is silent
+    takes minutes."""
+
+    def is_over(self, tries: int, elapsed_s: float) -> bool:
+        """Say whether it isn't tried again."""
+        return tries >= self.tries or elapsed_s >= self.elapsed_s
+
+
+NEEDED = Patience(30, 1800.0)
+"""Nothing can go on without it."""
+
+SPARED = Patience(6, 120.0)
+"""There is other text to go on with."""
+
+GENERATING = "generate"
+"""The task by which a model writes."""
+
+MAY_ASK_A_SERVER = frozenset({GENERATING, ASKING})
+"""Tasks that may be done by asking a server, in place of a model here."""
+
+TRAINING_ALONE = "train_proxy"
+"""The task that trains a small student on one node."""
+
+NEEDS_NO_ENGINE = frozenset({"collect", "clean", "hold_out", "unite", "gate", "choose_proxy_text"})
+"""Tasks whose workers import no machine learning library."""
+
+
+def is_asked_elsewhere(item: WorkItem) -> bool:
+    """Say whether a server does what the item asks for; any node can talk to one."""
+    return item.task in MAY_ASK_A_SERVER and "model" not in item.inputs
+
+
+def needs_engine(item: WorkItem) -> bool:
+    """Say whether only a node with a machine learning library can do it."""
+    return item.task not in NEEDS_NO_ENGINE and not is_asked_elsewhere(item)
+
+
+def slow_nodes(leading: Leading) -> frozenset[NodeId]:
+    """Return the nodes without a GPU, where others have one: none of them trains by itself."""
+    fit = leading.fit_workers()
+    fast = {node for node in fit if (found := leading.hardware_of(node)) and found.gpus}
+    return frozenset(fit) - fast if fast else frozenset()
+
+
+class ItemRunner:
+    """Runs the items of one cycle or run for one term."""
+
+    def __init__(
+        self, leading: Leading, cycle: CycleId, board: ProgressBoard | None = None
+    ) -> None:
+        """Take the cycle, and where its progress is shown: on the leader's board unless told."""
+        self._leading = leading
+        self._cycle = cycle
+        self._board = leading.board if board is None else board
+
+    async def run(
+        self,
+        round_number: int,
+        item: WorkItem,
+        only_on: str = "",
+        check: Callable[[], None] = lambda: None,
+        is_needed: Callable[[], bool] = lambda: True,
+        longest_s: float = math.inf,
+    ) -> WorkCompleted:
+        """Return what came of it, not recorded yet.
+
+        Args:
+            round_number: the round that it belongs to.
+            item: what is to be done.
+            only_on: the one node that can; empty for any.
+            check: called before another try; raises where the item is wanted no more.
+            is_needed: says whether nothing goes on without it, where it can't be reached.
+            longest_s: so long it is tried since it last got on, whatever is in the way.
+
+        Raises:
+            JupiterError: trying again can't help.
+        """
+        failures, trying, memory = 0, Trying(), ItemMemory(item)
+        empty: list[EmptySourceError] = []
+        without: frozenset[NodeId] = frozenset()
+        while True:
+            node: NodeId | None = None
+            trying.begin(now_s())
+            try:
+                node = (
+                    self._named(only_on)
+                    if only_on
+                    else self._place(item, without, memory.too_small)
+                )
+                return await self._try(round_number, memory.fitted(node), node, trying)
+            except EmptySourceError as error:
+                # A folder lies on one machine only: it is looked for on each.
+                empty.append(error)
+                without |= {node} if node is not None else frozenset()
+                is_tried = without.issuperset(self._leading.fit_workers())
+                if only_on or isinstance(error, TooLittleTextError) or is_tried:
+                    raise _telling(empty) from None
+            except SourceUnreachableError as error:
+                elapsed_s = trying.fail(now_s())
+                trying.unreachable += 1
+                patience = NEEDED if is_needed() else SPARED
+                if patience.is_over(trying.unreachable, elapsed_s):
+                    raise
+                without = self._one_more(without, node)
+                await wait_out(self._board, self._cycle, error.message, SOURCE_RETRY_S)
+                check()
+            except DeviceBusyError as error:
+                without = self._one_more(without, node)
+                await wait_out(self._board, self._cycle, error.message, BUSY_RETRY_S)
+                check()
+            except JupiterError as error:
+                is_other = memory.learn(node, error, self._able(item, only_on))
+                failures += not (error.may_mend or is_other)
+                is_over = (
+                    trying.fail(now_s()) >= longest_s
+                    or failures >= MAX_FAILURES
+                    or memory.is_repeated(node, error, is_other=is_other)
+                )
+                if is_over or (error.is_permanent and not is_other):
+                    raise
+                if isinstance(error, WorkFailedError):
+                    without = self._one_more(without, node)
+                log.warning("item_failed", extra={"item": item.id, "reason": error.message})
+                await self._pause(node, error.message, trying.pause_s, memory, check)
+                check()
+
+    async def _pause(
+        self,
+        node: NodeId | None,
+        trouble: str,
+        pause_s: float,
+        memory: ItemMemory,
+        check: Callable[[], None],
+    ) -> None:
+        """Wait before another try.
+
+        Who waits for a machine looks often; who fails on one needn't do so each second.
+        """
+        if node is not None and memory.is_last_try:
+            await self._until_alone(node, trouble, check)
+        else:
+            await wait_out(self._board, self._cycle, trouble, RETRY_S if node is None else pause_s)
+
+    async def _until_alone(self, node: NodeId, trouble: str, check: Callable[[], None]) -> None:
+        """Give a node a while in which what else runs there may end."""
+        await wait_out(self._board, self._cycle, trouble, MEMORY_RETRY_S)
+        check()
+        for _ in range(MAX_BUSY_LOOKS):
+            if not self._leading.is_busy(node):
+                return
+            told = f"{trouble}; other work runs there, and is waited for"
+            await wait_out(self._board, self._cycle, told, BUSY_RETRY_S)
+            check()
+
+    def _able(self, item: WorkItem, only_on: str) -> Collection[NodeId]:
+        """Return the nodes that can do it."""
+        if only_on:
+            return {NodeId(only_on)}
+        fit = self._leading.fit_workers()
+        if not needs_engine(item):
+            return fit
+        return [node for node in fit if (has := self._leading.hardware_of(node)) and has.engines]
+
+    def _one_more(self, without: frozenset[NodeId], node: NodeId | None) -> frozenset[NodeId]:
+        """Return who couldn't just now; once that is everybody, each gets another turn."""
+        last = frozenset() if node is None else frozenset({node})
+        found = without | last
+        return last if found.issuperset(self._leading.fit_workers()) else found
+
+    def _named(self, node: str) -> NodeId:
+        """Return the node that was named, as soon as it is here."""
+        if node not in self._leading.fit_nodes():
+            member = self._leading.journal.state.members.get(NodeId(node))
+            name = node[:8] if member is None else member.name
+            raise PeerUnreachableError(
+                f"only {name} can do that, and it isn't here", "start jupiterd on that machine"
+            )
+        self._leading.check_not_drained("can do it", {NodeId(node)}, needs_engine=False)
+        return NodeId(node)
+
+    def _place(
+        self,
+        item: WorkItem,
+        without: frozenset[NodeId],
+        too_small: frozenset[NodeId] = frozenset(),
+    ) -> NodeId:
+        """Choose who does it; whoever failed before only where nobody else can.
+
+        Who has too little memory isn't chosen at all: it waits for somebody else.
+        A path is looked for first where somebody has named it: nobody else reads it unasked.
+        """
+        asked_at = self._asked_at(item)
+        if asked_at in self._leading.fit_workers() and asked_at not in without | too_small:
+            return asked_at
+        if item.task == TRAINING_ALONE:
+            without |= slow_nodes(self._leading)
+        needs = needs_engine(item)
+        try:
+            return self._leading.place(needs_engine=needs, without=without | too_small)
+        except PeerUnreachableError:
+            if not too_small:
+                return self._leading.place(needs_engine=needs)
+            return self._larger(too_small, needs_engine=needs)
+
+    def _larger(self, too_small: frozenset[NodeId], *, needs_engine: bool) -> NodeId:
+        """Choose among the others; raises PeerUnreachableError where none of them is here."""
+        try:
+            return self._leading.place(needs_engine=needs_engine, without=too_small)
+        except DrainedError:
+            raise
+        except PeerUnreachableError:
+            names = ", ".join(sorted(name_of(self._leading, node) for node in too_small))
+            raise PeerUnreachableError(
+                f"memory ran out on {names}, and nobody else is here who can do it"
+            ) from None
+
+    def _asked_at(self, item: WorkItem) -> NodeId:
+        """Return where somebody has named the paths that an item reads; empty where it has none."""
+        if not local_paths(item.task, item.params):
+            return NodeId("")
+        return asking_node(self._leading.cycle(self._cycle))
+
+    async def _try(
+        self, round_number: int, item: WorkItem, node: NodeId, trying: Trying
+    ) -> WorkCompleted:
+        began_s, phase = now_s(), str(item.phase)
+        steering = self._leading.cycle(self._cycle).steering
+        recorded = steering.recorded_id(round_number, phase, item.id)
+        asked_at = self._asked_at(item)
+        params = {**item.params, **({ASKED_AT: asked_at} if asked_at else {})}
+        order = self._leading.order(self._cycle, recorded, item.task, params)
+        result = None
+        async for event in self._leading.run(node, replace(order, inputs=item.inputs)):
+            if isinstance(event, Started):
+                self._board.explain(self._cycle, "")
+            elif isinstance(event, Advanced):
+                trying.advance(event.done)
+                self._board.advance(self._cycle, item.id, event, now_s(), node)
+            elif isinstance(event, Finished):
+                self._board.complete(self._cycle, item.id)
+                result = event.result
+        if result is None:
+            raise WorkFailedError(f"the {item.task} worker ended without a result")
+        await self._keep_two_copies(node, result)
+        return WorkCompleted(
+            cycle=self._cycle,
+            round=round_number,
+            phase=phase,
+            item=recorded,
+            node=node,
+            outputs=result.outputs,
+            counts=result.counts,
+            summary=result.summary,
+            elapsed_s=round(now_s() - began_s, 3),
+        )
+
+    async def _keep_two_copies(self, maker: NodeId, result: WorkResult) -> None:
+        try:
+            for artifact in result.outputs.values():
+                await self._leading.keep_two_copies(artifact, maker)
+        except NotFoundError as error:
+            raise PeerUnreachableError(
+                f"the maker of a result has gone: {error.message}"
+            ) from error
+
+
+def _telling(errors: Sequence[EmptySourceError]) -> EmptySourceError:
+    """Return the one that says most: that a machine doesn't offer a path says least.
+
+    That there is too little text holds on each machine: it ends the item, so it is the last.
+    """
+    if isinstance(errors[-1], TooLittleTextError):
+        return errors[-1]
+    return next((each for each in errors if not isinstance(each, NotOfferedError)), errors[0])
+
+
+async def wait_out(
+    board: ProgressBoard, cycle: CycleId, trouble: str, pause_s: float = RETRY_S
+) -> None:
+    """Let people see what is in the way, and give it a moment to mend."""
+    board.explain(cycle, f"{trouble}; trying again")
+    await asyncio.sleep(pause_s)

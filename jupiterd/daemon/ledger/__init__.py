@@ -1,0 +1,1 @@
+"""This node's replica of the ledger, and how replicas become equal."""

@@ -1,0 +1,52 @@
+"""Where all daemons of the cluster that are linked just now say that they answer.
+
+Owns which of it can be compared: an address of a container or a VPN, or a link-local one, may be
+another machine's too, in another network.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from jupiterd.cluster.membership.shared_addresses import Told
+from jupiterd.cluster.values.interface_kind import InterfaceKind, is_loopback
+from jupiterd.net.interface_kinds import kind_of
+from jupiterd.net.interfaces import interface_of
+from jupiterd.net.scopes import host_in, is_link_local, without_scope_in
+
+if TYPE_CHECKING:
+    from jupiterd.daemon.app.node import Node
+    from jupiterd.daemon.links.peers import Peer
+
+
+def told_by_all(node: "Node") -> list[Told]:
+    """Return what this node and each that is alive tell; who is far away, behind a VPN, isn't."""
+    alive = node.alive()
+    peers = [peer for peer in node.peers if peer.node in alive and not _is_far(peer)]
+    own = node.outlook.addresses()
+    kinds = {text: int(kind_of(interface_of(host_in(text)))) for text in own}
+    return [
+        Told(node.settings.name, node.hardware.host, _places(own, kinds)),
+        *(
+            Told(
+                peer.name,
+                peer.hardware.host if peer.hardware is not None else "",
+                _places(peer.addresses, peer.address_kinds),
+            )
+            for peer in peers
+        ),
+    ]
+
+
+def _is_far(peer: "Peer") -> bool:
+    kind = peer.address_kinds.get(without_scope_in(str(peer.address)))
+    return kind is not None and InterfaceKind.numbered(kind) is InterfaceKind.VPN
+
+
+def _places(addresses: Iterable[str], kinds: Mapping[str, int]) -> frozenset[tuple[str, str]]:
+    return frozenset(
+        (host_in(text), text.rpartition(":")[2])
+        for text in addresses
+        if InterfaceKind.numbered(kinds.get(text, 0)).is_physical
+        and not is_link_local(host_in(text))
+        and not is_loopback(text)
+    )

@@ -1,0 +1,149 @@
+"""`check.links`: measures every way from this node to one other, or has another node do so.
+
+Owns the order of it, and who is told of the result. Doesn't know how bytes are counted
+(`bandwidth_probe`), or what follows for the choice between the ways (`cluster.links`).
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+import grpc.aio
+
+from jupiterd.daemon.links.bandwidth_probe import bits_per_s_in, bits_per_s_out
+from jupiterd.daemon.links.path_monitor import ANSWER_TIMEOUT_S
+from jupiterd.daemon.links.peers import Peer
+from jupiterd.daemon.runtime.address_text import parse_address
+from jupiterd.daemon.runtime.clock import now_s
+from jupiterd.errors import from_wire
+from jupiterd.ids import NodeId
+from jupiterd.net.connect_time import connect_time_s
+from jupiterd.net.scopes import without_scope
+from jupiterd.ports import Address
+from jupiterd.protocol.call_errors import from_rpc
+from jupiterd.rpc import peer_pb2
+from jupiterd.rpc.peer_pb2_grpc import PeerStub
+
+if TYPE_CHECKING:
+    from jupiterd.daemon.app.node import Node
+
+HANDSHAKES: Final = 10
+LONGEST_S: Final = 120.0
+"""Eight ways, none of which ever says more than it must."""
+
+MAX_WAYS: Final = 64
+
+FIGURES: Final = ("rtt_ms", "out_mbit_per_s", "in_mbit_per_s")
+WAY_FIELDS: Final = (
+    "target", "source", "interface", "kind", "active", "answers", *FIGURES, "note",
+)  # fmt: skip
+
+TELL_TIMEOUT_S: Final = 2.0
+
+Row = dict[str, Any]
+
+
+async def check_links(node: "Node", arguments: Mapping[str, Any]) -> Row:
+    """Measure each way to a node in turn, from here or from another member.
+
+    Raises:
+        PeerUnreachableError: there is no link to it.
+        ConflictError: the node that measures does so already, or is measured.
+    """
+    asked = NodeId(str(arguments["node"]))
+    asker = NodeId(str(arguments.get("from") or node.identity.node_id))
+    if asker != node.identity.node_id:
+        return await _measured_there(node, asker, asked)
+    return await _measured_here(node, asked)
+
+
+async def ways_to(node: "Node", asked: NodeId) -> list[peer_pb2.MeasuredWay]:
+    """Measure each way from here to a node, for another member that asks; raises as above."""
+    rows = (await _measured_here(node, asked))["paths"]
+    return [
+        peer_pb2.MeasuredWay(**{key: row[key] for key in WAY_FIELDS if row[key] is not None})
+        for row in rows
+    ]
+
+
+async def _measured_there(node: "Node", asker: NodeId, asked: NodeId) -> Row:
+    peer = node.peers.require(asker)
+    request = peer_pb2.MeasureWaysRequest(node=asked)
+    try:
+        with peer.channels.in_use() as channels:
+            reply = await channels.control.MeasureWays(request, timeout=LONGEST_S)
+    except grpc.aio.AioRpcError as error:
+        raise from_rpc(error, peer.name) from error
+    if reply.failure.code:
+        raise from_wire(reply.failure.code, reply.failure.message, reply.failure.hint)
+    return {"node": asked, "paths": [_row_of(way) for way in reply.ways[:MAX_WAYS]]}
+
+
+def _row_of(way: peer_pb2.MeasuredWay) -> Row:
+    """Return another node's word of one way; what it didn't measure is None."""
+    row: Row = {key: getattr(way, key) for key in WAY_FIELDS}
+    return row | {key: None for key in FIGURES if not way.HasField(key)}
+
+
+async def _measured_here(node: "Node", asked: NodeId) -> Row:
+    peer = node.peers.require(asked)
+    with node.measuring.turn(LONGEST_S):
+        rows = [await _measured(node, peer, row) for row in peer.links.to_plain(now_s())]
+    for row in rows:
+        row["active"] = row["target"] == peer.links.active
+    return {"node": peer.node, "name": peer.name, "paths": rows}
+
+
+async def _measured(node: "Node", peer: Peer, known: Mapping[str, Any]) -> Row:
+    row: Row = {key: known[key] for key in ("target", "source", "interface", "kind", "active")}
+    rtt_s = await _round_trip_s(parse_address(row["target"]))
+    row |= {"answers": rtt_s is not None, "rtt_ms": None}
+    row |= {"out_mbit_per_s": None, "in_mbit_per_s": None, "note": ""}
+    if rtt_s is None:
+        peer.links.missed(now_s(), row["target"])
+        return row
+    row["rtt_ms"] = round(rtt_s * 1000, 3)
+    peer.links.answered(now_s(), row["target"], rtt_s)
+    try:
+        await _weigh(node, peer, row)
+    except grpc.aio.AioRpcError as error:
+        row["note"] = from_rpc(error, peer.name).message
+    return row
+
+
+async def _round_trip_s(address: Address) -> float | None:
+    """Return the middle of some TCP handshakes: what the choice is made by otherwise."""
+    took_s: list[float] = []
+    for _ in range(HANDSHAKES):
+        one_s = await connect_time_s(address, ANSWER_TIMEOUT_S)
+        if one_s is not None:
+            took_s.append(one_s)
+        elif not took_s:
+            return None
+    return sorted(took_s)[len(took_s) // 2]
+
+
+async def _weigh(node: "Node", peer: Peer, row: Row) -> None:
+    """Send bytes over a connection of its own, and let both ends know how many went."""
+    channels = peer.channels.at(parse_address(row["target"]))
+    try:
+        incoming = await bits_per_s_in(channels.control)
+        row["in_mbit_per_s"] = _mbit(incoming)
+        outgoing = await bits_per_s_out(channels.control)
+        row["out_mbit_per_s"] = _mbit(outgoing)
+        if (slower := min(incoming, outgoing)) > 0.0:
+            peer.links.measured(now_s(), row["target"], slower)
+            await _tell(channels.control, row["source"], node.outlook.port, slower)
+    finally:
+        await channels.close()
+
+
+async def _tell(peer: PeerStub, source: str, port: int, bits_per_s: float) -> None:
+    """Let the other end know: it may be the one that chooses."""
+    if source:
+        where = Address(without_scope(source), port)
+        request = peer_pb2.NotePathRequest(address=str(where), bits_per_s=bits_per_s)
+        await peer.NotePath(request, timeout=TELL_TIMEOUT_S)
+
+
+def _mbit(bits_per_s: float) -> float | None:
+    return round(bits_per_s / 1e6, 1) or None

@@ -1,0 +1,153 @@
+"""Which way each peer is reached, where there are several.
+
+Owns the measuring, and moving to another way. Doesn't know the rules (`cluster.links`) or how ways
+are found (`handshake`). Where there is one way to a peer, nothing is measured.
+"""
+
+import asyncio
+import contextlib
+import logging
+import math
+from collections.abc import Callable
+
+import grpc
+
+from jupiterd.cluster.links.links import DOUBT_S
+from jupiterd.daemon.links.peers import Peer, Peers
+from jupiterd.daemon.runtime.address_text import parse_address
+from jupiterd.daemon.runtime.clock import now_s
+from jupiterd.daemon.runtime.untrusted_input import told_address
+from jupiterd.ids import NodeId, short
+from jupiterd.net.connect_time import connect_time_s
+from jupiterd.net.interfaces import seen_from_here
+from jupiterd.net.scopes import without_scope
+from jupiterd.ports import Address
+from jupiterd.rpc import peer_pb2
+
+log = logging.getLogger(__name__)
+
+TICK_S = 0.25
+CALM_TICK_S = 0.5
+"""A way that has just worked is in no doubt for a while."""
+COMPARE_S = 1.0
+"""Where the way in use works, the others are compared with it so often."""
+TELL_S = 50.0
+"""The other end believes what it was told for two minutes (`links.TOLD_S`)."""
+TELL_AGAIN_S = 1.0
+"""Where it can't follow yet: it hasn't met us there, or the call was lost."""
+ANSWER_TIMEOUT_S = 0.8
+TELL_TIMEOUT_S = 2.0
+
+
+class PathWatch:
+    """Keeps every link on the best of its ways."""
+
+    def __init__(
+        self,
+        peers: Peers,
+        port: Callable[[], int],
+        proved_s: Callable[[Peer], float],
+        group: asyncio.TaskGroup,
+    ) -> None:
+        """`proved_s` says when the link to a peer last worked."""
+        self._peers = peers
+        self._port = port
+        self._proved_s = proved_s
+        self._group = group
+        self._tell_at_s: dict[NodeId, float] = {}
+        self._wait_s: dict[NodeId, float] = {}
+        """Before a peer that couldn't follow is told again; longer each time."""
+
+    async def run(self) -> None:
+        """Look at every peer that can be reached in more than one way, again and again."""
+        compare_at_s = now_s()
+        while True:
+            await asyncio.sleep(self._pause_s())
+            compares = now_s() >= compare_at_s
+            compare_at_s = now_s() + COMPARE_S - CALM_TICK_S / 2 if compares else compare_at_s
+            for peer in self._peers:
+                if len(peer.links) > 1 and (compares or self._is_in_doubt(peer)):
+                    self._look_at(peer)
+
+    def hear(self, node: NodeId, text: str) -> bool:
+        """Take in where a peer wants to be reached, and say whether that way is known here.
+
+        Raises:
+            ValueError: that is no address.
+        """
+        peer = self._peers.get(node)
+        if peer is None:
+            return False
+        ways = seen_from_here(told_address(text))
+        is_known = peer.links.told(now_s(), map(str, ways))
+        self._look_at(peer)
+        return is_known
+
+    def note(self, node: NodeId, text: str, bits_per_s: float) -> None:
+        """Take in how much a way carries that a peer names; raises ValueError for nonsense."""
+        if not 0.0 < bits_per_s < math.inf:
+            raise ValueError("no bandwidth")
+        peer = self._peers.get(node)
+        if peer is not None:
+            for way in seen_from_here(told_address(text)):
+                peer.links.measured(now_s(), str(way), bits_per_s)
+
+    def _pause_s(self) -> float:
+        """Return how long no way can come into doubt, within bounds."""
+        proved_s = (self._proved_s(peer) for peer in self._peers if len(peer.links) > 1)
+        doubt_at_s = min(proved_s, default=math.inf) + DOUBT_S
+        return min(CALM_TICK_S, max(TICK_S, doubt_at_s - now_s()))
+
+    def _is_in_doubt(self, peer: Peer) -> bool:
+        return peer.links.is_dead or now_s() - self._proved_s(peer) > DOUBT_S
+
+    def _look_at(self, peer: Peer) -> None:
+        peer.links.carried(self._proved_s(peer))
+        for target in peer.links.due(now_s()):
+            self._group.create_task(self._measure(peer, target), name=f"measure {target}")
+        if peer.links.choose(now_s()):
+            self._move(peer)
+        if peer.links.decides and now_s() >= self._tell_at_s.get(peer.node, 0.0):
+            self._tell_at_s[peer.node] = now_s() + TELL_S
+            self._group.create_task(self._tell(peer), name=f"tell path {short(peer.node)}")
+
+    async def _measure(self, peer: Peer, target: str) -> None:
+        address = parse_address(target)
+        took_s = await connect_time_s(address, ANSWER_TIMEOUT_S)
+        if took_s is None:
+            peer.links.missed(now_s(), target)
+        else:
+            self._peers.learn(peer, address)
+            peer.links.answered(now_s(), target, took_s)
+
+    def _move(self, peer: Peer) -> None:
+        before, address = peer.address, parse_address(peer.links.active)
+        log.info(
+            "path_changed",
+            extra={
+                "node": short(peer.node),
+                "before": str(before),
+                "after": str(address),
+                "reason": peer.links.reason,
+            },
+        )
+        old = self._peers.move(peer, address)
+        self._group.create_task(old.retire(), name=f"retire {before}")
+        self._tell_at_s.pop(peer.node, None)
+
+    async def _tell(self, peer: Peer) -> None:
+        """Let the other end use the same way; a peer that isn't reached decides by itself."""
+        if not peer.source:
+            return
+        where = Address(without_scope(peer.source), self._port())
+        request = peer_pb2.UsePathRequest(address=str(where))
+        is_known = False
+        with contextlib.suppress(grpc.aio.AioRpcError):
+            reply = await peer.channels.heartbeat.UsePath(request, timeout=TELL_TIMEOUT_S)
+            is_known = reply.known
+        if is_known:
+            self._wait_s.pop(peer.node, None)
+            return
+        wait_s = self._wait_s.get(peer.node, TELL_AGAIN_S)
+        self._tell_at_s[peer.node] = now_s() + wait_s
+        self._wait_s[peer.node] = min(2 * wait_s, TELL_S)

@@ -1,0 +1,263 @@
+"""Looking, again and again, for what people want to be told of.
+
+Owns when it is looked, and putting together what this node knows: the same on every node, so that
+whoever sends next knows as much. Doesn't know what an alert is (`cluster.alerts`), or how one is
+sent (`webhook_sender`).
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from jupiterd.cluster.facts.dismissal_fact import AlarmDismissed
+from jupiterd.cluster.health.alert_news import News, ledger_findings, name_of, seen_failures
+from jupiterd.cluster.health.alert_senders import HAS_WEBHOOK, SENT, SentAlerts, sender_among
+from jupiterd.cluster.health.alerts import Alert, AlertBook, Finding, strain_findings
+from jupiterd.cluster.health.dismissible import alarm_key, tells_its_end
+from jupiterd.cluster.health.health import HealthWarning, judge
+from jupiterd.cluster.health.health_ages import HealthAges
+from jupiterd.cluster.health.run_alerts import LiveTraining, RunAlerts
+from jupiterd.cluster.ledger.dismissals import DismissalWatch
+from jupiterd.cluster.ledger.state import State
+from jupiterd.cluster.membership.membership import Liveness
+from jupiterd.cluster.text.health_words import NEWS
+from jupiterd.cluster.values.severity import Severity
+from jupiterd.cycle.base.work_item import Phase
+from jupiterd.daemon.cycles.lost_generator import lost_generator_findings
+from jupiterd.daemon.links.own_link import own_outage
+from jupiterd.daemon.links.refused_connections import CODE as KNOCKED
+from jupiterd.daemon.links.refused_connections import knock_finding
+from jupiterd.daemon.membership.listening import CROWDED
+from jupiterd.daemon.queries.cycle.heavy_drops import drop_findings
+from jupiterd.daemon.runtime.clock import now_s
+from jupiterd.daemon.runtime.untrusted_input import told_text
+from jupiterd.errors import JupiterError
+from jupiterd.ids import CycleId, NodeId
+
+if TYPE_CHECKING:
+    from jupiterd.daemon.app.node import Node
+
+log = logging.getLogger(__name__)
+
+LOOK_S: Final = 2.0
+
+LEARN_S: Final = 15.0
+"""Who begins to send waits so long for what others know of: after a start nobody is linked yet."""
+
+ALERTS = "alerts"
+"""What a heartbeat tells for this, by its name in telemetry."""
+
+
+class AlertWatch:
+    """What is raised on this node's view of the cluster, and which of it was sent."""
+
+    def __init__(self, node: "Node") -> None:
+        self._node = node
+        self._own = node.identity.node_id
+        self._book, self._news, self._runs = AlertBook(), News(), RunAlerts()
+        self._sent = SentAlerts()
+        self._shown: Mapping[str, Alert] = {}
+        """What was raised, and not dismissed, when it was looked last; by key."""
+        self._dismissals = DismissalWatch()
+        self._ended: Sequence[str] = ()
+        """Keys of what was dismissed and is over, of which this node tells the others."""
+        self.ages = HealthAges()
+        """Since when everything is wrong that status tells of."""
+        self._offered: set[str] = set()
+        """Keys of what waits to be sent, or couldn't be."""
+        self._sends_since_s: float | None = None
+        self._heard_of: set[NodeId] = set()
+        """Whose marks were learned since then."""
+        self.offer: Callable[[Alert], None] | None = None
+        """Sends an alert; None where this node has no address to send to."""
+        self.least = Severity.INFO
+        """What is less grave isn't sent."""
+
+    @property
+    def raised(self) -> Sequence[Alert]:
+        """What people are to be told of just now, the gravest first."""
+        return tuple(alert for alert in self._book.raised if not self.is_dismissed(alert))
+
+    @property
+    def dismissed(self) -> Sequence[Alert]:
+        """What is raised, too, and people have seen it."""
+        return tuple(alert for alert in self._book.raised if self.is_dismissed(alert))
+
+    def is_dismissed(self, told: Alert | HealthWarning) -> bool:
+        """Say whether people have seen it as it stands."""
+        is_seen, cause = (told.is_seen, told.cause) if isinstance(told, Alert) else (False, "")
+        fact = self._node.journal.derived(_in_force).get(self.key(told))
+        return is_seen or (fact is not None and fact.cause == cause)
+
+    def key(self, told: Alert | HealthWarning) -> str:
+        """Return what tells it from all others of the cluster."""
+        return alarm_key(told.code, told.about, self._own)
+
+    async def run(self) -> None:
+        """Look for ever, and tell of what was dismissed that it is over."""
+        telling: asyncio.Task[None] | None = None
+        async with asyncio.TaskGroup() as group:
+            while True:
+                self.look(now_s())
+                if self._ended and (telling is None or telling.done()):
+                    telling = group.create_task(self._tell_over(self._ended))
+                await asyncio.sleep(LOOK_S)
+
+    async def _tell_over(self, keys: Sequence[str]) -> None:
+        """Tell the leader, which may hang: it is looked meanwhile."""
+        try:
+            await self._node.commands.execute("alarm.over", {"keys": keys})
+        except JupiterError as error:
+            log.debug("end_not_told", extra={"reason": error.message})
+
+    def look(self, at_s: float) -> None:
+        """Look once: log what is new and what is over, and send what is due."""
+        wrong = judge(self._node.outlook.cluster_view())
+        self.ages.look(at_s, [told.key for told in wrong])
+        _, over = self._book.look(at_s, list(self._findings(at_s)))
+        self._look_at_dismissals(at_s, wrong)
+        was, self._shown = self._shown, {alert.key: alert for alert in self.raised}
+        for key in self._shown.keys() - was.keys():
+            _log_raised(self._shown[key])
+        for alert in over:
+            if alert.code not in NEWS:
+                log.info("alert_over", extra={"code": alert.code, "title": alert.title})
+        told_no_more = {alert.key: alert for alert in over}
+        told_no_more |= {key: was[key] for key in was.keys() - self._shown.keys()}
+        self._offered -= told_no_more.keys()
+        self._end(list(told_no_more.values()))
+        self._send(at_s)
+
+    def _look_at_dismissals(self, at_s: float, wrong: Sequence[HealthWarning]) -> None:
+        in_force = self._node.journal.derived(_in_force)
+        holding = {self.key(told) for told in (*wrong, *self._book.raised)}
+        lasting = {key for key, fact in in_force.items() if not fact.cause}
+        over = self._dismissals.look(at_s, lasting, holding)
+        self._ended = [key for key in over if self._tells_end_of(in_force[key])]
+
+    def _tells_end_of(self, dismissed: AlarmDismissed) -> bool:
+        leads, asked_at = self._node.leading is not None, NodeId(dismissed.node)
+        is_member = asked_at in self._node.journal.state.members
+        return tells_its_end(
+            dismissed.key, self._own, leads=leads, asked_at=asked_at if is_member else None
+        )
+
+    def note_sent(self, alert: Alert) -> None:
+        """Take note that somebody has got it; what is over by now is ended at once."""
+        if alert.is_over:
+            return
+        self._offered.discard(alert.key)
+        self._sent.note([alert.key])
+        if alert.key not in self._shown:
+            self._end([alert])
+
+    def told(self) -> dict[str, Any]:
+        """Return what heartbeats tell for this."""
+        alerts: dict[str, Any] = {}
+        if self.offer is not None:
+            alerts[HAS_WEBHOOK] = True
+        if marks := self._sent.told():
+            alerts[SENT] = marks
+        if knocked := self._node.runner.knocks.detail():
+            alerts[KNOCKED] = knocked
+        if crowded := self._node.listening.crowding.detail():
+            alerts[CROWDED] = crowded
+        return {ALERTS: alerts} if alerts else {}
+
+    def _end(self, over: Sequence[Alert]) -> None:
+        """Tell whoever was told of these that they are over, where this node is who tells."""
+        if self.offer is not None and self._sender() == self._own:
+            for alert in self._sent.ended(over):
+                self.offer(alert)
+        self._sent.forget(over)
+
+    def _send(self, at_s: float) -> None:
+        sender = self._sender()
+        if sender != self._own:
+            self._sends_since_s = None
+            if sender is not None and SENT in (told := self._told_by(sender)):
+                self._sent.follow(told[SENT])
+            return
+        if self._sends_since_s is None:
+            self._sends_since_s, self._heard_of = at_s, set()
+        if not self._knows_what_was_sent(at_s - self._sends_since_s):
+            return
+        for alert in self._sent.due(self.raised, self.least):
+            if self.offer is not None and alert.key not in self._offered:
+                self._offered.add(alert.key)
+                self.offer(alert)
+
+    def _knows_what_was_sent(self, elapsed_s: float) -> bool:
+        """Learn once from each who is heard soon; say whether somebody was, or nobody will be."""
+        if elapsed_s <= LEARN_S:
+            for peer in self._node.peers:
+                if peer.telemetry and peer.node not in self._heard_of:
+                    self._heard_of.add(peer.node)
+                    self._sent.learn(self._told_by(peer.node).get(SENT))
+        is_alone = self._node.journal.state.members.keys() <= {self._own}
+        return is_alone or bool(self._heard_of) or elapsed_s > LEARN_S
+
+    def _sender(self) -> NodeId | None:
+        others = self._node.alive() - {self._own}
+        able = {node for node in others if self._told_by(node).get(HAS_WEBHOOK) is True}
+        own = {self._own} if self.offer is not None else set[NodeId]()
+        return sender_among(self._node.pulse.election.leader, able | own)
+
+    def _told_by(self, node: NodeId) -> Mapping[str, Any]:
+        peer = self._node.peers.get(node)
+        told: object = None if peer is None else peer.telemetry.get(ALERTS)
+        return cast("Mapping[str, Any]", told) if isinstance(told, dict) else {}
+
+    def _findings(self, at_s: float) -> Iterator[Finding]:
+        journal = self._node.journal
+        raised = {alert.key for alert in self._book.raised}
+        yield from self._runs.look(at_s, list(self._live()))
+        own, outage = self._node.settings.name, own_outage(self._node)
+        if outage is not None:
+            yield Finding("link-out", self._own, own, outage.told)
+        for node, admitted in journal.state.members.items():
+            name = told_text(admitted.name)
+            if self._node.outlook.liveness(node) is Liveness.GONE:
+                if outage is None or node not in outage.cut_off:
+                    yield Finding("node-gone", node, name)
+            else:
+                yield from strain_findings(node, name, self._node.outlook.load_of(node), raised)
+                since = self._start_of(node)
+                for code in (KNOCKED, CROWDED):
+                    told = self._told_by(node).get(code)
+                    yield from knock_finding(node, name, told, since, code)
+        yield from self._node.runner.offered.findings(self._own, own)
+        knocked, since = self._node.runner.knocks.detail(), self._node.outlook.run_nonce
+        yield from knock_finding(self._own, own, knocked, since)
+        crowded = self._node.listening.crowding.detail()
+        yield from knock_finding(self._own, own, crowded, since, CROWDED)
+        yield from lost_generator_findings(journal.state.cycles.values())
+        drops = journal.derived(drop_findings)
+        ended = (*journal.derived(ledger_findings), *journal.derived(seen_failures))
+        told = (*ended, *drops.news)
+        yield from self._news.look(at_s, journal.cluster, told)
+        yield from drops.lasting
+
+    def _start_of(self, node: NodeId) -> str:
+        peer = self._node.peers.get(node)
+        return "" if peer is None else told_text(peer.run_nonce)
+
+    def _live(self) -> Iterator[LiveTraining]:
+        cycles = self._node.journal.state.cycles
+        for row in self._node.outlook.running():
+            cycle = cycles.get(CycleId(row["cycle"]))
+            if row["phase"] == Phase.TRAIN and cycle is not None and cycle.paused is None:
+                values = row["values"]
+                name, run = told_text(name_of(cycle)), CycleId(row["cycle"])
+                risen = int(values.get("best_step", 0)) if values.get("risen") else None
+                yield LiveTraining(run, row["round"], name, row["done"], values.get("loss"), risen)
+
+
+def _in_force(state: State) -> Mapping[str, AlarmDismissed]:
+    return state.dismissals.in_force
+
+
+def _log_raised(alert: Alert) -> None:
+    level = logging.INFO if alert.severity is Severity.INFO else logging.WARNING
+    log.log(level, "alert", extra={"code": alert.code, "title": alert.title, "hint": alert.hint})

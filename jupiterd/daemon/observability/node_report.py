@@ -1,0 +1,47 @@
+"""What this daemon tells of itself where a member asks: versions, work and the end of its log.
+
+Owns what is told, and its bounds. Everything else of a machine travels with heartbeats; this is too
+long for them, and is asked for by whoever looks at one machine closely. Doesn't know who asks.
+"""
+
+import asyncio
+from typing import TYPE_CHECKING, Final
+
+from jupiterd.daemon.observability.log_tail import LogTail
+from jupiterd.daemon.observability.report_wire import MAX_LINES, MAX_PROCESSES, Report
+from jupiterd.hardware.time_limit import LimitedCall
+
+if TYPE_CHECKING:
+    from jupiterd.daemon.executor.worker_runner import WorkRunner
+
+VERSIONS_LIMIT_S: Final = 1.5
+"""A driver that is asked for its own may hang."""
+
+
+def _versions() -> dict[str, str]:
+    from jupiterd.hardware.versions import versions  # its libraries take memory, idle or not
+
+    return versions()
+
+
+class OwnReport:
+    """The answer to a member's question, or to our own."""
+
+    def __init__(self, runner: "WorkRunner") -> None:
+        self._runner = runner
+        self._calls = LimitedCall(_versions)
+        self._versions: dict[str, str] | None = None
+        self._asking = asyncio.Lock()
+        self.log = LogTail()
+
+    async def to_plain(self) -> Report:
+        """Return `versions` (None where a driver hangs), `processes`, and `log` with its lines."""
+        async with self._asking:
+            if self._versions is None:
+                self._versions = await asyncio.to_thread(self._calls.within, VERSIONS_LIMIT_S)
+        orders = list(self._runner.running.values())[:MAX_PROCESSES]
+        return {
+            "versions": self._versions,
+            "processes": [{"task": o.task, "id": o.id, "epoch": o.epoch or None} for o in orders],
+            "log": self.log.lines(MAX_LINES),
+        }

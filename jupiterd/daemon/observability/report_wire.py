@@ -1,0 +1,47 @@
+"""The report of a daemon on the wire: what it is made of, and how much of it.
+
+Owns the form and its bounds, on both sides: who asks believes nothing that is longer. Doesn't know
+who asks, or where it is kept.
+"""
+
+from collections.abc import Mapping
+from itertools import islice
+from typing import Any, Final
+
+from jupiterd.daemon.runtime.untrusted_input import told_text
+from jupiterd.rpc import peer_pb2
+
+MAX_LINES: Final = 200
+MAX_LINE_CHARACTERS: Final = 300
+"""Of the log: together 60 kB at most."""
+
+MAX_PROCESSES: Final = 64
+MAX_VERSIONS: Final = 32
+
+Report = dict[str, Any]
+"""`versions` (name -> version, or None), `processes` (rows) and `log` (lines)."""
+
+
+def to_reply(report: Mapping[str, Any]) -> peer_pb2.ReportReply:
+    """Return the message of what this daemon tells of itself."""
+    return peer_pb2.ReportReply(
+        versions=report["versions"] or {},
+        processes=[
+            peer_pb2.RunningProcess(task=row["task"], id=row["id"], epoch=row["epoch"] or 0)
+            for row in report["processes"]
+        ],
+        log=report["log"],
+    )
+
+
+def read_reply(reply: peer_pb2.ReportReply) -> Report:
+    """Return what another daemon tells: short texts on one line each, and not too many."""
+    versions = islice(sorted(reply.versions.items()), MAX_VERSIONS)
+    return {
+        "versions": {told_text(name): told_text(told) for name, told in versions} or None,
+        "processes": [
+            {"task": told_text(row.task), "id": told_text(row.id), "epoch": row.epoch or None}
+            for row in reply.processes[:MAX_PROCESSES]
+        ],
+        "log": [told_text(line, MAX_LINE_CHARACTERS) for line in reply.log[-MAX_LINES:]],
+    }

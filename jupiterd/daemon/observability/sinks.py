@@ -1,0 +1,57 @@
+"""What is told to people: metrics and alerts where they asked for them, and what happened.
+
+Owns which sinks run, and that none of them ever ends the daemon or disturbs its work. Doesn't know
+what any of them says.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Final
+
+from jupiterd.daemon.runtime.clock import now_s
+
+if TYPE_CHECKING:
+    from jupiterd.daemon.app.node import Node
+
+log = logging.getLogger(__name__)
+
+FIRST_PAUSE_S: Final = 5.0
+LONGEST_PAUSE_S: Final = 600.0
+WELL_S: Final = 600.0
+
+
+def tell_outside(node: "Node", group: asyncio.TaskGroup) -> None:
+    """Start the sinks that the settings ask for; what none needs isn't loaded."""
+    address = node.settings.metrics
+    if address is not None:
+        from jupiterd.daemon.observability.metrics_server import serve_metrics
+
+        work = in_spite_of_all("metrics", lambda: serve_metrics(node, address))
+        group.create_task(work, name="metrics")
+    webhook = node.settings.alerts_webhook
+    if webhook is not None:
+        from jupiterd.daemon.observability.alert_sending import sender_of
+
+        group.create_task(in_spite_of_all("webhook", sender_of(node, webhook).run), name="webhook")
+    for name, part in (("alerts", node.outlook.alerts), ("events", node.outlook.events)):
+        group.create_task(in_spite_of_all(name, part.run), name=name)
+
+
+async def in_spite_of_all(sink: str, run: Callable[[], Awaitable[None]]) -> None:
+    """Run a sink for ever: one that fails says so once, and begins again after ever longer.
+
+    One that has run well for a while fails for the first time again.
+    """
+    pause_s = FIRST_PAUSE_S
+    while True:
+        began_s = now_s()
+        try:
+            await run()
+        except Exception as error:  # noqa: BLE001 - no sink is worth anybody's work
+            if now_s() - began_s >= WELL_S:
+                pause_s = FIRST_PAUSE_S
+            if pause_s == FIRST_PAUSE_S:
+                log.warning("sink_failed", extra={"sink": sink, "reason": repr(error)})
+        await asyncio.sleep(pause_s)
+        pause_s = min(2 * pause_s, LONGEST_PAUSE_S)

@@ -1,0 +1,1 @@
+"""Who could train, on what, and how fast."""

@@ -1,0 +1,184 @@
+"""Who trains in an epoch, on which engine, and from what.
+
+Owns that plan: a new one, or that of an epoch which is open. Doesn't know how a gang is run.
+"""
+
+from collections.abc import Collection
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+
+from jupiterd.cluster.facts.facts import EpochOpened
+from jupiterd.cluster.ledger.cycle_state import CycleState
+from jupiterd.cluster.ledger.trunk import start_of
+from jupiterd.cluster.planning.engines import MLX, EngineChoice, choose_engine
+from jupiterd.cluster.training.named_trainers import most_ranks, named_trainers
+from jupiterd.cluster.training.tunnel_plan import GANG_ENCRYPTION, ON
+from jupiterd.cluster.values.hardware import Hardware
+from jupiterd.daemon.leader.leading import Leading
+from jupiterd.daemon.planning.rank_order import by_links
+from jupiterd.daemon.runtime.clock import now_s
+from jupiterd.errors import MissingExtraError, NcclFailedError, PeerUnreachableError
+from jupiterd.ids import CycleId, NodeId
+
+TRAINING_ROLES = frozenset({"trainer", "hybrid"})
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One epoch, about to start or running."""
+
+    epoch: int
+    choice: EngineChoice
+    from_checkpoint: str
+    from_step: int
+    began_s: float
+    micro_batches: tuple[int, ...] = ()
+    """Sequences that each rank holds in memory at a time; empty: as the plan says."""
+    late: frozenset[NodeId] = frozenset()
+    """Members that begin without the state, and fetch it while the others train."""
+    follows: str = ""
+    """The line's end that its checkpoints hang below; empty: the one it starts from."""
+    predicted_tokens_per_s: float = 0.0
+    """0: nobody can know."""
+
+    @property
+    def gang(self) -> tuple[NodeId, ...]:
+        """Return the members in rank order."""
+        return self.choice.gang
+
+    @property
+    def nodes(self) -> tuple[NodeId, ...]:
+        """Return the members once each, in the order of their first ranks."""
+        return tuple(dict.fromkeys(self.gang))
+
+    @property
+    def late_ranks(self) -> tuple[int, ...]:
+        """Return the ranks that begin without it."""
+        return tuple(rank for rank, node in enumerate(self.gang) if node in self.late)
+
+    @property
+    def is_ring(self) -> bool:
+        """Say whether the ranks meet in a ring, without a store."""
+        return self.choice.engine == MLX and len(self.gang) > 1
+
+    @classmethod
+    def of(cls, opened: EpochOpened) -> "Launch":
+        """Return the plan of an epoch that was opened before; we know of it from now on."""
+        engine, _, backend = opened.engine.partition("/")
+        choice = EngineChoice(engine, opened.gang, opened.engine_reason, backend)
+        return cls(
+            opened.epoch,
+            choice,
+            opened.from_checkpoint,
+            opened.from_step,
+            now_s(),
+            opened.micro_batches,
+            follows=opened.follows,
+            predicted_tokens_per_s=opened.predicted_tokens_per_s,
+        )
+
+
+def plan_launch(
+    leading: Leading,
+    cycle: CycleId,
+    round_number: int,
+    *,
+    max_ranks: int,
+    without: AbstractSet[NodeId] = frozenset(),
+    shunned: AbstractSet[NodeId] = frozenset(),
+) -> Launch:
+    """Plan the next epoch of a round, with at most so many ranks.
+
+    Args:
+        leading: of this term.
+        cycle: whose round is trained.
+        round_number: the round.
+        max_ranks: more would have nothing to do.
+        without: who can't take part.
+        shunned: who takes part only where nobody else can.
+
+    Raises:
+        PeerUnreachableError: nobody who is alive can train, on the engine that was asked for.
+    """
+    chosen = choose(leading, cycle, max_ranks=max_ranks, without=without, shunned=shunned)
+    choice = by_links(leading, chosen)
+    state = leading.cycle(cycle)
+    last = state.last_checkpoint(round_number)
+    start, end = start_of(state, round_number), state.start_of(round_number)
+    return Launch(
+        epoch=leading.next_epoch(cycle),
+        choice=choice,
+        from_checkpoint=start if last is None else last.artifact,
+        from_step=0 if last is None else last.step,
+        began_s=now_s(),
+        follows=end if last is None and end != start else "",
+    )
+
+
+def choose(
+    leading: Leading,
+    cycle: CycleId,
+    *,
+    max_ranks: int,
+    without: AbstractSet[NodeId] = frozenset(),
+    shunned: AbstractSet[NodeId] = frozenset(),
+) -> EngineChoice:
+    """Return who would train just now, and on what; see `plan_launch`.
+
+    Raises:
+        PeerUnreachableError: nobody who is alive can train, on the engine that was asked for.
+    """
+    state = leading.cycle(cycle)
+    named = named_trainers(state)
+    machines = trainers(leading, named, without)
+    machines = {node: machines[node] for node in machines if node not in shunned} or machines
+    if not machines:
+        leading.check_not_drained("can train", named)
+        raise PeerUnreachableError("no node that is alive can train")
+    max_ranks = min(max_ranks, most_ranks(state) or max_ranks)
+    try:
+        choice = choose_engine(
+            state.wanted_engine,
+            machines,
+            most_ranks=max_ranks,
+            nccl_failure=nccl_failure(state),
+        )
+    except MissingExtraError as error:  # when the cycle began, somebody had it
+        raise PeerUnreachableError(error.message, error.hint) from error
+    return choice
+
+
+def nccl_failure(cycle: CycleState) -> str:
+    """Return why an epoch of this cycle or run couldn't use NCCL; empty where none has failed.
+
+    The ledger has it, so whoever leads next knows it too.
+    """
+    asked = cycle.training or cycle.started
+    if asked is not None and asked.settings.get(GANG_ENCRYPTION) == ON:
+        return "NCCL goes through no tunnel"
+    for epoch, closed in sorted(cycle.epochs_closed.items()):
+        if closed.code == NcclFailedError.code:
+            return f"NCCL failed in attempt {epoch}"
+    return ""
+
+
+def trainers(
+    leading: Leading,
+    named: Collection[NodeId] = (),
+    without: AbstractSet[NodeId] = frozenset(),
+) -> dict[NodeId, Hardware]:
+    """Return the machines that would train just now, in rank order.
+
+    Where people have named some, those train, whatever their roles; without a trainer, any one. A
+    trainer that can't take part just now is one all the same: it is waited for.
+    """
+    seats = [seat for seat in leading.seats() if seat.has_engine]
+    able = [seat for seat in seats if seat.node not in without]
+    if named:
+        chosen = [seat for seat in able if seat.node in named]
+    elif any(seat.role in TRAINING_ROLES for seat in seats):
+        chosen = [seat for seat in able if seat.role in TRAINING_ROLES]
+    else:
+        chosen = able[:1]
+    found = {seat.node: leading.hardware_of(seat.node) for seat in chosen}
+    return {node: hardware for node, hardware in found.items() if hardware is not None}

@@ -1,0 +1,93 @@
+"""Who people want a training to run on, and how.
+
+Owns which machines that are. Doesn't know what they do (`launch`).
+"""
+
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Self
+
+from jupiterd.cluster.planning.engines import AUTO
+from jupiterd.cluster.planning.layouts import ONE_GANG, Island, Kind
+from jupiterd.cluster.values.hardware import Hardware
+from jupiterd.cluster.values.node_names import find_node
+from jupiterd.daemon.planning.gang_plan import trainers
+from jupiterd.errors import UsageError
+from jupiterd.ids import NodeId
+
+if TYPE_CHECKING:
+    from jupiterd.cycle.runs.run_settings import RunSettings
+    from jupiterd.daemon.leader.leading import Leading
+
+EVERYBODY = "all"
+OFF, ON, AUTO_ISLANDS = "off", "on", "auto"
+PREFERRED = "preferred"
+"""As `on`, but one gang begins where one machine alone is here: a cluster file says so."""
+
+
+@dataclass(frozen=True)
+class Exchanges:
+    """How people want islands to exchange what they have learned."""
+
+    ways: str = "int8"
+    every_steps: int = 0
+    """0: as the planner thinks best."""
+
+    @classmethod
+    def of(cls, settings: "RunSettings") -> Self:
+        """Return what a run's settings say."""
+        return cls(settings.ways, settings.sync_every)
+
+
+AS_PLANNED = Exchanges()
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Who is to train, as people said."""
+
+    engine: str = AUTO
+    nodes: tuple[NodeId, ...] = ()
+    """Empty: anybody."""
+    most: int = 0
+    """Machines; 0: any number."""
+    islands: str = OFF
+    """`on`, `auto` or `off`."""
+    exchanges: Exchanges = AS_PLANNED
+    """How islands would exchange."""
+    chosen: tuple[Island, ...] = ()
+    """The islands that were made of that; empty: one gang trains, or it isn't decided yet."""
+
+    @property
+    def choosable(self) -> frozenset[Kind]:
+        """Return how machines may train together."""
+        return ONE_GANG if self.islands == OFF else frozenset(Kind)
+
+    def machines(self, leading: "Leading") -> dict[NodeId, Hardware]:
+        """Return those that are here."""
+        found = trainers(leading, self.nodes)
+        return dict(islice(found.items(), self.most or None))
+
+
+ANYBODY = Asked()
+
+
+def named_nodes(leading: "Leading", wanted: str) -> tuple[tuple[NodeId, ...], int]:
+    """Return the nodes that are named, none where anybody may, and the most ranks (0: any).
+
+    Raises:
+        NotFoundError: a node isn't known.
+        UsageError: it names nobody, or more than there are.
+    """
+    if wanted == EVERYBODY:
+        return (), 0
+    if wanted.isdecimal():
+        if not 1 <= int(wanted) <= len(leading.journal.state.members):
+            many = len(leading.journal.state.members)
+            raise UsageError(f"--nodes {wanted}: the cluster has {many}", "jupiterctl node list")
+        return (), int(wanted)
+    names = leading.names()
+    found = [find_node(names, name.strip()) for name in wanted.split(",") if name.strip()]
+    if not found:
+        raise UsageError("--nodes names nobody", "--nodes all, a number, or NAME,NAME")
+    return tuple(dict.fromkeys(found)), 0

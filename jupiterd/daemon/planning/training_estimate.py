@@ -1,0 +1,167 @@
+"""What a training would take of the machines that do it: refused where it can't be, else foretold.
+
+Owns the question what a machine's device can do, before any worker has looked at it. Doesn't know
+the arithmetic (`cycle.memory`, `cycle.run_sheet`). A rank finds out for itself when it starts.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from jupiterd.cluster.planning.engines import MLX, EngineChoice, ranks_of
+from jupiterd.cluster.planning.layout_choice import plan_document
+from jupiterd.cluster.values.hardware import Hardware, lent_to_gpu_bytes
+from jupiterd.daemon.planning.gang_plan import trainers
+from jupiterd.daemon.planning.layout_inputs import planned_layouts
+from jupiterd.daemon.planning.requested_machines import ANYBODY, Asked
+from jupiterd.daemon.planning.throughput_history import tokens_per_s_of_a_rank
+
+if TYPE_CHECKING:  # these models take 8 MB, idle or not
+    from jupiterd.cycle.training.engine_options import DeviceAbilities
+    from jupiterd.cycle.training.memory import Fit
+    from jupiterd.cycle.training.plan import ModelShape, TrainPlan
+    from jupiterd.daemon.leader.leading import Leading
+
+_BEFORE_AMPERE = re.compile(r"\b([TVPKM]\d+|GTX|TITAN|Quadro|RTX 20\d\d)\b")
+"""NVIDIA's names of GPUs that compute no bf16."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A plan that fits, and what is to be expected of it."""
+
+    fit: "Fit"
+    lines: Sequence[str]
+    """For people, before anything starts."""
+    values: dict[str, Any]
+    """The same for programs; None where nobody knows."""
+    layouts: dict[str, Any]
+    """Who had best train with whom, and what else there is."""
+
+
+def estimate(
+    leading: "Leading",
+    choice: EngineChoice,
+    shape: "ModelShape",
+    plan: "TrainPlan",
+    *,
+    asked: Asked = ANYBODY,
+    is_open: bool = False,
+) -> Estimate:
+    """Return the plan as it fits the smallest device of the gang.
+
+    Args:
+        leading: the term.
+        choice: engine and members.
+        shape: the model, with the vocabulary and the sequences that it will have.
+        plan: what was asked for; 0 steps where nobody knows how many the data takes.
+        asked: what it is to be trained on, where, and by which islands where it isn't one gang.
+        is_open: the plan's batch is the most, as the data that decides isn't there yet.
+
+    Raises:
+        TooLargeForDeviceError: no plan fits.
+        UsageError: the engine can't load the model, or the device can't do what was asked for.
+    """
+    from jupiterd.cycle.runs.run_sheet import Accumulation, Gang, run_sheet
+    from jupiterd.cycle.training.architectures import check_engine, parameter_count
+    from jupiterd.cycle.training.document_masking import check_documents_apart
+    from jupiterd.cycle.training.engine_options import resolve
+    from jupiterd.cycle.training.memory import flops_per_token, plan_that_fits
+    from jupiterd.daemon.catalog.model_specs import presets
+
+    gangs = [EngineChoice(i.engine, i.nodes, "an island") for i in asked.chosen] or [choice]
+    for gang in gangs:
+        check_engine(gang.engine, shape)
+    check_documents_apart(shape, plan.options)
+    device = smallest_device(leading, gangs)
+    sizes = [] if not device.memory_bytes else [_sized(each, shape) for each in presets()]
+    fit = plan_that_fits(shape, plan, device, sizes)
+    options = resolve(fit.plan.options, device, fits=not fit.gradient_checkpointing)
+    ranks = _ranks(leading, gangs) if asked.chosen else len(choice.gang)
+    machines = trainers(leading, asked.nodes)
+    layouts = planned_layouts(leading, choice, shape, fit.plan, machines, asked)
+    before = ranks * tokens_per_s_of_a_rank(leading, choice.engine, shape)
+    speed = layouts.tokens_per_s or (0.0 if asked.chosen else before)
+    flops_per_s = speed * flops_per_token(shape)
+    whole = Gang(ranks, device.memory_bytes, flops_per_s, device.ram_bytes)
+    batch = Accumulation.of(fit.plan, ranks)
+    tokens = plan.steps * plan.batch_sequences * shape.seq_len
+    changes = [f"to fit the smallest device: {', '.join(fit.changes)}"] if fit.changes else []
+    return Estimate(
+        fit,
+        [*run_sheet(shape, fit.plan, options, fit.need, whole, is_open=is_open), *changes],
+        {
+            "parameters": parameter_count(shape),
+            "vocab_size": shape.vocab_size,
+            "engine": " and ".join(sorted({gang.engine for gang in gangs})),
+            "precision": options.precision,
+            "optimizer": options.optimizer,
+            "weights": options.weights,
+            "gradient_checkpointing": options.gradient_checkpointing,
+            "memory_bytes_per_device": fit.need.on_device if device.ram_bytes else fit.need.total,
+            "device_memory_bytes": device.memory_bytes or None,
+            "micro_batch": batch.micro_batch,
+            "accumulation": batch.steps,
+            "ranks": ranks,
+            "batch_sequences": batch.sequences,
+            "steps": plan.steps or None,
+            "tokens": tokens or None,
+            "tokens_per_s": round(speed, 1) or None,
+            "eta_s": round(tokens / speed, 1) if speed and tokens else None,
+            "changes": list(fit.changes),
+        },
+        plan_document(layouts, leading.names()),
+    )
+
+
+def _sized(preset: "ModelShape", like: "ModelShape") -> "ModelShape":
+    """Return a preset with the vocabulary and the sequences of another."""
+    from jupiterd.cycle.runs.run_plan import fitted
+
+    return fitted(preset, like.seq_len, 0)
+
+
+def _ranks(leading: "Leading", gangs: Sequence[EngineChoice]) -> int:
+    pairs = [(gang.engine, leading.hardware_of(node)) for gang in gangs for node in gang.gang]
+    return sum(1 if machine is None else ranks_of(machine, engine) for engine, machine in pairs)
+
+
+def smallest_device(leading: "Leading", gangs: Sequence[EngineChoice]) -> "DeviceAbilities":
+    """Return the device with the least memory for a rank; ranks on one machine share its memory."""
+    pairs = [(gang.engine, leading.hardware_of(node)) for gang in gangs for node in gang.gang]
+    there = [(engine, machine) for engine, machine in pairs if machine is not None]
+    sharing = Counter(machine.host for _, machine in there if machine.host)
+    devices = [
+        _share_of(device_of(engine, machine), sharing[machine.host]) for engine, machine in there
+    ]
+    known = [device for device in devices if device.memory_bytes]
+    return min(known or devices, key=lambda device: device.memory_bytes)
+
+
+def _share_of(device: "DeviceAbilities", ranks: int) -> "DeviceAbilities":
+    """Return what one of so many ranks has of a machine's memory, where they share it."""
+    if ranks < 2 or device.kind == "cuda":
+        return device
+    memory_bytes, ram_bytes = device.memory_bytes // ranks, device.ram_bytes // ranks
+    return replace(device, memory_bytes=memory_bytes, ram_bytes=ram_bytes)
+
+
+def device_of(engine: str, machine: Hardware) -> "DeviceAbilities":
+    """Return what a machine's device can do, as far as its name and memory tell."""
+    from jupiterd.cycle.training.engine_options import DeviceAbilities
+
+    kind = "metal" if engine == MLX else "cuda"
+    gpus = [gpu for gpu in machine.gpus if gpu.kind == kind]
+    if not gpus:
+        return DeviceAbilities(engine, "cpu", machine.ram_bytes, can_compile=True)
+    smallest = min(gpus, key=lambda gpu: gpu.memory_bytes)
+    if engine == MLX:
+        # A member of an older version tells all of the machine's memory.
+        is_all = smallest.memory_bytes >= machine.ram_bytes
+        lent = lent_to_gpu_bytes(machine.ram_bytes) if is_all else smallest.memory_bytes
+        return DeviceAbilities(engine, "gpu", lent, has_bf16=True, ram_bytes=machine.ram_bytes)
+    is_new = _BEFORE_AMPERE.search(smallest.name) is None
+    device = DeviceAbilities(engine, "cuda", smallest.memory_bytes, can_compile=True)
+    return replace(device, has_bf16=is_new, has_flash=is_new)

@@ -1,0 +1,1 @@
+"""Documents about the cluster and its machines."""

@@ -1,0 +1,231 @@
+"""The documents of `model list`, `model show` and `model export`.
+
+Owns their keys. Reads the node's parts, and small files of artifacts wherever they lie; changes
+nothing.
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from jupiterd.cluster.ledger.cycle_state import CycleState
+from jupiterd.cluster.ledger.island_runs import counting_islands
+from jupiterd.cycle.base.contents_file import CONTENTS_FILE, MAX_CONTENTS_BYTES
+from jupiterd.cycle.base.work_item import Phase
+from jupiterd.cycle.gate.record import VERDICT_FILE
+from jupiterd.cycle.generation.completions import (
+    COMPLETIONS_FILE,
+    MAX_COMPLETIONS_BYTES,
+    read_completions,
+)
+from jupiterd.cycle.phases.view import item_id
+from jupiterd.daemon.catalog.model_catalog import (
+    CANDIDATE,
+    GENERATOR,
+    KnownModel,
+    model_meant,
+    models_of,
+)
+from jupiterd.daemon.catalog.training_log import training_log
+from jupiterd.document_schema import SCHEMA
+from jupiterd.errors import CorruptArtifactError, JupiterError, NotFoundError
+from jupiterd.ids import ArtifactId, CycleId
+
+if TYPE_CHECKING:
+    from jupiterd.daemon.app.node import Node
+
+MAX_VERDICT_BYTES = 4 << 20
+
+_PACKED = ("tokens", "sequences", "documents", "synthetic_documents", "bytes", "tokens_per_byte")
+
+
+def models_document(node: "Node", _: str) -> dict[str, Any]:
+    """Return every model, the newest first."""
+    known = models_of(node.journal.state)
+    return {"schema": SCHEMA, "models": [_row(node, model) for model in known]}
+
+
+async def model_document(node: "Node", wanted: str) -> dict[str, Any]:
+    """Return all that is known of one model; what can't be had just now is None.
+
+    Raises:
+        NotFoundError: there is no such model.
+        UsageError: several ids begin so.
+    """
+    model = model_meant(models_of(node.journal.state), wanted)
+    return {"schema": SCHEMA, "model": _row(node, model) | await details(node, model)}
+
+
+async def model_export_document(node: "Node", wanted: str) -> dict[str, Any]:
+    """Return the same, with the folder of its files on this machine, fetched where it isn't here.
+
+    Raises:
+        NotFoundError: there is no such model, or nobody in reach has it.
+        DiskFullError: there is no room for it here.
+    """
+    model = model_meant(models_of(node.journal.state), wanted)
+    try:
+        folder = await node.library.ensure(model.artifact)
+    except NotFoundError as error:
+        raise NotFoundError(
+            f"nobody in reach has the model {model.name}", "start the nodes that have it"
+        ) from error
+    told = _row(node, model) | await details(node, model)
+    return {"schema": SCHEMA, "model": told | {"files_at": str(folder)}}
+
+
+async def details(node: "Node", model: KnownModel) -> dict[str, Any]:
+    """Return what is told of one model beyond its row."""
+    run = node.journal.state.cycles[model.run]
+    islands = counting_islands(node.journal.state.cycles, model.run)
+    said = _domain_of(node, run)
+    log = [] if model.kind == GENERATOR else training_log(run, islands)
+    return {
+        "domain": run.label,
+        "title": said["title"],
+        "language": said["language"],
+        "sources": said["sources"],
+        "started_at": "" if run.begun is None else run.begun.started_at,
+        "began_with": None if model.kind == GENERATOR else _began_with(run),
+        "data": None if model.kind == GENERATOR else await data_of(node, run, model.round),
+        "log": [row for row in log if row["round"] <= model.round],
+        "verdict_document": await verdict_of(node, run, model),
+        "completions": await completions_of(node, run, model),
+        "machines": {each: member.name for each, member in node.journal.state.members.items()},
+    }
+
+
+async def completions_of(node: "Node", run: CycleState, model: KnownModel) -> list[dict[str, Any]]:
+    """Return what a candidate wrote when it was tried out; nothing where that isn't in reach."""
+    tried = run.completed.get(
+        (model.round, item_id(model.round, Phase.EVALUATE, 0, model.artifact))
+    )
+    if model.kind != CANDIDATE or tried is None or "scores" not in tried.outputs:
+        return []
+    data = await _read(node, tried.outputs["scores"], COMPLETIONS_FILE, MAX_COMPLETIONS_BYTES)
+    try:
+        found = read_completions((data or b"").decode("utf-8", "replace"))
+    except CorruptArtifactError:
+        return []
+    return [
+        {"prompt": each.prompt, "text": each.text, "is_looping": each.is_looping} for each in found
+    ]
+
+
+def _began_with(run: CycleState) -> dict[str, str] | None:
+    """Return the model whose weights training began with; None where they were drawn."""
+    for asked, name in (
+        (run.started, "" if run.started is None else run.started.size),
+        (run.training, "" if run.training is None else run.training.model),
+    ):
+        if asked is not None and asked.settings.get("start_from"):
+            return {"name": name, "id": str(asked.settings["start_from"])}
+    return None
+
+
+def _row(node: "Node", model: KnownModel) -> dict[str, Any]:
+    run = node.journal.state.cycles[model.run]
+    folder = node.exports.folder(run, model.round, model.artifact) if model.round else None
+    is_there = folder is not None and folder.is_dir()
+    return model.to_plain() | {
+        "held_here": node.library.store.holds(model.artifact),
+        "folder": str(folder) if is_there else None,
+    }
+
+
+async def data_of(node: "Node", run: CycleState, number: int) -> dict[str, Any] | None:
+    """Return what a round, or a run, was trained on: counts, and what the shards say they hold."""
+    packed = run.completed.get((number, item_id(number, Phase.PACK, 0)))
+    if packed is None and run.training is not None:
+        made_in = node.journal.state.cycles.get(CycleId(run.training.data))
+        packed = None if made_in is None else made_in.prepared
+    if packed is None:
+        return None
+    shards = packed.outputs["shards"]
+    contents = await _read_json(node, shards, CONTENTS_FILE, MAX_CONTENTS_BYTES)
+    counts = {name: packed.counts[name] for name in _PACKED if name in packed.counts}
+    return {"shards": shards, **counts, "contents": contents}
+
+
+async def verdict_of(node: "Node", run: CycleState, model: KnownModel) -> dict[str, Any] | None:
+    """Return verdict.json of a candidate; None where there is none, or none in reach."""
+    said = run.verdicts.get(model.round) if model.kind == CANDIDATE else None
+    if said is None:
+        return None
+    return await _read_json(node, said.artifact, VERDICT_FILE, MAX_VERDICT_BYTES)
+
+
+async def _read_json(
+    node: "Node", artifact: ArtifactId, path: str, most_bytes: int
+) -> dict[str, Any] | None:
+    data = await _read(node, artifact, path, most_bytes)
+    try:
+        found = None if data is None else json.loads(data)
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None
+
+
+async def _read(node: "Node", artifact: ArtifactId, path: str, most_bytes: int) -> bytes | None:
+    try:
+        return await node.library.read(artifact, path, most_bytes)
+    except JupiterError:
+        return None
+
+
+def _domain_of(node: "Node", run: CycleState) -> Mapping[str, Any]:
+    """Return what the domain file, or the one who asked for a run, said of its text.
+
+    No path of anybody's disk is among it: a model card is published.
+    """
+    from jupiterd.cycle.domain.domain import parse_domain  # 8 MB, idle or not
+
+    nothing: dict[str, Any] = {"title": "", "language": "", "sources": []}
+    if run.started is None:
+        return nothing | {"sources": _asked_sources(node, run)}
+    try:
+        domain = parse_domain(run.started.domain_yaml, "domain.yaml")
+    except JupiterError:  # of another version
+        return nothing
+    sources = [
+        {
+            "name": each.name,
+            "kind": each.kind,
+            "license": str(getattr(each, "license", "")),
+            "address": _address(each.model_dump(mode="json")),
+        }
+        for each in domain.data_sources
+    ]
+    return {"title": domain.title, "language": domain.language, "sources": sources}
+
+
+def _asked_sources(node: "Node", run: CycleState) -> list[dict[str, str]]:
+    """Return what a training run's data set was made of; its licence nobody was asked for."""
+    made_in = run.training and node.journal.state.cycles.get(CycleId(run.training.data))
+    if not made_in or made_in.requested is None:
+        return []
+    asked = made_in.requested
+    kind = str(asked.source.get("kind") or "folder")
+    address = _address({"kind": kind, "path": asked.source.get("path")})
+    return [{"name": asked.name, "kind": kind, "license": "", "address": address}]
+
+
+def _address(fields: Mapping[str, Any]) -> str:
+    """Return where everybody finds a source; empty for what lies on somebody's disk."""
+    for name in ("url", "urls", "repository", "path"):
+        value = fields.get(name)
+        first = value[0] if isinstance(value, list) and value else value
+        text = str(first or "")
+        if text.startswith(("http://", "https://")):
+            return _without_key(text)
+        if fields["kind"] == "hugging_face" and text and not PurePosixPath(text).is_absolute():
+            return f"https://huggingface.co/datasets/{text}"
+    return ""
+
+
+def _without_key(address: str) -> str:
+    """Return an address without the name, password or token that somebody may have put into it."""
+    parts = urlsplit(address)
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl()

@@ -1,0 +1,49 @@
+"""The document of `jupiterctl status --settings`: what this daemon was told from outside.
+
+Owns its keys, and what of a setting may be shown. Doesn't know where a setting is looked for
+(`settings`).
+"""
+
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from jupiterd.cluster.planning.cluster_file_policy import Written
+from jupiterd.daemon.runtime.settings import Settings
+from jupiterd.daemon.runtime.webhook import HIDDEN
+from jupiterd.document_schema import SCHEMA
+
+if TYPE_CHECKING:
+    from jupiterd.daemon.app.node import Node
+
+SECRETS = frozenset({"join"})
+"""Whoever has one may do what its owner may; an address that is one hides itself."""
+
+
+def settings_document(node: "Node") -> dict[str, Any]:
+    """Return each setting: its name, its value as JSON has it, and where it was taken from."""
+    told = [
+        {
+            "name": each.name,
+            "value": _shown(each.name, getattr(node.settings, each.name)),
+            "source": node.setting_sources.get(each.name, "default"),
+        }
+        for each in fields(Settings)
+    ]
+    return {"schema": SCHEMA, "settings": told}
+
+
+def _shown(name: str, value: object) -> object:
+    if name in SECRETS:
+        return HIDDEN if value else ""
+    match value:
+        case Written():
+            return value.file or None
+        case tuple():
+            return [str(part) for part in value]
+        case Path():
+            return str(value.absolute())
+        case None | bool() | int():
+            return value
+        case _:
+            return str(value)

@@ -1,0 +1,1 @@
+"""Documents about cycles, runs, data and models."""

@@ -1,0 +1,100 @@
+"""The document of a training's checkpoints: which there are, and who has them.
+
+Owns its keys, and asking the nodes that answer. Copies are a status: a node that is away may hold
+one, too. Which ones are kept isn't decided here (`cluster.copies`).
+"""
+
+import asyncio
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from jupiterd.cluster.artifacts.replication_policy import COPIES, of_record
+from jupiterd.cluster.facts.facts import CheckpointCommitted
+from jupiterd.cluster.ledger.cycle_state import CycleState
+from jupiterd.cluster.ledger.island_runs import number_of
+from jupiterd.cluster.ledger.state import State
+from jupiterd.daemon.catalog.selected_run import ShownRun, shown_run
+from jupiterd.document_schema import SCHEMA
+from jupiterd.ids import ArtifactId, NodeId
+
+if TYPE_CHECKING:
+    from jupiterd.daemon.app.node import Node
+
+MAX_SHOWN: Final = 16
+ANSWER_TIMEOUT_S: Final = 2.0
+
+Holders = Mapping[NodeId, Collection[ArtifactId]]
+
+
+async def checkpoints_document(node: "Node", run_id: str) -> dict[str, Any]:
+    """Return the newest checkpoints of a training's line, and of its islands, the newest first.
+
+    `copies` names who holds one, of the nodes that answer; `copies_wanted` is 0 of one that may go.
+
+    Raises:
+        NotFoundError: there is no such training.
+    """
+    run = shown_run(node, run_id)
+    made = sorted(_checkpoints(run), key=lambda pair: (pair[1].round, pair[1].step), reverse=True)
+    shown = made[:MAX_SHOWN]
+    artifacts = list(dict.fromkeys(fact.artifact for _, fact in shown))
+    holders = await _holders(node, artifacts)
+    kept = node.journal.derived(_of_record)
+    names = {member: fact.name for member, fact in node.journal.state.members.items()}
+    rows = [_row(island, fact, holders, names, kept) for island, fact in shown]
+    return {
+        "schema": SCHEMA,
+        "checkpoints": {
+            "run": run.id,
+            "rows": rows,
+            "more": len(made) - len(shown),
+            "silent": len(node.journal.state.members) - len(holders),
+        },
+    }
+
+
+def _checkpoints(run: ShownRun) -> Iterator[tuple[int | None, CheckpointCommitted]]:
+    for fact in _of_line(run.state):
+        yield None, fact
+    for state, started in run.islands:
+        for fact in _of_line(state):
+            yield number_of(started), fact
+
+
+def _of_line(state: CycleState) -> Iterator[CheckpointCommitted]:
+    return (fact for fact in state.line() if isinstance(fact, CheckpointCommitted))
+
+
+async def _holders(node: "Node", artifacts: Sequence[ArtifactId]) -> Holders:
+    """Return who answers, with what each has of these."""
+    members = sorted(node.alive())
+    told = await asyncio.gather(
+        *(node.library.held_by(each, artifacts, ANSWER_TIMEOUT_S) for each in members)
+    )
+    return {each[0]: each[1] for each in told if each is not None}
+
+
+def _of_record(state: State) -> frozenset[ArtifactId]:
+    return of_record(state.cycles)
+
+
+def _row(
+    island: int | None,
+    fact: CheckpointCommitted,
+    holders: Holders,
+    names: Mapping[NodeId, str],
+    kept: Collection[ArtifactId],
+) -> dict[str, Any]:
+    having = [each for each, held in holders.items() if fact.artifact in held]
+    return {
+        "id": fact.artifact,
+        "island": island,
+        "round": fact.round,
+        "step": fact.step,
+        "tokens": fact.tokens,
+        "loss": fact.loss,
+        "is_final": fact.is_final,
+        "on_trunk": fact.on_trunk,
+        "copies": [names.get(each, each) for each in having],
+        "copies_wanted": COPIES if fact.artifact in kept else 0,
+    }

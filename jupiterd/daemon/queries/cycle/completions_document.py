@@ -1,0 +1,33 @@
+"""The document of what a training's newest models write when they are tried out.
+
+Owns its keys. What isn't here is read from whoever has it; where nobody answers there is nothing.
+"""
+
+from typing import TYPE_CHECKING, Any, Final
+
+from jupiterd.daemon.catalog.model_catalog import CANDIDATE, models_of
+from jupiterd.daemon.catalog.selected_run import shown_run
+from jupiterd.daemon.queries.cluster.model_documents import completions_of
+from jupiterd.document_schema import SCHEMA
+
+if TYPE_CHECKING:
+    from jupiterd.daemon.app.node import Node
+
+MAX_LOOKED_AT: Final = 3
+"""The newest models are asked for what they wrote, until one is found that was tried out."""
+
+
+async def completions_document(node: "Node", run_id: str) -> dict[str, Any]:
+    """Return what the newest model wrote that was tried out.
+
+    Raises:
+        NotFoundError: there is no such training.
+    """
+    run = shown_run(node, run_id)
+    models = [m for m in models_of(node.journal.state) if (m.run, m.kind) == (run.id, CANDIDATE)]
+    for model in models[:MAX_LOOKED_AT]:
+        if samples := await completions_of(node, run.state, model):
+            told = {"round": model.round, "model": model.artifact, "samples": samples}
+            return {"schema": SCHEMA, "completions": {"run": run.id, **told}}
+    nothing = {"run": run.id, "round": None, "model": None, "samples": []}
+    return {"schema": SCHEMA, "completions": nothing}

@@ -1,0 +1,109 @@
+"""The document of `cycle report`: all that a page about a cycle is made of.
+
+Owns its keys. Small files are read wherever they lie; of samples only folders are named, fetched
+first where they aren't here: jupiterctl reads them, on the same machine, as the same user.
+"""
+
+from operator import attrgetter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from jupiterd.cluster.facts.facts import WorkCompleted
+from jupiterd.cluster.ledger.cycle_state import CycleState
+from jupiterd.cluster.ledger.island_runs import counting_islands
+from jupiterd.cycle.base.work_item import Phase
+from jupiterd.daemon.catalog.cycle_lookup import meant_cycle
+from jupiterd.daemon.catalog.effective_work import work_that_counts
+from jupiterd.daemon.catalog.model_catalog import CANDIDATE, KnownModel, models_of
+from jupiterd.daemon.catalog.selected_run import shown_run
+from jupiterd.daemon.catalog.training_log import training_log
+from jupiterd.daemon.queries.cluster.model_documents import completions_of, data_of, verdict_of
+from jupiterd.daemon.queries.cluster.status_document import shown
+from jupiterd.daemon.queries.cycle.curve_document import curve_of
+from jupiterd.document_schema import SCHEMA
+from jupiterd.errors import JupiterError
+from jupiterd.ids import ArtifactId
+
+if TYPE_CHECKING:
+    from jupiterd.daemon.app.node import Node
+
+MAX_ROUNDS = 20
+"""The newest rounds, of which everything is told; of older ones there are rows."""
+
+MAX_MADE = 4
+"""So many pieces of a round's generating are looked through for samples."""
+
+
+async def report_document(node: "Node", wanted: str) -> dict[str, Any]:
+    """Return what a page about a cycle is made of: of CYCLE, its id or domain, or of the newest.
+
+    Raises:
+        NotFoundError: there is no such cycle.
+        UsageError: several ids begin so.
+    """
+    cycle, begun = meant_cycle(node.journal.state, wanted)
+    own = begun.cycle
+    islands = counting_islands(node.journal.state.cycles, own)
+    models = [m for m in models_of(node.journal.state) if (m.run, m.kind) == (own, CANDIDATE)]
+    log = training_log(cycle, islands)
+    return {
+        "schema": SCHEMA,
+        "report": {
+            "cycle": shown(node, cycle),
+            "started_at": begun.started_at,
+            "log": log,
+            "curve": await _curve(node, own, [int(row["round"]) for row in log]),
+            "machines": {name: each.name for name, each in node.journal.state.members.items()},
+            "rounds": [await _round(node, cycle, model) for model in models[:MAX_ROUNDS]][::-1],
+            "samples": await _samples(node, cycle),
+        },
+    }
+
+
+async def _curve(node: "Node", cycle: str, trained: list[int]) -> dict[str, Any] | None:
+    """Return the loss of each step of the newest round that trained; None where none has."""
+    return await curve_of(node, shown_run(node, cycle, max(trained))) if trained else None
+
+
+async def _round(node: "Node", cycle: CycleState, model: KnownModel) -> dict[str, Any]:
+    return model.to_plain() | {
+        "verdict_document": await verdict_of(node, cycle, model),
+        "completions": await completions_of(node, cycle, model),
+        "data": await data_of(node, cycle, model.round),
+    }
+
+
+async def _samples(node: "Node", cycle: CycleState) -> dict[str, Any] | None:
+    """Return where samples of the newest filtered round lie; None where nothing was filtered."""
+    facts = work_that_counts(cycle.completed.values())
+    united = [fact for fact in facts if "kept" in fact.outputs]
+    if not united:
+        return None
+    last = max(united, key=attrgetter("round"))
+    made = _made(facts, last.round)
+    names = ("samples", "parents")
+    return {
+        "round": last.round,
+        "kept": await _folders(node, [last.outputs["kept"]]),
+        "dropped": await _folders(node, [last.outputs["dropped"]]),
+        **{name: await _folders(node, [f.outputs[name] for f in made if name in f.outputs])
+           for name in names},
+    }  # fmt: skip
+
+
+def _made(facts: list[WorkCompleted], number: int) -> list[WorkCompleted]:
+    """Return the newest generating of a round or one before it: made text accumulates."""
+    found = [f for f in facts if f.phase == Phase.GENERATE and f.round <= number and f.outputs]
+    last = max((fact.round for fact in found), default=0)
+    return sorted((f for f in found if f.round == last), key=attrgetter("item"))[:MAX_MADE]
+
+
+async def _folders(node: "Node", artifacts: list[ArtifactId]) -> list[str]:
+    """Return the folders of those that are here or in reach; a page without them is one, too."""
+    found: list[Path] = []
+    for artifact in artifacts:
+        try:
+            found.append(await node.library.ensure(artifact))
+        except JupiterError:
+            continue
+    return [str(path) for path in found]

@@ -1,0 +1,66 @@
+"""What other nodes tell about themselves: texts that people will see, and addresses.
+
+Owns what becomes of both before anything here keeps them. Doesn't know who told them, or what they
+are for.
+"""
+
+import ipaddress
+import re
+from collections.abc import Iterable
+from itertools import islice
+
+from jupiterd.daemon.runtime.address_text import parse_address
+from jupiterd.formats import printable
+from jupiterd.net.interfaces import seen_from_here
+from jupiterd.ports import Address
+
+MAX_NAME_CHARACTERS = 64
+MAX_REASON_CHARACTERS = 300
+MAX_ADDRESS_CHARACTERS = 80
+MAX_ADDRESSES_OF_ONE = 8
+
+_ID = re.compile("[0-9a-f]{32}")
+
+
+def told_text(text: str, max_characters: int = MAX_NAME_CHARACTERS) -> str:
+    """Return it as one line that steers no terminal and isn't long."""
+    return printable(text[:max_characters])
+
+
+def is_id(text: str) -> bool:
+    """Say whether this can be the id of a node or a cluster."""
+    return _ID.fullmatch(text) is not None
+
+
+def told_address(text: str) -> Address:
+    """Read IP:PORT; raises ValueError where it isn't that.
+
+    Host names aren't taken from others: looking one up may hold a thread for many seconds.
+    """
+    if len(text) > MAX_ADDRESS_CHARACTERS or not text.isprintable():
+        raise ValueError("not an address")
+    address = parse_address(text)
+    ipaddress.ip_address(address.host)
+    return address
+
+
+def told_addresses(texts: Iterable[str], limit: int = MAX_ADDRESSES_OF_ONE) -> list[Address]:
+    """Return those of the first few texts that are addresses."""
+    return [address for text in islice(texts, limit) for address in _read(text)]
+
+
+def ways_to(texts: Iterable[str], limit: int = MAX_ADDRESSES_OF_ONE) -> list[Address]:
+    """Return the same as they are tried from here: a link-local one on each of our links."""
+    return [way for told in told_addresses(texts, limit) for way in seen_from_here(told)]
+
+
+def told_port(number: int) -> int:
+    """Return a port that was told; 0 where it can't be one."""
+    return number if 0 < number < 65536 else 0
+
+
+def _read(text: str) -> tuple[Address, ...]:
+    try:
+        return (told_address(text),)
+    except ValueError:
+        return ()

@@ -1,0 +1,196 @@
+"""The parts of launched scripts that run on this machine for other members, each with its keeper.
+
+Owns how many there may be, starting their keepers, and that none outlives the membership of those
+it belongs to, or its owner's consent, whichever daemon started it. Doesn't know how ranks are kept
+(`gang.scripts.keeper`), or how what they print crosses the wire.
+"""
+
+import asyncio
+import logging
+import sys
+from collections.abc import AsyncGenerator, Coroutine, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from jupiterd.daemon.runtime.clock import wall_s
+from jupiterd.errors import ConflictError, JupiterError, NotFoundError
+from jupiterd.ids import NodeId, short
+from jupiterd.processes import umask
+from jupiterd.processes.script_plan import ScriptOrder
+from jupiterd.processes.scripts.event_log import EventReader
+from jupiterd.processes.scripts.events import Over, ScriptEvent
+from jupiterd.processes.scripts.machine_share import (
+    KEEPER_LOG,
+    PARTS,
+    Description,
+    Part,
+    forget_old,
+    parts_in,
+)
+from jupiterd.processes.scripts.script_supervisor import CANT_START_HINT, order_to_json
+from jupiterd.protocol.frames import Knocked
+from jupiterd.store.disk import written
+
+if TYPE_CHECKING:
+    from jupiterd.daemon.app.node import Node
+
+log = logging.getLogger(__name__)
+
+SUPERVISOR: Final = "jupiterd.daemon.scripts.supervisor_process"
+MAX_RUNNING: Final = 8
+LOOK_S: Final = 0.05
+LONGEST_LOOK_S: Final = 0.25
+"""How often it is looked for what ranks print: more seldom where they print nothing."""
+
+BEAT_S: Final = 2.0
+"""How often whoever follows is told that we are still there."""
+
+
+class Parts:
+    """All parts in a daemon's state folder."""
+
+    def __init__(self, node: "Node") -> None:
+        self._node = node
+        self._root = node.state_dir.root
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    def running(self) -> list[Part]:
+        """Return those whose keepers live."""
+        return [part for part in parts_in(self._root) if part.is_alive]
+
+    async def start(self, who: NodeId, order: ScriptOrder, environment: Mapping[str, str]) -> Part:
+        """Start a part's keeper, unless it was: whoever asked may not have heard so.
+
+        Raises:
+            ConflictError: there are too many, or no keeper can be started.
+            NotFoundError: it is somebody else's.
+            DiskFullError, StateDirError: its folder can't be made.
+        """
+        part = Part(self._root / PARTS / order.id)
+        if part.folder.exists():
+            return self.of(who, order.id)
+        if len(self.running()) >= MAX_RUNNING:
+            name = self._node.settings.name
+            raise ConflictError(f"{name} runs {MAX_RUNNING} scripts already")
+        forget_old(parts_in(self._root), wall_s())
+        try:
+            with written():
+                part.make(self._description(who, order))
+            await self._start_keeper(part, order, environment)
+        except JupiterError:
+            part.remove()
+            raise
+        self._told("script_started", part)
+        return part
+
+    def of(self, who: NodeId, id_: str) -> Part:
+        """Return a part that this node ordered.
+
+        Raises:
+            NotFoundError: there is none, or it belongs to another.
+        """
+        part = Part(self._root / PARTS / id_)
+        described = part.describe()
+        if described is None or described.owner != who:
+            raise NotFoundError(f"{self._node.settings.name} runs no such part of a script")
+        return part
+
+    async def events(
+        self, part: Part, offset: int
+    ) -> AsyncGenerator[tuple[ScriptEvent | None, int]]:
+        """Yield what is heard of a part from an offset on, and where to go on after it.
+
+        None says every few seconds that there is nothing new.
+
+        Raises:
+            NotFoundError: its keeper was killed, or this machine was started again.
+        """
+        reader, pause_s, beat_s = EventReader(part.folder, offset), LOOK_S, 0.0
+        yield None, offset
+        while True:
+            was_alive = part.is_alive
+            before = reader.offset
+            for event in reader.read():
+                if isinstance(event, Knocked):
+                    self._node.runner.knocks.note(event, part.id)
+                    yield None, reader.offset
+                else:
+                    yield event, reader.offset
+                if isinstance(event, Over):
+                    self._told("script_ended", part, reason=event.reason)
+                    return
+            if reader.offset != before:
+                pause_s, beat_s = LOOK_S, 0.0
+                continue
+            if not was_alive:
+                raise NotFoundError(
+                    f"what kept the ranks on {self._node.settings.name} was killed",
+                    "the machine was started again, or ran out of memory; launch it again",
+                )
+            await asyncio.sleep(pause_s)
+            beat_s += pause_s
+            pause_s = min(2 * pause_s, LONGEST_LOOK_S)
+            if beat_s >= BEAT_S:
+                beat_s = 0.0
+                yield None, reader.offset
+
+    async def watch(self) -> None:
+        """End parts that nobody may have here any more, now and at every change of the cluster."""
+        journal = self._node.journal
+        while True:
+            version = journal.version
+            for part in self.running():
+                if reason := self._refused(part):
+                    self._told("script_refused", part, reason=reason)
+                    part.tell("end", reason)
+            await journal.changed_since(version)
+
+    def later(self, doing: Coroutine[Any, Any, Any]) -> None:
+        """Let something be done that nobody waits for."""
+        task = asyncio.get_running_loop().create_task(doing)
+        self._tasks.add(task)  # the loop alone would let it go
+        task.add_done_callback(self._tasks.discard)
+
+    def _refused(self, part: Part) -> str:
+        """Return why a part may run here no more; empty where it may."""
+        members = self._node.journal.state.members
+        described = part.describe()
+        if described is None or described.owner not in members:
+            return "whoever launched it is no member any more"
+        if self._node.identity.node_id not in members:
+            return "this machine is no member any more"
+        if not self._node.settings.allow_scripts:
+            return "this machine doesn't run scripts of others any more"
+        return ""
+
+    async def _start_keeper(
+        self, part: Part, order: ScriptOrder, environment: Mapping[str, str]
+    ) -> None:
+        failed = f"no keeper can be started on {self._node.settings.name}"
+        try:
+            with (part.folder / KEEPER_LOG).open("ab") as complaints:
+                keeper = await asyncio.create_subprocess_exec(
+                    sys.executable, "-I", "-m", SUPERVISOR, str(part.folder),
+                    env=environment,
+                    stdin=asyncio.subprocess.PIPE,
+                    stdout=asyncio.subprocess.DEVNULL,
+                    stderr=complaints,
+                    umask=umask.usual(),
+                    start_new_session=True,
+                )  # fmt: skip
+                await keeper.communicate(order_to_json(order))
+        except OSError as error:
+            raise ConflictError(f"{failed}: {error}", CANT_START_HINT) from error
+        if keeper.returncode:
+            raise ConflictError(failed)
+
+    def _description(self, who: NodeId, order: ScriptOrder) -> Description:
+        peer = self._node.peers.get(who)
+        name = peer.name if peer is not None else short(who)
+        ranks = tuple(rank.rank for rank in order.ranks)
+        return Description(who, name, order.argv, order.folder, ranks, wall_s())
+
+    def _told(self, event: str, part: Part, **more: str) -> None:
+        described = part.describe()
+        owner = short(NodeId(described.owner)) if described is not None else ""
+        argv = list(described.argv) if described is not None else []
+        log.info(event, extra={"id": part.id, "node": owner, "argv": argv, **more})

@@ -1,0 +1,62 @@
+"""Is this machine's clock about right?
+
+Owns reading whether it is synchronised, and what follows. Jupiter decides nothing by the time of
+day; certificates, logs and people do.
+"""
+
+import ctypes
+import sys
+from dataclasses import dataclass
+from typing import Final
+
+from jupiterd.daemon.runtime.clock import wall_s
+from jupiterd.doctor.finding import Finding, fail, ok, warn
+from jupiterd.doctor.place import Place
+
+CHECK: Final = "clock"
+EARLIEST_S: Final = 1_577_836_800.0
+"""2020-01-01, from when on nodes' certificates hold."""
+LATEST_S: Final = 4_102_272_000.0
+"""2099-12-30, a day before they end."""
+_TIME_ERROR: Final = 5
+"""What the kernel says of a clock that nobody keeps right."""
+_TIMEX_BYTES: Final = 512
+FIX: Final = "sudo timedatectl set-ntp true (macOS: sudo sntp -sS time.apple.com)"
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The time, and whether anybody keeps it right."""
+
+    wall_s: float
+    is_synchronised: bool | None
+    """None: the system doesn't say."""
+
+
+def read(place: Place) -> Reading:
+    """Ask the kernel; changes nothing."""
+    del place
+    return Reading(wall_s(), _is_synchronised())
+
+
+def judge(reading: Reading) -> Finding:
+    """Return whether the clock will do."""
+    if not EARLIEST_S <= reading.wall_s <= LATEST_S:
+        why = "the clock is decades off: no certificate of any node is valid now"
+        return fail(CHECK, why, FIX)
+    if reading.is_synchronised is False:
+        why = "nobody keeps this clock right: times in logs and reports drift (no decision does)"
+        return warn(CHECK, why, FIX)
+    told = "is synchronised" if reading.is_synchronised else "is plausible"
+    return ok(CHECK, f"the clock {told}")
+
+
+def _is_synchronised() -> bool | None:
+    if sys.platform != "linux":
+        return None
+    try:
+        # All zeros means: change nothing, only tell.
+        state = ctypes.CDLL(None).adjtimex(ctypes.create_string_buffer(_TIMEX_BYTES))
+    except (OSError, AttributeError):
+        return None
+    return None if state < 0 else state != _TIME_ERROR

@@ -1,0 +1,88 @@
+"""Is there room for the state folder, and is it a good place?
+
+Owns what to read of it and what follows. Writes nothing.
+"""
+
+import os
+import shutil
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import psutil
+
+from jupiterd.doctor.finding import Finding, fail, ok, warn
+from jupiterd.doctor.place import Place
+from jupiterd.formats import size
+
+CHECK: Final = "disk"
+LITTLE_BYTES: Final = 10 << 30
+"""A 100m model's checkpoints and shards of a few rounds take about as much."""
+NETWORK_KINDS: Final = frozenset(
+    {"nfs", "nfs4", "cifs", "smbfs", "smb3", "9p", "fuse.sshfs", "afpfs"}
+)
+"""Where SQLite's write-ahead log, and its locks, can't be relied on."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The state folder and the disk below it."""
+
+    folder: str
+    free_bytes: int
+    total_bytes: int
+    kept_free_bytes: int
+    kind: str = ""
+    """Of the file system; empty where it can't be told."""
+    is_writable: bool = True
+    is_private: bool = True
+    """Nobody but its owner may look in."""
+
+
+def read(place: Place) -> Reading:
+    """Look at the folder, or where it would be made."""
+    folder = _existing(place.state_dir)
+    usage = shutil.disk_usage(folder)
+    mode = folder.stat().st_mode
+    is_own = folder == place.state_dir
+    return Reading(
+        folder=str(place.state_dir),
+        free_bytes=usage.free,
+        total_bytes=usage.total,
+        kept_free_bytes=place.free_disk_bytes,
+        kind=_kind(folder),
+        is_writable=os.access(folder, os.W_OK | os.X_OK),
+        is_private=not is_own or not mode & (stat.S_IRWXG | stat.S_IRWXO),
+    )
+
+
+def judge(reading: Reading) -> Finding:
+    """Return the gravest of what is wrong with it."""
+    free = f"{size(reading.free_bytes)} of {size(reading.total_bytes)} free at {reading.folder}"
+    if not reading.is_writable:
+        why = f"{reading.folder} can't be written by this user"
+        return fail(CHECK, why, "choose another one: jupiterd --state-dir DIR")
+    if reading.free_bytes <= reading.kept_free_bytes:
+        why = f"{free}, and {size(reading.kept_free_bytes)} are to stay free: nothing is written"
+        return fail(CHECK, why, "free some space, or lower free_disk_mib in jupiter.yaml")
+    if reading.kind in NETWORK_KINDS:
+        why = f"{reading.folder} lies on a network drive ({reading.kind}), where locks may fail"
+        return warn(CHECK, why, "use a disk of this machine: jupiterd --state-dir DIR")
+    if not reading.is_private:
+        why = f"others on this machine may look into {reading.folder}, where the key lies"
+        return warn(CHECK, why, f"chmod 700 {reading.folder}")
+    if reading.free_bytes < LITTLE_BYTES:
+        return warn(CHECK, f"only {free}", "free some space, or set store_gib in jupiter.yaml")
+    return ok(CHECK, free)
+
+
+def _existing(folder: Path) -> Path:
+    return next(path for path in (folder, *folder.parents) if path.is_dir())
+
+
+def _kind(folder: Path) -> str:
+    """Return the kind of the file system that holds a folder."""
+    parts = [(part.mountpoint, part.fstype) for part in psutil.disk_partitions(all=True)]
+    holding = [(len(at), kind) for at, kind in parts if folder.resolve().is_relative_to(at)]
+    return max(holding, default=(0, ""))[1]

@@ -1,0 +1,110 @@
+"""Are the ways to other machines as fast as they should be?
+
+Owns what may be expected of each kind, and comparing. Doesn't measure how much a way carries:
+`jupiterctl check links` does, and the daemon remembers it for an hour.
+"""
+
+from dataclasses import dataclass
+from shlex import quote
+from typing import Any, Final
+
+from jupiterd.cluster.links.links import CARRIES_S
+from jupiterd.cluster.values.interface_kind import InterfaceKind
+from jupiterd.doctor.finding import Finding, not_here, ok, warn
+from jupiterd.doctor.lan import Network, networks
+from jupiterd.doctor.place import Place, Row, name_of
+
+CHECK: Final = "links"
+LEAST_MBIT_PER_S: Final = {InterfaceKind.THUNDERBOLT: 5000.0, InterfaceKind.ETHERNET: 600.0}
+"""Of a way of that kind, unless its interface says what it has agreed on."""
+SHARE: Final = 0.6
+"""Of what an interface has agreed on that should arrive."""
+MOST_RTT_MS: Final = {InterfaceKind.THUNDERBOLT: 5.0, InterfaceKind.ETHERNET: 5.0}
+MOST_LOSS: Final = 0.05
+GIGABIT: Final = 1000
+MEASURE: Final = "jupiterctl check links"
+_KINDS: Final = {kind.label: kind for kind in InterfaceKind}
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The ways as the daemon knows them, and what our interfaces have agreed on."""
+
+    ways: tuple[tuple[str, Row], ...]
+    """(name of the node, path), the paths of each node together."""
+    agreed: dict[str, int]
+    """Interface -> Mbit/s; without those that don't say."""
+    wired: tuple[Network, ...] = ()
+
+
+def read(place: Place) -> Reading:
+    """Take the ways from the status document."""
+    found = networks(place.interfaces) if not place.local else []
+    agreed = {network.interface: network.mbit_per_s for network in found if network.mbit_per_s}
+    ways = tuple((name_of(node), path) for node, path in place.ways())
+    wired = tuple(n for n in found if n.kind is InterfaceKind.ETHERNET)
+    return Reading(ways, agreed, wired)
+
+
+def judge(reading: Reading) -> list[Finding]:
+    """Return what is slower than it should be."""
+    found = [_slow_port(network) for network in reading.wired if 0 < network.mbit_per_s < GIGABIT]
+    active = [(name, path) for name, path in reading.ways if path.get("active")]
+    for name, path in active:
+        found += _judge_way(name, path, reading)
+    if found:
+        return found
+    if not active:
+        return [not_here(CHECK, "there is no link to another machine")]
+    measured = sum(path.get("mbit_per_s") is not None for _, path in active)
+    told = (
+        "the link is as it should be" if len(active) == 1 else f"all {len(active)} links are well"
+    )
+    if measured < len(active):
+        hours = CARRIES_S / 3600
+        told += f"; what {len(active) - measured} carry wasn't measured in {hours:g} h ({MEASURE})"
+    return [ok(CHECK, told)]
+
+
+def _judge_way(name: str, path: Row, reading: Reading) -> list[Finding]:
+    kind = _KINDS.get(str(path.get("kind")), InterfaceKind.CONTAINER)
+    measure = f"{MEASURE} {quote(name)}"
+    where = f"{name} over {path.get('kind')} ({path.get('interface')})"
+    found: list[Finding] = []
+    least = _least(kind, path, reading)
+    carried, rtt, loss = path.get("mbit_per_s"), path.get("rtt_ms"), path.get("loss") or 0.0
+    if carried is not None and carried < least:
+        why = f"{where}: {carried:,.0f} Mbit/s measured, {least:,.0f} and more expected"
+        found.append(warn(CHECK, why, f"try another cable and port; then: {measure}"))
+    if rtt is not None and rtt > MOST_RTT_MS.get(kind, float("inf")):
+        why = f"{where}: a round trip takes {rtt:.1f} ms, and a wire less than one"
+        found.append(warn(CHECK, why, f"look what else uses the wire; then: {measure}"))
+    if loss > MOST_LOSS:
+        why = f"{where}: {loss:.0%} of what is asked gets no answer"
+        found.append(warn(CHECK, why, "try another cable, or move nearer to the access point"))
+    if (better := _better(name, path, kind, reading)) is not None:
+        why = f"{where}, although {better.get('kind')} answers at {better.get('target')}"
+        found.append(warn(CHECK, why, f"if this lasts a minute: {measure}"))
+    return found
+
+
+def _least(kind: InterfaceKind, path: Row, reading: Reading) -> float:
+    agreed = reading.agreed.get(str(path.get("interface")), 0)
+    return SHARE * agreed if agreed else LEAST_MBIT_PER_S.get(kind, 0.0)
+
+
+def _better(name: str, path: Row, kind: InterfaceKind, reading: Reading) -> Any:  # noqa: ANN401
+    """Return a way of a better kind that answers, to the same node."""
+    others = [other for node, other in reading.ways if node == name and other is not path]
+    better = [
+        other
+        for other in others
+        if other.get("answers") and _KINDS.get(str(other.get("kind")), kind) < kind
+    ]
+    return next(iter(better), None)
+
+
+def _slow_port(network: Network) -> Finding:
+    why = f"{network.interface} has agreed on {network.mbit_per_s} Mbit/s with its other end"
+    fix = "use a cable with all eight wires (Cat 5e) and a gigabit port"
+    return warn(CHECK, why, fix)

@@ -1,0 +1,62 @@
+"""May this process speak to the local network at all? macOS asks people, program by program.
+
+Owns the try and what follows. From macOS 15 on, a program that may not gets `No route to host` for
+machines of the same network alone; daemons of launchd and root are exempt (Apple's TN3179).
+"""
+
+import errno
+import socket
+from dataclasses import dataclass
+from typing import Final
+
+from jupiterd.doctor.finding import Finding, fail, not_here, ok, warn
+from jupiterd.doctor.lan import networks
+from jupiterd.doctor.place import DISCOVERY_PORT, Place
+
+CHECK: Final = "local-network"
+GROUP: Final = "224.0.0.251"
+FIX: Final = (
+    "System Settings > Privacy & Security > Local Network: allow the program that starts jupiterd; "
+    "or start it from Terminal or as a daemon of launchd"
+)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What became of a packet sent to the local network, on each interface."""
+
+    system: str
+    errnos: tuple[int, ...] = ()
+    """One for each network; 0 where it was sent."""
+
+
+def read(place: Place) -> Reading:
+    """Send one empty packet to the multicast group on each network; on macOS alone."""
+    if place.system != "Darwin" or place.local:
+        return Reading(place.system)
+    found = networks(place.interfaces)
+    return Reading(place.system, tuple(_sent(network.address) for network in found))
+
+
+def judge(reading: Reading) -> Finding:
+    """Return whether macOS lets this process through."""
+    if reading.system != "Darwin":
+        return not_here(CHECK, "only macOS asks for this permission")
+    if errno.EHOSTUNREACH in reading.errnos:
+        return fail(CHECK, "macOS keeps this program off the local network", FIX)
+    if not reading.errnos:
+        return not_here(CHECK, "no network was tried")
+    if any(reading.errnos):
+        told = ", ".join(errno.errorcode.get(number, str(number)) for number in reading.errnos)
+        return warn(CHECK, f"a packet to the local network couldn't be sent: {told}", FIX)
+    return ok(CHECK, "this program may speak to the local network")
+
+
+def _sent(address: str) -> int:
+    try:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as way:
+            way.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton(address))
+            way.sendto(b"", (GROUP, DISCOVERY_PORT))
+    except OSError as error:
+        return error.errno or -1
+    return 0

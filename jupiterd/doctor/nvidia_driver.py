@@ -1,0 +1,105 @@
+"""Does the NVIDIA driver work, and does it match itself?
+
+Owns reading what the kernel and the driver's library say, and what follows. Doesn't know torch.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from jupiterd.doctor.finding import Finding, fail, not_here, ok, warn
+from jupiterd.doctor.place import Place
+from jupiterd.hardware.nvidia import load_nvml
+
+CHECK: Final = "nvidia"
+DEVICES: Final = Path("/sys/bus/pci/devices")
+KERNEL_MODULE: Final = Path("/proc/driver/nvidia/version")
+VENDOR: Final = "0x10de"
+DISPLAY_CLASSES: Final = ("0x0300", "0x0302")
+WSL_LIBRARY: Final = Path("/usr/lib/wsl/lib/libnvidia-ml.so.1")
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The cards on the bus, the kernel's module, and what NVML says."""
+
+    cards: int = 0
+    """Of NVIDIA's on the PCI bus; -1: the bus can't be looked at."""
+    has_module: bool = False
+    driver: str = ""
+    """Version that NVML tells; empty where it tells none."""
+    cuda: str = ""
+    """The newest CUDA that this driver knows."""
+    gpus: tuple[str, ...] = ()
+    uuids: tuple[str, ...] = ()
+    error: str = ""
+    """Why NVML doesn't answer."""
+
+
+def read(place: Place) -> Reading:
+    """Look at the bus and ask the driver's library."""
+    if place.system != "Linux":
+        return Reading()
+    cards, has_module = _cards(), KERNEL_MODULE.exists() or WSL_LIBRARY.exists()
+    try:
+        nvml = load_nvml()
+        nvml.nvmlInit()
+    except Exception as error:  # noqa: BLE001 - a broken driver fails in many ways
+        return Reading(cards, has_module, error=str(error))
+    try:
+        return _told(nvml, cards)
+    except Exception as error:  # noqa: BLE001
+        return Reading(cards, has_module, error=str(error))
+    finally:
+        nvml.nvmlShutdown()
+
+
+def judge(reading: Reading) -> Finding:
+    """Return whether the driver works."""
+    if reading.driver and reading.gpus:
+        listed = ", ".join(reading.gpus)
+        return ok(CHECK, f"driver {reading.driver} (CUDA {reading.cuda}), {listed}")
+    if reading.driver:
+        fix = "nvidia-smi -L; in a container: start it with --gpus all"
+        return warn(CHECK, f"driver {reading.driver} is loaded, and shows no GPU", fix)
+    if "mismatch" in reading.error.lower():
+        why = "the driver was upgraded while the old one was loaded (NVML: version mismatch)"
+        return fail(CHECK, why, "start this machine again")
+    if reading.has_module:
+        why = f"the driver is loaded, and its library doesn't answer: {reading.error}"
+        return fail(CHECK, why, "nvidia-smi; install the driver's own libnvidia-ml")
+    if reading.cards > 0:
+        why = "there is an NVIDIA GPU, and no driver for it is loaded"
+        return warn(CHECK, why, "install NVIDIA's driver for this system, then: nvidia-smi")
+    return not_here(CHECK, "there is no NVIDIA GPU")
+
+
+def _told(nvml: Any, cards: int) -> Reading:  # noqa: ANN401 - an untyped library
+    handles = [nvml.nvmlDeviceGetHandleByIndex(i) for i in range(nvml.nvmlDeviceGetCount())]
+    cuda = int(nvml.nvmlSystemGetCudaDriverVersion())
+    return Reading(
+        cards,
+        has_module=True,
+        driver=str(nvml.nvmlSystemGetDriverVersion()),
+        cuda=f"{cuda // 1000}.{cuda % 1000 // 10}",
+        gpus=tuple(str(nvml.nvmlDeviceGetName(handle)) for handle in handles),
+        uuids=tuple(str(nvml.nvmlDeviceGetUUID(handle)) for handle in handles),
+    )
+
+
+def _cards() -> int:
+    try:
+        found = list(DEVICES.iterdir())
+    except OSError:
+        return -1
+    return sum(
+        _text(device / "vendor") == VENDOR and _text(device / "class").startswith(DISPLAY_CLASSES)
+        for device in found
+    )
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="ascii").strip()
+    except (OSError, UnicodeDecodeError):
+        return ""

@@ -1,0 +1,149 @@
+"""Is the TCP port ours, and do the other nodes answer at theirs?
+
+Owns trying both, and what follows. Doesn't know TLS: a connection that is made is closed again.
+"""
+
+import errno
+import socket
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Final
+
+from jupiterd.daemon.runtime.address_text import parse_address
+from jupiterd.doctor.finding import Finding, fail, not_here, ok, warn
+from jupiterd.doctor.place import Place, Row, name_of
+from jupiterd.ports import Address
+
+CHECK: Final = "ports"
+TIMEOUT_S: Final = 2.0
+MAX_TRIED: Final = 4
+"""Addresses of one node: one that answers is enough."""
+
+
+@dataclass(frozen=True)
+class Try:
+    """One node, and what became of connecting to it."""
+
+    name: str
+    address: str
+    errno: int
+    """0: it answers."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Our port, and everybody else's."""
+
+    port: int
+    is_running: bool
+    errno: int
+    """Of binding the port where no daemon runs, else of connecting to it; 0: as it should be."""
+    others: tuple[Try, ...] = ()
+    is_own_link_out: bool = False
+    """The daemon says that no other is reached because of this machine's own link."""
+
+
+def read(place: Place) -> Reading:
+    """Try the port, and the other nodes' addresses, the one in use first."""
+    is_running = place.status is not None
+    with ThreadPoolExecutor(8) as pool:
+        others = tuple(pool.map(_try_node, place.others))
+    own = _connected(Address("127.0.0.1", place.port)) if is_running else _bound(place.port)
+    tried = tuple(seen for seen in others if seen.address)
+    return Reading(place.port, is_running, own, tried, place.complains_of("link-out"))
+
+
+def judge(reading: Reading) -> list[Finding]:
+    """Return a finding for our port, and one for each node that doesn't answer."""
+    silent = [_judge_other(seen) for seen in reading.others if seen.errno]
+    answering = len(reading.others) - len(silent)
+    if reading.others and not silent:
+        told = "the other node answers" if answering == 1 else f"all {answering} others answer"
+        return [_judge_own(reading), ok(CHECK, told)]
+    if reading.is_own_link_out and silent and not answering:
+        why = "no other node answers: this machine's own link is out (see health/link-out)"
+        return [_judge_own(reading), not_here(CHECK, why)]
+    return [_judge_own(reading), *silent]
+
+
+def _judge_own(reading: Reading) -> Finding:
+    port = reading.port
+    if not port:
+        return not_here(CHECK, "the system chooses the port at each start")
+    if not reading.errno:
+        does = "jupiterd answers at" if reading.is_running else "nobody else listens on"
+        return ok(CHECK, f"{does} TCP port {port}")
+    if reading.is_running and reading.errno == errno.ETIMEDOUT:
+        why = (
+            f"not even this machine gets through to jupiterd's TCP port {port}: a firewall drops it"
+        )
+        return fail(CHECK, why, "see the check firewall; let the loopback interface in, too")
+    if reading.is_running:
+        why = f"jupiterd runs, and nothing answers at its TCP port {port}"
+        return fail(CHECK, why, "start jupiterd again, and read its log if this lasts")
+    return fail(CHECK, *_why_not_ours(port, reading.errno))
+
+
+def _why_not_ours(port: int, number: int) -> tuple[str, str]:
+    """Return (why, fix)."""
+    find = f"find it with: sudo lsof -i TCP:{port} -s TCP:LISTEN; or choose: jupiterd --port 0"
+    if number == errno.EADDRINUSE:
+        return f"another program listens on TCP port {port}", find
+    if number in {errno.EACCES, errno.EPERM}:
+        return f"this user may not listen on TCP port {port}", "jupiterd --port 47470"
+    return f"TCP port {port} can't be opened: {_name(number)}", "jupiterd --port 0"
+
+
+def _judge_other(seen: Try) -> Finding:
+    where, here = f"{seen.name} at {seen.address}", f"run on {seen.name}: jupiterctl doctor"
+    why, fix = {
+        errno.ECONNREFUSED: (
+            "the machine answers, and jupiterd doesn't run there",
+            f"start jupiterd on {seen.name}",
+        ),
+        errno.ETIMEDOUT: (
+            "nothing comes back; it is off or asleep, or a firewall drops packets",
+            f"wake {seen.name}, then {here}",
+        ),
+        errno.EHOSTUNREACH: (
+            "no way leads there",
+            "is it awake, and the cable in? On macOS see the check local-network",
+        ),
+        errno.ENETUNREACH: ("this machine is in no network that leads there", "plug the cable in"),
+    }.get(seen.errno, (f"it can't be reached: {_name(seen.errno)}", here))
+    return warn(CHECK, f"{where}: {why}", fix)
+
+
+def _try_node(node: Row) -> Try:
+    """Return how a node's addresses do: the first that answers, or the first that doesn't."""
+    addresses: Sequence[str] = node.get("addresses") or ()
+    tried: list[Try] = []
+    for text in list(addresses)[:MAX_TRIED]:
+        tried.append(Try(name_of(node), text, _connected(parse_address(text))))
+        if not tried[-1].errno:
+            return tried[-1]
+    return tried[0] if tried else Try(name_of(node), "", 0)
+
+
+def _connected(address: Address) -> int:
+    try:
+        with socket.create_connection((address.host, address.port), TIMEOUT_S):
+            return 0
+    except TimeoutError:
+        return errno.ETIMEDOUT
+    except OSError as error:
+        return error.errno or -1
+
+
+def _bound(port: int) -> int:
+    """Return why the port can't be listened on; it is let go at once."""
+    try:
+        with socket.create_server(("", port)):
+            return 0
+    except OSError as error:
+        return error.errno or -1
+
+
+def _name(number: int) -> str:
+    return errno.errorcode.get(number, f"error {number}")

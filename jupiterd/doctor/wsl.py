@@ -1,0 +1,80 @@
+"""Is this Linux inside Windows, and can other machines reach it there?
+
+Owns what to read and what follows. Doesn't know Windows beyond its network modes.
+"""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from jupiterd.doctor.asking import ask
+from jupiterd.doctor.finding import Finding, fail, not_here, ok, warn
+from jupiterd.doctor.place import Place
+
+CHECK: Final = "wsl"
+KERNEL: Final = Path("/proc/sys/kernel/osrelease")
+GANG_PORTS: Final = "32768-60999"
+"""Those that Linux chooses from, where the ranks of a gang meet."""
+SYSTEMD: Final = Path("/run/systemd/system")
+MIRRORED: Final = (
+    "write networkingMode=mirrored below [wsl2] in %UserProfile%\\.wslconfig (Windows 11 22H2 or "
+    "newer), then run in Windows: wsl --shutdown"
+)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What the kernel and WSL say."""
+
+    kernel: str = ""
+    mode: str = ""
+    """Of the network, as `wslinfo` has it; empty where it doesn't say."""
+    has_systemd: bool = True
+    port: int = 0
+
+
+def read(place: Place) -> Reading:
+    """Look at the kernel's name, and ask WSL where it is one."""
+    try:
+        kernel = KERNEL.read_text(encoding="utf-8").strip()
+    except OSError:
+        return Reading()
+    if not is_wsl(kernel):
+        return Reading(kernel)
+    mode = ask("wslinfo", "--networking-mode").text.strip()
+    return Reading(kernel, mode, SYSTEMD.is_dir(), place.port)
+
+
+def is_wsl(kernel: str) -> bool:
+    """Say whether a kernel's name is that of one of Microsoft's."""
+    return "microsoft" in kernel.lower()
+
+
+def judge(reading: Reading) -> Finding:
+    """Return whether other machines can get in."""
+    if not is_wsl(reading.kernel):
+        return not_here(CHECK, "this isn't WSL")
+    if not re.search(r"microsoft-standard|WSL2", reading.kernel):
+        return fail(
+            CHECK, "this is WSL 1, which Jupiter doesn't know", "wsl --set-version DISTRO 2"
+        )
+    if reading.mode == "mirrored":
+        return _judge_mirrored(reading)
+    told = reading.mode or "unknown, most likely nat"
+    return warn(CHECK, f"WSL's network mode is {told}: no other machine can get in", MIRRORED)
+
+
+def _judge_mirrored(reading: Reading) -> Finding:
+    rule = (
+        "in an administrator's PowerShell: New-NetFirewallHyperVRule -Name Jupiter -DisplayName "
+        "Jupiter -Direction Inbound -VMCreatorId '{40E0AC32-46A5-438A-A0B2-2B479E8F2E90}' "
+        f"-Protocol TCP -LocalPorts {reading.port or 'PORT'},{GANG_PORTS}; multicast isn't to be "
+        "relied on there: name a machine with jupiterd --peer HOST"
+    )
+    if not reading.has_systemd:
+        why = "WSL without systemd: jupiterd can't be a service"
+        return warn(CHECK, why, "write systemd=true below [boot] in /etc/wsl.conf")
+    if reading.port:
+        return warn(CHECK, "WSL's network is mirrored; Windows' own firewall comes before it", rule)
+    return ok(CHECK, "WSL's network is mirrored")

@@ -1,0 +1,309 @@
+"""One worker process: started, listened to, and ended for certain.
+
+Owns the process, its group and the link to it. Doesn't know what it does, nor any other process.
+
+The worker leads its own session, so that whatever it starts can be ended with it. Its orders and
+answers pass a socket pair; what it prints goes to a bounded log file. It is noticed by its closed
+link when it dies, within milliseconds.
+"""
+
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Coroutine,
+    Mapping,
+    Sequence,
+)
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from jupiterd.errors import OutOfMemoryError, WorkerCrashedError, WorkFailedError
+from jupiterd.processes import interpreter, oom_killer, orphans
+from jupiterd.processes.interpreter import Process
+from jupiterd.processes.log_file import LogFile
+from jupiterd.processes.suspended_workers import until_stopped
+from jupiterd.processes.uncancelled import finished
+from jupiterd.protocol.frames import (
+    LINK_FD_VARIABLE,
+    Frame,
+    FrameReader,
+    InputArrived,
+    KeepState,
+    OuterStepArrived,
+    RunTask,
+    StopTask,
+    StoreAnswered,
+    TaskFailed,
+    TaskFinished,
+    encode,
+)
+
+STOP_GRACE_S = 10.0
+"""What a worker that was asked to stop gets for finishing its step and saving."""
+
+END_GRACE_S = 2.0
+"""What a worker that has sent its last frame gets for leaving by itself."""
+
+TERM_GRACE_S = 0.3
+"""Between SIGTERM and SIGKILL."""
+
+CRASHES = frozenset(
+    {signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGTRAP}
+)
+"""What a process is ended with by its own fault; nobody sends these from outside."""
+
+METALS_OUT_OF_MEMORY = "kIOGPUCommandBufferCallbackErrorOutOfMemory"
+"""What MLX prints before it aborts: the exception is thrown on a thread of Metal's own, where
+nothing can catch it (ml-explore/mlx, pull request 479)."""
+
+_CHUNK_BYTES = 1 << 16
+
+GATHER_S = 0.25
+"""What a worker prints within so long is written at once: a rank prints a line for each step."""
+
+
+Spawn = Callable[[Mapping[str, str], Sequence[int]], Awaitable[Process | None]]
+"""Starts a worker from its environment and descriptors (its link, its output, and others), or not.
+
+It need not: a worker that isn't started that way is started cold.
+"""
+
+
+async def never_warm(_environment: Mapping[str, str], _descriptors: Sequence[int]) -> None:
+    """Start no worker: there is nothing to start it from but cold."""
+
+
+class Worker:
+    """A running worker process; made by `start_worker` alone."""
+
+    def __init__(self, task: str, process: Process, log: LogFile) -> None:
+        self._task = task
+        self._process = process
+        self._log = log
+        self._link_reader = asyncio.StreamReader()
+        self._link_writer: asyncio.StreamWriter | None = None
+        self._printing: asyncio.Task[None] | None = None
+        self._watching: asyncio.Task[None] | None = None
+        self._has_finished = False
+        self._was_stopped = False
+        self._output_wanted = asyncio.Event()
+        self._oom_kills = oom_killer.kills()
+
+    @property
+    def pid(self) -> int:
+        """Return the process id, which is also its group's."""
+        return self._process.pid
+
+    async def frames(self, *, ends_stopped: bool = False) -> AsyncIterator[Frame]:
+        """Yield what the worker says, its last word (finished or failed) included.
+
+        With `ends_stopped`, a worker that somebody has stopped for a while is ended.
+
+        Raises:
+            WorkFailedError: it died without one; the message says how, and what it printed last.
+        """
+        if ends_stopped:
+            self._watching = _spawned(self._end_when_stopped(), f"stopped {self.pid}")
+        reader = FrameReader()
+        while data := await self._receive():
+            for frame in reader.feed(data):
+                self._has_finished = isinstance(frame, TaskFinished | TaskFailed)
+                yield frame
+                if self._has_finished:
+                    return
+        raise await self._died()
+
+    async def _end_when_stopped(self) -> None:
+        await until_stopped(self.pid)
+        self._was_stopped = True
+        self._signal(signal.SIGKILL)
+
+    def ask_to_stop(self, reason: str) -> None:
+        """Ask the worker to stop after its running step, and leave it at that."""
+        self._send(StopTask(reason))
+
+    def keep_state(self, after_step: int) -> None:
+        """Ask for the last finished step, if it is a later one; a `StateKept` frame answers."""
+        self._send(KeepState(after_step))
+
+    def hand_in(self, arrived: InputArrived | OuterStepArrived | StoreAnswered) -> None:
+        """Tell of something that was still on its way when the task began, or was asked for."""
+        self._send(arrived)
+
+    async def stop(self, reason: str, grace_s: float = STOP_GRACE_S) -> None:
+        """Ask the worker to stop, wait, and end it when it doesn't; idempotent."""
+        self._send(StopTask(reason))
+        if not await self._leaves_within(grace_s):
+            await self.end()
+
+    async def end(self) -> None:
+        """End the process and all it started: SIGTERM, a moment, SIGKILL; idempotent."""
+        try:
+            if self._has_finished and await self._leaves_within(END_GRACE_S):
+                return
+            self._signal(signal.SIGTERM)
+            await self._leaves_within(TERM_GRACE_S)
+        finally:
+            self._signal(signal.SIGKILL)
+
+    async def open_link(self, link: socket.socket, output_fd: int, order: RunTask) -> None:
+        """Take up both ways of hearing from the process, and give it its order."""
+        self._printing = _spawned(self._keep_output(output_fd), f"log of {self.pid}")
+        self._link_reader, self._link_writer = await asyncio.open_unix_connection(sock=link)
+        self._send(order)
+
+    async def close(self) -> None:
+        """Let go of a process that has been ended: wait until it is gone and its output kept."""
+        try:
+            await self._process.wait()
+            await self._output_kept()
+        finally:
+            for task in (self._printing, self._watching):
+                if task is not None:
+                    task.cancel()
+            if self._link_writer is not None:
+                self._link_writer.close()
+
+    def _send(self, frame: Frame) -> None:
+        if self._link_writer is not None and not self._link_writer.is_closing():
+            self._link_writer.write(encode(frame))
+
+    async def _receive(self) -> bytes:
+        try:
+            return await self._link_reader.read(_CHUNK_BYTES)
+        except ConnectionError:
+            return b""
+
+    async def _leaves_within(self, timeout_s: float) -> bool:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(timeout_s):
+                await self._process.wait()
+        return self._process.returncode is not None
+
+    async def _output_kept(self) -> None:
+        """Wait for the end of what is printed, unless a child that left the group holds it open."""
+        self._output_wanted.set()
+        if self._printing is not None:
+            await asyncio.wait({self._printing}, timeout=TERM_GRACE_S)
+
+    def _signal(self, number: signal.Signals) -> None:
+        """Signal the whole group, which may outlive the process that leads it."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, number)
+
+    async def _died(self) -> WorkFailedError:
+        if not await self._leaves_within(END_GRACE_S):
+            return WorkFailedError(f"the {self._task} worker (pid {self.pid}) closed its link")
+        await self._output_kept()
+        if why := self._lacked_memory():
+            return OutOfMemoryError(f"the {self._task} worker (pid {self.pid}) {why}")
+        has_crashed = -(self._process.returncode or 0) in CRASHES and not self._was_stopped
+        kind = WorkerCrashedError if has_crashed else WorkFailedError
+        return kind(f"the {self._task} worker (pid {self.pid}) {self._ending()}")
+
+    def _lacked_memory(self) -> str:
+        """Return how it ended for want of memory; empty where it didn't, or nobody can tell."""
+        number = -(self._process.returncode or 0)
+        if number == signal.SIGABRT and METALS_OUT_OF_MEMORY in self._log.last_text:
+            return "was aborted: Metal had too little memory"
+        is_killed = number == signal.SIGKILL and not self._was_stopped
+        return oom_killer.how_killed(self.pid, self._oom_kills) if is_killed else ""
+
+    def _ending(self) -> str:
+        if self._was_stopped:
+            return "had been stopped (SIGSTOP), and was ended"
+        status = self._process.returncode or 0
+        if status >= 0:
+            return f"ended with status {status} and no result{self._last_words()}"
+        name = signal.Signals(-status).name
+        # Whoever is killed from outside has nothing to say about it.
+        return f"was killed by {name}" + ("" if name == "SIGKILL" else self._last_words())
+
+    def _last_words(self) -> str:
+        return f": {line}" if (line := self._log.last_line) else ""
+
+    async def _keep_output(self, descriptor: int) -> None:
+        reader = asyncio.StreamReader()
+        transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(descriptor, "rb", 0)
+        )
+        try:
+            while data := await reader.read(_CHUNK_BYTES):
+                with contextlib.suppress(OSError):  # on a full disk; but read on, or it would block
+                    await asyncio.to_thread(self._log.append, data)
+                transport.pause_reading()
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(GATHER_S):
+                        await self._output_wanted.wait()
+                transport.resume_reading()
+        finally:
+            transport.close()
+
+
+@asynccontextmanager
+async def start_worker(
+    order: RunTask,
+    environment: Mapping[str, str],
+    log_path: Path,
+    pass_fds: Sequence[int] = (),
+    *,
+    module: str = "jupiterd.workers",
+    warm: Spawn = never_warm,
+) -> AsyncGenerator[Worker]:
+    """Start a worker process; leaving the context ends it and all it started, for certain.
+
+    `module` is what Python runs where `warm` starts none, with the task's name behind it, so that
+    `ps` tells what each worker does. While it runs, a file beside the log tells the next daemon of
+    it (see `orphans`).
+    """
+    remembered = log_path.with_suffix(orphans.SUFFIX)
+    log = await asyncio.to_thread(LogFile, log_path)
+    ours, theirs = socket.socketpair()
+    output_fd, print_fd = os.pipe()
+    try:
+        descriptors = (theirs.fileno(), print_fd, *pass_fds)
+        process = await warm(environment, descriptors)
+        if process is None:
+            process = await _started_cold(module, order.task, environment, descriptors)
+    except BaseException:
+        ours.close()
+        os.close(output_fd)
+        raise
+    finally:
+        theirs.close()
+        os.close(print_fd)
+    worker = Worker(order.task, process, log)
+    try:
+        await worker.open_link(ours, output_fd, order)
+        await asyncio.to_thread(orphans.remember, remembered, process.pid)
+        yield worker
+    finally:
+        try:
+            await worker.end()
+        finally:
+            await finished(_let_go(worker, remembered))
+
+
+async def _let_go(worker: Worker, remembered: Path) -> None:
+    await worker.close()
+    await asyncio.to_thread(orphans.forget, remembered)
+
+
+async def _started_cold(
+    module: str, task: str, environment: Mapping[str, str], descriptors: Sequence[int]
+) -> Process:
+    link, output, *others = descriptors
+    with_link = {**environment, LINK_FD_VARIABLE: str(link)}
+    return await interpreter.start_module(module, (task,), with_link, output, (link, *others))
+
+
+def _spawned(coroutine: Coroutine[None, None, None], name: str) -> asyncio.Task[None]:
+    """Start a task that ends with its process; `Worker.close` waits for it."""
+    return asyncio.get_running_loop().create_task(coroutine, name=name)

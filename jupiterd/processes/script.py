@@ -1,0 +1,297 @@
+"""The processes of somebody's script on this machine: started, listened to, ended for certain.
+
+Owns them, their groups, the store where they meet, and the files that MLX reads. Doesn't know the
+ranks of other machines, or who is shown what they print. A script has no link to Jupiter: what it
+prints and how it ends is all that it says.
+"""
+
+import asyncio
+import contextlib
+import ipaddress
+import signal
+import socket
+import sys
+import tempfile
+from collections.abc import AsyncGenerator, Generator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Final
+
+from jupiterd.errors import BadRouteError, NotFoundError, PortInUseError
+from jupiterd.processes.script_plan import RankOrder, ScriptOrder, own_address
+from jupiterd.processes.scripts.events import STORE_RANK, Ended, Noticed, Printed, ScriptEvent
+from jupiterd.processes.scripts.gpu_locks import gpus_held
+from jupiterd.processes.scripts.listener_filter import closed_to_strangers
+from jupiterd.processes.supervised_child import Kept, Program, start_kept
+from jupiterd.source_filter.listeners import close_to_others
+from jupiterd.source_filter.ring_port import RingPort, hold_ring_port
+
+STOP_GRACE_S: Final = 5.0
+"""Between SIGTERM and SIGKILL, for scripts that save what they have."""
+
+LAST_WORDS_S: Final = 0.5
+"""How long the end of the output is waited for where something else still holds it open."""
+
+QUEUED: Final = 64
+CHUNK_BYTES: Final = 1 << 16
+BACKLOG: Final = 1024
+
+_PACKAGE = Path(__file__).resolve().parent.parent
+STORE: Final = _PACKAGE / "workers" / "standalone" / "script_store.py"
+
+
+class ScriptGroup:
+    """The running processes of one order; made by `start_script` alone."""
+
+    def __init__(self) -> None:
+        self._events: asyncio.Queue[ScriptEvent] = asyncio.Queue(QUEUED)
+        self._running: dict[int, Kept] = {}
+        self._watches: dict[int, asyncio.Task[None]] = {}
+        self._notices = set[asyncio.Task[None]]()
+        self._is_over = False
+        self._loop = asyncio.get_running_loop()
+
+    @property
+    def pids(self) -> dict[int, int]:
+        """Return the process id of each rank's keeper, which is also its group's."""
+        return {rank: kept.pid for rank, kept in self._running.items()}
+
+    async def events(self) -> AsyncGenerator[ScriptEvent]:
+        """Yield what the ranks print and how they end, until all have ended."""
+        left = {rank for rank in self._running if rank != STORE_RANK}
+        while left:
+            event = await self._events.get()
+            if isinstance(event, Ended):
+                left.discard(event.rank)
+            yield event
+
+    def signal(self, number: int) -> None:
+        """Signal every rank and all that it started; what has ended is left alone."""
+        for rank, kept in self._running.items():
+            if rank != STORE_RANK or number == signal.SIGKILL:  # the ranks may need the store
+                kept.signal(number)
+
+    def resize(self, rows: int, columns: int) -> None:
+        """Give the ranks' terminals another size, where they have one."""
+        for kept in self._running.values():
+            kept.resize(rows, columns)
+
+    def hear(self, event: ScriptEvent) -> None:
+        """Take an event that another thread tells."""
+        with contextlib.suppress(RuntimeError):  # the loop is over
+            self._loop.call_soon_threadsafe(self._pass_on, event)
+
+    async def start(self, rank: int, program: Program) -> None:
+        """Start one process behind a keeper of its own."""
+        kept = self._running[rank] = await start_kept(program)
+        self._watches[rank] = asyncio.get_running_loop().create_task(self._watch(rank, kept))
+
+    async def end(self) -> None:
+        """End all that still runs, the store too, and hear nothing more of it; idempotent."""
+        self._is_over = True
+        draining = asyncio.get_running_loop().create_task(self._drain())
+        try:
+            await self.end_ranks()
+        finally:
+            self.signal(signal.SIGKILL)
+            await asyncio.gather(*self._watches.values())
+            draining.cancel()
+            for notice in self._notices:
+                notice.cancel()
+
+    async def end_ranks(self) -> None:
+        """Tell all ranks to end: SIGTERM, a while, SIGKILL; their last words are still told."""
+        ranks = [watch for rank, watch in self._watches.items() if rank != STORE_RANK]
+        self.signal(signal.SIGTERM)
+        if ranks:
+            await asyncio.wait(ranks, timeout=STOP_GRACE_S)
+        self.signal(signal.SIGKILL)
+
+    async def _drain(self) -> None:
+        """Take the events that nobody takes any more: whoever waits to tell one must go on."""
+        while True:
+            await self._events.get()
+
+    async def _watch(self, rank: int, kept: Kept) -> None:
+        """Tell what one process prints, then how it ended; nothing of its group is left."""
+        loop = asyncio.get_running_loop()
+        reading = [
+            loop.create_task(self._read(rank, stream, is_error=is_error))
+            for is_error, stream in kept.outputs.items()
+        ]
+        try:
+            status = await kept.wait()
+            await self._heard(reading)
+        finally:
+            for task in reading:
+                task.cancel()
+            kept.let_go()
+        await self._tell(Ended(rank, status))
+
+    async def _heard(self, reading: Iterable[asyncio.Task[None]]) -> None:
+        """Wait for the end of the output, but not for who left the group and holds it open."""
+        left = set(reading)
+        while left:
+            _, left = await asyncio.wait(left, timeout=LAST_WORDS_S)
+            if not self._events.full():
+                return
+
+    async def _read(self, rank: int, stream: asyncio.StreamReader, *, is_error: bool) -> None:
+        with contextlib.suppress(OSError):  # the end of a terminal is told as an error
+            while data := await stream.read(CHUNK_BYTES):
+                await self._tell(Printed(rank, is_error, data))
+
+    def _pass_on(self, event: ScriptEvent) -> None:
+        """Tell an event, or leave it: ranks must not wait for what is told of them.
+
+        What people had better know comes later, if not at once: it is told but once.
+        """
+        if isinstance(event, Noticed):
+            notice = self._loop.create_task(self._tell(event))
+            self._notices.add(notice)
+            notice.add_done_callback(self._notices.discard)
+        elif not (self._is_over or self._events.full()):
+            self._events.put_nowait(event)
+
+    async def _tell(self, event: ScriptEvent) -> None:
+        if not self._is_over:
+            await self._events.put(event)
+
+
+@asynccontextmanager
+async def start_script(
+    order: ScriptOrder, environment: Mapping[str, str]
+) -> AsyncGenerator[ScriptGroup]:
+    """Start the store, if it is here, and the ranks; leaving the context ends them, for certain.
+
+    The last rank of a ring dials first, so it is started last.
+
+    Raises:
+        NotFoundError: the program or its folder isn't there.
+        PortInUseError: the port where the ranks were to meet is taken.
+        DeviceBusyError: a gang trains on one of its GPUs.
+    """
+    _check(order, environment)
+    group = ScriptGroup()
+    async with gpus_held(order.gpus, order.id) as locks:
+        with (
+            tempfile.TemporaryDirectory(prefix="jupiter-launch-") as scratch,
+            ring_ports_held(order) as rings,
+            closed_to_strangers(order.member_hosts, order.open_ports, rings, group.hear),
+        ):
+            try:
+                if order.store_port:
+                    await _start_store(group, order, environment)
+                for rank in order.ranks:
+                    its_own = rank_environment(rank, environment, Path(scratch))
+                    program = Program(order.argv, its_own, order.folder, locks, order.window)
+                    await group.start(rank.rank, program)
+                yield group
+            finally:
+                await group.end()
+
+
+def rank_environment(
+    order: RankOrder, environment: Mapping[str, str], scratch: Path
+) -> dict[str, str]:
+    """Return the whole environment of one rank; writes the file that MLX reads, if it needs one."""
+    found = {**order.defaults, **environment, **order.variables}
+    if order.hostfile:
+        path = scratch / f"ring-{order.rank}.json"
+        path.write_text(order.hostfile, encoding="utf-8")  # in a folder that is ours alone
+        found["MLX_HOSTFILE"] = str(path)
+    return found
+
+
+def script_python(argv: Sequence[str]) -> str:
+    """Return the Python that runs the script, so far as the command says: it has its torch."""
+    return argv[0] if Path(argv[0]).name.startswith("python") else sys.executable
+
+
+def program(argv: Sequence[str], folder: str, path: str | None) -> str | None:
+    """Return where the program lies that would be run, if it is there."""
+    import shutil
+
+    if "/" in argv[0]:
+        return shutil.which(str(Path(folder) / argv[0]))
+    return shutil.which(argv[0], path=path)
+
+
+def _check(order: ScriptOrder, environment: Mapping[str, str]) -> None:
+    if not Path(order.folder).is_dir():
+        raise NotFoundError(f"the folder {order.folder} isn't there")
+    if program(order.argv, order.folder, environment.get("PATH")) is None:
+        raise NotFoundError(f"there is no program {order.argv[0]}", "give its path")
+
+
+async def _start_store(
+    group: ScriptGroup, order: ScriptOrder, environment: Mapping[str, str]
+) -> None:
+    """Start the store on a socket that is open already: ranks that come first wait in its queue."""
+    with bind_meeting(order.store_host, order.store_port, order.member_hosts) as listener:
+        argv = (script_python(order.argv), str(STORE), str(listener.fileno()))
+        alone = {**environment, "OMP_NUM_THREADS": "1"}
+        program = Program(argv, alone, order.folder, (listener.fileno(),))
+        await group.start(STORE_RANK, program)
+
+
+@contextlib.contextmanager
+def ring_ports_held(order: ScriptOrder) -> Generator[list[RingPort]]:
+    """Keep strangers from the ports at which the ranks of an MLX ring will listen."""
+    rings: list[RingPort] = []
+    with contextlib.ExitStack() as stack:
+        for rank in order.ranks:
+            if (place := own_address(rank.hostfile, rank.rank)) is not None:
+                held = hold_ring_port(*place, order.member_hosts)
+                if held is not None:
+                    stack.callback(held.close)
+                    rings.append(held)
+        yield rings
+
+
+def bind_meeting(host: str, port: int, members: Sequence[str] = ()) -> socket.socket:
+    """Return a listening socket.
+
+    members: the only addresses that may connect, where the system can see to that; none: anybody
+
+    Raises:
+        PortInUseError: the port is taken.
+        BadRouteError: the address is none of this machine's, or a name, which takes its time.
+    """
+    import errno
+
+    _check_address(host)
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+        close_to_others(listener, members)
+        listener.listen(BACKLOG)
+    except OSError as error:
+        listener.close()
+        if error.errno == errno.EADDRINUSE:
+            raise PortInUseError(
+                f"port {port} on {host} is taken by another program",
+                "choose another one with --master-port, or leave it to the system",
+            ) from error
+        raise BadRouteError(f"can't listen on {host}:{port}: {error.strerror}") from error
+    return listener
+
+
+def _check_address(host: str) -> None:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError as error:
+        raise BadRouteError(f"{host!r} isn't an IP address", "give the address itself") from error
+
+
+def free_ports(host: str, count: int) -> tuple[int, ...]:
+    """Return so many different ports of `host` that are free just now.
+
+    Raises:
+        BadRouteError: the address is none of this machine's.
+    """
+    with contextlib.ExitStack() as stack:
+        held = [stack.enter_context(bind_meeting(host, 0)) for _ in range(count)]
+        return tuple(int(listener.getsockname()[1]) for listener in held)

@@ -1,0 +1,112 @@
+"""What is said of a launch for all machines alike, or for each by its name.
+
+Owns the forms `2`, `2,1,1` and `a=2,b=1` of processes, and `0,1` and `a=0,1` of devices. Pure.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, TypeVar
+
+from jupiterd.cluster.values.node_names import find_node
+from jupiterd.errors import UsageError
+from jupiterd.formats import counted
+from jupiterd.ids import NodeId
+from jupiterd.processes.script_plan import MAX_PER_NODE
+
+CPU: Final = "cpu"
+
+Value = TypeVar("Value")
+
+_HINT: Final = "such as --per-node 2, --per-node 2,1,1 or --per-node attic=2,cellar=1"
+_DEVICES_HINT: Final = "such as --devices 0,1, --devices cpu or --devices attic=0,1"
+
+
+@dataclass(frozen=True)
+class PerNode:
+    """How many processes each machine gets."""
+
+    numbers: tuple[int, ...] = ()
+    """One for all, or one for each in their order; none: one for each GPU, or one."""
+    by_name: Mapping[str, int] = field(default_factory=dict[str, int])
+
+    @classmethod
+    def parse(cls, text: str) -> "PerNode":
+        """Read what somebody has typed; raises UsageError."""
+        parts = [part.strip() for part in text.split(",") if part.strip()]
+        if "=" in text:
+            pairs = [part.rpartition("=") for part in parts]
+            return cls(by_name={name.strip(): _count(number, text) for name, _, number in pairs})
+        return cls(tuple(_count(part, text) for part in parts))
+
+    def of(self, nodes: Sequence[NodeId], names: Mapping[NodeId, str]) -> dict[NodeId, int]:
+        """Return how many each of these machines gets; 0: as many as it has GPUs, or one.
+
+        Raises:
+            UsageError: there is another number of machines, or one that is named isn't among them.
+        """
+        if len(self.numbers) > 1 and len(self.numbers) != len(nodes):
+            shown = ", ".join(names[node] for node in nodes)
+            raise UsageError(
+                f"--per-node has {counted(len(self.numbers), 'number')} for "
+                f"{counted(len(nodes), 'machine')}: {shown}",
+                _HINT,
+            )
+        if len(self.numbers) > 1:
+            return dict(zip(nodes, self.numbers, strict=True))
+        default = self.numbers[0] if self.numbers else 0
+        return {**dict.fromkeys(nodes, default), **_by_node(self.by_name, nodes, names)}
+
+
+@dataclass(frozen=True)
+class Devices:
+    """Which CUDA devices each machine's processes may use."""
+
+    everywhere: str = ""
+    """`0,1`, or `cpu`; empty: all that the machine offers."""
+    by_name: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    @classmethod
+    def parse(cls, texts: Sequence[str]) -> "Devices":
+        """Read what somebody has typed, once or several times; raises UsageError."""
+        everywhere, by_name = "", dict[str, str]()
+        for text in texts:
+            name, sign, told = text.rpartition("=")
+            wanted = told.replace(" ", "")
+            numbers = wanted.split(",")
+            is_list = all(part.isascii() and part.isdecimal() for part in numbers)
+            if wanted != CPU and not (is_list and len(set(numbers)) == len(numbers)):
+                raise UsageError(f"--devices {text} names no devices", _DEVICES_HINT)
+            if sign:
+                by_name[name.strip()] = wanted
+            else:
+                everywhere = wanted
+        return cls(everywhere, by_name)
+
+    def of(self, nodes: Sequence[NodeId], names: Mapping[NodeId, str]) -> dict[NodeId, str]:
+        """Return what each of these machines is asked for; empty: all that it offers.
+
+        Raises:
+            UsageError: one that is named isn't among them.
+        """
+        found = dict.fromkeys(nodes, self.everywhere)
+        return {**found, **_by_node(self.by_name, nodes, names)}
+
+
+def _by_node(
+    told: Mapping[str, Value], nodes: Sequence[NodeId], names: Mapping[NodeId, str]
+) -> dict[NodeId, Value]:
+    found = {find_node(names, name): value for name, value in told.items()}
+    if others := [names[node] for node in found if node not in nodes]:
+        raise UsageError(
+            f"{others[0]} takes no part in this launch", "name it with --nodes, or leave it away"
+        )
+    return found
+
+
+def _count(text: str, whole: str) -> int:
+    number = text.strip()
+    if number.isascii() and number.isdecimal() and 1 <= int(number[:9]) <= MAX_PER_NODE:
+        return int(number)
+    raise UsageError(
+        f"--per-node {whole}: {number or 'nothing'} is no number from 1 to {MAX_PER_NODE}", _HINT
+    )

@@ -1,0 +1,154 @@
+"""Keeps one machine's part of a script alive, whatever becomes of the daemon that started it.
+
+Owns the ranks and the store of one order, from their start to their end, and writes what is heard
+of them. Doesn't know who reads that, or the ranks of other machines. It is a process of its own, in
+a session of its own; nothing but its folder connects it with a daemon.
+
+It is told lines over the folder's pipe: `signal N`, `window ROWS COLUMNS`, `end`, and `asked`
+whenever somebody who launched it asks for it. Where nobody has for the order's time, it ends the
+ranks: whoever launched them is gone, or is cut off and ends its own.
+
+A daemon starts it by `daemon.scripts.supervisor_process`.
+"""
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Final
+
+from jupiterd.errors import ConflictError, JupiterError
+from jupiterd.processes.script import ScriptGroup, start_script
+from jupiterd.processes.script_plan import PortRange, RankOrder, ScriptOrder
+from jupiterd.processes.scripts.event_log import EventWriter
+from jupiterd.processes.scripts.events import Ending, Over
+from jupiterd.processes.scripts.machine_share import Part
+
+TOLD_BYTES: Final = 4096
+RECONNECT_S: Final = 15.0
+"""How much longer than the cut itself a part is waited for: until a connection stands again."""
+
+TOLD_AHEAD_S: Final = 0.5
+"""Between telling that the ranks are ended and doing it: those elsewhere fail by it, and whoever
+launched them is to know why by then."""
+
+CANT_START_HINT: Final = "free what that machine lacks (its disk, /tmp, processes), then try again"
+
+
+class Keeper:
+    """Keeps the ranks of one order; `keep` does it."""
+
+    def __init__(self, part: Part, order: ScriptOrder) -> None:
+        self._part = part
+        self._order = order
+        self._reason = ""
+        self._rest = b""
+        self._group: ScriptGroup | None = None
+        self._events: EventWriter | None = None
+        self._ending: asyncio.Task[None] | None = None
+        self._lease: asyncio.TimerHandle | None = None
+
+    async def keep(self) -> None:
+        """Start the ranks, write what is heard of them, and end when all have ended."""
+        loop = asyncio.get_running_loop()
+        commands = self._part.open_commands()
+        loop.add_reader(commands, self._hear, commands)
+        loop.add_signal_handler(signal.SIGTERM, self._end, "its keeper was told to stop")
+        events = self._events = EventWriter(self._part.folder)
+        try:
+            over = await self._kept(events)
+            self._part.write_over(over)
+            events.append(over)
+        finally:
+            loop.remove_reader(commands)
+            os.close(commands)
+            events.close()
+
+    async def _kept(self, events: EventWriter) -> Over:
+        try:
+            async with start_script(self._order, os.environ) as group:
+                self._group = group
+                self._asked()
+                async for event in group.events():
+                    events.append(event)
+        except JupiterError as error:
+            return Over(error.message, error.code, error.hint)
+        except OSError as error:  # no room in /tmp, no process or terminal left
+            said = f"the ranks can't be started: {error}"
+            return Over(said, ConflictError.code, CANT_START_HINT)
+        return Over(self._reason)
+
+    def _hear(self, commands: int) -> None:
+        with contextlib.suppress(BlockingIOError):
+            *lines, self._rest = (self._rest + os.read(commands, TOLD_BYTES)).split(b"\n")
+            for line in lines:
+                with contextlib.suppress(ValueError):
+                    self._obey(line.decode("ascii").split())
+
+    def _obey(self, words: list[str]) -> None:
+        match words:
+            case ["asked"]:
+                self._asked()
+            case ["signal", number] if self._group:
+                self._group.signal(int(number))
+            case ["window", rows, columns] if self._group:
+                self._group.resize(int(rows), int(columns))
+            case ["end", *reason]:
+                self._end(" ".join(reason))
+            case _:
+                pass
+
+    def _asked(self) -> None:
+        """Go on for another while."""
+        if self._lease is not None:
+            self._lease.cancel()
+        after_s = self._order.cut_timeout_s
+        loop = asyncio.get_running_loop()
+        reason = f"nobody asked for it for {after_s} s"
+        self._lease = loop.call_later(after_s + RECONNECT_S, self._end, reason)
+
+    def _end(self, reason: str) -> None:
+        if self._group is not None and self._ending is None:
+            self._reason = reason
+            ending = self._end_ranks(self._group, reason)
+            self._ending = asyncio.get_running_loop().create_task(ending)
+
+    async def _end_ranks(self, group: ScriptGroup, reason: str) -> None:
+        if self._events is not None:
+            self._events.append(Ending(reason))
+        await asyncio.sleep(TOLD_AHEAD_S)
+        await group.end_ranks()
+
+
+def order_to_json(order: ScriptOrder) -> bytes:
+    """Return an order as a keeper reads it."""
+    return json.dumps(asdict(order)).encode()
+
+
+def order_from_json(text: bytes) -> ScriptOrder:
+    """Read an order that was written by `order_to_json`."""
+    told: Mapping[str, Any] = json.loads(text)
+    ranks = tuple(RankOrder(**rank) for rank in told["ranks"])
+    lists = {name: tuple(told[name]) for name in ("argv", "window", "gpus", "member_hosts")}
+    open_ports = tuple(PortRange(**ports) for ports in told.get("open_ports", ()))
+    fields: dict[str, Any] = {**told, **lists, "ranks": ranks, "open_ports": open_ports}
+    return ScriptOrder(**fields)
+
+
+def main(folder: Path) -> None:
+    """Take up the part of a folder, and keep it until its end in a process that is nobody's child.
+
+    Whoever started us waits for our own end alone: the part is kept from then on.
+    """
+    part = Part(folder)
+    lock = part.lock()
+    order = order_from_json(sys.stdin.buffer.read())
+    if os.fork():
+        os._exit(0)
+    asyncio.run(Keeper(part, order).keep())
+    os.close(lock)

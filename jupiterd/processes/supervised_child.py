@@ -1,0 +1,145 @@
+"""One process behind a keeper: started, heard, signalled, and let go.
+
+Owns its pipes and its group. Doesn't know what it is. The pipes are our own: asyncio's would let
+nobody hear of its end for as long as a child of it, left behind, holds them open.
+"""
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+import termios
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from jupiterd.processes import umask
+
+KEEPER: Final = Path(__file__).resolve().parent / "standalone" / "keeper.py"
+
+
+@dataclass(frozen=True)
+class Program:
+    """What is to be started."""
+
+    argv: Sequence[str]
+    environment: Mapping[str, str]
+    folder: str
+    pass_fds: Sequence[int] = ()
+    window: tuple[int, int] = (0, 0)
+    """Rows and columns of the terminal that it has; none where it prints into pipes."""
+
+
+class Kept:
+    """A running process; made by `start_kept` alone."""
+
+    def __init__(self, process: asyncio.subprocess.Process, lifeline: int) -> None:
+        self.outputs: dict[bool, asyncio.StreamReader] = {}
+        """What it prints; True for what goes to standard error, which a terminal doesn't tell."""
+        self._process = process
+        self._lifeline = lifeline
+        self._transports: list[asyncio.BaseTransport] = []
+        self._descriptors: list[int] = []
+
+    @property
+    def pid(self) -> int:
+        """Return the keeper's process id, which is also the group's."""
+        return self._process.pid
+
+    def resize(self, rows: int, columns: int) -> None:
+        """Give its terminal another size, where it has one."""
+        for descriptor in self._descriptors:
+            if os.isatty(descriptor):
+                termios.tcsetwinsize(descriptor, (rows, columns))
+
+    async def listen(self, descriptor: int, *, is_error: bool) -> None:
+        """Take up one way of hearing from it."""
+        reader = self.outputs[is_error] = asyncio.StreamReader()
+        transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(descriptor, "rb", 0)
+        )
+        self._transports.append(transport)
+        self._descriptors.append(descriptor)
+
+    async def wait(self) -> int:
+        """Return its status, with 128 and the signal's number where it was a signal.
+
+        Nothing of its group is left then.
+        """
+        status = await self._process.wait()
+        self._signal_group(signal.SIGKILL)
+        return status if status >= 0 else 128 - status
+
+    def signal(self, number: int) -> None:
+        """Signal it and all that it started, if it still runs."""
+        if self._process.returncode is None:
+            self._signal_group(number)
+
+    def let_go(self) -> None:
+        """Close what connects us with it; where it still runs, its keeper ends it."""
+        for transport in self._transports:
+            transport.close()
+        self._transports.clear()
+        self._descriptors.clear()
+        if self._lifeline >= 0:
+            os.close(self._lifeline)
+            self._lifeline = -1
+
+    def _signal_group(self, number: int) -> None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, number)
+
+
+async def start_kept(program: Program) -> Kept:
+    """Start a program behind a keeper of its own."""
+    theirs, lifeline = os.pipe()
+    output, print_fd = _way_to_print(program.window)
+    has_terminal = all(program.window)  # one for both, or what they say comes out of order
+    errors, error_fd = (output, print_fd) if has_terminal else os.pipe()
+    ours, theirs_all = {lifeline, output, errors}, {theirs, print_fd, error_fd}
+    try:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-I", "-S", str(KEEPER), *program.argv,
+            env=program.environment,
+            cwd=program.folder,
+            stdin=theirs,
+            stdout=print_fd,
+            stderr=error_fd,
+            pass_fds=program.pass_fds,
+            start_new_session=True,
+            umask=umask.usual(),
+        )  # fmt: skip
+    except BaseException:
+        for descriptor in ours:
+            os.close(descriptor)
+        raise
+    finally:
+        for descriptor in theirs_all:
+            os.close(descriptor)
+    kept = Kept(process, lifeline)
+    try:
+        await kept.listen(output, is_error=False)
+        if not has_terminal:
+            await kept.listen(errors, is_error=True)
+    except BaseException:  # cancelled: nobody would know of it any more
+        if not has_terminal and True not in kept.outputs:
+            os.close(errors)
+        kept.let_go()
+        kept.signal(signal.SIGKILL)
+        await kept.wait()
+        raise
+    return kept
+
+
+def _way_to_print(window: tuple[int, int]) -> tuple[int, int]:
+    """Return where we read and where it writes: a pipe, or a terminal of this size."""
+    if not all(window):
+        return os.pipe()
+    ours, theirs = os.openpty()
+    how = termios.tcgetattr(theirs)
+    how[1] &= ~termios.OPOST  # what it writes comes as it is; our own terminal makes it lines
+    termios.tcsetattr(theirs, termios.TCSANOW, how)
+    termios.tcsetwinsize(ours, window)
+    return ours, theirs

@@ -1,0 +1,1 @@
+"""What processes of one machine say to each other, and how errors cross a call."""

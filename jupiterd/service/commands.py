@@ -1,0 +1,197 @@
+"""`jupiterd service`: install, uninstall, status, logs.
+
+Owns the commands' options and what they print. Doesn't know systemd or launchd (`keeper`).
+"""
+
+import json
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import click
+
+from jupiterd.daemon.runtime.clock import wall_iso_before
+from jupiterd.daemon.runtime.options import Given, daemon_options
+from jupiterd.document_schema import SCHEMA
+from jupiterd.errors import ExitCode, NotFoundError, UsageError
+from jupiterd.service.asking import asked_for, is_outdated, require_free, require_rights
+from jupiterd.service.keeper import Keeper, keeper_of, keepers
+from jupiterd.service.seen import document_of, lines_of
+from jupiterd.service.steps import Step, carry_out
+
+CommandFunction = TypeVar("CommandFunction", bound=Callable[..., Any])
+
+
+def scope_options(command: CommandFunction) -> CommandFunction:
+    """Give a command the options that say whose service is meant."""
+    for option in (
+        click.option("--agent", "scope", flag_value="user", help="The same as --user, on a Mac."),
+        click.option("--user", "scope", flag_value="user", help="This user's own service."),
+        click.option("--system", "scope", flag_value="system", help="The machine's service."),
+    ):
+        command = option(command)
+    return command
+
+
+@click.command("install")
+@scope_options
+@click.option("--run-as", metavar="USER", help="Whom the machine's service runs as.")
+@click.option("--print", "prints", is_flag=True, help="Only print the file that would be written.")
+@click.option("--dry-run", is_flag=True, help="Only say what would be done; change nothing.")
+@daemon_options
+@click.pass_context
+def install(
+    context: click.Context,
+    *,
+    scope: str | None,
+    run_as: str | None,
+    prints: bool,
+    dry_run: bool,
+    **options: Any,
+) -> None:
+    """Install jupiterd as a service, enable it and start it; the same again changes nothing.
+
+    After an upgrade the same again starts the new version.
+
+    It is the user's own on Linux (the machine's, where root runs this), and the machine's on a Mac.
+    Options of the daemon are passed on: the service starts with them.
+
+    \b
+    Examples:
+      jupiterd service install
+      jupiterd service install --peer 192.168.1.20 --devices 0,1
+      sudo "$(command -v jupiterd)" service install --system
+      jupiterd service install --print
+    """  # noqa: D301 - click's mark for lines that keep their ends
+    given = Given.of(options).over(context.find_root().obj or Given.of({}))
+    keeper = keeper_of(scope)
+    asked = asked_for(keeper.scope, given, run_as)
+    if prints:
+        click.echo(keeper.text(asked).decode(), nl=False)
+        return
+    keeper.require()
+    seen = keeper.seen()
+    steps = keeper.install(asked, seen, is_outdated=seen.is_running and is_outdated(asked))
+    if dry_run:
+        _tell(steps)
+        return
+    require_rights(keeper.scope, "install", (*_of_scope(keeper, run_as), *given.arguments()))
+    require_free(asked, seen)
+    carry_out(steps)
+    click.echo(f"jupiterd runs as a service of {keeper.name}: {keeper.file}")
+    if note := keeper.note(asked):
+        click.echo(f"note: {note}")
+
+
+@click.command("uninstall")
+@scope_options
+@click.option("--dry-run", is_flag=True, help="Only say what would be done; change nothing.")
+def uninstall(scope: str | None, *, dry_run: bool) -> None:
+    """End the service and take its file away; keys, ledger and models stay.
+
+    \b
+    Examples:
+      jupiterd service uninstall
+      sudo "$(command -v jupiterd)" service uninstall --system
+    """  # noqa: D301 - click's mark for lines that keep their ends
+    keeper = _installed(scope)
+    if keeper is None:
+        click.echo("there is no service to uninstall")
+        return
+    kept, steps = keeper.seen().state_dir, keeper.uninstall()
+    if dry_run:
+        _tell(steps)
+        return
+    require_rights(keeper.scope, "uninstall", _of_scope(keeper))
+    carry_out(steps)
+    click.echo(f"uninstalled; its state stays in {kept}" if kept else "uninstalled")
+
+
+@click.command("status")
+@scope_options
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["table", "json", "jsonl"]),
+    default="table",
+    help="Form of the output.",
+)
+def status(scope: str | None, output: str) -> None:
+    """Say whether the service is installed, enabled and running, since when, and by which file.
+
+    The exit status is 8 where it is installed and doesn't run, 6 where it isn't installed.
+    """
+    keeper = _installed(scope) or keeper_of(scope)
+    seen = keeper.seen()
+    since = None if seen.running_s is None else wall_iso_before(seen.running_s)
+    document = {"schema": SCHEMA, "service": document_of(seen, since)}
+    _show(document, lines_of(seen, since), output)
+    if not seen.is_running:
+        sys.exit(ExitCode.UNHEALTHY if seen.is_installed else ExitCode.NOT_FOUND)
+
+
+@click.command("logs")
+@scope_options
+@click.option("-f", "--follow", is_flag=True, help="Go on with what comes, until Ctrl-C.")
+@click.option(
+    "-n", "--lines", type=click.IntRange(0), default=50, show_default=True, help="How many."
+)
+@click.option("--print", "prints", is_flag=True, help="Only print the command that shows them.")
+def logs(scope: str | None, *, follow: bool, lines: int, prints: bool) -> None:
+    """Show what the service has logged: systemd's journal, or the log in its state folder."""
+    keeper = _installed(scope)
+    if keeper is None:
+        raise NotFoundError("there is no service here", "jupiterd service install")
+    command = keeper.log_command(lines, follows=follow)
+    if prints:
+        click.echo(shlex.join(command))
+    elif not _ran(command):
+        sys.exit(ExitCode.FAILED)
+
+
+COMMANDS: Mapping[str, click.Command] = {
+    command.name or "": command for command in (install, uninstall, status, logs)
+}
+
+
+def _installed(scope: str | None) -> Keeper | None:
+    """Return what keeps the service that is meant; None where there is none.
+
+    Raises:
+        UsageError: there are two, and neither was named.
+    """
+    found = [keeper for keeper in keepers(scope) if keeper.file.is_file()]
+    if len(found) > 1:
+        raise UsageError(
+            "there are two services here, the machine's and this user's",
+            "say which one with --system or --user",
+        )
+    return found[0] if found else None
+
+
+def _of_scope(keeper: Keeper, run_as: str | None = None) -> tuple[str, ...]:
+    return (f"--{keeper.scope}", *(("--run-as", run_as) if run_as else ()))
+
+
+def _tell(steps: Sequence[Step]) -> None:
+    for step in steps:
+        click.echo(f"would {step.told()}")
+
+
+def _show(document: Mapping[str, Any], lines: Sequence[str], output: str) -> None:
+    if output == "table":
+        click.echo("\n".join(lines))
+    else:
+        click.echo(json.dumps(document, ensure_ascii=False, indent=2 if output == "json" else None))
+
+
+def _ran(command: Sequence[str]) -> bool:
+    """Run what shows a log; say whether it did."""
+    try:
+        return subprocess.run(command, check=False).returncode == 0
+    except FileNotFoundError:
+        return False
+    except KeyboardInterrupt:
+        return True

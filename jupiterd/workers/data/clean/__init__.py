@@ -1,0 +1,1 @@
+"""Filtering: what of the text is worth training on."""

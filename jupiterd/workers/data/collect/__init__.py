@@ -1,0 +1,1 @@
+"""Collecting: one data source becomes samples."""

@@ -1,0 +1,1 @@
+"""Fetching from strangers: pages, repositories, and what they allow."""

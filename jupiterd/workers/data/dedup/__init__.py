@@ -1,0 +1,1 @@
+"""Deduplication: of texts that are nearly the same, one is left."""

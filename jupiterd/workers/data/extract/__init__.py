@@ -1,0 +1,1 @@
+"""Text out of bytes that strangers wrote, in processes of their own."""

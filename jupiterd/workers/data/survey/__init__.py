@@ -1,0 +1,1 @@
+"""A look at sources before anything is spent."""

@@ -1,0 +1,1 @@
+"""Rows of tables: JSON, CSV, Parquet and data sets of Hugging Face."""

@@ -1,0 +1,1 @@
+"""What one rank saves: checkpoints, the last step, the best weights."""

@@ -1,0 +1,180 @@
+"""What one rank writes down of its training: checkpoints, and the states that are asked for.
+
+Owns what is in them, who is told, and how long ago the last one was. Doesn't know which steps one
+is due after.
+"""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+
+from jupiterd.cycle.training.horizon import Horizon, is_on_trunk
+from jupiterd.cycle.training.save_clock import SaveClock
+from jupiterd.protocol.frames import CheckpointUnsaved, CheckpointWritten, StateKept
+from jupiterd.workers.link import Task
+from jupiterd.workers.train.architectures.folder_weights import read_file
+from jupiterd.workers.train.checkpoints.checkpoint import Snapshot, TrainingState, snapshot, write
+from jupiterd.workers.train.checkpoints.checkpoint_saver import CheckpointSaver
+from jupiterd.workers.train.engine import Engine, Tensors
+from jupiterd.workers.train.held_out.held_out_monitor import HeldOutWatch
+from jupiterd.workers.train.island.learning_rate_ramp import JoiningRamp
+from jupiterd.workers.train.job import Job
+
+
+class OuterPart(Protocol):
+    """What an island's state has beyond that of ordinary training."""
+
+    def place(self) -> Mapping[str, Any] | None:
+        """Return its order since the last outer step; None before the first one."""
+        ...
+
+    def tensors(self) -> Tensors:
+        """Return what its outer loop keeps."""
+        ...
+
+
+@dataclass(frozen=True)
+class Tally:
+    """How many tokens were trained on along the line, after each step from one on."""
+
+    step: int
+    tokens: int
+    """After that step."""
+    tokens_per_step: int
+
+    def at(self, step: int) -> int:
+        """Return how many, after so many steps."""
+        return self.tokens + (step - self.step) * self.tokens_per_step
+
+    def jumped(self, step: int, to_step: int, tokens_per_step: int) -> "Tally":
+        """Return the tally where one step is followed by a later one, and none between them."""
+        return Tally(to_step, self.at(step), tokens_per_step)
+
+
+class RankCheckpoints:
+    """Those of one rank in one epoch."""
+
+    def __init__(self, task: Task, job: Job, engine: Engine, tally: Tally) -> None:
+        self._task = task
+        self._job = job
+        self._engine = engine
+        self._saver = CheckpointSaver(task.inputs["tokenizer"])
+        self.tally = tally
+        self.steps_before = 0
+        """Steps that the optimizer had taken when the round began."""
+        self.outer: OuterPart | None = None
+        self.ramp = JoiningRamp()
+        self.watch: HeldOutWatch | None = None
+        """What is decided by losses on held-out text goes with each of them."""
+        self.loss = float(task.params.get("from_loss", 0.0))
+        """The one that is known last; the step that is kept may have none yet."""
+        start = task.inputs.get("checkpoint")
+        self.last_good = "none" if start is None else start.name
+        """What people are told of."""
+        self._clock = SaveClock.of(job.shape, time.monotonic())
+        self.has_room = True
+        """The last one didn't fail for want of room."""
+
+    def check(self) -> None:
+        """Raise what went wrong while one was written, if anything did."""
+        self._saver.check()
+
+    def wait(self) -> None:
+        """Wait until everything is written; raises what went wrong."""
+        self._saver.wait()
+
+    @property
+    def is_due(self) -> bool:
+        """Say whether so much time has passed since the last one that another is due."""
+        return self._clock.is_due(time.monotonic())
+
+    def write(self, step: int, *, must_be_saved: bool = False) -> None:
+        """Write a checkpoint in the background.
+
+        must_be_saved: a disk without room for it is an error
+        """
+        self._saver.wait()  # two copies of everything would be there at once
+        self._clock.saved(time.monotonic())
+        taken = self._snapshot(step)
+        name = f"checkpoint-{step:08}"
+        state = taken.state
+        horizon = self._horizon(step, taken).to_plain()
+        told = CheckpointWritten(name, step, state.tokens, state.cursor, self.loss, horizon)
+        self._saver.save(
+            taken,
+            self._task.output_dir / name,
+            lambda: self._written(told),
+            None if must_be_saved else lambda: self._unsaved(step),
+        )
+
+    def keep(self, step: int) -> StateKept:
+        """Write down the state as it is; whoever takes it in syncs it to the disk."""
+        if self._lacks_best(step):
+            return StateKept()
+        taken = self._snapshot(step)
+        if not _are_numbers(taken.weights):
+            return StateKept()
+        name = f"kept-{step:08}"
+        folder, tokenizer = self._task.output_dir / name, self._task.inputs["tokenizer"]
+        write(taken, folder, tokenizer, is_synced=False)
+        horizon = self._horizon(step, taken).to_plain()
+        counts = step, taken.state.tokens, taken.state.cursor
+        return StateKept(name, *counts, self.loss, horizon)
+
+    def _snapshot(self, step: int) -> Snapshot:
+        """Copy what there is; of the last step, the best weights that there were."""
+        tensors = None if self.outer is None else self.outer.tensors()
+        taken = snapshot(self._engine, self._state(step), tensors)
+        best = None if self.watch is None else self.watch.best_file(step)
+        if best is None or self.watch is None:
+            return taken
+        if step < self.watch.end_step:
+            return replace(taken, best=best)
+        state = replace(taken.state, on_trunk=False)
+        shapes = {name: values.shape for name, values in taken.weights.items()}
+        weights = read_file(best, taken.config, shapes)
+        return replace(taken, weights=weights, state=state, is_best=True)
+
+    def _lacks_best(self, step: int) -> bool:
+        return self.watch is not None and self.watch.lacks_best(step)
+
+    def _horizon(self, step: int, taken: Snapshot) -> Horizon:
+        """Return what is told: at the end the best step is the one whose weights are there."""
+        horizon = Horizon() if self.watch is None else self.watch.horizon
+        is_other = self.watch is not None and step >= self.watch.end_step and not taken.is_best
+        if is_other and horizon.has_best and horizon.best_step != step:
+            return replace(horizon, best_step=horizon.step, best_loss=horizon.loss)
+        return horizon
+
+    def _state(self, step: int) -> TrainingState:
+        plan = self._job.plan
+        horizon = Horizon() if self.watch is None else self.watch.horizon
+        return TrainingState(
+            round=self._job.round,
+            step=step,
+            tokens=self.tally.at(step),
+            cursor=step * plan.batch_sequences,
+            plan_hash=plan.hash(),
+            model_hash=self._job.shape.architecture_hash(),
+            rng=self._engine.random_state(),
+            outer=None if self.outer is None else self.outer.place(),
+            ramp=self.ramp.at(step),
+            on_trunk=is_on_trunk(plan, horizon, step),
+            steps_before=self.steps_before,
+        )
+
+    def _written(self, told: CheckpointWritten) -> None:
+        self.last_good, self.has_room = told.path, True
+        self._task.checkpoint_written(told)
+
+    def _unsaved(self, step: int) -> None:
+        self.has_room = False
+        where = "the disk of rank 0's machine has no room"
+        self._task.send(CheckpointUnsaved(step, f"{where} for the checkpoint of step {step}"))
+
+
+def _are_numbers(weights: Tensors) -> bool:
+    return all(bool(np.isfinite(values.sum())) for values in weights.values())

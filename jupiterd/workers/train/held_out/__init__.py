@@ -1,0 +1,1 @@
+"""The loss on held-out text while a rank trains."""

@@ -1,0 +1,89 @@
+"""What one rank of an island exchanges: its own way out, the ways of all in.
+
+Owns packing and merging, beside whatever the rank does meanwhile, and what is told of the outer
+state that a way leads on from. Doesn't know when either is due (`outer_rounds`), who compares what
+is told (`cycle.state_divergence`), or how ways travel: its daemon brings and takes them.
+"""
+
+import math
+from collections.abc import Iterator
+from concurrent.futures import Future
+from dataclasses import replace
+from pathlib import Path
+
+from jupiterd.protocol.frames import OuterStepArrived, WayWritten
+from jupiterd.workers.islands.compression import Packed
+from jupiterd.workers.islands.fixed_batch import FixedBatch
+from jupiterd.workers.islands.flat import Vector
+from jupiterd.workers.islands.island import Island, Merged, length
+from jupiterd.workers.islands.outer_step import OuterSettings, OuterState
+from jupiterd.workers.islands.pseudo_gradient_file import read_way, write_way
+from jupiterd.workers.link import Task
+from jupiterd.workers.train.engine import Engine
+
+
+class IslandExchange:
+    """One rank's side of it; rank 0 sends for its island."""
+
+    def __init__(self, task: Task, engine: Engine, island: Island, seq_len: int) -> None:
+        self._task = task
+        self._is_first = engine.rank == 0
+        self._island = island
+        self._fixed_batch = FixedBatch(engine, seq_len)
+        self._stands_at, self._digest = "", b""
+
+    def begin(self, step: str, digest: bytes = b"", *, is_compared: bool = True) -> None:
+        """Take in that what all have in common is what follows an outer step.
+
+        digest: of that state; empty: it is worked out once it is asked for
+        is_compared: the logits there may be asked for
+        """
+        self._stands_at, self._digest = step, digest
+        if is_compared:
+            self._fixed_batch.pass_through(step, self._island.begun)
+
+    def check(self) -> None:
+        """Raise what went wrong meanwhile, if anything did."""
+        self._island.beside.check()
+
+    def merging(self, arrived: OuterStepArrived) -> Future[Merged]:
+        """Return what follows an outer step; it is worked out beside all else."""
+        settings = OuterSettings(arrived.rate, arrived.momentum)
+
+        def merge() -> Merged:
+            state = self._island.merged(self._ways(arrived), arrived.tokens, settings)
+            return state, state.digest()
+
+        return self._island.beside.result(arrived.step, merge)
+
+    def _ways(self, arrived: OuterStepArrived) -> Iterator[Packed]:
+        """Yield the ways of all, one in memory at a time."""
+        size = self._island.layout.size
+        return (read_way(Path(folder), size) for folder in arrived.ways)
+
+    def send(self, told: WayWritten, base: Vector, weights: Vector) -> None:
+        """Pack the way back from weights to base on every rank, and send it from rank 0."""
+        told, state = self._standing(told), self._island.state
+
+        def pack_and_send() -> None:
+            way = base - weights
+            norm = length(way)
+            packed = self._island.packer.packed(way) if math.isfinite(norm) else None
+            self._hand_over(replace(told, norm=norm), packed, state)
+
+        self._island.beside.begin(pack_and_send)
+
+    def send_nothing(self, told: WayWritten) -> None:
+        """Say that our way is no number."""
+        self._hand_over(replace(self._standing(told), norm=math.inf), None, self._island.state)
+
+    def _standing(self, told: WayWritten) -> WayWritten:
+        """Return the same with where we stand now: outer steps are taken while a way is packed."""
+        return replace(told, stands_at=self._stands_at, digest=self._digest)
+
+    def _hand_over(self, told: WayWritten, packed: Packed | None, state: OuterState) -> None:
+        if self._is_first:
+            write_way(self._task.output_dir / told.path, packed)
+            logits = self._fixed_batch.logits_at(told.after)
+            digest = told.digest or state.digest()  # begun from a checkpoint, it wasn't merged here
+            self._task.send(replace(told, logits=logits, digest=digest))

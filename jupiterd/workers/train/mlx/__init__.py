@@ -1,0 +1,1 @@
+"""One rank on MLX: its model, loss, optimizer and ring."""

@@ -1,0 +1,275 @@
+"""Training on MLX: one rank's model and optimizer, and its step.
+
+Owns what MLX computes; the model is mlx-lm's. Doesn't know files, the daemon, or how the ranks met
+(`ring`).
+
+The loss is the mean cross-entropy over the tokens of the global batch, however many ranks and micro
+batches share it: each micro batch's sum is divided by the global number of tokens, and the ranks'
+gradients, which the ring averages, are multiplied by their number beforehand.
+"""
+
+import math
+import platform
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from importlib.metadata import version
+from typing import Any
+
+import mlx.core as mx
+import numpy as np
+from mlx.utils import tree_map
+from numpy.typing import NDArray
+
+from jupiterd.cycle.training.engine_options import DeviceAbilities, ResolvedOptions
+from jupiterd.cycle.training.memory import memory_need, options_on
+from jupiterd.cycle.training.plan import ModelShape, TrainPlan
+from jupiterd.errors import CorruptArtifactError
+from jupiterd.workers.train.engine import (
+    Gradients,
+    MicroBatch,
+    Rows,
+    Tensors,
+    Updating,
+    digest,
+)
+from jupiterd.workers.train.first_weights import first_weights
+from jupiterd.workers.train.mlx.mlx_model import MlxModel, flat
+from jupiterd.workers.train.mlx.mlx_optimizer import MlxOptimizer
+from jupiterd.workers.train.mlx.ring import Ring
+from jupiterd.workers.train.model_config import model_config
+
+CLIP_EPSILON = 1e-6
+"""What torch adds to a gradient's length before it divides by it."""
+
+AHEAD_BYTES = 256 << 20
+"""What MLX may always allocate ahead: tiny models need nothing else, and mustn't wait."""
+
+
+class MlxEngine:
+    """One rank on MLX."""
+
+    def __init__(self, shape: ModelShape, plan: TrainPlan, end_token: int, ring: Ring) -> None:
+        self.updating: Updating = nullcontext
+        self._plan = plan
+        self._ring = ring
+        self.options = options_on(abilities(), shape, plan)
+        _keep_to_plan(shape, plan, self.options)
+        self.config = model_config(shape, end_token)
+        self._model = MlxModel(self.config, self.options)
+        self._optimizer = MlxOptimizer(plan, is_alone=ring.world_size == 1)
+        self._loss_and_gradients = mx.value_and_grad(self._loss)
+        self.device = device()
+        self.platform = f"mlx {version('mlx')} {platform.machine()} {mx.default_device()}"
+        self.versions = {"mlx": version("mlx"), "mlx-lm": version("mlx-lm")}
+        self.computed_s, self.peak_flops_per_s = 0.0, 0.0
+        self.batch_sequences = plan.batch_sequences
+        self.gpus = gpus()
+        self.rank, self.world_size = ring.rank, ring.world_size
+        self.name = "mlx/ring" if ring.world_size > 1 else "mlx"
+        self._parameters: dict[str, mx.array] = {}
+        self._shared: dict[str, mx.array] = {}
+        """The mean of all ranks' gradients, between their sum and the step."""
+        self.load_weights(first_weights(self._model.shapes, plan.seed))
+
+    def memory_used_bytes(self) -> int:
+        """Return how much of a GPU's memory is in use; 0 for a CPU."""
+        return mx.get_active_memory() if self.gpus else 0
+
+    def weights(self) -> Tensors:
+        """Return a copy of the weights as they are now, tied ones once."""
+        return _arrays(self._parameters)
+
+    def load_weights(self, weights: Tensors) -> None:
+        """Take over weights of the same names and shapes."""
+        self._replace({name: mx.array(weights[name]) for name in self._model.shapes})
+
+    def exact_weights(self) -> Tensors:
+        """Return a copy of the weights: they are never rounded to bf16."""
+        return self.weights()
+
+    def load_exact(self, weights: Tensors) -> None:
+        """Take over weights as they are."""
+        self.load_weights(weights)
+
+    def moments(self) -> Tensors:
+        """Return a copy of what the optimizer keeps: zeros before the first step."""
+        none_yet = self._optimizer.none_yet(self._parameters)
+        return _arrays({**none_yet, **self._optimizer.moments})
+
+    def load_moments(self, moments: Tensors, step: int) -> None:
+        """Go on with moments as they were after `step` steps."""
+        self._optimizer.steps = step
+        self._optimizer.moments = {name: mx.array(values) for name, values in moments.items()}
+
+    def random_state(self) -> str:
+        """Return nothing: no step draws random numbers."""
+        return ""
+
+    def load_random_state(self, state: str) -> None:
+        """Ignore what torch left."""
+
+    def begin(self, *, has_same_weights: bool) -> None:
+        """Take over rank 0's weights, where they may differ: sharing them takes a while."""
+        if not has_same_weights and not self._ring.is_same(
+            digest(self.weights()), "compares its weights"
+        ):
+            self._replace(self._ring.share_first(self._parameters))
+
+    def step(
+        self, micro_batches: Sequence[MicroBatch], learning_rate: float
+    ) -> tuple[float, float]:
+        """Take one optimizer step; return this rank's part of the loss, and the gradient's norm."""
+        share = self.sum_gradients(micro_batches)
+        return share, self.take_step(learning_rate)
+
+    def sum_gradients(self, micro_batches: Sequence[MicroBatch], *, counts: bool = True) -> float:
+        """Hold the mean of all ranks' gradients; return this rank's part of the loss."""
+        began_s = time.perf_counter()
+        share, gradients = self._accumulate(micro_batches)
+        if not counts:
+            share, gradients = 0.0, tree_map(mx.zeros_like, gradients)
+            mx.eval(gradients)
+        self.computed_s = time.perf_counter() - began_s
+        self._shared = flat(self._ring.average(gradients))
+        return share
+
+    def take_step(self, learning_rate: float) -> float:
+        """Update the weights by the gradients that are held; return their length."""
+        shared, self._shared = self._shared, {}
+        norm = length(shared)
+        if not math.isfinite(norm):
+            return math.nan
+        scale = min(1.0, self._plan.clip_norm / (norm + CLIP_EPSILON))
+        with self.updating():
+            self._optimizer.step(self._parameters, self._trained(shared), scale, learning_rate)
+        return norm
+
+    def _trained(self, gradients: dict[str, mx.array]) -> dict[str, mx.array]:
+        """Return the gradients of what is trained, and let go of all others."""
+        for name in self._model.frozen:
+            gradients.pop(name, None)
+        return gradients
+
+    def take_gradients(self) -> Gradients:
+        """Return the gradients that are held, and hold none."""
+        shared, self._shared = self._shared, {}
+        return shared
+
+    def put_gradients(self, gradients: Gradients) -> None:
+        """Hold gradients that were taken again."""
+        self._shared = dict(gradients)
+
+    def nats(self, micro_batches: Sequence[MicroBatch]) -> float:
+        """Return the sum of the cross-entropies, without learning."""
+        found = sum(
+            float(self._model.loss(self._parameters, *self._arrays(batch)))
+            for batch in micro_batches
+        )
+        self._model.let_go()
+        return found
+
+    def logits(self, tokens: NDArray[np.int64], weights: Tensors) -> NDArray[np.float32]:
+        """Return what the model says after a sequence, in fp32, with these weights."""
+        given = {name: mx.array(weights[name]) for name in self._model.shapes}
+        return np.array(self._model.last_logits(given, self._ids(tokens[None])))
+
+    def gather(self, values: Sequence[float]) -> Rows:
+        """Return what each rank has given, the same on all of them."""
+        return self._ring.gather(values)
+
+    def _accumulate(self, micro_batches: Sequence[MicroBatch]) -> tuple[float, Any]:
+        """Return this rank's part of the loss, and its gradients, computed to the end."""
+        total, gradients, parameters = 0.0, None, self._parameters
+        for batch in micro_batches:
+            divisor = batch.divisor(self.batch_sequences)
+            loss, more = self._loss_and_gradients(parameters, divisor, *self._arrays(batch))
+            gradients = more if gradients is None else tree_map(mx.add, gradients, more)
+            del more  # each is let go of as soon as it is added
+            self._model.let_go()
+            mx.eval(loss, gradients)
+            total += float(loss) / self.world_size
+        return total, gradients
+
+    def _loss(
+        self,
+        parameters: Mapping[str, mx.array],
+        divisor: int,
+        *batch: Any,
+    ) -> mx.array:
+        """Return this micro batch's part of the global loss, times the number of ranks.
+
+        divisor: targets that count in the global batch; batch: as the model's loss takes it
+        """
+        return self._model.loss(parameters, *batch, learns=True) * (self.world_size / divisor)
+
+    def _arrays(
+        self, batch: MicroBatch
+    ) -> tuple[mx.array, mx.array, mx.array | None, mx.array | None]:
+        documents = None if batch.documents is None else mx.array(batch.documents.astype(np.int32))
+        counted = None if batch.counted is None else self._places(batch.counted)
+        return self._ids(batch.inputs), self._ids(batch.targets), documents, counted
+
+    def _places(self, counted: NDArray[np.bool_]) -> mx.array:
+        return mx.array(np.flatnonzero(counted).astype(np.int32))
+
+    def _ids(self, tokens: NDArray[np.int64]) -> mx.array:
+        """MLX doesn't look whether a token is in the vocabulary; so we do."""
+        if int(tokens.max()) >= self.config.vocab_size:
+            raise CorruptArtifactError(
+                f"the shards hold token {tokens.max()}, and the vocabulary has "
+                f"{self.config.vocab_size}"
+            )
+        return mx.array(tokens.astype(np.int32))
+
+    def _replace(self, parameters: Mapping[str, mx.array]) -> None:
+        self._parameters = dict(parameters)
+        mx.eval(self._parameters)
+
+
+def length(gradients: Mapping[str, mx.array]) -> float:
+    """Return the L2 norm of all gradients together.
+
+    Summed row by row, and the rows in float64: MLX adds up half a million squares in one go with
+    an error of a ten-thousandth, and then every step is clipped a little differently than on torch.
+    """
+    rows = [mx.square(gradient).sum(axis=-1) for gradient in gradients.values()]
+    mx.eval(rows)
+    return math.sqrt(sum(float(np.array(row).sum(dtype=np.float64)) for row in rows))
+
+
+def _keep_to_plan(shape: ModelShape, plan: TrainPlan, options: ResolvedOptions) -> None:
+    """Let MLX wait for what it has begun before it takes more memory than is planned.
+
+    It allocates ahead of what it computes, as much as there is to compute. Within the plan it may,
+    and a little beyond: who is at the limit waits for every operation.
+    """
+    checkpointing = options.gradient_checkpointing
+    need = memory_need(
+        shape, plan, options.precision, gradient_checkpointing=checkpointing, device=abilities()
+    )
+    mx.set_memory_limit(need.on_device + need.on_device // 10 + AHEAD_BYTES)
+
+
+def device() -> str:
+    """Return what MLX computes on: cpu or gpu."""
+    return "gpu" if mx.default_device().type == mx.gpu else "cpu"
+
+
+def abilities() -> DeviceAbilities:
+    """Return what MLX's device can do: Metal and CUDA have bf16, the CPU emulates it."""
+    info: Mapping[str, Any] = mx.device_info()
+    memory = int(info.get("max_recommended_working_set_size") or info.get("memory_size") or 0)
+    kind = device()
+    shared = int(info.get("memory_size") or 0) if mx.metal.is_available() else 0
+    return DeviceAbilities("mlx", kind, memory, has_bf16=kind == "gpu", ram_bytes=shared)
+
+
+def gpus() -> tuple[str, ...]:
+    """Return the name of the GPU, if MLX computes on one."""
+    info: Mapping[str, Any] = mx.device_info()
+    return (str(info.get("device_name", "gpu")),) if device() == "gpu" else ()
+
+
+def _arrays(arrays: Mapping[str, mx.array]) -> Tensors:
+    return {name: np.array(value, dtype=np.float32) for name, value in arrays.items()}

@@ -1,0 +1,127 @@
+"""The MLX model of a shape: mlx-lm's, and the sum of its losses.
+
+Owns calling it, in the precision asked for, with parameters that have transformers' names. Doesn't
+know optimizers, rings or files.
+"""
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+import mlx.core as mx
+from mlx.nn.losses import cross_entropy
+from mlx.utils import tree_flatten
+from transformers import PreTrainedConfig
+
+from jupiterd.cycle.training.engine_options import ResolvedOptions
+from jupiterd.cycle.training.memory import logit_chunk_tokens
+from jupiterd.workers.train.architectures.mlx_layers import LayerCalls, own_documents_mask
+from jupiterd.workers.train.architectures.mlx_module import MlxModule
+from jupiterd.workers.train.architectures.mlx_output import OutputStep
+from jupiterd.workers.train.mlx.mlx_loss import summed_loss
+
+Arrays = Mapping[str, mx.array]
+
+
+class MlxModel:
+    """A model, called with the parameters that it is to have."""
+
+    def __init__(self, config: PreTrainedConfig, options: ResolvedOptions) -> None:
+        """Make it.
+
+        Raises:
+            UsageError: mlx-lm has no such model, or documents can't be kept apart in it.
+        """
+        self._module = MlxModule(config)
+        inner = self._module.inner
+        self._vocab_size = config.vocab_size
+        self._output = OutputStep(inner, config.vocab_size)
+        self._calls = LayerCalls(inner.layers, computes_twice=options.gradient_checkpointing)
+        if options.documents_apart:
+            self._calls.check_masks()
+        self._in_bf16 = options.precision == "bf16"
+        self.shapes: Mapping[str, tuple[int, ...]] = self._module.shapes
+        """Of the parameters, by transformers' names."""
+        self.frozen = self._module.frozen
+        """Parameters that aren't trained."""
+
+    def loss(
+        self,
+        parameters: Arrays,
+        inputs: mx.array,
+        targets: mx.array,
+        documents: mx.array | None = None,
+        counted: mx.array | None = None,
+        *,
+        learns: bool = False,
+    ) -> mx.array:
+        """Return the sum of the cross-entropies, in nats; parameters: fp32.
+
+        inputs, targets, and the document of each input: int32[sequences, seq_len]; counted: the
+        places of the targets that count, of all sequences one after the other; None: all do;
+        learns: its gradient will be asked for
+        """
+        used = {n: _to_bf16(v) for n, v in parameters.items()} if self._in_bf16 else parameters
+        self._module.update(used)
+        hidden = self._hidden(inputs, documents)
+        hidden, wanted = hidden.reshape(-1, hidden.shape[-1]), targets.reshape(-1)
+        if counted is not None and not counted.size:
+            return self._loss(hidden[:1], wanted[:1]) * 0.0
+        if counted is not None:
+            hidden, wanted = hidden[counted], wanted[counted]
+        tokens = logit_chunk_tokens(self._vocab_size)
+        if learns and self._output.is_plain:
+            return summed_loss(hidden, self._output.layer.weight, wanted, tokens)
+        if wanted.size <= tokens:
+            return self._loss(hidden, wanted)
+        # The logits of all tokens would be the largest array of all: a chunk's are computed twice.
+        starts = range(0, wanted.size, tokens)
+        chunks = [slice(start, start + tokens) for start in starts]
+        last = self._output.layer.trainable_parameters()
+        losses = [self._loss_again(last, hidden[c], wanted[c]) for c in chunks]
+        return mx.stack(losses).sum()
+
+    def let_go(self) -> None:
+        """Hold no parameters any more: those of a step would stay there beside the next one's."""
+        self._module.let_go()
+
+    def last_logits(self, parameters: Arrays, inputs: mx.array) -> mx.array:
+        """Return what follows a sequence, [vocabulary], in the parameters' own precision.
+
+        inputs: int32[1, tokens]
+        """
+        self._module.update(parameters)
+        return self._output.logits(self._hidden(inputs, None)[0, -1:])[0]
+
+    def _hidden(self, inputs: mx.array, documents: mx.array | None) -> mx.array:
+        """Return the last hidden states; a document sees none but itself where they are told."""
+        self._calls.own_documents = None if documents is None else own_documents_mask(documents)
+        try:
+            return self._output.hidden(inputs)
+        finally:
+            self._calls.own_documents = None
+
+    def _loss(self, hidden: mx.array, targets: mx.array) -> mx.array:
+        logits = self._output.logits(hidden).astype(mx.float32)
+        return cross_entropy(logits, targets, reduction="none").sum()
+
+    def _loss_again(self, last: Any, hidden: mx.array, targets: mx.array) -> mx.array:  # noqa: ANN401
+        """Return the loss, and keep nothing of it for the backward pass but what went in.
+
+        last: the output layer's parameters
+        """
+
+        # Targets are no numbers to differentiate by, and checkpoint would try.
+        def computed(last: Any, hidden: mx.array) -> mx.array:  # noqa: ANN401 - a tree of arrays
+            self._output.layer.update(last)
+            return self._loss(hidden, targets)
+
+        return mx.checkpoint(computed)(last, hidden)
+
+
+def flat(tree: Any) -> dict[str, mx.array]:  # noqa: ANN401 - a tree of arrays
+    """Return the arrays of a tree by their dotted names."""
+    return cast("dict[str, mx.array]", dict(tree_flatten(tree)))
+
+
+def _to_bf16(values: mx.array) -> mx.array:
+    return values.astype(mx.bfloat16)

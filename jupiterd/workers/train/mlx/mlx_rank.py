@@ -1,0 +1,57 @@
+"""The task `train_mlx`: one rank of an MLX ring, or the only one.
+
+Owns the order of meeting and training. Doesn't know what is trained (`rank_training`). The ranks
+meet before anything slow is imported: they dial each other for half a minute only.
+
+params: rank, world_size, ring (host:port of each rank), member_hosts, and what `rank_training`
+names
+"""
+
+import sys
+import time
+from pathlib import Path
+
+from jupiterd.protocol.frames import GangJoined, TaskFinished
+from jupiterd.workers.link import Task
+from jupiterd.workers.train.mlx.ring import Ring
+
+DIAL_AFTER_S = 0.03
+"""The last rank dials first, and only once a second; the others say that they are about to listen.
+"""
+
+_MAPS = Path("/proc/self/maps")
+_BLAS = "/libopenblas"
+
+WITH_BLAS = "OpenBLAS preloaded"
+WITHOUT_BLAS = "without OpenBLAS, about forty times slower; apt-get install libopenblas0-pthread"
+
+
+def run(task: Task) -> TaskFinished:
+    """Do the task that a daemon gave."""
+    ring = Ring(int(task.params.get("rank", 0)), int(task.params.get("world_size", 1)), task)
+    if ring.world_size > 1:
+        addresses = list(task.params["ring"])
+        if ring.rank == ring.world_size - 1:
+            time.sleep(DIAL_AFTER_S)  # noqa: TID251 - nothing tells when others listen
+        else:
+            task.store_opened(int(addresses[ring.rank].rpartition(":")[2]))
+        ring.form(addresses, task.output_dir, list(task.params.get("member_hosts") or ()))
+    from jupiterd.cycle.training.architectures import check_engine
+    from jupiterd.workers.train.job import read_job
+    from jupiterd.workers.train.mlx.mlx_engine import MlxEngine, device
+    from jupiterd.workers.train.rank_training import RankTraining
+
+    note = blas_note(device())
+    print(f"rank {ring.rank} of {ring.world_size} on {device()}; {note}")  # noqa: T201 - our log
+    task.send(GangJoined(device(), note))
+    job = read_job(task, ring.world_size)
+    check_engine("mlx", job.shape)
+    engine = MlxEngine(job.shape, job.plan, job.end_token, ring)
+    return RankTraining(task, job, engine).run()
+
+
+def blas_note(device: str) -> str:
+    """Return what multiplies matrices, where that is a question: MLX's Linux wheel needs help."""
+    if sys.platform != "linux" or device != "cpu":
+        return ""
+    return WITH_BLAS if _BLAS in _MAPS.read_text(encoding="utf-8") else WITHOUT_BLAS

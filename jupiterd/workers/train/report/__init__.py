@@ -1,0 +1,1 @@
+"""What one rank reports for people: log lines, curves, metrics."""

@@ -1,0 +1,353 @@
+"""Training on torch: one rank's model and optimizer, and its step.
+
+Owns what torch computes. Doesn't know files, the daemon, or how the ranks met (`group`).
+
+The loss is the mean cross-entropy over the tokens of the global batch, however many ranks and micro
+batches share it: each micro batch's sum is divided by the global number of tokens, and the ranks'
+gradients, which DistributedDataParallel averages, are multiplied by their number beforehand.
+"""
+
+import math
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from typing import cast
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn import functional
+from torch.utils.checkpoint import checkpoint
+
+from jupiterd.cycle.training.engine_options import ResolvedOptions
+from jupiterd.cycle.training.memory import logit_chunk_tokens, options_on
+from jupiterd.cycle.training.plan import ModelShape, TrainPlan
+from jupiterd.workers.train.engine import LOSS_SCALE, Gradients, MicroBatch, Rows, Tensors, Updating
+from jupiterd.workers.train.torch.chunked_loss import cross_entropy, loss_alone, softmax_error
+from jupiterd.workers.train.torch.compute_clock import ComputeClock
+from jupiterd.workers.train.torch.device import abilities, gpus_of, peak_of, platform_of
+from jupiterd.workers.train.torch.loss_scale import SMALLEST, LossScale
+from jupiterd.workers.train.torch.nccl import GLOO
+from jupiterd.workers.train.torch.process_group import Group
+from jupiterd.workers.train.torch.torch_model import (
+    LanguageModel,
+    last_logits,
+    learn_used_rows,
+    make_model,
+    named_parameters,
+    without_flash,
+)
+from jupiterd.workers.train.torch.torch_optimizer import TorchOptimizer
+
+_TYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
+
+CLIP_EPSILON = 1e-6
+"""What torch adds to a gradient's length before it divides by it."""
+
+
+class LossModel(nn.Module):
+    """A model and its loss, as one module: what torch wraps to share gradients."""
+
+    def __init__(self, model: nn.Module, options: ResolvedOptions, device: str) -> None:
+        super().__init__()
+        self.model = model
+        self._kind = torch.device(device).type
+        self._compute = _TYPES[options.precision]
+        self._autocast = options.autocast and options.weights == "fp32"
+        called = cast("LanguageModel", model)
+        self._hidden = torch.compile(called.hidden) if options.compile else called.hidden
+        self._error_of = torch.compile(softmax_error) if options.compile else softmax_error
+
+    def forward(
+        self,
+        ids: Tensor,
+        targets: Tensor,
+        documents: Tensor | None = None,
+        counted: Tensor | None = None,
+    ) -> Tensor:
+        """Return the sum of the cross-entropies, in nats.
+
+        ids, targets, and the document of each input: [sequences, tokens]; counted: the places of
+        the targets that count, of all sequences one after the other; None: all do
+        """
+        model = cast("LanguageModel", self.model)
+        bounds = None if documents is None else model.bounds(documents)
+        with torch.autocast(self._kind, dtype=self._compute, enabled=self._autocast):
+            hidden = self._hidden(ids, bounds).flatten(0, 1)
+        hidden, wanted, weight = _counting(hidden, targets.flatten(), counted)
+        if not model.is_plain:
+            return self._loss_by_parts(hidden, wanted) * weight
+        matrix = model.output_weight
+        return cross_entropy(hidden, matrix, wanted, self._compute, self._error_of) * weight
+
+    @torch.no_grad()
+    def nats(
+        self,
+        ids: Tensor,
+        targets: Tensor,
+        documents: Tensor | None = None,
+        counted: Tensor | None = None,
+    ) -> float:
+        """Return the same sum, computed as it is written: no kernel is compiled for that."""
+        model = cast("LanguageModel", self.model)
+        bounds = None if documents is None else model.bounds(documents)
+        with torch.autocast(self._kind, dtype=self._compute, enabled=self._autocast):
+            hidden = model.hidden(ids, bounds).flatten(0, 1)
+        hidden, wanted, weight = _counting(hidden, targets.flatten(), counted)
+        if not model.is_plain:
+            return float(self._loss_by_parts(hidden, wanted)) * weight
+        return float(loss_alone(hidden, model.output_weight, wanted, self._compute)) * weight
+
+    def _loss_by_parts(self, hidden: Tensor, targets: Tensor) -> Tensor:
+        """Return the sum, by the model's own output step; a part's logits are computed twice."""
+        model = cast("LanguageModel", self.model)
+        tokens = logit_chunk_tokens(len(model.output_weight))
+        parts = zip(hidden.split(tokens), targets.split(tokens), strict=True)
+        losses = [checkpoint(self._loss_of, *part, use_reentrant=False) for part in parts]
+        return torch.stack(cast("list[Tensor]", losses)).sum()
+
+    def _loss_of(self, hidden: Tensor, targets: Tensor) -> Tensor:
+        model = cast("LanguageModel", self.model)
+        with torch.autocast(self._kind, dtype=self._compute, enabled=self._autocast):
+            logits = model.logits(hidden)
+        return functional.cross_entropy(logits.float(), targets, reduction="sum")
+
+
+class TorchEngine:
+    """One rank on torch."""
+
+    def __init__(
+        self, shape: ModelShape, plan: TrainPlan, end_token: int, group: Group, device: str
+    ) -> None:
+        self.updating: Updating = nullcontext
+        self._plan = plan
+        self._group = group
+        self.options = options_on(abilities(device), shape, plan)
+        self._model = make_model(shape, plan.seed, end_token, self.options)
+        nn.Module.to(self._model, device)
+        if device == "cpu" and group.world_size == 1 and not self.options.compile:
+            learn_used_rows(self._model)  # ranks share gradients of one kind, and so do compilers
+        self._parameters = named_parameters(self._model)
+        if self.options.weights == "bf16":
+            # The parameters alone: angles of positions need all of their digits.
+            for parameter in self._parameters.values():
+                parameter.data = parameter.data.to(torch.bfloat16)
+        self._optimizer = TorchOptimizer(self._parameters, plan)
+        self._scale = LossScale()
+        self._scored = LossModel(self._model, self.options, device)
+        self._loss: nn.Module = self._scored
+        self.device = device
+        self.platform, self.gpus = platform_of(device), gpus_of(device)
+        self.peak_flops_per_s = peak_of(self.gpus)
+        self.versions: Mapping[str, str] = {}  # its wheels have other versions for each device
+        self.batch_sequences, self.computed_s = plan.batch_sequences, 0.0
+        trained = [p for p in self._parameters.values() if p.requires_grad]
+        self._clock = ComputeClock(trained, device)
+        self.rank, self.world_size = group.rank, group.world_size
+        self.name = f"torch/{group.backend or GLOO}" if group.world_size > 1 else "torch"
+        self.config = cast("LanguageModel", self._model).config
+
+    def memory_used_bytes(self) -> int:
+        """Return how much of a GPU's memory is in use; 0 for a CPU."""
+        return torch.cuda.memory_allocated(self.device) if self.gpus else 0
+
+    def weights(self) -> Tensors:
+        """Return the weights as they are now, tied ones once."""
+        return _arrays(self._parameters)
+
+    def load_weights(self, weights: Tensors) -> None:
+        """Take over weights of the same names and shapes."""
+        with torch.no_grad():
+            for name, parameter in self._parameters.items():
+                parameter.copy_(torch.from_numpy(weights[name]))
+
+    def exact_weights(self) -> Tensors:
+        """Return the weights with what rounding to bf16 has lost of them."""
+        return _arrays(self._optimizer.exact_weights())
+
+    def load_exact(self, weights: Tensors) -> None:
+        """Take over weights, and keep what rounding to bf16 loses of them."""
+        self.load_weights(weights)
+        self._optimizer.keep_lost({n: torch.from_numpy(values) for n, values in weights.items()})
+
+    def moments(self) -> Tensors:
+        """Return what the optimizer keeps; zeros before the first step."""
+        found = _arrays(self._optimizer.moments())
+        if self._scale.is_on:
+            return {**found, LOSS_SCALE: np.array(self._scale.state(), dtype=np.float32)}
+        return found
+
+    def load_moments(self, moments: Tensors, step: int) -> None:
+        """Go on with moments as they were after `step` steps."""
+        if LOSS_SCALE in moments:
+            self._scale.load(moments[LOSS_SCALE].tolist())
+        tensors = {name: torch.from_numpy(values) for name, values in moments.items()}
+        self._optimizer.load(tensors, step - self._scale.left_out)
+
+    def random_state(self) -> str:
+        """Return the state of torch's CPU generator."""
+        return bytes(torch.get_rng_state().tolist()).hex()
+
+    def load_random_state(self, state: str) -> None:
+        """Take over the state of a CPU generator; MLX writes none."""
+        if state:
+            torch.set_rng_state(torch.frombuffer(bytearray.fromhex(state), dtype=torch.uint8))
+
+    def begin(self, *, has_same_weights: bool) -> None:
+        """Wrap the model, which sends rank 0's weights to all where they may differ.
+
+        Where one rank computes in fp16, all scale alike: their gradients are added up.
+        """
+        self._loss = self._group.join(self._loss, has_same_weights=has_same_weights)
+        if any(scales for (scales,) in self._group.gather([float(self.options.scaler)])):
+            self._scale.turn_on()
+
+    def step(
+        self, micro_batches: Sequence[MicroBatch], learning_rate: float
+    ) -> tuple[float, float]:
+        """Take one optimizer step; return this rank's part of the loss, and the gradient's norm."""
+        share = self.sum_gradients(micro_batches)
+        norm = self.take_step(learning_rate)
+        self.computed_s = self._clock.computed_s()
+        return share, norm
+
+    def sum_gradients(self, micro_batches: Sequence[MicroBatch], *, counts: bool = True) -> float:
+        """Leave the sum of all ranks' gradients in the parameters; return our part of the loss."""
+        self._clock.start()
+        return float(self._accumulate(micro_batches, counts=counts))
+
+    def take_step(self, learning_rate: float) -> float:
+        """Update the weights by the gradients in the parameters; return their length."""
+        norm = self._length() / self._scale.factor
+        if math.isfinite(norm):
+            self._shorten(norm)
+            with self.updating():
+                self._optimizer.step(learning_rate)
+                self._scale.step_taken()
+        elif self._scale.is_on and self._scale.factor > SMALLEST:
+            with self.updating():
+                self._scale.step_left_out()
+            norm = 0.0
+        self._forget_gradients()
+        return norm if math.isfinite(norm) else math.nan
+
+    def take_gradients(self) -> Gradients:
+        """Return the gradients in the parameters, and leave none there."""
+        found = {
+            name: parameter.grad.detach().to("cpu", copy=True)
+            for name, parameter in self._parameters.items()
+            if parameter.grad is not None
+        }
+        self._forget_gradients()
+        return found
+
+    def put_gradients(self, gradients: Gradients) -> None:
+        """Lay gradients that were taken into the parameters again."""
+        for name, gradient in gradients.items():
+            parameter = self._parameters[name]
+            if parameter.grad is None:
+                parameter.grad = gradient.to(parameter.device)
+            else:
+                parameter.grad.copy_(gradient)
+
+    def nats(self, micro_batches: Sequence[MicroBatch]) -> float:
+        """Return the sum of the cross-entropies, without learning, and without dropout."""
+        self._model.eval()
+        try:
+            return sum(self._scored.nats(*self._tensors(batch)) for batch in micro_batches)
+        finally:
+            self._model.train()
+
+    @torch.no_grad()
+    def logits(self, tokens: NDArray[np.int64], weights: Tensors) -> NDArray[np.float32]:
+        """Return what the model says after a sequence, in fp32, with these weights."""
+        given = {name: torch.from_numpy(weights[name]).to(self.device) for name in weights}
+        with without_flash(self._model):
+            return last_logits(self._model, self._ids(tokens[None]), given).cpu().numpy()
+
+    def gather(self, values: Sequence[float]) -> Rows:
+        """Return what each rank has given, the same on all of them."""
+        return self._group.gather(values)
+
+    def _accumulate(self, micro_batches: Sequence[MicroBatch], *, counts: bool = True) -> Tensor:
+        """Leave the batch's gradients in the parameters; return this rank's part of the loss."""
+        total = torch.zeros((), device=self.device)
+        for number, batch in enumerate(micro_batches, 1):
+            global_tokens = batch.divisor(self.batch_sequences)
+            with self._group.accumulating(is_last=number == len(micro_batches)):
+                loss = self._loss(*self._tensors(batch))
+                factor = self.world_size / global_tokens * self._scale.factor
+                with nullcontext() if counts else self._giving_zeros():
+                    (loss * factor).backward()
+            total += loss.detach() / global_tokens if counts else 0.0
+        return total
+
+    @contextmanager
+    def _giving_zeros(self) -> Generator[None]:
+        """Let a backward pass give zeros, whatever it comes to: infinity times zero isn't zero."""
+        trained = [p for p in self._parameters.values() if p.requires_grad]
+        hooks = [parameter.register_hook(torch.zeros_like) for parameter in trained]
+        yield
+        for hook in hooks:
+            hook.remove()
+
+    def _forget_gradients(self) -> None:
+        """With other ranks, gradients lie where they are shared, and are kept there."""
+        for parameter in self._parameters.values():
+            _forget_gradient(parameter, is_shared=self.world_size > 1)
+
+    def _tensors(self, batch: MicroBatch) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:
+        documents = None if batch.documents is None else self._ids(batch.documents)
+        counted = None if batch.counted is None else self._ids(np.flatnonzero(batch.counted))
+        return self._ids(batch.inputs), self._ids(batch.targets), documents, counted
+
+    def _ids(self, numbers: NDArray[np.int64]) -> Tensor:
+        return torch.from_numpy(numbers).to(self.device, non_blocking=True)
+
+    def _length(self) -> float:
+        """Return the L2 norm of all gradients together, as they lie.
+
+        Measured row by row, and the rows in float64: torch adds up half a million squares in one go
+        with an error of a ten-thousandth, and then every step is clipped a little differently than
+        on MLX.
+        """
+        rows = [
+            torch.linalg.vector_norm(parameter.grad, dim=-1, dtype=torch.float32).flatten()
+            for parameter in self._parameters.values()
+            if parameter.grad is not None
+        ]
+        return float(torch.linalg.vector_norm(torch.cat(rows).to("cpu", torch.float64)))
+
+    def _shorten(self, norm: float) -> None:
+        """Take the loss's factor out of the gradients, and shorten them where they are too long."""
+        limit = min(1.0, self._plan.clip_norm / (norm + CLIP_EPSILON))
+        if (factor := limit / self._scale.factor) != 1.0:
+            found = [p.grad for p in self._parameters.values() if p.grad is not None]
+            torch._foreach_mul_(found, factor)  # pyright: ignore[reportPrivateUsage, reportPrivateImportUsage]
+
+
+def _counting(
+    hidden: Tensor, targets: Tensor, counted: Tensor | None
+) -> tuple[Tensor, Tensor, float]:
+    """Return the rows that count, and what their loss counts: nothing where none does.
+
+    One row is computed even then: every rank's gradients are waited for.
+    """
+    if counted is None:
+        return hidden, targets, 1.0
+    rows = counted if len(counted) else counted.new_zeros(1)
+    return hidden[rows], targets[rows], float(len(counted) > 0)
+
+
+def _forget_gradient(parameter: nn.Parameter, *, is_shared: bool) -> None:
+    if is_shared and parameter.grad is not None:
+        parameter.grad.zero_()
+    else:
+        parameter.grad = None
+
+
+def _arrays(tensors: Mapping[str, Tensor]) -> Tensors:
+    return {
+        name: t.detach().to("cpu", torch.float32, copy=True).contiguous().numpy()
+        for name, t in tensors.items()
+    }

@@ -1,0 +1,23 @@
+"""The task `train`: one rank of a torch gang, or the only one.
+
+Owns the order of meeting and training. Doesn't know what is trained (`rank_training`).
+
+params: device, and what `rank_training` and `group` name
+"""
+
+from jupiterd.protocol.frames import GangJoined, TaskFinished
+from jupiterd.workers.link import Task
+from jupiterd.workers.train.job import read_job
+from jupiterd.workers.train.rank_training import RankTraining
+from jupiterd.workers.train.torch.process_group import open_group
+from jupiterd.workers.train.torch.torch_engine import TorchEngine
+
+
+def run(task: Task) -> TaskFinished:
+    """Do the task that a daemon gave."""
+    with open_group(task) as group:
+        device = str(task.params.get("device", "cpu"))
+        task.send(GangJoined(device, ""))
+        job = read_job(task, group.world_size)
+        engine = TorchEngine(job.shape, job.plan, job.end_token, group, device)
+        return RankTraining(task, job, engine).run()

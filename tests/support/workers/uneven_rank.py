@@ -1,0 +1,109 @@
+"""Trains one rank, slowed down or disturbed, as a file says.
+
+It says: engine, params, inputs, folder, sequence_s (what each sequence takes longer), and
+nudge_step (a step after which one weight is changed by a little; 0: none). What became of each step
+is written to FOLDER/steps.json, and the error, if there was one. Where it says an address, the task
+comes from there, and what becomes of it is said there, as between a worker and its daemon.
+"""
+
+import json
+import socket
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from jupiterd.errors import JupiterError
+from jupiterd.protocol.frames import TaskFailed
+from jupiterd.workers import link
+from jupiterd.workers.train.engine import Engine, MicroBatch
+from jupiterd.workers.train.loop import StepDone
+from jupiterd.workers.train.rank_training import RankTraining
+from tests.support.workers.tiny_run import TaskAlone
+
+
+def engine_class(name: str) -> Any:
+    if name == "mlx":
+        from jupiterd.workers.train.mlx.mlx_engine import MlxEngine
+
+        return MlxEngine
+    from jupiterd.workers.train.torch.torch_engine import TorchEngine
+
+    return TorchEngine
+
+
+def disturb(spec: dict[str, Any], steps: list[dict[str, float]]) -> None:
+    """Let each sequence take longer, note the shares, and change a weight where that is wanted."""
+    engine: Any = engine_class(spec["engine"])
+    training: Any = RankTraining
+    accumulate, tell = engine._accumulate, training._step_done
+
+    def slowly(self: Any, micro_batches: Sequence[MicroBatch], **how: Any) -> Any:
+        sequences = sum(len(batch.inputs) for batch in micro_batches)
+        time.sleep(sequences * spec["sequence_s"])  # noqa: TID251 - a slow machine
+        steps.append({"sequences": sequences})
+        return accumulate(self, micro_batches, **how)
+
+    def noting(self: Any, done: StepDone) -> None:
+        steps[-1] |= {"loss": done.loss, "computed_s": self._engine.computed_s}
+        if done.step == spec["nudge_step"]:
+            nudge(self._engine)
+        tell(self, done)
+
+    engine._accumulate, training._step_done = slowly, noting
+
+
+def nudge(engine: Engine) -> None:
+    weights = {name: values.copy() for name, values in engine.weights().items()}
+    weights["model.norm.weight"][0] += 1e-3
+    engine.load_weights(weights)
+
+
+def begin_late(task: TaskAlone, after_steps: int, steps: list[dict[str, float]]) -> None:
+    """Take the checkpoint away until so many steps are done."""
+    inputs = dict(task.inputs)
+    state = inputs.pop("checkpoint")
+
+    def arrived(_name: str, _wait_s: float = 0.0) -> Path | None:
+        return state if len(steps) >= after_steps else None
+
+    task.inputs, task.arrived = inputs, arrived
+
+
+def work_for(address: str, engine: str) -> None:
+    """Do what a daemon says that listens there."""
+    link.PROGRESS_INTERVAL_S = -1.0
+    daemon = socket.socket(socket.AF_UNIX)
+    daemon.connect(address)
+    task = link.Task(daemon)
+    try:
+        task.send(rank_module(engine).run(task))
+    except JupiterError as error:
+        task.send(TaskFailed(error.code, error.message, error.hint))
+
+
+def rank_module(engine: str) -> Any:
+    if engine == "mlx":
+        from jupiterd.workers.train.mlx import mlx_rank
+
+        return mlx_rank
+    from jupiterd.workers.train.torch import torch_rank
+
+    return torch_rank
+
+
+def run(spec: dict[str, Any]) -> None:
+    if "address" in spec:
+        work_for(spec["address"], spec["engine"])
+        return
+    folder, steps = Path(spec["folder"]), list[dict[str, float]]()
+    disturb(spec, steps)
+    task = TaskAlone("train", spec["params"], spec["inputs"], folder)
+    if spec["params"]["rank"] in spec["params"].get("late_ranks", ()):
+        begin_late(task, spec["params"]["arrives_after_steps"], steps)
+    error = ""
+    try:
+        rank_module(spec["engine"]).run(task)
+    except JupiterError as failed:
+        error = failed.message
+    (folder / "steps.json").write_text(json.dumps({"steps": steps, "error": error}))

@@ -1,0 +1,62 @@
+"""What people say of a cycle's training, in its domain and its size's recipe."""
+
+import pytest
+
+from jupiterd.cycle.domain.domain import parse_domain
+from jupiterd.cycle.generation.usual_templates import domain_with
+from jupiterd.cycle.runs.cycle_options import CycleOptions
+from jupiterd.cycle.training.plan import derive, parse_model
+from jupiterd.errors import UsageError
+from jupiterd.locations import config_folder
+
+DOMAIN = (config_folder() / "domains" / "python.yaml").read_text()
+MODEL = (config_folder() / "models" / "1m.yaml").read_text()
+
+
+def test_nothing_said_leaves_both_texts_as_they_are():
+    options = CycleOptions.parse({})
+    domain = parse_domain(DOMAIN, "python.yaml")
+    assert options.in_domain(DOMAIN, domain) == (DOMAIN, domain)
+    assert options.in_model(MODEL) == MODEL
+
+
+def test_length_and_rate_are_said_as_if_the_domain_s_training_had_them():
+    options = CycleOptions.parse({"seq_len": 128, "learning_rate": 0.001})
+    text, domain = options.in_domain(DOMAIN, parse_domain(DOMAIN, "python.yaml"))
+    assert (domain.training.seq_len, domain.training.learning_rate) == (128, 0.001)
+    assert parse_domain(text, "python.yaml") == domain
+
+
+def test_what_the_domain_leaves_out_stays_left_out_so_that_a_generator_has_its_usual_tasks():
+    said = "data_sources: [{kind: folder, path: ~/notes, license: private}]"
+    told = (
+        f"version: 1\ndomain: notes\ntitle: Notes\nlanguage: en\n{said}\nholdout: {{salt: n-1}}\n"
+    )
+    options = CycleOptions.parse({"learning_rate": 0.001})
+    text, _ = options.in_domain(told, parse_domain(told, "notes.yaml"))
+    before, after = (
+        domain_with(parse_domain(each, "notes.yaml"), {"name": "ours"}) for each in (told, text)
+    )
+    assert after.generation == before.generation
+    assert after.generation.templates
+
+
+def test_the_recipe_has_how_it_is_computed_in_every_round():
+    said = {"precision": "bf16", "optimizer": "muon", "attention": "sdpa", "batch_size": 2}
+    shape = parse_model(CycleOptions.parse(said).in_model(MODEL))
+    for number in (1, 2):
+        plan = derive(shape, number)
+        assert (plan.options.precision, plan.options.optimizer) == ("bf16", "muon")
+        assert plan.micro_batch_sequences == 2
+        assert plan.batch_sequences == parse_model(MODEL).recipe.batch_sequences
+
+
+def test_a_step_takes_at_least_what_a_device_holds_at_a_time():
+    shape = parse_model(CycleOptions.parse({"batch_size": 512}).in_model(MODEL))
+    assert derive(shape, 1).batch_sequences == 512
+
+
+@pytest.mark.parametrize("said", [{"seq_len": 3}, {"learning_rate": 0}, {"precision": "int4"}])
+def test_what_cannot_be_is_refused(said):
+    with pytest.raises(UsageError):
+        CycleOptions.parse(said)

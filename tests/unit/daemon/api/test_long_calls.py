@@ -1,0 +1,64 @@
+"""Calls that may last: their connection isn't closed under them when another is used."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from jupiterd.daemon.api import peer_service
+from jupiterd.daemon.app.node import Node
+from jupiterd.daemon.executor.dispatcher import Dispatcher
+from jupiterd.daemon.links import link_measurement
+from jupiterd.daemon.membership.heartbeat_loop import Pulse
+from jupiterd.daemon.runtime.work_events import KeepWish
+from jupiterd.ids import NodeId
+from jupiterd.net import channels
+from tests.support.daemon.two_nodes import TIMEOUT_S, serving, unite
+
+SHORT_S = 0.2
+
+Call = Callable[[Node, NodeId], Awaitable[object]]
+
+
+def end_epoch(node: Node, there: NodeId) -> Awaitable[object]:
+    dispatcher = Dispatcher(node.identity.node_id, node.holder, node.peers)
+    return dispatcher.end(there, 1, 3, KeepWish(0, TIMEOUT_S))
+
+
+def check_sync(node: Node, _there: NodeId) -> Awaitable[object]:
+    return node.commands.execute("check.sync", {})
+
+
+def measure(node: Node, there: NodeId) -> Awaitable[object]:
+    return link_measurement.check_links(node, {"node": node.identity.node_id, "from": there})
+
+
+@pytest.mark.parametrize("call", [end_epoch, check_sync, measure])
+async def test_a_call_that_may_last_comes_to_its_end(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(channels, "BRIEF_CALLS_S", 0.0)
+    has_come, may_end = asyncio.Event(), asyncio.Event()
+
+    async def last(result: object) -> object:
+        has_come.set()
+        await may_end.wait()
+        return result
+
+    async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
+        await unite(one, other)
+        there = other.identity.node_id
+        monkeypatch.setattr(other.holder, "end", lambda *_: last(None))
+        monkeypatch.setattr(other.commands, "execute_here", lambda *_: last({}))
+        monkeypatch.setattr(peer_service, "ways_to", lambda *_: last([]))
+        leads = property(lambda _: SimpleNamespace(leader=there))
+        monkeypatch.setattr(Pulse, "election", leads)
+        calling = asyncio.ensure_future(call(one, there))
+        await asyncio.wait_for(has_come.wait(), TIMEOUT_S)
+        retiring = asyncio.ensure_future(one.peers.require(there).channels.retire())
+        done, _ = await asyncio.wait([calling, retiring], timeout=SHORT_S)
+        may_end.set()
+        await asyncio.wait_for(asyncio.gather(calling, retiring), TIMEOUT_S)
+        assert not done

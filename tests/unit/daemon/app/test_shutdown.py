@@ -1,0 +1,94 @@
+"""How long a daemon that is told to stop waits for its last step, and what it says before."""
+
+import asyncio
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from jupiterd.daemon.app.node import Node
+from jupiterd.daemon.app.shutdown import STEP_S, UNFOLLOWED_S, Stopping
+from jupiterd.daemon.runtime.work_events import WorkOrder
+from tests.support.daemon.shapes import tiny_shape
+
+pytestmark = pytest.mark.looptime
+
+EPOCH = 3
+ORDER = WorkOrder("cycle-1/r1/train/3/0", 1, "train", {"shape": tiny_shape().to_plain()}, {}, EPOCH)
+
+
+@dataclass
+class Leaving:
+    """A node that notes down what it does on its way out."""
+
+    is_followed: bool = True
+    ranks: int = 1
+    done: list[str] = field(default_factory=list[str])
+
+    def __post_init__(self) -> None:
+        self._closed: dict[int, str] = {}
+        self._news = asyncio.Event()
+        self.settings = SimpleNamespace(name="node-1")
+        self.holder = self.pulse = self
+        self.journal = self
+        cycle = SimpleNamespace(epochs_closed=self._closed)
+        self.state = SimpleNamespace(cycles={"cycle-1-of-many": cycle})
+        self.version = 0
+
+    def finish_steps(self) -> list[Any]:
+        self.done.append("finish steps")
+        return [SimpleNamespace(order=ORDER, is_followed=self.is_followed)] * self.ranks
+
+    async def changed_since(self, version: int) -> int:
+        while self.version == version:
+            await self._news.wait()
+        return self.version
+
+    def record_end(self) -> None:
+        self._closed[EPOCH] = "finished"
+        self.version += 1
+        self._news.set()
+
+    async def say_goodbye(self) -> None:
+        self.done.append("goodbye")
+
+    async def end_all(self, _: Exception) -> None:
+        self.done.append("end")
+
+
+async def left(node: Leaving, stopping: Stopping) -> float:
+    """Return how long it took."""
+    clock = asyncio.get_running_loop().time
+    began_s = clock()
+    await stopping.leave(cast("Node", node))
+    assert node.done == ["finish steps", "goodbye", "end"]
+    return clock() - began_s
+
+
+async def test_where_nothing_trains_nothing_is_waited_for() -> None:
+    assert await left(Leaving(ranks=0), Stopping()) == 0.0
+
+
+async def test_it_says_goodbye_as_soon_as_its_last_step_is_recorded() -> None:
+    node = Leaving()
+    asyncio.get_running_loop().call_later(2.0, node.record_end)
+    assert await left(node, Stopping()) == pytest.approx(2.0, abs=0.01)
+
+
+async def test_a_step_that_does_not_end_is_waited_for_no_longer_than_any_may_take() -> None:
+    assert STEP_S <= await left(Leaving(), Stopping()) <= STEP_S + 10.0
+
+
+async def test_where_nobody_leads_nobody_records_it() -> None:
+    assert await left(Leaving(is_followed=False), Stopping()) == pytest.approx(
+        UNFOLLOWED_S, abs=0.5
+    )
+
+
+async def test_who_asks_twice_does_not_want_to_wait() -> None:
+    stopping = Stopping()
+    stopping.ask()
+    asyncio.get_running_loop().call_later(1.0, stopping.ask)
+    assert await left(Leaving(), stopping) == pytest.approx(1.0, abs=0.01)
+    stopping.ask()  # and a third time changes nothing

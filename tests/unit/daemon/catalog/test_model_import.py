@@ -1,0 +1,84 @@
+"""A generator on its way into the cluster: a real folder into a real store."""
+
+from pathlib import Path
+
+import pytest
+
+from jupiterd.daemon.catalog.model_import import bring_generator, bring_models
+from jupiterd.errors import NotFoundError, UsageError
+from jupiterd.ids import ArtifactId
+from tests.support.daemon.two_nodes import serving
+
+pytestmark = pytest.mark.net
+
+
+async def test_a_folder_becomes_an_artifact_without_pickles_and_programs(tmp_path: Path) -> None:
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    for name in ("config.json", "tokenizer.json", "model.safetensors", "chat_template.jinja"):
+        (folder / name).write_text(name)
+    for name in ("pytorch_model.bin", "modeling.py", "consolidated.safetensors"):
+        (folder / name).write_text("no")
+    told = {"generator": {"name": "mine"}, "generator_folder": str(folder), "rounds": 2}
+    async with serving(tmp_path, "one") as one:
+        brought = await bring_generator(one, told)
+        assert brought.keys() == {"generator", "rounds"}
+        kept = one.library.store.path(ArtifactId(brought["generator"]["artifact"]))
+        assert {path.name for path in kept.rglob("*") if path.is_file()} >= {
+            "config.json", "tokenizer.json", "model.safetensors", "chat_template.jinja",
+        }  # fmt: skip
+        assert not list(kept.rglob("*.bin"))
+        assert not list(kept.rglob("*.py"))
+        assert [path.name for path in kept.rglob("*.safetensors")] == ["model.safetensors"]
+        assert not list(one.state_dir.spool.iterdir())
+        with pytest.raises(NotFoundError, match="holds no safetensors"):
+            await bring_generator(one, told | {"generator_folder": str(tmp_path / "gone")})
+
+
+async def test_a_file_of_this_machine_that_a_folder_only_links_to_is_taken_by_nobody(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "id_ed25519").write_text("secret")
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    for name in ("config.json", "tokenizer.json", "model.safetensors"):
+        (folder / name).write_text(name)
+    (folder / "merges.txt").symlink_to("../id_ed25519")
+    told = {"generator": {"name": "mine"}, "generator_folder": str(folder)}
+    async with serving(tmp_path, "one") as one:
+        with pytest.raises(UsageError, match=r"merges\.txt of .* is a link that leads out of it"):
+            await bring_generator(one, told)
+        assert not list(one.state_dir.spool.iterdir())
+
+
+async def test_a_server_of_this_machine_alone_is_asked_by_this_node_alone(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one:
+        own = {"name": "m", "url": "http://localhost:1/v1", "model": "m"}
+        brought = await bring_generator(one, {"generator": own})
+        assert brought["generator"] == own | {"node": one.identity.node_id}
+        elsewhere = own | {"url": "http://box:1/v1"}
+        assert await bring_generator(one, {"generator": elsewhere}) == {"generator": elsewhere}
+        assert await bring_generator(one, {"rounds": 1}) == {"rounds": 1}
+        brought = await bring_models(one, {"judge": own, "generator": elsewhere})
+        assert brought["judge"]["node"] == one.identity.node_id
+        assert brought["generator"] == elsewhere
+
+
+async def test_a_model_to_begin_with_comes_with_its_tokenizer(tmp_path: Path) -> None:
+    folder = tmp_path / "base"
+    folder.mkdir()
+    for name in ("config.json", "model.safetensors"):
+        (folder / name).write_text(name)
+    told = {"init": {"model": "base", "config": "{}", "weights_folder": str(folder)}, "rounds": 2}
+    async with serving(tmp_path, "one") as one:
+        with pytest.raises(NotFoundError, match=r"base holds no tokenizer\.json"):
+            await bring_models(one, told)
+        (folder / "tokenizer.json").write_text("tokenizer.json")
+        brought = await bring_models(one, told)
+        assert brought.keys() == {"init", "rounds"}
+        assert brought["init"].keys() == {"model", "config", "weights", "is_chat"}
+        kept = one.library.store.path(ArtifactId(brought["init"]["weights"]))
+        assert {path.name for path in kept.iterdir()} == {
+            "config.json", "tokenizer.json", "model.safetensors",
+        }  # fmt: skip
+        assert await bring_models(one, {"rounds": 1}) == {"rounds": 1}

@@ -1,0 +1,171 @@
+"""Promoting a student as a generator by hand, and rolling one back."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from jupiterd.cluster.facts.facts import CycleFailed, CycleStarted, Fact
+from jupiterd.daemon.app.node import Node
+from jupiterd.daemon.catalog.generator_state import generation_document
+from jupiterd.daemon.commands.promotion_commands import promote, roll_back
+from jupiterd.errors import (
+    ConflictError,
+    JupiterError,
+    NotFoundError,
+    StudentOnTrialError,
+    UsageError,
+)
+from tests.support.cluster.building import CYCLE, checkpoint, commanded, paused, round_over, started
+from tests.support.daemon.two_nodes import found, serving
+
+ONE_ROUND = (checkpoint("k1", is_final=True), round_over("k1", verdict="PROMOTE"))
+HELD = (checkpoint("k1", is_final=True), round_over("k1"))
+
+
+DOMAIN = """
+version: 1
+title: A tiny domain
+language: code:python
+data_sources: [{kind: folder, path: /data, license: MIT}]
+generation: {templates: [{kind: complete_function, samples: 10}]}
+holdout: {salt: s}
+"""
+
+
+def begun(rounds: int) -> CycleStarted:
+    return replace(started(rounds), domain_yaml=DOMAIN)
+
+
+def writers(node: Node) -> list[tuple[str, float]]:
+    shown = generation_document(node.journal.state.cycles[CYCLE])
+    return [(row["generator"], row["share"]) for row in shown["writers"]]
+
+
+async def test_a_student_is_rolled_back_from_the_next_round_on(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one:
+        await found(one, facts=(begun(3), *ONE_ROUND))
+        ((student, share),) = writers(one)
+        assert share == 0.1
+        done = await roll_back(one._begin_reign(1), {})
+        assert (done["student"], done["from_round"]) == (student, 3)
+
+
+async def test_a_paused_cycle_that_has_not_begun_to_generate_changes_at_once(
+    tmp_path: Path,
+) -> None:
+    async with serving(tmp_path, "one") as one:
+        await found(one, facts=(begun(3), *ONE_ROUND, paused(1)))
+        assert (await roll_back(one._begin_reign(1), {}))["from_round"] == 2
+        assert writers(one) == []
+        shown = generation_document(one.journal.state.cycles[CYCLE])
+        assert shown["promotions"][-1].endswith("was rolled back by a person")
+
+
+async def test_a_model_that_the_gate_held_back_can_be_promoted_and_rolled_back(
+    tmp_path: Path,
+) -> None:
+    async with serving(tmp_path, "one") as one:
+        await found(one, facts=(begun(3), *HELD, paused(1)))
+        leading = one._begin_reign(1)
+        done = await promote(leading, {"model": "python/1"})
+        assert writers(one) == [(done["student"], 0.1)]
+        with pytest.raises(ConflictError, match="generates already"):
+            await promote(leading, {"model": "python/1"})
+        await roll_back(leading, {})
+        assert writers(one) == []
+        await promote(leading, {"model": "python/1"})
+        assert writers(one) == [(done["student"], 0.1)]
+
+
+@pytest.mark.parametrize(
+    ("facts", "model", "kind", "why"),
+    [
+        ((begun(3),), "python/1", NotFoundError, "there is no model"),
+        (
+            (begun(3), checkpoint("k1", is_final=True)),
+            "python/1",
+            UsageError,
+            "no model of a round that is over",
+        ),
+    ],
+)
+async def test_what_cannot_be_promoted_is_told_in_a_line(
+    tmp_path: Path, facts: tuple[Fact, ...], model: str, kind: type[JupiterError], why: str
+) -> None:
+    async with serving(tmp_path, "one") as one:
+        await found(one, facts=facts)
+        with pytest.raises(kind, match=why):
+            await promote(one._begin_reign(1), {"model": model})
+
+
+async def test_without_a_student_in_force_nothing_is_rolled_back(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one:
+        await found(one, facts=(begun(3), *HELD))
+        with pytest.raises(ConflictError, match="no student"):
+            await roll_back(one._begin_reign(1), {})
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        (begun(1), *HELD),
+        (begun(3), *HELD, commanded("stopped", 1)),
+        (begun(3), *HELD, CycleFailed(CYCLE, "failed", "out of ideas", "")),
+    ],
+    ids=["over", "stopped", "failed"],
+)
+async def test_of_a_cycle_that_has_ended_a_student_is_promoted_and_rolled_back_for_later(
+    tmp_path: Path, facts: tuple[Fact, ...]
+) -> None:
+    async with serving(tmp_path, "one") as one:
+        await found(one, facts=facts)
+        leading = one._begin_reign(1)
+        done = await promote(leading, {"model": "python/1"})
+        assert (done["from_round"], done["has_ended"]) == (2, True)
+        assert writers(one) == [(done["student"], 0.1)]
+        done = await roll_back(leading, {"cycle": "python"})
+        assert (done["from_round"], done["has_ended"]) == (2, True)
+        assert writers(one) == []
+
+
+async def test_a_promotion_by_hand_is_taken_back_before_its_round(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one:
+        await found(one, facts=(begun(3), *HELD))
+        leading = one._begin_reign(1)
+        promoted = await promote(leading, {"model": "python/1"})
+        done = await roll_back(leading, {})
+        assert (done["student"], done["from_round"]) == (promoted["student"], 3)
+        with pytest.raises(ConflictError, match="no student"):
+            await roll_back(leading, {})
+
+
+TWO_ROUNDS = (
+    *HELD,
+    checkpoint("m2", "k1", round_number=2, tokens=200, is_final=True),
+    round_over("m2", 2, verdict="PROMOTE"),
+)
+
+
+async def test_who_would_end_another_s_trial_has_to_say_so(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one:
+        await found(one, facts=(begun(4), *TWO_ROUNDS, paused(1)))
+        leading = one._begin_reign(1)
+        assert writers(one) == [("m2", 0.1)]
+        with pytest.raises(StudentOnTrialError, match="student m2 writes a tenth of round 3 as"):
+            await promote(leading, {"model": "python/1"})
+        assert writers(one) == [("m2", 0.1)]
+        await promote(leading, {"model": "python/1", "replaces": True})
+        assert writers(one) == [("k1", 0.1)]
+
+
+async def test_a_trial_in_the_round_that_runs_is_not_ended_but_a_promotion_by_hand_is(
+    tmp_path: Path,
+) -> None:
+    async with serving(tmp_path, "one") as one:
+        await found(one, facts=(begun(5), *TWO_ROUNDS))
+        leading = one._begin_reign(1)
+        assert (await promote(leading, {"model": "python/1"}))["from_round"] == 4
+        with pytest.raises(ConflictError, match="generates already"):
+            await promote(leading, {"model": "python/2"})
+        await promote(leading, {"model": "python/1"})  # the same again takes nobody's place

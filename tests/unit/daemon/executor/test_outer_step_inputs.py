@@ -1,0 +1,206 @@
+"""Outer steps of islands, found in the ledger and brought to a rank with the ways they merge."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from jupiterd.cluster.facts.facts import OuterStepParked, OuterStepTaken
+from jupiterd.cluster.ledger.lww_registers import fact_hash
+from jupiterd.daemon.app.node import Node
+from jupiterd.daemon.executor import outer_step_inputs
+from jupiterd.daemon.runtime.work_events import WayMade
+from jupiterd.errors import DiskFullError, PeerUnreachableError
+from jupiterd.ids import ArtifactId, CycleId
+from jupiterd.protocol.frames import OuterStepArrived, WayWritten
+from tests.support.cluster.building import CYCLE, outer_step
+from tests.support.daemon.two_nodes import TIMEOUT_S, serving, unite, until
+
+ISLAND = CycleId("e" * 16)
+PARAMS = {"island": {"run": CYCLE, "island": ISLAND, "round": 1, "kind": "int8"}}
+BEGINNING = replace(outer_step(0), islands=(), ways=(), tokens=())
+ROOT = fact_hash(BEGINNING)
+
+
+@pytest.fixture
+async def two(tmp_path: Path) -> AsyncGenerator[tuple[Node, Node]]:
+    async with AsyncExitStack() as stack:
+        nodes = [await stack.enter_async_context(serving(tmp_path, name)) for name in "ab"]
+        await unite(*nodes)
+        everybody = frozenset(node.identity.node_id for node in nodes)
+        for node in nodes:
+            node.library._alive = lambda: everybody  # nobody beats here
+        yield nodes[0], nodes[1]
+
+
+async def brought(node: Node, after: str) -> list[OuterStepArrived]:
+    found: list[OuterStepArrived] = []
+    await node.runner._outer.bring(PARAMS, after, found.append)
+    return found
+
+
+def way_of(node: Node, content: bytes) -> ArtifactId:
+    folder = node.state_dir.spool / "way"
+    folder.mkdir()
+    (folder / "way").write_bytes(content)
+    return node.library.store.ingest(folder)
+
+
+def merging(way: ArtifactId, parent: str = ROOT, number: int = 1) -> OuterStepTaken:
+    return replace(outer_step(number, parent), ways=(way,))
+
+
+async def test_a_rank_that_begins_is_told_of_the_first_step(two: tuple[Node, Node]) -> None:
+    one, _ = two
+    await one.journal.append(1, [BEGINNING])
+    (arrived,) = await brought(one, "")
+    assert (arrived.step, arrived.number, list(arrived.ways)) == (ROOT, 0, [])
+    assert (arrived.steps, arrived.batch_sequences, arrived.positions) == (30, 4, "0-120")
+    assert not arrived.is_counted
+    assert arrived.is_compared  # nobody knows yet whether all train the same model
+
+
+async def test_a_step_comes_once_it_is_taken_with_its_ways_from_wherever_they_are(
+    two: tuple[Node, Node],
+) -> None:
+    one, other = two
+    await one.journal.append(1, [BEGINNING])
+    way = way_of(other, b"\1\2\3")
+    waiting = asyncio.ensure_future(brought(one, ROOT))
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    step = merging(way)
+    await one.journal.append(1, [step])
+    (arrived,) = await waiting
+    assert (arrived.after, arrived.step, arrived.number) == (ROOT, fact_hash(step), 1)
+    assert [(Path(path) / "way").read_bytes() for path in arrived.ways] == [b"\1\2\3"]
+    assert (arrived.rate, arrived.momentum, list(arrived.tokens)) == (0.5, 0.9, [960])
+    assert arrived.is_counted
+    assert not arrived.is_compared
+
+
+async def test_a_rank_on_a_line_that_counts_no_more_is_told_so(
+    two: tuple[Node, Node], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outer_step_inputs, "OFF_THE_LINE_S", 0.05)
+    one, _ = two
+    left = outer_step(1, ROOT)
+    await one.journal.append(1, [BEGINNING, left, outer_step(1, ROOT, total_tokens=9)])
+    (arrived,) = await brought(one, fact_hash(left))
+    assert not arrived.step
+    assert "without this one" in arrived.reason
+
+
+async def test_a_rank_on_a_lost_line_is_told_so_however_busily_the_others_go_on(
+    two: tuple[Node, Node], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outer_step_inputs, "OFF_THE_LINE_S", 0.1)
+    one, _ = two
+    left, step = outer_step(1, ROOT), outer_step(1, ROOT, total_tokens=9)
+    await one.journal.append(1, [BEGINNING, left, step])
+    waiting = asyncio.ensure_future(brought(one, fact_hash(left)))
+    async with asyncio.timeout(TIMEOUT_S):
+        while not waiting.done():
+            step = outer_step(step.number + 1, fact_hash(step))
+            await one.journal.append(1, [step])
+    (arrived,) = await waiting
+    assert "without this one" in arrived.reason
+
+
+async def test_a_step_that_this_ledger_lacks_is_waited_for_longer(
+    two: tuple[Node, Node], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outer_step_inputs, "OFF_THE_LINE_S", 0.0)
+    one, _ = two
+    unheard_of = outer_step(1, ROOT)
+    follows = outer_step(2, fact_hash(unheard_of))
+    await one.journal.append(1, [BEGINNING])
+    waiting = asyncio.ensure_future(brought(one, fact_hash(unheard_of)))
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    await one.journal.append(1, [unheard_of, replace(follows, ways=())])
+    (arrived,) = await waiting
+    assert arrived.number == 2
+
+
+async def test_a_way_that_nobody_has_yet_is_waited_for(
+    two: tuple[Node, Node], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(outer_step_inputs, "RETRY_S", 0.01)
+    one, other = two
+    away = way_of(other, b"away")
+    other.library.store.remove(away)
+    await one.journal.append(1, [BEGINNING, merging(away)])
+    waiting = asyncio.ensure_future(brought(one, ROOT))
+    await until(lambda: "way_not_fetched" in caplog.messages)
+    assert way_of(other, b"away") == away
+    (arrived,) = await waiting
+    assert arrived.step == fact_hash(merging(away))
+
+
+async def test_a_way_that_never_comes_is_said_to_be_missing(
+    two: tuple[Node, Node], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outer_step_inputs, "RETRY_S", 0.01)
+    monkeypatch.setattr(outer_step_inputs, "AWAY_S", 0.1)
+    one, _ = two
+    await one.journal.append(1, [BEGINNING, merging(ArtifactId("7" * 64))])
+    (arrived,) = await brought(one, ROOT)
+    assert not arrived.step
+    assert "no node that can be reached holds" in arrived.reason
+
+
+async def test_a_full_disk_is_told_as_one_and_no_way_is_fetched_any_more(
+    two: tuple[Node, Node], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outer_step_inputs, "RETRY_S", 0.01)
+    monkeypatch.setattr(outer_step_inputs, "AWAY_S", 0.1)
+    one, _ = two
+    ways = (ArtifactId("7" * 64), ArtifactId("8" * 64))
+    asked: list[ArtifactId] = []
+
+    async def ensure(way: ArtifactId) -> Path:
+        asked.append(way)
+        if way == ways[0]:
+            raise DiskFullError("no room for a way")
+        raise PeerUnreachableError("it is broken off, again and again")
+
+    monkeypatch.setattr(one.library, "ensure", ensure)
+    step = replace(merging(ways[0]), ways=ways)
+    await one.journal.append(1, [BEGINNING, step])
+    (arrived,) = await brought(one, ROOT)
+    assert arrived.reason == "the outer step is missing: no room for a way"
+    asked.clear()
+    await asyncio.sleep(0.05)
+    assert not asked
+
+
+async def test_ways_are_waited_for_no_longer_than_their_line_counts(
+    two: tuple[Node, Node],
+) -> None:
+    one, _ = two
+    left = merging(ArtifactId("7" * 64))
+    way = way_of(one, b"\1")
+    await one.journal.append(1, [BEGINNING, left])
+    waiting = asyncio.ensure_future(brought(one, ROOT))
+    await until(lambda: one.runner._outer._line(CYCLE, 1) != {} and len(asyncio.all_tasks()) > 1)
+    await one.journal.append(1, [OuterStepParked(CYCLE, fact_hash(left)), merging(way)])
+    (arrived,) = await waiting
+    assert arrived.step == fact_hash(merging(way))
+
+
+async def test_a_way_that_a_worker_has_written_lies_in_the_store(two: tuple[Node, Node]) -> None:
+    one, _ = two
+    spool = one.state_dir.spool / "work"
+    (spool / "way-1").mkdir(parents=True)
+    (spool / "way-1" / "way").write_bytes(b"\1\2\3")
+    written = WayWritten("way-1", ROOT, 960, 1.5, 12.5, b"1234", "step 7", b"\7" * 32, counted=90)
+    made = await one.runner._event(written, spool)
+    assert isinstance(made, WayMade)
+    assert one.library.store.holds(made.artifact)
+    assert (made.after, made.tokens, made.norm, made.elapsed_s) == (ROOT, 960, 1.5, 12.5)
+    assert (made.logits, made.size_bytes) == (b"1234", 3)
+    assert (made.stands_at, made.digest, made.counted) == ("step 7", b"\7" * 32, 90)

@@ -1,0 +1,170 @@
+"""How the leader forms a gang anew: without whom, on which engine, and how often."""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from jupiterd.cluster.facts.facts import CheckpointCommitted, EpochClosed, EpochOpened
+from jupiterd.cluster.planning.backends import NCCL
+from jupiterd.cluster.planning.engines import MLX, TORCH, EngineChoice, choose_engine
+from jupiterd.cluster.training.gang_watchdog import GangWatch
+from jupiterd.cluster.values.hardware import Hardware
+from jupiterd.cycle.phases.steps import TrainRound
+from jupiterd.daemon.gangs import gang_supervisor, scale_candidates
+from jupiterd.daemon.gangs.micro_batch_sizes import MicroBatches
+from jupiterd.daemon.gangs.scale_candidates import GangMembers
+from jupiterd.daemon.gangs.watchdog_timer import watching
+from jupiterd.daemon.planning.gang_plan import Launch, nccl_failure
+from jupiterd.daemon.runtime.clock import now_s
+from jupiterd.errors import (
+    BadRouteError,
+    ModelTooLargeError,
+    NcclFailedError,
+    OutOfMemoryError,
+    PeerUnreachableError,
+    TimedOutError,
+    WorkFailedError,
+)
+from jupiterd.ids import ArtifactId, NodeId
+from tests.support.daemon.one_rank import CRASH, CYCLE, LAUNCH, PLAN, A, B
+from tests.support.daemon.recording_term import Recording, epoch_on
+
+C = NodeId("c")
+TIMEOUT_S = 5.0
+
+
+async def test_after_a_crash_in_nccl_the_next_epoch_uses_gloo_and_says_why() -> None:
+    term = Recording()
+    conductor = epoch_on(term, "")
+    launch = replace(LAUNCH, choice=EngineChoice(TORCH, (A, B), "as asked", NCCL))
+
+    async def crash() -> None:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(fail(WorkFailedError("alpha: the train worker ended with status 1")))
+            group.create_task(fail(NcclFailedError(CRASH.message)))
+
+    async def fail(error: WorkFailedError) -> None:
+        raise error
+
+    with pytest.raises(ExceptionGroup):
+        await conductor._see_through(launch, crash())
+    (closed,) = (fact for fact in term.recorded if isinstance(fact, EpochClosed))
+    assert (closed.code, closed.reason) == ("nccl-failed", CRASH.message)
+    machine = Hardware("Linux", "x86_64", "cpu", 8, 1 << 34, (), (TORCH,), devices=("cuda:0",))
+    failure = nccl_failure(term.state)
+    choice = choose_engine(TORCH, {A: machine, B: machine}, nccl_failure=failure)
+    assert choice.label == "torch/gloo"
+    assert "gloo, since NCCL failed in attempt 3" in choice.reason
+
+
+async def test_memory_may_run_out_as_often_as_there_is_less_to_try(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(gang_supervisor, "RETRY_S", 0.0)
+    monkeypatch.setattr(gang_supervisor, "MAX_RETRY_S", 0.0)
+    conductor = epoch_on(Recording(), "")
+    conductor._memory = MicroBatches(64)
+    tried: list[int] = []
+
+    async def none_is_left() -> bool:
+        return False
+
+    async def run_out(_step: TrainRound) -> None:
+        tried.append(conductor._memory.of((A,))[0])
+        conductor._memory.halve(A, "alpha")
+        raise OutOfMemoryError("out of memory")
+
+    monkeypatch.setattr(conductor, "_go_on", none_is_left)
+    monkeypatch.setattr(conductor, "_run_epoch", run_out)
+    with pytest.raises(ModelTooLargeError):
+        await conductor.train(TrainRound(ArtifactId("s"), ArtifactId("t")))
+    assert tried == [64, 32, 16, 8, 4, 2, 1]
+
+
+async def test_a_gang_that_was_left_by_one_is_formed_anew_at_once_without_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(gang_supervisor, "RETRY_S", 3600.0)
+    conductor = epoch_on(Recording(), "")
+    tried: list[frozenset[NodeId]] = []
+
+    async def none_is_left() -> bool:
+        return False
+
+    async def cant_be_met(_step: TrainRound) -> None:
+        tried.append(conductor._growth.left_out)
+        if B not in conductor._growth.left_out:
+            conductor._growth.leave_out(B, now_s())
+            raise BadRouteError("alpha can't reach beta")
+        await conductor._leading.record(
+            CheckpointCommitted(CYCLE, 1, "", ArtifactId("k"), 1, 100, 1, 1, 1.0, True)
+        )
+
+    monkeypatch.setattr(conductor, "_go_on", none_is_left)
+    monkeypatch.setattr(conductor, "_run_epoch", cant_be_met)
+    async with asyncio.timeout(TIMEOUT_S):
+        await conductor.train(TrainRound(ArtifactId("s"), ArtifactId("t")))
+    assert tried == [frozenset(), {B}]
+
+
+@pytest.mark.parametrize(("gone", "silent"), [([], set[NodeId]()), ([B], {B}), ([A], set())])
+async def test_an_epoch_ends_where_a_link_is_why_nothing_comes_of_it(
+    gone: list[NodeId], silent: set[NodeId], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    conductor = epoch_on(Recording(), "")
+
+    async def hindering(_launch: Launch) -> list[NodeId]:
+        return gone
+
+    monkeypatch.setattr(conductor._reach, "hindering", hindering)
+    if gone:
+        with pytest.raises(PeerUnreachableError, match="is bad"):
+            await conductor._look_into(LAUNCH)
+    else:
+        await conductor._look_into(LAUNCH)
+    assert conductor._silent == silent, "what runs on the leader itself is always ended"
+
+
+async def test_a_gang_in_doubt_is_looked_into_while_it_is_followed() -> None:
+    looked = asyncio.Event()
+
+    async def look_into() -> None:
+        looked.set()
+        raise PeerUnreachableError("the link of beta is bad")
+
+    watch = GangWatch(2, now_s())
+    with pytest.raises(ExceptionGroup) as ended:
+        async with (
+            asyncio.timeout(60.0),
+            watching(watch, lambda _: TimedOutError("stuck"), look_into),
+        ):
+            await asyncio.Event().wait()
+    assert looked.is_set()
+    assert ended.group_contains(PeerUnreachableError)
+
+
+@pytest.mark.parametrize("has_trained", [True, False])
+async def test_who_was_left_out_joins_again_where_all_trained_on_another_engine_before(
+    has_trained: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Two Macs go on as an MLX ring where a Linux machine was left out; with it, it was torch."""
+    before = [EpochOpened(CYCLE, 1, 1, (A, B, C), "torch/gloo", "", 0)] if has_trained else []
+    conductor = epoch_on(Recording(*before), "")
+    conductor._plan = PLAN.model_copy(update={"batch_sequences": 8})
+    all_three = EngineChoice(TORCH, (A, B, C), "not all are Macs")
+    asked: list[tuple[str, frozenset[NodeId]]] = []
+
+    async def ready(engine: str, newcomers: frozenset[NodeId]) -> frozenset[NodeId]:
+        asked.append((engine, newcomers))
+        return newcomers
+
+    monkeypatch.setattr(scale_candidates, "choose", lambda *_, **__: all_three)
+    monkeypatch.setattr(conductor._preparation, "ready", ready)
+    members = GangMembers(
+        conductor._leading, CYCLE, conductor._plan, conductor._preparation, LAUNCH
+    )
+    assert members.eligible() == ({A, B, C} if has_trained else {A, B})
+    await members.bring(frozenset({C}), ())
+    assert asked == [(TORCH if has_trained else MLX, {C})]

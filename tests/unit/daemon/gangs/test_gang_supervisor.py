@@ -1,0 +1,336 @@
+"""How the leader sees the epochs of a gang through."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from dataclasses import replace
+from typing import cast
+
+import pytest
+
+from jupiterd.cluster.facts.facts import (
+    CheckpointCommitted,
+    EpochClosed,
+    LinePinned,
+    RoundCommitted,
+)
+from jupiterd.cluster.ledger.cycle_state import CycleFact, CycleState
+from jupiterd.cluster.ledger.trunk import trunk_of
+from jupiterd.cluster.training.gang_watchdog import (
+    BEAT_S,
+    FIRST_STEP_S,
+    LEAST_STEP_S,
+    SILENT_S,
+    GangWatch,
+    Silent,
+    Stuck,
+)
+from jupiterd.cycle.base.work_item import Phase
+from jupiterd.cycle.phases.steps import TrainRound
+from jupiterd.daemon.gangs.gang_supervisor import GangConductor
+from jupiterd.daemon.leader.leading import Leading
+from jupiterd.daemon.leader.progress_board import ProgressBoard
+from jupiterd.daemon.planning.gang_plan import Launch
+from jupiterd.daemon.runtime.clock import now_s
+from jupiterd.daemon.runtime.work_events import (
+    BEGINS,
+    BUSY,
+    Advanced,
+    Alive,
+    Started,
+    Unsaved,
+    WorkEvent,
+)
+from jupiterd.errors import (
+    DiskFullError,
+    LineChangedError,
+    NoLeaderError,
+    PeerUnreachableError,
+)
+from jupiterd.ids import ArtifactId, CycleId, NodeId
+from tests.support.cluster.building import outer_step, training
+from tests.support.daemon.one_rank import CYCLE, LAUNCH, PLAN, A, B, OneRank
+from tests.support.daemon.recording_term import (
+    Recording,
+    checkpoint,
+    ending_at,
+    epoch_on,
+    made,
+    steps,
+    tell,
+)
+from tests.support.daemon.shapes import tiny_shape
+from tests.unit.daemon.gangs.test_gang_restarts import TIMEOUT_S
+
+
+class LostTerm:
+    """A term that ends while an epoch runs; whatever is asked of it afterwards is refused."""
+
+    def __init__(self) -> None:
+        self.is_over = False
+        self.asked = 0
+
+    def cycle(self, _cycle: CycleId) -> CycleState:
+        self.asked += 1
+        if self.asked > 3:  # the epoch has begun
+            self.is_over = True
+            raise NoLeaderError("this node no longer leads")
+        return CycleState()
+
+
+async def test_training_ends_with_the_term_even_where_the_cancel_was_lost() -> None:
+    term = LostTerm()
+    conductor = GangConductor(cast("Leading", term), CYCLE, 1, tiny_shape(), PLAN)
+    step = TrainRound(ArtifactId("s"), ArtifactId("t"))
+    with pytest.raises(ExceptionGroup) as ended:
+        await conductor.train(step)
+    assert ended.group_contains(NoLeaderError)
+
+
+async def test_an_epoch_extends_the_line_that_it_started_from() -> None:
+    term = Recording(checkpoint("k1", step=10))
+    conductor = epoch_on(term, "k1")
+    await conductor._line.commit(A, made("k2", 20), LAUNCH, ending_at(100))
+    await conductor._line.commit(A, made("k3", 30), LAUNCH, ending_at(100))
+    await conductor._line.commit(A, made("k3", 30), LAUNCH, ending_at(100))
+    line = [cast("CheckpointCommitted", fact).artifact for fact in term.state.line()]
+    assert line == ["k1", "k2", "k3"]
+    assert len(term.recorded) == 2
+
+
+async def test_what_is_made_before_the_rate_falls_is_on_the_trunk() -> None:
+    candidate = replace(checkpoint("d1", step=100), is_final=True)
+    term = Recording(candidate, RoundCommitted(CYCLE, 1, "d1", "HOLD", ""))
+    plan = ending_at(100).model_copy(
+        update={"warmup_steps": 0, "decay_steps": 20, "keeps_trunk": True}
+    )
+    conductor = GangConductor(cast("Leading", term), CYCLE, 2, tiny_shape(), plan)
+    launch = replace(LAUNCH, from_checkpoint="t1", from_step=0, follows="d1")
+    assert Launch.of(conductor._line.opened(launch)).follows == "d1", "another leader knows it"
+    conductor._line.follow(launch)
+    for name, step in (("k1", 50), ("t2", 80), ("d2", 100)):
+        await conductor._line.commit(A, made(name, step), launch, plan)
+    line = [f for f in term.state.line() if isinstance(f, CheckpointCommitted) and f.round == 2]
+    assert [(f.artifact, f.parent, f.on_trunk, f.is_final) for f in line] == [
+        ("k1", "d1", True, False), ("t2", "k1", True, False), ("d2", "t2", False, True),
+    ]  # fmt: skip
+    assert [f.tokens for f in line] == [5_000, 8_000, 10_000], "what they say themselves"
+    await term.record(RoundCommitted(CYCLE, 2, "d2", "HOLD", ""))
+    assert trunk_of(term.state, 3) == "t2"
+
+
+async def test_what_an_island_saves_on_the_way_is_copied_where_no_other_has_its_weights() -> None:
+    run, other = CycleId("run"), CycleId("other")
+    term = Recording(replace(training(), cycle=CYCLE, parent=run))
+    line = epoch_on(term, "")._line
+    for artifact, step, islands in (("k1", 10, (CYCLE,)), ("k2", 20, (CYCLE, other))):
+        taken = replace(outer_step(0), cycle=run, islands=islands)
+        term.journal.state.cycles[run] = CycleState()
+        term.journal.state.cycles[run].apply(taken, (1, A, "u", 1))
+        await line.commit(A, made(artifact, step), LAUNCH, ending_at(30))
+    assert term.copied == ["k1"]
+    await line.commit(A, made("k3", 30), LAUNCH, ending_at(30))
+    assert term.copied == ["k1", "k3"]
+
+
+@pytest.mark.parametrize(
+    "news",
+    [
+        (checkpoint("x1", step=90),),
+        (checkpoint("x1", step=5), LinePinned(CYCLE, "x1", 1)),
+        (checkpoint("x1", step=5), RoundCommitted(CYCLE, 1, "x1", "HOLD", "")),
+    ],
+    ids=["a heavier line", "a pin", "a round more"],
+)
+async def test_an_epoch_whose_line_counts_no_more_keeps_its_leaf_and_ends(
+    news: tuple[CycleFact, ...],
+) -> None:
+    term = Recording(checkpoint("k1", step=10))
+    conductor = epoch_on(term, "k1")
+    await term.record(*news)
+    with pytest.raises(LineChangedError, match="attempt 3 trained a line"):
+        await conductor._line.commit(A, made("k2", 20), LAUNCH, ending_at(100))
+    last = cast("CheckpointCommitted", term.recorded[-1])
+    assert (last.artifact, last.parent) == ("k2", "k1")
+    assert "k2" in [leaf.key for leaf in term.state.leaves()]
+
+
+class FullTerm(Recording):
+    """A term of a leader whose disk is full, until it is told otherwise."""
+
+    is_full = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.board = ProgressBoard()
+        self.board.begin(CYCLE, 1, Phase.TRAIN, 0.0)
+
+    def names(self) -> dict[NodeId, str]:
+        return {A: "alpha", B: "beta"}
+
+    def detail(self) -> str:
+        return self.board.to_plain(1.0)[0]["detail"]
+
+    async def record(self, *facts: CycleFact) -> None:
+        if self.is_full:
+            raise DiskFullError("alpha: no room")
+        await super().record(*facts)
+
+
+async def test_training_goes_on_while_no_disk_has_room_for_a_checkpoint() -> None:
+    term = FullTerm()
+    conductor = epoch_on(cast("Recording", term), "")
+    conductor._note(0, B, Unsaved(10, "no room left"), LAUNCH)
+    assert term.detail() == (
+        "beta: no room left; training goes on without the checkpoint of step 10"
+    )
+    await tell(conductor, made("k2", 20))
+    assert term.detail().startswith("alpha: no room; training goes on")
+    with pytest.raises(DiskFullError, match="alpha: no room"):
+        conductor._alarm.check()
+    await tell(conductor, made("k2", 20))
+    term.is_full = False
+    await tell(conductor, made("k3", 30))
+    conductor._alarm.check()
+    assert (term.detail(), len(term.recorded)) == ("", 1)
+
+
+async def test_where_a_node_joins_one_of_the_states_that_all_have_written_is_recorded() -> None:
+    term = Recording()
+    conductor = epoch_on(term, "")
+    async with conductor._committing(LAUNCH):
+        conductor._commits.hold()
+        conductor._note(0, A, made("k7", 7), LAUNCH)
+        conductor._note(1, B, made("k7", 7), LAUNCH)
+    assert not term.recorded
+    await conductor._end(LAUNCH, "gamma joins")
+    assert [type(fact) for fact in term.recorded] == [CheckpointCommitted, EpochClosed]
+    assert steps(term) == [7]
+
+
+async def test_a_round_that_is_not_the_next_one_any_more_is_trained_no_further() -> None:
+    over = RoundCommitted(CYCLE, 1, "x1", "HOLD", "")
+    conductor = epoch_on(Recording(checkpoint("x1", step=5), over), "k1")
+    await conductor.train(TrainRound(ArtifactId("s"), ArtifactId("t")))
+
+
+async def test_a_rank_is_followed_while_its_checkpoint_is_copied() -> None:
+    term = Recording()
+    term.may_copy.clear()
+    conductor = epoch_on(term, "")
+    conductor._watch = GangWatch(2, 0.0)
+
+    async def events() -> AsyncGenerator[WorkEvent]:
+        yield Started(7, "cpu")
+        yield made("k1", 10)
+        yield made("k2", 20)
+        yield Alive()
+        assert steps(term) == [], "they are still being copied"
+        term.may_copy.set()
+
+    async with asyncio.timeout(TIMEOUT_S), conductor._committing(LAUNCH):
+        await conductor._follow(0, A, events(), LAUNCH)
+    assert steps(term) == [10, 20]
+
+
+@pytest.mark.parametrize(("kept", "line"), [(None, [10]), (13, [13]), (7, [10])])
+async def test_what_could_not_be_copied_before_its_rank_was_lost_is_not_lost(
+    kept: int | None, line: list[int]
+) -> None:
+    term = Recording()
+    term.may_copy.clear()
+    term.kept = [] if kept is None else [made("kept", kept)]
+    conductor = epoch_on(term, "")
+
+    async def lose_it() -> None:
+        async with conductor._committing(LAUNCH):
+            conductor._note(0, A, made("k1", 10), LAUNCH)
+            await asyncio.sleep(0)
+            raise PeerUnreachableError("rank 0 was lost")
+
+    with pytest.raises(ExceptionGroup):
+        await lose_it()
+    term.may_copy.set()
+    await conductor._end(LAUNCH, "rank 0 was lost", keeps=True)
+    assert steps(term) == line
+    term.recorded.clear()
+    await conductor._end(replace(LAUNCH, epoch=4), "it is another one", keeps=True)
+    assert 10 not in steps(term)
+
+
+@pytest.mark.parametrize("is_recorded", [True, False])
+async def test_a_rank_lost_after_the_last_step_is_no_trouble_of_its_attempt(
+    is_recorded: bool,
+) -> None:
+    final = replace(checkpoint("k1", step=100), epoch=LAUNCH.epoch, is_final=True)
+    term = Recording(*([final] if is_recorded else []))
+    term.kept = [] if is_recorded else [made("k1", 100)]
+    lost = "beta ended the work x/r1/train/3/1 without a result"
+    await epoch_on(term, "")._end(LAUNCH, lost, "unreachable", keeps=True)
+    closed = cast("EpochClosed", term.recorded[-1])
+    assert (closed.reason, closed.code) == ("finished", "")
+    assert term.state.last_checkpoint(1) is not None
+    term.kept = []
+    await epoch_on(term, "")._end(replace(LAUNCH, epoch=4), lost, "unreachable")
+    assert cast("EpochClosed", term.recorded[-1]).reason == lost, "another attempt's own trouble"
+
+
+async def test_a_rank_that_has_come_to_its_end_is_not_silent() -> None:
+    conductor = epoch_on(Recording(), "")
+    began_s = now_s()
+    conductor._watch = GangWatch(2, began_s)
+    await conductor._follow(1, B, OneRank(Started(7, "cpu")).run(), LAUNCH)
+    looks = range(int(10 * SILENT_S / BEAT_S))
+    assert not any(conductor._watch.look(began_s + number * BEAT_S) for number in looks)
+
+
+async def test_all_that_are_silent_are_left_out_even_a_member_that_was_just_removed() -> None:
+    term = Recording()
+    conductor = epoch_on(term, "")
+    error = conductor._lost(Silent(1, 2.1, (0,)), LAUNCH)
+    assert error.message == f"{B} has said nothing for 2.1 s"
+    assert conductor._silent == {A, B}
+    assert set(term.passed_over) == {A, B}
+
+
+async def test_a_first_step_that_never_ends_is_told_and_the_next_gang_gets_its_time() -> None:
+    conductor = epoch_on(Recording(), "")
+    conductor._shape = tiny_shape()
+    conductor._plan = PLAN.model_copy(update={"batch_sequences": 4})
+    tokens = 4 * conductor._shape.seq_len
+    launch = replace(LAUNCH, predicted_tokens_per_s=tokens / 1.0)  # a second a step
+
+    async def judged() -> Silent | Stuck | None:
+        async with conductor._watching(launch):
+            began_s = now_s()
+            for rank in range(2):
+                conductor._hear(rank, Advanced(0, 0, "steps", {BUSY: 1.0, BEGINS: 1.0}))
+            for number in range(int(60.0 / BEAT_S)):  # in a time of its own
+                for rank in range(2):
+                    conductor._watch.heard(rank, began_s + number * BEAT_S)
+                if verdict := conductor._watch.look(began_s + number * BEAT_S):
+                    return verdict
+        return None
+
+    verdict = await judged()
+    assert isinstance(verdict, Stuck)
+    assert FIRST_STEP_S <= verdict.for_s <= FIRST_STEP_S + 2 * BEAT_S
+    error = conductor._lost(verdict, launch)
+    assert "every rank is alive, and each waits for the others" in error.message
+    assert await judged() is None
+
+
+async def test_who_says_that_it_is_busy_is_waited_for_and_people_see_no_step_of_it() -> None:
+    term, began_s = Recording(), now_s()
+    conductor = epoch_on(term, "")
+    conductor._watch = GangWatch(2, began_s)
+    for step in (1, 2, 3):
+        conductor._hear(0, Advanced(step, 100, "steps", {"loss": 2.0}))
+    busy = Advanced(3, 100, "steps", {BUSY: 1.0})
+    conductor._hear(0, busy)
+    conductor._note(0, A, busy, LAUNCH)
+    looks = range(int(10 * LEAST_STEP_S / BEAT_S))
+    for number in looks:
+        for rank in range(2):
+            conductor._watch.heard(rank, began_s + number * BEAT_S)
+        assert not conductor._watch.look(began_s + number * BEAT_S)
+    assert BUSY not in str(term.board.to_plain(now_s()))

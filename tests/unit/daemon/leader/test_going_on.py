@@ -1,0 +1,375 @@
+"""What a new leader does with the gang of the one before."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+
+from jupiterd.cluster.facts.facts import (
+    LEFT_OPEN,
+    CheckpointCommitted,
+    EpochAdopted,
+    EpochClosed,
+    EpochOpened,
+    LineParked,
+)
+from jupiterd.cluster.ledger.cycle_state import CycleFact, CycleState
+from jupiterd.cluster.values.hardware import Hardware
+from jupiterd.cycle.base.work_item import Phase, WorkResult
+from jupiterd.cycle.training.plan import derive
+from jupiterd.daemon.gangs.gang_supervisor import GangConductor
+from jupiterd.daemon.leader.leading import Leading
+from jupiterd.daemon.leader.progress_board import ProgressBoard
+from jupiterd.daemon.planning.gang_plan import nccl_failure
+from jupiterd.daemon.runtime.work_events import (
+    Advanced,
+    CheckpointMade,
+    Finished,
+    Joined,
+    KeepWish,
+    Started,
+    WorkEvent,
+    WorkOrder,
+)
+from jupiterd.errors import NcclFailedError, NoLeaderError, NotFoundError, WorkFailedError
+from jupiterd.ids import ArtifactId, CycleId, NodeId
+from tests.support.daemon.shapes import tiny_shape
+
+CYCLE = CycleId("c" * 16)
+A, B, OLD, NEW = NodeId("a"), NodeId("b"), NodeId("old"), NodeId("new")
+DONE = Finished(WorkResult({}))
+MACHINE = Hardware("Linux", "x86_64", "a CPU", 8, 16 << 30)
+OPENED = EpochOpened(CYCLE, 1, 3, (A, B), "torch/gloo", "", 0)
+RANKS = ("cccccccc/r1/train/3/0", "cccccccc/r1/train/3/1")
+STARTED = Started(7, "cpu", running_s=60.0)
+STEPS = 300
+
+
+def saved(step: int) -> CheckpointMade:
+    return CheckpointMade(ArtifactId(f"k{step}"), step, step, step, 1.0)
+
+
+def committed(step: int, parent: str = "") -> CheckpointCommitted:
+    return CheckpointCommitted(
+        CYCLE, 1, parent, ArtifactId(f"k{step}"), 3, step, step, step, 1.0, step == STEPS
+    )
+
+
+class Library:
+    async def spread(self, _artifacts: object, _nodes: object = ()) -> None:
+        pass
+
+
+class Term:
+    """A term of leading whose members say what a test tells, and whose ledger is a list."""
+
+    def __init__(
+        self,
+        told: Mapping[str, Sequence[WorkEvent | Exception]],
+        *before: CycleFact,
+        alive: Sequence[NodeId] = (A, B, NEW),
+    ) -> None:
+        self.self_id = NEW
+        self.is_over = False
+        self.library = Library()
+        self.board = ProgressBoard()
+        self.board.begin(CYCLE, 1, Phase.TRAIN, 0.0)
+        self.recorded: list[CycleFact] = []
+        self.has_recorded = asyncio.Event()
+        self.ended: list[tuple[tuple[NodeId, ...], int]] = []
+        self.wishes: list[KeepWish | None] = []
+        self.kept: list[tuple[NodeId, CheckpointMade]] = []
+        self.asked: list[tuple[NodeId, WorkOrder]] = []
+        self.followed: set[str] = set()
+        self.out_of_reach: set[str] = set()
+        self.peers: dict[NodeId, object] = {}
+        self.journal = SimpleNamespace(state=SimpleNamespace(cycles={}))
+        self._told = told
+        self._alive = frozenset(alive)
+        self._state = CycleState()
+        for fact in before:
+            self._state.apply(fact, (1, OLD, "u", 1))
+
+    def is_alike(self, _node: NodeId) -> bool:
+        return True
+
+    def answering(self) -> frozenset[NodeId]:
+        return self._alive
+
+    def hardware_of(self, node: NodeId) -> Hardware:
+        return replace(MACHINE, devices=("cuda:0", "cuda:2") if node == A else ())
+
+    def cycle(self, _cycle: CycleId) -> CycleState:
+        return self._state
+
+    def order(
+        self, cycle: CycleId, item: str, task: str, params: Mapping[str, object]
+    ) -> WorkOrder:
+        return WorkOrder(f"{cycle[:8]}/{item}", 2, task, params, {})
+
+    async def run(self, node: NodeId, order: WorkOrder) -> AsyncGenerator[WorkEvent]:
+        self.asked.append((node, order))
+        self.followed.add(order.id)
+        try:
+            for event in self._told[order.id]:
+                if isinstance(event, Exception):
+                    raise event
+                yield event
+            if DONE not in self._told[order.id]:
+                await asyncio.Event().wait()
+        finally:
+            self.followed.discard(order.id)
+
+    async def fetch(self, _artifact: ArtifactId) -> None:
+        pass
+
+    async def keep_two_copies(self, _artifact: ArtifactId, _holder: NodeId) -> None:
+        pass
+
+    async def is_in_reach(self, artifact: str) -> bool:
+        return artifact not in self.out_of_reach
+
+    async def record(self, *facts: CycleFact) -> None:
+        if self.is_over:
+            raise NoLeaderError("this node no longer leads")
+        self.recorded += facts
+        self.has_recorded.set()
+        for fact in facts:
+            self._state.apply(fact, (2, NEW, "v", len(self.recorded)))
+
+    async def end_gang(
+        self, gang: tuple[NodeId, ...], epoch: int, wish: KeepWish | None, _silent: object
+    ) -> list[tuple[NodeId, CheckpointMade]]:
+        self.ended.append((gang, epoch))
+        self.wishes.append(wish)
+        return self.kept
+
+
+def conductor(term: Term) -> GangConductor:
+    sizes = {"steps": STEPS, "checkpoint_every_steps": 100, "micro_batch_sequences": 8}
+    plan = derive(tiny_shape(), 1).model_copy(update=sizes)
+    return GangConductor(cast("Leading", term), CYCLE, 1, tiny_shape(), plan)
+
+
+async def test_a_gang_that_is_all_there_is_followed_to_its_end() -> None:
+    told = [STARTED, Joined("cpu", ""), saved(100), saved(200), Advanced(250, 300, "steps", {})]
+    term = Term(
+        {RANKS[0]: [*told, saved(300), DONE], RANKS[1]: [STARTED, DONE]},
+        OPENED,
+        committed(100),
+    )
+    assert await conductor(term)._go_on()
+    adoption, *checkpoints, closed = term.recorded
+    assert adoption == EpochAdopted(CYCLE, 3)
+    assert checkpoints == [committed(200, "k100"), committed(300, "k200")], "each recorded once"
+    assert isinstance(closed, EpochClosed)
+    assert (closed.epoch, closed.reason) == (3, "finished")
+    assert closed.elapsed_s >= STARTED.running_s
+    assert term.ended == [((A, B), 3)], "all of it is ended"
+    assert [(node, order.id, order.epoch, order.is_attach) for node, order in term.asked] == [
+        (A, RANKS[0], 3, True),
+        (B, RANKS[1], 3, True),
+    ]
+    assert term.followed == set()
+    (shown,) = term.board.to_plain(1.0)
+    assert [(seat["node"], seat["pid"]) for seat in shown["gang"]] == [(A, 7), (B, 7)]
+    assert (shown["epoch"], shown["resumed_from_step"], shown["done"]) == (3, 0, 250)
+
+
+async def test_an_epoch_that_has_recorded_nothing_goes_on_from_where_it_started() -> None:
+    before = replace(committed(100), epoch=2)
+    opened = replace(OPENED, from_checkpoint="k100", from_step=100, gang=(A,), engine="torch")
+    term = Term({RANKS[0]: [STARTED, saved(100), saved(300), DONE]}, before, opened)
+    assert await conductor(term)._go_on()
+    assert term.recorded[1:-1] == [replace(committed(300, "k100"), began_with="k100")]
+
+
+@pytest.mark.parametrize(
+    ("engine", "gang", "asked"),
+    [("mlx/ring", (A, B), RANKS), ("torch", (A,), RANKS[:1]), ("mlx", (A,), RANKS[:1])],
+)
+async def test_rings_and_gangs_of_one_have_no_store(
+    engine: str, gang: tuple[NodeId, ...], asked: Sequence[str]
+) -> None:
+    opened = replace(OPENED, engine=engine, gang=gang)
+    term = Term({rank: [STARTED, Joined("cpu", ""), DONE] for rank in RANKS}, opened)
+    assert await conductor(term)._go_on()
+    assert [order.id for _, order in term.asked] == list(asked)
+
+
+@pytest.mark.parametrize("missing", RANKS)
+async def test_a_gang_that_is_not_all_there_is_ended(missing: str) -> None:
+    told: dict[str, list[WorkEvent | Exception]] = {order: [STARTED, saved(100)] for order in RANKS}
+    term = Term({**told, missing: [NotFoundError("nothing runs here")]}, OPENED)
+    assert not await conductor(term)._go_on()
+    (closed,) = term.recorded
+    assert isinstance(closed, EpochClosed)
+    assert (closed.epoch, closed.reason) == (3, LEFT_OPEN)
+    assert term.ended == [((A, B), 3)]
+    assert term.followed == set()
+
+
+async def test_nobody_waits_for_a_member_that_died_with_the_leader() -> None:
+    term = Term({}, OPENED, alive=[A, NEW])
+    assert not await conductor(term)._go_on()
+    assert term.asked == []
+    assert [type(fact) for fact in term.recorded] == [EpochClosed]
+
+
+async def test_a_gang_of_another_round_is_ended_and_so_are_older_epochs() -> None:
+    older, newest = replace(OPENED, epoch=1), replace(OPENED, epoch=2, round=2)
+    term = Term({}, newest, older)
+    assert not await conductor(term)._go_on()
+    closed = [fact for fact in term.recorded if isinstance(fact, EpochClosed)]
+    assert [fact.epoch for fact in closed] == [1, 2]
+    assert term.asked == []
+
+
+async def test_a_rank_that_dies_after_the_adoption_ends_the_epoch() -> None:
+    killed = WorkFailedError("the worker was killed")
+    term = Term({RANKS[0]: [STARTED], RANKS[1]: [STARTED, killed]}, OPENED)
+    with pytest.raises(ExceptionGroup) as ended:
+        await conductor(term)._go_on()
+    assert ended.group_contains(WorkFailedError)
+    adoption, closed = term.recorded
+    assert adoption == EpochAdopted(CYCLE, 3)
+    assert isinstance(closed, EpochClosed)
+    assert closed.reason == "the worker was killed"
+    assert term.ended == [((A, B), 3)]
+
+
+async def test_two_ranks_of_one_node_are_followed_each_on_its_device() -> None:
+    ranks = {f"cccccccc/r1/train/3/{rank}": [STARTED, DONE] for rank in range(3)}
+    ranks["cccccccc/r1/train/3/0"] = [STARTED, saved(300), DONE]
+    term = Term(ranks, replace(OPENED, gang=(A, A, B), engine="torch/nccl"))
+    assert await conductor(term)._go_on()
+    assert [(node, order.id) for node, order in term.asked] == [
+        *zip((A, A, B), ranks, strict=True),
+    ]
+    assert term.ended == [((A, A, B), 3)]
+    (shown,) = term.board.to_plain(1.0)
+    assert [(seat["node"], seat["engine"]) for seat in shown["gang"]] == [
+        (node, "torch/nccl") for node in (A, A, B)
+    ]
+
+
+async def test_an_epoch_that_nccl_has_failed_is_remembered_by_the_ledger() -> None:
+    failed = NcclFailedError("rank 1 couldn't sum over NCCL within 45 s")
+    nccl = replace(OPENED, engine="torch/nccl")
+    term = Term({RANKS[0]: [STARTED], RANKS[1]: [STARTED, failed]}, nccl)
+    assert nccl_failure(term.cycle(CYCLE)) == ""
+    with pytest.raises(ExceptionGroup):
+        await conductor(term)._go_on()
+    closed = term.recorded[-1]
+    assert isinstance(closed, EpochClosed)
+    assert (closed.reason, closed.code) == (failed.message, "nccl-failed")
+    assert nccl_failure(term.cycle(CYCLE)) == "NCCL failed in attempt 3"
+
+
+async def test_other_ends_of_an_epoch_say_nothing_against_nccl() -> None:
+    killed = WorkFailedError("the worker was killed")
+    term = Term({RANKS[0]: [STARTED], RANKS[1]: [STARTED, killed]}, OPENED)
+    with pytest.raises(ExceptionGroup):
+        await conductor(term)._go_on()
+    assert nccl_failure(term.cycle(CYCLE)) == ""
+
+
+async def test_the_last_step_of_the_survivors_is_recorded_before_the_epoch_is_closed() -> None:
+    killed = WorkFailedError("the worker was killed")
+    told = [STARTED, saved(100), killed]
+    term = Term({RANKS[0]: told, RANKS[1]: [STARTED]}, OPENED)
+    term.kept = [(A, saved(150)), (B, saved(151))]
+    with pytest.raises(ExceptionGroup):
+        await conductor(term)._go_on()
+    on_trunk = replace(committed(100), on_trunk=True)
+    assert term.recorded[1:-1] == [on_trunk, committed(151, "k100")]
+    assert isinstance(term.recorded[-1], EpochClosed)
+    (wish,) = term.wishes
+    assert wish is not None
+    assert wish.after_step == 100
+
+
+async def test_a_new_leader_records_what_the_gang_of_the_last_one_has_finished() -> None:
+    term = Term({}, OPENED, committed(100), alive=[A, NEW])
+    term.kept = [(A, saved(170))]
+    assert not await conductor(term)._go_on()
+    assert term.recorded[0] == committed(170, "k100")
+    assert isinstance(term.recorded[1], EpochClosed)
+
+
+async def test_a_step_that_is_recorded_already_is_not_recorded_again() -> None:
+    term = Term({}, OPENED, committed(200), alive=[A, NEW])
+    term.kept = [(A, saved(150))]
+    assert not await conductor(term)._go_on()
+    assert [type(fact) for fact in term.recorded] == [EpochClosed]
+
+
+async def test_of_a_line_that_counts_no_more_only_what_is_longer_is_kept_and_counts() -> None:
+    """Groups met; the machine that had been alone was a step further, and the gang is by now."""
+    other = replace(committed(250), epoch=2, artifact=ArtifactId("x250"))
+    term = Term({}, OPENED, committed(200), other, alive=[A, NEW])
+    term.kept = [(A, saved(265))]
+    assert not await conductor(term)._go_on()
+    (wish,) = term.wishes
+    assert wish is not None
+    assert wish.after_step == 250
+    assert term.recorded[0] == committed(265, "k200")
+    last = term.cycle(CYCLE).last_checkpoint(1)
+    assert last is not None
+    assert last.step == 265
+
+
+async def test_nobody_waits_for_one_step_that_a_machine_that_was_cut_off_alone_holds() -> None:
+    """It recorded what it had kept, and that word came through before its cable was out."""
+    term = Term({}, OPENED, committed(100), committed(151, "k100"), alive=[A, NEW])
+    term.out_of_reach, term.kept = {"k151"}, [(A, saved(150))]
+    assert not await conductor(term)._go_on()
+    (wish,) = term.wishes
+    assert wish is not None
+    assert wish.after_step == 100
+    kept, parked, _ = term.recorded
+    assert (kept, parked) == (
+        committed(150, "k100"),
+        LineParked(CYCLE, "k151", is_parked=True, edit=1),
+    )
+    last = term.cycle(CYCLE).last_checkpoint(1)
+    assert last is not None
+    assert last.step == 150
+
+
+async def test_more_than_one_step_is_waited_for_before_a_line_is_parked() -> None:
+    term = Term({}, OPENED, committed(100), committed(152, "k100"), alive=[A, NEW])
+    term.out_of_reach, term.kept = {"k152"}, [(A, saved(150))]
+    assert not await conductor(term)._go_on()
+    assert [type(fact) for fact in term.recorded] == [CheckpointCommitted, EpochClosed]
+    last = term.cycle(CYCLE).last_checkpoint(1)
+    assert last is not None
+    assert last.step == 152
+
+
+async def test_a_leader_that_is_replaced_leaves_the_gang_to_the_next() -> None:
+    term = Term({order: [STARTED] for order in RANKS}, OPENED)
+    going_on = asyncio.ensure_future(conductor(term)._go_on())
+    await term.has_recorded.wait()
+    term.is_over = True
+    going_on.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await going_on
+    assert term.recorded == [EpochAdopted(CYCLE, 3)]
+    assert term.ended == []
+    assert term.followed == set()
+
+
+async def test_a_cycle_that_is_stopped_ends_the_gang() -> None:
+    term = Term({order: [STARTED] for order in RANKS}, OPENED)
+    going_on = asyncio.ensure_future(conductor(term)._go_on())
+    await term.has_recorded.wait()
+    going_on.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await going_on
+    assert term.ended == [((A, B), 3)]
+    assert isinstance(term.recorded[-1], EpochClosed)
+    assert term.recorded[-1].reason == "it was stopped"

@@ -1,0 +1,75 @@
+"""Where groups met that had both trained, one gang goes on and the other is closed."""
+
+import asyncio
+from typing import cast
+
+import pytest
+
+from jupiterd.cluster.facts.facts import EpochClosed, EpochOpened
+from jupiterd.cluster.ledger.cycle_state import CycleState
+from jupiterd.daemon.leader import orphan_attempts
+from jupiterd.daemon.leader.leading import Leading
+from jupiterd.daemon.leader.orphan_attempts import REASON, close_strays
+from jupiterd.errors import DiskFullError
+from jupiterd.ids import CycleId, NodeId
+
+CYCLE, A = CycleId("c" * 32), NodeId("a" * 32)
+OURS, THEIRS = 13, 14
+
+
+class Term:
+    """A term that follows one epoch."""
+
+    def __init__(self, *epochs: int) -> None:
+        self.state = CycleState()
+        self.closed: list[EpochClosed] = []
+        self.failures = 0
+        for epoch in epochs:
+            self.open(epoch)
+
+    def open(self, epoch: int) -> None:
+        opened = EpochOpened(CYCLE, 1, epoch, (A,), "mlx", "", 0)
+        self.state.apply(opened, (1, A, "u", epoch))
+
+    def cycle(self, _cycle: CycleId) -> CycleState:
+        return self.state
+
+    async def record(self, fact: EpochClosed) -> None:
+        if self.failures:
+            self.failures -= 1
+            raise DiskFullError("no room")
+        self.closed.append(fact)
+        self.state.apply(fact, (2, A, "u", len(self.closed)))
+
+
+@pytest.fixture(autouse=True)
+def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(orphan_attempts, "LOOK_S", 0.001)
+    monkeypatch.setattr(orphan_attempts, "MEETING_S", 0.05)
+
+
+async def closed_within(term: Term, timeout_s: float) -> list[int]:
+    task = asyncio.ensure_future(close_strays(cast("Leading", term), CYCLE, OURS))
+    await asyncio.wait([task], timeout=timeout_s)
+    assert not task.done()
+    task.cancel()
+    assert {fact.reason for fact in term.closed} <= {REASON}
+    return [fact.epoch for fact in term.closed]
+
+
+async def test_what_stays_open_beside_the_epoch_that_is_followed_is_closed() -> None:
+    assert await closed_within(Term(OURS, THEIRS, 9), 0.5) == [9, THEIRS]
+
+
+async def test_what_has_just_been_seen_may_be_of_the_leader_that_stays() -> None:
+    assert await closed_within(Term(OURS, THEIRS), 0.02) == []
+
+
+async def test_nothing_is_closed_by_one_whose_own_epoch_is_over() -> None:
+    assert await closed_within(Term(THEIRS), 0.2) == []
+
+
+async def test_a_close_that_finds_no_room_is_tried_again() -> None:
+    term = Term(OURS, THEIRS)
+    term.failures = 2
+    assert await closed_within(term, 0.5) == [THEIRS]

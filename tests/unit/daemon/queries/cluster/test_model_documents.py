@@ -1,0 +1,151 @@
+"""What is told of a model: of facts, and of small files of artifacts."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from jupiterd.cluster.facts.facts import (
+    CheckpointCommitted,
+    EpochClosed,
+    EpochOpened,
+    RoundCommitted,
+    VerdictReached,
+    WorkCompleted,
+)
+from jupiterd.cycle.base.contents_file import CONTENTS_FILE
+from jupiterd.cycle.gate.record import VERDICT_FILE
+from jupiterd.cycle.generation.completions import Completion
+from jupiterd.cycle.phases.view import item_id
+from jupiterd.daemon.app.node import Node
+from jupiterd.daemon.queries.cluster.documents import document_of
+from jupiterd.errors import NotFoundError
+from jupiterd.ids import ArtifactId
+from jupiterd.locations import config_folder
+from jupiterd.workers.evaluate.score_file import write_completions
+from tests.support.cluster.building import CYCLE, started
+from tests.support.daemon.two_nodes import found, serving
+
+CONTENTS = {"source": {"stdlib": 7}, "license": {"PSF-2.0": 7}}
+BEGUN = replace(started(), domain_yaml=(config_folder() / "domains" / "python.yaml").read_text())
+WRITTEN = Completion("def f(", "x): pass", is_looping=False)
+
+
+async def judged(node: Node, folder: Path) -> ArtifactId:
+    """Let one round be known, with what it made; return its model."""
+    for name, files in {
+        "model": {"config.json": {"model_type": "qwen3"}},
+        "shards": {CONTENTS_FILE: CONTENTS},
+        "verdict": {VERDICT_FILE: {"schema": "jupiter/verdict/v2"}},
+    }.items():
+        (folder / name).mkdir(parents=True)
+        for file, content in files.items():
+            (folder / name / file).write_text(json.dumps(content))
+    write_completions(folder / "scores", [WRITTEN])
+    model, shards, verdict, scores = (
+        node.library.store.ingest(folder / name)
+        for name in ("model", "shards", "verdict", "scores")
+    )
+    own = node.identity.node_id
+    evaluated = item_id(1, "evaluate", 0, model)
+    await found(
+        node,
+        facts=(
+            BEGUN,
+            WorkCompleted(CYCLE, 1, "pack", item_id(1, "pack", 0), own, {"shards": shards},
+                          {"tokens": 900.0, "documents": 7.0}, elapsed_s=2.0),
+            EpochOpened(CYCLE, 1, 1, (own,), "torch", "", 0),
+            CheckpointCommitted(CYCLE, 1, "", model, 1, 50, 800, 4, 2.5, True),
+            EpochClosed(CYCLE, 1, "finished", 30.0),
+            WorkCompleted(CYCLE, 1, "evaluate", evaluated, own, {"scores": scores}),
+            VerdictReached(CYCLE, 1, "PROMOTE", "better", 2.1, verdict, model, ""),
+            RoundCommitted(CYCLE, 1, model, "PROMOTE", model),
+        ),
+    )  # fmt: skip
+    return model
+
+
+async def test_a_model_is_told_with_its_data_its_training_and_what_it_wrote(
+    tmp_path: Path,
+) -> None:
+    async with serving(tmp_path, "one") as one:
+        model = await judged(one, tmp_path / "made")
+        (listed,) = (await document_of(one, "models"))["models"]
+        told = (await document_of(one, "model/python/1"))["model"]
+    assert (listed["id"], listed["writes"], listed["held_here"]) == (model, True, True)
+    assert told.items() >= listed.items()
+    assert told["data"]["contents"] == CONTENTS
+    assert told["began_with"] is None
+    assert told["completions"] == [{"prompt": "def f(", "text": "x): pass", "is_looping": False}]
+    assert told["verdict_document"] == {"schema": "jupiter/verdict/v2"}
+    (row,) = told["log"]
+    assert row["points"] == [{"step": 50, "tokens": 800, "loss": 2.5}]
+    assert row["phases"] == {"pack": 2.0, "train": 30.0, "evaluate": 0.0}
+    assert (row["epochs"][0]["engine"], row["epochs"][0]["elapsed_s"]) == ("torch", 30.0)
+    assert told["machines"] == {row["epochs"][0]["nodes"][0]: "one"}
+
+
+async def test_what_is_not_in_reach_is_left_out_and_only_the_weights_are_asked_for(
+    tmp_path: Path,
+) -> None:
+    async with serving(tmp_path, "one") as one:
+        model = await judged(one, tmp_path / "made")
+        store = one.library.store
+        cycle = one.journal.state.cycles[CYCLE]
+        for done in cycle.completed.values():
+            for artifact in done.outputs.values():
+                store.remove(artifact)
+        told = (await document_of(one, f"model_export/{model[:8]}"))["model"]
+        assert told["files_at"] == str(store.path(model))
+        assert (told["data"]["contents"], told["completions"]) == (None, [])
+        store.remove(model)
+        with pytest.raises(NotFoundError, match="nobody in reach has the model python/1"):
+            await document_of(one, "model_export/python/1")
+
+
+async def test_a_report_names_rounds_folders_and_who_trained(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one:
+        model = await judged(one, tmp_path / "made")
+        (tmp_path / "kept").mkdir()
+        (tmp_path / "kept" / "samples").write_text("kept")
+        kept = one.library.store.ingest(tmp_path / "kept")
+        own = one.identity.node_id
+        united = {"kept": kept, "dropped": ArtifactId("8" * 64)}
+        fact = WorkCompleted(CYCLE, 1, "filter", item_id(1, "filter", 0), own, united)
+        await one.journal.append(2, [fact])
+        told = (await document_of(one, f"report/{CYCLE[:8]}"))["report"]
+        assert told["samples"] == {
+            "round": 1, "kept": [str(one.library.store.path(kept))], "dropped": [], "samples": [],
+            "parents": [],
+        }  # fmt: skip
+    (row,) = told["rounds"]
+    assert (row["id"], row["completions"][0]["text"]) == (model, "x): pass")
+    assert told["cycle"]["id"] == CYCLE
+    assert [each["round"] for each in told["log"]] == [1]
+
+
+async def test_without_a_cycle_there_is_no_report(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one:
+        await found(one)
+        for noun, told in (("report", "no cycle has been started"), ("report/x", "no cycle x")):
+            with pytest.raises(NotFoundError, match=told):
+                await document_of(one, noun)
+
+
+async def test_what_a_candidate_was_judged_on_is_named_for_others_to_check(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one:
+        await judged(one, tmp_path / "made")
+        (tmp_path / "texts").mkdir()
+        (tmp_path / "texts" / "samples").write_text("held out")
+        texts = one.library.store.ingest(tmp_path / "texts")
+        own = one.identity.node_id
+        item = item_id(1, "collect", 0)
+        fact = WorkCompleted(CYCLE, 1, "collect", item, own, {"holdout": texts})
+        await one.journal.append(2, [fact])
+        told = (await document_of(one, "held_out/python/1"))["held_out"]
+        assert told["texts"] == [str(one.library.store.path(texts))]
+        assert (Path(told["verdict"]) / VERDICT_FILE).is_file()
+        one.library.store.remove(texts)
+        with pytest.raises(NotFoundError, match="isn't all in reach"):
+            await document_of(one, "held_out/python/1")

@@ -1,1 +1,0 @@
-"""Tests of other people's architectures."""

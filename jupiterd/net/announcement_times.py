@@ -15,7 +15,7 @@ MAX_ADDRESSES: Final = 256
 NEVER_S: Final = float("-inf")
 
 
-class Announced:
+class AnnouncementTimes:
     """What was announced, by address; the one heard longest ago is forgotten first."""
 
     def __init__(self, now_s: Callable[[], float]) -> None:

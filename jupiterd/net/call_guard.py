@@ -64,7 +64,7 @@ Context = grpc.aio.ServicerContext[Any, Any]
 Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
 
 
-class Border(grpc.aio.ServerInterceptor):
+class CallGuard(grpc.aio.ServerInterceptor):
     """Lets calls through to a server's methods, or ends them."""
 
     def __init__(

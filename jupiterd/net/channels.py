@@ -20,7 +20,7 @@ import grpc.aio
 from jupiterd.net.artifact_wire import artifacts_stub
 from jupiterd.net.credentials import TARGET_NAME_OPTION, channel_credentials
 from jupiterd.net.identity import Identity
-from jupiterd.net.resilient_channel import SturdyChannel
+from jupiterd.net.resilient_channel import ResilientChannel
 from jupiterd.ports import Address
 from jupiterd.rpc.artifact_pb2_grpc import ArtifactsStub
 from jupiterd.rpc.peer_pb2_grpc import PeerStub
@@ -135,7 +135,7 @@ class PeerChannels:
         target = _target(self.address, self.members_port)
         channel = grpc.aio.secure_channel(target, self._credentials, options=options)
         self._open.append(channel)
-        return cast("grpc.aio.Channel", SturdyChannel(channel, self._closed.is_set))
+        return cast("grpc.aio.Channel", ResilientChannel(channel, self._closed.is_set))
 
 
 def _target(address: Address, members_port: int) -> str:

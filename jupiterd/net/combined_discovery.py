@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 from jupiterd.ports import Address, Discovery
 
 
-class MergedDiscovery:
+class CombinedDiscovery:
     """Starts and closes several discoveries together and yields what any of them sees."""
 
     def __init__(self, parts: tuple[Discovery, ...]) -> None:
@@ -47,7 +47,7 @@ class MergedDiscovery:
 
 def merge(*parts: Discovery) -> Discovery:
     """Return one discovery that does what all of them do."""
-    return parts[0] if len(parts) == 1 else MergedDiscovery(parts)
+    return parts[0] if len(parts) == 1 else CombinedDiscovery(parts)
 
 
 def _next_of(sightings: AsyncIterator[Address]) -> asyncio.Future[Address]:

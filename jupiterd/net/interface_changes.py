@@ -17,7 +17,7 @@ _IPV6_ADDRESSES: Final = 0x100
 _MESSAGE_BYTES: Final = 64 << 10
 
 
-class InterfaceNews:
+class InterfaceChanges:
     """What has been said since the last question."""
 
     def __init__(self) -> None:

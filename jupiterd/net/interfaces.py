@@ -16,7 +16,7 @@ import psutil
 
 from jupiterd.address_ranges import is_loopback
 from jupiterd.errors import BadRouteError
-from jupiterd.net.interface_changes import InterfaceNews
+from jupiterd.net.interface_changes import InterfaceChanges
 from jupiterd.net.interface_kinds import kind_of
 from jupiterd.net.scopes import is_link_local, with_named_scope, without_scope
 from jupiterd.ports import Address
@@ -181,14 +181,14 @@ class Recent:
     """The last reading, shared by all that look."""
 
     def __init__(self) -> None:
-        self._news: InterfaceNews | None = None
+        self._news: InterfaceChanges | None = None
         self._found: list[tuple[str, str]] = []
         self._asked_s = self._read_s = -math.inf
 
     def read(self, now_s: float) -> list[tuple[str, str]]:
         """Return what there is; raises OSError where the system can't be asked."""
         if now_s - self._asked_s >= SHARED_S:
-            self._news = self._news or InterfaceNews()
+            self._news = self._news or InterfaceChanges()
             if self._news.may_have_come() or now_s - self._read_s >= ANYHOW_S:
                 self._read_s = -math.inf  # what was told of is looked for until it can be read
                 self._found, self._read_s = addresses_by_interface(), now_s

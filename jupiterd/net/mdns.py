@@ -26,7 +26,7 @@ from zeroconf._dns import DNSQuestion
 from zeroconf._protocol.outgoing import DNSOutgoing
 from zeroconf.asyncio import AsyncServiceBrowser, AsyncServiceInfo, AsyncZeroconf
 
-from jupiterd.net.announcement_times import Announced
+from jupiterd.net.announcement_times import AnnouncementTimes
 from jupiterd.net.interface_watch import LOOK_INTERVAL_S, InterfaceWatch, Reading
 from jupiterd.net.interfaces import (
     LOOPBACK,
@@ -71,7 +71,7 @@ class MdnsDiscovery:
         interfaces: tuple[str, ...] = (),
         scope: str = "",
         version: IPVersion = IPVersion.V4Only,
-        announced: Announced | None = None,
+        announced: AnnouncementTimes | None = None,
     ) -> None:
         self._version = version
         self._announced = announced
@@ -286,7 +286,7 @@ def by_mdns(
     loopback_only: bool,
     interfaces: tuple[str, ...],
     scope: str,
-    announced: Announced | None = None,
+    announced: AnnouncementTimes | None = None,
 ) -> list[MdnsDiscovery]:
     """Return discovery by multicast over IPv4, and over IPv6 where there may be other machines.
 

@@ -28,7 +28,7 @@ Serializer = Callable[[Any], bytes]
 Parser = Callable[[bytes], Any]
 
 
-class SturdyChannel:
+class ResilientChannel:
     """What the stubs ask for, around a channel of gRPC."""
 
     def __init__(self, channel: grpc.aio.Channel, is_closed: Callable[[], bool]) -> None:

@@ -14,7 +14,7 @@ import grpc
 import grpc.aio
 
 from jupiterd.errors import Bug, PortInUseError
-from jupiterd.net.call_guard import Border
+from jupiterd.net.call_guard import CallGuard
 from jupiterd.net.credentials import members_credentials, server_credentials
 from jupiterd.net.identity import Identity
 from jupiterd.net.interfaces import LOOPBACK
@@ -81,7 +81,7 @@ class PeerServer:
         identity: Identity,
         host: str,
         port: int,
-        border: Border,
+        border: CallGuard,
         *,
         credentials: grpc.ServerCredentials | None = None,
         more_options: Sequence[tuple[str, Any]] = (),
@@ -143,7 +143,7 @@ class NodeServer:
         self,
         identity: Identity,
         place: tuple[str, int],
-        border: Border,
+        border: CallGuard,
         front: Proxy,
         certificates: Callable[[], frozenset[bytes]],
     ) -> None:

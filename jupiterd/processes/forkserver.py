@@ -57,7 +57,7 @@ class Born:
             self._ended.set_result(status)
 
 
-class Nursery:
+class Forkserver:
     """One running nursery; made by `open_nursery` alone."""
 
     def __init__(self, pid: int, link: socket.socket, environment: Mapping[str, str]) -> None:
@@ -168,7 +168,7 @@ class Nursery:
 @asynccontextmanager
 async def open_nursery(
     kind: str, environment: Mapping[str, str], log_path: Path
-) -> AsyncGenerator[Nursery]:
+) -> AsyncGenerator[Forkserver]:
     """Start a nursery; leaving the context ends it, and whatever was forked there."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     ours.setblocking(False)  # noqa: FBT003 - the signature of sockets
@@ -183,7 +183,7 @@ async def open_nursery(
         raise
     finally:
         theirs.close()
-    nursery = Nursery(process.pid, ours, environment)
+    nursery = Forkserver(process.pid, ours, environment)
     watching = asyncio.get_running_loop().create_task(nursery.kill_when_stopped())
     remembered = log_path.with_suffix(orphans.SUFFIX)
     try:

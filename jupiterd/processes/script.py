@@ -22,7 +22,7 @@ from jupiterd.processes.script_plan import RankOrder, ScriptOrder, own_address
 from jupiterd.processes.scripts.events import STORE_RANK, Ended, Noticed, Printed, ScriptEvent
 from jupiterd.processes.scripts.gpu_locks import gpus_held
 from jupiterd.processes.scripts.listener_filter import closed_to_strangers
-from jupiterd.processes.supervised_child import Kept, Program, start_kept
+from jupiterd.processes.supervised_child import Program, SupervisedChild, start_kept
 from jupiterd.source_filter.listeners import close_to_others
 from jupiterd.source_filter.ring_port import RingPort, hold_ring_port
 
@@ -45,7 +45,7 @@ class ScriptGroup:
 
     def __init__(self) -> None:
         self._events: asyncio.Queue[ScriptEvent] = asyncio.Queue(QUEUED)
-        self._running: dict[int, Kept] = {}
+        self._running: dict[int, SupervisedChild] = {}
         self._watches: dict[int, asyncio.Task[None]] = {}
         self._notices = set[asyncio.Task[None]]()
         self._is_over = False
@@ -112,7 +112,7 @@ class ScriptGroup:
         while True:
             await self._events.get()
 
-    async def _watch(self, rank: int, kept: Kept) -> None:
+    async def _watch(self, rank: int, kept: SupervisedChild) -> None:
         """Tell what one process prints, then how it ended; nothing of its group is left."""
         loop = asyncio.get_running_loop()
         reading = [

@@ -32,7 +32,7 @@ class Program:
     """Rows and columns of the terminal that it has; none where it prints into pipes."""
 
 
-class Kept:
+class SupervisedChild:
     """A running process; made by `start_kept` alone."""
 
     def __init__(self, process: asyncio.subprocess.Process, lifeline: int) -> None:
@@ -92,7 +92,7 @@ class Kept:
             os.killpg(self.pid, number)
 
 
-async def start_kept(program: Program) -> Kept:
+async def start_kept(program: Program) -> SupervisedChild:
     """Start a program behind a keeper of its own."""
     theirs, lifeline = os.pipe()
     output, print_fd = _way_to_print(program.window)
@@ -118,7 +118,7 @@ async def start_kept(program: Program) -> Kept:
     finally:
         for descriptor in theirs_all:
             os.close(descriptor)
-    kept = Kept(process, lifeline)
+    kept = SupervisedChild(process, lifeline)
     try:
         await kept.listen(output, is_error=False)
         if not has_terminal:

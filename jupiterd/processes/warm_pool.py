@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from jupiterd.errors import WorkFailedError
-from jupiterd.processes.forkserver import CAN_FORK, Nursery, open_nursery
+from jupiterd.processes.forkserver import CAN_FORK, Forkserver, open_nursery
 from jupiterd.processes.interpreter import Process
 from jupiterd.processes.nccl_environment import NAMES as NCCL_NAMES
 
@@ -44,13 +44,13 @@ LATE = NCCL_NAMES | frozenset(
 """Variables that are read when a gang is formed; all others when libraries are loaded."""
 
 
-class Spares:
+class WarmPool:
     """The nurseries of one daemon."""
 
     def __init__(self, logs: Path, group: asyncio.TaskGroup) -> None:
         self._logs = logs
         self._group = group
-        self._open: dict[str, Nursery] = {}
+        self._open: dict[str, Forkserver] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._ends: dict[str, asyncio.TimerHandle] = {}
         self._opened: dict[str, asyncio.Event] = {}

@@ -26,7 +26,7 @@ from blake3 import blake3
 from jupiterd.errors import CorruptArtifactError, NotFoundError
 from jupiterd.ids import ArtifactId
 from jupiterd.store.disk import exclusively, put_in_place, sync_folder, sync_tree, written
-from jupiterd.store.disk_room import NO_LIMITS, Room
+from jupiterd.store.disk_room import NO_LIMITS, DiskRoom
 from jupiterd.store.manifest import (
     CHUNK_BYTES,
     MAX_MANIFEST_BYTES,
@@ -38,7 +38,7 @@ from jupiterd.store.manifest import (
     is_artifact_id,
 )
 from jupiterd.store.partial import PartialArtifact
-from jupiterd.store.partial_availability import Growth
+from jupiterd.store.partial_availability import PartialAvailability
 from jupiterd.store.seeding import seed
 
 USE_NOTED_S: Final = 3600.0
@@ -55,7 +55,7 @@ class ArtifactStore:
     Raises DiskFullError where there is no room for what a method writes.
     """
 
-    def __init__(self, root: Path, room: Room = NO_LIMITS) -> None:
+    def __init__(self, root: Path, room: DiskRoom = NO_LIMITS) -> None:
         self._root = root
         self._room = room
         self._changes = 0
@@ -63,7 +63,7 @@ class ArtifactStore:
         self._counted = (-1, 0)
         """After how many changes the files were counted, and what they took then."""
         self._arrivals: WeakValueDictionary[ArtifactId, asyncio.Lock] = WeakValueDictionary()
-        self._growing: dict[ArtifactId, Growth] = {}
+        self._growing: dict[ArtifactId, PartialAvailability] = {}
         self._going = threading.Lock()
         """Held while it is decided that an artifact goes, and while one is found to be here."""
         self.manifest = lru_cache(maxsize=32)(self._read_manifest)
@@ -104,15 +104,19 @@ class ArtifactStore:
             raise CorruptArtifactError(f"artifact {artifact[:8]} is damaged on this disk")
         return data
 
-    def growing(self, artifact: ArtifactId) -> Growth | None:
+    def growing(self, artifact: ArtifactId) -> PartialAvailability | None:
         """Return what is here of an artifact that is being fetched just now."""
         return self._growing.get(artifact)
 
     @contextlib.contextmanager
-    def grown(self, partial: PartialArtifact, manifest_bytes: bytes) -> Generator[Growth]:
+    def grown(
+        self, partial: PartialArtifact, manifest_bytes: bytes
+    ) -> Generator[PartialAvailability]:
         """Let others have what is here of an artifact while it is being fetched."""
         artifact = artifact_id(manifest_bytes)
-        growth = Growth(manifest_bytes, partial, self._root / "partial" / artifact / _FILES)
+        growth = PartialAvailability(
+            manifest_bytes, partial, self._root / "partial" / artifact / _FILES
+        )
         self._growing[artifact] = growth
         try:
             yield growth

@@ -1,7 +1,7 @@
 """Telling others which chunks to fetch from here next.
 
-Owns one `HandOut` for each artifact that is asked for, waiting until there is something to give,
-and who asks for the same. Doesn't know how chunks travel, or who may ask.
+Owns one `SeedingOrder` for each artifact that is asked for, waiting until there is something to
+give, and who asks for the same. Doesn't know how chunks travel, or who may ask.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from jupiterd.ids import ArtifactId, NodeId
 from jupiterd.store.artifacts import ArtifactStore
 from jupiterd.store.bitmap import unpacked
 from jupiterd.store.manifest import Manifest
-from jupiterd.store.seeding_order import HandOut
+from jupiterd.store.seeding_order import SeedingOrder
 
 MAX_ARTIFACTS: Final = 64
 """Of more than that, the one that was drawn from longest ago is begun anew."""
@@ -31,7 +31,7 @@ ENOUGH_CHUNKS: Final = 4
 
 @dataclass
 class _Artifact:
-    handed_out: HandOut = field(default_factory=HandOut)
+    handed_out: SeedingOrder = field(default_factory=SeedingOrder)
     askers: OrderedDict[NodeId, float] = field(default_factory=OrderedDict[NodeId, float])
 
     def note(self, asker: NodeId, now_s: float) -> None:
@@ -46,7 +46,7 @@ class _Artifact:
         return [node for node in self.askers if node != asker][-MAX_OTHERS:]
 
 
-class Drawing:
+class ChunkRequests:
     """What this node gives out of its artifacts."""
 
     def __init__(self, store: ArtifactStore) -> None:

@@ -35,7 +35,7 @@ class _Batch:
     left: int
 
 
-class Claims:
+class ChunkScheduler:
     """What is missing of one artifact, and who was asked for what."""
 
     def __init__(self, missing: int, chunk_bytes: int) -> None:

@@ -19,7 +19,7 @@ FLOOR_SHARE: Final = 0.05
 
 
 @dataclass(frozen=True)
-class Room:
+class DiskRoom:
     """What people allow; 0 sets no limit."""
 
     quota_bytes: int = 0
@@ -59,7 +59,7 @@ class Room:
         return min(self.floor_bytes, int(total_bytes * FLOOR_SHARE))
 
 
-NO_LIMITS: Final = Room()
+NO_LIMITS: Final = DiskRoom()
 
 
 def _blocks(root: Path) -> Iterator[int]:

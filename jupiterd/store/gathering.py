@@ -25,9 +25,9 @@ from jupiterd.ports import ArtifactSource
 from jupiterd.store.assembly import Assembly, Came, Whole
 from jupiterd.store.backlog import Backlog
 from jupiterd.store.bitmap import of, packed
-from jupiterd.store.chunk_scheduler import Claims
+from jupiterd.store.chunk_scheduler import ChunkScheduler
 from jupiterd.store.partial import PartialArtifact
-from jupiterd.store.partial_availability import Growth
+from jupiterd.store.partial_availability import PartialAvailability
 
 LANES: Final = 2
 MAX_SOURCES: Final = 16
@@ -47,7 +47,7 @@ class Gathering:
         self,
         artifact: ArtifactId,
         partial: PartialArtifact,
-        growth: Growth,
+        growth: PartialAvailability,
         stall_s: float,
         meet: Callable[[NodeId], ArtifactSource | None],
     ) -> None:
@@ -59,7 +59,7 @@ class Gathering:
         self._meet = meet
         chunks = partial.manifest.chunks
         usual_bytes = partial.manifest.size_bytes // max(1, len(chunks))
-        self._claims = Claims(partial.lacking, max(1, usual_bytes))
+        self._claims = ChunkScheduler(partial.lacking, max(1, usual_bytes))
         self._met: set[NodeId] = set()
         self._lanes: dict[int, list[asyncio.Task[None]]] = {}
         """Of the sources that are in use, by their numbers."""

@@ -18,7 +18,7 @@ MAX_KEPT_BYTES: Final = 32 << 20
 """Others ask within moments for what is new."""
 
 
-class Growth:
+class PartialAvailability:
     """One fetch under way."""
 
     def __init__(self, manifest_bytes: bytes, partial: PartialArtifact, files: Path) -> None:

@@ -17,7 +17,7 @@ MAX_CHUNKS: Final = 4096
 """Named at once, however small they are."""
 
 
-class HandOut:
+class SeedingOrder:
     """How often each chunk of one artifact went out."""
 
     def __init__(self) -> None:

@@ -44,7 +44,7 @@ from jupiterd.cluster.values.rate_limit import Rate
 from jupiterd.daemon.app.node import Node
 from jupiterd.daemon.links.address_book import load_addresses
 from jupiterd.daemon.links.dial_schedule import Attempt
-from jupiterd.daemon.links.seen_clusters import ClustersSeen, from_message
+from jupiterd.daemon.links.seen_clusters import SeenClusters, from_message
 from jupiterd.daemon.runtime.address_text import parse_address
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.daemon.runtime.logs import MAX_CHARACTERS, KeyValueFormatter
@@ -292,7 +292,7 @@ async def test_a_server_that_answers_oddly_moves_nobody(
 
         async def greet(said: dict[str, bytes]) -> None:
             fake.replies = {verb: [reply] for verb, reply in said.items()}
-            one.greeter.seen = ClustersSeen()
+            one.greeter.seen = SeenClusters()
             await one.greeter._greet(address, Attempt(now_s()))
             assert_untouched(one, cluster)
 

@@ -21,7 +21,7 @@ from jupiterd.cluster.membership.clones import CloneWatch
 from jupiterd.cluster.membership.election import Election
 from jupiterd.cluster.membership.fencing import Obeyed
 from jupiterd.cluster.membership.membership import Membership
-from jupiterd.cluster.membership.pairing_window import Window
+from jupiterd.cluster.membership.pairing_window import PairingWindow
 from jupiterd.cluster.membership.presence import Presence
 from tests.simulation import faults_of_belonging as bad_belonging
 from tests.simulation import faults_of_clones as bad_clones
@@ -220,7 +220,7 @@ MUTANTS = (
     ),
     Mutant(
         "the window doesn't close by itself",
-        _instead(Window, "is_over", lambda *_, **__: False),
+        _instead(PairingWindow, "is_over", lambda *_, **__: False),
         profiles.DOORS,
     ),
     Mutant(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from jupiterd.cluster.facts.facts import Fact
 from jupiterd.cluster.ledger.ledger import Entry
 from jupiterd.cluster.membership.admission_policy import shut_with
-from jupiterd.cluster.membership.pairing_window import Window
+from jupiterd.cluster.membership.pairing_window import PairingWindow
 from jupiterd.cluster.membership.presence import (
     AnswerPreVote,
     AskPreVote,
@@ -321,7 +321,7 @@ class Process:
         if self.reign is not None:
             self.reign.term = term
             return
-        reign = Reign(term, self.world.now, Window(self.world.profile.open_s))
+        reign = Reign(term, self.world.now, PairingWindow(self.world.profile.open_s))
         self._set_reign(reign)
         self.exchange.unite(reign, self.presence.membership.alive() - {self.node})
 

@@ -5,7 +5,7 @@ Owns what a leader's shells share. Doesn't know how leaders are chosen.
 
 from dataclasses import dataclass, field
 
-from jupiterd.cluster.membership.pairing_window import Window
+from jupiterd.cluster.membership.pairing_window import PairingWindow
 from jupiterd.ids import NodeId
 
 
@@ -15,7 +15,7 @@ class Reign:
 
     term: int
     began_at: float
-    window: Window
+    window: PairingWindow
     """How long this leader has seen the window open."""
     is_open: bool = False
     """Everybody's entries are united as far as they answered: it may append."""

@@ -20,7 +20,7 @@ MAX_PAUSE_S: Final = 1.0
 """A link that was stuck for long isn't left alone for as long again."""
 
 
-class Pace:
+class SendPace:
     """One node's; every transfer that it sends goes by it."""
 
     def __init__(self, bytes_per_s: float, training_share: float) -> None:

@@ -17,7 +17,7 @@ from jupiterd.cluster.values.bounds import climbed
 
 
 @dataclass(frozen=True)
-class Healed:
+class RepairedTerms:
     """What may stay."""
 
     term: int
@@ -38,14 +38,14 @@ def heal(
     roster: Sequence[Entry],
     snapshot: Snapshot | None,
     wanted: int | None = None,
-) -> Healed:
+) -> RepairedTerms:
     """Return what may stay; `wanted` is the highest term where people know it better."""
     placed = () if snapshot is None else snapshot.facts
     told = {entry.term for entry in (*entries, *roster)}
     told |= set() if snapshot is None else snapshot.terms
     term = climbed(told) if wanted is None else wanted
     facts = [each for each in placed if each[0][0] <= term]
-    return Healed(
+    return RepairedTerms(
         term=term,
         entries=[entry for entry in entries if entry.term <= term],
         roster=[entry for entry in roster if entry.term <= term],

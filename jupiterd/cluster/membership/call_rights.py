@@ -23,7 +23,7 @@ class Caller(StrEnum):
 
 
 @dataclass(frozen=True)
-class Right:
+class CallRight:
     """Of one call."""
 
     caller: Caller
@@ -31,40 +31,46 @@ class Right:
     """With what."""
 
 
-RIGHTS: Final[Mapping[str, Right]] = {
-    "Peer.Hello": Right(Caller.ANYBODY, "its cluster's id, label and whether it is open; its port"),
-    "Peer.Join": Right(Caller.ANYBODY, "its certificate; a proof of a token, or of four words"),
-    "Peer.Bring": Right(Caller.ANYBODY, "a ledger to be united; taken with consent alone"),
-    "Peer.AskRoster": Right(Caller.ANYBODY, "a cluster's id; only who was a member is told"),
-    "Peer.Beat": Right(Caller.MEMBER, "whom it follows, the term, its load"),
-    "Peer.Leave": Right(Caller.MEMBER, "whom it would have lead next"),
-    "Peer.UsePath": Right(Caller.MEMBER, "an address of its own"),
-    "Peer.TakeBytes": Right(Caller.MEMBER, "bytes that are counted and dropped"),
-    "Peer.GiveBytes": Right(Caller.MEMBER, "nothing"),
-    "Peer.NotePath": Right(Caller.MEMBER, "an address of its own, and a speed"),
-    "Peer.MeasureWays": Right(Caller.MEMBER, "the id of another member"),
-    "Peer.TraceSamples": Right(Caller.MEMBER, "ids of samples, or a place in shards"),
-    "Peer.AskReport": Right(Caller.MEMBER, "nothing"),
-    "Peer.ReadCurves": Right(Caller.MEMBER, "the id of a run"),
-    "Peer.AskPreVote": Right(Caller.MEMBER, "the term in which it wants to lead"),
-    "Peer.Exchange": Right(Caller.MEMBER, "entries, each signed by its author"),
-    "Peer.FetchSnapshot": Right(Caller.MEMBER, "nothing"),
-    "Peer.Command": Right(Caller.MEMBER, "a verb of the leader's, and its arguments"),
-    "Peer.OpenProbe": Right(Caller.MEMBER, "the address from which it will connect"),
-    "Peer.ProbeRoutes": Right(Caller.MEMBER, "addresses of listeners that members opened"),
-    "Peer.TryLinks": Right(Caller.MEMBER, "ids of members"),
-    "Peer.UseStore": Right(Caller.RANK, "a key of the store where an attempt's ranks meet"),
-    "Peer.PrepareRanks": Right(Caller.LEADER, "an engine, a number of ranks, their memory"),
-    "Peer.RunWork": Right(Caller.LEADER, "its term, a task's name, parameters, artifacts"),
-    "Peer.EndEpoch": Right(Caller.LEADER, "its term, and the attempt that ends"),
-    "Artifacts.Have": Right(Caller.MEMBER, "hashes of artifacts"),
-    "Artifacts.GetManifest": Right(Caller.MEMBER, "the hash of an artifact"),
-    "Artifacts.Draw": Right(Caller.MEMBER, "the hash of an artifact, and the chunks it lacks"),
-    "Artifacts.Fetch": Right(Caller.MEMBER, "the hash of an artifact, and ranges of bytes"),
-    "Artifacts.Replicate": Right(Caller.MEMBER, "the hash of an artifact"),
-    "Scripts.Prepare": Right(Caller.MEMBER, "a program and a script, where scripts are allowed"),
-    "Scripts.Bring": Right(Caller.MEMBER, "an artifact's id, where scripts are allowed"),
-    "Scripts.Run": Right(Caller.MEMBER, "a program and its arguments, where scripts are allowed"),
+RIGHTS: Final[Mapping[str, CallRight]] = {
+    "Peer.Hello": CallRight(
+        Caller.ANYBODY, "its cluster's id, label and whether it is open; its port"
+    ),
+    "Peer.Join": CallRight(Caller.ANYBODY, "its certificate; a proof of a token, or of four words"),
+    "Peer.Bring": CallRight(Caller.ANYBODY, "a ledger to be united; taken with consent alone"),
+    "Peer.AskRoster": CallRight(Caller.ANYBODY, "a cluster's id; only who was a member is told"),
+    "Peer.Beat": CallRight(Caller.MEMBER, "whom it follows, the term, its load"),
+    "Peer.Leave": CallRight(Caller.MEMBER, "whom it would have lead next"),
+    "Peer.UsePath": CallRight(Caller.MEMBER, "an address of its own"),
+    "Peer.TakeBytes": CallRight(Caller.MEMBER, "bytes that are counted and dropped"),
+    "Peer.GiveBytes": CallRight(Caller.MEMBER, "nothing"),
+    "Peer.NotePath": CallRight(Caller.MEMBER, "an address of its own, and a speed"),
+    "Peer.MeasureWays": CallRight(Caller.MEMBER, "the id of another member"),
+    "Peer.TraceSamples": CallRight(Caller.MEMBER, "ids of samples, or a place in shards"),
+    "Peer.AskReport": CallRight(Caller.MEMBER, "nothing"),
+    "Peer.ReadCurves": CallRight(Caller.MEMBER, "the id of a run"),
+    "Peer.AskPreVote": CallRight(Caller.MEMBER, "the term in which it wants to lead"),
+    "Peer.Exchange": CallRight(Caller.MEMBER, "entries, each signed by its author"),
+    "Peer.FetchSnapshot": CallRight(Caller.MEMBER, "nothing"),
+    "Peer.Command": CallRight(Caller.MEMBER, "a verb of the leader's, and its arguments"),
+    "Peer.OpenProbe": CallRight(Caller.MEMBER, "the address from which it will connect"),
+    "Peer.ProbeRoutes": CallRight(Caller.MEMBER, "addresses of listeners that members opened"),
+    "Peer.TryLinks": CallRight(Caller.MEMBER, "ids of members"),
+    "Peer.UseStore": CallRight(Caller.RANK, "a key of the store where an attempt's ranks meet"),
+    "Peer.PrepareRanks": CallRight(Caller.LEADER, "an engine, a number of ranks, their memory"),
+    "Peer.RunWork": CallRight(Caller.LEADER, "its term, a task's name, parameters, artifacts"),
+    "Peer.EndEpoch": CallRight(Caller.LEADER, "its term, and the attempt that ends"),
+    "Artifacts.Have": CallRight(Caller.MEMBER, "hashes of artifacts"),
+    "Artifacts.GetManifest": CallRight(Caller.MEMBER, "the hash of an artifact"),
+    "Artifacts.Draw": CallRight(Caller.MEMBER, "the hash of an artifact, and the chunks it lacks"),
+    "Artifacts.Fetch": CallRight(Caller.MEMBER, "the hash of an artifact, and ranges of bytes"),
+    "Artifacts.Replicate": CallRight(Caller.MEMBER, "the hash of an artifact"),
+    "Scripts.Prepare": CallRight(
+        Caller.MEMBER, "a program and a script, where scripts are allowed"
+    ),
+    "Scripts.Bring": CallRight(Caller.MEMBER, "an artifact's id, where scripts are allowed"),
+    "Scripts.Run": CallRight(
+        Caller.MEMBER, "a program and its arguments, where scripts are allowed"
+    ),
 }
 """Service and call -> its right."""
 

@@ -6,7 +6,7 @@ Owns the ten minutes, on the leader's own clock: a new leader counts anew. Doesn
 OPEN_S = 600.0
 
 
-class Window:
+class PairingWindow:
     """What one leader has seen of the window."""
 
     def __init__(self, open_s: float = OPEN_S) -> None:

@@ -58,7 +58,7 @@ class Applicant:
 
 
 @dataclass(frozen=True)
-class Waiting:
+class PendingJoin:
     """Somebody who waits, as every member shows it."""
 
     node: NodeId
@@ -82,7 +82,7 @@ class _Entry:
         return Answer(self.nonce, bool(self.numbers))
 
 
-class WaitingList:
+class PendingJoins:
     """Those who wait at one leader."""
 
     def __init__(self, cluster: ClusterId, leader: NodeId, now: float) -> None:
@@ -108,11 +108,11 @@ class WaitingList:
             known.seen_at = now
         return known.answer()
 
-    def shown(self, now: float) -> list[Waiting]:
+    def shown(self, now: float) -> list[PendingJoin]:
         """Return who waits with words to compare, in the order of their ids."""
         self._forget(now)
         return [
-            Waiting(node, entry.applicant.name, entry.numbers)
+            PendingJoin(node, entry.applicant.name, entry.numbers)
             for node, entry in sorted(self._entries.items())
             if entry.numbers
         ]
@@ -204,25 +204,25 @@ def clean_name(name: str, node: NodeId) -> str:
     return printable(cut.strip()) or short(node)
 
 
-def to_plain(waiting: Sequence[Waiting]) -> list[list[Any]]:
+def to_plain(waiting: Sequence[PendingJoin]) -> list[list[Any]]:
     """Return who waits as a leader's telemetry carries it."""
     return [[seen.node, seen.name, list(seen.numbers)] for seen in waiting]
 
 
-def from_telemetry(telemetry: Mapping[str, Any]) -> list[Waiting]:
+def from_telemetry(telemetry: Mapping[str, Any]) -> list[PendingJoin]:
     """Read who waits from a leader's telemetry; what can't be meant so is left out."""
     told: object = telemetry.get("waiting", [])
     rows = cast("list[object]", told)[:MAX_WAITING] if isinstance(told, list) else []
     return [waiting for row in rows if (waiting := _read(row)) is not None]
 
 
-def _read(row: object) -> Waiting | None:
+def _read(row: object) -> PendingJoin | None:
     match row:
         case [str(node), str(name), [*numbers]] if len(numbers) == WORDS:
             found = tuple(number for number in numbers if _is_place(number))
             if len(found) != WORDS or not re.fullmatch("[0-9a-f]{32}", node):
                 return None
-            return Waiting(NodeId(node), clean_name(name, NodeId(node)), cast("Numbers", found))
+            return PendingJoin(NodeId(node), clean_name(name, NodeId(node)), cast("Numbers", found))
         case _:
             return None
 

@@ -30,7 +30,7 @@ LEAST_EPOCH_S = 10.0
 """How long an epoch lasts before another node may end it."""
 
 
-class GangGrowth:
+class Elasticity:
     """Who waits to train with one gang, through all its epochs."""
 
     def __init__(self) -> None:

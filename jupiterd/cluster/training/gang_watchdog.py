@@ -84,7 +84,7 @@ class _Rank:
     has_ended: bool = False
 
 
-class GangWatch:
+class GangWatchdog:
     """What is known of one gang's ranks; each is watched from when it is first heard on."""
 
     def __init__(

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
-from jupiterd.cycle.base.strict_model import Part
+from jupiterd.cycle.base.strict_model import StrictModel
 from jupiterd.cycle.domain.domain import Domain
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -23,7 +23,7 @@ Node = dict[str, Any]
 def domain_schema() -> str:
     """Return the schema as JSON text; the same for the same models."""
     schema: Node = Domain.model_json_schema()
-    classes = {kind.__name__: kind for kind in _kinds(Part)}
+    classes = {kind.__name__: kind for kind in _kinds(StrictModel)}
     for name, node in [("Domain", schema), *schema.get("$defs", {}).items()]:
         _describe(node, classes[name])
     described = {"$schema": _DIALECT, "title": "A domain of Jupiter", **schema}
@@ -31,7 +31,7 @@ def domain_schema() -> str:
     return json.dumps(described, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
 
 
-def _describe(node: Node, kind: type[Part]) -> None:
+def _describe(node: Node, kind: type[StrictModel]) -> None:
     node["description"] = (inspect.getdoc(kind) or "").split("\n\n")[0]
     told = {name: text for each in reversed(kind.__mro__) for name, text in _told_in(each).items()}
     for name, field in node.get("properties", {}).items():
@@ -39,7 +39,7 @@ def _describe(node: Node, kind: type[Part]) -> None:
             field["description"] = told[name]
 
 
-def _kinds(kind: type[Part]) -> Iterator[type[Part]]:
+def _kinds(kind: type[StrictModel]) -> Iterator[type[StrictModel]]:
     yield kind
     for below in kind.__subclasses__():
         yield from _kinds(below)
@@ -47,7 +47,7 @@ def _kinds(kind: type[Part]) -> Iterator[type[Part]]:
 
 def _told_in(kind: type) -> Mapping[str, str]:
     """Return field -> the docstring below it, of one class alone."""
-    if not issubclass(kind, Part) or kind is Part:
+    if not issubclass(kind, StrictModel) or kind is StrictModel:
         return {}
     tree = ast.parse(inspect.getsource(sys.modules[kind.__module__]))
     found: dict[str, str] = {}

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from jupiterd.formats import duration, plain, table
 from jupiterd.processes.scripts.events import Over
-from jupiterd.processes.scripts.machine_share import Description, Part, parts_in
+from jupiterd.processes.scripts.machine_share import Description, MachineShare, parts_in
 from jupiterd.processes.scripts.record import Launch, Record, records_in
 
 HEADERS: Final = ("ID", "STATE", "AGE", "WHERE", "RANKS", "COMMAND")
@@ -30,7 +30,7 @@ class Known:
     folder: Path
     record: Record | None
     launch: Launch | None
-    part: Part | None
+    part: MachineShare | None
     description: Description | None
 
     @property

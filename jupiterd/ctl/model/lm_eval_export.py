@@ -20,7 +20,7 @@ from typing import Any
 
 from blake3 import blake3
 
-from jupiterd.ctl.model.special_tokens import ExportedMarks, exported_marks
+from jupiterd.ctl.model.special_tokens import SpecialTokens, exported_marks
 from jupiterd.cycle.data.split import GATE
 from jupiterd.cycle.gate.record import CLOZE_FILE, SCORES_FILE, read_cloze_lines, read_score_lines
 from jupiterd.cycle.gate.scores import LN2, ClozeScore, DocumentScore
@@ -151,7 +151,7 @@ def _about(
     names: Sequence[str],
     scores: Sequence[DocumentScore],
     gaps: Sequence[ClozeScore],
-    marks: ExportedMarks,
+    marks: SpecialTokens,
 ) -> Iterator[str]:
     # The harness begins with the token of the tokenizer's bos, whether a text has it or not.
     begins = "" if marks.first_id is None else f",prefix_token_id={marks.first_id}"

@@ -13,7 +13,7 @@ from typing import Any
 
 from jupiterd.ctl.model.example_prompt import example_prompt
 from jupiterd.ctl.model.gguf import HERE
-from jupiterd.ctl.model.special_tokens import ExportedMarks
+from jupiterd.ctl.model.special_tokens import SpecialTokens
 from jupiterd.ctl.output.model_lines import training_lines
 from jupiterd.ctl.sources.weights_header import Weights
 from jupiterd.cycle.rounds.explanation import explain
@@ -47,7 +47,7 @@ class CardFacts:
     """Name of a file -> its bytes."""
     folder: str
     """What the folder is called."""
-    marks: ExportedMarks
+    marks: SpecialTokens
     """How a text begins for it, and whether it is asked."""
     made_by: str = ""
     """Who has made a GGUF file."""
@@ -174,7 +174,7 @@ _ROUNDED = "matrices are rounded to 16 bits, and the chat template is in it wher
 _CONVERTED = "unless told otherwise it rounds weights to 16 bits."
 
 
-def _talk(marks: ExportedMarks) -> Iterator[str]:
+def _talk(marks: SpecialTokens) -> Iterator[str]:
     """Yield how it is spoken to."""
     if marks.is_chat:
         yield "It is a chat model, asked by the chat template of the model that it began with."

@@ -16,7 +16,7 @@ from jupiterd.cycle.data.tokenizer_identity import TEMPLATE_FILE
 
 
 @dataclass(frozen=True)
-class ExportedMarks:
+class SpecialTokens:
     """Texts of tokens."""
 
     first: str
@@ -27,7 +27,7 @@ class ExportedMarks:
     """There is a chat template: it is asked, and answers."""
 
 
-def exported_marks(folder: Path) -> ExportedMarks:
+def exported_marks(folder: Path) -> SpecialTokens:
     """Return what a model folder says; of files that can't be read, what models of ours have."""
     said = {name: _read(folder / name) for name in (FAST_TOKENIZER, *SAYING_FILES)}
     tokenizer, config = said[FAST_TOKENIZER], said["tokenizer_config.json"]
@@ -38,7 +38,7 @@ def exported_marks(folder: Path) -> ExportedMarks:
     begins = adds_bos(tokenizer, config) and token_text(config.get("bos_token"))
     first = begins or end or END_OF_TEXT
     has_template = (folder / TEMPLATE_FILE).is_file() or bool(config.get("chat_template"))
-    return ExportedMarks(first, ids.get(first), has_template)
+    return SpecialTokens(first, ids.get(first), has_template)
 
 
 def _ids(tokenizer: dict[str, Any]) -> dict[str, int]:

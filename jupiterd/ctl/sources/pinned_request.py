@@ -31,7 +31,7 @@ class UnreachableError(Exception):
 
 
 @dataclass(frozen=True)
-class Asking:
+class PinnedRequest:
     """How somebody is asked."""
 
     timeout_s: float

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from jupiterd.ctl.sources.pinned_request import Asking, UnreachableError
+from jupiterd.ctl.sources.pinned_request import PinnedRequest, UnreachableError
 from jupiterd.cycle.base.globs import WantedNames
 from jupiterd.cycle.domain.data_sources import (
     DataSource,
@@ -143,10 +143,10 @@ def _names_below(root: Path) -> Iterator[str]:
 def _ask_repository(source: GitSource, timeout_s: float) -> None:
     is_commit = _COMMIT.fullmatch(source.revision) is not None
     wanted = "HEAD" if is_commit or not source.revision else source.revision
-    Asking(timeout_s, source.allow_private_addresses).repository(source.url, wanted)
+    PinnedRequest(timeout_s, source.allow_private_addresses).repository(source.url, wanted)
 
 
 def _ask_pages(urls: Iterable[str], timeout_s: float, *, allow_private: bool) -> None:
-    asking = Asking(timeout_s, allow_private)
+    asking = PinnedRequest(timeout_s, allow_private)
     for url in list(urls)[:MAX_ASKED]:
         asking.page(url)

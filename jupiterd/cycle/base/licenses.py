@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from jupiterd.cycle.base.strict_model import Part
+from jupiterd.cycle.base.strict_model import StrictModel
 
 PYTHON_LICENSE = "PSF-2.0"
 """The licence of CPython and its standard library."""
@@ -33,7 +33,7 @@ Consent = Literal["deny", "warn", "allow"]
 _WEB = ("https://", "http://")
 
 
-class LicensePolicy(Part):
+class LicensePolicy(StrictModel):
     """Which licences may be collected."""
 
     allow: Annotated[tuple[LicenseId, ...], Field(strict=False, max_length=64)] = ()

@@ -19,7 +19,7 @@ from jupiterd.cycle.base.licenses import (
     LicenseId,
     LicensePolicy,
 )
-from jupiterd.cycle.base.strict_model import Part
+from jupiterd.cycle.base.strict_model import StrictModel
 
 MAX_NAME_CHARS = 64
 
@@ -75,7 +75,7 @@ _DocumentBytes = Annotated[int, Field(ge=1024, le=MAX_DOCUMENT_BYTES)]
 _ClusterDepth = Annotated[int, Field(ge=0, le=8)]
 
 
-class _Source(Part, ABC):
+class _Source(StrictModel, ABC):
     """What every kind of source has."""
 
     name: _Name = ""

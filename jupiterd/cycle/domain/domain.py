@@ -13,7 +13,7 @@ from pydantic_core.core_schema import ValidationInfo
 
 from jupiterd.cycle.base.drop_reason import DropReason
 from jupiterd.cycle.base.licenses import LicensePolicy
-from jupiterd.cycle.base.strict_model import Part
+from jupiterd.cycle.base.strict_model import StrictModel
 from jupiterd.cycle.base.yaml_text import YamlMistakesError, parse_yaml
 from jupiterd.cycle.data.mixing import MAX_SHARE_OF_OTHERS
 from jupiterd.cycle.domain.data_sources import DataSource, named
@@ -46,7 +46,7 @@ _API_KEY_ENV = Annotated[
 ]
 
 
-class CompleteFunctionTemplate(Part):
+class CompleteFunctionTemplate(StrictModel):
     """The generator completes the beginning of a real function."""
 
     kind: Literal["complete_function"]
@@ -54,7 +54,7 @@ class CompleteFunctionTemplate(Part):
     """How many completions a round asks for; 200 take a 1m model about half a minute on a CPU."""
 
 
-class RewritingTemplate(Part):
+class RewritingTemplate(StrictModel):
     """The generator makes another text of a passage of a real document."""
 
     kind: Literal[
@@ -80,7 +80,7 @@ class RewritingTemplate(Part):
 Template = Annotated[CompleteFunctionTemplate | RewritingTemplate, Field(discriminator="kind")]
 
 
-class Generation(Part):
+class Generation(StrictModel):
     """What the generator in force writes: one of your own from round 1 on, else from round 2 on."""
 
     generator: Annotated[str, Field(max_length=2048)] = ""
@@ -122,7 +122,7 @@ class Generation(Part):
         return SHORT_TEMPERATURE if is_usual else self.temperature
 
 
-class MixRatio(Part):
+class MixRatio(StrictModel):
     """How synthetic text is mixed with real text; real text is never left out."""
 
     synthetic_share: Annotated[float, Field(ge=0.0, le=MAX_SHARE_OF_OTHERS)] | None = None
@@ -131,7 +131,7 @@ class MixRatio(Part):
     more with it than without, to 0.6 and 0.3 at most, and falls where they learned less."""
 
 
-class Quality(Part):
+class Quality(StrictModel):
     """Texts of the other sources that read least like those of chosen ones are left out."""
 
     like: Annotated[tuple[str, ...], Field(strict=False, min_length=1, max_length=63)]
@@ -140,7 +140,7 @@ class Quality(Part):
     """Share of the other sources' texts that is kept, those that read most like the reference."""
 
 
-class Filters(Part):
+class Filters(StrictModel):
     """What is asked of a text beside the rules that every text meets."""
 
     rules: Literal["minimal"] | dict[RuleName, Literal["off"]] = Field(default_factory=dict)
@@ -163,7 +163,7 @@ class Filters(Part):
         return rules_off(self.rules)
 
 
-class Holdout(Part):
+class Holdout(StrictModel):
     """Real text that nothing but the evaluation ever sees; how much is worked out from the text.
 
     After collecting, clusters are chosen as large as there are enough of: sites and repositories,
@@ -194,7 +194,7 @@ class Holdout(Part):
         return self.model_copy(update=absent)
 
 
-class Evaluation(Part):
+class Evaluation(StrictModel):
     """What of each held-out document is scored."""
 
     min_document_bytes: Annotated[int, Field(ge=1, le=65_536)] = 256
@@ -206,7 +206,7 @@ class Evaluation(Part):
     time and little evidence, and one large package would outvote the rest."""
 
 
-class Gate(Part):
+class Gate(StrictModel):
     """When a candidate replaces the incumbent."""
 
     alpha: Annotated[float, Field(ge=0.0001, le=0.2)] = 0.05
@@ -237,7 +237,7 @@ class Gate(Part):
     `generation.api_key_env`."""
 
 
-class Training(Part):
+class Training(StrictModel):
     """Overrides for short runs and tests; whatever is absent is derived from the size."""
 
     steps: Annotated[int, Field(ge=1, le=100_000_000)] | None = None
@@ -252,7 +252,7 @@ class Training(Part):
     """Peak learning rate."""
 
 
-class Domain(Part):
+class Domain(StrictModel):
     """One knowledge domain, as its file says."""
 
     version: Literal[1]

@@ -22,7 +22,7 @@ Logits = Sequence[float]
 
 
 @dataclass(frozen=True)
-class Apart:
+class ModelMismatch:
     """How far logits are off."""
 
     most: float
@@ -35,7 +35,7 @@ class Apart:
         return self.most <= self.allowed
 
 
-def strangers(told: Mapping[str, bytes], known: Collection[str]) -> dict[str, Apart]:
+def strangers(told: Mapping[str, bytes], known: Collection[str]) -> dict[str, ModelMismatch]:
     """Return whose logits aren't those of the others, and how far they are off.
 
     Those that are known are believed; where nobody is, those that most agree on.
@@ -60,10 +60,10 @@ def strangers(told: Mapping[str, bytes], known: Collection[str]) -> dict[str, Ap
     return {name: _apart(logits[right[0]], logits[name]) for name in sorted(others)}
 
 
-def _apart(right: Logits, other: Logits) -> Apart:
+def _apart(right: Logits, other: Logits) -> ModelMismatch:
     allowed = max(TOLERANCE, OF_LARGEST * max(map(abs, right), default=0.0))
     if len(right) != len(other):
-        return Apart(math.inf, allowed)
+        return ModelMismatch(math.inf, allowed)
     apart = [abs(one - two) for one, two in zip(right, other, strict=True)]
     has_numbers = all(map(math.isfinite, apart))
-    return Apart(max(apart, default=0.0) if has_numbers else math.inf, allowed)
+    return ModelMismatch(max(apart, default=0.0) if has_numbers else math.inf, allowed)

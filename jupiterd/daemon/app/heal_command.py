@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from jupiterd.cluster.ledger.entry import Entry, parse
 from jupiterd.cluster.ledger.snapshot import compose_snapshot, parse_damaged_snapshot, seal_snapshot
-from jupiterd.cluster.ledger.term_repair import Healed, heal
+from jupiterd.cluster.ledger.term_repair import RepairedTerms, heal
 from jupiterd.cluster.membership.fencing import Obeyed
 from jupiterd.daemon.runtime.state_dir import StateDir
 from jupiterd.errors import CorruptLedgerError
@@ -64,13 +64,13 @@ def _readable(raws: Sequence[bytes]) -> list[Entry]:
     return found
 
 
-def _summed_up(healed: Healed, cluster: ClusterId, identity: Identity) -> bytes:
+def _summed_up(healed: RepairedTerms, cluster: ClusterId, identity: Identity) -> bytes:
     """Return the snapshot without what was left out, signed by this node."""
     body = compose_snapshot(cluster, identity.node_id, healed.tips, healed.facts)
     return seal_snapshot(body, identity.sign(body))
 
 
-def _lines(healed: Healed, before: int, unreadable: int) -> list[str]:
+def _lines(healed: RepairedTerms, before: int, unreadable: int) -> list[str]:
     lines = [f"the highest term is {healed.term} now; it was {before}"]
     counts = Counter(entry.writer.node for entry in healed.left_out)
     lines += [f"left out: {n} entries of node {short(node)}" for node, n in counts.items()]

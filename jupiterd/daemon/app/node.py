@@ -9,49 +9,49 @@ import logging
 from jupiterd.cluster.facts.facts import NodeAdmitted
 from jupiterd.cluster.membership.admission import Summary
 from jupiterd.cluster.membership.cluster_merge import absorbed_by
-from jupiterd.cluster.membership.pending_joins import WaitingList
+from jupiterd.cluster.membership.pending_joins import PendingJoins
 from jupiterd.daemon.api.peer_service import PeerService
 from jupiterd.daemon.app.local_sockets import answering_front_ends
 from jupiterd.daemon.app.on_ledger_change import follow_ledger
-from jupiterd.daemon.app.shutdown import Stopping
+from jupiterd.daemon.app.shutdown import Shutdown
 from jupiterd.daemon.artifacts.artifact_cache import library_of
 from jupiterd.daemon.artifacts.artifact_service import ArtifactService
-from jupiterd.daemon.artifacts.model_exports import Exports
-from jupiterd.daemon.artifacts.model_publisher import ModelKeeper
+from jupiterd.daemon.artifacts.model_exports import ModelExports
+from jupiterd.daemon.artifacts.model_publisher import ModelPublisher
 from jupiterd.daemon.artifacts.retention import retention_of
-from jupiterd.daemon.commands.cluster_file_policy import WrittenWord
-from jupiterd.daemon.commands.cluster_merge import Merging
+from jupiterd.daemon.commands.cluster_file_policy import ClusterFilePolicy
+from jupiterd.daemon.commands.cluster_merge import ClusterMerge
 from jupiterd.daemon.commands.commands import Commands
 from jupiterd.daemon.cycles.leadership import Leadership
 from jupiterd.daemon.cycles.term_duties import Founding
 from jupiterd.daemon.executor.dispatcher import Dispatcher
-from jupiterd.daemon.executor.gang_holder import Holder
-from jupiterd.daemon.executor.preflight_listener import Probes
-from jupiterd.daemon.executor.worker_runner import WorkRunner
+from jupiterd.daemon.executor.gang_holder import GangHolder
+from jupiterd.daemon.executor.preflight_listener import PreflightListener
+from jupiterd.daemon.executor.worker_runner import WorkerRunner
 from jupiterd.daemon.leader.leading import Leading
 from jupiterd.daemon.leader.progress_board import ProgressBoard
-from jupiterd.daemon.leader.re_replication import Upkeep
-from jupiterd.daemon.ledger.anti_entropy import Exchange
-from jupiterd.daemon.ledger.replica import Journal
+from jupiterd.daemon.leader.re_replication import ReReplication
+from jupiterd.daemon.ledger.anti_entropy import AntiEntropy
+from jupiterd.daemon.ledger.replica import Replica
 from jupiterd.daemon.links.address_book import keep_addresses, load_addresses
-from jupiterd.daemon.links.bandwidth_probe import Measuring
+from jupiterd.daemon.links.bandwidth_probe import BandwidthProbe
 from jupiterd.daemon.links.discovery import discovery_of
-from jupiterd.daemon.links.path_monitor import PathWatch
+from jupiterd.daemon.links.path_monitor import PathMonitor
 from jupiterd.daemon.links.peers import Peers
-from jupiterd.daemon.membership.fencing import Obedience
-from jupiterd.daemon.membership.handshake import Greeter
-from jupiterd.daemon.membership.heartbeat_loop import Pulse
+from jupiterd.daemon.membership.fencing import Fencing
+from jupiterd.daemon.membership.handshake import Handshake
+from jupiterd.daemon.membership.heartbeat_loop import HeartbeatLoop
 from jupiterd.daemon.membership.listening import Listening
 from jupiterd.daemon.membership.stability_monitor import watch_steadiness
 from jupiterd.daemon.membership.trust import HandOver, keep_saying_yes
 from jupiterd.daemon.membership.version_guard import watch_versions
-from jupiterd.daemon.observability.node_view import Outlook
+from jupiterd.daemon.observability.node_view import LocalView
 from jupiterd.daemon.queries.cycle.curve_files import CurveFiles
 from jupiterd.daemon.queries.cycle.round_table_keeper import RoundTableKeeper
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.daemon.runtime.settings import Settings
 from jupiterd.daemon.runtime.state_dir import StateDir
-from jupiterd.daemon.scripts.running_scripts import Parts
+from jupiterd.daemon.scripts.running_scripts import RunningScripts
 from jupiterd.daemon.scripts.script_service import add_scripts
 from jupiterd.hardware.probe import probe
 from jupiterd.ids import ClusterId, NodeId, short
@@ -74,33 +74,33 @@ class Node:
     def __init__(self, settings: Settings, state_dir: StateDir, group: asyncio.TaskGroup) -> None:
         self.settings, self.state_dir, self._group = settings, state_dir, group
         self.setting_sources: dict[str, str] = {}
-        self.stopping, self.ready = Stopping(), asyncio.Event()
+        self.stopping, self.ready = Shutdown(), asyncio.Event()
         self.identity = Identity.load_or_create(state_dir.key)
         self.hardware, self.file = probe(settings.devices), LedgerFile(state_dir.ledger)
-        self.journal = Journal(self.identity, self.file)
-        self.peers, self.parts = Peers(self.identity), Parts(self)
+        self.journal = Replica(self.identity, self.file)
+        self.peers, self.parts = Peers(self.identity), RunningScripts(self)
         self.refusals, self.library = Refusals(), library_of(self, group)
-        self.exports, self.curves = Exports(state_dir.runs), CurveFiles(state_dir.curves)
-        self.runner = WorkRunner(
+        self.exports, self.curves = ModelExports(state_dir.runs), CurveFiles(state_dir.curves)
+        self.runner = WorkerRunner(
             state_dir, self.library, self.journal, group, settings, self.hardware
         )
-        obedience = Obedience(self.file)
-        self.holder = Holder(self.runner, obedience, group)
-        self.merging, self.measuring = Merging(self), Measuring()
-        self.commands, self.exchange = Commands(self), Exchange(self.journal, self.peers, group)
-        self.probes, self.hand_over = Probes(group, self.peers.ways), HandOver(self, group)
-        self.greeter = Greeter(
+        obedience, own = Fencing(self.file), self.identity.node_id
+        self.holder = GangHolder(self.runner, obedience, group)
+        self.merging, self.measuring = ClusterMerge(self), BandwidthProbe()
+        self.commands, self.exchange = Commands(self), AntiEntropy(self.journal, self.peers, group)
+        self.probes = PreflightListener(group, self.peers.ways)
+        self.hand_over = HandOver(self, group)
+        self.greeter = Handshake(
             self.identity, self.journal, self.peers, settings.name, self.summary, self._moved
         )
         self.listening = Listening(self)
         self.greeter.joining.told(settings.join, is_local=settings.local)
         self.leadership = Leadership(self._founding(), self._begin_reign, group)
-        self.pulse = Pulse(
-            self.identity.node_id, self.journal, self.peers, self.exchange, self.file, group
-        )
-        self.outlook = Outlook(self)
-        self.named, self.written = StaticDiscovery(settings.peer_addresses()), WrittenWord(self)
-        self.path_watch = PathWatch(
+        self.pulse = HeartbeatLoop(own, self.journal, self.peers, self.exchange, self.file, group)
+        self.outlook = LocalView(self)
+        self.named = StaticDiscovery(settings.peer_addresses())
+        self.written = ClusterFilePolicy(self)
+        self.path_watch = PathMonitor(
             self.peers, lambda: self.outlook.port, self.pulse.proved_s, group
         )
         self.greeter.on_unlike = self.exchange.reconcile
@@ -161,9 +161,9 @@ class Node:
             ("addresses", keep_addresses(self.state_dir.peers, self.peers.ways)),
             ("ledger", follow_ledger(self)),
             ("compaction", self.journal.keep_compact()),
-            ("models", ModelKeeper(self.journal, self.library, self.exports).run()),
+            ("models", ModelPublisher(self.journal, self.library, self.exports).run()),
             ("round table", RoundTableKeeper(self.journal, self.state_dir.round_table).run()),
-            ("upkeep", Upkeep(self).run()),
+            ("upkeep", ReReplication(self).run()),
             ("outlook", self.outlook.run()),
             ("cluster file", self.written.run()),
             ("retention", retention_of(self).run()),
@@ -233,7 +233,7 @@ class Node:
             answering=self.pulse.answering,
             hardware_of=self.outlook.hardware_of,
             exchange=self.exchange,
-            waiting=WaitingList(self.journal.cluster, self.identity.node_id, now_s()),
+            waiting=PendingJoins(self.journal.cluster, self.identity.node_id, now_s()),
             check_awake=self.pulse.check_awake,
             written_roles=self.written.roles,
         )

@@ -18,8 +18,8 @@ import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from jupiterd.daemon.executor.held_worker import HeldWork
-from jupiterd.daemon.ledger.replica import Journal
+from jupiterd.daemon.executor.held_worker import HeldWorker
+from jupiterd.daemon.ledger.replica import Replica
 from jupiterd.errors import PeerUnreachableError
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ UNFOLLOWED_S: Final = 3.0
 LOOK_S: Final = 0.25
 
 
-class Stopping:
+class Shutdown:
     """Whether a daemon is to stop, and its way out."""
 
     def __init__(self) -> None:
@@ -68,7 +68,7 @@ class Stopping:
         await node.pulse.say_goodbye()
         await node.holder.end_all(PeerUnreachableError(f"{node.settings.name} was stopped"))
 
-    async def _save(self, works: Sequence[HeldWork], journal: Journal) -> None:
+    async def _save(self, works: Sequence[HeldWorker], journal: Replica) -> None:
         until_s = asyncio.get_running_loop().time() + STEP_S + max(map(_saving_s, works))
         self._patience, self._has_patience = asyncio.timeout_at(until_s), True
         try:
@@ -80,7 +80,7 @@ class Stopping:
             self._has_patience = False
 
 
-async def _recorded(works: Sequence[HeldWork], journal: Journal) -> None:
+async def _recorded(works: Sequence[HeldWorker], journal: Replica) -> None:
     """Return once their leader has recorded what they did last, or nobody will."""
     clock = asyncio.get_running_loop().time
     followed_s = clock()
@@ -93,7 +93,7 @@ async def _recorded(works: Sequence[HeldWork], journal: Journal) -> None:
         await _changed(journal, version)
 
 
-async def _changed(journal: Journal, version: int) -> None:
+async def _changed(journal: Replica, version: int) -> None:
     try:
         async with asyncio.timeout(LOOK_S):
             await journal.changed_since(version)
@@ -101,13 +101,13 @@ async def _changed(journal: Journal, version: int) -> None:
         return
 
 
-def _is_closed(work: HeldWork, journal: Journal) -> bool:
+def _is_closed(work: HeldWorker, journal: Replica) -> bool:
     cycles = journal.state.cycles
     found = [cycle for name, cycle in cycles.items() if name.startswith(work.order.cycle)]
     return all(work.order.epoch in cycle.epochs_closed for cycle in found)
 
 
-def _saving_s(work: HeldWork) -> float:
+def _saving_s(work: HeldWorker) -> float:
     """Return how long its state may take to be written, read again for its hash, and synced."""
     from jupiterd.cycle.training.plan import ModelShape
     from jupiterd.daemon.gangs.surviving_states import wish_for

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import grpc
 
-from jupiterd.cluster.artifacts.send_pace import Pace
+from jupiterd.cluster.artifacts.send_pace import SendPace
 from jupiterd.daemon.artifacts.artifact_service import MAX_IDS
 from jupiterd.daemon.links.peers import Peer, Peers
 from jupiterd.daemon.runtime.clock import now_s, wall_s
@@ -22,7 +22,7 @@ from jupiterd.ids import ArtifactId, NodeId, short
 from jupiterd.net.artifact_source import PeerArtifactSource
 from jupiterd.rpc import artifact_pb2
 from jupiterd.store.artifacts import ArtifactStore
-from jupiterd.store.disk_room import Room
+from jupiterd.store.disk_room import DiskRoom
 from jupiterd.store.single_file import file_of
 from jupiterd.store.transfer import fetch
 
@@ -41,7 +41,7 @@ COPY_TIMEOUT_S = 120.0
 """What came of a copy by then isn't lost: whoever asks again has it go on from there."""
 
 
-class Library:
+class ArtifactCache:
     """This node's artifacts and the way to everybody else's."""
 
     def __init__(
@@ -50,7 +50,7 @@ class Library:
         peers: Peers,
         alive: Callable[[], frozenset[NodeId]],
         group: asyncio.TaskGroup,
-        pace: Pace,
+        pace: SendPace,
         trains: Callable[[], bool],
     ) -> None:
         """`trains` says whether ranks of a gang run here: what is sent leaves them room then."""
@@ -255,16 +255,16 @@ class Library:
         return False
 
 
-def library_of(node: "Node", group: asyncio.TaskGroup) -> Library:
+def library_of(node: "Node", group: asyncio.TaskGroup) -> ArtifactCache:
     """Put a node's library together, by its settings."""
     told = node.settings
-    room = Room(told.store_gib << 30, told.free_disk_mib << 20)
-    return Library(
+    room = DiskRoom(told.store_gib << 30, told.free_disk_mib << 20)
+    return ArtifactCache(
         ArtifactStore(node.state_dir.store, room),
         node.peers,
         node.alive,
         group,
-        Pace(told.bulk_mbit_per_s * 125_000, told.bulk_share_percent / 100),
+        SendPace(told.bulk_mbit_per_s * 125_000, told.bulk_share_percent / 100),
         lambda: node.holder.has_gang,
     )
 

@@ -25,7 +25,7 @@ from jupiterd.protocol.call_errors import abort
 from jupiterd.rpc import artifact_pb2
 from jupiterd.rpc.artifact_pb2_grpc import ArtifactsServicer
 from jupiterd.store.artifacts import ArtifactStore
-from jupiterd.store.chunk_requests import Drawing
+from jupiterd.store.chunk_requests import ChunkRequests
 from jupiterd.store.reading import Reading, read_ahead
 
 PIECE_BYTES: Final = 1024 << 10
@@ -70,7 +70,7 @@ class ArtifactService(ArtifactsServicer):
         """Take what is served, and the roster."""
         self._shelf = shelf
         self._store = shelf.store
-        self._drawing = Drawing(shelf.store)
+        self._drawing = ChunkRequests(shelf.store)
         self._is_member = is_member
         self._fetches: defaultdict[NodeId, asyncio.Semaphore] = defaultdict(
             lambda: asyncio.Semaphore(FETCHES_PER_PEER)

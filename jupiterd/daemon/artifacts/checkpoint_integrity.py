@@ -9,7 +9,7 @@ import logging
 from collections.abc import Mapping
 from pathlib import Path
 
-from jupiterd.daemon.artifacts.artifact_cache import Library
+from jupiterd.daemon.artifacts.artifact_cache import ArtifactCache
 from jupiterd.errors import (
     CorruptArtifactError,
     CorruptCheckpointError,
@@ -22,7 +22,7 @@ from jupiterd.store.integrity_check import first_damage
 log = logging.getLogger(__name__)
 
 
-async def whole_checkpoint(library: Library, artifact: ArtifactId) -> Path:
+async def whole_checkpoint(library: ArtifactCache, artifact: ArtifactId) -> Path:
     """Return a checkpoint's folder; a damaged copy is thrown away, and another one is fetched.
 
     Raises:
@@ -40,7 +40,7 @@ async def whole_checkpoint(library: Library, artifact: ArtifactId) -> Path:
     return path
 
 
-async def whole_start(library: Library, inputs: Mapping[str, ArtifactId]) -> dict[str, str]:
+async def whole_start(library: ArtifactCache, inputs: Mapping[str, ArtifactId]) -> dict[str, str]:
     """Return the folder of what a rank starts from, by its name among the inputs, read again.
 
     Raises:
@@ -59,7 +59,7 @@ async def whole_start(library: Library, inputs: Mapping[str, ArtifactId]) -> dic
         raise CorruptWeightsError(f"the run can't begin: {told}") from error
 
 
-async def _another(library: Library, artifact: ArtifactId, damage: str) -> Path:
+async def _another(library: ArtifactCache, artifact: ArtifactId, damage: str) -> Path:
     try:
         return await library.ensure(artifact)
     except (NotFoundError, CorruptArtifactError) as error:

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from typing import Final
 
 from jupiterd.cluster.artifacts.replication_policy import Holder, has_room, in_work, spare
-from jupiterd.daemon.artifacts.artifact_cache import Library
-from jupiterd.daemon.ledger.replica import Journal
+from jupiterd.daemon.artifacts.artifact_cache import ArtifactCache
+from jupiterd.daemon.ledger.replica import Replica
 from jupiterd.errors import JupiterError
 from jupiterd.ids import ArtifactId, NodeId, short
 
@@ -20,11 +20,11 @@ UNUSED_S: Final = 6 * 3600.0
 """What was used since then stays, though its work is over: somebody may look at it."""
 
 
-class LittleRoom:
+class DiskPressure:
     """Keeps on this node no more than its work needs, where its disk is nearly full."""
 
     def __init__(
-        self, journal: Journal, library: Library, others: Callable[[], frozenset[NodeId]]
+        self, journal: Replica, library: ArtifactCache, others: Callable[[], frozenset[NodeId]]
     ) -> None:
         """`others` are the members that are alive, but for this one."""
         self._journal = journal

@@ -13,7 +13,7 @@ from jupiterd.cluster.ledger.state import CycleState
 from jupiterd.ids import ArtifactId, short
 
 
-class Exports:
+class ModelExports:
     """The folders below `runs/`."""
 
     def __init__(self, runs: Path) -> None:

@@ -10,9 +10,9 @@ import logging
 from jupiterd.cluster.facts.facts import RoundCommitted
 from jupiterd.cluster.ledger.island_runs import is_whole
 from jupiterd.cluster.ledger.state import CycleState
-from jupiterd.daemon.artifacts.artifact_cache import Library
-from jupiterd.daemon.artifacts.model_exports import Exports
-from jupiterd.daemon.ledger.replica import Journal
+from jupiterd.daemon.artifacts.artifact_cache import ArtifactCache
+from jupiterd.daemon.artifacts.model_exports import ModelExports
+from jupiterd.daemon.ledger.replica import Replica
 from jupiterd.errors import JupiterError
 from jupiterd.ids import ArtifactId
 
@@ -21,10 +21,10 @@ log = logging.getLogger(__name__)
 RETRY_S = 10.0
 
 
-class ModelKeeper:
+class ModelPublisher:
     """Keeps `runs/` up to date with the ledger."""
 
-    def __init__(self, journal: Journal, library: Library, exports: Exports) -> None:
+    def __init__(self, journal: Replica, library: ArtifactCache, exports: ModelExports) -> None:
         self._journal = journal
         self._library = library
         self._exports = exports

@@ -7,14 +7,14 @@ import logging
 from dataclasses import replace
 
 from jupiterd.cycle.base.work_item import PREVIOUS
-from jupiterd.daemon.artifacts.artifact_cache import Library
+from jupiterd.daemon.artifacts.artifact_cache import ArtifactCache
 from jupiterd.daemon.runtime.work_events import WorkOrder
 from jupiterd.errors import NotFoundError
 
 log = logging.getLogger(__name__)
 
 
-async def without_lost(library: Library, order: WorkOrder) -> WorkOrder:
+async def without_lost(library: ArtifactCache, order: WorkOrder) -> WorkOrder:
     """Bring them here; return the order as it is, or without all of them where one is missing.
 
     A part of them would be wrong: a page that hasn't changed is looked up among the old samples.

@@ -19,10 +19,10 @@ from jupiterd.cluster.artifacts.retention import old_ways, strays, unneeded
 from jupiterd.cluster.facts.facts import Fact
 from jupiterd.cluster.ledger.state import State
 from jupiterd.daemon.artifacts.curve_retention import remove_old
-from jupiterd.daemon.artifacts.disk_pressure import LittleRoom
+from jupiterd.daemon.artifacts.disk_pressure import DiskPressure
 from jupiterd.daemon.artifacts.scratch_dirs import remove_stale
 from jupiterd.daemon.artifacts.shipped_folders import ShippedFolders
-from jupiterd.daemon.ledger.replica import Journal
+from jupiterd.daemon.ledger.replica import Replica
 from jupiterd.daemon.runtime.clock import now_s, wall_s
 from jupiterd.daemon.runtime.state_dir import StateDir
 from jupiterd.errors import JupiterError
@@ -52,11 +52,11 @@ class Retention:
 
     def __init__(
         self,
-        journal: Journal,
+        journal: Replica,
         store: ArtifactStore,
         state_dir: StateDir,
         rounds_kept: int = 2,
-        little_room: LittleRoom | None = None,
+        little_room: DiskPressure | None = None,
         shipped: ShippedFolders | None = None,
     ) -> None:
         """Take what is agreed on, what goes by it, and how many rounds of a cycle stay whole."""
@@ -185,7 +185,7 @@ def _old_ways(state: State) -> frozenset[ArtifactId]:
 def retention_of(node: "Node") -> Retention:
     """Put a node's retention together, by its settings."""
     own, library = node.identity.node_id, node.library
-    little_room = LittleRoom(node.journal, library, lambda: node.alive() - {own})
+    little_room = DiskPressure(node.journal, library, lambda: node.alive() - {own})
     kept = node.settings.rounds_kept
     shipped = node.commands.shipped
     return Retention(node.journal, library.store, node.state_dir, kept, little_room, shipped)

@@ -21,7 +21,7 @@ from typing import Final
 
 import psutil
 
-from jupiterd.daemon.artifacts.artifact_cache import Library
+from jupiterd.daemon.artifacts.artifact_cache import ArtifactCache
 from jupiterd.daemon.runtime.state_dir import StateDir
 from jupiterd.errors import MalformedError, NotFoundError, UsageError
 from jupiterd.ids import ArtifactId, short
@@ -52,7 +52,7 @@ _RUNNABLE: Final = 0o700
 class ShippedFolders:
     """Those of one daemon; what touches disks does so in threads."""
 
-    def __init__(self, state_dir: StateDir, library: Library) -> None:
+    def __init__(self, state_dir: StateDir, library: ArtifactCache) -> None:
         """Take where all of it lies, and the artifacts."""
         self._artifacts = state_dir.root / SHIPPED / "artifacts"
         self.folders = state_dir.root / SHIPPED / "folders"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class ShownRun:
+class SelectedRun:
     """One training, in the round that it is in, or in one before."""
 
     id: CycleId
@@ -28,7 +28,7 @@ class ShownRun:
     """Those of this round."""
 
 
-def shown_run(node: "Node", run_id: str, round_number: int | None = None) -> ShownRun:
+def shown_run(node: "Node", run_id: str, round_number: int | None = None) -> SelectedRun:
     """Return the training of that id, in the round that is named, or the present one.
 
     Raises:
@@ -40,4 +40,4 @@ def shown_run(node: "Node", run_id: str, round_number: int | None = None) -> Sho
     current = round_number or min(run.rounds_committed + 1, run.rounds_wanted)
     pairs = counting_islands(node.journal.state.cycles, run.begun.cycle)
     islands = [pair for pair in pairs if pair[1].parent_round == current]
-    return ShownRun(run.begun.cycle, run, current, islands)
+    return SelectedRun(run.begun.cycle, run, current, islands)

@@ -35,7 +35,7 @@ LOOK_S: Final = 2.0
 STARTS_TRAINING: Final = frozenset({"cycle.start", "cycle.plan", "train.start"})
 
 
-class WrittenWord:
+class ClusterFilePolicy:
     """The file's word, beside what is."""
 
     def __init__(self, node: "Node") -> None:

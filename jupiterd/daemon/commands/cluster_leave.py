@@ -19,7 +19,7 @@ from jupiterd.cluster.ledger.island_runs import is_whole
 from jupiterd.cluster.ledger.ledger import Ledger
 from jupiterd.cluster.membership.cluster_merge import in_entries, taken_along
 from jupiterd.daemon.commands.member_commands import MAX_LABEL_CHARACTERS
-from jupiterd.daemon.ledger.snapshot_transfer import FetchedLedger
+from jupiterd.daemon.ledger.snapshot_transfer import FetchedSnapshot
 from jupiterd.errors import ConflictError
 from jupiterd.ids import ClusterId, short
 
@@ -59,10 +59,10 @@ async def leave(node: "Node", arguments: Mapping[str, Any]) -> dict[str, Any]:
     return {"done": True, **told, "founded": {"id": journal.cluster, "name": label}}
 
 
-def founded_by(identity: "Identity", label: str, name: str, before: Ledger) -> FetchedLedger:
+def founded_by(identity: "Identity", label: str, name: str, before: Ledger) -> FetchedSnapshot:
     """Return the ledger of a new cluster, of this node alone, with all work of another one."""
     ledger = Ledger(ClusterId(secrets.token_hex(16)))
-    fetched = FetchedLedger(ledger, identity.node_id)
+    fetched = FetchedSnapshot(ledger, identity.node_id)
     writer, term = Writer(identity.node_id, secrets.token_hex(8)), max(1, before.highest_term())
     own = NodeAdmitted(identity.node_id, name, identity.certificate_pem, "it founded the cluster")
     first = [ClusterFounded(label), own, WindowSet(is_open=False, edit=1), DoorShut(())]

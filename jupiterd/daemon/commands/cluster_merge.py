@@ -82,7 +82,7 @@ MAX_TRIED = 8
 Messages = AsyncIterator[peer_pb2.BroughtLedger]
 
 
-class Merging:
+class ClusterMerge:
     """This node's part in merges."""
 
     def __init__(self, node: "Node") -> None:

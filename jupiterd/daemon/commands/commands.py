@@ -33,7 +33,7 @@ from jupiterd.daemon.executor.named_paths import READING, named_paths
 from jupiterd.daemon.links import link_measurement
 from jupiterd.daemon.membership.trust import HAND_OVER, check_verb
 from jupiterd.daemon.scripts import allreduce_check, script_placement
-from jupiterd.daemon.scripts.allreduce_check import SyncCheck
+from jupiterd.daemon.scripts.allreduce_check import AllreduceCheck
 from jupiterd.daemon.scripts.shipping import ship_folder
 from jupiterd.document_schema import SCHEMA
 from jupiterd.errors import (
@@ -95,7 +95,7 @@ class Commands:
         self._foretold = frozenset({"train.start", "cycle.extend"})
         """Commands of which can be told what would come of them: all their checks, too."""
         self._long = {
-            "check.sync": (SyncCheck().run, allreduce_check.LONGEST_S),
+            "check.sync": (AllreduceCheck().run, allreduce_check.LONGEST_S),
             "generator.try": (generator_trial.try_generator, generator_trial.TOLD_AFTER_S),
         }
         """What only the leader can do, while it goes on with other commands, and for how long."""

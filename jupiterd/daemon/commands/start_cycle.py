@@ -26,8 +26,8 @@ from jupiterd.daemon.islands.island_plan import (
 )
 from jupiterd.daemon.planning.gang_plan import trainers
 from jupiterd.daemon.planning.generation_speed import written_before
-from jupiterd.daemon.planning.requested_machines import EVERYBODY, Asked, named_nodes
-from jupiterd.daemon.planning.training_estimate import Estimate, estimate
+from jupiterd.daemon.planning.requested_machines import EVERYBODY, RequestedMachines, named_nodes
+from jupiterd.daemon.planning.training_estimate import TrainingEstimate, estimate
 from jupiterd.daemon.runtime.clock import wall_iso
 from jupiterd.errors import MissingExtraError, NotFoundError, UsageError
 from jupiterd.ids import CycleId, NodeId, short
@@ -293,7 +293,7 @@ def _recorded(settings: "RunSettings", nodes: Sequence[NodeId]) -> dict[str, Sca
 def _foretold(
     leading: "Leading",
     started: CycleStarted,
-    wanted: Asked,
+    wanted: RequestedMachines,
     settings: "RunSettings",
     told: "Text",
 ) -> tuple[str, "RunSettings", dict[str, Any]]:
@@ -367,14 +367,14 @@ def _foretold(
     )
 
 
-def _advice(expected: "Estimate", cost: "CycleCost") -> list[str]:
+def _advice(expected: "TrainingEstimate", cost: "CycleCost") -> list[str]:
     """Return why a large model had better begin with an open base model."""
     from jupiterd.cycle.runs.init_advice import advice
 
     return advice(int(expected.values["parameters"]), cost.tokens_per_s)
 
 
-def _choice(leading: "Leading", wanted: Asked) -> EngineChoice | None:
+def _choice(leading: "Leading", wanted: RequestedMachines) -> EngineChoice | None:
     """Return who would train; raises MissingExtraError where no machine that is here could."""
     if machines := trainers(leading, wanted.nodes):
         choice = choose_engine(wanted.engine, machines)

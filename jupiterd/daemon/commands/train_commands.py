@@ -25,7 +25,12 @@ from jupiterd.daemon.commands.data_commands import requested_data
 from jupiterd.daemon.commands.member_commands import Arguments, Command
 from jupiterd.daemon.islands.island_plan import islands_of_settings, with_gang
 from jupiterd.daemon.planning.gang_plan import trainers
-from jupiterd.daemon.planning.requested_machines import EVERYBODY, Asked, Exchanges, named_nodes
+from jupiterd.daemon.planning.requested_machines import (
+    EVERYBODY,
+    Exchanges,
+    RequestedMachines,
+    named_nodes,
+)
 from jupiterd.daemon.planning.training_estimate import estimate
 from jupiterd.daemon.runtime.clock import wall_iso
 from jupiterd.errors import (
@@ -112,7 +117,7 @@ def planned_training(
     tokens = 0 if made is None else int(made.counts["tokens"])
     sequences = 0 if made is None else sequences_in(tokens, settings.seq_len)
     plan = first_plan_of_run(preset, gang.model_copy(update={"max_steps": None}), sequences)
-    asked = Asked(engine, nodes, most, settings.islands, Exchanges.of(settings))
+    asked = RequestedMachines(engine, nodes, most, settings.islands, Exchanges.of(settings))
     settings = with_gang(leading, asked, choice, shape, plan, settings)
     plan = (
         plan_of_run(preset, settings, sequences)

@@ -23,7 +23,7 @@ from jupiterd.errors import EmptySourceError, JupiterError, SourceUnreachableErr
 log = logging.getLogger(__name__)
 
 
-class Collecting:
+class CollectPhase:
     """Collects from the sources of one round, for one term."""
 
     def __init__(

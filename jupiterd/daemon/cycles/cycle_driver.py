@@ -34,8 +34,8 @@ from jupiterd.cycle.training.plan import parse_model
 from jupiterd.daemon.catalog.gate_history import last_student, looks_before
 from jupiterd.daemon.catalog.pause_facts import is_interactive, paused_now, waiting_after
 from jupiterd.daemon.catalog.round_history import standing_of
-from jupiterd.daemon.cycles.collect_phase import Collecting, lost_in
-from jupiterd.daemon.cycles.generate_phase import Generating
+from jupiterd.daemon.cycles.collect_phase import CollectPhase, lost_in
+from jupiterd.daemon.cycles.generate_phase import GeneratePhase
 from jupiterd.daemon.cycles.judge_phase import hear_judge
 from jupiterd.daemon.cycles.speculation_discard import anew, writes_otherwise
 from jupiterd.daemon.cycles.speculative_generation import generating_ahead
@@ -60,7 +60,7 @@ SPREAD = frozenset({GENERATING, TRAINING_ALONE})
 """Tasks that have a node to themselves."""
 
 
-class CycleConductor:
+class CycleDriver:
     """Conducts one cycle until it is finished or the term is over."""
 
     def __init__(self, leading: Leading, cycle: CycleId) -> None:
@@ -89,11 +89,11 @@ class CycleConductor:
         match step:
             case RunItems(Phase.COLLECT) if all(each.task == READING for each in step.items):
                 self._begin(view, step.phase)
-                collecting = Collecting(self._leading, self._runner, self._domain, self._view)
+                collecting = CollectPhase(self._leading, self._runner, self._domain, self._view)
                 await collecting.run(step.items, lambda: self._check_line(view))
             case RunItems(Phase.GENERATE):
                 self._begin(view, step.phase)
-                generating = Generating(self._leading, self._runner, view)
+                generating = GeneratePhase(self._leading, self._runner, view)
                 await generating.run(step.items, lambda: self._check_line(view))
             case RunItems():
                 await self._run_items(view, step)
@@ -161,7 +161,7 @@ class CycleConductor:
     async def _run_items(self, view: RoundView, step: RunItems) -> None:
         self._begin(view, step.phase)
         by_task = {task: [i for i in step.items if i.task == task] for task in SPREAD}
-        generating = Generating(self._leading, self._runner, view)
+        generating = GeneratePhase(self._leading, self._runner, view)
         async with asyncio.TaskGroup() as group:
             for item in (each for each in step.items if each.task not in SPREAD):
                 group.create_task(self._run_item(view, item), name=item.id)

@@ -27,7 +27,7 @@ SERVER_ITEMS = 1
 slow server each would take the other's turn for silence."""
 
 
-class Generating:
+class GeneratePhase:
     """Generates for one round, for one term."""
 
     def __init__(self, leading: Leading, runner: ItemRunner, view: RoundView) -> None:

@@ -14,8 +14,8 @@ from jupiterd.cycle.phases.steps import RunItems, TrainRound
 from jupiterd.cycle.runs.run_phases import CloseRun, FreezeManifest, RunView, next_run_step
 from jupiterd.cycle.runs.run_plan import sequences_in
 from jupiterd.cycle.runs.run_settings import RunSettings
-from jupiterd.daemon.gangs.gang_supervisor import GangConductor
-from jupiterd.daemon.islands.island_coordinator import IslandsConductor
+from jupiterd.daemon.gangs.gang_supervisor import GangSupervisor
+from jupiterd.daemon.islands.island_coordinator import IslandCoordinator
 from jupiterd.daemon.leader.leading import Leading
 from jupiterd.daemon.leader.step_loop import step_until_finished
 from jupiterd.daemon.leader.work_item import ItemRunner
@@ -27,7 +27,7 @@ from jupiterd.ids import ArtifactId, CycleId
 log = logging.getLogger(__name__)
 
 
-class RunConductor:
+class RunDriver:
     """Conducts one run until it is finished or the term is over."""
 
     def __init__(self, leading: Leading, run: CycleId) -> None:
@@ -133,8 +133,8 @@ class RunConductor:
             tokens=tokens,
         )
 
-    def _trainer(self) -> GangConductor | IslandsConductor:
+    def _trainer(self) -> GangSupervisor | IslandCoordinator:
         training = training_of(self._leading, self._run)
         if training.settings.island_nodes:
-            return IslandsConductor(self._leading, training)
-        return GangConductor(self._leading, self._run, ROUND, training.shape, training.plan)
+            return IslandCoordinator(self._leading, training)
+        return GangSupervisor(self._leading, self._run, ROUND, training.shape, training.plan)

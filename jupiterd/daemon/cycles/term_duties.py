@@ -29,9 +29,9 @@ from jupiterd.errors import JupiterError
 from jupiterd.ids import CycleId
 
 if TYPE_CHECKING:
-    from jupiterd.daemon.cycles.cycle_driver import CycleConductor
-    from jupiterd.daemon.cycles.run_driver import RunConductor
-    from jupiterd.daemon.islands.island_task import IslandRun
+    from jupiterd.daemon.cycles.cycle_driver import CycleDriver
+    from jupiterd.daemon.cycles.run_driver import RunDriver
+    from jupiterd.daemon.islands.island_task import IslandTask
 
 log = logging.getLogger(__name__)
 
@@ -79,23 +79,23 @@ async def lead(leading: Leading) -> None:
 async def get_ready() -> None:
     """Load what conducts: whoever follows may have to go on with what runs, and within a moment."""
     try:
-        await asyncio.to_thread(_conductors)
+        await asyncio.to_thread(_drivers)
     except Exception:  # such as one half of another version: it is told again when we lead
         log.exception("conductors_not_loaded")
 
 
 @cache
-def _conductors() -> "tuple[type[CycleConductor], type[RunConductor], type[IslandRun]]":
-    """Load the conductors of cycles and of runs; an idle daemon does without their 10 MB."""
-    from jupiterd.daemon.cycles.cycle_driver import CycleConductor
-    from jupiterd.daemon.cycles.run_driver import RunConductor
-    from jupiterd.daemon.islands.island_task import IslandRun
+def _drivers() -> "tuple[type[CycleDriver], type[RunDriver], type[IslandTask]]":
+    """Load the drivers of cycles and of runs; an idle daemon does without their 10 MB."""
+    from jupiterd.daemon.cycles.cycle_driver import CycleDriver
+    from jupiterd.daemon.cycles.run_driver import RunDriver
+    from jupiterd.daemon.islands.island_task import IslandTask
 
-    return CycleConductor, RunConductor, IslandRun
+    return CycleDriver, RunDriver, IslandTask
 
 
 async def _conduct(leading: Leading, cycle: CycleId) -> None:
-    of_cycles, of_runs, of_islands = _conductors()
+    of_cycles, of_runs, of_islands = _drivers()
     state = leading.cycle(cycle)
     kind = of_cycles if state.started is not None else of_runs if is_whole(state) else of_islands
     try:

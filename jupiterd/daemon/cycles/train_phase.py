@@ -16,14 +16,14 @@ from jupiterd.cluster.ledger.island_runs import islands_in, least_batch_of
 from jupiterd.cluster.planning.engines import choose_engine
 from jupiterd.cluster.planning.island_nodes import read, written
 from jupiterd.cluster.training.named_trainers import most_ranks, named_trainers
-from jupiterd.daemon.gangs.gang_supervisor import GangConductor
-from jupiterd.daemon.islands.island_coordinator import IslandsConductor
+from jupiterd.daemon.gangs.gang_supervisor import GangSupervisor
+from jupiterd.daemon.islands.island_coordinator import IslandCoordinator
 from jupiterd.daemon.islands.island_plan import islands_of_round, ranks_in, wanted_of_round
 from jupiterd.daemon.leader.leading import Leading
 from jupiterd.daemon.leader.progress_board import TRAINED_BY
 from jupiterd.daemon.planning.gang_plan import TRAINING_ROLES, trainers
 from jupiterd.daemon.planning.requested_machines import AUTO_ISLANDS, OFF
-from jupiterd.daemon.planning.training_spec import RunTraining, training_of
+from jupiterd.daemon.planning.training_spec import TrainingSpec, training_of
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.errors import MissingExtraError
 from jupiterd.ids import CycleId, NodeId
@@ -38,14 +38,14 @@ LOOK_S = 0.25
 
 async def trainer_of_round(
     leading: Leading, cycle: CycleId, round_number: int
-) -> GangConductor | IslandsConductor:
+) -> GangSupervisor | IslandCoordinator:
     """Return what conducts the training of a round that is packed, and not trained yet.
 
     Raises:
         PeerUnreachableError: nobody who is alive can train.
     """
     training, state = training_of(leading, cycle, round_number), leading.cycle(cycle)
-    by_one_gang = GangConductor(leading, cycle, round_number, training.shape, training.plan)
+    by_one_gang = GangSupervisor(leading, cycle, round_number, training.shape, training.plan)
     if _has_gang(state, training):
         return by_one_gang
     if not state.outer_line(round_number):
@@ -55,7 +55,7 @@ async def trainer_of_round(
     ranks = _ranks(leading, training)
     apart = training_of(leading, cycle, round_number, by_islands=True, ranks=ranks)
     nodes = {"island_nodes": training.settings.island_nodes}
-    return IslandsConductor(
+    return IslandCoordinator(
         leading, replace(apart, settings=apart.settings.model_copy(update=nodes))
     )
 
@@ -78,7 +78,7 @@ def ranks_here(leading: Leading, cycle: CycleId) -> int:
     return len(choice.gang)
 
 
-def _ranks(leading: Leading, training: RunTraining) -> int:
+def _ranks(leading: Leading, training: TrainingSpec) -> int:
     """Return how many ranks share a step, of islands that have begun or are to begin.
 
     Where they have begun, that many are recorded: whoever leads has the same plan.
@@ -88,7 +88,7 @@ def _ranks(leading: Leading, training: RunTraining) -> int:
     return max(begun) if begun else ranks_in(leading, read(training.settings.island_nodes))
 
 
-def _has_gang(state: CycleState, training: RunTraining) -> bool:
+def _has_gang(state: CycleState, training: TrainingSpec) -> bool:
     """Say whether one gang has begun; where groups that were apart did either, its steps count."""
     if state.last_checkpoint(training.round) is not None:
         return True
@@ -98,7 +98,7 @@ def _has_gang(state: CycleState, training: RunTraining) -> bool:
     return begun in places and not state.outer_line(training.round)
 
 
-async def _decided(leading: Leading, training: RunTraining) -> RunTraining:
+async def _decided(leading: Leading, training: TrainingSpec) -> TrainingSpec:
     """Return the training with the islands that are best now; as it was where one gang is."""
     settings = training.settings
     if settings.islands == OFF:

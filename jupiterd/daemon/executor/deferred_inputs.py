@@ -9,7 +9,7 @@ import logging
 import time
 from collections.abc import Callable, Mapping
 
-from jupiterd.daemon.artifacts.artifact_cache import Library
+from jupiterd.daemon.artifacts.artifact_cache import ArtifactCache
 from jupiterd.daemon.artifacts.checkpoint_integrity import whole_checkpoint
 from jupiterd.daemon.runtime.work_events import WorkOrder
 from jupiterd.errors import JupiterError
@@ -39,7 +39,7 @@ def without(order: WorkOrder) -> dict[str, ArtifactId]:
 
 
 async def bring(
-    library: Library, order: WorkOrder, hand_in: Callable[[InputArrived], None]
+    library: ArtifactCache, order: WorkOrder, hand_in: Callable[[InputArrived], None]
 ) -> None:
     """Fetch the others, one after another, and hand in each; or say why it won't come."""
     late: Mapping[str, ArtifactId] = {n: order.inputs[n] for n in _names(order) & {*order.inputs}}
@@ -47,7 +47,7 @@ async def bring(
         hand_in(await _fetched(library, name, artifact))
 
 
-async def _fetched(library: Library, name: str, artifact: ArtifactId) -> InputArrived:
+async def _fetched(library: ArtifactCache, name: str, artifact: ArtifactId) -> InputArrived:
     began_s = time.monotonic()
     try:
         async with asyncio.timeout(TIMEOUT_S):

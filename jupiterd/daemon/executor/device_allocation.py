@@ -91,7 +91,7 @@ class Use:
             raise
 
 
-class DeviceUse:
+class DeviceAllocation:
     """Who uses which GPU of this machine, as far as this daemon's workers do."""
 
     def __init__(self, machine: Hardware, name: str, loans: DeviceLoans | None = None) -> None:

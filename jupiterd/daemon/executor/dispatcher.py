@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator
 
 import grpc.aio
 
-from jupiterd.daemon.executor.gang_holder import Holder
+from jupiterd.daemon.executor.gang_holder import GangHolder
 from jupiterd.daemon.links.peers import Peers
 from jupiterd.daemon.runtime.untrusted_input import MAX_REASON_CHARACTERS, told_text
 from jupiterd.daemon.runtime.work_events import (
@@ -33,7 +33,7 @@ PREPARE_TIMEOUT_S = 5.0
 class Dispatcher:
     """Where orders go out."""
 
-    def __init__(self, self_id: NodeId, holder: Holder, peers: Peers) -> None:
+    def __init__(self, self_id: NodeId, holder: GangHolder, peers: Peers) -> None:
         self._self_id = self_id
         self._holder = holder
         self._peers = peers

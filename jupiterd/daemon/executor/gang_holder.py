@@ -13,8 +13,8 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import Protocol
 
-from jupiterd.daemon.executor.held_worker import HeldWork
-from jupiterd.daemon.membership.fencing import Obedience
+from jupiterd.daemon.executor.held_worker import HeldWorker
+from jupiterd.daemon.membership.fencing import Fencing
 from jupiterd.daemon.runtime.work_events import (
     CheckpointMade,
     KeepWish,
@@ -66,13 +66,13 @@ class Workers(Protocol):
         ...
 
 
-class Holder:
+class GangHolder:
     """Where orders arrive, those of other nodes and our own."""
 
     def __init__(
         self,
         workers: Workers,
-        obedience: Obedience,
+        obedience: Fencing,
         group: asyncio.TaskGroup,
         grace_s: float = GRACE_S,
     ) -> None:
@@ -81,7 +81,7 @@ class Holder:
         self._group = group
         self._grace_s = grace_s
         self._changing = asyncio.Lock()
-        self._held: dict[str, HeldWork] = {}
+        self._held: dict[str, HeldWorker] = {}
         self._ended = (0, 0)
         """The last (term, epoch) that a leader ended: its orders may arrive after that."""
         self._last_kept: tuple[int, CheckpointMade] | None = None
@@ -152,7 +152,7 @@ class Holder:
         if not any(asked):
             raise NotFoundError(f"no rank of attempt {epoch} runs here just now")
 
-    def finish_steps(self) -> list[HeldWork]:
+    def finish_steps(self) -> list[HeldWorker]:
         """Begin nothing more, and have the ranks here stop after their running step and save it.
 
         Their gangs stop with them, wherever they run. Returned are those of which there is
@@ -177,7 +177,7 @@ class Holder:
         """End all that is held."""
         await self._end(list(self._held.values()), why)
 
-    async def _held_for(self, leader: NodeId, order: WorkOrder) -> HeldWork:
+    async def _held_for(self, leader: NodeId, order: WorkOrder) -> HeldWorker:
         """Return the work that an order means; what another gang left here is ended before."""
         async with self._changing:
             await self._obedience.check(leader, order.term, order.epoch)
@@ -185,7 +185,7 @@ class Holder:
             await self._end(outdated, RefusedError(f"attempt {order.epoch} has begun here"))
             return self._attach(order) if order.is_attach else self._begin(order)
 
-    def _attach(self, order: WorkOrder) -> HeldWork:
+    def _attach(self, order: WorkOrder) -> HeldWorker:
         held = self._held.get(order.id)
         if held is None:
             raise NotFoundError(f"nothing runs here as {order.id}")
@@ -195,26 +195,26 @@ class Holder:
         held.term = order.term
         return held
 
-    def _begin(self, order: WorkOrder) -> HeldWork:
+    def _begin(self, order: WorkOrder) -> HeldWorker:
         if (order.term, order.epoch) <= self._ended:
             raise RefusedError(f"attempt {order.epoch} has been ended")
         if order.id in self._held:
             raise ConflictError(f"{order.id} runs here already")
         if self._last_kept is not None and self._last_kept[0] == order.epoch:
             self._last_kept = None  # of another cycle, or of a group that counted like this one
-        held = self._held[order.id] = HeldWork(order, self._grace_s, self._workers.keep_state)
+        held = self._held[order.id] = HeldWorker(order, self._grace_s, self._workers.keep_state)
         held.task = self._group.create_task(
             held.work(self._workers.run(order)), name=f"held {order.id}"
         )
         held.task.add_done_callback(lambda _: self._forget(held))
         return held
 
-    def _forget(self, held: HeldWork) -> None:
+    def _forget(self, held: HeldWorker) -> None:
         del self._held[held.order.id]
         held.close()
 
     async def _kept_of(
-        self, epoch: int, works: list[HeldWork], wish: KeepWish
+        self, epoch: int, works: list[HeldWorker], wish: KeepWish
     ) -> CheckpointMade | None:
         found = await asyncio.gather(*(held.kept(wish) for held in works))
         made = [kept for kept in found if kept is not None]
@@ -226,7 +226,7 @@ class Holder:
         self._last_kept = epoch, best
         return best
 
-    async def _end(self, works: list[HeldWork], why: JupiterError) -> None:
+    async def _end(self, works: list[HeldWorker], why: JupiterError) -> None:
         if works:
             await asyncio.gather(*(held.end(why) for held in works))
 

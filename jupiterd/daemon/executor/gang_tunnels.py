@@ -12,7 +12,7 @@ from typing import Any, Final
 from jupiterd.cluster.training.gang_store import StoreQuestion
 from jupiterd.cluster.training.gloo_address import DIALED, NOT_DIALED, port_of, readdressed
 from jupiterd.cluster.training.tunnel_plan import PARAM, TunnelPlan
-from jupiterd.daemon.ledger.replica import Journal
+from jupiterd.daemon.ledger.replica import Replica
 from jupiterd.errors import MalformedError, NotAMemberError
 from jupiterd.ids import NodeId, short
 from jupiterd.net.interfaces import LOOPBACK, interface_of
@@ -34,7 +34,7 @@ class RankTunnels:
     """Of one rank; made by `GangTunnels.of` alone."""
 
     def __init__(
-        self, journal: Journal, plan: TunnelPlan, params: Mapping[str, Any], ends: AsyncExitStack
+        self, journal: Replica, plan: TunnelPlan, params: Mapping[str, Any], ends: AsyncExitStack
     ) -> None:
         self._journal = journal
         self._plan = plan
@@ -120,7 +120,7 @@ class RankTunnels:
 class GangTunnels:
     """Those of this node."""
 
-    def __init__(self, journal: Journal) -> None:
+    def __init__(self, journal: Replica) -> None:
         self._journal = journal
 
     @asynccontextmanager

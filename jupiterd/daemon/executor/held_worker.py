@@ -40,7 +40,7 @@ KeepState = Callable[[str, int], bool]
 """Asks the worker of an order for its last finished step, if later than that; is there one?"""
 
 
-class Told:
+class WorkerReport:
     """What a new follower is told: not all that was said, but all that still counts."""
 
     def __init__(self) -> None:
@@ -85,7 +85,7 @@ async def _within(news: asyncio.Event, timeout_s: float) -> bool:
     return news.is_set()
 
 
-class HeldWork:
+class HeldWorker:
     """A worker that doesn't end with the leader that ordered it."""
 
     def __init__(self, order: WorkOrder, grace_s: float, keep_state: KeepState) -> None:
@@ -97,7 +97,7 @@ class HeldWork:
         self.task: asyncio.Task[None] | None = None
         """Runs `work`; cancelling it ends the worker."""
         self._grace_s = grace_s
-        self._told = Told()
+        self._told = WorkerReport()
         self._began_s = 0.0
         self._error: Exception | None = None
         self._is_over = False

@@ -13,8 +13,8 @@ from typing import Any
 
 from jupiterd.cluster.facts.facts import OuterStepTaken
 from jupiterd.cluster.ledger.outer_line import Steps
-from jupiterd.daemon.artifacts.artifact_cache import Library
-from jupiterd.daemon.ledger.replica import Journal
+from jupiterd.daemon.artifacts.artifact_cache import ArtifactCache
+from jupiterd.daemon.ledger.replica import Replica
 from jupiterd.errors import ConflictError, DiskFullError, JupiterError, NotFoundError
 from jupiterd.ids import ArtifactId, CycleId, short
 from jupiterd.protocol.frames import OuterStepArrived
@@ -39,10 +39,10 @@ LONGEST_S = 600.0
 RETRY_S = 1.0
 
 
-class OuterInputs:
+class OuterStepInputs:
     """What ranks of islands on this node wait for."""
 
-    def __init__(self, journal: Journal, library: Library) -> None:
+    def __init__(self, journal: Replica, library: ArtifactCache) -> None:
         self._journal = journal
         self._library = library
 

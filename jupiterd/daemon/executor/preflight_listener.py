@@ -23,7 +23,7 @@ from jupiterd.rpc import peer_pb2
 PROBE_LIFE_S = 15.0
 
 
-class Probes:
+class PreflightListener:
     """The listeners that are open just now; each closes by itself."""
 
     def __init__(

@@ -18,20 +18,20 @@ from typing import Any
 from jupiterd.cluster.planning.asking_node import ASKED_AT
 from jupiterd.cluster.values.hardware import Hardware
 from jupiterd.cycle.base.work_item import WorkResult
-from jupiterd.daemon.artifacts.artifact_cache import Library
+from jupiterd.daemon.artifacts.artifact_cache import ArtifactCache
 from jupiterd.daemon.artifacts.checkpoint_integrity import whole_start
 from jupiterd.daemon.artifacts.optional_inputs import without_lost
 from jupiterd.daemon.artifacts.scratch_dirs import remove_scratch, scratch_of
 from jupiterd.daemon.executor import deferred_inputs, device_capacity, gang_stores
 from jupiterd.daemon.executor.curve_paths import curves_folder
-from jupiterd.daemon.executor.device_allocation import DeviceUse, chosen_engine
+from jupiterd.daemon.executor.device_allocation import DeviceAllocation, chosen_engine
 from jupiterd.daemon.executor.gang_stores import GangStores
 from jupiterd.daemon.executor.gang_tunnels import GangTunnels, RankTunnels, on_loopback
 from jupiterd.daemon.executor.offered_paths import OfferedPaths, asking
-from jupiterd.daemon.executor.outer_step_inputs import OuterInputs
+from jupiterd.daemon.executor.outer_step_inputs import OuterStepInputs
 from jupiterd.daemon.executor.store_calls import StoreCalls
-from jupiterd.daemon.ledger.replica import Journal
-from jupiterd.daemon.links.refused_connections import Knocks
+from jupiterd.daemon.ledger.replica import Replica
+from jupiterd.daemon.links.refused_connections import RefusedConnections
 from jupiterd.daemon.runtime.settings import Settings
 from jupiterd.daemon.runtime.state_dir import StateDir
 from jupiterd.daemon.runtime.work_events import (
@@ -54,7 +54,7 @@ from jupiterd.errors import Bug, DeviceBusyError, DiskFullError, WorkFailedError
 from jupiterd.ids import ArtifactId
 from jupiterd.processes.environment import worker_environment
 from jupiterd.processes.process import Spawn, Worker, never_warm, start_worker
-from jupiterd.processes.warm_pool import Spares
+from jupiterd.processes.warm_pool import WarmPool
 from jupiterd.protocol.frames import (
     CheckpointUnsaved,
     CheckpointWritten,
@@ -102,33 +102,33 @@ WARM_WITHIN_S = 1.5
 LOADING = "its workers still load their libraries"
 
 
-class WorkRunner:
+class WorkerRunner:
     """Runs worker processes for orders of the leader."""
 
     def __init__(
         self,
         state_dir: StateDir,
-        library: Library,
-        journal: Journal,
+        library: ArtifactCache,
+        journal: Replica,
         group: asyncio.TaskGroup,
         settings: Settings,
         machine: Hardware,
     ) -> None:
-        self.spares = Spares(state_dir.logs, group)
+        self.spares = WarmPool(state_dir.logs, group)
         self.stores = GangStores(library.peers.own)
         self.store_calls = StoreCalls(library.peers, self.stores)
         self._tunnels = GangTunnels(journal)
         self._group = group
         self._state_dir = state_dir
         self._library = library
-        self._outer = OuterInputs(journal, library)
+        self._outer = OuterStepInputs(journal, library)
         self._machine = machine
-        self._devices = DeviceUse(machine, settings.name)
+        self._devices = DeviceAllocation(machine, settings.name)
         self._own = {"threads": settings.threads, "node_name": settings.name}
         """What every worker is told of this machine, unless the order says otherwise."""
         self._key_hosts = settings.api_keys
         self.offered = OfferedPaths(state_dir.asked_paths, settings.readable_folders)
-        self.knocks = Knocks()
+        self.knocks = RefusedConnections()
         self._members = journal
         self.running: dict[str, WorkOrder] = {}
         self._workers: dict[str, Worker] = {}

@@ -10,11 +10,11 @@ from collections.abc import Set as AbstractSet
 from jupiterd.cluster.facts.facts import LEFT_OPEN, EpochClosed
 from jupiterd.cycle.training.horizon import Horizon, end_step
 from jupiterd.cycle.training.plan import ModelShape, TrainPlan
-from jupiterd.daemon.gangs.checkpoint_lineage import EpochLine
+from jupiterd.daemon.gangs.checkpoint_lineage import CheckpointLineage
 from jupiterd.daemon.gangs.surviving_states import latest, wish_for
-from jupiterd.daemon.gangs.transition_timing import EpochChange
+from jupiterd.daemon.gangs.transition_timing import TransitionTiming
 from jupiterd.daemon.leader.leading import Leading
-from jupiterd.daemon.planning.gang_plan import Launch
+from jupiterd.daemon.planning.gang_plan import GangPlan
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.daemon.runtime.work_events import CheckpointMade, KeepWish
 from jupiterd.errors import JupiterError
@@ -27,15 +27,15 @@ STOPPED = "one of its machines was stopped"
 """All steps that were begun are finished, and the round isn't."""
 
 
-class EpochEnd:
+class AttemptEnd:
     """Ends the epochs of one round."""
 
     def __init__(
         self,
         leading: Leading,
         cycle: CycleId,
-        line: EpochLine,
-        change: EpochChange,
+        line: CheckpointLineage,
+        change: TransitionTiming,
         shape: ModelShape,
         plan: TrainPlan,
     ) -> None:
@@ -48,7 +48,7 @@ class EpochEnd:
 
     async def end(
         self,
-        launch: Launch,
+        launch: GangPlan,
         reason: str,
         code: str = "",
         *,
@@ -90,7 +90,7 @@ class EpochEnd:
         is_over = is_over or self._line.is_over()
         return STOPPED if reason == FINISHED and not is_over else reason
 
-    async def _wish(self, launch: Launch) -> KeepWish:
+    async def _wish(self, launch: GangPlan) -> KeepWish:
         """Return what is wanted of the survivors: a step that no line in reach has got to yet."""
         await self._line.look(launch)
         return wish_for(self._shape, self._line.step())

@@ -18,7 +18,7 @@ MAX_WAITING = 16
 Commit = Callable[[NodeId, CheckpointMade], Awaitable[None]]
 
 
-class CommitQueue:
+class CheckpointCommits:
     """The checkpoints of one epoch that are yet to be recorded."""
 
     def __init__(self) -> None:

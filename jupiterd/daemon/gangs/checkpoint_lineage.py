@@ -17,7 +17,7 @@ from jupiterd.cluster.values.bounds import edit_after
 from jupiterd.cycle.training.horizon import Horizon, is_on_trunk, is_over
 from jupiterd.cycle.training.plan import TrainPlan
 from jupiterd.daemon.leader.leading import Leading
-from jupiterd.daemon.planning.gang_plan import Launch
+from jupiterd.daemon.planning.gang_plan import GangPlan
 from jupiterd.daemon.runtime.work_events import CheckpointMade
 from jupiterd.errors import LineChangedError
 from jupiterd.ids import CycleId, NodeId
@@ -29,7 +29,7 @@ MAX_MISSING = 8
 """Checkpoints that are looked for, from the line's end on; each may take half a second."""
 
 
-class EpochLine:
+class CheckpointLineage:
     """The end of the line that the running epoch is on."""
 
     def __init__(self, leading: Leading, cycle: CycleId, round_number: int) -> None:
@@ -60,16 +60,16 @@ class EpochLine:
         last = self._leading.cycle(self._cycle).last_checkpoint(self._round)
         return last is not None and last.is_final and last.epoch == epoch
 
-    def follow(self, launch: Launch) -> None:
+    def follow(self, launch: GangPlan) -> None:
         """Take up the line of an epoch, as far as it has been recorded."""
         self._missing = set()
         self._take_up(launch)
 
-    def _take_up(self, launch: Launch) -> None:
+    def _take_up(self, launch: GangPlan) -> None:
         last = self._leading.cycle(self._cycle).last_of_epoch(launch.epoch, self._missing)
         self.tip = (launch.follows or launch.from_checkpoint) if last is None else last.artifact
 
-    async def look(self, launch: Launch) -> None:
+    async def look(self, launch: GangPlan) -> None:
         """Take up the line of an epoch as far as it can be gone on from."""
         self._missing = set()
         while len(self._missing) < MAX_MISSING:
@@ -106,7 +106,7 @@ class EpochLine:
         ]
 
     async def commit(
-        self, node: NodeId, made: CheckpointMade, launch: Launch, plan: TrainPlan
+        self, node: NodeId, made: CheckpointMade, launch: GangPlan, plan: TrainPlan
     ) -> None:
         """Record a checkpoint once it is on two nodes, where two can be reached.
 
@@ -133,7 +133,7 @@ class EpochLine:
         return is_held_by_others(cycles, self._leading.cycle(self._cycle))
 
     def facts_of(
-        self, made: CheckpointMade | None, launch: Launch, plan: TrainPlan
+        self, made: CheckpointMade | None, launch: GangPlan, plan: TrainPlan
     ) -> Sequence[CheckpointCommitted]:
         """Return what is to be recorded of a checkpoint: nothing where that is done.
 
@@ -163,7 +163,7 @@ class EpochLine:
         )
         return (committed,)
 
-    def opened(self, launch: Launch) -> EpochOpened:
+    def opened(self, launch: GangPlan) -> EpochOpened:
         """Return what is recorded of an epoch that begins."""
         return EpochOpened(
             cycle=self._cycle,

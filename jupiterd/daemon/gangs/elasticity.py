@@ -13,11 +13,11 @@ from collections.abc import Set as AbstractSet
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from jupiterd.cluster.training.elasticity import GangGrowth
-from jupiterd.daemon.gangs.gang_reachability import GangReach
+from jupiterd.cluster.training.elasticity import Elasticity
+from jupiterd.daemon.gangs.gang_reachability import GangReachability
 from jupiterd.daemon.leader.leading import Leading
 from jupiterd.daemon.leader.orphan_attempts import close_strays
-from jupiterd.daemon.planning.gang_plan import Launch
+from jupiterd.daemon.planning.gang_plan import GangPlan
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.errors import JupiterError
 from jupiterd.ids import CycleId, NodeId
@@ -31,7 +31,7 @@ CATCH_UP_S = 60.0
 
 
 @dataclass(frozen=True)
-class Changes:
+class GangChanges:
     """What is to be done on the way."""
 
     cycle: CycleId
@@ -52,7 +52,7 @@ class Changes:
 
 @asynccontextmanager
 async def changing(
-    leading: Leading, launch: Launch, reach: GangReach, changes: Changes
+    leading: Leading, launch: GangPlan, reach: GangReachability, changes: GangChanges
 ) -> AsyncGenerator[None]:
     """Let nodes join and leave while the gang is followed, and close what else is open."""
     stop = _Stop(leading, launch, changes)
@@ -68,7 +68,7 @@ async def changing(
 class _Stop:
     """Tells a gang to stop after its running step; once is enough."""
 
-    def __init__(self, leading: Leading, launch: Launch, changes: Changes) -> None:
+    def __init__(self, leading: Leading, launch: GangPlan, changes: GangChanges) -> None:
         self._leading = leading
         self._launch = launch
         self._changes = changes
@@ -94,7 +94,9 @@ class _Stop:
         return True
 
 
-async def _grow(launch: Launch, reach: GangReach, changes: Changes, stop: _Stop) -> None:
+async def _grow(
+    launch: GangPlan, reach: GangReachability, changes: GangChanges, stop: _Stop
+) -> None:
     while True:
         settled = await _newcomers(launch, reach.growth, changes.eligible)
         newcomers = await changes.bring(await reach.can_be_met(launch, settled))
@@ -102,7 +104,7 @@ async def _grow(launch: Launch, reach: GangReach, changes: Changes, stop: _Stop)
             return
 
 
-async def _shrink(changes: Changes, stop: _Stop) -> None:
+async def _shrink(changes: GangChanges, stop: _Stop) -> None:
     while True:
         await asyncio.sleep(LOOK_S)
         leavers = changes.leaving()
@@ -110,12 +112,12 @@ async def _shrink(changes: Changes, stop: _Stop) -> None:
             return
 
 
-def _named(nodes: AbstractSet[NodeId], changes: Changes) -> str:
+def _named(nodes: AbstractSet[NodeId], changes: GangChanges) -> str:
     return ", ".join(sorted(map(changes.name, nodes)))
 
 
 async def _newcomers(
-    launch: Launch, growth: GangGrowth, eligible: Callable[[], AbstractSet[NodeId]]
+    launch: GangPlan, growth: Elasticity, eligible: Callable[[], AbstractSet[NodeId]]
 ) -> frozenset[NodeId]:
     while True:
         await asyncio.sleep(LOOK_S)

@@ -14,10 +14,10 @@ from jupiterd.cluster.planning.engines import TORCH
 from jupiterd.cluster.planning.rank_placement import CUDA
 from jupiterd.cycle.training.memory import needs_on
 from jupiterd.cycle.training.plan import ModelShape, TrainPlan
-from jupiterd.daemon.gangs.micro_batch_sizes import MicroBatches
+from jupiterd.daemon.gangs.micro_batch_sizes import MicroBatchSizes
 from jupiterd.daemon.leader.leading import Leading
 from jupiterd.daemon.leader.work_item import wait_out
-from jupiterd.daemon.planning.gang_plan import Launch
+from jupiterd.daemon.planning.gang_plan import GangPlan
 from jupiterd.daemon.planning.training_estimate import device_of
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.errors import (
@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 LEFT_OUT_S = 10.0
 """How long a node that has refused isn't asked again."""
 
-PlanLaunch = Callable[[AbstractSet[NodeId]], Launch]
+PlanLaunch = Callable[[AbstractSet[NodeId]], GangPlan]
 """Plans an epoch without some nodes."""
 
 
@@ -43,7 +43,7 @@ class _Refusal:
     error: JupiterError
 
 
-class GangPreparation:
+class GangPreflight:
     """The preparation of one round's gangs."""
 
     def __init__(
@@ -52,7 +52,7 @@ class GangPreparation:
         cycle: CycleId,
         shape: ModelShape,
         plan: TrainPlan,
-        memory: MicroBatches,
+        memory: MicroBatchSizes,
     ) -> None:
         self._leading = leading
         self._cycle = cycle
@@ -66,7 +66,9 @@ class GangPreparation:
         """Return who has refused a moment ago."""
         return frozenset(n for n, refusal in self._refusals.items() if now_s() < refusal.until_s)
 
-    async def prepared_once_resumed(self, plan: PlanLaunch, is_over: Callable[[], bool]) -> Launch:
+    async def prepared_once_resumed(
+        self, plan: PlanLaunch, is_over: Callable[[], bool]
+    ) -> GangPlan:
         """Return the same; where all who could train are drained, wait until one is resumed.
 
         Raises:
@@ -83,7 +85,7 @@ class GangPreparation:
                     log.info("training_waits", extra={"reason": (told := error.message)})
                 await wait_out(self._leading.board, self._cycle, error.message)
 
-    async def prepared(self, plan: PlanLaunch) -> Launch:
+    async def prepared(self, plan: PlanLaunch) -> GangPlan:
         """Return a launch whose members all have room for their ranks, with their micro batches.
 
         Raises:
@@ -106,7 +108,7 @@ class GangPreparation:
         await asyncio.gather(*(self._ask_one(engine, n, 0, (n,)) for n in sorted(newcomers)))
         return frozenset(newcomers - self.left_out)
 
-    def _planned(self, plan: PlanLaunch) -> Launch:
+    def _planned(self, plan: PlanLaunch) -> GangPlan:
         try:
             return plan(self.left_out)
         except PeerUnreachableError as error:

@@ -7,23 +7,23 @@ from collections.abc import Mapping
 
 from jupiterd.cluster.planning.predicted_throughput import PREDICTED
 from jupiterd.cycle.training.memory import flops_per_token
-from jupiterd.daemon.gangs.rank_orders import EpochOrders
+from jupiterd.daemon.gangs.rank_orders import RankOrders
 from jupiterd.daemon.leader.leading import Leading
 from jupiterd.daemon.leader.progress_board import FLOPS_PER_TOKEN, PEAK
-from jupiterd.daemon.planning.gang_plan import Launch
+from jupiterd.daemon.planning.gang_plan import GangPlan
 from jupiterd.daemon.runtime.work_events import Advanced
 from jupiterd.ids import CycleId
 
 
-class ShownGang:
+class GangProgress:
     """The gang of one cycle, or of one island, as people see it."""
 
-    def __init__(self, leading: Leading, cycle: CycleId, orders: EpochOrders) -> None:
+    def __init__(self, leading: Leading, cycle: CycleId, orders: RankOrders) -> None:
         self._leading = leading
         self._cycle = cycle
         self._orders = orders
 
-    def begin(self, launch: Launch) -> None:
+    def begin(self, launch: GangPlan) -> None:
         """Show a gang that is about to train, or is followed from now on."""
         board = self._leading.board
         board.restart_rate(self._cycle)
@@ -49,7 +49,7 @@ class ShownGang:
         own = event.values.get("rank_tokens_per_s")
         self._leading.board.stepped(self._cycle, rank, event.done, own)
 
-    def _ranks(self, launch: Launch) -> list[dict[str, object]]:
+    def _ranks(self, launch: GangPlan) -> list[dict[str, object]]:
         return [
             {
                 "node": node,

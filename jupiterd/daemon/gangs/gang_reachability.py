@@ -10,11 +10,11 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 from jupiterd.cluster.links.gang_links import Link, hindering, left_out, lossy_links
 from jupiterd.cluster.planning.engines import MLX
-from jupiterd.cluster.training.elasticity import GangGrowth
+from jupiterd.cluster.training.elasticity import Elasticity
 from jupiterd.daemon.gangs.rendezvous import Place, Reach, try_routes
 from jupiterd.daemon.leader.leading import Leading
 from jupiterd.daemon.links.reachability_probe import try_all_links
-from jupiterd.daemon.planning.gang_plan import Launch
+from jupiterd.daemon.planning.gang_plan import GangPlan
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.errors import JupiterError
 from jupiterd.ids import NodeId
@@ -24,10 +24,10 @@ log = logging.getLogger(__name__)
 BAD_LINK = "its link loses packets, or carries none"
 
 
-class GangReach:
+class GangReachability:
     """What one leader finds out about the links of its gang."""
 
-    def __init__(self, leading: Leading, growth: GangGrowth, name: Callable[[NodeId], str]) -> None:
+    def __init__(self, leading: Leading, growth: Elasticity, name: Callable[[NodeId], str]) -> None:
         self._leading = leading
         self.growth = growth
         self._name = name
@@ -52,7 +52,7 @@ class GangReach:
             raise error
         return dict(routes.places)
 
-    async def hindering(self, launch: Launch) -> list[NodeId]:
+    async def hindering(self, launch: GangPlan) -> list[NodeId]:
         """Return who is why nothing comes of a gang, by its links; it is left out from now on."""
         if len(launch.nodes) == 1:
             return []
@@ -64,7 +64,9 @@ class GangReach:
         self._leave_out(gone, {})
         return gone
 
-    async def can_be_met(self, launch: Launch, newcomers: Collection[NodeId]) -> frozenset[NodeId]:
+    async def can_be_met(
+        self, launch: GangPlan, newcomers: Collection[NodeId]
+    ) -> frozenset[NodeId]:
         """Return which newcomers a gang can meet, while it trains; the others are tried again."""
         tried = sorted(node for node in newcomers if not self._is_unsuited(node))
         if not tried:

@@ -20,36 +20,36 @@ from functools import partial
 from jupiterd.cluster.facts.facts import LEFT_OPEN, EpochAdopted
 from jupiterd.cluster.planning.backends import NCCL
 from jupiterd.cluster.planning.engines import MLX
-from jupiterd.cluster.training.elasticity import GangGrowth
-from jupiterd.cluster.training.gang_watchdog import GangWatch, Silent
+from jupiterd.cluster.training.elasticity import Elasticity
+from jupiterd.cluster.training.gang_watchdog import GangWatchdog, Silent
 from jupiterd.cycle.phases.steps import TrainRound
 from jupiterd.cycle.training.plan import ModelShape, TrainPlan
 from jupiterd.daemon.artifacts.checkpoint_integrity import whole_start
 from jupiterd.daemon.executor import deferred_inputs
 from jupiterd.daemon.gangs.adoption import Adopted, adopted
-from jupiterd.daemon.gangs.attempt_end import FINISHED, EpochEnd
-from jupiterd.daemon.gangs.checkpoint_commits import CommitQueue
-from jupiterd.daemon.gangs.checkpoint_lineage import EpochLine
+from jupiterd.daemon.gangs.attempt_end import FINISHED, AttemptEnd
+from jupiterd.daemon.gangs.checkpoint_commits import CheckpointCommits
+from jupiterd.daemon.gangs.checkpoint_lineage import CheckpointLineage
 from jupiterd.daemon.gangs.damaged_checkpoints import set_aside
-from jupiterd.daemon.gangs.elasticity import Changes, changing
-from jupiterd.daemon.gangs.gang_preflight import GangPreparation
-from jupiterd.daemon.gangs.gang_progress import ShownGang
-from jupiterd.daemon.gangs.gang_reachability import GangReach
-from jupiterd.daemon.gangs.island_reseed import BeginningAnew, reason_to_begin_anew
+from jupiterd.daemon.gangs.elasticity import GangChanges, changing
+from jupiterd.daemon.gangs.gang_preflight import GangPreflight
+from jupiterd.daemon.gangs.gang_progress import GangProgress
+from jupiterd.daemon.gangs.gang_reachability import GangReachability
+from jupiterd.daemon.gangs.island_reseed import IslandReseed, reason_to_begin_anew
 from jupiterd.daemon.gangs.late_joiners import LateJoiners
-from jupiterd.daemon.gangs.micro_batch_sizes import MicroBatches
-from jupiterd.daemon.gangs.rank_orders import EpochOrders
+from jupiterd.daemon.gangs.micro_batch_sizes import MicroBatchSizes
+from jupiterd.daemon.gangs.rank_orders import RankOrders
 from jupiterd.daemon.gangs.recorded_predictions import launch_foretold
 from jupiterd.daemon.gangs.rendezvous import Rendezvous, meet_at_store, meet_in_ring
 from jupiterd.daemon.gangs.root_cause import deepest
-from jupiterd.daemon.gangs.scale_candidates import GangMembers
+from jupiterd.daemon.gangs.scale_candidates import ScaleCandidates
 from jupiterd.daemon.gangs.surviving_states import wish_for
-from jupiterd.daemon.gangs.transition_timing import EpochChange
+from jupiterd.daemon.gangs.transition_timing import TransitionTiming
 from jupiterd.daemon.gangs.watchdog_timer import Verdict, as_error, watching
 from jupiterd.daemon.leader.checkpoint_alarm import CheckpointAlarm
 from jupiterd.daemon.leader.leading import Leading, name_of
-from jupiterd.daemon.leader.pseudo_gradients import ToldWay
-from jupiterd.daemon.planning.gang_plan import Launch, plan_launch
+from jupiterd.daemon.leader.pseudo_gradients import ReportedPseudoGradient
+from jupiterd.daemon.planning.gang_plan import GangPlan, plan_launch
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.daemon.runtime.work_events import (
     BEGINS,
@@ -92,7 +92,7 @@ LISTEN_TIMEOUT_S = 20.0
 """How long the last rank of a ring waits for the others: a cold start imports for seconds."""
 
 
-class GangConductor:
+class GangSupervisor:
     """Conducts the training of one round for one term."""
 
     def __init__(
@@ -107,28 +107,28 @@ class GangConductor:
         """Begin to conduct; parent: the run of which an island is trained, or empty."""
         self._leading = leading
         self._cycle = cycle
-        self._anew = BeginningAnew(leading, cycle, CycleId(parent)) if parent else None
+        self._anew = IslandReseed(leading, cycle, CycleId(parent)) if parent else None
         self._round = round_number
         self._shape = shape
         self._plan = plan
-        self._orders = EpochOrders(leading, cycle, round_number, shape, plan, parent)
-        self._line = EpochLine(leading, cycle, round_number)
+        self._orders = RankOrders(leading, cycle, round_number, shape, plan, parent)
+        self._line = CheckpointLineage(leading, cycle, round_number)
         self._alarm = CheckpointAlarm(leading, cycle)
-        self._shown = ShownGang(leading, cycle, self._orders)
-        self._commits = CommitQueue()
-        self._memory = MicroBatches(plan.micro_batch_sequences)
-        self._preparation = GangPreparation(leading, cycle, shape, plan, self._memory)
-        self._change = EpochChange(now_s)
-        self._ending = EpochEnd(leading, cycle, self._line, self._change, shape, plan)
+        self._shown = GangProgress(leading, cycle, self._orders)
+        self._commits = CheckpointCommits()
+        self._memory = MicroBatchSizes(plan.micro_batch_sequences)
+        self._preparation = GangPreflight(leading, cycle, shape, plan, self._memory)
+        self._change = TransitionTiming(now_s)
+        self._ending = AttemptEnd(leading, cycle, self._line, self._change, shape, plan)
         self._reason = FINISHED
         """Why the running epoch ends when its ranks have come to an end by themselves."""
         self._plan_launch = partial(plan_launch, leading, cycle, round_number)
-        self._growth = GangGrowth()
+        self._growth = Elasticity()
         self._late = LateJoiners(leading)
         self._name = partial(name_of, leading)
-        self._reach = GangReach(leading, self._growth, self._name)
+        self._reach = GangReachability(leading, self._growth, self._name)
         self._listening = asyncio.Semaphore(0)
-        self._watch = GangWatch(0, 0.0)
+        self._watch = GangWatchdog(0, 0.0)
         self._silent: set[NodeId] = set()
         """Whose members weren't heard when the epoch's end was due."""
 
@@ -190,9 +190,9 @@ class GangConductor:
         """
         left = self._leading.cycle(self._cycle).open_epochs
         for opened in left[:-1]:
-            await self._end(Launch.of(opened), LEFT_OPEN)
+            await self._end(GangPlan.of(opened), LEFT_OPEN)
         for opened in left[-1:]:
-            launch = Launch.of(opened)
+            launch = GangPlan.of(opened)
             self._change.begin(launch.epoch)
             if opened.round != self._round:
                 await self._end(launch, LEFT_OPEN)
@@ -203,7 +203,7 @@ class GangConductor:
             await self._end(launch, LEFT_OPEN, keeps=True)
         return False
 
-    async def _adopt(self, launch: Launch) -> bool:
+    async def _adopt(self, launch: GangPlan) -> bool:
         """Follow a running gang to its end; say no where not all of it can be followed."""
         async with AsyncExitStack() as stack:
             following = adopted(self._leading, self._orders.all(launch))
@@ -237,11 +237,11 @@ class GangConductor:
         self._line.follow(launch)
         await self._see_through(launch, self._run_gang(inputs, launch))
 
-    def _planned(self, without: AbstractSet[NodeId]) -> Launch:
+    def _planned(self, without: AbstractSet[NodeId]) -> GangPlan:
         ranks = self._plan.batch_sequences
         return self._plan_launch(max_ranks=ranks, without=without, shunned=self._growth.left_out)
 
-    async def _see_through(self, launch: Launch, work: Awaitable[None]) -> None:
+    async def _see_through(self, launch: GangPlan, work: Awaitable[None]) -> None:
         """Wait for an epoch's end, and say how it ended; a later leader sees to it after us."""
         reason, code, keeps = "it was stopped", "", True
         self._reason = FINISHED
@@ -259,17 +259,17 @@ class GangConductor:
                 await asyncio.shield(self._end(launch, reason, code, keeps=keeps))
 
     async def _end(
-        self, launch: Launch, reason: str, code: str = "", *, keeps: bool = False
+        self, launch: GangPlan, reason: str, code: str = "", *, keeps: bool = False
     ) -> None:
         if self._anew:
             self._leading.ways.set_training(self._cycle, is_training=False)
-        commits, self._commits = self._commits, CommitQueue()
+        commits, self._commits = self._commits, CheckpointCommits()
         unrecorded, silent = commits.unrecorded, frozenset(self._silent)
         await self._ending.end(
             launch, reason, code, keeps=keeps, unrecorded=unrecorded, silent=silent
         )
 
-    async def _run_gang(self, inputs: Mapping[str, ArtifactId], launch: Launch) -> None:
+    async def _run_gang(self, inputs: Mapping[str, ArtifactId], launch: GangPlan) -> None:
         async with self._watching(launch):
             await self._orders.spread(inputs, launch)
             self._shown.begin(launch)
@@ -277,7 +277,7 @@ class GangConductor:
             self._change.mark("spread")
             await self._form_gang(inputs, launch)
 
-    async def _form_gang(self, inputs: Mapping[str, ArtifactId], launch: Launch) -> None:
+    async def _form_gang(self, inputs: Mapping[str, ArtifactId], launch: GangPlan) -> None:
         self._listening = asyncio.Semaphore(0)
         async with self._committing(launch):
             meeting = await self._meeting(launch)
@@ -294,19 +294,19 @@ class GangConductor:
                         await self._others_listen(rank)
                     group.create_task(self._follow(rank, node, events, launch))
 
-    def _committing(self, launch: Launch) -> AbstractAsyncContextManager[None]:
+    def _committing(self, launch: GangPlan) -> AbstractAsyncContextManager[None]:
         """Record checkpoints beside following the ranks, and all of them before the epoch ends."""
-        self._commits = CommitQueue()
+        self._commits = CheckpointCommits()
         return self._commits.committing(lambda node, made: self._try_to_commit(node, made, launch))
 
-    def _watching(self, launch: Launch) -> AbstractAsyncContextManager[None]:
+    def _watching(self, launch: GangPlan) -> AbstractAsyncContextManager[None]:
         """Let silence of a rank's node, or of all its steps, end the epoch."""
         save_s = wish_for(self._shape, 0).within_s
         self._silent.clear()
         longest_busy_s, rate = self._watch.longest_busy_s, launch.predicted_tokens_per_s
         foretold_s = self._plan.batch_sequences * self._shape.seq_len / rate if rate else None
         first_step_s = self._watch.next_first_step_s(foretold_s)
-        self._watch = GangWatch(len(launch.gang), now_s(), save_s, longest_busy_s, first_step_s)
+        self._watch = GangWatchdog(len(launch.gang), now_s(), save_s, longest_busy_s, first_step_s)
         return watching(
             self._watch,
             lambda verdict: self._lost(verdict, launch),
@@ -314,7 +314,7 @@ class GangConductor:
         )
 
     def _changing(
-        self, launch: Launch, inputs: Iterable[ArtifactId]
+        self, launch: GangPlan, inputs: Iterable[ArtifactId]
     ) -> AbstractAsyncContextManager[None]:
         """Let who joins or leaves end the epoch after a step, so that the next is formed anew."""
 
@@ -326,9 +326,9 @@ class GangConductor:
         def goes_on() -> None:
             self._reason = FINISHED
 
-        members = GangMembers(self._leading, self._cycle, self._plan, self._preparation, launch)
+        members = ScaleCandidates(self._leading, self._cycle, self._plan, self._preparation, launch)
         self._growth.begin(frozenset(launch.gang), now_s())
-        plan = Changes(
+        plan = GangChanges(
             self._cycle,
             members.eligible,
             members.drained,
@@ -340,7 +340,7 @@ class GangConductor:
         )
         return changing(self._leading, launch, self._reach, plan)
 
-    def _lost(self, verdict: Verdict, launch: Launch) -> JupiterError:
+    def _lost(self, verdict: Verdict, launch: GangPlan) -> JupiterError:
         if isinstance(verdict, Silent):
             for rank in (verdict.rank, *verdict.others):
                 self._silent.add(launch.gang[rank])
@@ -351,7 +351,7 @@ class GangConductor:
             verdict, "" if verdict.rank is None else self._name(launch.gang[verdict.rank])
         )
 
-    async def _look_into(self, launch: Launch) -> None:
+    async def _look_into(self, launch: GangPlan) -> None:
         """End an epoch from which nothing comes because of a bad link; the next is without it."""
         gone = await self._reach.hindering(launch)
         if gone:
@@ -367,7 +367,7 @@ class GangConductor:
                 for _ in range(others):
                     await self._listening.acquire()
 
-    async def _follow_adopted(self, gang: Adopted, launch: Launch) -> None:
+    async def _follow_adopted(self, gang: Adopted, launch: GangPlan) -> None:
         self._shown.begin(launch)
         self._leading.board.explain(self._cycle, "")
         async with (
@@ -379,7 +379,7 @@ class GangConductor:
             for rank, node in enumerate(launch.gang):
                 group.create_task(self._follow(rank, node, gang.works[rank], launch))
 
-    async def _meeting(self, launch: Launch) -> Rendezvous:
+    async def _meeting(self, launch: GangPlan) -> Rendezvous:
         prove = self._reach.prove_routes
         if launch.choice.engine == MLX:
             return await meet_in_ring(self._leading, launch.gang, prove)
@@ -387,7 +387,7 @@ class GangConductor:
         return await meet_at_store(self._leading, launch.gang, store, prove)
 
     async def _follow(
-        self, rank: int, node: NodeId, work: AsyncGenerator[WorkEvent], launch: Launch
+        self, rank: int, node: NodeId, work: AsyncGenerator[WorkEvent], launch: GangPlan
     ) -> None:
         """Follow one rank to its end, and give up on a ring that isn't formed in time."""
         forming, has_met = asyncio.timeout(None), False
@@ -441,7 +441,7 @@ class GangConductor:
             case _:
                 self._watch.heard(rank, now_s())
 
-    def _take_note(self, rank: int, node: NodeId, error: JupiterError, launch: Launch) -> None:
+    def _take_note(self, rank: int, node: NodeId, error: JupiterError, launch: GangPlan) -> None:
         """Take note of what the next epoch is to do otherwise."""
         if isinstance(error, StateNotFetchedError):
             self._late.were_too_slow({node})
@@ -450,7 +450,7 @@ class GangConductor:
             size = self._memory.halve(node, self._name(node), tried)
             log.warning("micro_batch_halved", extra={"rank": rank, "sequences_at_a_time": size})
 
-    def _note(self, rank: int, node: NodeId, event: WorkEvent, launch: Launch) -> None:
+    def _note(self, rank: int, node: NodeId, event: WorkEvent, launch: GangPlan) -> None:
         """Take in what one rank says; rank 0 also tells of steps and checkpoints."""
         board = self._leading.board
         match event:
@@ -474,19 +474,19 @@ class GangConductor:
                 self._commits.add(node, event)
             case WayMade():
                 self._watch.waits()
-                self._leading.ways.tell(self._cycle, ToldWay(event, node, now_s()))
+                self._leading.ways.tell(self._cycle, ReportedPseudoGradient(event, node, now_s()))
             case Unsaved(step, message):
                 self._alarm.ring(step, message, node)
             case _:
                 pass
 
-    def _note_step(self, rank: int, event: Advanced, launch: Launch) -> None:
+    def _note_step(self, rank: int, event: Advanced, launch: GangPlan) -> None:
         self._shown.stepped(rank, event)
         if rank == 0:
             self._change.finish(launch.epoch)
             self._leading.board.advance(self._cycle, "train", event, now_s())
 
-    async def _try_to_commit(self, node: NodeId, made: CheckpointMade, launch: Launch) -> None:
+    async def _try_to_commit(self, node: NodeId, made: CheckpointMade, launch: GangPlan) -> None:
         """Record a checkpoint; without room training goes on, and the next one contains it."""
         try:
             await self._line.commit(node, made, launch, self._plan)

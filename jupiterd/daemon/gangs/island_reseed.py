@@ -36,7 +36,7 @@ from jupiterd.cluster.training.island_seeds import (
 )
 from jupiterd.cycle.islands.outer_orders import ADRIFT, QUARANTINED
 from jupiterd.daemon.gangs.damaged_checkpoints import set_aside
-from jupiterd.daemon.gangs.lost_outer_steps import LostOuterLine
+from jupiterd.daemon.gangs.lost_outer_steps import LostOuterSteps
 from jupiterd.daemon.leader.leading import Leading
 from jupiterd.errors import IslandLeftOutError, IslandLostError, JupiterError, StateNotFetchedError
 from jupiterd.ids import CycleId, short
@@ -44,7 +44,7 @@ from jupiterd.ids import CycleId, short
 log = logging.getLogger(__name__)
 
 
-class BeginningAnew:
+class IslandReseed:
     """That of one island, for one term."""
 
     def __init__(self, leading: Leading, island: CycleId, run: CycleId) -> None:
@@ -62,7 +62,7 @@ class BeginningAnew:
         self._begun_after = self._end_number() if self._has_just_begun() else -1
         """Number of the last outer step there was when it began anew: what it told in the rounds
         until then is of what it had before."""
-        self._lost_line = LostOuterLine(leading, run, self._round)
+        self._lost_line = LostOuterSteps(leading, run, self._round)
 
     def check(self) -> None:
         """Look whether a gang that trains is to end for it.

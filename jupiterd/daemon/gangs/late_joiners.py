@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from jupiterd.daemon.leader.leading import Leading
-from jupiterd.daemon.planning.gang_plan import Launch
+from jupiterd.daemon.planning.gang_plan import GangPlan
 from jupiterd.ids import ArtifactId, NodeId, short
 
 log = logging.getLogger(__name__)
@@ -27,7 +27,7 @@ class LateJoiners:
         """Take note that a gang stood still for the state of these."""
         self._slow.update(nodes)
 
-    async def named(self, launch: Launch) -> Launch:
+    async def named(self, launch: GangPlan) -> GangPlan:
         """Return the launch with those named that lack its state, and one first that has it.
 
         Where nobody of the gang has it, or the round only begins, all get it before they start.
@@ -51,7 +51,7 @@ async def _has(leading: Leading, node: NodeId, state: ArtifactId) -> bool | None
     return await leading.library.is_held_by(node, state)
 
 
-def turned(launch: Launch, first: NodeId) -> Launch:
+def turned(launch: GangPlan, first: NodeId) -> GangPlan:
     """Return the launch with a node's first rank as rank 0; a ring keeps its neighbours."""
     at = launch.gang.index(first)
     gang = (*launch.gang[at:], *launch.gang[:at])

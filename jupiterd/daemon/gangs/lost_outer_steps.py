@@ -22,7 +22,7 @@ PATIENCE_S = 20.0
 """Longer than it takes to see that a machine is gone."""
 
 
-class LostOuterLine:
+class LostOuterSteps:
     """What one island that can't go on sees of its run's line, in one term."""
 
     def __init__(self, leading: Leading, run: CycleId, round_number: int) -> None:

@@ -11,7 +11,7 @@ from jupiterd.errors import ModelTooLargeError
 from jupiterd.ids import NodeId
 
 
-class MicroBatches:
+class MicroBatchSizes:
     """The numbers in force, for one leader."""
 
     def __init__(self, usual: int) -> None:

@@ -20,7 +20,7 @@ from jupiterd.daemon.executor.curve_paths import NUMBER
 from jupiterd.daemon.gangs.peak_flops import peak_of_gang
 from jupiterd.daemon.gangs.rendezvous import Rendezvous
 from jupiterd.daemon.leader.leading import Leading
-from jupiterd.daemon.planning.gang_plan import Launch
+from jupiterd.daemon.planning.gang_plan import GangPlan
 from jupiterd.daemon.runtime.work_events import WorkOrder
 from jupiterd.errors import JupiterError
 from jupiterd.ids import ArtifactId, CycleId, NodeId, short
@@ -32,7 +32,7 @@ TASKS = {MLX: "train_mlx"}
 
 
 @dataclass(frozen=True)
-class EpochOrders:
+class RankOrders:
     """The orders of one round's epochs."""
 
     leading: Leading
@@ -43,19 +43,19 @@ class EpochOrders:
     parent: str = ""
     """The run of which an island is trained, or empty."""
 
-    def all(self, launch: Launch) -> Sequence[tuple[NodeId, WorkOrder]]:
+    def all(self, launch: GangPlan) -> Sequence[tuple[NodeId, WorkOrder]]:
         """Return what runs in an epoch, and where: its ranks."""
         return [(node, self.rank(launch, rank)) for rank, node in enumerate(launch.gang)]
 
-    def rank(self, launch: Launch, rank: int) -> WorkOrder:
+    def rank(self, launch: GangPlan, rank: int) -> WorkOrder:
         """Return a rank's order, without what it must know."""
         return self._order(launch, f"/{rank}", TASKS.get(launch.choice.engine, "train"))
 
-    def store(self, launch: Launch) -> str:
+    def store(self, launch: GangPlan) -> str:
         """Return the name of the store where its ranks meet: no other attempt's."""
         return f"{self.cycle}/r{self.round}/{launch.epoch}"
 
-    def params(self, launch: Launch, meeting: Rendezvous, rank: int) -> dict[str, object]:
+    def params(self, launch: GangPlan, meeting: Rendezvous, rank: int) -> dict[str, object]:
         """Return what a rank must know."""
         return {
             **asdict(place_of(launch.gang, rank)),
@@ -83,7 +83,7 @@ class EpochOrders:
             **self._of_island(),
         }
 
-    def _tunnels(self, launch: Launch, meeting: Rendezvous) -> dict[str, object]:
+    def _tunnels(self, launch: GangPlan, meeting: Rendezvous) -> dict[str, object]:
         """Return which tunnels the ranks talk through, where people asked for that."""
         if not is_encrypted({GANG_ENCRYPTION: self.asked(GANG_ENCRYPTION)}, launch.nodes):
             return {}
@@ -109,7 +109,7 @@ class EpochOrders:
         training = self.leading.cycle(self.cycle).training if self.parent else None
         return self.round if training is None else training.parent_round
 
-    async def inputs(self, step: TrainRound, launch: Launch) -> dict[str, ArtifactId]:
+    async def inputs(self, step: TrainRound, launch: GangPlan) -> dict[str, ArtifactId]:
         """Bring what the ranks need to this node, and return it by name.
 
         Raises:
@@ -131,7 +131,7 @@ class EpochOrders:
                 inputs[f"holdout.{number}"] = artifact
         return inputs
 
-    async def spread(self, inputs: Mapping[str, ArtifactId], launch: Launch) -> None:
+    async def spread(self, inputs: Mapping[str, ArtifactId], launch: GangPlan) -> None:
         """Bring the inputs to the members, but for the state to those that fetch it later."""
         others = [node for node in launch.nodes if node != self.leading.self_id]
         await self.leading.library.spread(deferred_inputs.at_once(inputs), others)
@@ -155,24 +155,24 @@ class EpochOrders:
         is_of_this = known is not None and known.round == self.round
         return dict(known.horizon) if known is not None and is_of_this else {}
 
-    def _names(self, launch: Launch) -> list[str]:
+    def _names(self, launch: GangPlan) -> list[str]:
         """Return the name of each rank's node, for what ranks say of each other."""
         names = self.leading.names()
         return [names.get(node, short(node)) for node in launch.gang]
 
-    def device(self, launch: Launch, rank: int) -> str:
+    def device(self, launch: GangPlan, rank: int) -> str:
         """Return where a rank computes; MLX chooses by itself, and says so once it runs."""
         if launch.choice.engine == MLX:
             return CPU
         hardware = self.leading.hardware_of(launch.gang[rank])
         return device_of(hardware, place_of(launch.gang, rank).local_rank)
 
-    def peak(self, launch: Launch) -> float | None:
+    def peak(self, launch: GangPlan) -> float | None:
         """Return what the gang's devices can do together at best; None where nobody knows."""
         machines = map(self.leading.hardware_of, launch.gang)
         devices = [self.device(launch, rank) for rank in range(len(launch.gang))]
         return peak_of_gang(zip(machines, devices, strict=True))
 
-    def _order(self, launch: Launch, part: str, task: str) -> WorkOrder:
+    def _order(self, launch: GangPlan, part: str, task: str) -> WorkOrder:
         name = f"r{self.round}/train/{launch.epoch}{part}"
         return replace(self.leading.order(self.cycle, name, task, {}), epoch=launch.epoch)

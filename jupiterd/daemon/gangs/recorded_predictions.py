@@ -11,15 +11,15 @@ from dataclasses import replace
 
 from jupiterd.cluster.facts.facts import EpochOpened, OuterStepTaken, TrainingStarted
 from jupiterd.cluster.planning.layouts import Island
-from jupiterd.daemon.gangs.rank_orders import EpochOrders
+from jupiterd.daemon.gangs.rank_orders import RankOrders
 from jupiterd.daemon.leader.leading import Leading
-from jupiterd.daemon.planning.gang_plan import Launch
+from jupiterd.daemon.planning.gang_plan import GangPlan
 from jupiterd.daemon.planning.layout_inputs import predicted_of_islands, predicted_tokens_per_s
 from jupiterd.daemon.planning.requested_machines import Exchanges
-from jupiterd.daemon.planning.training_spec import RunTraining
+from jupiterd.daemon.planning.training_spec import TrainingSpec
 
 
-def launch_foretold(orders: EpochOrders, launch: Launch) -> Launch:
+def launch_foretold(orders: RankOrders, launch: GangPlan) -> GangPlan:
     """Return a launch with what is predicted of its gang, or was when that first began."""
     opened = orders.leading.cycle(orders.cycle).epochs_opened.values()
     before = [each for each in opened if each.round == orders.round and _is_of(each, launch)]
@@ -32,7 +32,7 @@ def launch_foretold(orders: EpochOrders, launch: Launch) -> Launch:
 
 def step_foretold(
     leading: Leading,
-    training: RunTraining,
+    training: TrainingSpec,
     taken: OuterStepTaken,
     islands: Sequence[TrainingStarted],
 ) -> OuterStepTaken:
@@ -55,7 +55,7 @@ def step_foretold(
     return replace(taken, predicted_tokens_per_s=rate)
 
 
-def _is_of(opened: EpochOpened, launch: Launch) -> bool:
+def _is_of(opened: EpochOpened, launch: GangPlan) -> bool:
     """Say whether an epoch had the same gang, in whatever order, on the same engine."""
     engine, _, _ = opened.engine.partition("/")
     is_same = (engine, Counter(opened.gang)) == (launch.choice.engine, Counter(launch.gang))

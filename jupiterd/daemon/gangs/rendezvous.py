@@ -14,7 +14,7 @@ from jupiterd.cluster.links.gang_links import Link
 from jupiterd.cluster.planning.gang_hosts import gang_hosts
 from jupiterd.cluster.training.store_place import StorePlace
 from jupiterd.daemon.executor import gang_stores
-from jupiterd.daemon.executor.preflight_listener import Probes
+from jupiterd.daemon.executor.preflight_listener import PreflightListener
 from jupiterd.daemon.leader.leading import Leading
 from jupiterd.daemon.links.peers import Peers
 from jupiterd.errors import BadRouteError, JupiterError, from_wire
@@ -40,7 +40,7 @@ class Reach(Protocol):
         ...
 
     @property
-    def probes(self) -> Probes:
+    def probes(self) -> PreflightListener:
         """Return its own listeners."""
         ...
 

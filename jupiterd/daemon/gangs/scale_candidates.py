@@ -9,14 +9,14 @@ from collections.abc import Set as AbstractSet
 
 from jupiterd.cluster.planning.engines import EngineChoice
 from jupiterd.cycle.training.plan import TrainPlan
-from jupiterd.daemon.gangs.gang_preflight import GangPreparation
+from jupiterd.daemon.gangs.gang_preflight import GangPreflight
 from jupiterd.daemon.leader.leading import Leading
-from jupiterd.daemon.planning.gang_plan import Launch, choose
+from jupiterd.daemon.planning.gang_plan import GangPlan, choose
 from jupiterd.errors import JupiterError
 from jupiterd.ids import ArtifactId, CycleId, NodeId
 
 
-class GangMembers:
+class ScaleCandidates:
     """Those of one running epoch."""
 
     def __init__(
@@ -24,8 +24,8 @@ class GangMembers:
         leading: Leading,
         cycle: CycleId,
         plan: TrainPlan,
-        preparation: GangPreparation,
-        launch: Launch,
+        preparation: GangPreflight,
+        launch: GangPlan,
     ) -> None:
         self._leading = leading
         self._cycle = cycle

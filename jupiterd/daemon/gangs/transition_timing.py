@@ -10,7 +10,7 @@ from collections.abc import Callable
 log = logging.getLogger(__name__)
 
 
-class EpochChange:
+class TransitionTiming:
     """The times of the change that is under way, if one is."""
 
     def __init__(self, now_s: Callable[[], float]) -> None:

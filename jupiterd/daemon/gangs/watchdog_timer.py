@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import asynccontextmanager
 
-from jupiterd.cluster.training.gang_watchdog import BEAT_S, GangWatch, Silent, Stuck
+from jupiterd.cluster.training.gang_watchdog import BEAT_S, GangWatchdog, Silent, Stuck
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.errors import JupiterError, PeerUnreachableError, TimedOutError
 
@@ -26,7 +26,7 @@ def as_error(verdict: Verdict, who: str) -> JupiterError:
 
 @asynccontextmanager
 async def watching(
-    watch: GangWatch,
+    watch: GangWatchdog,
     error_of: Callable[[Verdict], JupiterError],
     look_into: Callable[[], Coroutine[None, None, None]],
 ) -> AsyncGenerator[None]:
@@ -38,7 +38,7 @@ async def watching(
 
 
 async def _look(
-    watch: GangWatch,
+    watch: GangWatchdog,
     error_of: Callable[[Verdict], JupiterError],
     look_into: Callable[[], Coroutine[None, None, None]],
     group: asyncio.TaskGroup,

@@ -54,14 +54,14 @@ from jupiterd.daemon.islands.outer_decisions import (
     training_at,
     with_decisions,
 )
-from jupiterd.daemon.islands.outer_round_collection import LOOK_S, Gathering
-from jupiterd.daemon.islands.outer_round_timing import OuterTimes
+from jupiterd.daemon.islands.outer_round_collection import LOOK_S, OuterRoundCollection
+from jupiterd.daemon.islands.outer_round_timing import OuterRoundTiming
 from jupiterd.daemon.islands.state_divergence import without_drifted
 from jupiterd.daemon.leader.island_progress import OUTER_STEP
 from jupiterd.daemon.leader.leading import Leading
 from jupiterd.daemon.leader.work_item import ItemRunner
 from jupiterd.daemon.planning.layout_inputs import inner_steps_of, speeds_of_islands
-from jupiterd.daemon.planning.training_spec import ROUND, RunTraining
+from jupiterd.daemon.planning.training_spec import ROUND, TrainingSpec
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.errors import Bug, LossDivergedError, from_wire
 from jupiterd.ids import ArtifactId, CycleId
@@ -80,15 +80,15 @@ TRAINING, IN, STARTING, AWAY, FAILED = "training", "in", "starting", "away", "fa
 """What an island does: `in` is one that waits for the others, with its part of the round done."""
 
 
-class IslandsConductor:
+class IslandCoordinator:
     """Conducts the training of one run, or of one round, by its islands, for one term."""
 
-    def __init__(self, leading: Leading, training: RunTraining) -> None:
+    def __init__(self, leading: Leading, training: TrainingSpec) -> None:
         self._leading = leading
         self._run = training.started.cycle
         self._round = training.round
         self._of = training
-        self._times = OuterTimes()
+        self._times = OuterRoundTiming()
         self._sound_seen_s = 0.0
         """When an island was here last that has the weights of all, as training ends."""
         self._training = training_at(training, Horizon())
@@ -168,7 +168,7 @@ class IslandsConductor:
         """Wait for the end of the oldest round that is open, and record the next outer step."""
         (after, taken), newest = rounds[0], rounds[-1]
         last, _ = newest
-        gathering = Gathering(
+        gathering = OuterRoundCollection(
             self._leading,
             after,
             [*map(CycleId, taken.batches)],
@@ -391,7 +391,7 @@ class IslandsConductor:
         return any(not (state.finished or self._is_gone(each)) for each, (state, _) in islands)
 
     def _show_gathering(
-        self, taken: OuterStepTaken, last: OuterStepTaken, gathering: Gathering
+        self, taken: OuterStepTaken, last: OuterStepTaken, gathering: OuterRoundCollection
     ) -> None:
         """Let people see where the round is, and who has come in while others are waited for."""
         many, missing = len(taken.batches), gathering.missing
@@ -418,7 +418,7 @@ class IslandsConductor:
         }
         self._leading.board.note(self._run, {"outer": outer})
 
-    def _word(self, island: CycleId, taken: OuterStepTaken, gathering: Gathering) -> str:
+    def _word(self, island: CycleId, taken: OuterStepTaken, gathering: OuterRoundCollection) -> str:
         """Return what an island does just now, in a word."""
         state, _ = self._islands()[island]
         if state.failed is not None:

@@ -6,11 +6,11 @@ Owns these facts. Doesn't know when they are recorded (`island_coordinator`).
 from jupiterd.cluster.facts.facts import CheckpointCommitted, OuterStepTaken, TrainingStarted
 from jupiterd.cluster.ledger.island_runs import island_id
 from jupiterd.cluster.planning.layouts import Island
-from jupiterd.daemon.planning.training_spec import RunTraining
+from jupiterd.daemon.planning.training_spec import TrainingSpec
 from jupiterd.daemon.runtime.clock import wall_iso
 
 
-def island_started(of: RunTraining, number: int, island: Island, weights: str) -> TrainingStarted:
+def island_started(of: TrainingSpec, number: int, island: Island, weights: str) -> TrainingStarted:
     """Return the run of an island; groups that begin the same round apart have the same ones."""
     parent = of.started
     return TrainingStarted(
@@ -29,7 +29,7 @@ def island_started(of: RunTraining, number: int, island: Island, weights: str) -
 
 
 def last_weights(
-    of: RunTraining, made: CheckpointCommitted, taken: OuterStepTaken
+    of: TrainingSpec, made: CheckpointCommitted, taken: OuterStepTaken
 ) -> CheckpointCommitted:
     """Return what is recorded where an island has written the last weights of all.
 

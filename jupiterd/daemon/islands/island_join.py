@@ -27,7 +27,7 @@ from jupiterd.daemon.catalog.outer_step_mapping import open_rounds
 from jupiterd.daemon.leader.leading import Leading
 from jupiterd.daemon.planning.gang_plan import trainers
 from jupiterd.daemon.planning.layout_inputs import slow_beside
-from jupiterd.daemon.planning.training_spec import RunTraining
+from jupiterd.daemon.planning.training_spec import TrainingSpec
 from jupiterd.daemon.runtime.clock import now_s, wall_iso
 from jupiterd.errors import JupiterError
 from jupiterd.ids import NodeId, short
@@ -38,19 +38,19 @@ LOOK_S = 1.0
 
 
 @asynccontextmanager
-async def joining(leading: Leading, training: RunTraining) -> AsyncGenerator[None]:
+async def joining(leading: Leading, training: TrainingSpec) -> AsyncGenerator[None]:
     """Let machines become islands of a run meanwhile."""
-    newcomers = Newcomers(leading, training)
+    newcomers = IslandJoin(leading, training)
     async with asyncio.TaskGroup() as group:
         task = group.create_task(newcomers.watch())
         yield
         task.cancel()
 
 
-class Newcomers:
+class IslandJoin:
     """Those of one run, for one term."""
 
-    def __init__(self, leading: Leading, training: RunTraining) -> None:
+    def __init__(self, leading: Leading, training: TrainingSpec) -> None:
         self._leading = leading
         self._of = training
         self._run = training.started.cycle

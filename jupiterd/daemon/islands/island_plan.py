@@ -19,8 +19,8 @@ from jupiterd.daemon.planning.requested_machines import (
     OFF,
     ON,
     PREFERRED,
-    Asked,
     Exchanges,
+    RequestedMachines,
 )
 from jupiterd.errors import MissingExtraError, PeerUnreachableError, UsageError
 from jupiterd.ids import NodeId
@@ -40,7 +40,7 @@ def islands_of_settings(settings: "RunSettings") -> Sequence[Island]:
 
 def with_gang(
     leading: "Leading",
-    asked: Asked,
+    asked: RequestedMachines,
     choice: EngineChoice,
     shape: "ModelShape",
     plan: "TrainPlan",
@@ -78,18 +78,20 @@ def with_gang(
     return _settled(settings, _ranks(islands, machines), islands)
 
 
-def wanted_of_round(engine: str, settings: "RunSettings", nodes: tuple[NodeId, ...] = ()) -> Asked:
+def wanted_of_round(
+    engine: str, settings: "RunSettings", nodes: tuple[NodeId, ...] = ()
+) -> RequestedMachines:
     """Return who is to train a cycle's round, and how, as people said of the cycle.
 
     nodes: that they named; empty: anybody
     """
     exchanges = Exchanges.of(settings)
-    return Asked(engine, nodes, settings.max_ranks, settings.islands, exchanges)
+    return RequestedMachines(engine, nodes, settings.max_ranks, settings.islands, exchanges)
 
 
 def checked_islands(
     leading: "Leading",
-    asked: Asked,
+    asked: RequestedMachines,
     shape: "ModelShape",
     plan: "TrainPlan",
     settings: "RunSettings",
@@ -133,7 +135,7 @@ def checked_islands(
 
 def islands_of_round(
     leading: "Leading",
-    asked: Asked,
+    asked: RequestedMachines,
     shape: "ModelShape",
     plan: "TrainPlan",
     settings: "RunSettings",
@@ -202,7 +204,7 @@ def _settled(settings: "RunSettings", ranks: int, islands: Sequence[Island] = ()
 
 def _best(
     leading: "Leading",
-    asked: Asked,
+    asked: RequestedMachines,
     choice: EngineChoice,
     shape: "ModelShape",
     plan: "TrainPlan",

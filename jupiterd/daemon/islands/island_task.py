@@ -8,7 +8,7 @@ from jupiterd.cluster.ledger.cycle_state import STOPPED, CycleState
 from jupiterd.cluster.ledger.island_runs import is_trained_in, least_batch_of, parent_of
 from jupiterd.cluster.values.bounds import edit_after
 from jupiterd.cycle.base.work_item import Phase
-from jupiterd.daemon.gangs.gang_supervisor import GangConductor
+from jupiterd.daemon.gangs.gang_supervisor import GangSupervisor
 from jupiterd.daemon.leader.leading import Leading
 from jupiterd.daemon.leader.step_loop import step_until_finished
 from jupiterd.daemon.planning.training_spec import ROUND, training_of
@@ -16,7 +16,7 @@ from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.ids import CycleId
 
 
-class IslandRun:
+class IslandTask:
     """Conducts one island until it is trained or the term is over."""
 
     def __init__(self, leading: Leading, island: CycleId) -> None:
@@ -56,7 +56,7 @@ class IslandRun:
         training = training_of(leading, self._run, self._round, by_islands=True, ranks=shared_by)
         board = self._leading.board
         board.begin(self._island, ROUND, Phase.TRAIN, now_s(), part_of=self._run)
-        conductor = GangConductor(
+        conductor = GangSupervisor(
             self._leading, self._island, ROUND, training.shape, training.plan, self._run
         )
         await conductor.train(training.data)

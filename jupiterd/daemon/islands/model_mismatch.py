@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from jupiterd.cluster.facts.facts import CycleFailed, OuterStepTaken
 from jupiterd.cluster.ledger.island_runs import islands_of, number_of
 from jupiterd.cycle.islands.outer_round import Closing, Way
-from jupiterd.cycle.training.model_fingerprint import Apart, strangers
+from jupiterd.cycle.training.model_fingerprint import ModelMismatch, strangers
 from jupiterd.daemon.leader.leading import Leading, name_of
 from jupiterd.errors import StrangeIslandError
 from jupiterd.ids import CycleId
@@ -40,7 +40,7 @@ async def without_strangers(
     return closing.without(found)
 
 
-async def _refuse(leading: Leading, run: CycleId, island: CycleId, apart: Apart) -> None:
+async def _refuse(leading: Leading, run: CycleId, island: CycleId, apart: ModelMismatch) -> None:
     error = StrangeIslandError(
         f"it trains another model: with the same weights its logits are {apart.most:.2g} off those "
         f"of the others, and {apart.allowed:.2g} is allowed"

@@ -14,10 +14,10 @@ from jupiterd.cycle.islands.outer_orders import LAGS, Training
 from jupiterd.cycle.islands.outer_round import Closing, Way
 from jupiterd.cycle.training.held_out_measures import sequences_to_score
 from jupiterd.cycle.training.horizon import Horizon, expected_steps, schedule
-from jupiterd.daemon.planning.training_spec import RunTraining
+from jupiterd.daemon.planning.training_spec import TrainingSpec
 
 
-def training_at(of: RunTraining, horizon: Horizon) -> Training:
+def training_at(of: TrainingSpec, horizon: Horizon) -> Training:
     """Return what the next round depends on, as far as it is decided."""
     plan, settings = of.plan, of.settings
     return Training(
@@ -31,7 +31,7 @@ def training_at(of: RunTraining, horizon: Horizon) -> Training:
 
 
 def horizon_after(
-    of: RunTraining, rounds: Sequence[OuterStepTaken], closing: Closing, ways: Mapping[str, Way]
+    of: TrainingSpec, rounds: Sequence[OuterStepTaken], closing: Closing, ways: Mapping[str, Way]
 ) -> Horizon:
     """Return what is decided when the oldest of the open rounds closes.
 
@@ -47,7 +47,7 @@ def horizon_after(
 
 
 def with_decisions(
-    of: RunTraining,
+    of: TrainingSpec,
     taken: OuterStepTaken,
     horizon: Horizon,
     closed: OuterStepTaken,
@@ -69,7 +69,7 @@ def with_decisions(
     return replace(taken, horizon=horizon.to_plain(), scored_step=merged if is_due else 0)
 
 
-def shown_decisions(of: RunTraining, taken: OuterStepTaken) -> dict[str, object]:
+def shown_decisions(of: TrainingSpec, taken: OuterStepTaken) -> dict[str, object]:
     """Return what people see of it: the steps that are expected, and the losses."""
     horizon = Horizon.of(taken.horizon)
     risen = {"risen": 1.0} if horizon.has_risen or horizon.ended else {}

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Mapping
 
 from jupiterd.cycle.islands.outer_round import Closing, OuterRound, Way
 from jupiterd.daemon.leader.leading import Leading
-from jupiterd.daemon.leader.pseudo_gradients import ToldWay
+from jupiterd.daemon.leader.pseudo_gradients import ReportedPseudoGradient
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.daemon.runtime.work_events import WayMade
 from jupiterd.errors import JupiterError
@@ -29,7 +29,7 @@ RETRY_S = 1.0
 """How long a way that couldn't be copied is left alone: its island tells of it once."""
 
 
-class Gathering:
+class OuterRoundCollection:
     """The ways of one round."""
 
     def __init__(
@@ -54,7 +54,7 @@ class Gathering:
         self._after = after
         self._islands = sorted(islands)
         self._round = OuterRound(islands, is_first=is_first, lag=lag, opened_s=now_s())
-        self._told: dict[str, ToldWay] = {}
+        self._told: dict[str, ReportedPseudoGradient] = {}
         self._copying: set[asyncio.Task[None]] = set()
         self._again_s: dict[str, float] = {}
         """When a way is tried again, of those that couldn't be copied."""
@@ -109,7 +109,7 @@ class Gathering:
             self._copying.add(copying)
             copying.add_done_callback(self._copying.discard)
 
-    async def _copy(self, island: CycleId, told: ToldWay) -> None:
+    async def _copy(self, island: CycleId, told: ReportedPseudoGradient) -> None:
         """Give a way a second place: whoever made it may be gone when the others want it."""
         try:
             await self._leading.keep_two_copies(told.way.artifact, told.node)

@@ -13,7 +13,7 @@ from jupiterd.cycle.islands.outer_round import Closing, Way
 from jupiterd.daemon.runtime.clock import now_s
 
 
-class OuterTimes:
+class OuterRoundTiming:
     """The times of one line of outer steps."""
 
     def __init__(self) -> None:

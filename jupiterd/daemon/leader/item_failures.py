@@ -36,7 +36,7 @@ MORE_MEMORY = (
 )
 
 
-class ItemMemory:
+class ItemFailures:
     """What an item's tries have shown of nodes."""
 
     def __init__(self, item: WorkItem) -> None:

@@ -15,19 +15,19 @@ from jupiterd.cluster.facts.facts import ClusterFounded, CycleStarted, Fact
 from jupiterd.cluster.ledger.state import CycleState
 from jupiterd.cluster.ledger.tokens import TokenTimer
 from jupiterd.cluster.membership.admission_policy import shut_with
-from jupiterd.cluster.membership.pairing_window import Window
-from jupiterd.cluster.membership.pending_joins import WaitingList
+from jupiterd.cluster.membership.pairing_window import PairingWindow
+from jupiterd.cluster.membership.pending_joins import PendingJoins
 from jupiterd.cluster.planning.placement import Seat, choose
 from jupiterd.cluster.planning.roles import drained, pinned_trainers
 from jupiterd.cluster.values.hardware import Hardware
-from jupiterd.daemon.artifacts.artifact_cache import Library
+from jupiterd.daemon.artifacts.artifact_cache import ArtifactCache
 from jupiterd.daemon.executor.dispatcher import Dispatcher
-from jupiterd.daemon.executor.preflight_listener import Probes
+from jupiterd.daemon.executor.preflight_listener import PreflightListener
 from jupiterd.daemon.leader.progress_board import ProgressBoard
-from jupiterd.daemon.leader.pseudo_gradients import Ways
+from jupiterd.daemon.leader.pseudo_gradients import PseudoGradients
 from jupiterd.daemon.leader.replication import keep_two_copies
-from jupiterd.daemon.ledger.anti_entropy import Exchange
-from jupiterd.daemon.ledger.replica import Journal
+from jupiterd.daemon.ledger.anti_entropy import AntiEntropy
+from jupiterd.daemon.ledger.replica import Replica
 from jupiterd.daemon.links.peers import Peers
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.daemon.runtime.work_events import CheckpointMade, KeepWish, WorkEvent, WorkOrder
@@ -67,18 +67,18 @@ class Leading:
 
     term: int
     self_id: NodeId
-    journal: Journal
+    journal: Replica
     dispatcher: Dispatcher
-    library: Library
+    library: ArtifactCache
     peers: Peers
     board: ProgressBoard
-    probes: Probes
+    probes: PreflightListener
     alive: Callable[[], frozenset[NodeId]]
     answering: Callable[[], frozenset[NodeId]]
     """Those of them that were heard just now: for no other one does anybody wait."""
     hardware_of: Callable[[NodeId], Hardware | None]
-    exchange: Exchange
-    waiting: WaitingList
+    exchange: AntiEntropy
+    waiting: PendingJoins
     """Who wants to be let in; it ends with the term."""
     check_awake: Callable[[], None]
     """Ends the term at once where this machine has slept: others may lead by now."""
@@ -86,13 +86,13 @@ class Leading:
     """Those in the cluster file of this machine; a command, whenever it was given, counts more."""
     _running: dict[NodeId, int] = field(default_factory=dict[NodeId, int])
     _no_room_until_s: dict[NodeId, float] = field(default_factory=dict[NodeId, float])
-    window: Window = field(default_factory=Window)
+    window: PairingWindow = field(default_factory=PairingWindow)
     """How long the door has been open by this leader's clock."""
     token_timer: TokenTimer = field(default_factory=TokenTimer)
     """How long tokens have been in force by this leader's clock."""
     damaged: set[str] = field(default_factory=set[str])
     """Checkpoints from which no gang could go on."""
-    ways: Ways = field(default_factory=Ways)
+    ways: PseudoGradients = field(default_factory=PseudoGradients)
     """What the gangs of islands have told."""
     _planned: dict[CycleId, int] = field(default_factory=dict[CycleId, int])
     """The last epoch number that was given to each cycle, recorded or not."""

@@ -12,7 +12,7 @@ from jupiterd.ids import CycleId, NodeId
 
 
 @dataclass(frozen=True)
-class ToldWay:
+class ReportedPseudoGradient:
     """An island's way, and where it lies."""
 
     way: WayMade
@@ -21,22 +21,22 @@ class ToldWay:
     """When we heard of it."""
 
 
-class Ways:
+class PseudoGradients:
     """The latest ways, and which islands have a gang just now."""
 
     def __init__(self) -> None:
-        self._told: dict[CycleId, ToldWay] = {}
+        self._told: dict[CycleId, ReportedPseudoGradient] = {}
         self._training: set[CycleId] = set()
         self._news = asyncio.Event()
 
-    def tell(self, island: CycleId, told: ToldWay) -> None:
+    def tell(self, island: CycleId, told: ReportedPseudoGradient) -> None:
         """Take in that an island's way lies in the store of a node."""
         known = self._told.get(island)
         if known is None or _of(known) != _of(told):  # told twice, it is no later
             self._told[island] = told
         self._news.set()
 
-    def of(self, island: CycleId, after: str) -> ToldWay | None:
+    def of(self, island: CycleId, after: str) -> ReportedPseudoGradient | None:
         """Return an island's way since this outer step; None where there is none yet."""
         told = self._told.get(island)
         return told if told is not None and told.way.after == after else None
@@ -63,6 +63,6 @@ class Ways:
             return
 
 
-def _of(told: ToldWay) -> tuple[str, str, NodeId]:
+def _of(told: ReportedPseudoGradient) -> tuple[str, str, NodeId]:
     """Return which way it is, and where; told once more, nobody knows how long it took."""
     return told.way.after, told.way.artifact, told.node

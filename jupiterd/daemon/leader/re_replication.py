@@ -28,7 +28,7 @@ REFUSED_S: Final = 3600.0
 """Whoever didn't take a copy is asked again after so long: a disk may have been cleared."""
 
 
-class Upkeep:
+class ReReplication:
     """The leader's care for second copies."""
 
     def __init__(self, node: "Node") -> None:

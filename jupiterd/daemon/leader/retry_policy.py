@@ -17,7 +17,7 @@ LONGEST_PAUSE_S = 15.0
 
 
 @dataclass
-class Trying:
+class RetryPolicy:
     """The tries of one item; a hiccup counts no more once the item has got on since."""
 
     unreachable: int = 0

@@ -15,10 +15,10 @@ from jupiterd.cluster.planning.asking_node import ASKED_AT, asking_node
 from jupiterd.cycle.base.work_item import WorkItem, WorkResult
 from jupiterd.cycle.data.local_paths import local_paths
 from jupiterd.cycle.phases.judge import ASKING
-from jupiterd.daemon.leader.item_failures import ItemMemory
+from jupiterd.daemon.leader.item_failures import ItemFailures
 from jupiterd.daemon.leader.leading import Leading, name_of
 from jupiterd.daemon.leader.progress_board import ProgressBoard
-from jupiterd.daemon.leader.retry_policy import Trying
+from jupiterd.daemon.leader.retry_policy import RetryPolicy
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.daemon.runtime.work_events import Advanced, Finished, Started
 from jupiterd.errors import (
@@ -139,7 +139,7 @@ class ItemRunner:
         Raises:
             JupiterError: trying again can't help.
         """
-        failures, trying, memory = 0, Trying(), ItemMemory(item)
+        failures, trying, memory = 0, RetryPolicy(), ItemFailures(item)
         empty: list[EmptySourceError] = []
         without: frozenset[NodeId] = frozenset()
         while True:
@@ -193,7 +193,7 @@ class ItemRunner:
         node: NodeId | None,
         trouble: str,
         pause_s: float,
-        memory: ItemMemory,
+        memory: ItemFailures,
         check: Callable[[], None],
     ) -> None:
         """Wait before another try.
@@ -285,7 +285,7 @@ class ItemRunner:
         return asking_node(self._leading.cycle(self._cycle))
 
     async def _try(
-        self, round_number: int, item: WorkItem, node: NodeId, trying: Trying
+        self, round_number: int, item: WorkItem, node: NodeId, trying: RetryPolicy
     ) -> WorkCompleted:
         began_s, phase = now_s(), str(item.phase)
         steering = self._leading.cycle(self._cycle).steering

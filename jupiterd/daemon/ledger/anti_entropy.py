@@ -10,7 +10,7 @@ import logging
 import grpc
 
 from jupiterd.cluster.ledger.ledger import Entry
-from jupiterd.daemon.ledger.replica import Journal
+from jupiterd.daemon.ledger.replica import Replica
 from jupiterd.daemon.ledger.snapshot_transfer import fetch_snapshot, to_wire
 from jupiterd.daemon.links.peers import Peers
 from jupiterd.errors import JupiterError
@@ -26,10 +26,10 @@ COPY_TIMEOUT_S = 1.0
 UNITE_TIMEOUT_S = 2.0
 
 
-class Exchange:
+class AntiEntropy:
     """One exchange with each peer at a time; asked again meanwhile, it runs once more after."""
 
-    def __init__(self, journal: Journal, peers: Peers, group: asyncio.TaskGroup) -> None:
+    def __init__(self, journal: Replica, peers: Peers, group: asyncio.TaskGroup) -> None:
         self._journal = journal
         self._peers = peers
         self._group = group

@@ -26,7 +26,7 @@ from jupiterd.daemon.ledger.signature_check import (
     verified_snapshot,
     witness_verified,
 )
-from jupiterd.daemon.ledger.snapshot_transfer import FetchedLedger
+from jupiterd.daemon.ledger.snapshot_transfer import FetchedSnapshot
 from jupiterd.errors import ConflictError, CorruptLedgerError, JupiterError, NoLeaderError
 from jupiterd.gc_pause import collector_paused
 from jupiterd.ids import ClusterId, NodeId
@@ -48,7 +48,7 @@ LEFT_KEY: Final = "left"
 """The named value that holds which clusters people had this machine leave."""
 
 
-class Journal:
+class Replica:
     """The set of entries this node holds; one writer uuid for each start of the daemon."""
 
     def __init__(self, identity: Identity, file: LedgerFile) -> None:
@@ -204,7 +204,7 @@ class Journal:
         self._unsaved.clear()
         self.saved_tips = self._ledger.tips()
 
-    async def move_to(self, fetched: FetchedLedger) -> None:
+    async def move_to(self, fetched: FetchedSnapshot) -> None:
         """Drop the ledger held so far and take up another cluster's.
 
         Raises:
@@ -226,21 +226,21 @@ class Journal:
         """The clusters that people had this machine leave, by their ids."""
         return frozenset((self._file.get(LEFT_KEY) or "").split())
 
-    async def begin_anew(self, found: Callable[[Ledger], FetchedLedger]) -> None:
+    async def begin_anew(self, found: Callable[[Ledger], FetchedSnapshot]) -> None:
         """Take up the ledger of a new cluster, which is made of the one held so far.
 
         Once begun it is finished, as `append` is; nothing is written in between.
         """
         await asyncio.shield(self._begin_anew(found))
 
-    async def _begin_anew(self, found: Callable[[Ledger], FetchedLedger]) -> None:
+    async def _begin_anew(self, found: Callable[[Ledger], FetchedSnapshot]) -> None:
         async with self._writing:
             left = " ".join(sorted({*self.left, self._ledger.cluster}))
             await asyncio.to_thread(self._file.set, LEFT_KEY, left)
             await self._replace(await asyncio.to_thread(found, self._ledger))
         self._tell()
 
-    async def _replace(self, fetched: FetchedLedger) -> None:
+    async def _replace(self, fetched: FetchedSnapshot) -> None:
         """Hold another cluster's ledger, on disk and in memory; the caller writes alone."""
         ledger = fetched.ledger
         await asyncio.to_thread(

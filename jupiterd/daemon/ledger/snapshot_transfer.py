@@ -29,7 +29,7 @@ MAX_SNAPSHOTS = 3
 
 
 @dataclass
-class FetchedLedger:
+class FetchedSnapshot:
     """A ledger in memory, and the bytes that keep it on disk."""
 
     ledger: Ledger
@@ -59,14 +59,14 @@ async def fetch_snapshot(peer: PeerStub) -> bytes:
     return bytes(raw)
 
 
-async def fetch_ledger(peer: PeerStub, sender: NodeId, cluster: ClusterId) -> FetchedLedger:
+async def fetch_ledger(peer: PeerStub, sender: NodeId, cluster: ClusterId) -> FetchedSnapshot:
     """Return the ledger of a cluster that has just admitted this node, verified.
 
     Raises:
         CorruptLedgerError: what came doesn't make a ledger.
         PeerUnreachableError: it forgets faster than it sends.
     """
-    fetched = FetchedLedger(Ledger(cluster), sender)
+    fetched = FetchedSnapshot(Ledger(cluster), sender)
     for _ in range(MAX_SNAPSHOTS):
         roster = await _fetch_entries(peer, fetched)
         if roster is None:
@@ -82,7 +82,7 @@ async def fetch_ledger(peer: PeerStub, sender: NodeId, cluster: ClusterId) -> Fe
     raise PeerUnreachableError("the ledger changed faster than it could be fetched")
 
 
-async def _fetch_entries(peer: PeerStub, fetched: FetchedLedger) -> list[bytes] | None:
+async def _fetch_entries(peer: PeerStub, fetched: FetchedSnapshot) -> list[bytes] | None:
     """Add what isn't summed up.
 
     Returns:

@@ -24,7 +24,7 @@ MAX_PIECE_BYTES: Final = 1 << 20
 """So large that all of them are far fewer messages than a member may send; see `call_guard`."""
 
 
-class Measuring:
+class BandwidthProbe:
     """One node's part in measurements."""
 
     def __init__(self) -> None:

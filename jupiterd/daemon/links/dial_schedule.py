@@ -100,7 +100,7 @@ class Attempt:
         self.due_s, self.put_off_for = now_s() + LOOK_AGAIN_S, node
 
 
-class KnownAddresses:
+class DialSchedule:
     """Every address that was seen, told or kept, up to a bound."""
 
     def __init__(self, is_in_use: Callable[[Address], bool]) -> None:

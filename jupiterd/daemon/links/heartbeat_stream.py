@@ -87,18 +87,18 @@ def from_message(node: NodeId, message: peer_pb2.Heartbeat, members: Iterable[No
 
 
 @dataclass(frozen=True)
-class Told:
+class Heard:
     """What a node has said of itself on one stream: it isn't said again until it has changed."""
 
     about: peer_pb2.About | None = None
     telemetry: bytes = b""
 
-    def shorten(self, beat: peer_pb2.Heartbeat, about: peer_pb2.About) -> "Told":
+    def shorten(self, beat: peer_pb2.Heartbeat, about: peer_pb2.About) -> "Heard":
         """Put into a heartbeat what is new, leave out what isn't, and return what is told then.
 
         No telemetry means that the last one holds; every version reads it so.
         """
-        told = Told(about, beat.telemetry)
+        told = Heard(about, beat.telemetry)
         if about is not self.about:
             beat.about.CopyFrom(about)
         if beat.telemetry == self.telemetry:
@@ -115,7 +115,7 @@ class BeatStream:
     def __init__(self, stub: Callable[[], PeerStub]) -> None:
         self._stub = stub
         self._call: _Call | None = None
-        self._told = Told()
+        self._told = Heard()
         self._is_busy = False
         self._round_trips_s: deque[float] = deque(maxlen=ROUND_TRIPS)
         self.asked_s = -math.inf
@@ -183,7 +183,7 @@ class BeatStream:
 
     def close(self) -> None:
         """End the stream; the next heartbeat opens another."""
-        call, self._call, self._told = self._call, None, Told()
+        call, self._call, self._told = self._call, None, Heard()
         self._round_trips_s.clear()
         self.clock.clear()
         if call is not None:

@@ -39,7 +39,7 @@ ANSWER_TIMEOUT_S = 0.8
 TELL_TIMEOUT_S = 2.0
 
 
-class PathWatch:
+class PathMonitor:
     """Keeps every link on the best of its ways."""
 
     def __init__(

@@ -33,7 +33,7 @@ MAX_DETAIL: Final = 200
 
 
 @dataclass
-class Knocks:
+class RefusedConnections:
     """The knocks at this machine's ranks, or at another place."""
 
     event: str = "stranger_at_gang"

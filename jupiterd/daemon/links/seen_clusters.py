@@ -28,7 +28,7 @@ class Outsider:
     address: Address
 
 
-class ClustersSeen:
+class SeenClusters:
     """Each cluster as it was told of last."""
 
     def __init__(self) -> None:

@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from jupiterd.cluster.links.unreached import Reached, Unreached
-from jupiterd.daemon.links.dial_schedule import Attempt, KnownAddresses
+from jupiterd.daemon.links.dial_schedule import Attempt, DialSchedule
 from jupiterd.daemon.links.peers import Peers
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.ids import NodeId
-from jupiterd.net.announcement_times import Announced
+from jupiterd.net.announcement_times import AnnouncementTimes
 from jupiterd.net.scopes import without_scope_in
 from jupiterd.ports import Address
 
@@ -28,11 +28,11 @@ HEARD_S: Final = 60.0
 has left, announces itself no more."""
 
 
-class UnreachedAddresses:
+class UnreachablePeers:
     """What was found at the last look."""
 
     def __init__(
-        self, addresses: KnownAddresses, peers: Peers, works: Callable[[NodeId], bool]
+        self, addresses: DialSchedule, peers: Peers, works: Callable[[NodeId], bool]
     ) -> None:
         """Take what is tried.
 
@@ -42,7 +42,7 @@ class UnreachedAddresses:
             works: whether a node is reached, wherever it is.
         """
         self._addresses, self._peers, self._works = addresses, peers, works
-        self.announced = Announced(now_s)
+        self.announced = AnnouncementTimes(now_s)
         self.named: Callable[[], frozenset[Address]] = frozenset
         """Returns the addresses that people named."""
         self.found: tuple[Unreached, ...] = ()

@@ -26,7 +26,7 @@ ASK_OTHERS_S = 5.0
 """How soon a leader that has answered is asked again, and its other addresses and its members."""
 
 
-class Applying:
+class ApprovalClient:
     """This node's wait outside a closed cluster."""
 
     def __init__(self, own: NodeId, name: str) -> None:

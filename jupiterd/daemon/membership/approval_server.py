@@ -8,7 +8,7 @@ import logging
 import secrets
 
 from jupiterd.cluster.membership.approval import COMMITMENT_BYTES, NONCE_BYTES, Question
-from jupiterd.cluster.membership.pending_joins import Applicant, WaitingList, clean_name
+from jupiterd.cluster.membership.pending_joins import Applicant, PendingJoins, clean_name
 from jupiterd.daemon.runtime.approval_words import spelled
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.errors import RefusedError
@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 
 
 def receive(
-    waiting: WaitingList, who: NodeId, host: str, request: peer_pb2.JoinRequest, reason: str
+    waiting: PendingJoins, who: NodeId, host: str, request: peer_pb2.JoinRequest, reason: str
 ) -> peer_pb2.JoinReply:
     """Answer one who must be approved, for the `reason` that it gets where it has no place yet.
 

@@ -25,7 +25,7 @@ def check_term(term: int) -> None:
         raise CorruptLedgerError(message, HOW_TO_HEAL)
 
 
-class Obedience:
+class Fencing:
     """The highest (term, epoch) this node has obeyed, and whose; on disk before it is obeyed."""
 
     def __init__(self, file: LedgerFile) -> None:

@@ -14,7 +14,7 @@ HEARD_WITHIN_S = 1.0
 """A new leader beats to everybody at once; its first order may be here before."""
 
 
-class Followed:
+class FollowedLeader:
     """The leader, and the highest term known."""
 
     def __init__(self) -> None:

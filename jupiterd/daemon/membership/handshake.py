@@ -15,19 +15,19 @@ import grpc
 from jupiterd.cluster.links.unreached import Reached
 from jupiterd.cluster.membership import clones
 from jupiterd.cluster.membership.admission import Meeting, Summary, meet
-from jupiterd.daemon.ledger.replica import Journal
+from jupiterd.daemon.ledger.replica import Replica
 from jupiterd.daemon.links.cloned_members import ClonedMembers
 from jupiterd.daemon.links.dial_schedule import (
     FIRST_RETRY_S,
     LAST_RETRY_S,
     SOON_S,
     Attempt,
-    KnownAddresses,
+    DialSchedule,
 )
 from jupiterd.daemon.links.peers import Peer, Peers
-from jupiterd.daemon.links.seen_clusters import ClustersSeen, Outsider, from_message, to_message
-from jupiterd.daemon.links.unreachable_peers import UnreachedAddresses
-from jupiterd.daemon.membership.join_client import Joining
+from jupiterd.daemon.links.seen_clusters import Outsider, SeenClusters, from_message, to_message
+from jupiterd.daemon.links.unreachable_peers import UnreachablePeers
+from jupiterd.daemon.membership.join_client import JoinClient
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.daemon.runtime.untrusted_input import told_port, told_text, ways_to
 from jupiterd.errors import ConnectionRefusedByPeerError, JupiterError
@@ -58,13 +58,13 @@ MAX_OLD_GREETINGS = 24
 _UNANSWERED = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED)
 
 
-class Greeter:
+class Handshake:
     """Meets whoever is out there."""
 
     def __init__(
         self,
         identity: Identity,
-        journal: Journal,
+        journal: Replica,
         peers: Peers,
         name: str,
         summary: Callable[[], Summary],
@@ -74,12 +74,12 @@ class Greeter:
         self._journal = journal
         self._peers = peers
         self._summary = summary
-        self.addresses = KnownAddresses(lambda address: peers.linked_at(address) is not None)
-        self.seen = ClustersSeen()
-        self.joining = Joining(identity, journal, self.addresses, self.seen, name, summary)
+        self.addresses = DialSchedule(lambda address: peers.linked_at(address) is not None)
+        self.seen = SeenClusters()
+        self.joining = JoinClient(identity, journal, self.addresses, self.seen, name, summary)
         self.joining.moved = moved
         self._ways_told: dict[NodeId, tuple[str, ...]] = {}
-        self.unreached = UnreachedAddresses(self.addresses, peers, self._works)
+        self.unreached = UnreachablePeers(self.addresses, peers, self._works)
         self._lost = LostAddresses(lambda: frozenset(recent_addresses()))
         self.on_unlike: Callable[[NodeId, PeerStub, peer_pb2.HelloReply], Awaitable[None]] = _rest
         """Called with a node of this cluster where one of us is no member for the other."""

@@ -42,18 +42,18 @@ from jupiterd.cluster.membership.presence import (
     Ticked,
 )
 from jupiterd.cluster.values.timing import LAN
-from jupiterd.daemon.ledger.anti_entropy import Exchange
-from jupiterd.daemon.ledger.replica import Journal
+from jupiterd.daemon.ledger.anti_entropy import AntiEntropy
+from jupiterd.daemon.ledger.replica import Replica
 from jupiterd.daemon.links.heartbeat_stream import (
     BEAT_TIMEOUT_S,
     Description,
-    Told,
+    Heard,
     from_message,
     to_message,
 )
 from jupiterd.daemon.links.peers import Peer, Peers
 from jupiterd.daemon.membership.fencing import check_term
-from jupiterd.daemon.membership.followed_leader import Followed
+from jupiterd.daemon.membership.followed_leader import FollowedLeader
 from jupiterd.daemon.membership.saved_term import SavedTerm
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.errors import TimedOutError
@@ -77,15 +77,15 @@ HASTEN_S = 0.1
 """A stream that breaks is opened anew at once, but not more often than this."""
 
 
-class Pulse:
+class HeartbeatLoop:
     """Who is here and who leads, kept up by heartbeats."""
 
     def __init__(
         self,
         self_id: NodeId,
-        journal: Journal,
+        journal: Replica,
         peers: Peers,
-        exchange: Exchange,
+        exchange: AntiEntropy,
         file: LedgerFile,
         group: asyncio.TaskGroup,
     ) -> None:
@@ -114,7 +114,7 @@ class Pulse:
         self._description = Description()
         self._described_s = -math.inf
         self.describe: Callable[[], Description] = Description
-        self.followed = Followed()
+        self.followed = FollowedLeader()
         self.on_lead: Callable[[int], None] = lambda _term: None
         self.on_step_down: Callable[[str], None] = lambda _reason: None
         self.reset()
@@ -322,7 +322,7 @@ class Pulse:
         self, node: NodeId, beats: AsyncIterator[peer_pb2.Heartbeat], host: str = ""
     ) -> AsyncGenerator[peer_pb2.Heartbeat]:
         """Answer each heartbeat of a stream that a node has opened from a host."""
-        task, told = asyncio.current_task(), Told()
+        task, told = asyncio.current_task(), Heard()
         if task is not None:
             self._answering.add(task)
         try:

@@ -12,11 +12,11 @@ from jupiterd import __version__
 from jupiterd.cluster.ledger.tokens import Side, Token, is_proved, parse_token, prove
 from jupiterd.cluster.membership.admission import Summary, choose
 from jupiterd.cluster.membership.token_wait import still_sought
-from jupiterd.daemon.ledger.replica import Journal
+from jupiterd.daemon.ledger.replica import Replica
 from jupiterd.daemon.ledger.snapshot_transfer import fetch_ledger
-from jupiterd.daemon.links.dial_schedule import SOON_S, KnownAddresses
-from jupiterd.daemon.links.seen_clusters import REMEMBERED_S, ClustersSeen
-from jupiterd.daemon.membership.approval_client import Applying
+from jupiterd.daemon.links.dial_schedule import SOON_S, DialSchedule
+from jupiterd.daemon.links.seen_clusters import REMEMBERED_S, SeenClusters
+from jupiterd.daemon.membership.approval_client import ApprovalClient
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.daemon.runtime.untrusted_input import is_id, ways_to
 from jupiterd.ids import ClusterId, NodeId, short
@@ -33,15 +33,15 @@ MAX_QUESTIONS = 2
 """Of one exchange for approval: the commitment, then the nonce."""
 
 
-class Joining:
+class JoinClient:
     """This node's way into another cluster."""
 
     def __init__(
         self,
         identity: Identity,
-        journal: Journal,
-        addresses: KnownAddresses,
-        seen: ClustersSeen,
+        journal: Replica,
+        addresses: DialSchedule,
+        seen: SeenClusters,
         name: str,
         summary: Callable[[], Summary],
     ) -> None:
@@ -60,7 +60,7 @@ class Joining:
         """Where our Peer service answers, as others are told."""
         self.token: Token | None = None
         """Of the only cluster that this node may join, where it has one."""
-        self.applying = Applying(identity.node_id, name)
+        self.applying = ApprovalClient(identity.node_id, name)
         """Our wait for approval by a closed cluster."""
         self.pending_reason = ""
         """Why this node waits outside a cluster that it sees; empty when it doesn't."""

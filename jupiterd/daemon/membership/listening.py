@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Final
 from jupiterd.cluster.facts.facts import NodeAdmitted
 from jupiterd.cluster.membership.call_rights import open_calls
 from jupiterd.daemon.links.address_book import load_addresses
-from jupiterd.daemon.links.refused_connections import Knocks
+from jupiterd.daemon.links.refused_connections import RefusedConnections
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.errors import BadCertificateError
 from jupiterd.ids import NodeId
-from jupiterd.net.call_guard import Border
+from jupiterd.net.call_guard import CallGuard
 from jupiterd.net.identity import leaf_of
 from jupiterd.net.interfaces import LOOPBACK, recent_addresses
 from jupiterd.net.open_port.callers import Callers
@@ -46,7 +46,7 @@ class Listening:
     def __init__(self, node: "Node") -> None:
         self._node = node
         self.callers = Callers()
-        self.crowding = Knocks("port_crowded")
+        self.crowding = RefusedConnections("port_crowded")
         """Who had more connections at the open port than an address may have, of the last hour."""
         self._kept = frozenset(each.host for each in load_addresses(node.state_dir.peers))
         self._hosts, self._looked_s = frozenset[str](), float("-inf")
@@ -59,7 +59,7 @@ class Listening:
         """Return the servers, without services."""
         node = self._node
         host = listening_host(loopback_only=node.settings.local)
-        border = Border(node.is_member, open_calls(), node.refusals, self.callers)
+        border = CallGuard(node.is_member, open_calls(), node.refusals, self.callers)
         front = Proxy(ConnectionLimits(self._is_members), self.callers, self._refused)
         place = host, node.settings.port
         return NodeServer(node.identity, place, border, front, self._certificates)

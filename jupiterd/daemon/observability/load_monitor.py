@@ -33,7 +33,7 @@ GPU_LIMIT_S: Final = 1.5
 """A driver that takes longer hangs."""
 
 
-class LoadWatch:
+class LoadMonitor:
     """The latest readings of this machine."""
 
     def __init__(self, gpus: Sequence[Gpu], folder: Path, lag_s: Callable[[], float]) -> None:

@@ -12,7 +12,7 @@ from jupiterd.daemon.observability.report_wire import MAX_LINES, MAX_PROCESSES, 
 from jupiterd.hardware.time_limit import LimitedCall
 
 if TYPE_CHECKING:
-    from jupiterd.daemon.executor.worker_runner import WorkRunner
+    from jupiterd.daemon.executor.worker_runner import WorkerRunner
 
 VERSIONS_LIMIT_S: Final = 1.5
 """A driver that is asked for its own may hang."""
@@ -24,10 +24,10 @@ def _versions() -> dict[str, str]:
     return versions()
 
 
-class OwnReport:
+class NodeReport:
     """The answer to a member's question, or to our own."""
 
-    def __init__(self, runner: "WorkRunner") -> None:
+    def __init__(self, runner: "WorkerRunner") -> None:
         self._runner = runner
         self._calls = LimitedCall(_versions)
         self._versions: dict[str, str] | None = None

@@ -15,7 +15,7 @@ from jupiterd.cluster.health.health import ClusterView, NodeView, WaitingView
 from jupiterd.cluster.links.unreached import UNREACHED, Unreached, read_unreached, unreached_rows
 from jupiterd.cluster.membership.admission import OPEN_COMMAND
 from jupiterd.cluster.membership.membership import Liveness
-from jupiterd.cluster.membership.pending_joins import Waiting, from_telemetry, to_plain
+from jupiterd.cluster.membership.pending_joins import PendingJoin, from_telemetry, to_plain
 from jupiterd.cluster.membership.shared_addresses import shared_addresses
 from jupiterd.cluster.values.gpu_load import GpuLoad, aligned, read_rows
 from jupiterd.cluster.values.hardware import Hardware
@@ -29,10 +29,10 @@ from jupiterd.daemon.links.own_link import own_outage
 from jupiterd.daemon.membership.trust import trusted_names, walked_in
 from jupiterd.daemon.observability.alert_watch import AlertWatch
 from jupiterd.daemon.observability.event_ring import EventRing
-from jupiterd.daemon.observability.load_monitor import LoadWatch
-from jupiterd.daemon.observability.node_report import OwnReport
-from jupiterd.daemon.observability.remote_reports import NodeReports
-from jupiterd.daemon.observability.telemetry_history import Histories
+from jupiterd.daemon.observability.load_monitor import LoadMonitor
+from jupiterd.daemon.observability.node_report import NodeReport
+from jupiterd.daemon.observability.remote_reports import RemoteReports
+from jupiterd.daemon.observability.telemetry_history import TelemetryHistory
 from jupiterd.daemon.observability.telemetry_limits import short_telemetry
 from jupiterd.daemon.planning.rank_order import ToldQualities, told_qualities
 from jupiterd.daemon.queries.cluster.admission_document import leaders_word
@@ -54,7 +54,7 @@ LOOK_AT_ADDRESSES_S = 2.0
 """Asking the system for them takes a millisecond; a change must be told, but not at once."""
 
 
-class Outlook:
+class LocalView:
     """One node's view of everybody, itself included."""
 
     def __init__(self, node: "Node") -> None:
@@ -71,12 +71,12 @@ class Outlook:
         """The port, the addresses and the links that it tells of."""
         self._left_out: frozenset[str] = frozenset()
         """What telemetry was ever too large for."""
-        self.load_watch = LoadWatch(
+        self.load_watch = LoadMonitor(
             node.hardware.gpus, node.settings.state_dir, lambda: node.pulse.worst_lag_s
         )
-        self.histories = Histories(node)
-        self.own_report = OwnReport(node.runner)
-        self.reports = NodeReports(node)
+        self.histories = TelemetryHistory(node)
+        self.own_report = NodeReport(node.runner)
+        self.reports = RemoteReports(node)
         self.alerts = AlertWatch(node)
         self.events = EventRing(node)
 
@@ -129,7 +129,7 @@ class Outlook:
             for live in peer.telemetry.get("live", [])
         }
 
-    def waiting(self) -> list[Waiting]:
+    def waiting(self) -> list[PendingJoin]:
         """Return who waits to be let in: the leader's own list, or what it told us of it."""
         members = self._node.journal.state.members
         leading = self._node.leadership.leading

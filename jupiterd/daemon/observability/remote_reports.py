@@ -39,7 +39,7 @@ class _Looked:
     asked_s: float
 
 
-class NodeReports:
+class RemoteReports:
     """The latest answers of members that somebody looks at."""
 
     def __init__(self, node: "Node") -> None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from jupiterd.daemon.app.node import Node
 
 
-class Histories:
+class TelemetryHistory:
     """One for each member; who is one no more is forgotten."""
 
     def __init__(self, node: "Node") -> None:

@@ -20,14 +20,14 @@ Plain = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class ShortTelemetry:
+class LimitedTelemetry:
     """What is told, and what had to be left out of it."""
 
     raw: bytes
     left_out: tuple[str, ...] = ()
 
 
-def short_telemetry(told: Plain) -> ShortTelemetry:
+def short_telemetry(told: Plain) -> LimitedTelemetry:
     """Return telemetry for a heartbeat; what could be missed most easily gives way to the rest."""
     told = _with_numbers(told)
     raw = cast("bytes", msgpack.packb(told))
@@ -38,7 +38,7 @@ def short_telemetry(told: Plain) -> ShortTelemetry:
         told = shorten(told)
         raw = cast("bytes", msgpack.packb(told))
         left_out.append(name)
-    return ShortTelemetry(raw, tuple(left_out))
+    return LimitedTelemetry(raw, tuple(left_out))
 
 
 def _with_numbers(told: Plain) -> Plain:

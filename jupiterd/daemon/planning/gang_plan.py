@@ -24,7 +24,7 @@ TRAINING_ROLES = frozenset({"trainer", "hybrid"})
 
 
 @dataclass(frozen=True)
-class Launch:
+class GangPlan:
     """One epoch, about to start or running."""
 
     epoch: int
@@ -62,7 +62,7 @@ class Launch:
         return self.choice.engine == MLX and len(self.gang) > 1
 
     @classmethod
-    def of(cls, opened: EpochOpened) -> "Launch":
+    def of(cls, opened: EpochOpened) -> "GangPlan":
         """Return the plan of an epoch that was opened before; we know of it from now on."""
         engine, _, backend = opened.engine.partition("/")
         choice = EngineChoice(engine, opened.gang, opened.engine_reason, backend)
@@ -86,7 +86,7 @@ def plan_launch(
     max_ranks: int,
     without: AbstractSet[NodeId] = frozenset(),
     shunned: AbstractSet[NodeId] = frozenset(),
-) -> Launch:
+) -> GangPlan:
     """Plan the next epoch of a round, with at most so many ranks.
 
     Args:
@@ -105,7 +105,7 @@ def plan_launch(
     state = leading.cycle(cycle)
     last = state.last_checkpoint(round_number)
     start, end = start_of(state, round_number), state.start_of(round_number)
-    return Launch(
+    return GangPlan(
         epoch=leading.next_epoch(cycle),
         choice=choice,
         from_checkpoint=start if last is None else last.artifact,

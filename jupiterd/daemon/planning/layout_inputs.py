@@ -38,7 +38,12 @@ from jupiterd.cluster.planning.layouts import (
 from jupiterd.cluster.values.hardware import Hardware
 from jupiterd.daemon.planning.prediction_bias import corrections
 from jupiterd.daemon.planning.rank_order import qualities
-from jupiterd.daemon.planning.requested_machines import ANYBODY, AS_PLANNED, Asked, Exchanges
+from jupiterd.daemon.planning.requested_machines import (
+    ANYBODY,
+    AS_PLANNED,
+    Exchanges,
+    RequestedMachines,
+)
 from jupiterd.daemon.planning.throughput_history import tokens_per_s_of_nodes
 from jupiterd.ids import NodeId
 
@@ -55,7 +60,7 @@ def planned_layouts(
     shape: "ModelShape",
     plan: "TrainPlan",
     trainers: Trainers,
-    asked: Asked = ANYBODY,
+    asked: RequestedMachines = ANYBODY,
 ) -> LayoutPlan:
     """Return the best layout of a training, and the others.
 

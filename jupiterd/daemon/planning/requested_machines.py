@@ -43,7 +43,7 @@ AS_PLANNED = Exchanges()
 
 
 @dataclass(frozen=True)
-class Asked:
+class RequestedMachines:
     """Who is to train, as people said."""
 
     engine: str = AUTO
@@ -69,7 +69,7 @@ class Asked:
         return dict(islice(found.items(), self.most or None))
 
 
-ANYBODY = Asked()
+ANYBODY = RequestedMachines()
 
 
 def named_nodes(leading: "Leading", wanted: str) -> tuple[tuple[NodeId, ...], int]:

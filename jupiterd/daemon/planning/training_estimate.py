@@ -15,7 +15,7 @@ from jupiterd.cluster.planning.layout_choice import plan_document
 from jupiterd.cluster.values.hardware import Hardware, lent_to_gpu_bytes
 from jupiterd.daemon.planning.gang_plan import trainers
 from jupiterd.daemon.planning.layout_inputs import planned_layouts
-from jupiterd.daemon.planning.requested_machines import ANYBODY, Asked
+from jupiterd.daemon.planning.requested_machines import ANYBODY, RequestedMachines
 from jupiterd.daemon.planning.throughput_history import tokens_per_s_of_a_rank
 
 if TYPE_CHECKING:  # these models take 8 MB, idle or not
@@ -29,7 +29,7 @@ _BEFORE_AMPERE = re.compile(r"\b([TVPKM]\d+|GTX|TITAN|Quadro|RTX 20\d\d)\b")
 
 
 @dataclass(frozen=True)
-class Estimate:
+class TrainingEstimate:
     """A plan that fits, and what is to be expected of it."""
 
     fit: "Fit"
@@ -47,9 +47,9 @@ def estimate(
     shape: "ModelShape",
     plan: "TrainPlan",
     *,
-    asked: Asked = ANYBODY,
+    asked: RequestedMachines = ANYBODY,
     is_open: bool = False,
-) -> Estimate:
+) -> TrainingEstimate:
     """Return the plan as it fits the smallest device of the gang.
 
     Args:
@@ -89,7 +89,7 @@ def estimate(
     batch = Accumulation.of(fit.plan, ranks)
     tokens = plan.steps * plan.batch_sequences * shape.seq_len
     changes = [f"to fit the smallest device: {', '.join(fit.changes)}"] if fit.changes else []
-    return Estimate(
+    return TrainingEstimate(
         fit,
         [*run_sheet(shape, fit.plan, options, fit.need, whole, is_open=is_open), *changes],
         {

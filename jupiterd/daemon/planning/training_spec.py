@@ -39,7 +39,7 @@ ROUND = 1
 
 
 @dataclass(frozen=True)
-class RunTraining:
+class TrainingSpec:
     """The training of a run, or of a cycle's round."""
 
     started: TrainingStarted
@@ -65,7 +65,7 @@ def training_of(
     *,
     by_islands: bool = False,
     ranks: int = 0,
-) -> RunTraining:
+) -> TrainingSpec:
     """Return what a run trains whose data set is frozen, or a cycle's round that is packed.
 
     by_islands: islands train the round, which don't go on with the trunk
@@ -87,12 +87,12 @@ def training_of(
     shape = fitted(preset, settings.seq_len, int(data.counts["vocab_size"]))
     sequences = state.manifests[ROUND].sequences
     plan = plan_of_run(preset, settings, sequences)
-    return RunTraining(started, settings, shape, plan, trained_on(data), sequences=sequences)
+    return TrainingSpec(started, settings, shape, plan, trained_on(data), sequences=sequences)
 
 
 def _of_a_round(
     state: CycleState, begun: CycleStarted, round_number: int, *, by_islands: bool, ranks: int
-) -> RunTraining:
+) -> TrainingSpec:
     domain = parse_domain(begun.domain_yaml, f"{begun.domain}.yaml")
     overrides = domain.training.model_dump(exclude_none=True)
     shape = parse_model(begun.model_yaml, overrides)
@@ -126,7 +126,7 @@ def _of_a_round(
         plan = plan_of_round(plan, shape, packed.sequences, trained)
     plan = bounded(plan, trained_as.recipe, settings.max_steps)
     plan = shortly_warmed(plan) if is_tuning else plan
-    return RunTraining(
+    return TrainingSpec(
         started,
         settings,
         shape,

@@ -13,7 +13,7 @@ from pydantic.fields import FieldInfo
 from jupiterd.cluster.membership.admission import MAX_MEMBERS
 from jupiterd.cluster.planning.cluster_file_policy import Entry, Written
 from jupiterd.cluster.planning.engines import AUTO
-from jupiterd.cycle.base.strict_model import Part
+from jupiterd.cycle.base.strict_model import StrictModel
 from jupiterd.cycle.base.yaml_text import MAX_TEXT_BYTES, YamlMistakesError, line_finder, parse_yaml
 from jupiterd.daemon.runtime.address_text import parse_address
 from jupiterd.errors import InvalidClusterFileError
@@ -39,7 +39,7 @@ def _text(most: int, expected: str = "") -> FieldInfo:
     )
 
 
-class WrittenNode(Part):
+class WrittenNode(StrictModel):
     """One machine; every key may be left out, but not both that tell which one it is."""
 
     host: Annotated[str, _text(255, HOST), AfterValidator(_address)] = ""
@@ -64,7 +64,7 @@ class WrittenNode(Part):
         return self
 
 
-class WrittenCluster(Part):
+class WrittenCluster(StrictModel):
     """The whole file."""
 
     backend: Literal["auto", "islands", "mpi", "torch", "mlx"] = AUTO

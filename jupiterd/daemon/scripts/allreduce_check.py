@@ -42,7 +42,7 @@ SIZE_BYTES: Final = 16 << 20
 Row = dict[str, Any]
 
 
-class SyncCheck:
+class AllreduceCheck:
     """One check at a time, since two would measure each other."""
 
     def __init__(self) -> None:

@@ -22,7 +22,7 @@ from jupiterd.processes.scripts.machine_share import (
     KEEPER_LOG,
     PARTS,
     Description,
-    Part,
+    MachineShare,
     forget_old,
     parts_in,
 )
@@ -45,7 +45,7 @@ BEAT_S: Final = 2.0
 """How often whoever follows is told that we are still there."""
 
 
-class Parts:
+class RunningScripts:
     """All parts in a daemon's state folder."""
 
     def __init__(self, node: "Node") -> None:
@@ -53,11 +53,13 @@ class Parts:
         self._root = node.state_dir.root
         self._tasks: set[asyncio.Task[Any]] = set()
 
-    def running(self) -> list[Part]:
+    def running(self) -> list[MachineShare]:
         """Return those whose keepers live."""
         return [part for part in parts_in(self._root) if part.is_alive]
 
-    async def start(self, who: NodeId, order: ScriptOrder, environment: Mapping[str, str]) -> Part:
+    async def start(
+        self, who: NodeId, order: ScriptOrder, environment: Mapping[str, str]
+    ) -> MachineShare:
         """Start a part's keeper, unless it was: whoever asked may not have heard so.
 
         Raises:
@@ -65,7 +67,7 @@ class Parts:
             NotFoundError: it is somebody else's.
             DiskFullError, StateDirError: its folder can't be made.
         """
-        part = Part(self._root / PARTS / order.id)
+        part = MachineShare(self._root / PARTS / order.id)
         if part.folder.exists():
             return self.of(who, order.id)
         if len(self.running()) >= MAX_RUNNING:
@@ -82,20 +84,20 @@ class Parts:
         self._told("script_started", part)
         return part
 
-    def of(self, who: NodeId, id_: str) -> Part:
+    def of(self, who: NodeId, id_: str) -> MachineShare:
         """Return a part that this node ordered.
 
         Raises:
             NotFoundError: there is none, or it belongs to another.
         """
-        part = Part(self._root / PARTS / id_)
+        part = MachineShare(self._root / PARTS / id_)
         described = part.describe()
         if described is None or described.owner != who:
             raise NotFoundError(f"{self._node.settings.name} runs no such part of a script")
         return part
 
     async def events(
-        self, part: Part, offset: int
+        self, part: MachineShare, offset: int
     ) -> AsyncGenerator[tuple[ScriptEvent | None, int]]:
         """Yield what is heard of a part from an offset on, and where to go on after it.
 
@@ -150,7 +152,7 @@ class Parts:
         self._tasks.add(task)  # the loop alone would let it go
         task.add_done_callback(self._tasks.discard)
 
-    def _refused(self, part: Part) -> str:
+    def _refused(self, part: MachineShare) -> str:
         """Return why a part may run here no more; empty where it may."""
         members = self._node.journal.state.members
         described = part.describe()
@@ -163,7 +165,7 @@ class Parts:
         return ""
 
     async def _start_keeper(
-        self, part: Part, order: ScriptOrder, environment: Mapping[str, str]
+        self, part: MachineShare, order: ScriptOrder, environment: Mapping[str, str]
     ) -> None:
         failed = f"no keeper can be started on {self._node.settings.name}"
         try:
@@ -189,7 +191,7 @@ class Parts:
         ranks = tuple(rank.rank for rank in order.ranks)
         return Description(who, name, order.argv, order.folder, ranks, wall_s())
 
-    def _told(self, event: str, part: Part, **more: str) -> None:
+    def _told(self, event: str, part: MachineShare, **more: str) -> None:
         described = part.describe()
         owner = short(NodeId(described.owner)) if described is not None else ""
         argv = list(described.argv) if described is not None else []

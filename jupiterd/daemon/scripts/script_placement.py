@@ -31,7 +31,7 @@ from jupiterd.rpc import script_pb2
 
 if TYPE_CHECKING:
     from jupiterd.daemon.app.node import Node
-    from jupiterd.daemon.executor.preflight_listener import Probes
+    from jupiterd.daemon.executor.preflight_listener import PreflightListener
     from jupiterd.daemon.links.peers import Peers
 
 PREPARE_TIMEOUT_S: Final = 15.0
@@ -127,7 +127,7 @@ class _Here:
 
     def __init__(self, node: "Node") -> None:
         self.self_id: NodeId = node.identity.node_id
-        self.probes: Probes = node.probes
+        self.probes: PreflightListener = node.probes
         self.peers: Peers = node.peers
 
     def host_of(self, node: NodeId, *, seen_from: NodeId) -> str:

@@ -27,7 +27,7 @@ from jupiterd.processes.script_messages import (
     window_from_proto,
 )
 from jupiterd.processes.scripts.events import ScriptEvent
-from jupiterd.processes.scripts.machine_share import Part
+from jupiterd.processes.scripts.machine_share import MachineShare
 from jupiterd.rpc import script_pb2, script_pb2_grpc
 from jupiterd.store.manifest import is_artifact_id
 
@@ -108,7 +108,9 @@ class ScriptService(script_pb2_grpc.ScriptsServicer):
             if is_of_call:
                 part.tell("end", "whoever launched it is gone")
 
-    async def _part(self, who: NodeId, first: script_pb2.ScriptRequest) -> tuple[Part, int, bool]:
+    async def _part(
+        self, who: NodeId, first: script_pb2.ScriptRequest
+    ) -> tuple[MachineShare, int, bool]:
         """Return what is meant, from where it is followed, and whether it ends with the call."""
         if first.WhichOneof("request") == "follow":
             return self._node.parts.of(who, checked_id(first.follow.id)), first.follow.offset, False
@@ -140,14 +142,14 @@ def add_scripts(node: "Node", server: grpc.aio.Server) -> None:
     script_pb2_grpc.add_ScriptsServicer_to_server(ScriptService(node), server)
 
 
-async def _ask_on(part: Part) -> None:
+async def _ask_on(part: MachineShare) -> None:
     """Ask for a part for as long as its call lasts."""
     while True:
         part.tell("asked")
         await asyncio.sleep(BEAT_S)
 
 
-async def _pass(requests: AsyncIterator[script_pb2.ScriptRequest], part: Part) -> None:
+async def _pass(requests: AsyncIterator[script_pb2.ScriptRequest], part: MachineShare) -> None:
     """Tell the keeper what is asked; signals other than those of an end mean nothing."""
     async for request in requests:
         match request.WhichOneof("request"):

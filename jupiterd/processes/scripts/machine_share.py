@@ -57,7 +57,7 @@ class Description:
     """Unix time."""
 
 
-class Part:
+class MachineShare:
     """A part's folder; it may run, or have ended."""
 
     def __init__(self, folder: Path) -> None:
@@ -141,15 +141,15 @@ class Part:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def parts_in(state_dir: Path) -> list[Part]:
+def parts_in(state_dir: Path) -> list[MachineShare]:
     """Return the parts of a state folder, the last one that began first."""
     with contextlib.suppress(OSError):
         folders = [f for f in (state_dir / PARTS).iterdir() if ID.fullmatch(f.name)]
-        return [Part(f) for f in sorted(folders, key=_changed, reverse=True)]
+        return [MachineShare(f) for f in sorted(folders, key=_changed, reverse=True)]
     return []
 
 
-def forget_old(parts: Iterable[Part], now_s: float) -> None:
+def forget_old(parts: Iterable[MachineShare], now_s: float) -> None:
     """Throw away what has ended, but for the last few of the last day."""
     ended = [part for part in parts if not part.is_alive]
     for number, part in enumerate(ended):

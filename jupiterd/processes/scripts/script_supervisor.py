@@ -27,7 +27,7 @@ from jupiterd.processes.script import ScriptGroup, start_script
 from jupiterd.processes.script_plan import PortRange, RankOrder, ScriptOrder
 from jupiterd.processes.scripts.event_log import EventWriter
 from jupiterd.processes.scripts.events import Ending, Over
-from jupiterd.processes.scripts.machine_share import Part
+from jupiterd.processes.scripts.machine_share import MachineShare
 
 TOLD_BYTES: Final = 4096
 RECONNECT_S: Final = 15.0
@@ -40,10 +40,10 @@ launched them is to know why by then."""
 CANT_START_HINT: Final = "free what that machine lacks (its disk, /tmp, processes), then try again"
 
 
-class Keeper:
+class ScriptSupervisor:
     """Keeps the ranks of one order; `keep` does it."""
 
-    def __init__(self, part: Part, order: ScriptOrder) -> None:
+    def __init__(self, part: MachineShare, order: ScriptOrder) -> None:
         self._part = part
         self._order = order
         self._reason = ""
@@ -145,10 +145,10 @@ def main(folder: Path) -> None:
 
     Whoever started us waits for our own end alone: the part is kept from then on.
     """
-    part = Part(folder)
+    part = MachineShare(folder)
     lock = part.lock()
     order = order_from_json(sys.stdin.buffer.read())
     if os.fork():
         os._exit(0)
-    asyncio.run(Keeper(part, order).keep())
+    asyncio.run(ScriptSupervisor(part, order).keep())
     os.close(lock)

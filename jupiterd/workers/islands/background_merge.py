@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 Result = TypeVar("Result")
 
 
-class Beside(Generic[Result]):
+class BackgroundMerge(Generic[Result]):
     """One rank's thread; it works out results that are asked for by name."""
 
     def __init__(self) -> None:

@@ -90,7 +90,7 @@ PACKERS: Mapping[Kind, Callable[[Vector], Packed]] = {
 }
 
 
-class Packer:
+class Compressor:
     """Packs vector after vector of one length; what those that count have lost goes with the next.
 
     residual: what hasn't been sent yet, of what was packed elsewhere

@@ -13,8 +13,8 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from jupiterd.workers.islands.background_merge import Beside
-from jupiterd.workers.islands.compression import Kind, Packed, Packer
+from jupiterd.workers.islands.background_merge import BackgroundMerge
+from jupiterd.workers.islands.compression import Compressor, Kind, Packed
 from jupiterd.workers.islands.flat import Layout, Vector
 from jupiterd.workers.islands.outer_step import OuterSettings, OuterState
 from jupiterd.workers.islands.round_order import RoundOrder
@@ -47,8 +47,8 @@ class Island:
         self.base = self.state.weights
         self.orders: Sequence[RoundOrder] = ()
         self.current: RoundOrder | None = None
-        self.beside = Beside[Merged]()
-        self.packer = Packer(self.layout.size, kind, residual)
+        self.beside = BackgroundMerge[Merged]()
+        self.packer = Compressor(self.layout.size, kind, residual)
         self._ended: Vector | None = None
 
     @property

@@ -84,12 +84,12 @@ def _engine(task: Task, job: Job) -> Engine:
 
         return MlxEngine(job.shape, job.plan, job.end_token, Ring(0, 1))
     from jupiterd.workers.train.torch.device import use_device
-    from jupiterd.workers.train.torch.process_group import Group
+    from jupiterd.workers.train.torch.process_group import ProcessGroup
     from jupiterd.workers.train.torch.torch_engine import TorchEngine
 
     device = str(task.params.get("device", "cpu"))
     use_device(device)
-    return TorchEngine(job.shape, job.plan, job.end_token, Group(0, 1), device)
+    return TorchEngine(job.shape, job.plan, job.end_token, ProcessGroup(0, 1), device)
 
 
 def _train(task: Task, job: Job, engine: Engine) -> None:

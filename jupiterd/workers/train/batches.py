@@ -20,7 +20,7 @@ from jupiterd.cycle.training.batch_shares import Shares, equal_shares
 from jupiterd.workers.data.pack.document_masks import documents_of_inputs, own_documents
 from jupiterd.workers.data.pack.shards import ShardSet
 from jupiterd.workers.train.engine import MicroBatch
-from jupiterd.workers.train.sequence_order import Order
+from jupiterd.workers.train.sequence_order import SequenceOrder
 
 
 @dataclass(frozen=True)
@@ -104,5 +104,5 @@ def _parts(count: int, most: int) -> Iterator[slice]:
 
 
 @lru_cache(maxsize=1)
-def _order_of(sequences: int, seed: str) -> Order:
-    return Order(sequences, seed)
+def _order_of(sequences: int, seed: str) -> SequenceOrder:
+    return SequenceOrder(sequences, seed)

@@ -39,7 +39,7 @@ class Delivery(Protocol):
         ...
 
 
-class LateRank:
+class CatchUpRank:
     """What one rank has missed, until it has caught up; one that was there in time never uses it.
 
     load: fills the engine with the state in a folder

@@ -17,7 +17,7 @@ from jupiterd.cycle.training.plan import TrainPlan
 from jupiterd.cycle.training.schedule import Schedule
 from jupiterd.errors import Bug, LossDivergedError
 from jupiterd.workers.train.batches import Batches
-from jupiterd.workers.train.catch_up_rank import LateRank
+from jupiterd.workers.train.catch_up_rank import CatchUpRank
 from jupiterd.workers.train.engine import Engine
 
 WINDOW_STEPS = 20
@@ -80,7 +80,7 @@ class TrainingLoop:
     batches: Batches
     stop_requested: Callable[[], bool]
     step_done: Callable[[StepDone], None]
-    late: LateRank | None = None
+    late: CatchUpRank | None = None
     """This rank's way to the weights of the others, where it hasn't got them yet."""
     late_ranks: Collection[int] = ()
     """Those that begin without."""

@@ -34,7 +34,7 @@ from jupiterd.workers.islands.island import Island
 from jupiterd.workers.islands.saved_island import SavedIsland, load_island
 from jupiterd.workers.link import Task
 from jupiterd.workers.train.batches import Batches
-from jupiterd.workers.train.catch_up_rank import LateRank
+from jupiterd.workers.train.catch_up_rank import CatchUpRank
 from jupiterd.workers.train.checkpoints.best_weights import BestWeights
 from jupiterd.workers.train.checkpoints.checkpoint import (
     TrainingState,
@@ -42,15 +42,15 @@ from jupiterd.workers.train.checkpoints.checkpoint import (
     load_state,
     load_weights,
 )
-from jupiterd.workers.train.checkpoints.last_step_snapshot import StateKeeper
+from jupiterd.workers.train.checkpoints.last_step_snapshot import LastStepSnapshot
 from jupiterd.workers.train.checkpoints.rank_checkpoints import RankCheckpoints, Tally
 from jupiterd.workers.train.config_agreement import agree
 from jupiterd.workers.train.engine import Engine, Tensors, digest
-from jupiterd.workers.train.held_out.held_out_monitor import HeldOutWatch
-from jupiterd.workers.train.held_out.outer_monitor import OuterWatch
+from jupiterd.workers.train.held_out.held_out_monitor import HeldOutMonitor
+from jupiterd.workers.train.held_out.outer_monitor import OuterMonitor
 from jupiterd.workers.train.held_out.validation import Validation
-from jupiterd.workers.train.island.learning_rate_ramp import JoiningRamp
-from jupiterd.workers.train.island.outer_rounds import IslandRounds
+from jupiterd.workers.train.island.learning_rate_ramp import LearningRateRamp
+from jupiterd.workers.train.island.outer_rounds import OuterRounds
 from jupiterd.workers.train.job import Job
 from jupiterd.workers.train.loop import StepDone, TrainingLoop
 from jupiterd.workers.train.report.run_report import (
@@ -73,7 +73,7 @@ class Start:
     place: Mapping[str, Any] | None = None
     """Of an island: its order since the last outer step."""
     ramp: Sequence[int] = ()
-    """Of an island whose learning rate is being raised, see `JoiningRamp`."""
+    """Of an island whose learning rate is being raised, see `LearningRateRamp`."""
     is_fresh: bool = False
     """The optimizer has never taken a step."""
     steps_before: int = 0
@@ -98,7 +98,7 @@ class RankTraining:
             if is_late
             else self._begin(task.inputs.get("checkpoint"))
         )
-        self._late = LateRank(engine, task, self._arrived, is_late=is_late)
+        self._late = CatchUpRank(engine, task, self._arrived, is_late=is_late)
         self._last: StepDone | None = None
         self._trained_steps = 0
         self._checkpoints = RankCheckpoints(task, job, engine, self._tally())
@@ -119,8 +119,8 @@ class RankTraining:
         self._watch.tell_busy = self._tell_busy
         self._checkpoints.watch = self._watch
         self._report = self._new_report()
-        self._rounds: IslandRounds | None = None
-        self._keeper = StateKeeper(self._start.step, self._keep)
+        self._rounds: OuterRounds | None = None
+        self._keeper = LastStepSnapshot(self._start.step, self._keep)
         engine.updating = self._keeper.updating
         task.keep = self._keeper.keep
 
@@ -172,8 +172,8 @@ class RankTraining:
             return
         island = self._island()
         self._checkpoints.outer = SavedIsland(island)
-        self._checkpoints.ramp = JoiningRamp(self._start.ramp, is_fresh=self._start.is_fresh)
-        self._rounds = IslandRounds(
+        self._checkpoints.ramp = LearningRateRamp(self._start.ramp, is_fresh=self._start.is_fresh)
+        self._rounds = OuterRounds(
             self._task, loop, island, self._checkpoints, self._keeper, self._report
         )
         self._rounds.run(self._start.step, self._start.tokens)
@@ -186,13 +186,13 @@ class RankTraining:
         steps, told = self._watch.expected_steps(0), held_out_readings(self._watch.horizon)
         self._task.progress(0, steps, "steps", **told)
 
-    def _new_watch(self, sequences: int) -> HeldOutWatch:
+    def _new_watch(self, sequences: int) -> HeldOutMonitor:
         """Return the watch over development text: an island's is over merged weights."""
         params = self._task.params
         horizon = Horizon.of(params.get("horizon") or {})
         is_first_here = not int(params.get("local_rank", 0))
         best = BestWeights(self._task.output_dir / "best", is_kept=is_first_here)
-        kind = OuterWatch if "island" in params else HeldOutWatch
+        kind = OuterMonitor if "island" in params else HeldOutMonitor
         watch = kind(self._engine, self._plan, self._validation, sequences, horizon, best)
         if (checkpoint := self._task.inputs.get("checkpoint")) is not None:
             watch.arrived(self._start.step, checkpoint)

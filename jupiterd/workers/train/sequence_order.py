@@ -19,7 +19,7 @@ MOST_HALF_BITS = 16
 """Tables of four times 65,536 numbers, for up to 2**32 sequences. There are never so many."""
 
 
-class Order:
+class SequenceOrder:
     """Which sequence (of n) stands at each position; see `sequences_at`."""
 
     def __init__(self, n: int, seed: str) -> None:

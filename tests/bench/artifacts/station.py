@@ -23,7 +23,7 @@ from jupiterd.daemon.artifacts.artifact_service import ArtifactService
 from jupiterd.ids import ArtifactId, NodeId
 from jupiterd.net.artifact_source import PeerArtifactSource
 from jupiterd.net.artifact_wire import add_artifacts
-from jupiterd.net.call_guard import Border
+from jupiterd.net.call_guard import CallGuard
 from jupiterd.net.channels import CHANNEL_OPTIONS, PeerChannels
 from jupiterd.net.chunk_codec import Piece
 from jupiterd.net.credentials import channel_credentials, server_credentials
@@ -81,7 +81,7 @@ class Station:
         self.bare: dict[str, ArtifactsStub] = {}
 
     async def serve(self) -> Told:
-        border = Border(lambda _: True, frozenset(), Refusals())
+        border = CallGuard(lambda _: True, frozenset(), Refusals())
         server = PeerServer(self.identity, self.host, 0, border)
         service = ArtifactService(self, lambda _: True)
         server.add(partial(add_artifacts, service))

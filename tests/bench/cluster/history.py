@@ -19,7 +19,7 @@ from jupiterd.cluster.facts.facts import (
 )
 from jupiterd.cluster.ledger.ledger import Writer, compose, parse, seal
 from jupiterd.cluster.ledger.state import State
-from jupiterd.daemon.ledger.replica import Journal
+from jupiterd.daemon.ledger.replica import Replica
 from jupiterd.ids import ArtifactId, ClusterId, CycleId, NodeId
 from jupiterd.net.identity import Identity
 from jupiterd.store.layout import LAYOUT
@@ -80,7 +80,7 @@ async def write_history(state_dir: Path) -> None:
     cluster = ClusterId(secrets.token_hex(16))
     file.replace(cluster, list(_entries(identity, cluster)))
     file.set(CLUSTER_KEY, cluster)
-    journal = Journal(identity, file)
+    journal = Replica(identity, file)
     assert len(journal.state.cycles[CYCLE].completed) == FACTS
     await journal.compact()
     file.close()

@@ -117,13 +117,13 @@ def print_shares(folder: Path, size: str, sequences: int) -> None:
 
 def _step_s(shape: ModelShape, shards: ShardSet, sequences: int, masks: str) -> tuple[float, float]:
     """Return how long reading takes in a step, and the rest of it, in seconds of this process."""
-    from jupiterd.workers.train.torch.process_group import Group
+    from jupiterd.workers.train.torch.process_group import ProcessGroup
     from jupiterd.workers.train.torch.torch_engine import TorchEngine
 
     plan = derive(shape, 1)
     options = plan.options.model_copy(update={"document_masks": masks})
     changed = {"batch_sequences": sequences, "micro_batch_sequences": sequences, "options": options}
-    engine = TorchEngine(shape, plan.model_copy(update=changed), 0, Group(0, 1), "cpu")
+    engine = TorchEngine(shape, plan.model_copy(update=changed), 0, ProcessGroup(0, 1), "cpu")
     engine.begin(has_same_weights=True)
     apart = engine.options.documents_apart
     batches = Batches(shards, "bench", sequences, sequences, documents_apart=apart)

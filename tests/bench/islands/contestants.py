@@ -21,7 +21,7 @@ from jupiterd.workers.islands.outer_step import OuterSettings
 from jupiterd.workers.islands.round_order import RoundOrder
 from jupiterd.workers.train.batches import Batches
 from jupiterd.workers.train.engine import Engine
-from jupiterd.workers.train.torch.process_group import Group
+from jupiterd.workers.train.torch.process_group import ProcessGroup
 from tests.bench.islands.text import Text
 
 EngineName = Literal["torch", "mlx"]
@@ -63,7 +63,7 @@ class Race:
             return MlxEngine(self.shape, plan, 0, Ring(0, 1))
         from jupiterd.workers.train.torch.torch_engine import TorchEngine
 
-        engine = TorchEngine(self.shape, plan, 0, Group(0, 1), "cpu")
+        engine = TorchEngine(self.shape, plan, 0, ProcessGroup(0, 1), "cpu")
         engine.begin(has_same_weights=True)
         return engine
 

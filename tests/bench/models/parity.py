@@ -14,7 +14,7 @@ from jupiterd.cycle.training.plan import ModelShape, Recipe, TrainPlan, derive, 
 from jupiterd.workers.train.engine import MicroBatch, Tensors
 from jupiterd.workers.train.mlx.mlx_engine import MlxEngine
 from jupiterd.workers.train.mlx.ring import Ring
-from jupiterd.workers.train.torch.process_group import Group
+from jupiterd.workers.train.torch.process_group import ProcessGroup
 from jupiterd.workers.train.torch.torch_engine import TorchEngine
 from tests.bench.models.cases import SEQ_LEN, VOCAB, Case
 from tests.bench.models.results import STEPS, Compared
@@ -57,7 +57,7 @@ def _shape(architecture: str, config: dict[str, Any]) -> ModelShape:
 
 def _differences(shape: ModelShape) -> tuple[float, float]:
     plan = TrainPlan.from_plain(derive(shape, 1).to_plain())
-    ours = TorchEngine(shape, plan, 0, Group(0, 1), "cpu")
+    ours = TorchEngine(shape, plan, 0, ProcessGroup(0, 1), "cpu")
     ours.begin(has_same_weights=True)
     mlx = MlxEngine(shape, plan, 0, Ring(0, 1))
     rng = np.random.default_rng(SEED)

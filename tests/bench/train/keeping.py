@@ -13,7 +13,7 @@ from jupiterd.cycle.training.plan import derive, parse_model
 from jupiterd.locations import config_folder
 from jupiterd.store.artifacts import ArtifactStore
 from jupiterd.workers.train.checkpoints.checkpoint import TrainingState, save_checkpoint
-from jupiterd.workers.train.torch.process_group import Group
+from jupiterd.workers.train.torch.process_group import ProcessGroup
 from jupiterd.workers.train.torch.torch_engine import TorchEngine
 from tests.bench.figure import machine
 
@@ -27,7 +27,7 @@ def main(sizes: list[str]) -> None:
         for size in sizes:
             preset = config_folder() / "models" / f"{size}.yaml"
             shape = parse_model(preset.read_text(encoding="utf-8"))
-            engine = TorchEngine(shape, derive(shape, 1), 0, Group(0, 1), "cpu")
+            engine = TorchEngine(shape, derive(shape, 1), 0, ProcessGroup(0, 1), "cpu")
             moments = {
                 f"{moment}.{key}": values
                 for moment in ("exp_avg", "exp_avg_sq")

@@ -29,7 +29,7 @@ from jupiterd.workers.train.batches import Batches
 from jupiterd.workers.train.loop import StepDone, TrainingLoop
 from jupiterd.workers.train.model_config import model_config
 from jupiterd.workers.train.torch.device import peak_of
-from jupiterd.workers.train.torch.process_group import Group
+from jupiterd.workers.train.torch.process_group import ProcessGroup
 from jupiterd.workers.train.torch.torch_engine import TorchEngine
 from jupiterd.workers.train.torch.torch_model import make_model
 from tests.bench.figure import machine
@@ -79,7 +79,7 @@ def ours(
             "options": EngineOptions(compile="auto"),
         }
     )
-    engine = TorchEngine(shape, plan, 0, Group(0, 1), device)
+    engine = TorchEngine(shape, plan, 0, ProcessGroup(0, 1), device)
     engine.begin(has_same_weights=True)
     data = Batches(ShardSet(shards), "bench", micro_batches * sequences, sequences)
 

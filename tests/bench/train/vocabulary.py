@@ -59,10 +59,10 @@ def engine_of(name: str, shape: ModelShape, plan: TrainPlan) -> Engine:
         from jupiterd.workers.train.mlx.ring import Ring
 
         return MlxEngine(shape, plan, 0, Ring(0, 1))
-    from jupiterd.workers.train.torch.process_group import Group
+    from jupiterd.workers.train.torch.process_group import ProcessGroup
     from jupiterd.workers.train.torch.torch_engine import TorchEngine
 
-    return TorchEngine(shape, plan, 0, Group(0, 1), "cpu")
+    return TorchEngine(shape, plan, 0, ProcessGroup(0, 1), "cpu")
 
 
 def peak_bytes() -> int:

@@ -8,14 +8,14 @@ from typing import cast
 from jupiterd.cluster.ledger.cycle_state import CycleState
 from jupiterd.cluster.ledger.state import State
 from jupiterd.cluster.planning.engines import MLX, EngineChoice
-from jupiterd.cluster.training.gang_watchdog import GangWatch
+from jupiterd.cluster.training.gang_watchdog import GangWatchdog
 from jupiterd.cycle.base.work_item import Phase
 from jupiterd.cycle.training.plan import TrainPlan
-from jupiterd.daemon.gangs.gang_supervisor import GangConductor
+from jupiterd.daemon.gangs.gang_supervisor import GangSupervisor
 from jupiterd.daemon.leader.leading import Leading
 from jupiterd.daemon.leader.progress_board import ProgressBoard
-from jupiterd.daemon.leader.pseudo_gradients import Ways
-from jupiterd.daemon.planning.gang_plan import Launch
+from jupiterd.daemon.leader.pseudo_gradients import PseudoGradients
+from jupiterd.daemon.planning.gang_plan import GangPlan
 from jupiterd.daemon.runtime.work_events import WorkEvent
 from jupiterd.errors import (
     WorkerCrashedError,
@@ -25,7 +25,7 @@ from tests.support.daemon.shapes import tiny_shape
 
 CYCLE = CycleId("c" * 16)
 A, B = NodeId("a"), NodeId("b")
-LAUNCH = Launch(3, EngineChoice(MLX, (A, B), "as asked"), "", 0, 0.0)
+LAUNCH = GangPlan(3, EngineChoice(MLX, (A, B), "as asked"), "", 0, 0.0)
 PLAN = TrainPlan.model_construct(steps=100, micro_batch_sequences=8)
 
 
@@ -38,7 +38,7 @@ class OneRank:
     def __init__(self, *events: WorkEvent, is_slow: bool = False) -> None:
         self.board = ProgressBoard()
         self.board.begin(CYCLE, 1, Phase.TRAIN, 0.0)
-        self.ways = Ways()
+        self.ways = PseudoGradients()
         self.journal = SimpleNamespace(state=State())
         self._events = events
         self._is_slow = is_slow
@@ -56,8 +56,8 @@ class OneRank:
             await asyncio.Event().wait()
 
 
-def following(rank: OneRank, launch: Launch = LAUNCH, parent: str = "") -> GangConductor:
-    conductor = GangConductor(cast("Leading", rank), CYCLE, 1, tiny_shape(), PLAN, parent)
+def following(rank: OneRank, launch: GangPlan = LAUNCH, parent: str = "") -> GangSupervisor:
+    conductor = GangSupervisor(cast("Leading", rank), CYCLE, 1, tiny_shape(), PLAN, parent)
     conductor._shown.begin(launch)
-    conductor._watch = GangWatch(len(launch.gang), 0.0)
+    conductor._watch = GangWatchdog(len(launch.gang), 0.0)
     return conductor

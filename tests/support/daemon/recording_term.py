@@ -8,7 +8,7 @@ from jupiterd.cluster.facts.facts import CheckpointCommitted
 from jupiterd.cluster.ledger.cycle_state import CycleFact, CycleState
 from jupiterd.cycle.base.work_item import Phase
 from jupiterd.cycle.training.plan import TrainPlan
-from jupiterd.daemon.gangs.gang_supervisor import GangConductor
+from jupiterd.daemon.gangs.gang_supervisor import GangSupervisor
 from jupiterd.daemon.leader.leading import Leading
 from jupiterd.daemon.leader.progress_board import ProgressBoard
 from jupiterd.daemon.runtime.work_events import CheckpointMade
@@ -73,10 +73,10 @@ class Recording:
             self.state.apply(fact, (2, A, "u", len(self.recorded)))
 
 
-def epoch_on(term: Recording, tip: str) -> GangConductor:
+def epoch_on(term: Recording, tip: str) -> GangSupervisor:
     """The conductor of an epoch that started from a checkpoint."""
     plan = PLAN
-    conductor = GangConductor(cast("Leading", term), CYCLE, 1, tiny_shape(), plan)
+    conductor = GangSupervisor(cast("Leading", term), CYCLE, 1, tiny_shape(), plan)
     conductor._line.tip = tip
     return conductor
 
@@ -95,7 +95,7 @@ def ending_at(step: int) -> TrainPlan:
     return PLAN.model_copy(update={"steps": step})
 
 
-async def tell(conductor: GangConductor, checkpoint: CheckpointMade) -> None:
+async def tell(conductor: GangSupervisor, checkpoint: CheckpointMade) -> None:
     """Let rank 0 tell of a checkpoint, and wait for what comes of it."""
     async with conductor._committing(LAUNCH):
         conductor._note(0, B, checkpoint, LAUNCH)

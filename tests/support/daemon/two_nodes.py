@@ -12,9 +12,9 @@ from typing import Any
 from jupiterd.cluster.facts.facts import ClusterFounded, Fact, NodeAdmitted
 from jupiterd.cluster.ledger.ledger import Ledger, parse
 from jupiterd.daemon.app.node import Node
-from jupiterd.daemon.ledger.replica import Journal
+from jupiterd.daemon.ledger.replica import Replica
 from jupiterd.daemon.ledger.signature_check import add_verified
-from jupiterd.daemon.ledger.snapshot_transfer import FetchedLedger
+from jupiterd.daemon.ledger.snapshot_transfer import FetchedSnapshot
 from jupiterd.daemon.runtime.settings import Settings
 from jupiterd.daemon.runtime.state_dir import StateDir
 from jupiterd.ids import NodeId
@@ -78,13 +78,13 @@ async def unite(founder: Node, *others: Node) -> None:
     follow(founder, *others)
 
 
-def whole_ledger(journal: Journal) -> FetchedLedger:
+def whole_ledger(journal: Replica) -> FetchedSnapshot:
     """What a newcomer fetches of a ledger whose entries are all held."""
     raws, _ = journal.lacking({}, EVERYTHING_BYTES)
     ledger = Ledger(journal.cluster)
     for raw in raws:
         add_verified(ledger, parse(raw))
-    return FetchedLedger(ledger, NodeId("nobody"), None, raws)
+    return FetchedSnapshot(ledger, NodeId("nobody"), None, raws)
 
 
 def follow(leader: Node, *others: Node, term: int = 9) -> None:

@@ -19,7 +19,7 @@ from jupiterd.protocol.frames import (
 )
 from jupiterd.workers.data.collect import collect_source as collecting
 from jupiterd.workers.data.collect.collect_source import CollectParams, Places
-from jupiterd.workers.data.collect.previous_round import Previous
+from jupiterd.workers.data.collect.previous_round import PreviousRound
 from jupiterd.workers.data.collectors.collector import Visit
 from jupiterd.workers.data.extract.extraction import Extractor, Limits
 from jupiterd.workers.data.progress import silent
@@ -69,7 +69,7 @@ def visit_of(tmp_path: Path, limits: Limits | None = None):
     scratch = tmp_path / "visit"
     scratch.mkdir()
     with SkipLog(scratch / "skipped") as skips, Extractor(limits) as extractor:
-        previous = Previous(scratch / "previous.db")
+        previous = PreviousRound(scratch / "previous.db")
         yield Visit(
             scratch, previous, extractor, skips, silent, lambda _seconds: None, lambda: "now"
         )

@@ -7,7 +7,7 @@ from jupiterd.cycle.training.engine_options import EngineOptions
 from jupiterd.cycle.training.plan import ModelShape, TrainPlan, derive
 from jupiterd.workers.data.pack.shards import ShardSet
 from jupiterd.workers.train.batches import Batches
-from jupiterd.workers.train.torch.process_group import Group
+from jupiterd.workers.train.torch.process_group import ProcessGroup
 from jupiterd.workers.train.torch.torch_engine import TorchEngine
 from tests.support.workers.tiny_run import tiny_shape
 
@@ -25,7 +25,7 @@ def tiny_engine(
     plan: TrainPlan | None = None, shape: ModelShape | None = None, device: str = "cpu"
 ) -> TorchEngine:
     shape = shape or tiny_shape()
-    engine = TorchEngine(shape, plan or tiny_plan(shape), 0, Group(0, 1), device)
+    engine = TorchEngine(shape, plan or tiny_plan(shape), 0, ProcessGroup(0, 1), device)
     engine.begin(has_same_weights=True)
     return engine
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from jupiterd.net.call_guard import Border
+from jupiterd.net.call_guard import CallGuard
 from jupiterd.net.identity import Identity
 from jupiterd.net.refusals import Refusals
 
@@ -24,6 +24,6 @@ def named_identity(folder: Path, name: str) -> Identity:
     return Identity.load_or_create(folder / name / "key.pem")
 
 
-def open_border() -> Border:
+def open_border() -> CallGuard:
     """One that counts everybody as a member."""
-    return Border(lambda _: True, frozenset(), Refusals())
+    return CallGuard(lambda _: True, frozenset(), Refusals())

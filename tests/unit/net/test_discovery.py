@@ -7,7 +7,7 @@ from itertools import permutations
 
 import pytest
 
-from jupiterd.net.announcement_times import Announced
+from jupiterd.net.announcement_times import AnnouncementTimes
 from jupiterd.net.combined_discovery import merge
 from jupiterd.net.mdns import MdnsDiscovery
 from jupiterd.net.static_discovery import StaticDiscovery, _resolved
@@ -244,7 +244,7 @@ async def test_a_name_that_nobody_knows_is_told_once(
 async def test_whoever_cannot_be_reached_is_asked_for_anew_and_heard_again() -> None:
     """The library asks no more for what it holds."""
     clock = iter(range(1000))
-    announced = Announced(lambda: float(next(clock)))
+    announced = AnnouncementTimes(lambda: float(next(clock)))
     discovery = MdnsDiscovery(loopback_only=True, announced=announced)
     other = MdnsDiscovery(loopback_only=True)
     await discovery.start(40021)

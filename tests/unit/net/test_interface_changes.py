@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from jupiterd.net import interface_changes, interfaces
-from jupiterd.net.interface_changes import InterfaceNews
+from jupiterd.net.interface_changes import InterfaceChanges
 from jupiterd.net.interfaces import ANYHOW_S, SHARED_S
 
 Reading = list[tuple[str, str]]
@@ -48,7 +48,7 @@ def system(monkeypatch: pytest.MonkeyPatch) -> Iterator[System]:
 
 
 def test_news_come_once(system: System) -> None:
-    news = InterfaceNews()
+    news = InterfaceChanges()
     assert not news.may_have_come()
     system.tell()
     system.tell()
@@ -60,13 +60,13 @@ def test_where_the_system_says_nothing_there_may_always_be_news(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(interface_changes, "_listening", lambda: None)
-    news = InterfaceNews()
+    news = InterfaceChanges()
     assert news.may_have_come()
     assert news.may_have_come()
 
 
 def test_where_what_is_told_cannot_be_read_there_may_be_news(system: System) -> None:
-    news = InterfaceNews()
+    news = InterfaceChanges()
     system.listening.close()
     assert news.may_have_come(), "for it can't be read"
 

@@ -21,7 +21,7 @@ from jupiterd.processes.environment import worker_environment
 from jupiterd.processes.interpreter import Process, start_module
 from jupiterd.processes.process import Worker, start_worker
 from jupiterd.processes.routes import bind_listener
-from jupiterd.processes.warm_pool import Spares
+from jupiterd.processes.warm_pool import WarmPool
 from jupiterd.protocol.frames import RunTask, StoreOpened, TaskFailed
 from tests.support.processes.waiting_task import NAME
 from tests.unit.processes.conftest import ROOT, gone_within, is_running
@@ -44,18 +44,18 @@ def light(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @asynccontextmanager
-async def nobody(folder: Path) -> AsyncGenerator[Spares]:
+async def nobody(folder: Path) -> AsyncGenerator[WarmPool]:
     """Give a place for nurseries that has none yet."""
     try:
         async with asyncio.TaskGroup() as group, asyncio.timeout(TIMEOUT_S):
-            yield Spares(folder, group)
+            yield WarmPool(folder, group)
             raise _Over  # noqa: TRY301 - as a daemon's end does
     except* _Over:
         pass
 
 
 @asynccontextmanager
-async def warm(folder: Path) -> AsyncGenerator[Spares]:
+async def warm(folder: Path) -> AsyncGenerator[WarmPool]:
     """Run a nursery of torch workers that training wants."""
     async with nobody(folder) as spares:
         spares.want({"torch": ENVIRONMENT})
@@ -65,7 +65,7 @@ async def warm(folder: Path) -> AsyncGenerator[Spares]:
 
 @asynccontextmanager
 async def forked(
-    spares: Spares, folder: Path, task: str, **params: object
+    spares: WarmPool, folder: Path, task: str, **params: object
 ) -> AsyncGenerator[Worker]:
     """Start a worker that lives on until it is ended."""
     async with begun(spares, folder, task, **params) as worker:
@@ -75,7 +75,7 @@ async def forked(
 
 @asynccontextmanager
 async def begun(
-    spares: Spares, folder: Path, task: str, **params: object
+    spares: WarmPool, folder: Path, task: str, **params: object
 ) -> AsyncGenerator[Worker]:
     """Start a worker that may have ended by now."""
     fds = [int(str(number)) for number in params.values()]
@@ -94,7 +94,7 @@ async def until(is_so: Callable[[], bool]) -> None:
         await asyncio.sleep(0.01)
 
 
-async def looked_at(spares: Spares) -> None:
+async def looked_at(spares: WarmPool) -> None:
     """Wait until it has been decided once more whether a nursery is to end."""
     end = spares._ends["torch"]
     await until(lambda: spares._ends.get("torch") is not end)
@@ -132,7 +132,7 @@ def nursery_pid(folder: Path) -> int:
     return process.pid
 
 
-def has_read(spares: Spares, **variables: str) -> bool:
+def has_read(spares: WarmPool, **variables: str) -> bool:
     nursery = spares._open.get("torch")
     return nursery is not None and variables.items() <= dict(nursery.environment).items()
 

@@ -24,7 +24,7 @@ from jupiterd.processes.script import (
 )
 from jupiterd.processes.script_plan import RankOrder, ScriptOrder
 from jupiterd.processes.scripts.events import Ended, Noticed, Printed, ScriptEvent
-from jupiterd.processes.supervised_child import KEEPER, Kept, Program, start_kept
+from jupiterd.processes.supervised_child import KEEPER, Program, SupervisedChild, start_kept
 from jupiterd.protocol.frames import Knocked
 
 TIMEOUT_S = 20.0
@@ -132,16 +132,16 @@ async def test_many_that_wait_to_be_heard_are_ended(tmp_path: Path):
 async def test_a_start_that_is_given_up_leaves_no_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    listen = Kept.listen
-    started: list[Kept] = []
+    listen = SupervisedChild.listen
+    started: list[SupervisedChild] = []
 
-    async def interrupted(kept: Kept, descriptor: int, *, is_error: bool) -> None:
+    async def interrupted(kept: SupervisedChild, descriptor: int, *, is_error: bool) -> None:
         started.append(kept)
         starting.cancel()
         await listen(kept, descriptor, is_error=is_error)
         await asyncio.sleep(0)
 
-    monkeypatch.setattr(Kept, "listen", interrupted)
+    monkeypatch.setattr(SupervisedChild, "listen", interrupted)
     argv = (sys.executable, "-c", "import time; time.sleep(300)")
     starting = asyncio.ensure_future(start_kept(Program(argv, os.environ, str(tmp_path))))
     with pytest.raises(asyncio.CancelledError):

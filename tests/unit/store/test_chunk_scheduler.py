@@ -9,15 +9,15 @@ from jupiterd.store.chunk_scheduler import (
     MAX_BATCH_BYTES,
     MIN_BATCH_BYTES,
     OVERDUE_S,
-    Claims,
+    ChunkScheduler,
 )
 
 CHUNK_BYTES = 1 << 20
 A, B = 0, 1
 
 
-def claims(count: int) -> Claims:
-    return Claims(full(count), CHUNK_BYTES)
+def claims(count: int) -> ChunkScheduler:
+    return ChunkScheduler(full(count), CHUNK_BYTES)
 
 
 def test_a_chunk_is_asked_of_one_source_at_a_time() -> None:

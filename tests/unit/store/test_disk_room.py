@@ -9,7 +9,7 @@ import pytest
 
 from jupiterd.errors import DiskFullError, StateDirError
 from jupiterd.store.artifacts import ArtifactStore
-from jupiterd.store.disk_room import Room
+from jupiterd.store.disk_room import DiskRoom
 from jupiterd.store.manifest import CHUNK_BYTES
 
 
@@ -19,7 +19,7 @@ def test_what_would_be_more_than_the_quota_is_not_begun(tmp_path: Path) -> None:
     for number in range(2):
         (tmp_path / "file").write_bytes(bytes([number]) * CHUNK_BYTES)
         manifests.append(holder.manifest_bytes(holder.ingest(tmp_path / "file")))
-    store = ArtifactStore(tmp_path / "store", Room(quota_bytes=CHUNK_BYTES * 3 // 2))
+    store = ArtifactStore(tmp_path / "store", DiskRoom(quota_bytes=CHUNK_BYTES * 3 // 2))
     partial = store.begin(manifests[0])
     partial.write(0, bytes(CHUNK_BYTES))
     store.begin(manifests[0])  # what was begun goes on
@@ -29,10 +29,10 @@ def test_what_would_be_more_than_the_quota_is_not_begun(tmp_path: Path) -> None:
 
 
 def test_what_people_want_free_of_the_disk_stays_free(tmp_path: Path) -> None:
-    Room(floor_bytes=1).check(tmp_path, 1)
-    Room().check(tmp_path, 1 << 60)
+    DiskRoom(floor_bytes=1).check(tmp_path, 1)
+    DiskRoom().check(tmp_path, 1 << 60)
     with pytest.raises(DiskFullError, match="free on the disk"):
-        Room(floor_bytes=1 << 50).check(tmp_path, 1 << 60)
+        DiskRoom(floor_bytes=1 << 50).check(tmp_path, 1 << 60)
 
 
 def test_a_store_says_how_much_its_limits_leave(
@@ -41,15 +41,15 @@ def test_a_store_says_how_much_its_limits_leave(
     disk = SimpleNamespace(total=1 << 40, free=1 << 30)
     monkeypatch.setattr("shutil.disk_usage", lambda _: disk)
     assert ArtifactStore(tmp_path / "1").free_bytes() == 1 << 30
-    assert ArtifactStore(tmp_path / "2", Room(floor_bytes=1 << 29)).free_bytes() == 1 << 29
-    assert ArtifactStore(tmp_path / "3", Room(floor_bytes=1 << 31)).free_bytes() == 0
+    assert ArtifactStore(tmp_path / "2", DiskRoom(floor_bytes=1 << 29)).free_bytes() == 1 << 29
+    assert ArtifactStore(tmp_path / "3", DiskRoom(floor_bytes=1 << 31)).free_bytes() == 0
     disk.total = 1 << 30  # of a small disk no more than a twentieth is kept free
-    left = ArtifactStore(tmp_path / "4", Room(floor_bytes=1 << 31)).free_bytes()
+    left = ArtifactStore(tmp_path / "4", DiskRoom(floor_bytes=1 << 31)).free_bytes()
     assert left == (1 << 30) - (1 << 30) // 20
 
 
 def test_what_comes_and_goes_changes_what_the_quota_leaves(tmp_path: Path) -> None:
-    store = ArtifactStore(tmp_path / "store", Room(quota_bytes=CHUNK_BYTES * 3 // 2))
+    store = ArtifactStore(tmp_path / "store", DiskRoom(quota_bytes=CHUNK_BYTES * 3 // 2))
     assert store.free_bytes() == CHUNK_BYTES * 3 // 2
     (tmp_path / "file").write_bytes(b"1" * CHUNK_BYTES)
     artifact = store.ingest(tmp_path / "file")
@@ -64,9 +64,9 @@ def test_what_comes_and_goes_changes_what_the_quota_leaves(tmp_path: Path) -> No
 def test_files_are_counted_again_only_once_something_came_or_went(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store = ArtifactStore(tmp_path / "store", Room(quota_bytes=1 << 30))
+    store = ArtifactStore(tmp_path / "store", DiskRoom(quota_bytes=1 << 30))
     counted: list[Path] = []
-    monkeypatch.setattr(Room, "taken_bytes", lambda _, root: counted.append(root) or 0)
+    monkeypatch.setattr(DiskRoom, "taken_bytes", lambda _, root: counted.append(root) or 0)
     for _ in range(3):
         store.free_bytes()
     assert len(counted) == 1
@@ -91,7 +91,7 @@ def test_what_comes_and_goes_while_it_is_counted_troubles_nobody(tmp_path: Path)
         coming = pool.submit(come_and_go)
         try:
             for _ in range(200):
-                Room(quota_bytes=1 << 30).check(tmp_path / "store", 1)
+                DiskRoom(quota_bytes=1 << 30).check(tmp_path / "store", 1)
         finally:
             is_over.set()
         coming.result()
@@ -103,7 +103,7 @@ def test_a_folder_that_cannot_be_counted_is_told_as_the_state_folders(
     (tmp_path / "file").write_bytes(b"some")
     holder = ArtifactStore(tmp_path / "holder")
     manifest_bytes = holder.manifest_bytes(holder.ingest(tmp_path / "file"))
-    store = ArtifactStore(tmp_path / "store", Room(quota_bytes=1 << 30))
+    store = ArtifactStore(tmp_path / "store", DiskRoom(quota_bytes=1 << 30))
 
     def broken(*_: object) -> None:
         raise OSError(5, "Input/output error")

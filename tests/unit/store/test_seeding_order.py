@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jupiterd.store.bitmap import full, of
-from jupiterd.store.seeding_order import MAX_CHUNKS, MAX_TIMES, HandOut
+from jupiterd.store.seeding_order import MAX_CHUNKS, MAX_TIMES, SeedingOrder
 
 CHUNKS = 40
 SIZE_BYTES = 10
@@ -18,7 +18,7 @@ def size_of(_chunk: int) -> int:
 
 @given(st.lists(st.tuples(st.sets(st.integers(0, CHUNKS - 1)), st.integers(0, 200)), max_size=30))
 def test_what_went_out_least_often_of_the_wanted_goes_out(asks: list[tuple[set[int], int]]) -> None:
-    hand_out, sent = HandOut(), Counter[int]()
+    hand_out, sent = SeedingOrder(), Counter[int]()
     for wanted, max_bytes in asks:
         chosen = hand_out.draw(of(wanted), size_of, max_bytes)
         assert set(chosen) <= wanted
@@ -34,7 +34,7 @@ def test_what_went_out_least_often_of_the_wanted_goes_out(asks: list[tuple[set[i
 def test_askers_who_lack_everything_get_each_chunk_once_before_any_twice(
     askers: int, max_bytes: int
 ) -> None:
-    hand_out, sent = HandOut(), Counter[int]()
+    hand_out, sent = SeedingOrder(), Counter[int]()
     while len(sent) < CHUNKS:
         for _ in range(askers):
             if len(sent) < CHUNKS:
@@ -43,12 +43,12 @@ def test_askers_who_lack_everything_get_each_chunk_once_before_any_twice(
 
 
 def test_who_comes_for_the_thousandth_time_gets_everything_too() -> None:
-    hand_out = HandOut()
+    hand_out = SeedingOrder()
     for _ in range(2 * MAX_TIMES):
         assert hand_out.draw(full(CHUNKS), size_of, 10_000) == list(range(CHUNKS))
 
 
 def test_a_chunk_larger_than_the_wish_goes_out_alone_and_many_small_ones_in_part() -> None:
-    assert HandOut().draw(full(3), lambda _: 1 << 20, 1) == [0]
-    assert len(HandOut().draw(full(3 * MAX_CHUNKS), lambda _: 0, 1)) == MAX_CHUNKS
-    assert HandOut().draw(0, size_of, 10_000) == []
+    assert SeedingOrder().draw(full(3), lambda _: 1 << 20, 1) == [0]
+    assert len(SeedingOrder().draw(full(3 * MAX_CHUNKS), lambda _: 0, 1)) == MAX_CHUNKS
+    assert SeedingOrder().draw(0, size_of, 10_000) == []

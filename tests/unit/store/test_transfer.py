@@ -15,7 +15,7 @@ from jupiterd.ids import ArtifactId, NodeId
 from jupiterd.store import seeding_order
 from jupiterd.store.artifacts import ArtifactStore
 from jupiterd.store.bitmap import each
-from jupiterd.store.chunk_requests import Drawing
+from jupiterd.store.chunk_requests import ChunkRequests
 from jupiterd.store.manifest import CHUNK_BYTES
 from jupiterd.store.partial import PartialArtifact
 from jupiterd.store.transfer import fetch
@@ -33,7 +33,7 @@ class StoreSource:
         self.name = name
         self.store = store
         self.spoil = spoil or (lambda piece: piece)
-        self.drawing = Drawing(store)
+        self.drawing = ChunkRequests(store)
         self.asked: list[Sequence[tuple[int, int]]] = []
         self.sent_bytes = 0
         self.is_closed = False

@@ -32,9 +32,9 @@ from jupiterd.workers.train.checkpoints import checkpoint, checkpoint_saver, ran
 from jupiterd.workers.train.checkpoints.checkpoint import Snapshot
 from jupiterd.workers.train.job import read_job
 from jupiterd.workers.train.loop import TrainingLoop
-from jupiterd.workers.train.sequence_order import Order
+from jupiterd.workers.train.sequence_order import SequenceOrder
 from jupiterd.workers.train.torch import torch_engine, torch_rank
-from jupiterd.workers.train.torch.process_group import Group
+from jupiterd.workers.train.torch.process_group import ProcessGroup
 from jupiterd.workers.train.torch.torch_engine import TorchEngine
 from jupiterd.workers.train.torch.torch_model import make_model
 from tests.support.workers.open_store import OpenStore
@@ -106,7 +106,7 @@ def test_micro_batches_are_as_few_as_can_be_and_alike(
 def test_positions_that_lie_apart_are_trained_on_one_after_the_other(inputs: dict[str, str]):
     shards = ShardSet(Path(inputs["shards"]))
     ranges, batch, first_step = [(3, 8), (12, 13), (17, 29)], 6, 40
-    order = Order(shards.sequences, "s")
+    order = SequenceOrder(shards.sequences, "s")
     wanted = [int(order.at(at(ranges, n), 1)[0]) for n in range(3 * batch)]
     parts = [
         found.inputs
@@ -241,7 +241,7 @@ def test_two_rounds_on_the_trunk_are_one_training_that_was_never_interrupted(
     made = round_two(inputs, tmp_path / "second", tmp_path / "first" / "checkpoint-00000005")
     assert [(c.step, c.cursor, c.tokens) for c in made] == [(3, 18, 480 + 288), (4, 24, 480 + 384)]
     job = read_job(TaskAlone("train", train_params(tiny_shape()), inputs, tmp_path / "whole"), 1)
-    engine = TorchEngine(job.shape, job.plan, job.end_token, Group(0, 1), "cpu")
+    engine = TorchEngine(job.shape, job.plan, job.end_token, ProcessGroup(0, 1), "cpu")
     for number in (1, 2):
         plan = derive(tiny_shape(), number, goes_on=number > 1)
         batches = Batches(job.shards, f"{plan.seed}/round {number}", 6, 2)

@@ -12,7 +12,7 @@ from jupiterd.cluster.facts.facts import CheckpointCommitted
 from jupiterd.cluster.ledger.island_runs import counting_islands, is_whole
 from jupiterd.cluster.ledger.state import CycleState, State
 from jupiterd.cluster.membership.membership import Liveness
-from jupiterd.cluster.membership.pending_joins import Waiting
+from jupiterd.cluster.membership.pending_joins import PendingJoin
 from jupiterd.cluster.values.machine_load import shown_load
 from jupiterd.daemon.catalog.cycle_lookup import meant_cycle
 from jupiterd.daemon.catalog.phase_rows import Settled
@@ -152,7 +152,7 @@ def _why_this_role(node: "Node", member: NodeId) -> str:
     return role.reason
 
 
-def _newcomer(seen: Waiting) -> dict[str, Any]:
+def _newcomer(seen: PendingJoin) -> dict[str, Any]:
     words = spelled(seen.numbers)
     return {
         "id": seen.node,

@@ -13,7 +13,7 @@ from jupiterd.cluster.facts.facts import CheckpointCommitted
 from jupiterd.cluster.ledger.cycle_state import CycleState
 from jupiterd.cluster.ledger.island_runs import number_of
 from jupiterd.cluster.ledger.state import State
-from jupiterd.daemon.catalog.selected_run import ShownRun, shown_run
+from jupiterd.daemon.catalog.selected_run import SelectedRun, shown_run
 from jupiterd.document_schema import SCHEMA
 from jupiterd.ids import ArtifactId, NodeId
 
@@ -53,7 +53,7 @@ async def checkpoints_document(node: "Node", run_id: str) -> dict[str, Any]:
     }
 
 
-def _checkpoints(run: ShownRun) -> Iterator[tuple[int | None, CheckpointCommitted]]:
+def _checkpoints(run: SelectedRun) -> Iterator[tuple[int | None, CheckpointCommitted]]:
     for fact in _of_line(run.state):
         yield None, fact
     for state, started in run.islands:

@@ -14,7 +14,7 @@ import grpc.aio
 from jupiterd.cluster.ledger.cycle_state import CycleState
 from jupiterd.cluster.ledger.island_runs import number_of
 from jupiterd.cycle.base.thinned_curve import CurvePoint
-from jupiterd.daemon.catalog.selected_run import ShownRun, shown_run
+from jupiterd.daemon.catalog.selected_run import SelectedRun, shown_run
 from jupiterd.daemon.queries.cycle.curve_merge import Writer, whole_curve
 from jupiterd.daemon.queries.cycle.curve_wire import Curves, curves_of
 from jupiterd.document_schema import SCHEMA
@@ -46,7 +46,7 @@ async def curve_document(node: "Node", run_id: str) -> dict[str, Any]:
     return {"schema": SCHEMA, "curve": await curve_of(node, shown_run(node, run_id))}
 
 
-async def curve_of(node: "Node", run: ShownRun) -> dict[str, Any]:
+async def curve_of(node: "Node", run: SelectedRun) -> dict[str, Any]:
     """Return the loss of one round of a training, as `curve_document` has it."""
     writers = [*_writers(run)]
     told, missing = await _told(node, run.id, list(dict.fromkeys(w.node for w in writers)))
@@ -69,7 +69,7 @@ def _row(point: CurvePoint, first_s: float | None) -> list[float | None]:
     return [point.step, loss, point.tokens, elapsed_s]
 
 
-def _writers(run: ShownRun) -> Iterator[Writer]:
+def _writers(run: SelectedRun) -> Iterator[Writer]:
     yield from _of_gang(run.state, 0, run.round)
     for state, started in run.islands:
         yield from _of_gang(state, number_of(started), OF_ISLANDS)

@@ -23,7 +23,7 @@ class Writer:
 
 
 @dataclass(frozen=True)
-class WholeCurve:
+class MergedCurve:
     """The loss of a round from its beginning, as far as those have told it who wrote it."""
 
     points: Sequence[CurvePoint]
@@ -33,7 +33,7 @@ class WholeCurve:
 
 def whole_curve(
     writers: Sequence[Writer], told: Mapping[NodeId, Curves], round_number: int
-) -> WholeCurve:
+) -> MergedCurve:
     """Return the curve of a round.
 
     Args:
@@ -48,12 +48,12 @@ def whole_curve(
     ]
     points = thinned(point for line in lines for point in line.points)
     found = sorted(point for line in lines for point in line.validations)
-    return WholeCurve(points, found)
+    return MergedCurve(points, found)
 
 
 def _line(
     writers: Iterable[Writer], told: Mapping[NodeId, Curves], round_number: int
-) -> WholeCurve:
+) -> MergedCurve:
     """Return the curve of one gang; an epoch that went back takes back what was beyond it."""
     points: list[CurvePoint] = []
     validations: list[CurvePoint] = []
@@ -64,7 +64,7 @@ def _line(
         if curve is not None and _is_of(curve, round_number):
             points += [each for each in curve.points if each.step > writer.from_step]
             validations += [each for each in curve.validations if each.step > writer.from_step]
-    return WholeCurve(points, validations)
+    return MergedCurve(points, validations)
 
 
 def _up_to(points: Sequence[CurvePoint], step: int) -> list[CurvePoint]:

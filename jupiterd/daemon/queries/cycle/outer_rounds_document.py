@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from jupiterd.cluster.facts.facts import OuterStepTaken
 from jupiterd.cluster.ledger.island_runs import number_of
-from jupiterd.daemon.catalog.selected_run import ShownRun, shown_run
+from jupiterd.daemon.catalog.selected_run import SelectedRun, shown_run
 from jupiterd.document_schema import SCHEMA
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def outer_rounds_document(node: "Node", run_id: str) -> dict[str, Any]:
     }
 
 
-def outer_step_rows(run: ShownRun) -> list[dict[str, Any]]:
+def outer_step_rows(run: SelectedRun) -> list[dict[str, Any]]:
     """Return the newest outer steps that merged anything, the newest first."""
     numbers = {started.cycle: number_of(started) for _, started in run.islands}
     line = [*run.state.outer_line(run.round).values()]

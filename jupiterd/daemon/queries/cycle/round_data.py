@@ -14,7 +14,7 @@ from jupiterd.cluster.ledger.cycle_state import CycleState
 from jupiterd.cluster.ledger.state import State
 from jupiterd.cycle.base.contents_file import CONTENTS_FILE, MAX_CONTENTS_BYTES
 from jupiterd.cycle.base.work_item import Phase
-from jupiterd.daemon.artifacts.artifact_cache import Library
+from jupiterd.daemon.artifacts.artifact_cache import ArtifactCache
 from jupiterd.ids import ArtifactId
 
 MAX_ROUNDS = 100
@@ -27,7 +27,7 @@ READ_TIMEOUT_S = 4.0
 _COUNTS = ("tokens", "sequences", "documents", "synthetic_documents", "bytes")
 
 
-async def round_rows(state: State, library: Library) -> list[dict[str, Any]]:
+async def round_rows(state: State, library: ArtifactCache) -> list[dict[str, Any]]:
     """Return the data of each round of each cycle, that of the newest first."""
     runs = sorted(state.cycles.values(), key=attrgetter("start_order"), reverse=True)
     rows = (row for run in runs if run.started is not None for row in _of_run(run, library))
@@ -37,7 +37,7 @@ async def round_rows(state: State, library: Library) -> list[dict[str, Any]]:
     return [{**row, "contents": each} for row, each in zip(newest, contents, strict=True)]
 
 
-def _of_run(run: CycleState, library: Library) -> Iterator[dict[str, Any]]:
+def _of_run(run: CycleState, library: ArtifactCache) -> Iterator[dict[str, Any]]:
     packed = (fact for fact in run.completed.values() if fact.phase == Phase.PACK)
     for fact in sorted(packed, key=attrgetter("round"), reverse=True):
         shards = fact.outputs["shards"]
@@ -55,7 +55,7 @@ def _of_run(run: CycleState, library: Library) -> Iterator[dict[str, Any]]:
 class _Reading:
     """The way to what the files say: some at a time, until time is up."""
 
-    def __init__(self, library: Library) -> None:
+    def __init__(self, library: ArtifactCache) -> None:
         self._library = library
         self._turns = asyncio.Semaphore(READ_AT_ONCE)
         self._end_s = asyncio.get_running_loop().time() + READ_TIMEOUT_S

@@ -11,7 +11,7 @@ from pathlib import Path
 from jupiterd.cluster.ledger.state import State
 from jupiterd.cycle.rounds.round_table import table_text
 from jupiterd.daemon.catalog.round_rows import round_rows
-from jupiterd.daemon.ledger.replica import Journal
+from jupiterd.daemon.ledger.replica import Replica
 
 log = logging.getLogger(__name__)
 
@@ -21,7 +21,7 @@ RETRY_S = 60.0
 class RoundTableKeeper:
     """Writes the file anew when a round more is over, or another line counts."""
 
-    def __init__(self, journal: Journal, path: Path) -> None:
+    def __init__(self, journal: Replica, path: Path) -> None:
         self._journal = journal
         self._path = path
         self._seen: object = None

@@ -42,8 +42,8 @@ from jupiterd.protocol.frames import TaskFinished
 from jupiterd.workers.data.collect.cleaned_document import Cleaning, with_kind, within_limits
 from jupiterd.workers.data.collect.collected_sample import collected_sample
 from jupiterd.workers.data.collect.empty_source import not_collected
-from jupiterd.workers.data.collect.extraction_cache import KeptExtraction
-from jupiterd.workers.data.collect.previous_round import Previous, write_state
+from jupiterd.workers.data.collect.extraction_cache import ExtractionCache
+from jupiterd.workers.data.collect.previous_round import PreviousRound, write_state
 from jupiterd.workers.data.collect.purged_addresses import PurgedAddresses
 from jupiterd.workers.data.collect.scratch_folder import own_scratch
 from jupiterd.workers.data.collect.work_queue import WorkQueue
@@ -178,7 +178,7 @@ def _collected(
         Extractor(language=params.language) as extractor,
         ExtractorPool(params.language, cores=params.programs) as pool,
         closing(
-            Previous(
+            PreviousRound(
                 places.scratch / "previous.db",
                 places.previous_samples,
                 places.previous_state,
@@ -187,7 +187,7 @@ def _collected(
         ) as previous,
         SkipLog(places.output / "skipped") as skips,
     ):
-        extraction = KeptExtraction(extractor, queue, pool)
+        extraction = ExtractionCache(extractor, queue, pool)
         purged = PurgedAddresses(params.purged)
         visit = Visit(
             places.scratch, previous, extraction, skips, progress, pause, _now, purged,

@@ -21,7 +21,7 @@ MAX_TRIES = 3
 _AHEAD_OF_CORE = 4
 
 
-class KeptExtraction:
+class ExtractionCache:
     """An extractor with a memory that outlives this process."""
 
     def __init__(

@@ -16,7 +16,7 @@ from jupiterd.workers.data.sample_file import LineWriter, read_all, read_lines
 STATE_FILE = "state.jsonl.zst"
 
 
-class Previous:
+class PreviousRound:
     """The samples and the state of the round before; empty in the first one."""
 
     def __init__(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from jupiterd.workers.data.collect.previous_round import Previous
+from jupiterd.workers.data.collect.previous_round import PreviousRound
 from jupiterd.workers.data.collect.purged_addresses import PurgedAddresses
 from jupiterd.workers.data.extract.extraction import Extracted
 from jupiterd.workers.data.progress import Progress
@@ -73,7 +73,7 @@ class Visit:
 
     scratch: Path
     """A folder that outlives this process, should it be killed: the next try finds it again."""
-    previous: Previous
+    previous: PreviousRound
     """What the round before found."""
     extraction: Extraction
     skips: SkipLog

@@ -143,7 +143,7 @@ class _Known:
 
 
 @dataclass
-class Crawl:
+class Crawler:
     """One crawl; its outcomes can be read once it has run."""
 
     queue: WorkQueue
@@ -313,7 +313,7 @@ def crawled(
     with WorkQueue(visit.scratch / _QUEUE_FILE) as queue, Fetcher(manners, visit.pause) as fetcher:
         queue.put(Place(_SITEMAP, url).packed() for url in _all_normalised(sitemaps))
         queue.put(Place(_PAGE, url).packed() for url in _all_normalised(pages))
-        crawl = Crawl(queue, reach, visit, fetcher, Robots(fetcher))
+        crawl = Crawler(queue, reach, visit, fetcher, Robots(fetcher))
         crawl.run()
         yield from crawl.outcomes()
 

@@ -18,7 +18,7 @@ from jupiterd.cycle.domain.data_sources import DataSource
 from jupiterd.cycle.holdout.clusters import Path as ClusterPath
 from jupiterd.cycle.holdout.clusters import cluster_path
 from jupiterd.workers.data.collect.collect_source import nothing_found
-from jupiterd.workers.data.collect.previous_round import Previous
+from jupiterd.workers.data.collect.previous_round import PreviousRound
 from jupiterd.workers.data.collectors.collector import Collector, Document, Visit
 from jupiterd.workers.data.collectors.files import SourceFile
 from jupiterd.workers.data.extract.decompression import unpacked_name
@@ -110,7 +110,7 @@ class SourceSample:
         self._passed: list[SourceFile] = []
         """Too large for as late as it was."""
         scratch.mkdir(parents=True)
-        self._previous = Previous(scratch / "previous.db")
+        self._previous = PreviousRound(scratch / "previous.db")
 
     def close(self) -> None:
         """Let go of what was opened."""

@@ -15,7 +15,7 @@ Write = Callable[[int], StateKept]
 """Writes down the weights as they are, which contain so many steps."""
 
 
-class StateKeeper:
+class LastStepSnapshot:
     """Counts the steps that the weights contain, and has them written down when asked."""
 
     def __init__(self, first_step: int, write: Write) -> None:

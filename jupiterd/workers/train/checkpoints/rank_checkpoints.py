@@ -19,8 +19,8 @@ from jupiterd.workers.train.architectures.folder_weights import read_file
 from jupiterd.workers.train.checkpoints.checkpoint import Snapshot, TrainingState, snapshot, write
 from jupiterd.workers.train.checkpoints.checkpoint_saver import CheckpointSaver
 from jupiterd.workers.train.engine import Engine, Tensors
-from jupiterd.workers.train.held_out.held_out_monitor import HeldOutWatch
-from jupiterd.workers.train.island.learning_rate_ramp import JoiningRamp
+from jupiterd.workers.train.held_out.held_out_monitor import HeldOutMonitor
+from jupiterd.workers.train.island.learning_rate_ramp import LearningRateRamp
 from jupiterd.workers.train.job import Job
 
 
@@ -66,8 +66,8 @@ class RankCheckpoints:
         self.steps_before = 0
         """Steps that the optimizer had taken when the round began."""
         self.outer: OuterPart | None = None
-        self.ramp = JoiningRamp()
-        self.watch: HeldOutWatch | None = None
+        self.ramp = LearningRateRamp()
+        self.watch: HeldOutMonitor | None = None
         """What is decided by losses on held-out text goes with each of them."""
         self.loss = float(task.params.get("from_loss", 0.0))
         """The one that is known last; the step that is kept may have none yet."""

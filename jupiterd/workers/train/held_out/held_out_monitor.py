@@ -18,7 +18,7 @@ from jupiterd.workers.train.engine import Engine
 from jupiterd.workers.train.held_out.validation import Validation
 
 
-class HeldOutWatch:
+class HeldOutMonitor:
     """The watch of one rank in one epoch."""
 
     def __init__(

@@ -9,13 +9,13 @@ from pathlib import Path
 
 from jupiterd.cycle.training.batch_shares import shares_among
 from jupiterd.cycle.training.horizon import Horizon
-from jupiterd.workers.train.held_out.held_out_monitor import HeldOutWatch
+from jupiterd.workers.train.held_out.held_out_monitor import HeldOutMonitor
 
 IN_NO_STEP = -1
 """A checkpoint's own weights are never the best: these are merged, and lie beside them."""
 
 
-class OuterWatch(HeldOutWatch):
+class OuterMonitor(HeldOutMonitor):
     """The watch of one rank in one epoch; all ranks of an island score together."""
 
     scored_step = 0

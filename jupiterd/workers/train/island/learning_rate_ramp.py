@@ -16,7 +16,7 @@ from jupiterd.workers.train.engine import Engine
 RAMP_STEPS = 50
 
 
-class JoiningRamp:
+class LearningRateRamp:
     """That of one rank; all ranks of its island have the same.
 
     saved: what a checkpoint has of it; nothing where no rate is being raised

@@ -9,19 +9,19 @@ from jupiterd.errors import Bug
 from jupiterd.protocol.frames import OuterStepArrived
 from jupiterd.workers.islands.island import Island
 from jupiterd.workers.islands.round_order import RoundOrder
-from jupiterd.workers.train.checkpoints.last_step_snapshot import StateKeeper
-from jupiterd.workers.train.held_out.outer_monitor import OuterWatch
+from jupiterd.workers.train.checkpoints.last_step_snapshot import LastStepSnapshot
+from jupiterd.workers.train.held_out.outer_monitor import OuterMonitor
 from jupiterd.workers.train.loop import Watch
 from jupiterd.workers.train.report.run_report import RunReport
 
 
-class IslandScores:
+class MergedScores:
     """Those of one rank in one epoch; all ranks of an island take part in each."""
 
     def __init__(
-        self, watch: Watch | None, island: Island, keeper: StateKeeper, report: RunReport
+        self, watch: Watch | None, island: Island, keeper: LastStepSnapshot, report: RunReport
     ) -> None:
-        if not isinstance(watch, OuterWatch):
+        if not isinstance(watch, OuterMonitor):
             raise Bug("an island's watch is over merged weights")
         self.watch = watch
         self._island = island

@@ -26,10 +26,10 @@ from jupiterd.protocol.frames import OuterStepArrived, OuterStepWanted, RankBusy
 from jupiterd.workers.islands.island import Island, are_numbers
 from jupiterd.workers.islands.round_order import RoundOrder
 from jupiterd.workers.link import Task
-from jupiterd.workers.train.checkpoints.last_step_snapshot import StateKeeper
+from jupiterd.workers.train.checkpoints.last_step_snapshot import LastStepSnapshot
 from jupiterd.workers.train.checkpoints.rank_checkpoints import RankCheckpoints, Tally
-from jupiterd.workers.train.island.merged_scores import IslandScores
-from jupiterd.workers.train.island.pseudo_gradient_exchange import IslandExchange
+from jupiterd.workers.train.island.merged_scores import MergedScores
+from jupiterd.workers.train.island.pseudo_gradient_exchange import PseudoGradientExchange
 from jupiterd.workers.train.job import check_batch
 from jupiterd.workers.train.loop import StepDone, TrainingLoop
 from jupiterd.workers.train.report.run_report import RunReport, readings
@@ -62,7 +62,7 @@ class News(Enum):
     NONE = auto()
 
 
-class IslandRounds:
+class OuterRounds:
     """One rank's part in them."""
 
     def __init__(
@@ -71,7 +71,7 @@ class IslandRounds:
         loop: TrainingLoop,
         island: Island,
         checkpoints: RankCheckpoints,
-        keeper: StateKeeper,
+        keeper: LastStepSnapshot,
         report: RunReport,
     ) -> None:
         self._task = task
@@ -82,8 +82,8 @@ class IslandRounds:
         self._keeper = keeper
         self._report = report
         seq_len = loop.batches.shards.seq_len
-        self._exchange = IslandExchange(task, loop.engine, island, seq_len)
-        self._scores = IslandScores(loop.watch, island, keeper, report)
+        self._exchange = PseudoGradientExchange(task, loop.engine, island, seq_len)
+        self._scores = MergedScores(loop.watch, island, keeper, report)
         self.step = 0
         """Inner steps that the weights contain, of all the run's."""
         self._last: StepDone | None = None

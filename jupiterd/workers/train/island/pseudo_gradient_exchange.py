@@ -22,7 +22,7 @@ from jupiterd.workers.link import Task
 from jupiterd.workers.train.engine import Engine
 
 
-class IslandExchange:
+class PseudoGradientExchange:
     """One rank's side of it; rank 0 sends for its island."""
 
     def __init__(self, task: Task, engine: Engine, island: Island, seq_len: int) -> None:

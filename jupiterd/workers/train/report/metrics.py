@@ -15,7 +15,7 @@ from typing import TextIO
 import psutil
 
 from jupiterd.memory_limits import memory_percent
-from jupiterd.workers.train.report.tensorboard import EventBoard
+from jupiterd.workers.train.report.tensorboard import EventFileWriter
 
 JSONL_FILE = "metrics.jsonl"
 BOARD = "TensorBoard's files"
@@ -65,7 +65,7 @@ class RunMetrics:
         self._round = of or Round()
         self._told: set[str] = set()
         self._lines: TextIO | None = None
-        self._board: EventBoard | None = None
+        self._board: EventFileWriter | None = None
         self._system_read_s = float("-inf")
         with self._in_spite_of_all(JSONL_FILE):
             folder.mkdir(parents=True, exist_ok=True)
@@ -73,7 +73,7 @@ class RunMetrics:
                 _take_back(path, from_step)
             self._lines = self._path.open("a", encoding="utf-8")
         with self._in_spite_of_all(BOARD):
-            self._board = EventBoard(folder, from_step + 1)
+            self._board = EventFileWriter(folder, from_step + 1)
 
     def close(self) -> None:
         """Write what is left, as far as there is room for it."""
@@ -97,7 +97,7 @@ class RunMetrics:
         if self._board is not None:
             self._write_board(self._board, step, known)
 
-    def _write_board(self, board: EventBoard, step: int, known: Mapping[str, float]) -> None:
+    def _write_board(self, board: EventFileWriter, step: int, known: Mapping[str, float]) -> None:
         """Write curves; none any more once that failed: behind half a record nobody reads."""
         with self._in_spite_of_all(BOARD):
             board.write(step, {TAGS.get(name, name): value for name, value in known.items()})

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 
-class EventBoard:
+class EventFileWriter:
     """One event file; steps from `first_step` on that older files tell of don't count any more.
 
     Raises ImportError where tensorboardX isn't installed, OSError where nothing can be written.

@@ -31,7 +31,7 @@ MEETING_TIMEOUT_S = 60.0
 """How long a rank waits for the others, at the start and in every step."""
 
 
-class Group:
+class ProcessGroup:
     """This rank and its peers."""
 
     def __init__(self, rank: int, world_size: int, backend: str = "", device: str = "cpu") -> None:
@@ -75,7 +75,7 @@ class Group:
 
 
 @contextmanager
-def open_group(task: Task) -> Generator[Group]:
+def open_group(task: Task) -> Generator[ProcessGroup]:
     """Meet the other ranks at the attempt's store; leave them at the end.
 
     params: rank, world_size, backend, device, first_host, member_hosts, timeout_s
@@ -88,7 +88,9 @@ def open_group(task: Task) -> Generator[Group]:
     params = task.params
     backend, device = str(params.get("backend") or GLOO), str(params.get("device", "cpu"))
     use_device(device)
-    group = Group(int(params.get("rank", 0)), int(params.get("world_size", 1)), backend, device)
+    group = ProcessGroup(
+        int(params.get("rank", 0)), int(params.get("world_size", 1)), backend, device
+    )
     if group.world_size == 1:
         yield group
         return

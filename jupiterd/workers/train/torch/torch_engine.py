@@ -28,7 +28,7 @@ from jupiterd.workers.train.torch.compute_clock import ComputeClock
 from jupiterd.workers.train.torch.device import abilities, gpus_of, peak_of, platform_of
 from jupiterd.workers.train.torch.loss_scale import SMALLEST, LossScale
 from jupiterd.workers.train.torch.nccl import GLOO
-from jupiterd.workers.train.torch.process_group import Group
+from jupiterd.workers.train.torch.process_group import ProcessGroup
 from jupiterd.workers.train.torch.torch_model import (
     LanguageModel,
     last_logits,
@@ -117,7 +117,7 @@ class TorchEngine:
     """One rank on torch."""
 
     def __init__(
-        self, shape: ModelShape, plan: TrainPlan, end_token: int, group: Group, device: str
+        self, shape: ModelShape, plan: TrainPlan, end_token: int, group: ProcessGroup, device: str
     ) -> None:
         self.updating: Updating = nullcontext
         self._plan = plan

@@ -21,7 +21,7 @@ from jupiterd.cluster.membership.approval import (
     read_words,
     spell,
 )
-from jupiterd.cluster.membership.pending_joins import Applicant, WaitingList
+from jupiterd.cluster.membership.pending_joins import Applicant, PendingJoins
 from jupiterd.errors import UsageError
 from jupiterd.ids import ClusterId, NodeId
 from tests.support.cluster.building import CLUSTER, NODES
@@ -37,7 +37,7 @@ def applicant(node: NodeId = NEW) -> Applicant:
 
 
 def ask(
-    newcomer: Application, leader: WaitingList, rng: random.Random, now: float, node: NodeId = NEW
+    newcomer: Application, leader: PendingJoins, rng: random.Random, now: float, node: NodeId = NEW
 ) -> bool:
     """Ask a leader once; say whether the newcomer wants to go on."""
     question = newcomer.question(now, LEADER, CLUSTER, rng.randbytes(NONCE_BYTES))
@@ -46,9 +46,9 @@ def ask(
     return newcomer.take(now, LEADER, answer)
 
 
-def exchanged(seed: int) -> tuple[Application, WaitingList]:
+def exchanged(seed: int) -> tuple[Application, PendingJoins]:
     rng = random.Random(seed)
-    newcomer, leader = Application(NEW), WaitingList(CLUSTER, LEADER, 0.0)
+    newcomer, leader = Application(NEW), PendingJoins(CLUSTER, LEADER, 0.0)
     assert ask(newcomer, leader, rng, 0.0)
     assert newcomer.numbers == ()
     assert not ask(newcomer, leader, rng, 0.0)
@@ -70,7 +70,7 @@ def test_who_stands_between_two_nodes_makes_their_words_differ(seed: int) -> Non
     """The thief runs the whole exchange with both sides, each time with its own key."""
     rng = random.Random(seed)
     newcomer, toward_leader = Application(NEW), Application(THIEF)
-    as_leader, leader = (WaitingList(CLUSTER, node, 0.0) for node in (THIEF, LEADER))
+    as_leader, leader = (PendingJoins(CLUSTER, node, 0.0) for node in (THIEF, LEADER))
     for _ in range(2):
         question = newcomer.question(0.0, THIEF, CLUSTER, rng.randbytes(NONCE_BYTES))
         assert question is not None
@@ -146,7 +146,7 @@ def test_a_leader_can_not_say_that_it_knows_what_was_not_shown() -> None:
 
 def test_a_nonce_that_was_lost_on_its_way_is_sent_again() -> None:
     rng = random.Random(3)
-    newcomer, leader = Application(NEW), WaitingList(CLUSTER, LEADER, 0.0)
+    newcomer, leader = Application(NEW), PendingJoins(CLUSTER, LEADER, 0.0)
     assert ask(newcomer, leader, rng, 0.0)
     newcomer.question(0.1, LEADER, CLUSTER, b"")  # never arrives
     assert ask(newcomer, leader, rng, 1.0)
@@ -156,7 +156,7 @@ def test_a_nonce_that_was_lost_on_its_way_is_sent_again() -> None:
 
 def test_an_answer_that_was_lost_costs_no_try() -> None:
     rng = random.Random(4)
-    newcomer, leader = Application(NEW), WaitingList(CLUSTER, LEADER, 0.0)
+    newcomer, leader = Application(NEW), PendingJoins(CLUSTER, LEADER, 0.0)
     assert ask(newcomer, leader, rng, 0.0)
     question = newcomer.question(0.1, LEADER, CLUSTER, b"")
     assert question is not None

@@ -20,8 +20,8 @@ from jupiterd.cluster.membership.pending_joins import (
     TOO_OFTEN,
     WAIT_S,
     Applicant,
-    Waiting,
-    WaitingList,
+    PendingJoin,
+    PendingJoins,
     clean_name,
     from_telemetry,
     to_plain,
@@ -38,8 +38,8 @@ def key(number: int) -> NodeId:
     return NodeId(f"{number:032x}")
 
 
-def waiting_list() -> WaitingList:
-    return WaitingList(CLUSTER, LEADER, 0.0)
+def waiting_list() -> PendingJoins:
+    return PendingJoins(CLUSTER, LEADER, 0.0)
 
 
 def applicant(node: NodeId, host: str = "") -> Applicant:
@@ -47,18 +47,18 @@ def applicant(node: NodeId, host: str = "") -> Applicant:
 
 
 def begin(
-    leader: WaitingList, now: float, node: NodeId = NEW, nonce: bytes = NONCE, host: str = ""
+    leader: PendingJoins, now: float, node: NodeId = NEW, nonce: bytes = NONCE, host: str = ""
 ) -> Answer:
     """Let a node commit to a nonce."""
     return leader.ask(now, applicant(node, host), Question(commit(node, nonce)), LEADERS)
 
 
-def show(leader: WaitingList, now: float, node: NodeId = NEW, nonce: bytes = NONCE) -> Answer:
+def show(leader: PendingJoins, now: float, node: NodeId = NEW, nonce: bytes = NONCE) -> Answer:
     """Let a node show the nonce that it has committed to."""
     return leader.ask(now, applicant(node), Question(commit(node, nonce), nonce), LEADERS)
 
 
-def settle(leader: WaitingList, now: float, node: NodeId = NEW, nonce: bytes = NONCE) -> Answer:
+def settle(leader: PendingJoins, now: float, node: NodeId = NEW, nonce: bytes = NONCE) -> Answer:
     begin(leader, now, node, nonce)
     return show(leader, now, node, nonce)
 
@@ -225,7 +225,7 @@ def test_whatever_strangers_do_the_bounds_hold(
 
 
 def test_who_waits_is_told_by_telemetry_and_read_again() -> None:
-    waiting = [Waiting(key(n), "n" * MAX_NAME_BYTES, (0, 1, 2, 2047)) for n in range(8)]
+    waiting = [PendingJoin(key(n), "n" * MAX_NAME_BYTES, (0, 1, 2, 2047)) for n in range(8)]
     raw = msgpack.packb({"waiting": to_plain(waiting)})
     assert len(raw) < 1024
     assert from_telemetry(msgpack.unpackb(raw)) == waiting

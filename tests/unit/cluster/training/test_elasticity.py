@@ -6,7 +6,7 @@ from jupiterd.cluster.training.elasticity import (
     LEAST_EPOCH_S,
     MAX_SETTLE_S,
     SETTLE_S,
-    GangGrowth,
+    Elasticity,
 )
 from jupiterd.ids import NodeId
 
@@ -15,7 +15,7 @@ PAIR, ALL = frozenset({A, B}), frozenset({A, B, C})
 NOBODY: frozenset[NodeId] = frozenset()
 
 
-def taken_in_after_s(growth: GangGrowth, from_s: float, limit_s: float = 2000.0) -> float:
+def taken_in_after_s(growth: Elasticity, from_s: float, limit_s: float = 2000.0) -> float:
     """Look once a second while all three are fit; return the seconds until C is taken in."""
     now_s = from_s
     while now_s < from_s + limit_s:
@@ -26,32 +26,32 @@ def taken_in_after_s(growth: GangGrowth, from_s: float, limit_s: float = 2000.0)
 
 
 def test_a_gang_of_all_who_are_fit_is_left_alone() -> None:
-    growth = GangGrowth()
+    growth = Elasticity()
     growth.begin(ALL, 0.0)
     assert all(growth.look(ALL, float(now_s)) == NOBODY for now_s in range(1000))
 
 
 def test_a_node_that_comes_is_taken_in_once_it_has_settled() -> None:
-    growth = GangGrowth()
+    growth = Elasticity()
     growth.begin(PAIR, 0.0)
     assert all(growth.look(PAIR, float(now_s)) == NOBODY for now_s in range(100))
     assert taken_in_after_s(growth, 100.0) == SETTLE_S
 
 
 def test_no_epoch_is_ended_that_has_only_just_begun() -> None:
-    growth = GangGrowth()
+    growth = Elasticity()
     growth.begin(PAIR, 50.0)
     assert taken_in_after_s(growth, 50.0) == LEAST_EPOCH_S
 
 
 def test_a_node_that_comes_and_goes_in_between_has_not_settled() -> None:
-    growth = GangGrowth()
+    growth = Elasticity()
     growth.begin(PAIR, 0.0)
     for now_s in range(100):
         assert growth.look(ALL if now_s % 4 else PAIR, float(now_s)) == NOBODY
 
 
-def visited(growth: GangGrowth, from_s: float, stays_s: float, times: int) -> list[float]:
+def visited(growth: Elasticity, from_s: float, stays_s: float, times: int) -> list[float]:
     """Let C train along for a while, again and again; return how long it had to wait in between."""
     now_s, waits = from_s, list[float]()
     for _ in range(times):
@@ -64,18 +64,18 @@ def visited(growth: GangGrowth, from_s: float, stays_s: float, times: int) -> li
 
 
 def test_one_that_keeps_leaving_waits_longer_each_time_and_a_minute_at_most() -> None:
-    waits = visited(GangGrowth(), 0.0, stays_s=1.0, times=9)
+    waits = visited(Elasticity(), 0.0, stays_s=1.0, times=9)
     assert waits == sorted(waits)
     assert 2 * SETTLE_S - 1.0 <= waits[0] <= 2 * SETTLE_S
     assert waits[-1] == MAX_SETTLE_S <= 60.0
 
 
 def test_half_a_minute_of_training_makes_up_for_having_been_lost_once() -> None:
-    assert visited(GangGrowth(), 0.0, stays_s=FORGIVES_S, times=9) == [SETTLE_S] * 9
+    assert visited(Elasticity(), 0.0, stays_s=FORGIVES_S, times=9) == [SETTLE_S] * 9
 
 
 def test_one_that_was_often_away_is_trusted_again_after_two_quiet_minutes() -> None:
-    growth = GangGrowth()
+    growth = Elasticity()
     visited(growth, 0.0, stays_s=1.0, times=9)
     growth.begin(ALL, 5000.0)
     growth.begin(PAIR, 5000.0 + 5 * FORGIVES_S)
@@ -83,7 +83,7 @@ def test_one_that_was_often_away_is_trusted_again_after_two_quiet_minutes() -> N
 
 
 def test_one_that_can_not_be_met_is_left_out_and_tried_again_until_it_can() -> None:
-    growth = GangGrowth()
+    growth = Elasticity()
     growth.begin(PAIR, 0.0)
     now_s = LEAST_EPOCH_S + SETTLE_S
     for _ in range(20):
@@ -99,7 +99,7 @@ def test_one_that_can_not_be_met_is_left_out_and_tried_again_until_it_can() -> N
 
 
 def test_one_that_was_left_out_stays_so_through_epochs() -> None:
-    growth = GangGrowth()
+    growth = Elasticity()
     growth.begin(ALL, 0.0)
     growth.leave_out(C, 20.0)
     growth.begin(PAIR, 21.0)
@@ -108,7 +108,7 @@ def test_one_that_was_left_out_stays_so_through_epochs() -> None:
 
 
 def test_that_one_can_not_be_met_is_news_once() -> None:
-    growth = GangGrowth()
+    growth = Elasticity()
     growth.begin(PAIR, 0.0)
     assert [growth.leave_out(C, float(now_s)) for now_s in range(3)] == [True, False, False]
     growth.admit(C)

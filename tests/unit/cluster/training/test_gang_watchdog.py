@@ -16,7 +16,7 @@ from jupiterd.cluster.training.gang_watchdog import (
     LEAST_STEP_S,
     SILENT_S,
     STEPS_LONG,
-    GangWatch,
+    GangWatchdog,
     Silent,
     Stuck,
 )
@@ -24,12 +24,12 @@ from jupiterd.cluster.training.gang_watchdog import (
 RANKS = 3
 
 
-def watch() -> GangWatch:
-    return GangWatch(RANKS, 0.0)
+def watch() -> GangWatchdog:
+    return GangWatchdog(RANKS, 0.0)
 
 
 def look_until(
-    gang: GangWatch, begin_s: float, end_s: float, *silent: int
+    gang: GangWatchdog, begin_s: float, end_s: float, *silent: int
 ) -> Silent | Stuck | None:
     """Look as often as a leader does; every rank beats but the silent ones."""
     now_s = begin_s
@@ -106,7 +106,7 @@ def test_the_first_step_may_take_as_long_as_it_takes() -> None:
 def test_who_hangs_while_it_is_busy_for_the_first_time_is_noticed_and_gets_longer_then() -> None:
     limit_s, longest_s = FIRST_BUSY_S, None
     for _ in range(2):
-        gang = GangWatch(RANKS, 0.0, longest_busy_s=longest_s)
+        gang = GangWatchdog(RANKS, 0.0, longest_busy_s=longest_s)
         now_s = stepping(gang, 1, 4, 0.0, 1.0)
         gang.busy(0, 3, now_s)
         assert look_until(gang, now_s, now_s + limit_s - 1.0) is None
@@ -127,7 +127,7 @@ def test_who_says_that_it_is_busy_may_take_long_at_first() -> None:
 def test_who_was_busy_before_may_be_as_long_again_and_not_for_ever(
     step_s: float, busy_s: float, save_s: float
 ) -> None:
-    gang = GangWatch(RANKS, 0.0, save_s)
+    gang = GangWatchdog(RANKS, 0.0, save_s)
     now_s = stepping(gang, 1, 5, 0.0, step_s)
     gang.busy(0, 4, now_s)
     assert look_until(gang, now_s, now_s + busy_s) is None
@@ -152,7 +152,7 @@ def test_no_step_that_is_long_by_nature_is_taken_for_one_that_stands(
     step_s: float, steps: list[tuple[float, str]], long_s: float
 ) -> None:
     """Steps vary fourfold; saving, scoring and a late rank's start take what they take."""
-    gang = GangWatch(RANKS, 0.0, long_s)
+    gang = GangWatchdog(RANKS, 0.0, long_s)
     took_s = {"": 0.0, "saves": long_s, "scores": long_s / 2, "late": long_s}
     now_s = 300.0 + long_s  # a first step compiles
     assert look_until(gang, 0.0, now_s) is None
@@ -206,7 +206,7 @@ def test_a_gang_that_has_come_to_its_end_is_waited_for_no_more() -> None:
     assert doubts(gang, 100.0, 200.0) == []
 
 
-def doubts(gang: GangWatch, begin_s: float, end_s: float) -> list[float]:
+def doubts(gang: GangWatchdog, begin_s: float, end_s: float) -> list[float]:
     """Return when the gang is in doubt, as it is looked at for a while."""
     looks = [begin_s + number * BEAT_S for number in range(int((end_s - begin_s) / BEAT_S))]
     return [now_s for now_s in looks if gang.is_in_doubt(now_s)]
@@ -249,7 +249,7 @@ def test_a_look_that_comes_late_gives_the_doubts_their_time_back() -> None:
     assert not gang.is_in_doubt(9.6)
 
 
-def stepping(gang: GangWatch, first: int, end: int, begin_s: float, step_s: float) -> float:
+def stepping(gang: GangWatchdog, first: int, end: int, begin_s: float, step_s: float) -> float:
     """Let all ranks finish these steps, and return when they have."""
     for number, step in enumerate(range(first, end), 1):
         assert look_until(gang, begin_s + (number - 1) * step_s, begin_s + number * step_s) is None
@@ -278,9 +278,9 @@ def test_after_a_wait_a_step_may_take_as_long_as_before_it() -> None:
     assert isinstance(look_until(gang, now_s + 19.0, now_s + 21.0), Stuck)
 
 
-def beginning(first_step_s: float | None, at_s: float = 100.0) -> GangWatch:
+def beginning(first_step_s: float | None, at_s: float = 100.0) -> GangWatchdog:
     """A gang whose ranks have loaded for long, and begin their first step after the 40th."""
-    gang = GangWatch(RANKS, 0.0, first_step_s=first_step_s)
+    gang = GangWatchdog(RANKS, 0.0, first_step_s=first_step_s)
     for rank in range(RANKS):
         gang.joined(rank, 1.0)
     assert look_until(gang, 1.0, at_s) is None, "loading is no step"
@@ -311,7 +311,7 @@ def test_a_first_step_of_which_nothing_is_foretold_may_take_any_time():
 
 
 def test_a_first_step_is_not_judged_before_all_ranks_have_begun_it():
-    gang = GangWatch(RANKS, 0.0, first_step_s=0.1)
+    gang = GangWatchdog(RANKS, 0.0, first_step_s=0.1)
     for rank in range(RANKS - 1):
         gang.begins(rank, 0, 1.0)
     assert look_until(gang, 1.0, 1000.0) is None

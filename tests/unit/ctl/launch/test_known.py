@@ -12,7 +12,7 @@ import pytest
 
 from jupiterd.processes.scripts.event_log import EventWriter
 from jupiterd.processes.scripts.events import NOTICE_RANK, STORE_RANK, Over, Printed
-from jupiterd.processes.scripts.machine_share import PARTS, Description, Part
+from jupiterd.processes.scripts.machine_share import PARTS, Description, MachineShare
 from jupiterd.processes.scripts.record import LAUNCHES, Launch, Record
 
 SLEEPS = "import os, time; print(os.getpid(), flush=True); time.sleep(60)"
@@ -68,7 +68,7 @@ def test_an_id_that_means_none_or_several_is_named(ctl, state_dir):
 
 def test_of_one_that_was_started_again_the_part_that_runs_is_meant(ctl, state_dir):
     for number, ended in enumerate((True, False, True)):
-        part = Part(state_dir / PARTS / f"ee55.{number}")
+        part = MachineShare(state_dir / PARTS / f"ee55.{number}")
         part.make(Description("a", "attic", ("python",), "/", (0,), 0.0))
         EventWriter(part.folder).append(Printed(0, is_error=False, data=b"%d\n" % number))
         if ended:

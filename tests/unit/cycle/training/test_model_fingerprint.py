@@ -5,7 +5,12 @@ from array import array
 
 import pytest
 
-from jupiterd.cycle.training.model_fingerprint import OF_LARGEST, TOLERANCE, Apart, strangers
+from jupiterd.cycle.training.model_fingerprint import (
+    OF_LARGEST,
+    TOLERANCE,
+    ModelMismatch,
+    strangers,
+)
 
 LOGITS = (0.5, -0.25, 0.125, 0.75)
 
@@ -54,7 +59,7 @@ def test_those_that_have_been_let_in_before_stay():
 
 def test_logits_that_are_no_numbers_or_too_few_are_of_another_model():
     told = {"a": RIGHT, "b": RIGHT, "c": off(math.nan), "d": RIGHT[:-4], "e": RIGHT[:-1]}
-    assert strangers(told, ()) == dict.fromkeys("cde", Apart(math.inf, TOLERANCE))
+    assert strangers(told, ()) == dict.fromkeys("cde", ModelMismatch(math.inf, TOLERANCE))
 
 
 def test_who_tells_no_logits_is_not_looked_at():

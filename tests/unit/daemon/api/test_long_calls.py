@@ -11,7 +11,7 @@ from jupiterd.daemon.api import peer_service
 from jupiterd.daemon.app.node import Node
 from jupiterd.daemon.executor.dispatcher import Dispatcher
 from jupiterd.daemon.links import link_measurement
-from jupiterd.daemon.membership.heartbeat_loop import Pulse
+from jupiterd.daemon.membership.heartbeat_loop import HeartbeatLoop
 from jupiterd.daemon.runtime.work_events import KeepWish
 from jupiterd.ids import NodeId
 from jupiterd.net import channels
@@ -54,7 +54,7 @@ async def test_a_call_that_may_last_comes_to_its_end(
         monkeypatch.setattr(other.commands, "execute_here", lambda *_: last({}))
         monkeypatch.setattr(peer_service, "ways_to", lambda *_: last([]))
         leads = property(lambda _: SimpleNamespace(leader=there))
-        monkeypatch.setattr(Pulse, "election", leads)
+        monkeypatch.setattr(HeartbeatLoop, "election", leads)
         calling = asyncio.ensure_future(call(one, there))
         await asyncio.wait_for(has_come.wait(), TIMEOUT_S)
         retiring = asyncio.ensure_future(one.peers.require(there).channels.retire())

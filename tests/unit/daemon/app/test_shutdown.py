@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from jupiterd.daemon.app.node import Node
-from jupiterd.daemon.app.shutdown import STEP_S, UNFOLLOWED_S, Stopping
+from jupiterd.daemon.app.shutdown import STEP_S, UNFOLLOWED_S, Shutdown
 from jupiterd.daemon.runtime.work_events import WorkOrder
 from tests.support.daemon.shapes import tiny_shape
 
@@ -57,7 +57,7 @@ class Leaving:
         self.done.append("end")
 
 
-async def left(node: Leaving, stopping: Stopping) -> float:
+async def left(node: Leaving, stopping: Shutdown) -> float:
     """Return how long it took."""
     clock = asyncio.get_running_loop().time
     began_s = clock()
@@ -67,27 +67,27 @@ async def left(node: Leaving, stopping: Stopping) -> float:
 
 
 async def test_where_nothing_trains_nothing_is_waited_for() -> None:
-    assert await left(Leaving(ranks=0), Stopping()) == 0.0
+    assert await left(Leaving(ranks=0), Shutdown()) == 0.0
 
 
 async def test_it_says_goodbye_as_soon_as_its_last_step_is_recorded() -> None:
     node = Leaving()
     asyncio.get_running_loop().call_later(2.0, node.record_end)
-    assert await left(node, Stopping()) == pytest.approx(2.0, abs=0.01)
+    assert await left(node, Shutdown()) == pytest.approx(2.0, abs=0.01)
 
 
 async def test_a_step_that_does_not_end_is_waited_for_no_longer_than_any_may_take() -> None:
-    assert STEP_S <= await left(Leaving(), Stopping()) <= STEP_S + 10.0
+    assert STEP_S <= await left(Leaving(), Shutdown()) <= STEP_S + 10.0
 
 
 async def test_where_nobody_leads_nobody_records_it() -> None:
-    assert await left(Leaving(is_followed=False), Stopping()) == pytest.approx(
+    assert await left(Leaving(is_followed=False), Shutdown()) == pytest.approx(
         UNFOLLOWED_S, abs=0.5
     )
 
 
 async def test_who_asks_twice_does_not_want_to_wait() -> None:
-    stopping = Stopping()
+    stopping = Shutdown()
     stopping.ask()
     asyncio.get_running_loop().call_later(1.0, stopping.ask)
     assert await left(Leaving(), stopping) == pytest.approx(1.0, abs=0.01)

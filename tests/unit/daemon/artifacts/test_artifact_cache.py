@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from jupiterd.cluster.artifacts.send_pace import BURST_S, Pace
+from jupiterd.cluster.artifacts.send_pace import BURST_S, SendPace
 from jupiterd.daemon.app.node import Node
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.errors import CorruptArtifactError
 from jupiterd.ids import ArtifactId
 from jupiterd.net.artifact_source import PeerArtifactSource
-from jupiterd.store.disk_room import Room
+from jupiterd.store.disk_room import DiskRoom
 from jupiterd.store.manifest import CHUNK_BYTES
 from tests.support.daemon.two_nodes import serving, unite, until
 
@@ -117,7 +117,7 @@ async def test_two_who_want_the_same_at_once_get_it(tmp_path: Path) -> None:
 async def test_what_is_sent_keeps_to_the_rate_that_people_set(tmp_path: Path) -> None:
     async with three(tmp_path) as (one, two, _):
         artifact, _ = taken_in(one, tmp_path)
-        one.library._pace = Pace(10e6, 1.0)
+        one.library._pace = SendPace(10e6, 1.0)
         began_s = now_s()
         await two.library.ensure(artifact)
         assert now_s() - began_s > 0.8 * (SIZE_BYTES / 10e6 - BURST_S)
@@ -128,7 +128,7 @@ async def test_while_a_gang_runs_here_what_is_sent_gives_way(tmp_path: Path) -> 
         artifact, _ = taken_in(one, tmp_path)
         trains = False
         one.library._trains = lambda: trains
-        one.library._pace = Pace(0, 0.01)
+        one.library._pace = SendPace(0, 0.01)
         loop = asyncio.get_running_loop()
         began_s = loop.time()
         await one.library.give_way(1 << 20, 0.01)
@@ -141,7 +141,7 @@ async def test_while_a_gang_runs_here_what_is_sent_gives_way(tmp_path: Path) -> 
 
 async def test_a_node_tells_what_its_own_limits_leave_and_not_its_disk(tmp_path: Path) -> None:
     async with three(tmp_path) as (one, two, _):
-        two.library.store._room = Room(quota_bytes=CHUNK_BYTES)
+        two.library.store._room = DiskRoom(quota_bytes=CHUNK_BYTES)
         artifact, _ = taken_in(one, tmp_path)
         for asker in (one, two):
             told = await asker.library.held_by(two.identity.node_id, [artifact])

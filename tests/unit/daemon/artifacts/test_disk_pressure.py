@@ -10,7 +10,7 @@ from jupiterd.cluster.artifacts.replication_policy import LITTLE_BYTES, in_work
 from jupiterd.cluster.facts.facts import CycleStateSet
 from jupiterd.cluster.ledger.cycle_state import CycleState
 from jupiterd.daemon.app.node import Node
-from jupiterd.daemon.artifacts.disk_pressure import UNUSED_S, LittleRoom
+from jupiterd.daemon.artifacts.disk_pressure import UNUSED_S, DiskPressure
 from jupiterd.daemon.runtime.clock import wall_s
 from jupiterd.ids import ArtifactId
 from tests.support.cluster.building import CYCLE, checkpoint, data_asked, training
@@ -20,9 +20,9 @@ from tests.unit.daemon.leader.test_replication import have
 pytestmark = pytest.mark.net
 
 
-def little_room_of(node: Node) -> LittleRoom:
+def little_room_of(node: Node) -> DiskPressure:
     others = node.library._alive() - {node.identity.node_id}
-    return LittleRoom(node.journal, node.library, lambda: others)
+    return DiskPressure(node.journal, node.library, lambda: others)
 
 
 def unused(node: Node, artifact: ArtifactId) -> None:

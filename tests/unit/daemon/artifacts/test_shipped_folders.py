@@ -14,7 +14,7 @@ import pytest
 
 from jupiterd.daemon.app.node import Node
 from jupiterd.daemon.artifacts import shipped_folders
-from jupiterd.daemon.artifacts.artifact_cache import Library
+from jupiterd.daemon.artifacts.artifact_cache import ArtifactCache
 from jupiterd.daemon.artifacts.shipped_folders import CACHED_S, KEPT_S
 from jupiterd.daemon.runtime.clock import wall_s
 from jupiterd.daemon.runtime.state_dir import StateDir
@@ -134,7 +134,7 @@ async def test_a_folder_is_laid_out_once_whoever_waits_for_it_no_more(
 
     files = a_folder(tmp_path)
     store = SimpleNamespace(holds=lambda _: True, path=lambda _: files)
-    library = cast("Library", SimpleNamespace(store=store, ensure=here))
+    library = cast("ArtifactCache", SimpleNamespace(store=store, ensure=here))
     state_dir = cast("StateDir", SimpleNamespace(root=tmp_path, spool=tmp_path))
     shipped = shipped_folders.ShippedFolders(state_dir, library)
     order = replace(ORDER, shipped="a" * 64)

@@ -16,7 +16,7 @@ from jupiterd.cluster.planning.roles import ALONE, WRITTEN
 from jupiterd.cluster.values.interface_kind import InterfaceKind
 from jupiterd.daemon.app.node import Node
 from jupiterd.daemon.commands import cluster_file_policy
-from jupiterd.daemon.commands.cluster_file_policy import WrittenWord
+from jupiterd.daemon.commands.cluster_file_policy import ClusterFilePolicy
 from jupiterd.daemon.queries.cluster.status_document import status_document
 from jupiterd.errors import JupiterError
 from jupiterd.net.scopes import without_scope_in
@@ -28,7 +28,7 @@ def write(node: Node, *entries: Entry, **told: Any) -> None:
     """Let a node have a cluster file."""
     written = Written("c.yaml", entries=entries, **told)
     node.settings = replace(node.settings, cluster=written)
-    node.written = WrittenWord(node)
+    node.written = ClusterFilePolicy(node)
 
 
 @asynccontextmanager

@@ -8,7 +8,7 @@ from jupiterd.cluster.facts.facts import RolePinned
 from jupiterd.cluster.ledger.tokens import Token
 from jupiterd.cluster.membership.cluster_merge import leads_us
 from jupiterd.daemon.app.node import Node
-from jupiterd.daemon.ledger.replica import Journal
+from jupiterd.daemon.ledger.replica import Replica
 from jupiterd.errors import ConflictError, UsageError
 from jupiterd.ids import ClusterId, CycleId
 from jupiterd.store.ledger_file import LedgerFile
@@ -71,9 +71,9 @@ async def test_a_token_of_the_cluster_that_it_left_is_passed_over_at_the_next_st
             assert new.greeter.joining.token == left
 
 
-def _again(node: Node) -> Journal:
+def _again(node: Node) -> Replica:
     """What a start of the daemon would find on its disk."""
-    return Journal(node.identity, LedgerFile(node.state_dir.ledger))
+    return Replica(node.identity, LedgerFile(node.state_dir.ledger))
 
 
 async def test_nobody_follows_it_and_nothing_changes_for_those_who_stay(tmp_path: Path) -> None:

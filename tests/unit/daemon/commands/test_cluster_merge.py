@@ -12,7 +12,7 @@ from jupiterd.cluster.facts.facts import Fact, RolePinned, WindowSet
 from jupiterd.cluster.ledger.snapshot import MAX_SNAPSHOT_BYTES
 from jupiterd.cluster.membership.cluster_merge import has_agreed
 from jupiterd.daemon.app.node import Node
-from jupiterd.daemon.ledger.replica import Journal
+from jupiterd.daemon.ledger.replica import Replica
 from jupiterd.daemon.ledger.snapshot_transfer import CHUNK_BYTES
 from jupiterd.daemon.links.seen_clusters import Outsider
 from jupiterd.errors import ConflictError, NoLeaderError, NotFoundError, RefusedError, UsageError
@@ -128,7 +128,7 @@ async def test_who_moved_is_there_after_a_restart(tmp_path: Path) -> None:
         await merge(other, one)
         await meet_until(other, one)
         file = LedgerFile(other.state_dir.ledger)
-        again = Journal(other.identity, file)
+        again = Replica(other.identity, file)
         assert again.cluster == one.journal.cluster
         assert again.ledger.head() == other.journal.ledger.head()
         file.close()

@@ -20,8 +20,8 @@ from jupiterd.daemon.catalog.generator_state import domain_of
 from jupiterd.daemon.catalog.round_history import standing_of
 from jupiterd.daemon.commands import start_cycle as asking
 from jupiterd.daemon.commands.start_cycle import asked_cycle
-from jupiterd.daemon.cycles.cycle_driver import CycleConductor
-from jupiterd.daemon.gangs.rank_orders import EpochOrders
+from jupiterd.daemon.cycles.cycle_driver import CycleDriver
+from jupiterd.daemon.gangs.rank_orders import RankOrders
 from jupiterd.daemon.leader.progress_board import ProgressBoard
 from jupiterd.daemon.planning import requested_machines
 from jupiterd.daemon.planning import training_estimate as estimating
@@ -210,13 +210,13 @@ def test_a_cycle_may_begin_with_a_model_that_others_made(monkeypatch: pytest.Mon
     leading: Any = SimpleNamespace(
         cycle=lambda _: state, purged=lambda _: frozenset(), board=ProgressBoard()
     )
-    view = CycleConductor(leading, started.cycle)._view()
+    view = CycleDriver(leading, started.cycle)._view()
     assert view.first_model == "a" * 64
     state.apply(replace(packed(1), cycle=started.cycle), (1, A, "u", 2))
     first = training_of(leading, started.cycle, 1)
     assert first.settings.start_from == "a" * 64
     assert (first.plan.weight_decay, first.plan.learning_rate < 1e-4) == (0.0, True)
-    orders = EpochOrders(leading, started.cycle, 1, shape, derive(shape, 1))
+    orders = RankOrders(leading, started.cycle, 1, shape, derive(shape, 1))
     assert orders.asked("start_from") == "a" * 64, "the gang's ranks load it"
 
 
@@ -343,7 +343,7 @@ def test_a_chat_model_asks_and_answers_questions_where_nobody_else_writes(
     leading: Any = SimpleNamespace(
         cycle=lambda _: state, purged=lambda _: frozenset(), board=ProgressBoard()
     )
-    assert CycleConductor(leading, started.cycle)._view().loss_on == "answers"
+    assert CycleDriver(leading, started.cycle)._view().loss_on == "answers"
     assert _students_of(state, started) == ("b" * 64,), "the better student writes after it"
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from jupiterd.cluster.facts.facts import CycleStarted, RoleAssigned, WorkCompleted
 from jupiterd.cycle.base.work_item import Phase
-from jupiterd.daemon.cycles.cycle_driver import CycleConductor
+from jupiterd.daemon.cycles.cycle_driver import CycleDriver
 from jupiterd.daemon.leader import work_item
 from jupiterd.daemon.leader.leading import Leading
 from jupiterd.daemon.leader.work_item import Patience
@@ -87,7 +87,7 @@ async def leading(folder: Path, start: CycleStarted) -> AsyncGenerator[Leading]:
 
 
 async def collect(term: Leading) -> None:
-    await CycleConductor(term, CYCLE)._step()
+    await CycleDriver(term, CYCLE)._step()
 
 
 def collected(term: Leading, number: int = 1) -> dict[str, WorkCompleted]:
@@ -163,7 +163,7 @@ async def test_a_site_that_never_answers_is_asked_a_few_times_and_longer_where_i
         asked.clear()
         needed = domain_of(tmp_path / "needed", source, files=False)
         async with leading(tmp_path / "needed", needed) as term:
-            await CycleConductor(term, CYCLE).conduct()
+            await CycleDriver(term, CYCLE).conduct()
             assert len(asked) == 3 - 1
             failed = term.cycle(CYCLE).failed
             assert failed is not None
@@ -196,7 +196,7 @@ async def test_too_little_text_for_a_sequence_says_what_is_missing(tmp_path: Pat
     for each in sorted((tmp_path / "code").rglob("*.py")):
         each.write_text("x = 1\n")
     async with leading(tmp_path, start) as term:
-        await CycleConductor(term, CYCLE).conduct()
+        await CycleDriver(term, CYCLE).conduct()
         failed = term.cycle(CYCLE).failed
         assert failed is not None
         assert failed.code == "empty-source"

@@ -18,7 +18,7 @@ from jupiterd.cycle.base.work_item import Phase, WorkItem, WorkResult
 from jupiterd.cycle.domain.domain import parse_domain
 from jupiterd.cycle.phases.steps import CloseRound, RunItems
 from jupiterd.cycle.phases.table import next_step
-from jupiterd.daemon.cycles.cycle_driver import CycleConductor
+from jupiterd.daemon.cycles.cycle_driver import CycleDriver
 from jupiterd.daemon.leader.leading import Leading
 from jupiterd.daemon.leader.work_item import ItemRunner
 from jupiterd.errors import LineChangedError, OutOfMemoryError
@@ -35,7 +35,7 @@ JUDGED = WorkResult(
 )
 
 
-def a_trained_round() -> tuple[Recording, CycleConductor]:
+def a_trained_round() -> tuple[Recording, CycleDriver]:
     folder = config_folder()
     start = replace(
         started(),
@@ -44,7 +44,7 @@ def a_trained_round() -> tuple[Recording, CycleConductor]:
         model_yaml=(folder / "models" / "1m.yaml").read_text(),
     )
     term = Recording(start, replace(checkpoint("k1", step=100), is_final=True))
-    return term, CycleConductor(cast("Leading", term), CYCLE)
+    return term, CycleDriver(cast("Leading", term), CYCLE)
 
 
 async def test_a_round_is_closed_on_the_line_that_counts() -> None:
@@ -73,7 +73,7 @@ async def test_what_waits_for_a_checkpoint_is_given_up_once_another_line_counts(
         conductor._check_line(view)
 
 
-def a_collected_round(*, interactive: bool) -> tuple[Recording, CycleConductor]:
+def a_collected_round(*, interactive: bool) -> tuple[Recording, CycleDriver]:
     folder = config_folder()
     text = (folder / "domains" / "python.yaml").read_text()
     start = replace(
@@ -89,7 +89,7 @@ def a_collected_round(*, interactive: bool) -> tuple[Recording, CycleConductor]:
         for number in range(len(parse_domain(text, "python.yaml").data_sources))
     ]
     term = Recording(start, *collected)
-    return term, CycleConductor(cast("Leading", term), CYCLE)
+    return term, CycleDriver(cast("Leading", term), CYCLE)
 
 
 async def test_an_interactive_cycle_waits_once_behind_a_phase() -> None:

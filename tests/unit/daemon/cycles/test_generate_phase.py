@@ -17,7 +17,7 @@ from jupiterd.cycle.generation.usual_templates import recorded
 from jupiterd.cycle.phases.generate import ahead
 from jupiterd.cycle.templates.texts import USUAL
 from jupiterd.daemon.commands.start_cycle import _generator, _judge
-from jupiterd.daemon.cycles.cycle_driver import CycleConductor
+from jupiterd.daemon.cycles.cycle_driver import CycleDriver
 from jupiterd.daemon.cycles.lost_generator import lost_generator_findings
 from jupiterd.daemon.cycles.speculative_generation import generating_ahead
 from jupiterd.daemon.leader import work_item
@@ -83,7 +83,7 @@ async def collect(term: Leading) -> None:
 
 
 async def step(term: Leading) -> None:
-    await CycleConductor(term, CYCLE)._step()
+    await CycleDriver(term, CYCLE)._step()
 
 
 def shown(term: Leading) -> dict[str, Any]:
@@ -209,7 +209,7 @@ async def test_the_next_round_is_written_while_this_one_trains(tmp_path: Path) -
     with answering(lambda _, n: answer(f"What is loaf {n}?\n{FAQ}", tokens=100)) as served:
         async with leading(tmp_path, served) as term:
             await collect(term)
-            conductor = CycleConductor(term, CYCLE)
+            conductor = CycleDriver(term, CYCLE)
             items = ahead(conductor._view(), conductor._domain)
             assert [item.id for item in items] == ["r2/generate/0", "r2/generate/2"]
             async with generating_ahead(term, conductor._view(), items):
@@ -226,7 +226,7 @@ async def test_what_fails_ahead_is_left_to_the_round_itself(
     with answering(lambda *_: trouble(401, "no")) as served:
         async with leading(tmp_path, served) as term:
             await collect(term)
-            conductor = CycleConductor(term, CYCLE)
+            conductor = CycleDriver(term, CYCLE)
             items = ahead(conductor._view(), conductor._domain)
             async with generating_ahead(term, conductor._view(), items):
                 await until(lambda: "ahead_failed" in caplog.text)

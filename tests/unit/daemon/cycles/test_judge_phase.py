@@ -28,7 +28,7 @@ from jupiterd.cycle.rounds.explanation import explain
 from jupiterd.daemon.app.node import Node
 from jupiterd.daemon.catalog.gate_history import last_student
 from jupiterd.daemon.cycles import judge_phase
-from jupiterd.daemon.cycles.cycle_driver import CycleConductor
+from jupiterd.daemon.cycles.cycle_driver import CycleDriver
 from jupiterd.daemon.leader import work_item
 from jupiterd.daemon.leader.leading import Leading
 from jupiterd.daemon.leader.work_item import ItemRunner, Patience
@@ -136,7 +136,7 @@ async def closed(term: Leading) -> dict[str, Any]:
     for _ in range(8):
         if 2 in term.cycle(CYCLE).verdicts:
             break
-        await CycleConductor(term, CYCLE)._step()
+        await CycleDriver(term, CYCLE)._step()
     folder = term.library.store.path(term.cycle(CYCLE).verdicts[2].artifact)
     return json.loads((folder / VERDICT_FILE).read_text())
 

@@ -11,9 +11,9 @@ import pytest
 
 from jupiterd.cluster.facts.facts import Fact, ManifestFrozen, RoleAssigned, WorkCompleted
 from jupiterd.cycle.base.work_item import WorkResult
-from jupiterd.daemon.cycles.run_driver import RunConductor
+from jupiterd.daemon.cycles.run_driver import RunDriver
 from jupiterd.daemon.executor.dispatcher import Dispatcher
-from jupiterd.daemon.gangs.gang_supervisor import GangConductor
+from jupiterd.daemon.gangs.gang_supervisor import GangSupervisor
 from jupiterd.daemon.leader import work_item
 from jupiterd.daemon.leader.leading import Leading
 from jupiterd.daemon.runtime.work_events import Advanced, Finished, Started, WorkEvent, WorkOrder
@@ -60,7 +60,7 @@ async def leads(folder: Path, workers: Workers, *facts: Fact) -> AsyncGenerator[
 
 async def conduct(leading: Leading) -> None:
     async with asyncio.timeout(TIMEOUT_S):
-        await RunConductor(leading, CYCLE).conduct()
+        await RunDriver(leading, CYCLE).conduct()
 
 
 def anywhere() -> Fact:
@@ -130,7 +130,7 @@ async def test_a_way_to_the_internet_is_tried_for_a_while_and_not_for_ever(
 async def test_text_on_a_machine_that_is_away_is_waited_for(tmp_path: Path) -> None:
     workers = Workers(WorkResult(OUTPUTS, COUNTS))
     async with leads(tmp_path, workers, data_asked()) as leading:  # NODES[0] isn't there
-        conducting = asyncio.ensure_future(RunConductor(leading, CYCLE).conduct())
+        conducting = asyncio.ensure_future(RunDriver(leading, CYCLE).conduct())
         async with asyncio.timeout(TIMEOUT_S):
             while not _detail(leading):  # noqa: ASYNC110 - the board tells nobody
                 await asyncio.sleep(0.01)
@@ -149,7 +149,7 @@ async def test_what_is_trained_on_is_frozen_at_the_length_that_was_asked_for(
 ) -> None:
     workers = Workers(WorkResult({}))
     async with leads(tmp_path, workers, anywhere(), MADE, training()) as leading:
-        await RunConductor(leading, CYCLE)._step()
+        await RunDriver(leading, CYCLE)._step()
         manifest = leading.cycle(CYCLE).manifests[1]
         assert (manifest.sequences, manifest.tokens) == (9_999 // 64, 10_000)
         assert manifest.shards == (OUTPUTS["shards"],)
@@ -214,10 +214,10 @@ async def test_the_plan_is_the_same_whoever_leads(tmp_path: Path) -> None:
     for name in ("one", "other"):
         workers = Workers(WorkResult({}))
         async with leads(tmp_path / name, workers, anywhere(), MADE, asked) as leading:
-            conductor = RunConductor(leading, CYCLE)
+            conductor = RunDriver(leading, CYCLE)
             await conductor._step()
             gang = conductor._trainer()
-            assert isinstance(gang, GangConductor)
+            assert isinstance(gang, GangSupervisor)
             plans.append((gang._plan, gang._shape))
     assert plans[0] == plans[1]
     plan, shape = gang._plan, gang._shape

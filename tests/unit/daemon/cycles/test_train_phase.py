@@ -37,12 +37,12 @@ from jupiterd.cluster.planning.layouts import Island
 from jupiterd.cycle.base.work_item import Phase, WorkItem, WorkResult
 from jupiterd.daemon.catalog.islands_audit import audit_round, rounds_of_islands
 from jupiterd.daemon.cycles import train_phase
-from jupiterd.daemon.cycles.cycle_driver import CycleConductor
+from jupiterd.daemon.cycles.cycle_driver import CycleDriver
 from jupiterd.daemon.cycles.train_phase import ranks_here, trainer_of_round
-from jupiterd.daemon.gangs.gang_supervisor import GangConductor
-from jupiterd.daemon.islands.island_coordinator import IslandsConductor
+from jupiterd.daemon.gangs.gang_supervisor import GangSupervisor
+from jupiterd.daemon.islands.island_coordinator import IslandCoordinator
 from jupiterd.daemon.leader.leading import Leading
-from jupiterd.daemon.leader.pseudo_gradients import ToldWay
+from jupiterd.daemon.leader.pseudo_gradients import ReportedPseudoGradient
 from jupiterd.daemon.planning.gang_plan import plan_launch
 from jupiterd.daemon.planning.training_spec import training_of
 from jupiterd.daemon.queries.cycle.cycle_document import cycle_document
@@ -106,7 +106,7 @@ async def a_cycle(
 @asynccontextmanager
 async def conducting(leading: Leading, number: int) -> AsyncGenerator[asyncio.Task[None]]:
     trainer = await trainer_of_round(leading, CYCLE, number)
-    assert isinstance(trainer, IslandsConductor)
+    assert isinstance(trainer, IslandCoordinator)
     async with asyncio.timeout(TIMEOUT_S):
         task = asyncio.ensure_future(trainer.train(training_of(leading, CYCLE, number).data))
         await until(lambda: task.done() or bool(line(leading, number)))
@@ -130,7 +130,7 @@ def say(leading: Leading, island: CycleId, number: int) -> None:
     seq_len = training_of(leading, CYCLE, number).shape.seq_len
     tokens = last.steps * last.batches[island] * seq_len
     way = WayMade(ArtifactId(island * 4), fact_hash(last), tokens, 1.0, 10.0)
-    leading.ways.tell(island, ToldWay(way, leading.self_id, 0.0))
+    leading.ways.tell(island, ReportedPseudoGradient(way, leading.self_id, 0.0))
 
 
 async def go_through(leading: Leading, number: int) -> None:
@@ -200,7 +200,7 @@ async def test_a_gang_s_round_has_a_sequence_for_each_that_could_train_when_it_w
         assert [plan.batch_sequences for plan in plans] == [1, 3]
         assert ranks_here(leading, CYCLE) == 1
         trainer = await trainer_of_round(leading, CYCLE, 2)
-        assert isinstance(trainer, GangConductor)
+        assert isinstance(trainer, GangSupervisor)
 
 
 @pytest.mark.parametrize("least", [0, 1])
@@ -211,7 +211,7 @@ async def test_who_is_here_is_recorded_with_a_round_s_text_where_it_decides_the_
     result = WorkResult(outputs, {"sequences": 20, "tokens": 5_120})
     item = WorkItem("r1/pack/0", Phase.PACK, "pack", {}, {})
     async with a_cycle(tmp_path, monkeypatch, islands="off", least_batch=least) as leading:
-        conductor = CycleConductor(leading, CYCLE)
+        conductor = CycleDriver(leading, CYCLE)
         (frozen,) = conductor._manifest(conductor._view(), item, result)
         assert frozen.ranks == least, "one machine is here"
 
@@ -279,7 +279,7 @@ async def test_a_closed_round_leaves_no_island_behind(
         async with conducting(leading, 2):
             await go_through(leading, 2)
         await leading.record(trained(SECOND, 2, FIRST, 9_999))
-        conductor = CycleConductor(leading, CYCLE)
+        conductor = CycleDriver(leading, CYCLE)
         judged = WorkResult(
             {"verdict": ArtifactId("4" * 64)}, {},
             {"verdict": "HOLD", "reason": "as good", "val_bpb": 2.5},
@@ -329,7 +329,7 @@ async def test_what_a_gang_has_begun_a_gang_goes_on_with(
 ) -> None:
     opened = EpochOpened(CYCLE, 2, 5, NODES[:1], "torch", FIRST, 0)
     async with a_cycle(tmp_path, monkeypatch, *BEGUN, opened) as leading:
-        assert isinstance(await trainer_of_round(leading, CYCLE, 2), GangConductor)
+        assert isinstance(await trainer_of_round(leading, CYCLE, 2), GangSupervisor)
 
 
 ENDED = ArtifactId("e" * 64)
@@ -349,7 +349,7 @@ async def test_a_gang_goes_on_with_the_trunk_and_hangs_what_it_makes_below_the_c
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with a_cycle(tmp_path, monkeypatch, *ON_TRUNK, islands="off", island_nodes="") as leading:
-        assert isinstance(await trainer_of_round(leading, CYCLE, 2), GangConductor)
+        assert isinstance(await trainer_of_round(leading, CYCLE, 2), GangSupervisor)
         found = training_of(leading, CYCLE, 2)
         assert found.plan.warmup_steps == 0
         assert found.plan.learning_rate == found.shape.recipe.learning_rate
@@ -387,7 +387,7 @@ async def test_a_gang_that_has_opened_an_epoch_on_the_trunk_goes_on_with_the_rou
 ) -> None:
     opened = EpochOpened(CYCLE, 2, 5, NODES[:1], "torch", ENDED, 0, follows=FIRST)
     async with a_cycle(tmp_path, monkeypatch, *ON_TRUNK, opened) as leading:
-        assert isinstance(await trainer_of_round(leading, CYCLE, 2), GangConductor)
+        assert isinstance(await trainer_of_round(leading, CYCLE, 2), GangSupervisor)
 
 
 async def test_where_groups_apart_did_either_a_gangs_steps_count_and_its_promise_does_not(
@@ -401,7 +401,7 @@ async def test_where_groups_apart_did_either_a_gangs_steps_count_and_its_promise
             await until(lambda: not leading.cycle(CYCLE).open_epochs)
             step = replace(trained(SECOND, 2, FIRST, 2_000), is_final=False)
             await leading.record(step)
-        assert isinstance(await trainer_of_round(leading, CYCLE, 2), GangConductor)
+        assert isinstance(await trainer_of_round(leading, CYCLE, 2), GangSupervisor)
         assert not any(counts(cycles_of(leading), leading.cycle(i.cycle)) for i in begun)
 
 
@@ -410,7 +410,7 @@ async def test_one_machine_alone_trains_a_round_without_islands(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, islands: str
 ) -> None:
     async with a_cycle(tmp_path, monkeypatch, *BEGUN, islands=islands, island_nodes="") as leading:
-        assert isinstance(await trainer_of_round(leading, CYCLE, 2), GangConductor)
+        assert isinstance(await trainer_of_round(leading, CYCLE, 2), GangSupervisor)
 
 
 @pytest.mark.parametrize(
@@ -452,7 +452,7 @@ async def test_islands_that_were_planned_are_told_as_such(
         parts = [Island.of(MLX, [leading.self_id]), Island.of(TORCH, [NODES[1]])]
         monkeypatch.setattr(train_phase, "islands_of_round", lambda *_: parts)
         leading.board.begin(CYCLE, 2, Phase.TRAIN, now_s())
-        assert isinstance(await trainer_of_round(leading, CYCLE, 2), IslandsConductor)
+        assert isinstance(await trainer_of_round(leading, CYCLE, 2), IslandCoordinator)
         said = "2 islands train this round, as planned of who is here"
         assert details(leading) == [said]
 

@@ -10,7 +10,11 @@ import pytest
 
 from jupiterd.cluster.values.hardware import Gpu, Hardware
 from jupiterd.daemon.executor import device_allocation
-from jupiterd.daemon.executor.device_allocation import DeviceUse, borrowed_device, chosen_engine
+from jupiterd.daemon.executor.device_allocation import (
+    DeviceAllocation,
+    borrowed_device,
+    chosen_engine,
+)
 from jupiterd.daemon.runtime.work_events import WorkOrder
 from jupiterd.errors import DeviceBusyError, WorkFailedError
 from jupiterd.processes import device_locks
@@ -41,8 +45,8 @@ def mac() -> Hardware:
     return replace(MACHINE, system="Darwin", gpus=(METAL,), engines=("torch", "mlx"))
 
 
-def daemon(folder: Path, name: str) -> DeviceUse:
-    return DeviceUse(linux(), name, DeviceLoans(folder))
+def daemon(folder: Path, name: str) -> DeviceAllocation:
+    return DeviceAllocation(linux(), name, DeviceLoans(folder))
 
 
 async def test_a_gpu_is_held_for_one_rank_at_a_time_and_the_cpu_for_none(tmp_path: Path) -> None:

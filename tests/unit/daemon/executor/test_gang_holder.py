@@ -11,9 +11,9 @@ import pytest
 from jupiterd.cluster.training.gang_watchdog import BEAT_S
 from jupiterd.cycle.base.work_item import WorkResult
 from jupiterd.daemon.executor import held_worker
-from jupiterd.daemon.executor.gang_holder import Holder
-from jupiterd.daemon.executor.held_worker import KEPT_CHECKPOINTS, Told
-from jupiterd.daemon.membership.fencing import Obedience
+from jupiterd.daemon.executor.gang_holder import GangHolder
+from jupiterd.daemon.executor.held_worker import KEPT_CHECKPOINTS, WorkerReport
+from jupiterd.daemon.membership.fencing import Fencing
 from jupiterd.daemon.runtime.work_events import (
     Advanced,
     CheckpointMade,
@@ -54,12 +54,14 @@ class _Over(Exception):  # noqa: N818 - the end of a test
 
 
 @asynccontextmanager
-async def holding(folder: Path, grace_s: float = 60.0) -> AsyncGenerator[tuple[Holder, Workers]]:
+async def holding(
+    folder: Path, grace_s: float = 60.0
+) -> AsyncGenerator[tuple[GangHolder, Workers]]:
     workers, file = Workers(), LedgerFile(folder / "ledger.db")
     try:
         async with asyncio.TaskGroup() as group, asyncio.timeout(TIMEOUT_S):
             yield (
-                Holder(workers, Obedience(file), group, grace_s),
+                GangHolder(workers, Fencing(file), group, grace_s),
                 workers,
             )
             raise _Over  # noqa: TRY301 - as a daemon's end does
@@ -93,7 +95,7 @@ async def heard(
     raise AssertionError(f"they said no more than {told}")
 
 
-async def begin(holder: Holder, *orders: WorkOrder) -> list[AsyncGenerator[WorkEvent]]:
+async def begin(holder: GangHolder, *orders: WorkOrder) -> list[AsyncGenerator[WorkEvent]]:
     """Let a leader order work and hear that it has begun."""
     streams = [holder.run(LEADER, order) for order in orders]
     for stream in streams:
@@ -365,7 +367,7 @@ async def test_a_daemon_that_stops_says_so_to_the_leader(tmp_path: Path) -> None
 
 
 def test_what_is_kept_for_the_next_leader_has_a_bound() -> None:
-    told = Told()
+    told = WorkerReport()
     first = [Started(1, "cpu"), Listening(1), Joined("cpu", "")]
     for event in first:
         told.keep(event)

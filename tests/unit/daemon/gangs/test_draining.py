@@ -8,13 +8,13 @@ from typing import cast
 import pytest
 
 from jupiterd.cluster.facts.facts import RolePinned
-from jupiterd.cluster.training.elasticity import GangGrowth
+from jupiterd.cluster.training.elasticity import Elasticity
 from jupiterd.cluster.values.hardware import Hardware
 from jupiterd.cycle.base.work_item import Phase, WorkItem
 from jupiterd.daemon.app.node import Node
 from jupiterd.daemon.gangs import elasticity
-from jupiterd.daemon.gangs.elasticity import Changes, changing
-from jupiterd.daemon.gangs.gang_reachability import GangReach
+from jupiterd.daemon.gangs.elasticity import GangChanges, changing
+from jupiterd.daemon.gangs.gang_reachability import GangReachability
 from jupiterd.daemon.leader.leading import Leading
 from jupiterd.daemon.leader.work_item import ItemRunner
 from jupiterd.daemon.planning.gang_plan import choose, trainers
@@ -116,7 +116,7 @@ class Gang:
         async def bring(newcomers: frozenset[NodeId]) -> frozenset[NodeId]:
             return newcomers
 
-        changes = Changes(
+        changes = GangChanges(
             CYCLE,
             lambda: eligible,
             lambda: self.drained & {*LAUNCH.gang},
@@ -126,7 +126,7 @@ class Gang:
             lambda: self.told.append("goes on"),
             lambda: self.told.append("stops"),
         )
-        reach = GangReach(cast("Leading", self), GangGrowth(), str)
+        reach = GangReachability(cast("Leading", self), Elasticity(), str)
         async with asyncio.timeout(10.0), changing(cast("Leading", self), LAUNCH, reach, changes):
             await self.stopped.wait()
 

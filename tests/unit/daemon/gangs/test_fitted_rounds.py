@@ -10,8 +10,8 @@ from jupiterd.cluster.facts.facts import CheckpointCommitted, ManifestFrozen, Wo
 from jupiterd.cluster.ledger.cycle_state import CycleFact
 from jupiterd.cycle.training.horizon import Horizon
 from jupiterd.cycle.training.plan import TrainPlan, parse_model
-from jupiterd.daemon.gangs.checkpoint_lineage import EpochLine
-from jupiterd.daemon.gangs.rank_orders import EpochOrders
+from jupiterd.daemon.gangs.checkpoint_lineage import CheckpointLineage
+from jupiterd.daemon.gangs.rank_orders import RankOrders
 from jupiterd.daemon.gangs.rendezvous import Rendezvous
 from jupiterd.daemon.planning.training_spec import training_of
 from jupiterd.daemon.runtime.work_events import CheckpointMade
@@ -127,7 +127,7 @@ def recorded(step: int, horizon: Horizon) -> CheckpointCommitted:
     leading: Any = SimpleNamespace(cycle=lambda _: folded(*facts))
     launch: Any = SimpleNamespace(epoch=1, from_checkpoint="")
     made = CheckpointMade(TRAINED, step, step * 1024, step * 4, 3.0, horizon.to_plain())
-    (fact,) = EpochLine(leading, CYCLE, 1).facts_of(made, launch, plan_of(1, *facts))
+    (fact,) = CheckpointLineage(leading, CYCLE, 1).facts_of(made, launch, plan_of(1, *facts))
     return fact
 
 
@@ -155,5 +155,5 @@ def test_ranks_hear_of_what_was_decided_in_this_round_alone() -> None:
     leading.names = dict
     leading.hardware_of = lambda _: None
     for number, told in ((1, known.horizon), (2, {})):
-        orders = EpochOrders(leading, CYCLE, number, shape, plan_of(1, BEGUN, *packed(1, 80)))
+        orders = RankOrders(leading, CYCLE, number, shape, plan_of(1, BEGUN, *packed(1, 80)))
         assert orders.params(launch, Rendezvous(), 0)["horizon"] == told

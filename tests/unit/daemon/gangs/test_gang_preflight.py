@@ -12,11 +12,11 @@ from jupiterd.cluster.values.hardware import Hardware
 from jupiterd.cycle.training.engine_options import DeviceAbilities
 from jupiterd.cycle.training.memory import needs_on
 from jupiterd.daemon.gangs import gang_preflight
-from jupiterd.daemon.gangs.gang_preflight import LEFT_OUT_S, GangPreparation
-from jupiterd.daemon.gangs.micro_batch_sizes import MicroBatches
+from jupiterd.daemon.gangs.gang_preflight import LEFT_OUT_S, GangPreflight
+from jupiterd.daemon.gangs.micro_batch_sizes import MicroBatchSizes
 from jupiterd.daemon.leader.leading import Leading
 from jupiterd.daemon.leader.progress_board import ProgressBoard
-from jupiterd.daemon.planning.gang_plan import Launch
+from jupiterd.daemon.planning.gang_plan import GangPlan
 from jupiterd.errors import (
     DeviceBusyError,
     DeviceFullError,
@@ -74,16 +74,16 @@ class Term:
         return MACHINE
 
 
-def preparing(term: Term) -> GangPreparation:
+def preparing(term: Term) -> GangPreflight:
     shape = PRESETS["1m"]
-    return GangPreparation(cast("Leading", term), CYCLE, shape, plan(shape), MicroBatches(USUAL))
+    return GangPreflight(cast("Leading", term), CYCLE, shape, plan(shape), MicroBatchSizes(USUAL))
 
 
-def launch_of(*gang: NodeId) -> Launch:
-    return Launch(1, EngineChoice(TORCH, gang, "as asked"), "", 0, 0.0)
+def launch_of(*gang: NodeId) -> GangPlan:
+    return GangPlan(1, EngineChoice(TORCH, gang, "as asked"), "", 0, 0.0)
 
 
-def all_but(without: object) -> Launch:
+def all_but(without: object) -> GangPlan:
     gang = [node for node in (A, A, B) if node not in cast("frozenset[NodeId]", without)]
     if not gang:
         raise PeerUnreachableError("no node that is alive can train")
@@ -148,7 +148,7 @@ async def test_where_all_are_drained_a_gang_is_planned_once_one_is_resumed(
     async def wait_out(_board: ProgressBoard, _cycle: CycleId, trouble: str) -> None:
         shown.append(trouble)
 
-    def drained_twice(_without: object) -> Launch:
+    def drained_twice(_without: object) -> GangPlan:
         if len(shown) < 2:
             raise DrainedError("alpha is drained")
         return launch_of(A)

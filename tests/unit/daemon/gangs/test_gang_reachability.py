@@ -8,11 +8,11 @@ import pytest
 
 from jupiterd.cluster.links.gang_links import HANDSHAKES
 from jupiterd.cluster.planning.engines import MLX, TORCH, EngineChoice
-from jupiterd.cluster.training.elasticity import GangGrowth
+from jupiterd.cluster.training.elasticity import Elasticity
 from jupiterd.daemon.app.node import Node
-from jupiterd.daemon.gangs.gang_reachability import GangReach
+from jupiterd.daemon.gangs.gang_reachability import GangReachability
 from jupiterd.daemon.links import reachability_probe
-from jupiterd.daemon.planning.gang_plan import Launch
+from jupiterd.daemon.planning.gang_plan import GangPlan
 from jupiterd.errors import BadRouteError, JupiterError
 from jupiterd.ids import NodeId
 from jupiterd.ports import Address
@@ -29,15 +29,15 @@ class Three:
     def __init__(self, nodes: Sequence[Node]) -> None:
         self.nodes = nodes
         self.ids = tuple(node.identity.node_id for node in nodes)
-        self.growth = GangGrowth()
+        self.growth = Elasticity()
         assert nodes[0].leading is not None
         self.leading = nodes[0].leading
         self.answering = frozenset(self.ids)
         self.leading.answering = lambda: self.answering  # nobody beats here
-        self.reach = GangReach(self.leading, self.growth, lambda node: f"node {node}")
+        self.reach = GangReachability(self.leading, self.growth, lambda node: f"node {node}")
 
-    def launch(self, gang: Sequence[NodeId]) -> Launch:
-        return Launch(1, EngineChoice(TORCH, tuple(gang), "as asked"), "", 0, 0.0)
+    def launch(self, gang: Sequence[NodeId]) -> GangPlan:
+        return GangPlan(1, EngineChoice(TORCH, tuple(gang), "as asked"), "", 0, 0.0)
 
 
 @pytest.fixture
@@ -178,7 +178,7 @@ async def test_a_ring_goes_on_without_one_that_has_ipv6_alone_and_never_tries_it
     with pytest.raises(BadRouteError, match="needs IPv4"):
         await three.reach.prove_routes(three.leading, three.ids, reserve=True)
     assert three.growth.left_out == {three.ids[2]}
-    gang = Launch(1, EngineChoice(MLX, three.ids[:2], "as asked"), "", 0, 0.0)
+    gang = GangPlan(1, EngineChoice(MLX, three.ids[:2], "as asked"), "", 0, 0.0)
     times = len(gamma_has_ipv6_alone)
     for _ in range(3):
         assert await three.reach.can_be_met(gang, three.ids[2:]) == frozenset()

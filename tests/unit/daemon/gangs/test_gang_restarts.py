@@ -8,14 +8,14 @@ import pytest
 from jupiterd.cluster.facts.facts import CheckpointCommitted, EpochClosed, EpochOpened
 from jupiterd.cluster.planning.backends import NCCL
 from jupiterd.cluster.planning.engines import MLX, TORCH, EngineChoice, choose_engine
-from jupiterd.cluster.training.gang_watchdog import GangWatch
+from jupiterd.cluster.training.gang_watchdog import GangWatchdog
 from jupiterd.cluster.values.hardware import Hardware
 from jupiterd.cycle.phases.steps import TrainRound
 from jupiterd.daemon.gangs import gang_supervisor, scale_candidates
-from jupiterd.daemon.gangs.micro_batch_sizes import MicroBatches
-from jupiterd.daemon.gangs.scale_candidates import GangMembers
+from jupiterd.daemon.gangs.micro_batch_sizes import MicroBatchSizes
+from jupiterd.daemon.gangs.scale_candidates import ScaleCandidates
 from jupiterd.daemon.gangs.watchdog_timer import watching
-from jupiterd.daemon.planning.gang_plan import Launch, nccl_failure
+from jupiterd.daemon.planning.gang_plan import GangPlan, nccl_failure
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.errors import (
     BadRouteError,
@@ -64,7 +64,7 @@ async def test_memory_may_run_out_as_often_as_there_is_less_to_try(
     monkeypatch.setattr(gang_supervisor, "RETRY_S", 0.0)
     monkeypatch.setattr(gang_supervisor, "MAX_RETRY_S", 0.0)
     conductor = epoch_on(Recording(), "")
-    conductor._memory = MicroBatches(64)
+    conductor._memory = MicroBatchSizes(64)
     tried: list[int] = []
 
     async def none_is_left() -> bool:
@@ -114,7 +114,7 @@ async def test_an_epoch_ends_where_a_link_is_why_nothing_comes_of_it(
 ) -> None:
     conductor = epoch_on(Recording(), "")
 
-    async def hindering(_launch: Launch) -> list[NodeId]:
+    async def hindering(_launch: GangPlan) -> list[NodeId]:
         return gone
 
     monkeypatch.setattr(conductor._reach, "hindering", hindering)
@@ -133,7 +133,7 @@ async def test_a_gang_in_doubt_is_looked_into_while_it_is_followed() -> None:
         looked.set()
         raise PeerUnreachableError("the link of beta is bad")
 
-    watch = GangWatch(2, now_s())
+    watch = GangWatchdog(2, now_s())
     with pytest.raises(ExceptionGroup) as ended:
         async with (
             asyncio.timeout(60.0),
@@ -162,7 +162,7 @@ async def test_who_was_left_out_joins_again_where_all_trained_on_another_engine_
 
     monkeypatch.setattr(scale_candidates, "choose", lambda *_, **__: all_three)
     monkeypatch.setattr(conductor._preparation, "ready", ready)
-    members = GangMembers(
+    members = ScaleCandidates(
         conductor._leading, CYCLE, conductor._plan, conductor._preparation, LAUNCH
     )
     assert members.eligible() == ({A, B, C} if has_trained else {A, B})

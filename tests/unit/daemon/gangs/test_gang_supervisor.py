@@ -20,16 +20,16 @@ from jupiterd.cluster.training.gang_watchdog import (
     FIRST_STEP_S,
     LEAST_STEP_S,
     SILENT_S,
-    GangWatch,
+    GangWatchdog,
     Silent,
     Stuck,
 )
 from jupiterd.cycle.base.work_item import Phase
 from jupiterd.cycle.phases.steps import TrainRound
-from jupiterd.daemon.gangs.gang_supervisor import GangConductor
+from jupiterd.daemon.gangs.gang_supervisor import GangSupervisor
 from jupiterd.daemon.leader.leading import Leading
 from jupiterd.daemon.leader.progress_board import ProgressBoard
-from jupiterd.daemon.planning.gang_plan import Launch
+from jupiterd.daemon.planning.gang_plan import GangPlan
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.daemon.runtime.work_events import (
     BEGINS,
@@ -79,7 +79,7 @@ class LostTerm:
 
 async def test_training_ends_with_the_term_even_where_the_cancel_was_lost() -> None:
     term = LostTerm()
-    conductor = GangConductor(cast("Leading", term), CYCLE, 1, tiny_shape(), PLAN)
+    conductor = GangSupervisor(cast("Leading", term), CYCLE, 1, tiny_shape(), PLAN)
     step = TrainRound(ArtifactId("s"), ArtifactId("t"))
     with pytest.raises(ExceptionGroup) as ended:
         await conductor.train(step)
@@ -103,9 +103,9 @@ async def test_what_is_made_before_the_rate_falls_is_on_the_trunk() -> None:
     plan = ending_at(100).model_copy(
         update={"warmup_steps": 0, "decay_steps": 20, "keeps_trunk": True}
     )
-    conductor = GangConductor(cast("Leading", term), CYCLE, 2, tiny_shape(), plan)
+    conductor = GangSupervisor(cast("Leading", term), CYCLE, 2, tiny_shape(), plan)
     launch = replace(LAUNCH, from_checkpoint="t1", from_step=0, follows="d1")
-    assert Launch.of(conductor._line.opened(launch)).follows == "d1", "another leader knows it"
+    assert GangPlan.of(conductor._line.opened(launch)).follows == "d1", "another leader knows it"
     conductor._line.follow(launch)
     for name, step in (("k1", 50), ("t2", 80), ("d2", 100)):
         await conductor._line.commit(A, made(name, step), launch, plan)
@@ -217,7 +217,7 @@ async def test_a_rank_is_followed_while_its_checkpoint_is_copied() -> None:
     term = Recording()
     term.may_copy.clear()
     conductor = epoch_on(term, "")
-    conductor._watch = GangWatch(2, 0.0)
+    conductor._watch = GangWatchdog(2, 0.0)
 
     async def events() -> AsyncGenerator[WorkEvent]:
         yield Started(7, "cpu")
@@ -277,7 +277,7 @@ async def test_a_rank_lost_after_the_last_step_is_no_trouble_of_its_attempt(
 async def test_a_rank_that_has_come_to_its_end_is_not_silent() -> None:
     conductor = epoch_on(Recording(), "")
     began_s = now_s()
-    conductor._watch = GangWatch(2, began_s)
+    conductor._watch = GangWatchdog(2, began_s)
     await conductor._follow(1, B, OneRank(Started(7, "cpu")).run(), LAUNCH)
     looks = range(int(10 * SILENT_S / BEAT_S))
     assert not any(conductor._watch.look(began_s + number * BEAT_S) for number in looks)
@@ -322,7 +322,7 @@ async def test_a_first_step_that_never_ends_is_told_and_the_next_gang_gets_its_t
 async def test_who_says_that_it_is_busy_is_waited_for_and_people_see_no_step_of_it() -> None:
     term, began_s = Recording(), now_s()
     conductor = epoch_on(term, "")
-    conductor._watch = GangWatch(2, began_s)
+    conductor._watch = GangWatchdog(2, began_s)
     for step in (1, 2, 3):
         conductor._hear(0, Advanced(step, 100, "steps", {"loss": 2.0}))
     busy = Advanced(3, 100, "steps", {BUSY: 1.0})

@@ -13,7 +13,7 @@ from jupiterd.cycle.base.work_item import WorkResult
 from jupiterd.cycle.islands.outer_orders import ADRIFT, QUARANTINED
 from jupiterd.daemon.catalog.outer_step_mapping import open_rounds
 from jupiterd.daemon.gangs import lost_outer_steps
-from jupiterd.daemon.gangs.island_reseed import BeginningAnew, reason_to_begin_anew
+from jupiterd.daemon.gangs.island_reseed import IslandReseed, reason_to_begin_anew
 from jupiterd.daemon.leader.leading import Leading
 from jupiterd.daemon.planning.gang_plan import plan_launch
 from jupiterd.errors import (
@@ -82,8 +82,8 @@ GONE: set[str] = set()
 """Nobody in reach has these."""
 
 
-def two(leading: Leading) -> BeginningAnew:
-    return BeginningAnew(leading, TWO, CYCLE)
+def two(leading: Leading) -> IslandReseed:
+    return IslandReseed(leading, TWO, CYCLE)
 
 
 def start(leading: Leading) -> tuple[str, int]:
@@ -161,7 +161,7 @@ async def test_a_gang_ends_once_its_way_was_left_out_twice_running(leading: Lead
     with pytest.raises(IslandLeftOutError, match="twice running"):
         anew.check()
     anew.check()  # once for each such step
-    BeginningAnew(leading, ONE, CYCLE).check()
+    IslandReseed(leading, ONE, CYCLE).check()
 
 
 async def test_a_gang_whose_weights_are_not_those_of_the_others_ends_at_once_and_once(
@@ -184,7 +184,7 @@ async def test_a_gang_whose_weights_are_not_those_of_the_others_ends_at_once_and
     await take_step(leading, TWO, reason=ADRIFT)
     with pytest.raises(IslandLeftOutError):
         anew.check()
-    BeginningAnew(leading, ONE, CYCLE).check()
+    IslandReseed(leading, ONE, CYCLE).check()
 
 
 async def test_an_island_that_has_begun_anew_is_left_alone_by_whoever_leads_next(

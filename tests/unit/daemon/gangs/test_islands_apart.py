@@ -22,7 +22,7 @@ from jupiterd.cluster.planning.engines import TORCH
 from jupiterd.cluster.values.hardware import Hardware
 from jupiterd.cycle.base.work_item import Phase, WorkResult
 from jupiterd.daemon.app.node import Node
-from jupiterd.daemon.gangs.gang_supervisor import GangConductor
+from jupiterd.daemon.gangs.gang_supervisor import GangSupervisor
 from jupiterd.daemon.leader.leading import Leading
 from jupiterd.daemon.planning.training_spec import training_of
 from jupiterd.daemon.runtime.clock import now_s
@@ -124,7 +124,7 @@ async def test_the_island_whose_outer_steps_do_not_count_begins_anew_from_one_wh
         leading = leads(ours, theirs)
         leading.board.begin(THEIRS, 1, Phase.TRAIN, now_s())
         found = training_of(leading, CYCLE)
-        conductor = GangConductor(leading, THEIRS, 1, found.shape, found.plan, CYCLE)
+        conductor = GangSupervisor(leading, THEIRS, 1, found.shape, found.plan, CYCLE)
         training = asyncio.ensure_future(conductor.train(found.data))
         await until(lambda: len(workers.running) == 1)
         (first,) = workers.running

@@ -8,9 +8,9 @@ import pytest
 
 from jupiterd.cluster.facts.facts import CheckpointCommitted
 from jupiterd.cycle.islands.outer_orders import ADRIFT, STRANGER
-from jupiterd.daemon.gangs.island_reseed import BeginningAnew
+from jupiterd.daemon.gangs.island_reseed import IslandReseed
 from jupiterd.daemon.islands import island_coordinator
-from jupiterd.daemon.islands.island_coordinator import IslandsConductor
+from jupiterd.daemon.islands.island_coordinator import IslandCoordinator
 from jupiterd.daemon.leader.leading import Leading
 from jupiterd.errors import IslandLeftOutError
 from jupiterd.ids import ArtifactId, CycleId
@@ -105,7 +105,7 @@ async def test_the_gang_of_an_island_whose_weights_are_not_those_of_the_others_b
 ) -> None:
     async with trains(tmp_path, monkeypatch, sync=sync) as (leading, _), conducting(leading):
         one, other = sorted(each.cycle for each in islands(leading))
-        anew = BeginningAnew(leading, other, CYCLE)
+        anew = IslandReseed(leading, other, CYCLE)
         model = ArtifactId("a" * 64)
         saved = CheckpointCommitted(one, 1, "", model, 1, 12, 9, 9, 2.5, is_final=False)
         await leading.record(saved)
@@ -114,7 +114,7 @@ async def test_the_gang_of_an_island_whose_weights_are_not_those_of_the_others_b
         say(leading, other, digest=b"other")
         await until(lambda: bool(line(leading)[-1].left_out))
         assert line(leading)[-1].left_out == {other: ADRIFT}, "of two, the first one is believed"
-        BeginningAnew(leading, one, CYCLE).check()
+        IslandReseed(leading, one, CYCLE).check()
         with pytest.raises(IslandLeftOutError) as raised:
             anew.check()
         assert await anew.begin("", raised.value)
@@ -140,13 +140,13 @@ async def test_who_stood_at_another_outer_step_or_tells_nothing_is_not_compared(
 async def test_last_weights_of_an_island_that_was_adrift_count_where_no_other_is_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    looks, look = list[None](), IslandsConductor._last_weights
+    looks, look = list[None](), IslandCoordinator._last_weights
 
-    def look_and_count(conductor: IslandsConductor) -> CheckpointCommitted | None:
+    def look_and_count(conductor: IslandCoordinator) -> CheckpointCommitted | None:
         looks.append(None)
         return look(conductor)
 
-    monkeypatch.setattr(IslandsConductor, "_last_weights", look_and_count)
+    monkeypatch.setattr(IslandCoordinator, "_last_weights", look_and_count)
     monkeypatch.setitem(SETTINGS, "max_steps", EVERY)
     of_two = trains(tmp_path, monkeypatch, second=ELSEWHERE)
     async with of_two as (leading, _):

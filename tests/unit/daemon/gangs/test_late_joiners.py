@@ -13,7 +13,7 @@ from jupiterd.daemon.app.node import Node
 from jupiterd.daemon.executor import deferred_inputs
 from jupiterd.daemon.gangs.late_joiners import LateJoiners, turned
 from jupiterd.daemon.leader.leading import Leading
-from jupiterd.daemon.planning.gang_plan import Launch
+from jupiterd.daemon.planning.gang_plan import GangPlan
 from jupiterd.daemon.runtime.work_events import WorkOrder
 from jupiterd.ids import ArtifactId, NodeId
 from jupiterd.protocol.frames import InputArrived
@@ -22,8 +22,10 @@ from tests.support.daemon.two_nodes import lead, serving, unite
 A, B, C = map(NodeId, ("a" * 32, "b" * 32, "c" * 32))
 
 
-def launch(*gang: NodeId, state: str = "", step: int = 20) -> Launch:
-    return Launch(3, EngineChoice(MLX, gang, "as asked"), state, step, 0.0, tuple(range(len(gang))))
+def launch(*gang: NodeId, state: str = "", step: int = 20) -> GangPlan:
+    return GangPlan(
+        3, EngineChoice(MLX, gang, "as asked"), state, step, 0.0, tuple(range(len(gang)))
+    )
 
 
 def test_a_ring_that_begins_elsewhere_keeps_its_neighbours() -> None:

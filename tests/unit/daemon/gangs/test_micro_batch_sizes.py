@@ -3,7 +3,7 @@
 import pytest
 
 from jupiterd.cluster.facts.facts import EpochOpened
-from jupiterd.daemon.gangs.micro_batch_sizes import MicroBatches
+from jupiterd.daemon.gangs.micro_batch_sizes import MicroBatchSizes
 from jupiterd.errors import ModelTooLargeError
 from jupiterd.ids import CycleId, NodeId
 
@@ -17,32 +17,32 @@ def opened(epoch: int, round_number: int, *sizes: int) -> EpochOpened:
 
 
 def test_only_the_rank_whose_memory_ran_out_takes_fewer() -> None:
-    memory = MicroBatches(8)
+    memory = MicroBatchSizes(8)
     assert memory.of((A, B)) == (8, 8)
     assert memory.halve(B, "node-2") == 4
     assert memory.of((A, B)) == (8, 4)
 
 
 def test_one_sequence_at_a_time_that_does_not_fit_is_refused() -> None:
-    memory = MicroBatches(3)
+    memory = MicroBatchSizes(3)
     assert memory.halve(A, "node-1") == 1
     with pytest.raises(ModelTooLargeError, match="node-1 runs out of memory with a single"):
         memory.halve(A, "node-1")
 
 
 def test_two_ranks_of_a_node_that_run_out_at_once_halve_it_once() -> None:
-    memory = MicroBatches(8)
+    memory = MicroBatchSizes(8)
     assert memory.halve(A, "node-1", tried=8) == memory.halve(A, "node-1", tried=8) == 4
     assert memory.of((A, A, B)) == (4, 4, 8)
 
 
 def test_a_new_leader_learns_it_from_the_ledger() -> None:
-    memory = MicroBatches(8)
+    memory = MicroBatchSizes(8)
     memory.take_up({4: opened(4, 2, 8, 2), 3: opened(3, 2, 8, 4), 2: opened(2, 1, 1, 1)}, 2)
     assert memory.of((B, A)) == (2, 8)
 
 
 def test_epochs_of_an_older_version_say_nothing_of_it() -> None:
-    memory = MicroBatches(8)
+    memory = MicroBatchSizes(8)
     memory.take_up({1: opened(1, 1)}, 1)
     assert memory.of((A,)) == (8,)

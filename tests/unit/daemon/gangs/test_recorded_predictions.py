@@ -14,13 +14,13 @@ from jupiterd.cycle.base.work_item import Phase
 from jupiterd.cycle.phases.steps import TrainRound
 from jupiterd.cycle.training.plan import TrainPlan, derive
 from jupiterd.daemon.gangs import gang_supervisor, recorded_predictions
-from jupiterd.daemon.gangs.checkpoint_lineage import EpochLine
-from jupiterd.daemon.gangs.gang_progress import ShownGang
-from jupiterd.daemon.gangs.rank_orders import EpochOrders
+from jupiterd.daemon.gangs.checkpoint_lineage import CheckpointLineage
+from jupiterd.daemon.gangs.gang_progress import GangProgress
+from jupiterd.daemon.gangs.rank_orders import RankOrders
 from jupiterd.daemon.gangs.recorded_predictions import launch_foretold
 from jupiterd.daemon.leader.leading import Leading
 from jupiterd.daemon.leader.progress_board import ProgressBoard
-from jupiterd.daemon.planning.gang_plan import Launch
+from jupiterd.daemon.planning.gang_plan import GangPlan
 from jupiterd.ids import ArtifactId, NodeId
 from tests.support.cluster.building import CYCLE, opened, training
 from tests.support.daemon import one_rank
@@ -57,12 +57,12 @@ def term(*facts: Any) -> Any:
     return leading
 
 
-def orders(leading: Any, round_number: int = 1) -> EpochOrders:
-    return EpochOrders(cast("Leading", leading), CYCLE, round_number, shape(), plan())
+def orders(leading: Any, round_number: int = 1) -> RankOrders:
+    return RankOrders(cast("Leading", leading), CYCLE, round_number, shape(), plan())
 
 
-def launch(*gang: NodeId, backend: str = "gloo") -> Launch:
-    return Launch(3, EngineChoice(TORCH, gang, "as asked", backend), "", 0, 0.0)
+def launch(*gang: NodeId, backend: str = "gloo") -> GangPlan:
+    return GangPlan(3, EngineChoice(TORCH, gang, "as asked", backend), "", 0, 0.0)
 
 
 def foretold(leading: Any, *gang: NodeId, round_number: int = 1) -> float:
@@ -89,10 +89,10 @@ def test_what_nobody_can_predict_is_kept_as_nothing() -> None:
 def test_an_epoch_keeps_what_was_predicted_of_it_and_whoever_adopts_it_shows_the_same() -> None:
     leading = term()
     begun = launch_foretold(orders(leading), launch(A, B))
-    kept = EpochLine(cast("Leading", leading), CYCLE, 1).opened(begun)
+    kept = CheckpointLineage(cast("Leading", leading), CYCLE, 1).opened(begun)
     assert kept.predicted_tokens_per_s == begun.predicted_tokens_per_s > 0
-    adopted = Launch.of(replace(kept, predicted_tokens_per_s=777.0))
-    ShownGang(cast("Leading", leading), CYCLE, orders(leading)).begin(adopted)
+    adopted = GangPlan.of(replace(kept, predicted_tokens_per_s=777.0))
+    GangProgress(cast("Leading", leading), CYCLE, orders(leading)).begin(adopted)
     (running,) = leading.board.to_plain(1.0)
     assert running["values"]["predicted_tokens_per_s"] == 777
 
@@ -103,14 +103,14 @@ async def test_the_ledger_has_what_is_predicted_of_a_gang_before_it_begins(
     recording = Recording()
     conductor = epoch_on(recording, "")
 
-    async def prepared(*_: object) -> Launch:
+    async def prepared(*_: object) -> GangPlan:
         return one_rank.LAUNCH
 
     async def nothing(*_: object) -> dict[str, ArtifactId]:
         return {}
 
     monkeypatch.setattr(conductor._preparation, "prepared_once_resumed", prepared)
-    monkeypatch.setattr(EpochOrders, "inputs", nothing)
+    monkeypatch.setattr(RankOrders, "inputs", nothing)
     monkeypatch.setattr(gang_supervisor, "whole_start", nothing)
     monkeypatch.setattr(recorded_predictions, "predicted_tokens_per_s", lambda *_: 777.04)
     monkeypatch.setattr(conductor, "_run_gang", lambda *_: None)

@@ -25,9 +25,9 @@ from jupiterd.cycle.base.work_item import Phase, WorkResult
 from jupiterd.cycle.islands.outer_orders import QUARANTINED
 from jupiterd.cycle.islands.outer_round import Closing
 from jupiterd.daemon.catalog.outer_step_mapping import open_rounds
-from jupiterd.daemon.islands.island_coordinator import IslandsConductor, told
+from jupiterd.daemon.islands.island_coordinator import IslandCoordinator, told
 from jupiterd.daemon.leader.leading import Leading
-from jupiterd.daemon.leader.pseudo_gradients import ToldWay
+from jupiterd.daemon.leader.pseudo_gradients import ReportedPseudoGradient
 from jupiterd.daemon.planning.training_spec import training_of
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.daemon.runtime.work_events import Advanced, WayMade
@@ -92,7 +92,7 @@ async def trains(
 @asynccontextmanager
 async def conducting(leading: Leading) -> AsyncGenerator[asyncio.Task[None]]:
     found = training_of(leading, CYCLE)
-    conductor = IslandsConductor(leading, found)
+    conductor = IslandCoordinator(leading, found)
     async with asyncio.timeout(TIMEOUT_S):
         task = asyncio.ensure_future(conductor.train(found.data))
         await until(lambda: task.done() or bool(line(leading)))
@@ -133,7 +133,7 @@ def say(
     tokens = taken.steps * taken.batches[island] * SEQ_LEN
     about = elapsed_s, logits, 0, stands_at or newest, digest
     way = WayMade(ArtifactId(island * 4), name, tokens, norm, *about)
-    leading.ways.tell(island, ToldWay(way, leading.self_id, now_s()))
+    leading.ways.tell(island, ReportedPseudoGradient(way, leading.self_id, now_s()))
 
 
 def reach(leading: Leading, island: CycleId, number: int) -> None:

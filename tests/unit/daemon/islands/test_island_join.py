@@ -14,7 +14,7 @@ from jupiterd.cluster.facts.facts import (
 )
 from jupiterd.cluster.ledger.cycle_state import RUNNING, STOPPED
 from jupiterd.cluster.ledger.island_runs import TOO_SLOW
-from jupiterd.daemon.islands.island_join import Newcomers
+from jupiterd.daemon.islands.island_join import IslandJoin
 from jupiterd.daemon.leader.leading import Leading
 from jupiterd.daemon.planning.training_spec import training_of
 from jupiterd.ids import ArtifactId
@@ -26,14 +26,14 @@ from tests.unit.daemon.planning.test_layout_inputs import EARLIER, epoch
 WITH_TORCH = replace(MACHINE, engines=("torch",))
 
 
-async def with_a_seed(term: Leading) -> Newcomers:
+async def with_a_seed(term: Leading) -> IslandJoin:
     """Who looks for newcomers, once an island has saved what they could begin with."""
     _, on_torch = (each.cycle for each in islands(term))
     saved = CheckpointCommitted(
         on_torch, 1, "", ArtifactId("a" * 64), 1, 12, 9, 9, 2.5, is_final=False
     )
     await term.record(saved)
-    return Newcomers(term, training_of(term, CYCLE))
+    return IslandJoin(term, training_of(term, CYCLE))
 
 
 @pytest.mark.parametrize(("is_wanted", "joins"), [(False, False), (True, True)])

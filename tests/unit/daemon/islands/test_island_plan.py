@@ -22,7 +22,7 @@ from jupiterd.daemon.islands.island_plan import (
 )
 from jupiterd.daemon.leader.leading import Leading
 from jupiterd.daemon.planning import requested_machines
-from jupiterd.daemon.planning.requested_machines import Asked
+from jupiterd.daemon.planning.requested_machines import RequestedMachines
 from jupiterd.errors import UsageError
 from jupiterd.ids import NodeId
 from tests.unit.daemon.planning.test_layout_inputs import MAC, epoch, leading_of, shape
@@ -50,7 +50,7 @@ def decided(
     settings = RunSettings(islands=cast("Any", islands), ranks=7, least_batch=least_batch)
     choice = choose_engine("auto", machines)
     plan = derive(shape(), 1).model_copy(update={"batch_sequences": batch})
-    asked = Asked(islands=islands)
+    asked = RequestedMachines(islands=islands)
     return with_gang(cast("Leading", leading), asked, choice, shape(), plan, settings)
 
 

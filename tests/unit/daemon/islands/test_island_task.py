@@ -11,11 +11,11 @@ from jupiterd.cluster.planning.engines import MLX, EngineChoice
 from jupiterd.cycle.base.work_item import WorkResult
 from jupiterd.cycle.training.plan import TrainPlan
 from jupiterd.daemon.cycles import term_duties
-from jupiterd.daemon.gangs.rank_orders import EpochOrders
+from jupiterd.daemon.gangs.rank_orders import RankOrders
 from jupiterd.daemon.gangs.rendezvous import Rendezvous
-from jupiterd.daemon.islands.island_task import IslandRun
+from jupiterd.daemon.islands.island_task import IslandTask
 from jupiterd.daemon.leader.leading import Leading
-from jupiterd.daemon.planning.gang_plan import Launch
+from jupiterd.daemon.planning.gang_plan import GangPlan
 from jupiterd.ids import CycleId
 from tests.support.cluster.building import CYCLE, checkpoint, commanded, data_asked, training
 from tests.support.daemon.shapes import tiny_shape
@@ -37,7 +37,7 @@ def leading_with(folder: Path, *facts: Fact):
 
 async def conduct(leading: Leading) -> None:
     async with asyncio.timeout(TIMEOUT_S):
-        await IslandRun(leading, ISLAND).conduct()
+        await IslandTask(leading, ISLAND).conduct()
 
 
 async def test_an_island_that_is_trained_is_over(tmp_path: Path) -> None:
@@ -71,7 +71,7 @@ async def test_a_leader_conducts_an_island_as_a_part_of_its_run(
         return type(name, (), {"__init__": begin, "conduct": conduct})
 
     kinds = tuple(map(kind, ("cycle", "run", "island")))
-    monkeypatch.setattr(term_duties, "_conductors", lambda: kinds)
+    monkeypatch.setattr(term_duties, "_drivers", lambda: kinds)
     async with leading_with(tmp_path) as leading:
         for cycle in (CYCLE, ISLAND):
             await term_duties._conduct(leading, cycle)
@@ -80,9 +80,9 @@ async def test_a_leader_conducts_an_island_as_a_part_of_its_run(
 
 async def test_a_rank_of_an_island_is_told_of_what_it_is_a_part(tmp_path: Path) -> None:
     async with leads(tmp_path, Workers(WorkResult({})), training(), part(ways="bf16")) as leading:
-        launch = Launch(3, EngineChoice(MLX, (leading.self_id,), "as asked"), "", 0, 0.0, (4,))
+        launch = GangPlan(3, EngineChoice(MLX, (leading.self_id,), "as asked"), "", 0, 0.0, (4,))
         meeting, plan = Rendezvous(), TrainPlan.model_construct(steps=100)
-        orders = EpochOrders(leading, ISLAND, 1, tiny_shape(), plan, CYCLE)
+        orders = RankOrders(leading, ISLAND, 1, tiny_shape(), plan, CYCLE)
         told = orders.params(launch, meeting, 0)["island"]
         assert told == {
             "run": CYCLE,

@@ -13,7 +13,7 @@ from jupiterd.cycle.training.horizon import Horizon, end_step
 from jupiterd.cycle.training.plan import TrainPlan
 from jupiterd.daemon.catalog.outer_step_mapping import open_rounds
 from jupiterd.daemon.leader.leading import Leading
-from jupiterd.daemon.leader.pseudo_gradients import ToldWay
+from jupiterd.daemon.leader.pseudo_gradients import ReportedPseudoGradient
 from jupiterd.daemon.planning.training_spec import training_of
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.daemon.runtime.work_events import WayMade
@@ -52,7 +52,7 @@ def tell(leading: Leading) -> None:
     for island in map(CycleId, taken.batches):
         tokens = taken.steps * taken.batches[island] * 64
         way = replace(WayMade(ArtifactId(island * 4), name, tokens, 1.0, 10.0), **scored)
-        leading.ways.tell(island, ToldWay(way, leading.self_id, now_s()))
+        leading.ways.tell(island, ReportedPseudoGradient(way, leading.self_id, now_s()))
 
 
 async def walk(leading: Leading, rounds: int) -> list[OuterStepTaken]:
@@ -128,6 +128,6 @@ async def test_what_an_island_scored_whose_way_does_not_count_decides_nothing(
         for island, norm, loss in ((one, float("inf"), 1.0), (other, 1.0, 4.5)):
             way = WayMade(ArtifactId(island * 4), name, 64, norm, 10.0)
             said = replace(way, scored_step=3, held_out=loss)
-            leading.ways.tell(island, ToldWay(said, leading.self_id, now_s()))
+            leading.ways.tell(island, ReportedPseudoGradient(said, leading.self_id, now_s()))
         await until(lambda: len(line(leading)) > 2)
         assert Horizon.of(line(leading)[-1].horizon).best_loss == 4.5

@@ -9,7 +9,7 @@ from jupiterd.cluster.ledger.lww_registers import fact_hash
 from jupiterd.cluster.training.sync_interval import Ended
 from jupiterd.cycle.islands.outer_round import Closing, Way
 from jupiterd.daemon.islands import outer_round_timing
-from jupiterd.daemon.islands.outer_round_timing import OuterTimes
+from jupiterd.daemon.islands.outer_round_timing import OuterRoundTiming
 from tests.support.cluster.building import outer_step
 
 ONE, OTHER = "1" * 16, "2" * 16
@@ -34,13 +34,13 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return found
 
 
-def taken(times: OuterTimes, number: int, parent: str = "") -> OuterStepTaken:
+def taken(times: OuterRoundTiming, number: int, parent: str = "") -> OuterStepTaken:
     """A step that merges nothing, which this leader takes now."""
     return times.timed(replace(outer_step(number, parent), islands=(), ways=()), {})
 
 
 def test_a_round_that_a_leader_has_seen_whole_tells_how_long_it_took(clock: Clock) -> None:
-    times = OuterTimes()
+    times = OuterRoundTiming()
     first = taken(times, 0)
     second = taken(times, 1, fact_hash(first))
     clock.now_s += 9.5
@@ -51,17 +51,17 @@ def test_a_round_that_a_leader_has_seen_whole_tells_how_long_it_took(clock: Cloc
 
 
 def test_the_first_round_and_one_that_another_leader_began_tell_nothing(clock: Clock) -> None:
-    times = OuterTimes()
+    times = OuterRoundTiming()
     first = taken(times, 0)
     clock.now_s += 9.5
     assert times.ended(fact_hash(first), first, ALL_IN, WAYS) is None
     second = taken(times, 1, fact_hash(first))
     clock.now_s += 9.5
-    assert OuterTimes().ended(fact_hash(second), second, ALL_IN, WAYS) is None
+    assert OuterRoundTiming().ended(fact_hash(second), second, ALL_IN, WAYS) is None
 
 
 def test_a_round_in_which_somebody_was_waited_for_in_vain_tells_nothing(clock: Clock) -> None:
-    times = OuterTimes()
+    times = OuterRoundTiming()
     second = taken(times, 1, fact_hash(taken(times, 0)))
     clock.now_s += 90.0
     newest, alone = fact_hash(second), {ONE: WAYS[ONE]}

@@ -20,7 +20,7 @@ from jupiterd.cluster.ledger.cycle_state import CycleFact, CycleState
 from jupiterd.cluster.values.hardware import Hardware
 from jupiterd.cycle.base.work_item import Phase, WorkResult
 from jupiterd.cycle.training.plan import derive
-from jupiterd.daemon.gangs.gang_supervisor import GangConductor
+from jupiterd.daemon.gangs.gang_supervisor import GangSupervisor
 from jupiterd.daemon.leader.leading import Leading
 from jupiterd.daemon.leader.progress_board import ProgressBoard
 from jupiterd.daemon.planning.gang_plan import nccl_failure
@@ -148,10 +148,10 @@ class Term:
         return self.kept
 
 
-def conductor(term: Term) -> GangConductor:
+def conductor(term: Term) -> GangSupervisor:
     sizes = {"steps": STEPS, "checkpoint_every_steps": 100, "micro_batch_sequences": 8}
     plan = derive(tiny_shape(), 1).model_copy(update=sizes)
-    return GangConductor(cast("Leading", term), CYCLE, 1, tiny_shape(), plan)
+    return GangSupervisor(cast("Leading", term), CYCLE, 1, tiny_shape(), plan)
 
 
 async def test_a_gang_that_is_all_there_is_followed_to_its_end() -> None:

@@ -13,7 +13,7 @@ from jupiterd.daemon.cycles.judge_phase import LONGEST_S
 from jupiterd.daemon.leader import work_item
 from jupiterd.daemon.leader.leading import Leading
 from jupiterd.daemon.leader.progress_board import ProgressBoard
-from jupiterd.daemon.leader.retry_policy import A_WHILE_S, Trying
+from jupiterd.daemon.leader.retry_policy import A_WHILE_S, RetryPolicy
 from jupiterd.daemon.leader.work_item import SPARED, ItemRunner
 from jupiterd.daemon.runtime.work_events import Advanced, Finished, WorkOrder
 from jupiterd.errors import GeneratorUnreachableError, PeerUnreachableError
@@ -115,7 +115,7 @@ async def test_a_machine_that_stays_away_is_not_waited_for_longer(clock: Clock) 
 
 
 def test_what_others_had_done_already_is_no_progress_until_it_took_a_while() -> None:
-    trying = Trying()
+    trying = RetryPolicy()
     trying.begin(0.0)
     trying.advance(50)
     assert trying.fail(10.0) == 0.0

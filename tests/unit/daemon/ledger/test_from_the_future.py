@@ -6,7 +6,7 @@ import pytest
 
 from jupiterd.cluster.facts.facts import NodeAdmitted, UnknownFact
 from jupiterd.daemon.app.node import Node
-from jupiterd.daemon.ledger.replica import Journal
+from jupiterd.daemon.ledger.replica import Replica
 from jupiterd.rpc import peer_pb2
 from jupiterd.store.ledger_file import LedgerFile
 from tests.support.daemon.two_nodes import EVERYTHING_BYTES, found, serving, unite, whole_ledger
@@ -17,7 +17,7 @@ FIELD = b"\xa2\x06\x05later"
 """Number 100, with five bytes."""
 
 
-def unknown(journal: Journal) -> list[UnknownFact]:
+def unknown(journal: Replica) -> list[UnknownFact]:
     return [fact for _, fact in journal.state.placed() if isinstance(fact, UnknownFact)]
 
 
@@ -51,7 +51,7 @@ async def test_a_fact_of_the_future_is_still_there_after_a_snapshot_and_a_restar
         await found(older, facts=(LATER,))
         await older.journal.compact()
         file = LedgerFile(older.state_dir.ledger)
-        assert unknown(Journal(older.identity, file)) == [LATER]
+        assert unknown(Replica(older.identity, file)) == [LATER]
         file.close()
 
 

@@ -11,7 +11,7 @@ from jupiterd.cluster.facts.facts import ClusterFounded, ClusterRenamed, NodeAdm
 from jupiterd.cluster.ledger.ledger import Entry, Writer, compose, parse, seal
 from jupiterd.cluster.ledger.snapshot import parse_snapshot
 from jupiterd.cluster.ledger.state import State
-from jupiterd.daemon.ledger.replica import Journal
+from jupiterd.daemon.ledger.replica import Replica
 from jupiterd.errors import CorruptLedgerError, DiskFullError, NoLeaderError
 from jupiterd.net.identity import Identity
 from jupiterd.store.ledger_file import LedgerFile
@@ -29,8 +29,8 @@ class Disk:
         self._folder = folder
         self._files: list[LedgerFile] = []
 
-    def journal(self) -> Journal:
-        return Journal(self.identity, self.file())
+    def journal(self) -> Replica:
+        return Replica(self.identity, self.file())
 
     def file(self) -> LedgerFile:
         self.close()
@@ -61,13 +61,13 @@ def admitted(disk: Disk) -> NodeAdmitted:
     return NodeAdmitted(identity.node_id, "a name", identity.certificate_pem, "window open")
 
 
-async def founded(disk: Disk, *others: Disk) -> Journal:
+async def founded(disk: Disk, *others: Disk) -> Replica:
     journal = disk.journal()
     await journal.append(1, [ClusterFounded("home"), *map(admitted, (disk, *others))])
     return journal
 
 
-def raws(journal: Journal) -> list[bytes]:
+def raws(journal: Replica) -> list[bytes]:
     return journal.lacking({}, MEGABYTE)[0]
 
 
@@ -107,7 +107,7 @@ async def test_entries_of_a_peer_are_absorbed_once_and_kept(ours: Disk, theirs: 
     assert ours.journal().ledger.head() == leader.ledger.head()
 
 
-def forged(journal: Journal, author: Identity, signer: Identity) -> Entry:
+def forged(journal: Replica, author: Identity, signer: Identity) -> Entry:
     """An entry that says it is of `author`, signed by somebody else."""
     writer = Writer(author.node_id, "f" * 16)
     body = compose(journal.cluster, 1, writer, 1, "", (WindowSet(is_open=False, edit=9),))
@@ -253,7 +253,7 @@ async def test_an_entry_that_found_no_room_is_saved_with_the_next_one(
     assert ours.journal().ledger.head() == leader.ledger.head()
 
 
-async def grown(journal: Journal, entries: int, term: int = 1) -> None:
+async def grown(journal: Replica, entries: int, term: int = 1) -> None:
     for _ in range(entries):
         edit = journal.state.window_edit + 1
         await journal.append(term, [WindowSet(is_open=bool(edit % 2), edit=edit)])

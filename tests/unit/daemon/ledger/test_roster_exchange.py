@@ -10,7 +10,7 @@ import pytest
 
 from jupiterd.cluster.facts.facts import NodeRemoved, WindowSet
 from jupiterd.daemon.app.node import Node
-from jupiterd.daemon.ledger.replica import Journal
+from jupiterd.daemon.ledger.replica import Replica
 from jupiterd.daemon.ledger.snapshot_transfer import fetch_ledger
 from jupiterd.rpc import peer_pb2
 from tests.support.daemon.two_nodes import TIMEOUT_S, admission_of, serving, unite, whole_ledger
@@ -93,7 +93,7 @@ async def test_what_proves_itself_goes_from_hand_to_hand(tmp_path: Path) -> None
 async def test_what_was_witnessed_is_known_after_a_restart(tmp_path: Path) -> None:
     async with three(tmp_path) as (_, away, newcomer):
         await greet(away, newcomer)
-        again = Journal(away.identity, away.file)
+        again = Replica(away.identity, away.file)
         assert again.state == away.journal.state
         assert again.ledger.head() == away.journal.ledger.head()
         assert newcomer.identity.node_id in again.state.members

@@ -13,7 +13,7 @@ from jupiterd.daemon.links import bandwidth_probe
 from jupiterd.daemon.links.bandwidth_probe import (
     MAX_BYTES,
     MAX_PIECE_BYTES,
-    Measuring,
+    BandwidthProbe,
     bits_per_s_in,
     bits_per_s_out,
 )
@@ -136,16 +136,16 @@ async def test_nothing_is_sent_before_the_other_end_wants_it(tmp_path: Path) -> 
 
 async def test_who_sends_without_end_is_stopped() -> None:
     pieces = MAX_BYTES // MAX_PIECE_BYTES
-    assert await Measuring().take(sent(*[MAX_PIECE_BYTES] * pieces)) == MAX_BYTES
+    assert await BandwidthProbe().take(sent(*[MAX_PIECE_BYTES] * pieces)) == MAX_BYTES
     with pytest.raises(TooLargeError):
-        await Measuring().take(sent(*[MAX_PIECE_BYTES] * pieces, 1))
+        await BandwidthProbe().take(sent(*[MAX_PIECE_BYTES] * pieces, 1))
 
 
 async def test_who_sends_nothing_holds_the_turn_for_a_while_only(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(bandwidth_probe, "CALL_S", 0.05)
-    one = Measuring()
+    one = BandwidthProbe()
     with pytest.raises(MalformedError):
         await one.take(silent())
     with one.turn(TIMEOUT_S):
@@ -155,7 +155,7 @@ async def test_who_sends_nothing_holds_the_turn_for_a_while_only(
 def test_a_turn_that_never_ends_is_over_when_its_time_is(monkeypatch: pytest.MonkeyPatch) -> None:
     now_s = 100.0
     monkeypatch.setattr(bandwidth_probe, "now_s", lambda: now_s)
-    one = Measuring()
+    one = BandwidthProbe()
     with one.turn(5.0):
         now_s = 104.9
         with pytest.raises(ConflictError), one.turn(5.0):

@@ -10,7 +10,7 @@ from jupiterd.daemon.links.dial_schedule import (
     LOOK_AGAIN_S,
     MAX_ADDRESSES,
     TICK_S,
-    KnownAddresses,
+    DialSchedule,
 )
 from jupiterd.ids import NodeId
 from jupiterd.ports import Address
@@ -34,13 +34,13 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return clock
 
 
-def addresses(*in_use: Address) -> KnownAddresses:
-    known = KnownAddresses(lambda address: address in in_use)
+def addresses(*in_use: Address) -> DialSchedule:
+    known = DialSchedule(lambda address: address in in_use)
     known.note(HERE)
     return known
 
 
-def due(known: KnownAddresses) -> list[Address]:
+def due(known: DialSchedule) -> list[Address]:
     return [address for address, _ in known.due()]
 
 
@@ -74,7 +74,7 @@ def test_who_has_waited_longest_comes_first(clock: Clock) -> None:
 
 
 def test_what_was_announced_is_tried_before_what_is_only_remembered(clock: Clock) -> None:
-    known = KnownAddresses(lambda _: False)
+    known = DialSchedule(lambda _: False)
     old = [Address("192.0.2.7", port) for port in range(1, 129)]
     known.note_kept(old)
     clock.now += 1.0

@@ -11,7 +11,7 @@ from jupiterd.daemon.links.refused_connections import (
     CODE,
     MAX_DETAIL,
     TOLD_S,
-    Knocks,
+    RefusedConnections,
     knock_finding,
 )
 from jupiterd.ids import NodeId
@@ -27,12 +27,12 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return now
 
 
-def details(seen: Knocks) -> list[str]:
+def details(seen: RefusedConnections) -> list[str]:
     return [finding.detail for finding in knock_finding(NODE, "attic", seen.detail(), "s1")]
 
 
 def test_health_counts_tries_and_names_whom_it_can_for_an_hour(clock: list[float]) -> None:
-    seen = Knocks()
+    seen = RefusedConnections()
     assert details(seen) == []
     seen.note(Knocked(1), "run/0")
     assert details(seen) == ["1 try"]
@@ -47,7 +47,7 @@ def test_health_counts_tries_and_names_whom_it_can_for_an_hour(clock: list[float
 
 
 def test_a_flood_is_one_line_a_minute(clock: list[float], caplog: pytest.LogCaptureFixture) -> None:
-    seen = Knocks()
+    seen = RefusedConnections()
     caplog.set_level(logging.WARNING)
     for _ in range(100):
         seen.note(Knocked(5), "run/0")

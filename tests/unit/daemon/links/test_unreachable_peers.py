@@ -7,11 +7,11 @@ import pytest
 
 from jupiterd.cluster.links.unreached import Reached
 from jupiterd.daemon.links import dial_schedule, unreachable_peers
-from jupiterd.daemon.links.dial_schedule import KnownAddresses
+from jupiterd.daemon.links.dial_schedule import DialSchedule
 from jupiterd.daemon.links.peers import Peer, Peers
-from jupiterd.daemon.links.unreachable_peers import FAILING_S, FAILURES, UnreachedAddresses
+from jupiterd.daemon.links.unreachable_peers import FAILING_S, FAILURES, UnreachablePeers
 from jupiterd.ids import NodeId
-from jupiterd.net.announcement_times import Announced
+from jupiterd.net.announcement_times import AnnouncementTimes
 from jupiterd.ports import Address
 
 THERE = Address("10.57.0.2", 47470)
@@ -39,10 +39,10 @@ class LinkTo:
 class Looking:
     def __init__(self, clock: Clock, *, is_linked: bool = False, works: bool = False) -> None:
         self._clock = clock
-        self.addresses = KnownAddresses(lambda _address: False)
+        self.addresses = DialSchedule(lambda _address: False)
         peers = cast("Peers", [cast("Peer", LinkTo())] if is_linked else [])
-        self.look = UnreachedAddresses(self.addresses, peers, lambda _node: works)
-        self.look.announced = Announced(clock)
+        self.look = UnreachablePeers(self.addresses, peers, lambda _node: works)
+        self.look.announced = AnnouncementTimes(clock)
 
     def fails(self, reached: Reached = Reached.NOTHING, times: int = FAILURES) -> None:
         """Try the address so often, over as long as it takes to be told of."""

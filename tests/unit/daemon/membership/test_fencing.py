@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from jupiterd.daemon.membership.fencing import Obedience
+from jupiterd.daemon.membership.fencing import Fencing
 from jupiterd.errors import DiskFullError, RefusedError
 from jupiterd.ids import NodeId
 from jupiterd.store.ledger_file import LedgerFile
@@ -26,21 +26,21 @@ def file(path: Path) -> Generator[LedgerFile]:
 
 
 async def test_higher_terms_and_epochs_are_obeyed(file: LedgerFile) -> None:
-    obedience = Obedience(file)
+    obedience = Fencing(file)
     for term, epoch in ((1, 1), (1, 1), (1, 2), (2, 2), (2, 5), (7, 5)):
         await obedience.check(LEADER, term, epoch)
 
 
 @pytest.mark.parametrize(("term", "epoch"), [(2, 9), (3, 3), (0, 0), (2, 0)])
 async def test_a_lower_term_or_epoch_is_refused(file: LedgerFile, term: int, epoch: int) -> None:
-    obedience = Obedience(file)
+    obedience = Fencing(file)
     await obedience.check(LEADER, 3, 4)
     with pytest.raises(RefusedError, match="after term 3, attempt 4"):
         await obedience.check(LEADER, term, epoch)
 
 
 async def test_work_without_a_gang_is_done_whatever_epoch_is_on(file: LedgerFile) -> None:
-    obedience = Obedience(file)
+    obedience = Fencing(file)
     await obedience.check(LEADER, 3, 4)
     await obedience.check(LEADER, 3, 0)
     with pytest.raises(RefusedError):
@@ -48,7 +48,7 @@ async def test_work_without_a_gang_is_done_whatever_epoch_is_on(file: LedgerFile
 
 
 async def test_a_refused_order_changes_nothing(file: LedgerFile) -> None:
-    obedience = Obedience(file)
+    obedience = Fencing(file)
     await obedience.check(LEADER, 3, 4)
     with pytest.raises(RefusedError):
         await obedience.check(LEADER, 2, 100)
@@ -57,10 +57,10 @@ async def test_a_refused_order_changes_nothing(file: LedgerFile) -> None:
 
 async def test_obedience_outlives_the_daemon(path: Path) -> None:
     before = LedgerFile(path)
-    await Obedience(before).check(LEADER, 3, 4)
+    await Fencing(before).check(LEADER, 3, 4)
     before.close()
     after = LedgerFile(path)
-    obedience = Obedience(after)
+    obedience = Fencing(after)
     with pytest.raises(RefusedError):
         await obedience.check(LEADER, 3, 3)
     with pytest.raises(RefusedError):
@@ -71,18 +71,18 @@ async def test_obedience_outlives_the_daemon(path: Path) -> None:
 
 async def test_another_leader_of_the_same_term_is_refused_after_a_restart_too(path: Path) -> None:
     before = LedgerFile(path)
-    await Obedience(before).check(LEADER, 3, 4)
+    await Fencing(before).check(LEADER, 3, 4)
     before.close()
     after = LedgerFile(path)
     with pytest.raises(RefusedError):
-        await Obedience(after).check(OTHER, 3, 5)
+        await Fencing(after).check(OTHER, 3, 5)
     after.close()
 
 
 async def test_a_leader_that_is_refused_is_asked_for_a_term_that_is_obeyed(
     file: LedgerFile,
 ) -> None:
-    obedience, asked = Obedience(file), list[tuple[NodeId, int]]()
+    obedience, asked = Fencing(file), list[tuple[NodeId, int]]()
     obedience.on_outranked = lambda leader, term: asked.append((leader, term))
     await obedience.check(LEADER, 3, 4)
     with pytest.raises(RefusedError):  # of a gang that is over, in a term that is obeyed
@@ -97,14 +97,14 @@ async def test_a_leader_that_is_refused_is_asked_for_a_term_that_is_obeyed(
 
 async def test_what_was_written_without_a_leader_still_counts(file: LedgerFile) -> None:
     file.set("obeyed", "3/4/")
-    obedience = Obedience(file)
+    obedience = Fencing(file)
     with pytest.raises(RefusedError):
         await obedience.check(LEADER, 2, 0)
     await obedience.check(LEADER, 3, 4)
 
 
 async def test_what_is_obeyed_is_on_disk_first(path: Path, file: LedgerFile) -> None:
-    await Obedience(file).check(LEADER, 12, 34)
+    await Fencing(file).check(LEADER, 12, 34)
     other = LedgerFile(path)
     assert other.get("obeyed") == f"12/34/{LEADER}"
     other.close()
@@ -116,7 +116,7 @@ async def test_an_order_that_finds_no_room_is_not_obeyed_until_it_does(
     def no_room(key: str, value: str) -> None:
         raise DiskFullError(f"no room for {key} {value}")
 
-    obedience = Obedience(file)
+    obedience = Fencing(file)
     with monkeypatch.context() as full:
         full.setattr(file, "set", no_room)
         for _ in range(2):

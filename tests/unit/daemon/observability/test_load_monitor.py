@@ -11,7 +11,7 @@ from jupiterd.cluster.values.gpu_load import GpuLoad
 from jupiterd.cluster.values.hardware import Gpu
 from jupiterd.cluster.values.machine_load import LOAD_KEYS, shown_load
 from jupiterd.daemon.observability import load_monitor
-from jupiterd.daemon.observability.load_monitor import LoadWatch
+from jupiterd.daemon.observability.load_monitor import LoadMonitor
 from jupiterd.daemon.observability.telemetry_limits import short_telemetry
 from jupiterd.daemon.runtime.telemetry import read_telemetry
 from jupiterd.hardware.machine_load import GpuLoads
@@ -51,7 +51,7 @@ def may_answer(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
 def test_the_share_of_the_processor_is_unknown_in_the_first_second(
     tmp_path: Path, clock: Clock
 ) -> None:
-    watch = LoadWatch((), tmp_path, lambda: 0.01234)
+    watch = LoadMonitor((), tmp_path, lambda: 0.01234)
     assert "cpu_percent" not in watch.load()
     assert shown_load(watch.load())["cpu_percent"] is None
     clock.now_s += load_monitor.LOOK_S
@@ -60,7 +60,7 @@ def test_the_share_of_the_processor_is_unknown_in_the_first_second(
 
 
 def test_what_takes_long_is_told_once_it_was_looked_at(tmp_path: Path, clock: Clock) -> None:
-    watch = LoadWatch((), tmp_path, lambda: 0.0)
+    watch = LoadMonitor((), tmp_path, lambda: 0.0)
     assert shown_load(watch.load())["process_bytes"] is None
     watch.look_closer()
     clock.now_s += load_monitor.LOOK_S
@@ -74,15 +74,15 @@ async def test_the_machine_is_looked_at_again_and_again(
     looks: list[None] = []
     done = asyncio.Event()
 
-    def look(_self: LoadWatch) -> None:
+    def look(_self: LoadMonitor) -> None:
         looks.append(None)
         if len(looks) == 3:
             loop.call_soon_threadsafe(done.set)
 
     loop = asyncio.get_running_loop()
     monkeypatch.setattr(load_monitor, "LOOK_S", 0.0)
-    monkeypatch.setattr(LoadWatch, "look_closer", look)
-    watching = asyncio.ensure_future(LoadWatch((), tmp_path, lambda: 0.0).run())
+    monkeypatch.setattr(LoadMonitor, "look_closer", look)
+    watching = asyncio.ensure_future(LoadMonitor((), tmp_path, lambda: 0.0).run())
     async with asyncio.timeout(10):
         await done.wait()
     watching.cancel()
@@ -91,7 +91,7 @@ async def test_the_machine_is_looked_at_again_and_again(
 def test_of_gpus_whose_driver_hangs_nothing_is_known(
     tmp_path: Path, may_answer: threading.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    watch = LoadWatch((CARD,), tmp_path, lambda: 0.0)
+    watch = LoadMonitor((CARD,), tmp_path, lambda: 0.0)
     monkeypatch.setattr(load_monitor, "GPU_LIMIT_S", 0.01)
     watch.look_closer()
     assert watch.gpu_loads() == (GpuLoad(),)
@@ -107,7 +107,7 @@ def test_of_gpus_whose_driver_hangs_nothing_is_known(
 def test_what_a_machine_with_eight_gpus_tells_is_short_and_read_by_an_older_version(
     tmp_path: Path, clock: Clock
 ) -> None:
-    watch = LoadWatch((), tmp_path, lambda: 0.0)
+    watch = LoadMonitor((), tmp_path, lambda: 0.0)
     watch.look_closer()
     clock.now_s += load_monitor.LOOK_S
     told = {"load": watch.load() | {"cpu_temperature_celsius": 61.0}, "gpus": [BUSY.to_row()] * 8}

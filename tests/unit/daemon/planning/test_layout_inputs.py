@@ -35,7 +35,7 @@ from jupiterd.daemon.planning.layout_inputs import (
     slow_beside,
     speeds_of_islands,
 )
-from jupiterd.daemon.planning.requested_machines import Asked, Exchanges
+from jupiterd.daemon.planning.requested_machines import Exchanges, RequestedMachines
 from jupiterd.daemon.planning.throughput_history import measured_layouts
 from jupiterd.ids import ArtifactId, CycleId, NodeId
 from tests.support.cluster.building import (
@@ -91,7 +91,7 @@ def planned(leading: Any, *nodes: NodeId, wanted: str = "auto") -> dict[str, Any
     choice = choose_engine(wanted, machines)
     plan = derive(shape(), 1)
     return plan_document(
-        planned_layouts(leading, choice, shape(), plan, machines, Asked(wanted)), NAMES
+        planned_layouts(leading, choice, shape(), plan, machines, RequestedMachines(wanted)), NAMES
     )
 
 
@@ -99,7 +99,7 @@ def test_a_gang_is_planned_though_one_of_it_trains_no_longer() -> None:
     leading = leading_of(*epoch(1, (A,), 40_000), *epoch(2, (B,), 80_000))
     gang, plan = EngineChoice(TORCH, (A, B), "as asked", "gloo"), derive(shape(), 1)
     known = {A: leading.hardware_of(A)}
-    made = planned_layouts(leading, gang, shape(), plan, known, Asked("auto"))
+    made = planned_layouts(leading, gang, shape(), plan, known, RequestedMachines("auto"))
     assert plan_document(made, NAMES)["unasked"] == "a, b together, all-reduce on torch"
 
 
@@ -283,7 +283,7 @@ def test_islands_are_as_fast_as_they_were_and_nobody_is_where_one_of_them_is_new
 def planned_islands(leading: Any, exchanges: Exchanges, *chosen: Island) -> dict[str, Any]:
     """Return what is told of islands where these were chosen; else of those that are best."""
     plan, machines = derive(shape(), 1), {node: leading.hardware_of(node) for node in (A, B)}
-    asked = Asked(islands="auto", exchanges=exchanges, chosen=chosen)
+    asked = RequestedMachines(islands="auto", exchanges=exchanges, chosen=chosen)
     choice = choose_engine("auto", machines)
     told = plan_document(planned_layouts(leading, choice, shape(), plan, machines, asked), NAMES)
     rows = [told["chosen"], *told["alternatives"]]

@@ -16,7 +16,7 @@ import pytest
 
 from jupiterd.daemon.app.node import Node
 from jupiterd.daemon.scripts.relay import passed_on
-from jupiterd.daemon.scripts.running_scripts import Parts
+from jupiterd.daemon.scripts.running_scripts import RunningScripts
 from jupiterd.errors import ConflictError, DiskFullError, NotFoundError
 from jupiterd.ids import NodeId
 from jupiterd.processes.script_messages import event_from_proto, order_from_proto, order_to_proto
@@ -164,16 +164,16 @@ async def test_a_daemon_that_starts_ends_what_may_run_no_more(
 
 async def test_nobody_asks_for_it_for_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(script_supervisor, "RECONNECT_S", 0.0)
-    from jupiterd.processes.scripts.machine_share import Description, Part
+    from jupiterd.processes.scripts.machine_share import Description, MachineShare
 
-    part = Part(tmp_path / "abc.0")
+    part = MachineShare(tmp_path / "abc.0")
     part.make(Description("a", "attic", (), "/", (0,), 0.0))
     waits = "import time; time.sleep(300)"
     made = ScriptOrder(
         (sys.executable, "-c", waits), str(tmp_path), (RankOrder(0, {}),), cut_timeout_s=1
     )
     async with asyncio.timeout(TIMEOUT_S):
-        await script_supervisor.Keeper(part, made).keep()
+        await script_supervisor.ScriptSupervisor(part, made).keep()
     assert part.over == Over("nobody asked for it for 1 s")
 
 
@@ -205,7 +205,7 @@ async def test_nothing_is_left_of_a_part_whose_folder_can_not_be_made(
     peers = SimpleNamespace(get=lambda _: None)
     node = SimpleNamespace(state_dir=state_dir, settings=settings, peers=peers)
     monkeypatch.setattr("jupiterd.processes.scripts.machine_share.os.mkfifo", full)
-    parts, made = Parts(cast("Node", node)), order_from_proto(order(tmp_path).order)
+    parts, made = RunningScripts(cast("Node", node)), order_from_proto(order(tmp_path).order)
     with pytest.raises(DiskFullError):
         await parts.start(NodeId("11"), made, {})
     assert not [*(tmp_path / "scripts").iterdir()]

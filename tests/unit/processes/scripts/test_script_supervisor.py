@@ -11,16 +11,16 @@ from jupiterd.errors import ConflictError
 from jupiterd.processes.script_plan import RankOrder, ScriptOrder
 from jupiterd.processes.scripts.event_log import EventReader, EventWriter
 from jupiterd.processes.scripts.events import Ended, Ending, Over, Printed
-from jupiterd.processes.scripts.machine_share import Description, Part, is_locked
-from jupiterd.processes.scripts.script_supervisor import Keeper
+from jupiterd.processes.scripts.machine_share import Description, MachineShare, is_locked
+from jupiterd.processes.scripts.script_supervisor import ScriptSupervisor
 
 TIMEOUT_S = 20.0
 WAITS = "import os, time; os.write(1, b'up'); time.sleep(300)"
 
 
 @pytest.fixture
-def part(tmp_path: Path) -> Part:
-    made = Part(tmp_path / "abc.0")
+def part(tmp_path: Path) -> MachineShare:
+    made = MachineShare(tmp_path / "abc.0")
     made.make(Description("a", "attic", (), "/", (0,), 0.0))
     return made
 
@@ -29,9 +29,9 @@ def order(folder: Path) -> ScriptOrder:
     return ScriptOrder((sys.executable, "-S", "-c", WAITS), str(folder), (RankOrder(0, {}),))
 
 
-async def test_the_reason_is_told_before_the_ranks_end(part: Part, tmp_path: Path) -> None:
+async def test_the_reason_is_told_before_the_ranks_end(part: MachineShare, tmp_path: Path) -> None:
     async with asyncio.timeout(TIMEOUT_S):
-        keeping = asyncio.ensure_future(Keeper(part, order(tmp_path)).keep())
+        keeping = asyncio.ensure_future(ScriptSupervisor(part, order(tmp_path)).keep())
         while not list(EventReader(part.folder).read()):  # noqa: ASYNC110 - nobody tells
             await asyncio.sleep(0.02)
         part.tell("end", "its machine's owner ended it")
@@ -42,16 +42,16 @@ async def test_the_reason_is_told_before_the_ranks_end(part: Part, tmp_path: Pat
 
 
 async def test_what_the_system_has_none_left_of_is_said_as_it_is(
-    part: Part, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    part: MachineShare, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "full"))
-    await Keeper(part, order(tmp_path)).keep()
+    await ScriptSupervisor(part, order(tmp_path)).keep()
     assert part.over is not None
     assert part.over.code == ConflictError.code
     assert "can't be started: [Errno 2] No such file" in part.over.reason
 
 
-def test_an_end_is_found_without_reading_all_that_was_printed(part: Part) -> None:
+def test_an_end_is_found_without_reading_all_that_was_printed(part: MachineShare) -> None:
     assert part.over is None
     writer = EventWriter(part.folder, segment_bytes=100, segments=3)
     for number in range(50):
@@ -65,7 +65,7 @@ def test_an_end_is_found_without_reading_all_that_was_printed(part: Part) -> Non
 
 
 def test_a_lock_that_may_not_be_looked_at_counts_as_held(
-    part: Part, monkeypatch: pytest.MonkeyPatch
+    part: MachineShare, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As root has them in the state folder of a system's service; what runs there isn't ended."""
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from jupiterd.workers.islands.compression import PACKERS, Kind, Packer, halves, restored
+from jupiterd.workers.islands.compression import PACKERS, Compressor, Kind, halves, restored
 from jupiterd.workers.islands.int8_blocks import BLOCK
 
 SIZE = 2 * BLOCK
@@ -14,7 +14,7 @@ SIZE = 2 * BLOCK
 @pytest.mark.parametrize("seed", range(3))
 def test_nothing_is_lost_for_good_over_many_rounds(seed: int, kind: Kind, left: float):
     draw = np.random.default_rng(seed)
-    packer = Packer(SIZE, kind)
+    packer = Compressor(SIZE, kind)
     wanted, sent = np.zeros(SIZE), np.zeros(SIZE)
     for _ in range(50):
         numbers = draw.normal(size=SIZE).astype(np.float32)
@@ -27,7 +27,7 @@ def test_nothing_is_lost_for_good_over_many_rounds(seed: int, kind: Kind, left: 
 
 def test_what_was_lost_of_a_way_that_does_not_count_is_forgotten_with_it():
     draw = np.random.default_rng(1)
-    packer = Packer(SIZE)
+    packer = Compressor(SIZE)
     packer.packed(draw.normal(size=SIZE).astype(np.float32))
     packer.ended(is_counted=True)
     before = packer.residual

@@ -13,7 +13,7 @@ from jupiterd.cluster.training.gang_watchdog import LEAST_STEP_S
 from jupiterd.daemon.gangs import surviving_states
 from jupiterd.errors import StateNotFetchedError
 from jupiterd.workers.train import catch_up_rank
-from jupiterd.workers.train.catch_up_rank import MOST_STEPS, LateRank
+from jupiterd.workers.train.catch_up_rank import MOST_STEPS, CatchUpRank
 from jupiterd.workers.train.engine import Engine, Gradients
 from tests.support.workers.gangs import Gangs, plan_of
 
@@ -108,8 +108,8 @@ class Post:
         return Path("state") if self.asked > self.comes_after else None
 
 
-def late(engine: Counting, post: Post, load: Callable[[Path], None]) -> LateRank:
-    return LateRank(cast("Engine", engine), post, load, is_late=True)
+def late(engine: Counting, post: Post, load: Callable[[Path], None]) -> CatchUpRank:
+    return CatchUpRank(cast("Engine", engine), post, load, is_late=True)
 
 
 def test_the_steps_that_were_missed_are_taken_once_with_their_own_rates() -> None:

@@ -16,7 +16,7 @@ from jupiterd.workers.data.pack.prepare_dataset import prepare
 from jupiterd.workers.data.pack.shards import ShardSet
 from jupiterd.workers.train.batches import Batches
 from jupiterd.workers.train.engine import BETAS, EPSILON, Engine, MicroBatch, is_decayed
-from jupiterd.workers.train.torch.process_group import Group
+from jupiterd.workers.train.torch.process_group import ProcessGroup
 from jupiterd.workers.train.torch.torch_engine import TorchEngine
 from tests.support.workers.chat_material import (
     chat_tokenizer,
@@ -109,7 +109,7 @@ def of_transformers(engine: TorchEngine, data: Batches, labels: Any) -> list[flo
 
 
 def torch_engine() -> TorchEngine:
-    return TorchEngine(shape(), plan(document_masks="on"), 0, Group(0, 1), "cpu")
+    return TorchEngine(shape(), plan(document_masks="on"), 0, ProcessGroup(0, 1), "cpu")
 
 
 def test_losses_are_those_of_transformers_with_labels(tmp_path: Path):

@@ -21,7 +21,7 @@ from jupiterd.workers.train.checkpoints.checkpoint import load_weights
 from jupiterd.workers.train.job import read_job
 from jupiterd.workers.train.loop import StepDone, TrainingLoop
 from jupiterd.workers.train.torch import torch_rank
-from jupiterd.workers.train.torch.process_group import Group
+from jupiterd.workers.train.torch.process_group import ProcessGroup
 from jupiterd.workers.train.torch.torch_engine import TorchEngine
 from tests.support.workers.tiny_run import TaskAlone, make_inputs, tiny_shape, train_params
 
@@ -107,7 +107,7 @@ def torch_losses(inputs: dict[str, str], folder: Path) -> list[float]:
     task = TaskAlone("train", train_params(shape(), plan()), inputs, folder)
     job = read_job(task, 1)
     found: list[StepDone] = []
-    engine = TorchEngine(job.shape, job.plan, job.end_token, Group(0, 1), "cpu")
+    engine = TorchEngine(job.shape, job.plan, job.end_token, ProcessGroup(0, 1), "cpu")
     batches = Batches(job.shards, f"{job.plan.seed}/round 1", 6, 2)
     TrainingLoop(engine, job.plan, batches, lambda: False, found.append).run(0)
     return [done.loss for done in found]
@@ -228,7 +228,7 @@ def test_a_checkpoint_of_mlx_is_the_folder_that_torch_would_write(alone: Path):
     for name in ("config.json", "generation_config.json", "tokenizer.json"):
         assert (ours / name).read_text() == (torchs / name).read_text()
     assert tensors(ours).keys() == tensors(torchs).keys()
-    load_weights(ours, TorchEngine(shape(), plan(), 0, Group(0, 1), "cpu"))
+    load_weights(ours, TorchEngine(shape(), plan(), 0, ProcessGroup(0, 1), "cpu"))
 
 
 def test_a_node_is_told_of_itself_and_its_right_neighbour_alone(tmp_path: Path):

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from jupiterd.protocol.frames import TaskFinished
-from jupiterd.workers.data.collect.previous_round import Previous
+from jupiterd.workers.data.collect.previous_round import PreviousRound
 from jupiterd.workers.data.sample_file import read_all
 from tests.support.workers.collecting import skipped
 from tests.support.workers.data_material import FETCHED_AT, real, run_worker, write
@@ -38,7 +38,7 @@ def test_nothing_is_read_of_a_purged_source_and_every_output_is_there(tmp_path: 
 def test_the_next_round_can_begin_from_there(tmp_path: Path) -> None:
     collected(tmp_path, "docs", ["docs"])
     out = tmp_path / "out"
-    previous = Previous(tmp_path / "index", [out / "documents"], out / "state")
+    previous = PreviousRound(tmp_path / "index", [out / "documents"], out / "state")
     assert (previous.count, list(previous.state())) == (0, [])
     previous.close()
 

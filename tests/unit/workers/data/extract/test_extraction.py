@@ -13,7 +13,7 @@ import pytest
 from jupiterd.cycle.text_rules.document_kind import DocumentForm, DocumentKind
 from jupiterd.cycle.text_rules.markup.cleaned_markup import cleaned_markup
 from jupiterd.workers.data.collect.cleaned_document import MOST_CLEANED_HERE, within_limits
-from jupiterd.workers.data.collect.extraction_cache import MAX_TRIES, KeptExtraction
+from jupiterd.workers.data.collect.extraction_cache import MAX_TRIES, ExtractionCache
 from jupiterd.workers.data.collect.work_queue import WorkQueue
 from jupiterd.workers.data.extract.extraction import Extractor, Limits
 from jupiterd.workers.data.extract.extractor_pool import ExtractorPool
@@ -256,7 +256,7 @@ def test_a_sitemaps_entities_are_not_unfolded(shared):
 @pytest.fixture
 def kept(tmp_path, shared):
     with WorkQueue(tmp_path / "extracted.db") as queue:
-        yield KeptExtraction(shared, queue)
+        yield ExtractionCache(shared, queue)
 
 
 def test_what_was_taken_out_is_not_taken_out_again(kept, shared, monkeypatch):
@@ -283,9 +283,9 @@ def test_a_document_over_which_the_worker_was_killed_again_and_again_is_given_up
 
     for _ in range(MAX_TRIES):
         with WorkQueue(tmp_path / "extracted.db") as queue, pytest.raises(Killed):
-            KeptExtraction(Deadly(), queue).read("pdf", b"deadly")
+            ExtractionCache(Deadly(), queue).read("pdf", b"deadly")
     with WorkQueue(tmp_path / "extracted.db") as queue:
-        kept = KeptExtraction(Deadly(), queue)
+        kept = ExtractionCache(Deadly(), queue)
         assert reason_of(kept, "pdf", b"deadly") == SkipReason.GAVE_UP
 
 
@@ -298,13 +298,13 @@ def test_the_end_of_a_worker_counts_for_nothing_of_what_it_had_begun_ahead(tmp_p
             raise Killed
 
     with WorkQueue(tmp_path / "extracted.db") as queue, ExtractorPool(cores=1) as pool:
-        KeptExtraction(shared, queue, pool).begin("html", b"<p>begun beside others</p>", "")
+        ExtractionCache(shared, queue, pool).begin("html", b"<p>begun beside others</p>", "")
         for _ in range(MAX_TRIES):
-            again = KeptExtraction(Deadly(), queue, pool)
+            again = ExtractionCache(Deadly(), queue, pool)
             again.begin("html", b"<p>begun beside others</p>", "")
             with pytest.raises(Killed):
                 again.read("html", b"<p>begun beside others</p>")
-        alone = KeptExtraction(Deadly(), queue, pool)
+        alone = ExtractionCache(Deadly(), queue, pool)
         assert reason_of(alone, "html", b"<p>begun beside others</p>") == SkipReason.GAVE_UP
 
 

@@ -17,7 +17,7 @@ from jupiterd.workers.data.pack.shards import ShardSet
 from jupiterd.workers.data.sample_file import read_samples
 from jupiterd.workers.evaluate.held_out import evaluate
 from jupiterd.workers.train.held_out.validation import Validation
-from jupiterd.workers.train.torch.process_group import Group
+from jupiterd.workers.train.torch.process_group import ProcessGroup
 from jupiterd.workers.train.torch.torch_engine import TorchEngine
 from tests.support.workers.chat_material import (
     TEMPLATE,
@@ -97,7 +97,7 @@ def test_while_training_it_is_the_loss_that_transformers_has_with_labels(
     tmp_path: Path, loss_on: str
 ):
     tokenizer = prepared(tmp_path, loss_on)
-    engine = TorchEngine(shape(), plan(document_masks="on"), 0, Group(0, 1), "cpu")
+    engine = TorchEngine(shape(), plan(document_masks="on"), 0, ProcessGroup(0, 1), "cpu")
     model: Any = AutoModelForCausalLM.from_config(engine.config)
     weights = {name: torch.from_numpy(values) for name, values in engine.weights().items()}
     model.load_state_dict(weights, strict=False)

@@ -9,7 +9,7 @@ from transformers import AutoConfig
 
 from jupiterd.cycle.training.plan import ModelShape, shape_of_config
 from jupiterd.workers.train.engine import MicroBatch
-from jupiterd.workers.train.torch.process_group import Group
+from jupiterd.workers.train.torch.process_group import ProcessGroup
 from jupiterd.workers.train.torch.torch_engine import TorchEngine
 from tests.support.workers.tiny_engine import tiny_plan
 from tests.support.workers.tiny_run import SEQ_LEN, VOCAB, tiny_shape
@@ -45,7 +45,7 @@ def on_mlx(shape: ModelShape, **options: Any) -> Any:
 
 
 def on_torch(shape: ModelShape, **options: Any) -> TorchEngine:
-    engine = TorchEngine(shape, tiny_plan(shape, **options), 0, Group(0, 1), "cpu")
+    engine = TorchEngine(shape, tiny_plan(shape, **options), 0, ProcessGroup(0, 1), "cpu")
     engine.begin(has_same_weights=True)
     return engine
 

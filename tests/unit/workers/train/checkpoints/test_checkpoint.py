@@ -17,7 +17,7 @@ from jupiterd.errors import CorruptArtifactError, JupiterError, UsageError
 from jupiterd.workers.train.checkpoints import checkpoint
 from jupiterd.workers.train.checkpoints.checkpoint import TrainingState, load_state, load_weights
 from jupiterd.workers.train.checkpoints.tensor_file import load_tensors, save_tensors
-from jupiterd.workers.train.torch.process_group import Group
+from jupiterd.workers.train.torch.process_group import ProcessGroup
 from jupiterd.workers.train.torch.torch_engine import TorchEngine
 from tests.support.workers.tiny_run import make_inputs, tiny_shape
 
@@ -29,7 +29,7 @@ IDS = [[5, 7, 250, 0, 33, 99, 1, 2, 3, 4], [9, 8, 7, 6, 5, 4, 3, 2, 1, 0]]
 
 def engine(seed: int = 0, **changes: Any) -> TorchEngine:
     shape = tiny_shape(**changes)
-    return TorchEngine(shape, derive(shape, 1, seed=seed), 0, Group(0, 1), "cpu")
+    return TorchEngine(shape, derive(shape, 1, seed=seed), 0, ProcessGroup(0, 1), "cpu")
 
 
 def write(folder: Path, **changes: Any) -> Path:

@@ -4,7 +4,7 @@ import threading
 from contextlib import suppress
 
 from jupiterd.protocol.frames import StateKept
-from jupiterd.workers.train.checkpoints.last_step_snapshot import StateKeeper
+from jupiterd.workers.train.checkpoints.last_step_snapshot import LastStepSnapshot
 
 
 def write(step: int) -> StateKept:
@@ -12,7 +12,7 @@ def write(step: int) -> StateKept:
 
 
 def test_what_is_kept_contains_the_steps_that_were_finished() -> None:
-    keeper = StateKeeper(10, write)
+    keeper = LastStepSnapshot(10, write)
     for _ in range(3):
         with keeper.updating():
             pass
@@ -21,7 +21,7 @@ def test_what_is_kept_contains_the_steps_that_were_finished() -> None:
 
 
 def test_nothing_is_kept_that_others_have_already() -> None:
-    keeper = StateKeeper(10, write)
+    keeper = LastStepSnapshot(10, write)
     assert keeper.keep(0) == StateKept(), "the epoch began there"
     with keeper.updating():
         pass
@@ -29,7 +29,7 @@ def test_nothing_is_kept_that_others_have_already() -> None:
 
 
 def test_what_replaces_the_weights_is_kept_whole_under_its_own_step() -> None:
-    keeper = StateKeeper(10, write)
+    keeper = LastStepSnapshot(10, write)
     with keeper.jumping(40):
         pass
     assert keeper.keep(12).step == 40
@@ -39,7 +39,7 @@ def test_what_replaces_the_weights_is_kept_whole_under_its_own_step() -> None:
 
 
 def test_an_update_that_failed_half_way_leaves_nothing_to_keep() -> None:
-    keeper = StateKeeper(0, write)
+    keeper = LastStepSnapshot(0, write)
     with keeper.updating():
         pass
     with suppress(MemoryError), keeper.updating():
@@ -48,7 +48,7 @@ def test_an_update_that_failed_half_way_leaves_nothing_to_keep() -> None:
 
 
 def test_who_keeps_waits_for_the_update_that_is_under_way() -> None:
-    keeper, kept = StateKeeper(0, write), list[StateKept]()
+    keeper, kept = LastStepSnapshot(0, write), list[StateKept]()
     asker = threading.Thread(target=lambda: kept.append(keeper.keep(0)))
     with keeper.updating():
         asker.start()

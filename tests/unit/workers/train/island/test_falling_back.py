@@ -7,7 +7,7 @@ import pytest
 
 from jupiterd.cycle.training.engine_options import EngineOptions
 from jupiterd.workers.train.island import outer_rounds
-from jupiterd.workers.train.island.outer_rounds import IslandRounds
+from jupiterd.workers.train.island.outer_rounds import OuterRounds
 from jupiterd.workers.train.torch.torch_engine import TorchEngine
 from tests.support.workers.island_threads import EVERY, Island, plan
 from tests.support.workers.outer_leader import OuterLeader
@@ -18,7 +18,7 @@ def test_what_bf16_weights_lose_is_that_of_the_weights_of_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(outer_rounds, "MOMENT_S", 0.2)
-    fall_back, step = IslandRounds._fall_back, TorchEngine.step
+    fall_back, step = OuterRounds._fall_back, TorchEngine.step
     taken, off = list[TorchEngine](), list[float]()
 
     def broken(engine: TorchEngine, *args: object) -> tuple[float, float]:
@@ -27,14 +27,14 @@ def test_what_bf16_weights_lose_is_that_of_the_weights_of_all(
             engine.load_weights({n: w * np.nan for n, w in engine.weights().items()})
         return step(engine, *args)  # pyright: ignore[reportArgumentType]
 
-    def seen(rounds: IslandRounds) -> None:
+    def seen(rounds: OuterRounds) -> None:
         fall_back(rounds)
         state = rounds._island.layout.tensors(rounds._island.state.weights)
         found = rounds._engine.exact_weights()
         off.append(max(float(np.abs(found[name] - state[name]).max()) for name in state))
 
     monkeypatch.setattr(TorchEngine, "step", broken)
-    monkeypatch.setattr(IslandRounds, "_fall_back", seen)
+    monkeypatch.setattr(OuterRounds, "_fall_back", seen)
     how = plan().model_copy(update={"options": EngineOptions(weights="bf16")})
     leader = OuterLeader(tmp_path, how, {"a": 2}, EVERY)
     leader.left_out.add((2, "a"))

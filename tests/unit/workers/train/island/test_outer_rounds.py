@@ -36,7 +36,7 @@ from jupiterd.workers.islands.pseudo_gradient_file import WAY_FILE
 from jupiterd.workers.train.checkpoints import checkpoint_saver
 from jupiterd.workers.train.checkpoints.checkpoint import Snapshot, load_state, write
 from jupiterd.workers.train.island import outer_rounds
-from jupiterd.workers.train.island.outer_rounds import IslandRounds
+from jupiterd.workers.train.island.outer_rounds import OuterRounds
 from jupiterd.workers.train.torch.torch_engine import TorchEngine
 from tests.support.workers.island_threads import EVERY, ROUNDS, STEPS, Island, plan, same, tensors
 from tests.support.workers.outer_leader import DIGEST_BYTES, OuterLeader, digests
@@ -244,10 +244,10 @@ def test_few_and_quick_steps_between_outer_steps_are_not_all_written_down(
 def test_a_checkpoint_that_was_due_too_soon_is_written_as_soon_as_may_be(
     inputs: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    usual = IslandRounds._may_save.fget
+    usual = OuterRounds._may_save.fget
     assert usual is not None
     may_save = property(lambda rounds: rounds.step > 6 and usual(rounds))
-    monkeypatch.setattr(IslandRounds, "_may_save", may_save)
+    monkeypatch.setattr(OuterRounds, "_may_save", may_save)
     leader = OuterLeader(tmp_path, plan(checkpoint_every_steps=5), {"a": 2}, EVERY)
     island = Island(leader, "a", inputs).ended()
     assert [told.step for told in island.rank.said(CheckpointWritten)] == [7, 10, 15, 16]

@@ -8,7 +8,7 @@ import torch
 
 from jupiterd.errors import NcclFailedError
 from jupiterd.workers.train.torch.nccl import meet_over_nccl
-from jupiterd.workers.train.torch.process_group import Group
+from jupiterd.workers.train.torch.process_group import ProcessGroup
 from tests.support.workers.tiny_engine import tiny_engine, tiny_plan, train
 from tests.support.workers.tiny_run import make_inputs, tiny_shape
 from tests.unit.workers.train.torch.test_nccl import meeting
@@ -70,7 +70,7 @@ def test_a_gang_meets_over_nccl_and_agrees_on_the_device():
     given_up: list[NcclFailedError] = []
     meet_over_nccl(meeting(store), "cuda:0", given_up.append)
     try:
-        group = Group(0, 2, "nccl", "cuda:0")  # two in its own eyes, so that it sums
+        group = ProcessGroup(0, 2, "nccl", "cuda:0")  # two in its own eyes, so that it sums
         assert group.gather([1.5, 2.0]) == [[1.5, 2.0], [0.0, 0.0]]
         assert given_up == []
     finally:

@@ -20,7 +20,7 @@ from jupiterd.processes.process import Worker, start_worker
 from jupiterd.processes.routes import free_port
 from jupiterd.protocol.frames import CheckpointWritten, Frame, RunTask, StateKept, StoreAsked
 from jupiterd.workers.train.checkpoints.checkpoint import TrainingState, save_checkpoint
-from jupiterd.workers.train.torch.process_group import Group
+from jupiterd.workers.train.torch.process_group import ProcessGroup
 from jupiterd.workers.train.torch.torch_engine import TorchEngine
 from tests.support.workers.open_store import OpenStore
 from tests.support.workers.tiny_run import SEQ_LEN, make_inputs, tiny_shape, train_params
@@ -161,7 +161,7 @@ async def listen_until_killed(worker: Worker, heard: list[Frame], store: OpenSto
 def written_at(step: int, folder: Path, tokenizer: str) -> Path:
     """Write a checkpoint of the ranks' plan."""
     shape, plan = tiny_shape(), plan_of_ranks()
-    engine = TorchEngine(shape, plan, 0, Group(0, 1), "cpu")
+    engine = TorchEngine(shape, plan, 0, ProcessGroup(0, 1), "cpu")
     sequences = step * plan.batch_sequences
     state = TrainingState(
         1, step, sequences * SEQ_LEN, sequences, plan.hash(), shape.architecture_hash(), ""

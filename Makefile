@@ -181,6 +181,7 @@ check: setup
 	$(BIN)/ruff check .
 	$(BIN)/basedpyright
 	$(BIN)/lint-imports
+	$(BIN)/python scripts/import_circles.py
 	$(BIN)/python scripts/generate_rpc.py --check
 	$(BIN)/python scripts/reference.py --check
 	$(PYTEST)

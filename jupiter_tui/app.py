@@ -92,10 +92,10 @@ class JupiterTui(App[None]):
     def on_mount(self) -> None:
         """Open the screens and begin to listen."""
         self.set_class(self.options.is_ascii, "-ascii")
-        self.add_mode("cluster", lambda: ClusterScreen(self.scene))
+        self.add_mode("cluster", lambda: ClusterScreen(self.scene, self.ask_and_do))
         self.add_mode("training", lambda: TrainingScreen(self.scene))
         self.add_mode("data", lambda: DataScreen(self.scene))
-        self.add_mode("cycles", lambda: CyclesScreen(self.scene))
+        self.add_mode("cycles", lambda: CyclesScreen(self.scene, self.ask_and_do))
         self.add_mode("events", lambda: EventsScreen(self.scene))
         self.switch_mode("cluster")
         self.set_interval(1 / self.options.refresh_hz, self.flush)

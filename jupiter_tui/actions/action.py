@@ -5,6 +5,7 @@ both ways do the same. Doesn't know how it is asked for, or carried out.
 """
 
 import shlex
+from collections.abc import Callable
 from dataclasses import dataclass
 
 PROGRAM = "jupiterctl"
@@ -26,3 +27,7 @@ class Action:
     def typed(self) -> str:
         """Return the command as people type it."""
         return shlex.join((PROGRAM, *self.command))
+
+
+Ask = Callable[[Action], object]
+"""Asks people whether a change is to be made, and makes it where they say yes."""

@@ -1,16 +1,17 @@
 """The cluster: who is here, how they are joined, and what is wrong."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import Any, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
 
 from jupiter_tui.actions import cycle_actions, machine_actions
-from jupiter_tui.actions.action import Action
+from jupiter_tui.actions.action import Action, Ask
 from jupiter_tui.drawings.health import health
 from jupiter_tui.drawings.nodes import LEGEND, SORTS, nodes
 from jupiter_tui.drawings.topology import LINKS, topology
+from jupiter_tui.model.scene import Scene
 from jupiter_tui.model.source import Source
 from jupiter_tui.screens.dashboard import DashboardScreen
 from jupiter_tui.screens.node import NodeScreen
@@ -18,9 +19,6 @@ from jupiter_tui.widgets.key_bindings import bindings
 from jupiter_tui.widgets.keys import FILTER, OPEN, SORT, Key
 from jupiter_tui.widgets.list_panel import ListPanel
 from jupiter_tui.widgets.panel import Panel
-
-if TYPE_CHECKING:
-    from jupiter_tui.app import JupiterTui
 
 
 class ClusterScreen(DashboardScreen):
@@ -42,6 +40,11 @@ class ClusterScreen(DashboardScreen):
         Key("O", "O", "let_in", "Open", "lets new machines in for ten minutes", changes=True),
     )  # fmt: skip
     BINDINGS: ClassVar[list[BindingType]] = bindings(KEYS)
+
+    def __init__(self, scene: Callable[[], Scene], ask: Ask) -> None:
+        """Take the way to the present scene, and who carries out changes."""
+        super().__init__(scene)
+        self._ask_and_do = ask
 
     @property
     def sources(self) -> Sequence[Source]:
@@ -71,11 +74,11 @@ class ClusterScreen(DashboardScreen):
         if objection or action is None:
             self.notify(objection, severity="warning", markup=False)
         else:
-            self._dashboard.ask_and_do(action)
+            self._ask_and_do(action)
 
     def action_let_in(self) -> None:
         """Ask whether new machines may join."""
-        self._dashboard.ask_and_do(machine_actions.OPEN_WINDOW)
+        self._ask_and_do(machine_actions.OPEN_WINDOW)
 
     def action_dismiss_alarms(self) -> None:
         """Ask whether people have seen all that health shows."""
@@ -83,11 +86,7 @@ class ClusterScreen(DashboardScreen):
         if action is None:
             self.notify("health shows nothing that can be dismissed", markup=False)
         else:
-            self._dashboard.ask_and_do(action)
-
-    @property
-    def _dashboard(self) -> "JupiterTui":
-        return cast("JupiterTui", self.app)
+            self._ask_and_do(action)
 
 
 _ACTIONS: Mapping[str, Callable[[Mapping[str, Any]], Action | None]] = {

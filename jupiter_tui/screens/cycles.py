@@ -1,14 +1,15 @@
 """The cycles that there were, with their verdicts, and what people can tell them."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import Any, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
 
 from jupiter_tui.actions import cycle_actions
-from jupiter_tui.actions.action import Action
+from jupiter_tui.actions.action import Action, Ask
 from jupiter_tui.drawings.cycles import CYCLES, VERDICT_KEY, cycle_of, cycles
+from jupiter_tui.model.scene import Scene
 from jupiter_tui.model.source import Source
 from jupiter_tui.screens.dashboard import DashboardScreen
 from jupiter_tui.screens.review import ReviewScreen
@@ -17,9 +18,6 @@ from jupiter_tui.screens.verdict import VerdictScreen
 from jupiter_tui.widgets.key_bindings import bindings
 from jupiter_tui.widgets.keys import FILTER, OPEN, Key
 from jupiter_tui.widgets.list_panel import ListPanel
-
-if TYPE_CHECKING:
-    from jupiter_tui.app import JupiterTui
 
 
 class CyclesScreen(DashboardScreen):
@@ -44,6 +42,11 @@ class CyclesScreen(DashboardScreen):
     )  # fmt: skip
     BINDINGS: ClassVar[list[BindingType]] = bindings(KEYS)
 
+    def __init__(self, scene: Callable[[], Scene], ask: Ask) -> None:
+        """Take the way to the present scene, and who carries out changes."""
+        super().__init__(scene)
+        self._ask_and_do = ask
+
     @property
     def sources(self) -> Sequence[Source]:
         """Return the history."""
@@ -65,20 +68,20 @@ class CyclesScreen(DashboardScreen):
         """Ask whether the chosen cycle is to be told something."""
         chosen = self._chosen()
         if chosen is not None:
-            self._dashboard.ask_and_do(_STEERING[what](chosen))
+            self._ask_and_do(_STEERING[what](chosen))
 
     def action_answer(self) -> None:
         """Show what the last phase has made, and take an answer."""
         chosen = self._chosen()
         if chosen is not None:
-            self.app.push_screen(ReviewScreen(self._present, chosen))
+            self.app.push_screen(ReviewScreen(self._present, self._ask_and_do, chosen))
 
     def action_start(self) -> None:
         """Ask what to start."""
 
         def asked(action: Action | None) -> None:
             if action is not None:
-                self._dashboard.ask_and_do(action)
+                self._ask_and_do(action)
 
         self.app.push_screen(StartScreen(), asked)
 
@@ -87,10 +90,6 @@ class CyclesScreen(DashboardScreen):
         if panel is None or panel.selected is None:
             return None
         return cycle_of(self._present().view.told(CYCLES.noun).document, panel.selected)
-
-    @property
-    def _dashboard(self) -> "JupiterTui":
-        return cast("JupiterTui", self.app)
 
 
 _STEERING: Mapping[str, Callable[[Mapping[str, Any]], Action]] = {

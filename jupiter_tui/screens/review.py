@@ -1,7 +1,7 @@
 """What the last phase of a cycle has made, and what people answer where the cycle waits for it."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import Any, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -9,6 +9,7 @@ from textual.content import Content
 from textual.widgets import Input
 
 from jupiter_tui.actions import cycle_actions
+from jupiter_tui.actions.action import Ask
 from jupiter_tui.drawings.primitives.lines import Lines
 from jupiter_tui.drawings.review import review
 from jupiter_tui.model.scene import Scene
@@ -17,9 +18,6 @@ from jupiter_tui.screens.dashboard import DashboardScreen
 from jupiter_tui.widgets.key_bindings import bindings
 from jupiter_tui.widgets.keys import BACK, Key
 from jupiter_tui.widgets.panel import Panel
-
-if TYPE_CHECKING:
-    from jupiter_tui.app import JupiterTui
 
 AGAIN_S = 20.0
 
@@ -38,9 +36,10 @@ class ReviewScreen(DashboardScreen):
     )
     BINDINGS: ClassVar[list[BindingType]] = bindings(KEYS)
 
-    def __init__(self, scene: Callable[[], Scene], cycle: Mapping[str, Any]) -> None:
-        """Take the cycle that is asked about."""
+    def __init__(self, scene: Callable[[], Scene], ask: Ask, cycle: Mapping[str, Any]) -> None:
+        """Take the cycle that is asked about, and who carries out the answer."""
         super().__init__(scene)
+        self._ask_and_do = ask
         self._cycle = cycle
         self._source = Source(f"review/{cycle.get('id')}", AGAIN_S)
         self._settings: tuple[str, ...] = ()
@@ -62,11 +61,11 @@ class ReviewScreen(DashboardScreen):
     def action_answer(self, *more: str) -> None:
         """Ask whether the cycle is to go on so, with the settings that were changed."""
         changed = [word for setting in self._settings for word in ("--set", setting)]
-        self._dashboard.ask_and_do(cycle_actions.resume(self._cycle, *more, *changed))
+        self._ask_and_do(cycle_actions.resume(self._cycle, *more, *changed))
 
     def action_stop(self) -> None:
         """Ask whether the cycle is to stop."""
-        self._dashboard.ask_and_do(cycle_actions.stop(self._cycle))
+        self._ask_and_do(cycle_actions.stop(self._cycle))
 
     def action_change(self) -> None:
         """Take a setting; it goes with the answer."""
@@ -87,7 +86,3 @@ class ReviewScreen(DashboardScreen):
 
     def _drawn(self, scene: Scene, width: int, _height: int) -> Lines:
         return review(scene, width, self._source.noun)
-
-    @property
-    def _dashboard(self) -> "JupiterTui":
-        return cast("JupiterTui", self.app)

@@ -61,7 +61,8 @@ def switch(invocation: Invocation, branch: str | None, auto: str | None) -> None
         raise UsageError(
             "name a branch, or a cycle with --auto", "jupiterctl cluster branches shows both"
         )
-    from jupiterd.ctl.calls import ask, order
+    from jupiterd.ctl.calls import ask
+    from jupiterd.ctl.orders import order
 
     document = ask(invocation.state_dir, "branches")
     target = _pinned_cycle(document, auto) if auto is not None else _branch(document, str(branch))

@@ -33,7 +33,7 @@ def leave(invocation: Invocation, *, dry_run: bool) -> None:
       jupiterctl cluster leave --dry-run
       jupiterctl cluster leave --yes
     """  # noqa: D301 - click's mark for lines that keep their ends
-    from jupiterd.ctl.calls import order
+    from jupiterd.ctl.orders import order
 
     console = Console.of(invocation)
     if not invocation.is_confirmed or dry_run:

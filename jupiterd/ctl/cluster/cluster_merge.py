@@ -42,7 +42,7 @@ def merge(invocation: Invocation, cluster: str, token: str | None, *, dry_run: b
       jupiterctl cluster merge 3f2a91bc --yes
       jupiterctl cluster merge 3f2a91bc --token -
     """  # noqa: D301 - click's mark for lines that keep their ends
-    from jupiterd.ctl.calls import order
+    from jupiterd.ctl.orders import order
 
     console = Console.of(invocation)
     secret = "" if token is None else token_from(token, "--token")

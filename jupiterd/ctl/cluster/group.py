@@ -56,7 +56,7 @@ def open_window(invocation: Invocation) -> None:
     Examples:
       jupiterctl cluster open
     """  # noqa: D301 - click's mark for lines that keep their ends
-    from jupiterd.ctl.calls import order
+    from jupiterd.ctl.orders import order
 
     done = order(invocation.state_dir, "cluster.open", {})
     Console.of(invocation).show(done, lambda: [_opened(done)])
@@ -72,7 +72,7 @@ def close_window(invocation: Invocation) -> None:
     Examples:
       jupiterctl cluster close
     """  # noqa: D301 - click's mark for lines that keep their ends
-    from jupiterd.ctl.calls import order
+    from jupiterd.ctl.orders import order
 
     done = order(invocation.state_dir, "cluster.close", {})
     Console.of(invocation).show(done, lambda: ["no new machine may join any more"])
@@ -89,7 +89,7 @@ def rename(invocation: Invocation, name: str) -> None:
     Examples:
       jupiterctl cluster rename attic
     """  # noqa: D301 - click's mark for lines that keep their ends
-    from jupiterd.ctl.calls import order
+    from jupiterd.ctl.orders import order
 
     done = order(invocation.state_dir, "cluster.rename", {"name": name})
     Console.of(invocation).show(done, lambda: [f"the cluster is called {done['name']} now"])
@@ -111,7 +111,7 @@ def token(invocation: Invocation, uses: int, withdraw: str | None) -> None:
       jupiterctl cluster token --uses 5
       jupiterctl cluster token --withdraw 1f2e3d4c
     """  # noqa: D301 - click's mark for lines that keep their ends
-    from jupiterd.ctl.calls import order
+    from jupiterd.ctl.orders import order
 
     console = Console.of(invocation)
     if withdraw:

@@ -132,7 +132,8 @@ def start(
     arguments = start_arguments(**given, fetches=fetches)
     arguments |= {} if auto else {"interactive": True}
     from jupiterd.client.channel import EXECUTE_TIMEOUT_S
-    from jupiterd.ctl.calls import order, ordered
+    from jupiterd.ctl.calls import ordered
+    from jupiterd.ctl.orders import order
     from jupiterd.ctl.preflight.cycle_preflight import Preflight, domain_of
     from jupiterd.ctl.preflight.looking_lines import Looking
     from jupiterd.ctl.preflight.planned_writer import planned_writer
@@ -180,7 +181,7 @@ def plan(invocation: Invocation, *, verbose: bool, **given: Any) -> None:
     """  # noqa: D301 - click's mark for lines that keep their ends
     fetches = Fetches()
     arguments = start_arguments(**given, fetches=fetches, is_plan=True)
-    from jupiterd.ctl.calls import order
+    from jupiterd.ctl.orders import order
     from jupiterd.ctl.preflight.cycle_preflight import Preflight, domain_of
     from jupiterd.ctl.preflight.domain_cost import cost_lines, domain_cost
     from jupiterd.ctl.preflight.looking_lines import Looking

@@ -43,7 +43,7 @@ def stop(invocation: Invocation, cycle: str | None, *, wait: bool, timeout: floa
       jupiterctl cycle stop
       jupiterctl cycle stop 3f2a91bc --yes --wait --timeout 2m
     """  # noqa: D301 - click's mark for lines that keep their ends
-    from jupiterd.ctl.calls import order
+    from jupiterd.ctl.orders import order
 
     check_wait(wait=wait, timeout=timeout)
     console = Console.of(invocation)
@@ -72,7 +72,7 @@ def rollback(invocation: Invocation, cycle: str | None) -> None:
       jupiterctl cycle rollback
       jupiterctl cycle rollback 3f2a91bc --yes
     """  # noqa: D301 - click's mark for lines that keep their ends
-    from jupiterd.ctl.calls import order
+    from jupiterd.ctl.orders import order
 
     console = Console.of(invocation)
     console.confirm("take the newest student out of force?", invocation)
@@ -108,7 +108,7 @@ def pause(invocation: Invocation, cycle: str | None, *, wait: bool, timeout: flo
       jupiterctl cycle pause
       jupiterctl cycle pause 3f2a91bc --wait --timeout 2m && echo the machines are free
     """  # noqa: D301 - click's mark for lines that keep their ends
-    from jupiterd.ctl.calls import order
+    from jupiterd.ctl.orders import order
 
     check_wait(wait=wait, timeout=timeout)
     paused = order(invocation.state_dir, "cycle.pause", {"cycle": cycle} if cycle else {})
@@ -167,7 +167,7 @@ def resume(
       jupiterctl cycle resume 3f2a91bc --wait --timeout 2h
       jupiterctl cycle resume --set mix_ratio.synthetic_share=0.2 --redo
     """  # noqa: D301 - click's mark for lines that keep their ends
-    from jupiterd.ctl.calls import order
+    from jupiterd.ctl.orders import order
 
     check_wait(wait=wait, timeout=timeout)
     given = {"cycle": cycle, **told, "settings": changed_settings(told["settings"])}
@@ -210,7 +210,7 @@ def extend(
       jupiterctl cycle extend --rounds 2
       jupiterctl cycle extend 3f2a91bc --rounds 5 --wait --timeout 8h
     """  # noqa: D301 - click's mark for lines that keep their ends
-    from jupiterd.ctl.calls import order
+    from jupiterd.ctl.orders import order
 
     check_wait(wait=wait, timeout=timeout)
     arguments = {"rounds": rounds, **({"cycle": cycle} if cycle else {})}
@@ -239,7 +239,7 @@ def dismiss(invocation: Invocation, cycle: str | None) -> None:
       jupiterctl cycle dismiss
       jupiterctl cycle dismiss 3f2a91bc
     """  # noqa: D301 - click's mark for lines that keep their ends
-    from jupiterd.ctl.calls import order
+    from jupiterd.ctl.orders import order
 
     done = order(invocation.state_dir, "cycle.dismiss", {"cycle": cycle} if cycle else {})
     told = [f"no alarm about {plain(e['name'])} ({short(e['id'])})" for e in done["dismissed"]]

@@ -31,7 +31,8 @@ class Answer:
 
 def ask_people(state_dir: Path, cycle: Mapping[str, Any], console: Console) -> bool:
     """Show what the phase has made and ask until there is an answer; False: it is put off."""
-    from jupiterd.ctl.calls import ask_over_grpc, order
+    from jupiterd.ctl.calls import ask_over_grpc
+    from jupiterd.ctl.orders import order
 
     cycle_id = str(cycle["id"])
     review = ask_over_grpc(state_dir, f"review/{cycle_id}")["review"]

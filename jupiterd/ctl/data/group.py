@@ -83,7 +83,7 @@ def prepare(
         options["tokenizer_path"] = _tokenizer_path(tokenizer)
     elif tokenizer is not None:
         named["tokenizer"] = tokenizer
-    from jupiterd.ctl.calls import order
+    from jupiterd.ctl.orders import order
     from jupiterd.ctl.sources.data_source import source_arguments
 
     console = Console.of(invocation)
@@ -122,7 +122,7 @@ def stop(invocation: Invocation, data: str | None) -> None:
       jupiterctl data stop
       jupiterctl data stop letters --yes
     """  # noqa: D301 - click's mark for lines that keep their ends
-    from jupiterd.ctl.calls import order
+    from jupiterd.ctl.orders import order
 
     console = Console.of(invocation)
     console.confirm(f"stop making {data or 'the newest data set'}?", invocation)
@@ -145,7 +145,7 @@ def remove(invocation: Invocation, data: str) -> None:
       jupiterctl data remove letters
       jupiterctl data remove 3f2a91bc --yes
     """  # noqa: D301 - click's mark for lines that keep their ends
-    from jupiterd.ctl.calls import order
+    from jupiterd.ctl.orders import order
 
     console = Console.of(invocation)
     console.require_consent(f"remove data set {data}? It can't be taken back", invocation)
@@ -279,7 +279,7 @@ def purge(invocation: Invocation, source: str, domain: str | None, cycle: str | 
     """  # noqa: D301 - click's mark for lines that keep their ends
     if domain is not None and cycle is not None:
         raise UsageError("--domain and --cycle exclude each other", "jupiterctl data purge --help")
-    from jupiterd.ctl.calls import order
+    from jupiterd.ctl.orders import order
     from jupiterd.ctl.output.data_lines import purged_lines
 
     console = Console.of(invocation)

@@ -88,7 +88,7 @@ def check_sync(invocation: Invocation, nodes: str, engine: str) -> int:
       jupiterctl check sync
       jupiterctl check sync --nodes all --engine mlx -o json
     """  # noqa: D301 - click's mark for lines that keep their ends
-    from jupiterd.ctl.calls import order
+    from jupiterd.ctl.orders import order
     from jupiterd.ctl.output.allreduce_rows import is_healthy, sync_lines
 
     console = Console.of(invocation)
@@ -102,7 +102,7 @@ def _measured(
     invocation: Invocation, console: Console, names: Mapping["NodeId", str], *, must_answer: bool
 ) -> tuple[list[dict[str, Any]], list[str]]:
     """Return the ways to these nodes, and why some couldn't be measured."""
-    from jupiterd.ctl.calls import order
+    from jupiterd.ctl.orders import order
     from jupiterd.errors import PeerUnreachableError
 
     paths: list[dict[str, Any]] = []
@@ -125,7 +125,7 @@ def _between(
     invocation: Invocation, console: Console, names: Mapping["NodeId", str]
 ) -> tuple[list[dict[str, Any]], list[str]]:
     """Return the ways between every two other machines, and why some couldn't be measured."""
-    from jupiterd.ctl.calls import order
+    from jupiterd.ctl.orders import order
     from jupiterd.errors import JupiterError
 
     paths: list[dict[str, Any]] = []

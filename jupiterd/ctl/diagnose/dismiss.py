@@ -26,7 +26,7 @@ def command(invocation: Invocation, names: tuple[str, ...]) -> None:
       jupiterctl dismiss gang-knocked
       jupiterctl dismiss attic             # all that is said of that machine
     """  # noqa: D301 - click's mark for lines that keep their ends
-    from jupiterd.ctl.calls import order
+    from jupiterd.ctl.orders import order
 
     done = order(invocation.state_dir, "alarm.dismiss", {"names": list(names)})
     told = [f"dismissed {plain(row['code'])}: {plain(row['title'])}" for row in done["dismissed"]]

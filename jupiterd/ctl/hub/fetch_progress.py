@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from jupiterd.ctl.calls import ordered
 from jupiterd.ctl.hub.listing import HubFile
 from jupiterd.ctl.hub.model import HubModel
 from jupiterd.ctl.output.console import Console
@@ -77,8 +78,6 @@ class FetchProgress:
 
     def tell(self, model: "ModelProgress", ended: str = "") -> None:
         """Tell the daemon, whose status and events show it; one that is away misses nothing."""
-        from jupiterd.ctl.calls import ordered
-
         try:
             ordered(self.state_dir, "hub.fetch", model.to_plain(ended), TELL_TIMEOUT_S)
         except JupiterError:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from jupiterd.ctl.launch.machines import Machine, check_alike
-from jupiterd.ctl.launch.run import Site
+from jupiterd.ctl.launch.site import Site
 from jupiterd.errors import JupiterError
 from jupiterd.hardware.script_devices import script_devices
 from jupiterd.processes.script import ScriptGroup, free_ports, start_script

@@ -6,12 +6,13 @@ is started, here (`gang.script`) or elsewhere (`places`), or whether all are sta
 
 import asyncio
 import signal
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
 from itertools import accumulate
-from typing import Final, Protocol
+from typing import Final
 
+from jupiterd.ctl.launch.site import Site
 from jupiterd.ctl.launch.telling import Telling
 from jupiterd.errors import JupiterError
 from jupiterd.processes.scripts.events import STORE_RANK, Ended, Ending, Over, ScriptEvent
@@ -29,36 +30,6 @@ STATUS_OF_SIGNAL: Final = 128
 LOST: Final = 1
 ENDED_ALONE_S: Final = 15.0
 """After so long it is said that some ranks are done and others go on: they may wait for them."""
-
-
-class Site(Protocol):
-    """The ranks on one machine."""
-
-    @property
-    def name(self) -> str:
-        """What people call the machine."""
-        ...
-
-    @property
-    def processes(self) -> int:
-        """How many ranks it has."""
-        ...
-
-    def events(self) -> AsyncGenerator[ScriptEvent]:
-        """Yield what they print and how they end, until all have ended; raises JupiterError."""
-        ...
-
-    async def signal(self, number: int) -> None:
-        """Signal all of them."""
-        ...
-
-    async def resize(self, rows: int, columns: int) -> None:
-        """Give their terminals another size."""
-        ...
-
-    def give_up(self) -> None:
-        """Wait for them no more where they can't be reached."""
-        ...
 
 
 @dataclass(frozen=True)

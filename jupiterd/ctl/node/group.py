@@ -76,7 +76,8 @@ def approve_node(invocation: Invocation, node: str, words: str | None) -> None:
       jupiterctl node approve new-laptop
       jupiterctl node approve new-laptop --words "radar canvas tiny plug"
     """  # noqa: D301 - click's mark for lines that keep their ends
-    from jupiterd.ctl.calls import ask, order
+    from jupiterd.ctl.calls import ask
+    from jupiterd.ctl.orders import order
 
     console = Console.of(invocation)
     if not (words or invocation.is_confirmed or invocation.is_dry_run):
@@ -103,7 +104,8 @@ def trust_node(invocation: Invocation, node: str) -> None:
       jupiterctl node trust 8c5f35a3 --yes
     """  # noqa: D301 - click's mark for lines that keep their ends
     from jupiterd.cluster.values.node_names import find_node
-    from jupiterd.ctl.calls import ask, order
+    from jupiterd.ctl.calls import ask
+    from jupiterd.ctl.orders import order
     from jupiterd.ids import NodeId
 
     nodes = ask(invocation.state_dir, "status").get("nodes", [])
@@ -134,7 +136,8 @@ def remove_node(invocation: Invocation, node: str) -> None:
       jupiterctl node remove 8c5f35a3 --yes
     """  # noqa: D301 - click's mark for lines that keep their ends
     from jupiterd.cluster.values.node_names import find_node
-    from jupiterd.ctl.calls import ask, order
+    from jupiterd.ctl.calls import ask
+    from jupiterd.ctl.orders import order
     from jupiterd.ids import NodeId
 
     nodes = ask(invocation.state_dir, "status").get("nodes", [])
@@ -161,7 +164,7 @@ def pin_role(invocation: Invocation, node: str, role: str) -> None:
       jupiterctl node role mac-mini generator
       jupiterctl node role mac-mini auto
     """  # noqa: D301 - click's mark for lines that keep their ends
-    from jupiterd.ctl.calls import order
+    from jupiterd.ctl.orders import order
 
     done = order(invocation.state_dir, "node.role", {"node": node, "role": role})
     Console.of(invocation).show(done, lambda: [_pinned(plain(done["name"]), role)])
@@ -184,7 +187,7 @@ def drain_node(invocation: Invocation, node: str, *, wait: bool, timeout: float 
       jupiterctl node drain old-laptop
       jupiterctl node drain old-laptop --wait --timeout 10m && echo it may be switched off
     """  # noqa: D301 - click's mark for lines that keep their ends
-    from jupiterd.ctl.calls import order
+    from jupiterd.ctl.orders import order
     from jupiterd.ctl.waiting.node_idle import wait_until_idle
 
     check_wait(wait=wait, timeout=timeout)
@@ -205,7 +208,7 @@ def resume_node(invocation: Invocation, node: str) -> None:
     Examples:
       jupiterctl node resume old-laptop
     """  # noqa: D301 - click's mark for lines that keep their ends
-    from jupiterd.ctl.calls import order
+    from jupiterd.ctl.orders import order
 
     done = order(invocation.state_dir, "node.role", {"node": node, "role": "auto"})
     Console.of(invocation).show(done, lambda: [_pinned(plain(done["name"]), "auto")])

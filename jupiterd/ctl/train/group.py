@@ -133,7 +133,7 @@ def start(
     check_wait(wait=wait, timeout=timeout)
     chosen = {name: value for name, value in given.items() if value is not None}
     from jupiterd.client.channel import EXECUTE_TIMEOUT_S
-    from jupiterd.ctl.calls import order
+    from jupiterd.ctl.orders import order
     from jupiterd.ctl.preflight.held_out_look import held_out_lines, nothing_held_out_lines
     from jupiterd.ctl.sources.data_source import both_lines
     from jupiterd.ctl.train.curves_link import CurvesLink
@@ -225,7 +225,7 @@ def stop(invocation: Invocation, run: str | None, *, wait: bool, timeout: float 
       jupiterctl train stop
       jupiterctl train stop 3f2a91bc --yes --wait --timeout 2m
     """  # noqa: D301 - click's mark for lines that keep their ends
-    from jupiterd.ctl.calls import order
+    from jupiterd.ctl.orders import order
 
     check_wait(wait=wait, timeout=timeout)
     console = Console.of(invocation)

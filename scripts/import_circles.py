@@ -1,0 +1,281 @@
+"""Prove that no module of the product imports itself by way of others.
+
+    python scripts/import_circles.py
+
+Every import counts: at the top of a module, within a function, and for types alone. Owns the graph
+of imports and what lies on a circle in it. Doesn't know which package may import which: that is
+import-linter's, in pyproject.toml.
+"""
+
+import ast
+import sys
+from collections import deque
+from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from pathlib import Path
+from typing import Final
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGES: Final = ("jupiterd", "jupiter_tui")
+
+Graph = Mapping[str, AbstractSet[str]]
+"""Module -> the modules that it imports."""
+
+KNOWN: Final[frozenset[str]] = frozenset(
+    {
+        "jupiterd.daemon.api.control_service",
+        "jupiterd.daemon.api.peer_service",
+        "jupiterd.daemon.app.local_sockets",
+        "jupiterd.daemon.app.node",
+        "jupiterd.daemon.app.on_ledger_change",
+        "jupiterd.daemon.app.shutdown",
+        "jupiterd.daemon.artifacts.artifact_cache",
+        "jupiterd.daemon.artifacts.checkpoint_integrity",
+        "jupiterd.daemon.artifacts.disk_pressure",
+        "jupiterd.daemon.artifacts.model_publisher",
+        "jupiterd.daemon.artifacts.optional_inputs",
+        "jupiterd.daemon.artifacts.retention",
+        "jupiterd.daemon.artifacts.shipped_folders",
+        "jupiterd.daemon.catalog.hub_fetches",
+        "jupiterd.daemon.catalog.model_import",
+        "jupiterd.daemon.catalog.selected_run",
+        "jupiterd.daemon.catalog.tokenizer_match",
+        "jupiterd.daemon.commands.alarm_commands",
+        "jupiterd.daemon.commands.branch_commands",
+        "jupiterd.daemon.commands.cluster_file_policy",
+        "jupiterd.daemon.commands.cluster_leave",
+        "jupiterd.daemon.commands.cluster_merge",
+        "jupiterd.daemon.commands.commands",
+        "jupiterd.daemon.commands.cycle_lifecycle",
+        "jupiterd.daemon.commands.data_commands",
+        "jupiterd.daemon.commands.dataset_removal",
+        "jupiterd.daemon.commands.dry_run",
+        "jupiterd.daemon.commands.member_commands",
+        "jupiterd.daemon.commands.model_size_choice",
+        "jupiterd.daemon.commands.promotion_commands",
+        "jupiterd.daemon.commands.purge_source",
+        "jupiterd.daemon.commands.start_cycle",
+        "jupiterd.daemon.commands.train_commands",
+        "jupiterd.daemon.cycles.branch_suspension",
+        "jupiterd.daemon.cycles.collect_phase",
+        "jupiterd.daemon.cycles.cycle_driver",
+        "jupiterd.daemon.cycles.generate_phase",
+        "jupiterd.daemon.cycles.generator_capacity",
+        "jupiterd.daemon.cycles.generator_trial",
+        "jupiterd.daemon.cycles.judge_phase",
+        "jupiterd.daemon.cycles.leadership",
+        "jupiterd.daemon.cycles.run_driver",
+        "jupiterd.daemon.cycles.speculative_generation",
+        "jupiterd.daemon.cycles.term_duties",
+        "jupiterd.daemon.cycles.train_phase",
+        "jupiterd.daemon.executor.curve_paths",
+        "jupiterd.daemon.executor.deferred_inputs",
+        "jupiterd.daemon.executor.outer_step_inputs",
+        "jupiterd.daemon.executor.worker_runner",
+        "jupiterd.daemon.gangs.adoption",
+        "jupiterd.daemon.gangs.attempt_end",
+        "jupiterd.daemon.gangs.checkpoint_lineage",
+        "jupiterd.daemon.gangs.damaged_checkpoints",
+        "jupiterd.daemon.gangs.elasticity",
+        "jupiterd.daemon.gangs.gang_preflight",
+        "jupiterd.daemon.gangs.gang_progress",
+        "jupiterd.daemon.gangs.gang_reachability",
+        "jupiterd.daemon.gangs.gang_supervisor",
+        "jupiterd.daemon.gangs.island_reseed",
+        "jupiterd.daemon.gangs.late_joiners",
+        "jupiterd.daemon.gangs.lost_outer_steps",
+        "jupiterd.daemon.gangs.rank_orders",
+        "jupiterd.daemon.gangs.recorded_predictions",
+        "jupiterd.daemon.gangs.rendezvous",
+        "jupiterd.daemon.gangs.scale_candidates",
+        "jupiterd.daemon.gangs.surviving_states",
+        "jupiterd.daemon.gangs.warm_pool_policy",
+        "jupiterd.daemon.islands.island_coordinator",
+        "jupiterd.daemon.islands.island_facts",
+        "jupiterd.daemon.islands.island_join",
+        "jupiterd.daemon.islands.island_plan",
+        "jupiterd.daemon.islands.island_task",
+        "jupiterd.daemon.islands.model_mismatch",
+        "jupiterd.daemon.islands.outer_decisions",
+        "jupiterd.daemon.islands.outer_round_collection",
+        "jupiterd.daemon.islands.state_divergence",
+        "jupiterd.daemon.leader.bounded_concurrency",
+        "jupiterd.daemon.leader.checkpoint_alarm",
+        "jupiterd.daemon.leader.leading",
+        "jupiterd.daemon.leader.orphan_attempts",
+        "jupiterd.daemon.leader.re_replication",
+        "jupiterd.daemon.leader.replication",
+        "jupiterd.daemon.leader.skipped_item",
+        "jupiterd.daemon.leader.step_loop",
+        "jupiterd.daemon.leader.work_item",
+        "jupiterd.daemon.links.advertised_addresses",
+        "jupiterd.daemon.links.clock_skew",
+        "jupiterd.daemon.links.discovery",
+        "jupiterd.daemon.links.link_measurement",
+        "jupiterd.daemon.links.own_link",
+        "jupiterd.daemon.membership.listening",
+        "jupiterd.daemon.membership.stability_monitor",
+        "jupiterd.daemon.membership.trust",
+        "jupiterd.daemon.membership.version_guard",
+        "jupiterd.daemon.observability.alert_watch",
+        "jupiterd.daemon.observability.event_ring",
+        "jupiterd.daemon.observability.node_report",
+        "jupiterd.daemon.observability.node_view",
+        "jupiterd.daemon.observability.remote_reports",
+        "jupiterd.daemon.observability.telemetry_history",
+        "jupiterd.daemon.planning.gang_plan",
+        "jupiterd.daemon.planning.generation_speed",
+        "jupiterd.daemon.planning.layout_inputs",
+        "jupiterd.daemon.planning.prediction_bias",
+        "jupiterd.daemon.planning.rank_order",
+        "jupiterd.daemon.planning.requested_machines",
+        "jupiterd.daemon.planning.throughput_history",
+        "jupiterd.daemon.planning.training_estimate",
+        "jupiterd.daemon.planning.training_spec",
+        "jupiterd.daemon.queries.cluster.admission_document",
+        "jupiterd.daemon.queries.cluster.branches_document",
+        "jupiterd.daemon.queries.cluster.cluster_trace",
+        "jupiterd.daemon.queries.cluster.doctor_document",
+        "jupiterd.daemon.queries.cluster.documents",
+        "jupiterd.daemon.queries.cluster.health_document",
+        "jupiterd.daemon.queries.cluster.links_document",
+        "jupiterd.daemon.queries.cluster.local_trace",
+        "jupiterd.daemon.queries.cluster.model_documents",
+        "jupiterd.daemon.queries.cluster.node_document",
+        "jupiterd.daemon.queries.cluster.provenance_document",
+        "jupiterd.daemon.queries.cluster.settings_document",
+        "jupiterd.daemon.queries.cluster.status_document",
+        "jupiterd.daemon.queries.cycle.checkpoints_document",
+        "jupiterd.daemon.queries.cycle.completions_document",
+        "jupiterd.daemon.queries.cycle.curve_document",
+        "jupiterd.daemon.queries.cycle.cycles_document",
+        "jupiterd.daemon.queries.cycle.drops",
+        "jupiterd.daemon.queries.cycle.export_document",
+        "jupiterd.daemon.queries.cycle.held_out_document",
+        "jupiterd.daemon.queries.cycle.outer_rounds_document",
+        "jupiterd.daemon.queries.cycle.report_document",
+        "jupiterd.daemon.queries.cycle.review_document",
+        "jupiterd.daemon.queries.cycle.round_data",
+        "jupiterd.daemon.queries.cycle.run_documents",
+        "jupiterd.daemon.queries.cycle.verdict_document",
+        "jupiterd.daemon.scripts.allreduce_check",
+        "jupiterd.daemon.scripts.readiness",
+        "jupiterd.daemon.scripts.relay",
+        "jupiterd.daemon.scripts.running_scripts",
+        "jupiterd.daemon.scripts.script_placement",
+        "jupiterd.daemon.scripts.script_service",
+        "jupiterd.daemon.scripts.shipping",
+    }
+)
+"""Modules that still lie on a circle; each leaves the list once its circle is cut."""
+
+
+def graph_of(root: Path, packages: tuple[str, ...] = PACKAGES) -> Graph:
+    """Return which modules of the packages below `root` import which others of them."""
+    files = {
+        _name(path.relative_to(root)): path
+        for package in packages
+        for path in (root / package).rglob("*.py")
+    }
+    names = files.keys()
+    return {
+        name: {each for each in _imported(path, names) if each != name}
+        for name, path in files.items()
+    }
+
+
+def _name(path: Path) -> str:
+    parts = path.with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def _imported(path: Path, names: AbstractSet[str]) -> Iterator[str]:
+    """Yield what a file imports, wherever in it; a package only where none of its modules is."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name in names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            for alias in node.names:
+                module = f"{node.module}.{alias.name}"
+                if module in names:
+                    yield module
+                elif node.module in names:
+                    yield node.module
+
+
+def circles(graph: Graph) -> list[list[str]]:
+    """Return the modules of each circle: those that reach one another, sorted."""
+    left = _without_ends(graph)
+    reached = {name: _reached(left, name) for name in left}
+    groups = {
+        frozenset(other for other in reached[name] if name in reached[other])
+        for name in left
+        if name in reached[name]
+    }
+    return sorted(sorted(group) for group in groups)
+
+
+def _without_ends(graph: Graph) -> Graph:
+    """Return the graph without modules that import nothing or that nothing imports."""
+    left = {name: set(imported) for name, imported in graph.items()}
+    while True:
+        imported = set[str]().union(*left.values())
+        stays = {name for name, below in left.items() if below and name in imported}
+        if len(stays) == len(left):
+            return left
+        left = {name: left[name] & stays for name in stays}
+
+
+def _reached(graph: Graph, start: str) -> set[str]:
+    """Return what a module imports, directly or by way of others."""
+    reached = set[str]()
+    waiting = deque([start])
+    while waiting:
+        new = graph[waiting.popleft()] - reached
+        reached |= new
+        waiting.extend(new)
+    return reached
+
+
+def shortest(graph: Graph, circle: list[str]) -> list[str]:
+    """Return the shortest way from a module of the circle to itself, both ends named."""
+    return min((_way_back(graph, name) for name in circle), key=len)
+
+
+def _way_back(graph: Graph, start: str) -> list[str]:
+    ways = deque([[start]])
+    seen = set[str]()
+    while ways:
+        way = ways.popleft()
+        for name in sorted(graph[way[-1]] - seen):
+            if name == start:
+                return [*way, start]
+            seen.add(name)
+            ways.append([*way, name])
+    raise ValueError(f"{start} lies on no circle")
+
+
+def complaints(graph: Graph, known: AbstractSet[str] = KNOWN) -> Iterator[str]:
+    """Yield what is wrong: each circle that isn't known, and what is known and on none any more."""
+    found = circles(graph)
+    for circle in found:
+        new = [name for name in circle if name not in known]
+        if new:
+            way = " -> ".join(shortest(graph, circle))
+            yield f"circle of {len(circle)} modules: {way}\n  " + "\n  ".join(new)
+    for name in sorted(known - {name for circle in found for name in circle}):
+        yield f"{name} lies on no circle: take it from KNOWN in scripts/import_circles.py"
+
+
+def main() -> None:
+    """Print what is wrong, and end with status 1 where anything is."""
+    graph = graph_of(ROOT)
+    wrong = list(complaints(graph))
+    print(*wrong, sep="\n", file=sys.stderr, end="\n" if wrong else "")
+    if wrong:
+        raise SystemExit(1)
+    print(f"no circle among {len(graph)} modules, beside {len(KNOWN)} that are known")
+
+
+if __name__ == "__main__":
+    main()

@@ -72,17 +72,17 @@ test-failures: setup
 # Three machines upgraded while they train, in every order, from the commit before, from one minor version before and from
 # the first layout of state folders; five minutes.
 test-upgrade: setup
-	@$(BIN)/python -m pytest -rP tests/upgrades tests/e2e/test_upgrade.py
+	@$(BIN)/python -m pytest -rP tests/upgrades tests/e2e/daemon/test_upgrade.py
 
 # kill -9 at random moments while data is collected, filtered and packed: make data-kills [KILLS=100] [SEED=7]
 data-kills: setup
 	@JUPITER_DATA_KILLS=$(or $(KILLS),100) $(if $(SEED),JUPITER_TEST_SEED=$(SEED)) \
-	  $(BIN)/python -m pytest -s tests/e2e/test_data_kills.py
+	  $(BIN)/python -m pytest -s tests/e2e/data/test_data_kills.py
 
 # kill -9 at random moments of all seven phases of cycles on three daemons: make chaos-cycle [STRIKES=100] [ROUNDS=2] [SEED=7]
 chaos-cycle: setup
 	@JUPITER_CYCLE_STRIKES=$(or $(STRIKES),100) JUPITER_CYCLE_ROUNDS=$(or $(ROUNDS),1) $(if $(SEED),JUPITER_TEST_SEED=$(SEED)) \
-	  $(BIN)/python -m pytest -s tests/e2e/test_killed_cycle.py
+	  $(BIN)/python -m pytest -s tests/e2e/cycle/test_killed_cycle.py
 
 # Odd bytes for everything that reads what strangers and members send, an hour of them: make fuzz [FUZZ_SECONDS=60] [SEED=7]
 fuzz: setup

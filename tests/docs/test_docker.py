@@ -20,7 +20,7 @@ from jupiterd.daemon.runtime.settings import Settings
 from tests.docs.command_lines import trouble
 from tests.docs.pages import ROOT, blocks
 from tests.docs.test_commands import parses
-from tests.e2e.surroundings import own_network
+from tests.support.daemons.surroundings import own_network
 
 FOLDER = ROOT / "installers" / "docker"
 DOCKERFILE = FOLDER / "Dockerfile"

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from tests.docs.pages import ROOT, Block, blocks
-from tests.e2e.surroundings import own_network
+from tests.support.daemons.surroundings import own_network
 
 BIN = Path(sys.executable).parent
 PAGES = (ROOT / "README.md", ROOT / "docs" / "quickstart.md")
@@ -49,10 +49,10 @@ class Elsewhere:
 
 
 DEMO = Elsewhere("takes minutes", "Makefile", "scripts/demo.py")
-TERMINAL = Elsewhere("needs a terminal", "tests/tui/terminal.py", "jupiter-tui")
+TERMINAL = Elsewhere("needs a terminal", "tests/support/tui/terminal.py", "jupiter-tui")
 INSTALLER = Elsewhere("installs", "tests/install/test_script.py", "test_a_checkout_is_installed")
 REMOVAL = Elsewhere("removes", "tests/install/test_script.py", '"--uninstall"')
-CYCLE = Elsewhere("needs a cycle that has ended", "tests/e2e/test_cycle.py", '"explain"')
+CYCLE = Elsewhere("needs a cycle that has ended", "tests/e2e/cycle/test_cycle.py", '"explain"')
 
 DONE: dict[str, Here | Elsewhere] = {
     "make demo": DEMO,

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.cluster import Cluster
+from tests.support.daemons.cluster import Cluster
+from tests.support.daemons.shared_cluster import SharedCluster
 from tests.support.fork_server import FOLDER_VARIABLE
-from tests.support.shared_cluster import SharedCluster
 
 LENDER = pytest.StashKey[SharedCluster]()
 

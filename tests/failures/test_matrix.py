@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from jupiterd.cycle.base.work_item import Phase
-from tests.e2e.strikes import Moment, Victim
-from tests.e2e.struck_cycle import run_struck_cycle
+from tests.support.strikes.strikes import Moment, Victim
+from tests.support.strikes.struck_cycle import run_struck_cycle
 
 pytestmark = [pytest.mark.net, pytest.mark.slow, pytest.mark.timeout(600)]
 

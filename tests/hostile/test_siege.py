@@ -19,8 +19,8 @@ import psutil
 import pytest
 
 from jupiterd.net.open_port.connection_limits import EACH_MEMBER, EACH_STRANGER
-from tests.e2e.cluster import Cluster, Daemon
-from tests.e2e.surroundings import own_network
+from tests.support.daemons.cluster import Cluster, Daemon
+from tests.support.daemons.surroundings import own_network
 
 pytestmark = [
     pytest.mark.full,

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.network.lab import why_there_is_no_lab
-from tests.network.links import FILTER, THROTTLE
+from tests.support.network.lab import why_there_is_no_lab
+from tests.support.network.links import FILTER, THROTTLE
 
 HERE = Path(__file__).parent
 

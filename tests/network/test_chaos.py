@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.network.blows import Blow
-from tests.network.struck_islands import LEARNED_BPB, MIXED, Moment, run_struck_islands
-from tests.network.struck_run import run_struck
+from tests.support.network.blows import Blow
+from tests.support.network.struck_islands import LEARNED_BPB, MIXED, Moment, run_struck_islands
+from tests.support.network.struck_run import run_struck
 
 pytestmark = pytest.mark.timeout(400)
 

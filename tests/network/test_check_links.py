@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from tests.network import links
-from tests.network.lab import interface
-from tests.network.machines import Machine, Machines
-from tests.network.twice import SECOND, all_use, wired_twice
+from tests.support.network import links
+from tests.support.network.lab import interface
+from tests.support.network.machines import Machine, Machines
+from tests.support.network.twice import SECOND, all_use, wired_twice
 
 pytestmark = [pytest.mark.timeout(150), pytest.mark.usefixtures("traffic_shaper")]
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.cluster import Document
-from tests.network.lab import lab_of
-from tests.network.machines import Machine, Views, machines_of, sees
+from tests.support.daemons.cluster import Document
+from tests.support.network.lab import lab_of
+from tests.support.network.machines import Machine, Views, machines_of, sees
 
 pytestmark = pytest.mark.timeout(180)
 

@@ -4,10 +4,10 @@ import asyncio
 import json
 from pathlib import Path
 
-from tests.e2e.cluster import running
-from tests.network import links
-from tests.network.lab import lab_of
-from tests.network.machines import Machine, Machines
+from tests.support.daemons.cluster import running
+from tests.support.network import links
+from tests.support.network.lab import lab_of
+from tests.support.network.machines import Machine, Machines
 
 JOIN_S = 20.0
 LOOK_S = 40.0

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.network.machines import Machine, Machines, ids, machines_on, state_of
-from tests.network.reigns import watched
+from tests.support.network.machines import Machine, Machines, ids, machines_on, state_of
+from tests.support.network.reigns import watched
 
 pytestmark = pytest.mark.timeout(150)
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.network.lab import lab_of
-from tests.network.machines import Machine, Machines, machines_of
-from tests.support.training_runs import write_letters
+from tests.support.daemons.training_runs import write_letters
+from tests.support.network.lab import lab_of
+from tests.support.network.machines import Machine, Machines, machines_of
 
 pytestmark = pytest.mark.timeout(120)
 

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.cluster import running
-from tests.network import links
-from tests.network.lab import lab_of
-from tests.network.machines import Machine, Machines, machines_of, sees
-from tests.support.training_runs import write_letters
+from tests.support.daemons.cluster import running
+from tests.support.daemons.training_runs import write_letters
+from tests.support.network import links
+from tests.support.network.lab import lab_of
+from tests.support.network.machines import Machine, Machines, machines_of, sees
 
 pytestmark = pytest.mark.timeout(120)
 

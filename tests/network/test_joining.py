@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.cluster import wrong
-from tests.network.machines import ids, machines_on, sees, state_of
+from tests.support.daemons.cluster import wrong
+from tests.support.network.machines import ids, machines_on, sees, state_of
 
 pytestmark = pytest.mark.timeout(120)
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.network.lab import Host
-from tests.network.launched import Launched, two_machines
-from tests.network.listening import Place, places_of
-from tests.network.machines import Machines
+from tests.support.network.lab import Host
+from tests.support.network.launched import Launched, two_machines
+from tests.support.network.listening import Place, places_of
+from tests.support.network.machines import Machines
 
 pytestmark = [pytest.mark.timeout(120)]
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.network import links
-from tests.network.machines import machines_on
-from tests.network.reigns import watched
+from tests.support.network import links
+from tests.support.network.machines import machines_on
+from tests.support.network.reigns import watched
 
 pytestmark = pytest.mark.timeout(120)
 

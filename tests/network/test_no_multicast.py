@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from jupiterd.daemon.links.address_book import load_addresses
-from tests.e2e.cluster import running
-from tests.network import links
-from tests.network.lab import address_of, lab_of
-from tests.network.machines import Machine, Machines
+from tests.support.daemons.cluster import running
+from tests.support.network import links
+from tests.support.network.lab import address_of, lab_of
+from tests.support.network.machines import Machine, Machines
 
 pytestmark = pytest.mark.timeout(120)
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.cluster import Document
-from tests.network import links
-from tests.network.lab import interface
-from tests.network.machines import Views, machines_on
+from tests.support.daemons.cluster import Document
+from tests.support.network import links
+from tests.support.network.lab import interface
+from tests.support.network.machines import Views, machines_on
 
 pytestmark = pytest.mark.timeout(120)
 

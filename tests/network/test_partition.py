@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.cluster import Document, wrong
-from tests.network import links
-from tests.network.machines import Machine, Machines, Views, are_one, ids, machines_on
+from tests.support.daemons.cluster import Document, wrong
+from tests.support.network import links
+from tests.support.network.machines import Machine, Machines, Views, are_one, ids, machines_on
 
 pytestmark = pytest.mark.timeout(150)
 

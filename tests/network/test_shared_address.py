@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.cluster import Document, running
-from tests.network import links
-from tests.network.lab import lab_of
-from tests.network.machines import Machine, Machines
+from tests.support.daemons.cluster import Document, running
+from tests.support.network import links
+from tests.support.network.lab import lab_of
+from tests.support.network.machines import Machine, Machines
 
 pytestmark = pytest.mark.timeout(120)
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from jupiterd.cluster.training.gang_watchdog import LEAST_STEP_S
-from tests.network import links
-from tests.network.asked_run import LOOK_S, AskedRun
-from tests.network.machines import Machine, machines_on
-from tests.support.training_runs import write_letters
+from tests.support.daemons.training_runs import write_letters
+from tests.support.network import links
+from tests.support.network.asked_run import LOOK_S, AskedRun
+from tests.support.network.machines import Machine, machines_on
 
 pytestmark = [pytest.mark.timeout(120), pytest.mark.usefixtures("packet_filter")]
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.network import links
-from tests.network.lab import WIRELESS
-from tests.network.reigns import watched
-from tests.network.twice import all_use, joined_twice
+from tests.support.network import links
+from tests.support.network.lab import WIRELESS
+from tests.support.network.reigns import watched
+from tests.support.network.twice import all_use, joined_twice
 
 pytestmark = [pytest.mark.timeout(120), pytest.mark.usefixtures("traffic_shaper")]
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.cluster import Cluster, Daemon, running
 from tests.real.smollm2 import NotInTheIndexError, model_folder
+from tests.support.daemons.cluster import Cluster, Daemon, running
 
 
 @pytest.fixture(scope="session")

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.cluster import Cluster
 from tests.real.pages import write_pages
+from tests.support.daemons.cluster import Cluster
 
 pytestmark = [pytest.mark.real, pytest.mark.net, pytest.mark.timeout(3000)]
 

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from jupiterd.processes.openblas import openblas
-from tests.network import links
-from tests.network.lab import why_there_is_no_lab
-from tests.network.launched import Launched, two_machines
-from tests.network.machines import Machines
 from tests.real.pages import write_pages
 from tests.real.smollm2 import single_precision
+from tests.support.network import links
+from tests.support.network.lab import why_there_is_no_lab
+from tests.support.network.launched import Launched, two_machines
+from tests.support.network.machines import Machines
 
 pytestmark = [pytest.mark.real, pytest.mark.net, pytest.mark.root, pytest.mark.timeout(600)]
 

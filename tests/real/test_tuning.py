@@ -10,9 +10,9 @@ import pytest
 
 from jupiterd.processes.environment import worker_environment
 from jupiterd.processes.openblas import openblas
-from tests.e2e.cluster import Cluster
 from tests.real.pages import write_pages
 from tests.real.smollm2 import ROOT
+from tests.support.daemons.cluster import Cluster
 
 pytestmark = [pytest.mark.real, pytest.mark.net, pytest.mark.timeout(1500)]
 

@@ -28,7 +28,7 @@ from jupiterd.cluster.membership.membership import (
 )
 from jupiterd.cluster.values.timing import LAN, Timing
 from jupiterd.ids import NodeId
-from tests.simulation.lossy_links import Datagrams, Link, Stream
+from tests.simulation.trouble.lossy_links import Datagrams, Link, Stream
 
 CALL_TIMEOUT_S = 2.0
 NOT_CALLED_S = 1.0

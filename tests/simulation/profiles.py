@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from jupiterd.cluster.membership.pairing_window import OPEN_S
 from jupiterd.cluster.values.timing import LAN, Timing
-from tests.simulation.network import FAIR, Weather
+from tests.simulation.trouble.network import FAIR, Weather
 
 QUICK = Timing(suspect_s=3.5, gone_s=8.0)
 """Membership is quicker than in life, so that a seed is soon done; the election's waits aren't."""

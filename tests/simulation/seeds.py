@@ -4,16 +4,16 @@ Owns how a world is set up from a seed and its profile. What a failing seed says
 """
 
 from jupiterd.ids import NodeId
-from tests.simulation.disk import Content, Disk
-from tests.simulation.healing import heal
-from tests.simulation.journal import Journal
-from tests.simulation.machine import Machine
-from tests.simulation.newcomers import KNOCK_S, Newcomer
-from tests.simulation.obedience import keep_ordering
+from tests.simulation.invariants.healing import heal
+from tests.simulation.invariants.violation import Violation
+from tests.simulation.node.disk import Content, Disk
+from tests.simulation.node.journal import Journal
+from tests.simulation.node.machine import Machine
+from tests.simulation.node.newcomers import KNOCK_S, Newcomer
+from tests.simulation.node.obedience import keep_ordering
+from tests.simulation.node.recording import founding, keep_recording
 from tests.simulation.profiles import Profile, profile_of
-from tests.simulation.recording import founding, keep_recording
-from tests.simulation.troubles import TROUBLES, make_trouble
-from tests.simulation.violation import Violation
+from tests.simulation.trouble.troubles import TROUBLES, make_trouble
 from tests.simulation.world import World
 
 SETTLED_S = 5.0

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.simulation.machine import Machine
+from tests.simulation.node.machine import Machine
 from tests.simulation.profiles import EACH_WRITE
 from tests.simulation.seeds import found, run_world
 from tests.simulation.world import World

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.simulation.mutants import MUTANTS, Mutant
+from tests.simulation.faults.mutants import MUTANTS, Mutant
 from tests.simulation.seeds import SeedFailed, run_seed
 
 FIRST_SEED = 7000

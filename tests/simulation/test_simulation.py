@@ -59,7 +59,9 @@ def test_every_profile_has_its_turn() -> None:
 def test_a_failing_seed_says_its_number_and_what_happened_last(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("tests.simulation.healing.what_is_lost", lambda _world: "everything")
+    monkeypatch.setattr(
+        "tests.simulation.invariants.healing.what_is_lost", lambda _world: "everything"
+    )
     with pytest.raises(SeedFailed) as failed:
         run_seed(1)
     lines = str(failed.value).splitlines()

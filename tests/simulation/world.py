@@ -14,14 +14,14 @@ from blake3 import blake3
 
 from jupiterd.cluster.facts.facts import TokenIssued
 from jupiterd.ids import NodeId
-from tests.simulation.checks import Checks
-from tests.simulation.clones import Clones
-from tests.simulation.door import Door
-from tests.simulation.machine import Machine
-from tests.simulation.network import Network
-from tests.simulation.newcomers import Newcomer
+from tests.simulation.invariants.checks import Checks
+from tests.simulation.invariants.door import Door
+from tests.simulation.invariants.witness import Witness
+from tests.simulation.node.machine import Machine
+from tests.simulation.node.newcomers import Newcomer
 from tests.simulation.profiles import Profile
-from tests.simulation.witness import Witness
+from tests.simulation.trouble.clones import Clones
+from tests.simulation.trouble.network import Network
 
 TOLD = 50
 """How many of the last events a failing seed shows."""

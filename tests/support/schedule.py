@@ -3,6 +3,7 @@
 Owns what each process is given. Doesn't know what the tests do; those with daemons come first.
 """
 
+from itertools import pairwise
 from pathlib import PurePath
 
 import pytest
@@ -10,13 +11,14 @@ from xdist.remote import Producer
 from xdist.scheduler import LoadGroupScheduling
 from xdist.workermanage import WorkerController
 
-WITH_DAEMONS = ("e2e", "network")
+WITH_DAEMONS = (("tests", "e2e"), ("tests", "network"))
 """The folders of tests each of which starts daemons, of which a few are enough in `make test`."""
 
 
 def has_daemons(test: str) -> bool:
     """Say whether a test starts real daemons, by its id or its file."""
-    return PurePath(test.partition("::")[0]).parent.name in WITH_DAEMONS
+    folders = PurePath(test.partition("::")[0]).parent.parts
+    return any(pair in WITH_DAEMONS for pair in pairwise(folders))
 
 
 class Schedule(LoadGroupScheduling):

@@ -13,8 +13,8 @@ from jupiterd.errors import NotFoundError
 from jupiterd.protocol.call_errors import abort
 from jupiterd.rpc import control_pb2
 from tests.support.client.control_server import ScriptedControl, delta, serving, snapshot
-from tests.tui.documents import RECORDED, cycle, messages, trained
-from tests.tui.pictures import StillTui, until
+from tests.support.tui.documents import RECORDED, cycle, messages, trained
+from tests.support.tui.pictures import StillTui, until
 
 LEADING = "leader node-1"
 

@@ -16,9 +16,9 @@ from jupiter_tui.model.loss_view import Look
 from jupiter_tui.model.recorder import Recorder
 from jupiter_tui.widgets.panel import Panel
 from jupiterd.client.watch import Link, LinkChanged, Snapshot
-from tests.tui.documents import RECORDED, cycle, of, scene, status
-from tests.tui.pictures import StillTui, shown, until
-from tests.tui.test_actions import STOP
+from tests.support.tui.documents import RECORDED, cycle, of, scene, status
+from tests.support.tui.pictures import StillTui, shown, until
+from tests.tui.screens.test_actions import STOP
 
 LIVE = LinkChanged(Link.LIVE)
 

@@ -11,8 +11,8 @@ from jupiter_tui.model.recording import Heard, heard_of, line_of
 from jupiter_tui.model.scene import Options
 from jupiterd.client.watch import Delta, Heartbeat, Link, LinkChanged, Snapshot
 from jupiterd.errors import UsageError
-from tests.tui.documents import RECORDED, messages, trained
-from tests.tui.pictures import until
+from tests.support.tui.documents import RECORDED, messages, trained
+from tests.support.tui.pictures import until
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """What a terminal shows, as the tests reckon it."""
 
-from tests.tui.screen import Screen
+from tests.support.tui.screen import Screen
 
 
 def _fed(*pieces: bytes) -> Screen:

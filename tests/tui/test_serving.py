@@ -13,7 +13,7 @@ from yarl import URL
 
 from jupiter_tui.model.recorder import Recorder
 from jupiter_tui.web.server import HOST, without_serve
-from tests.tui.documents import messages
+from tests.support.tui.documents import messages
 
 WAIT_S = 50.0
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.tui.terminal import Terminal, dashboard
+from tests.support.tui.terminal import Terminal, dashboard
 
 GONE_S = 5.0
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.cluster import Cluster, Daemon, three_daemons
-from tests.tui.terminal import Terminal, dashboard
+from tests.support.daemons.cluster import Cluster, Daemon, three_daemons
+from tests.support.tui.terminal import Terminal, dashboard
 
 pytestmark = [
     pytest.mark.full,

@@ -6,7 +6,7 @@ from jupiter_tui.model.clock import Moment
 from jupiter_tui.model.curve import Point
 from jupiter_tui.model.view import ViewModel, fold, with_link_of
 from jupiterd.client.watch import Delta, Heartbeat, Link, LinkChanged, Snapshot
-from tests.tui.documents import NOON, RECORDED, cycle, messages, trained
+from tests.support.tui.documents import NOON, RECORDED, cycle, messages, trained
 
 LATER = Moment(107.0, "12:03:48")
 LIVE = LinkChanged(Link.LIVE)

@@ -13,9 +13,9 @@ from jupiterd import __version__
 from jupiterd.cluster.ledger.cycle_state import CycleState
 from jupiterd.store.layout import LAYOUT
 from jupiterd.versions import series
-from tests.e2e.cluster import NAMES, Cluster, Daemon, Document, running
-from tests.e2e.earlier import Installed, commit_before, installed, last_commit_without
-from tests.e2e.rolling import (
+from tests.support.daemons.cluster import NAMES, Cluster, Daemon, Document, running
+from tests.support.daemons.earlier import Installed, commit_before, installed, last_commit_without
+from tests.support.daemons.rolling import (
     NEW,
     Seen,
     all_run,
@@ -29,7 +29,7 @@ from tests.e2e.rolling import (
     stopped,
     trained,
 )
-from tests.e2e.surroundings import own_network
+from tests.support.daemons.surroundings import own_network
 
 pytestmark = [
     pytest.mark.net,

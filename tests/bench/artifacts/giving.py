@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from tests.bench.artifacts.rivals import told_of_rivals
 from tests.bench.artifacts.stations import Remote, introduce, on_links, on_loopback
 from tests.bench.figure import Figure, Goal
-from tests.network.lab import Host
+from tests.support.network.lab import Host
 
 RECEIVERS = 4
 INTERRUPTED_AT = 0.9

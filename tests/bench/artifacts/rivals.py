@@ -16,7 +16,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Final
 
-from tests.network.lab import Host
+from tests.support.network.lab import Host
 
 PORT: Final = 2222
 """On a machine of our own nobody else has it."""

@@ -16,8 +16,8 @@ from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.network.lab import Host, interface, lab_of, why_there_is_no_lab
-from tests.network.links import THROTTLE
+from tests.support.network.lab import Host, interface, lab_of, why_there_is_no_lab
+from tests.support.network.links import THROTTLE
 
 GBIT = 1_000_000_000
 ANSWER_TIMEOUT_S = 120.0

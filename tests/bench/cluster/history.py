@@ -25,8 +25,8 @@ from jupiterd.net.identity import Identity
 from jupiterd.store.layout import LAYOUT
 from jupiterd.store.ledger_file import CLUSTER_KEY, LedgerFile
 from tests.bench.figure import Figure, Goal
-from tests.e2e.cluster import Cluster, Daemon, running
-from tests.e2e.surroundings import own_network
+from tests.support.daemons.cluster import Cluster, Daemon, running
+from tests.support.daemons.surroundings import own_network
 
 FACTS = 100_000
 FACTS_IN_ENTRY = 10

@@ -11,7 +11,7 @@ import psutil
 
 from tests.bench.cluster.machines import settled_machines
 from tests.bench.figure import Figure, Goal
-from tests.network.machines import Machine
+from tests.support.network.machines import Machine
 
 MANY, FEWER = 16, 8
 BYTES_EACH = 150 << 20

@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 from tests.bench.cluster.machines import Looks, looking_at, settled_machines
 from tests.bench.figure import Figure, Goal
-from tests.network import links
-from tests.network.machines import Machine, Views, ids, leaders
-from tests.network.reigns import watched
+from tests.support.network import links
+from tests.support.network.machines import Machine, Views, ids, leaders
+from tests.support.network.reigns import watched
 
 MACHINES = 3
 TIMEOUT_S = 30.0

@@ -13,9 +13,9 @@ from pathlib import Path
 
 from jupiterd.client.channel import ControlChannel
 from jupiterd.errors import JupiterError
-from tests.e2e.cluster import Document
-from tests.network.lab import lab_of
-from tests.network.machines import Machine, Machines, Views, in_short, machines_of
+from tests.support.daemons.cluster import Document
+from tests.support.network.lab import lab_of
+from tests.support.network.machines import Machine, Machines, Views, in_short, machines_of
 
 START_TIMEOUT_S = 60.0
 LOOK_S = 0.02

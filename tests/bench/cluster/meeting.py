@@ -12,8 +12,8 @@ from tests.bench.cluster.machines import (
     until_answering,
 )
 from tests.bench.figure import Figure, Goal
-from tests.network import links
-from tests.network.machines import Machine, Machines, Views, agree, state_of
+from tests.support.network import links
+from tests.support.network.machines import Machine, Machines, Views, agree, state_of
 
 MACHINES = 3
 HALVES = 4

@@ -14,7 +14,7 @@ from typing import Any
 
 from jupiterd.cluster.facts.facts import WorkCompleted
 from jupiterd.cycle.phases.proxies import PROXIES
-from tests.e2e.cluster import Cluster, three_daemons
+from tests.support.daemons.cluster import Cluster, three_daemons
 
 GOAL_S = 180.0
 GOAL_SHARE = 0.6

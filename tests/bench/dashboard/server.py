@@ -21,9 +21,9 @@ import grpc.aio
 
 from jupiterd.daemon.api.control_service import DELTA_S
 from jupiterd.rpc import control_pb2, control_pb2_grpc
-from tests.tui import training_documents as training
-from tests.tui.documents import RECORDED
-from tests.tui.gallery import CYCLES, EVENTS, GPU_LOAD, LINKS, REVIEW, RTX, counted, node
+from tests.support.tui import training_documents as training
+from tests.support.tui.documents import RECORDED
+from tests.support.tui.gallery import CYCLES, EVENTS, GPU_LOAD, LINKS, REVIEW, RTX, counted, node
 
 SEED = 20
 NODES = 16

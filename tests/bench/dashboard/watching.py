@@ -17,7 +17,7 @@ from pathlib import Path
 
 import psutil
 
-from tests.tui.terminal import Terminal, dashboard
+from tests.support.tui.terminal import Terminal, dashboard
 
 COLUMNS, LINES = 160, 50
 SETTLE_S = 3.0

@@ -44,8 +44,8 @@ from tests.bench.islands.losses import (
 from tests.bench.islands.network import print_network
 from tests.bench.islands.text import Text, packed
 from tests.bench.train.single import preset
-from tests.network.lab import why_there_is_no_lab
-from tests.network.links import THROTTLE
+from tests.support.network.lab import why_there_is_no_lab
+from tests.support.network.links import THROTTLE
 
 SIZES: Mapping[str, Mapping[str, int]] = {
     "1m": {},

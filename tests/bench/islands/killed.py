@@ -19,7 +19,7 @@ from tests.bench.artifacts.stations import GBIT
 from tests.bench.islands.losses import verdict
 from tests.bench.islands.rounds import Heard, equal_digests
 from tests.bench.islands.wired import Wired, wired
-from tests.network.machines import Machine
+from tests.support.network.machines import Machine
 
 BEFORE, AFTER = 2, 3
 """Whole rounds."""

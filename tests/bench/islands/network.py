@@ -25,7 +25,7 @@ from tests.bench.islands.rounds import (
 )
 from tests.bench.islands.solo import Solo, train_apart
 from tests.bench.islands.wired import BATCH, SEQ_LEN, Wired, wired
-from tests.e2e.cluster import Document
+from tests.support.daemons.cluster import Document
 
 IDLE_S = 8.0
 FIRST_COUNTED = 10

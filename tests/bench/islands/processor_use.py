@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import psutil
 
-from tests.network.machines import Machine
+from tests.support.network.machines import Machine
 
 LOOK_S = 2.0
 """Looking through all processes takes some hundredths of a second."""

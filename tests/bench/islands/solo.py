@@ -13,8 +13,8 @@ from jupiterd.cluster.facts.facts import OuterStepTaken
 from tests.bench.islands.processor_use import Span
 from tests.bench.islands.rounds import Heard
 from tests.bench.islands.wired import BATCH, JOIN_S, SEQ_LEN, Wired
-from tests.network.links import plug, pull
-from tests.network.machines import Views
+from tests.support.network.links import plug, pull
+from tests.support.network.machines import Views
 
 APART_S = 60.0
 

@@ -18,8 +18,8 @@ from typing import Self
 import numpy as np
 
 from tests.bench.islands.processor_use import ProcessorUse
-from tests.network.lab import interface
-from tests.network.machines import Machine
+from tests.support.network.lab import interface
+from tests.support.network.machines import Machine
 
 LOOK_S = 0.02
 FIND_S = 0.5

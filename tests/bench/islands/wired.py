@@ -21,10 +21,10 @@ from tests.bench.artifacts.stations import shape as shaped
 from tests.bench.islands.rounds import Heard, heard
 from tests.bench.islands.stamps import Stamps
 from tests.bench.islands.text import write_files
-from tests.e2e.cluster import Document
-from tests.network.lab import lab_of, why_there_is_no_lab
-from tests.network.links import THROTTLE
-from tests.network.machines import Machines, machines_of
+from tests.support.daemons.cluster import Document
+from tests.support.network.lab import lab_of, why_there_is_no_lab
+from tests.support.network.links import THROTTLE
+from tests.support.network.machines import Machines, machines_of
 
 SEQ_LEN = 16
 BATCH = 32

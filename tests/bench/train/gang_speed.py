@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Final
 
 from tests.bench.train.gangs import Gang, Home, on_machines, training
-from tests.e2e.cluster import Cluster, running
-from tests.network.lab import lab_of
-from tests.network.machines import Machine, Machines
+from tests.support.daemons.cluster import Cluster, running
+from tests.support.network.lab import lab_of
+from tests.support.network.machines import Machine, Machines
 
 MEASURED_S = 15.0
 WARM_UP_S = 3.0

@@ -13,11 +13,11 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.e2e.cluster import Cluster, Daemon, Document, three_daemons
-from tests.e2e.tiny_domain import write_domain
-from tests.network import links
-from tests.network.lab import lab_of
-from tests.network.machines import machines_of, machines_on
+from tests.support.daemons.cluster import Cluster, Daemon, Document, three_daemons
+from tests.support.network import links
+from tests.support.network.lab import lab_of
+from tests.support.network.machines import machines_of, machines_on
+from tests.support.sources.tiny_domain import write_domain
 
 STEPS = 1_000_000
 """More than any measuring takes."""

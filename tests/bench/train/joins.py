@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from tests.bench.train.gangs import Change, training
 from tests.bench.train.kills import PACE_S
-from tests.e2e.cluster import Daemon
+from tests.support.daemons.cluster import Daemon
 
 _CAUGHT_UP = re.compile(r"caught up: (.*)")
 LOOK_S = 0.05

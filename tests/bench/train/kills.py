@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from jupiterd.daemon.runtime.clock import now_s
 from tests.bench.train.gangs import Change, Gang, Home, training
-from tests.e2e.cluster import three_daemons
+from tests.support.daemons.cluster import three_daemons
 
 PACE_S = 10.0
 """Between two kills."""

@@ -14,9 +14,9 @@ from jupiterd.daemon.runtime.clock import now_s
 from tests.bench.train.freezes import send
 from tests.bench.train.gangs import Gang, on_machines, training
 from tests.bench.train.kills import PACE_S, Struck
-from tests.e2e.cluster import Daemon, Document, three_daemons
-from tests.network import links
-from tests.network.machines import Machine
+from tests.support.daemons.cluster import Daemon, Document, three_daemons
+from tests.support.network import links
+from tests.support.network.machines import Machine
 
 
 class Loss(StrEnum):

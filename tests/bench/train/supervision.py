@@ -10,7 +10,7 @@ import psutil
 
 from tests.bench.train.gangs import Gang, training
 from tests.bench.train.kills import PACE_S
-from tests.e2e.cluster import Daemon
+from tests.support.daemons.cluster import Daemon
 
 MEASURED_S = 30.0
 

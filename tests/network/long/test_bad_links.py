@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.network import links
-from tests.network.lab import lab_of
-from tests.network.machines import leaders, machines_of, machines_on, state_of
-from tests.network.reigns import watched
+from tests.support.network import links
+from tests.support.network.lab import lab_of
+from tests.support.network.machines import leaders, machines_of, machines_on, state_of
+from tests.support.network.reigns import watched
 
 pytestmark = pytest.mark.timeout(240)
 

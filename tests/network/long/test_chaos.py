@@ -6,9 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.network.blows import Blow
-from tests.network.struck_islands import MIXED, THREE, dealt_with_moments, run_struck_islands
-from tests.network.struck_run import run_struck
+from tests.support.network.blows import Blow
+from tests.support.network.struck_islands import (
+    MIXED,
+    THREE,
+    dealt_with_moments,
+    run_struck_islands,
+)
+from tests.support.network.struck_run import run_struck
 
 STRIKES = int(os.environ.get("JUPITER_CHAOS_STRIKES") or 12)
 BLOWS = [Blow(name) for name in (os.environ.get("JUPITER_CHAOS_BLOWS") or "").split(",") if name]

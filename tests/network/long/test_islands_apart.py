@@ -13,19 +13,19 @@ from jupiterd.cluster.ledger.island_runs import islands_of
 from jupiterd.cluster.ledger.progress_tree import Progress
 from jupiterd.cluster.training.island_seeds import BY_NO_GANG
 from jupiterd.ids import CycleId, NodeId, short
-from tests.e2e.outer_digests import digests
-from tests.e2e.wholeness import left_over
-from tests.network import links
-from tests.network.asked_run import AskedRun
-from tests.network.machines import Machine, Machines, machines_on
-from tests.network.outer_line_checks import (
+from tests.support.daemons.training_runs import write_letters
+from tests.support.network import links
+from tests.support.network.asked_run import AskedRun
+from tests.support.network.machines import Machine, Machines, machines_on
+from tests.support.network.outer_line_checks import (
     Line,
     assert_audited,
     assert_equal_weights,
     assert_one_line,
     assert_taken_once,
 )
-from tests.support.training_runs import write_letters
+from tests.support.strikes.outer_digests import digests
+from tests.support.strikes.wholeness import left_over
 
 pytest.importorskip("mlx.core")
 

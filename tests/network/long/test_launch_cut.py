@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.network import links
-from tests.network.launched import Launched, two_machines
+from tests.support.network import links
+from tests.support.network.launched import Launched, two_machines
 
 pytestmark = [pytest.mark.timeout(300)]
 

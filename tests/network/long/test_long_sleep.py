@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.network import links
-from tests.network.machines import machines_on, state_of
 from tests.network.test_dying import stand_still
+from tests.support.network import links
+from tests.support.network.machines import machines_on, state_of
 
 pytestmark = pytest.mark.timeout(240)
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.cluster import running
-from tests.network import links
-from tests.network.lab import lab_of
-from tests.network.machines import Machine, Machines, agree, ids, machines_of, machines_on
+from tests.support.daemons.cluster import running
+from tests.support.network import links
+from tests.support.network.lab import lab_of
+from tests.support.network.machines import Machine, Machines, agree, ids, machines_of, machines_on
 
 pytestmark = pytest.mark.timeout(180)
 

@@ -13,11 +13,11 @@ import pytest
 
 from jupiterd.cluster.text.health_words import WELL_ANYWAY
 from jupiterd.daemon.runtime.address_text import DEFAULT_PORT
-from tests.network.asked_run import AskedRun
-from tests.network.listening import ports_of
-from tests.network.machines import Machine, Machines, machines_on
-from tests.network.reigns import watched
-from tests.support.training_runs import write_letters
+from tests.support.daemons.training_runs import write_letters
+from tests.support.network.asked_run import AskedRun
+from tests.support.network.listening import ports_of
+from tests.support.network.machines import Machine, Machines, machines_on
+from tests.support.network.reigns import watched
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -131,8 +131,9 @@ async def told_by_all(machines: Machines) -> list[str]:
 def troubled(machines: Machines, newcomer: Machine) -> Generator[subprocess.Popen[str]]:
     """Let the stranger begin; it goes on until the context ends."""
     places = [word for m in machines.machines for word in (m.host.address, str(DEFAULT_PORT))]
+    program = (sys.executable, "-m", "tests.support.network.stranger")
     process = subprocess.Popen(
-        [*newcomer.host.inside.prefix, sys.executable, "-m", "tests.network.stranger", *places],
+        [*newcomer.host.inside.prefix, *program, *places],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
     try:

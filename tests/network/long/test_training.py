@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from jupiterd.cluster.facts.facts import CheckpointCommitted
-from tests.e2e.tiny_domain import write_domain
-from tests.e2e.wholeness import assert_whole
-from tests.network import links
-from tests.network.machines import machines_on
+from tests.support.network import links
+from tests.support.network.machines import machines_on
+from tests.support.sources.tiny_domain import write_domain
+from tests.support.strikes.wholeness import assert_whole
 
 pytestmark = pytest.mark.timeout(400)
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from safetensors.numpy import save
 
-from tests.support.model_hub import HubFolder
+from tests.support.sources.model_hub import HubFolder
 
 NAME = "team/prose"
 

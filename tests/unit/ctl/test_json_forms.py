@@ -28,7 +28,7 @@ from tests.support.ctl.documents import (
     cycle,
 )
 from tests.support.ctl.model_material import MODELS, model
-from tests.tui.test_cycles_screen import REVIEW
+from tests.tui.screens.test_cycles_screen import REVIEW
 from tests.unit.ctl.cluster.test_branches import CYCLE, PIN, TWO
 from tests.unit.ctl.cluster.test_cluster_leave import LEFT
 from tests.unit.ctl.cluster.test_cluster_merge import PLAN

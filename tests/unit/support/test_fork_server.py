@@ -18,7 +18,7 @@ from jupiterd.processes import interpreter
 from jupiterd.processes.environment import worker_environment
 from jupiterd.processes.interpreter import Process
 from jupiterd.protocol.frames import LINK_FD_VARIABLE
-from tests.e2e.cluster import all_gone
+from tests.support.daemons.cluster import all_gone
 from tests.support.fork_server import forked_for
 from tests.support.warm_start import Forked
 

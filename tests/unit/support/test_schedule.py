@@ -6,9 +6,9 @@ from typing import Any
 
 from xdist.remote import Producer
 
-from tests.support.schedule import Schedule
+from tests.support.schedule import Schedule, has_daemons
 
-DAEMONS = [f"tests/e2e/test_a.py::test_{number}" for number in range(4)]
+DAEMONS = [f"tests/e2e/cycle/test_a.py::test_{number}" for number in range(4)]
 COMPUTING = [f"tests/unit/test_b.py::test_{number}" for number in range(4)]
 ALL = DAEMONS + COMPUTING
 
@@ -35,6 +35,13 @@ class Process:
 
     def shutdown(self) -> None:
         self.shutting_down = True
+
+
+def test_tests_of_every_folder_below_have_daemons_and_no_others() -> None:
+    assert has_daemons("tests/e2e/cycle/test_a.py::test_b")
+    assert has_daemons("/home/me/jupiter/tests/network/test_a.py")
+    assert not has_daemons("tests/unit/support/network/test_a.py::test_b")
+    assert not has_daemons("/home/network/tests/unit/test_a.py")
 
 
 def test_the_first_begins_with_tests_that_compute_and_the_other_with_daemons() -> None:

@@ -9,7 +9,7 @@ from jupiterd.cycle.text_rules.judgement import Judgement
 from jupiterd.workers.data.clean.drops import Drops
 from jupiterd.workers.data.skips import SkipLog, SkipReason
 from tests.support.workers.data_material import function, real
-from tests.tui.test_cycles_screen import REVIEW
+from tests.tui.screens.test_cycles_screen import REVIEW
 
 
 def test_what_was_kept_and_dropped_is_shown_with_the_reasons(daemon, ctl):

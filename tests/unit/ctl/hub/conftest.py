@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.model_hub import ModelHub, serving_models
+from tests.support.sources.model_hub import ModelHub, serving_models
 
 
 @pytest.fixture

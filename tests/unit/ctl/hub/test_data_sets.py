@@ -6,7 +6,7 @@ import pytest
 
 from jupiterd.errors import ExitCode
 from tests.support.ctl.documents import STATUS
-from tests.support.model_hub import HubFolder, ModelHub
+from tests.support.sources.model_hub import HubFolder, ModelHub
 from tests.unit.ctl.conftest import Ran, ScriptedDaemon
 from tests.unit.ctl.hub.conftest import point_library_at
 from tests.unit.ctl.train.test_train import RECORDED

@@ -23,7 +23,7 @@ from jupiterd.errors import (
     SourceUnreachableError,
 )
 from tests.support.ctl.tiny_models import INDEX, NAME, NO_MODELS, SHARDS, whole
-from tests.support.model_hub import HubFolder, ModelHub
+from tests.support.sources.model_hub import HubFolder, ModelHub
 from tests.unit.ctl.hub.conftest import point_library_at
 
 pytestmark = pytest.mark.net

@@ -14,7 +14,7 @@ from jupiterd.ctl.hub import fetches as fetching
 from jupiterd.ctl.hub.listing_diagnosis import CONFIG
 from jupiterd.errors import TooLargeForDeviceError
 from tests.support.ctl.tiny_models import INDEX, NAME, NO_MODELS, SHARDS, whole, without
-from tests.support.model_hub import HubFolder, ModelHub
+from tests.support.sources.model_hub import HubFolder, ModelHub
 from tests.unit.ctl.conftest import Ran, ScriptedDaemon
 
 pytestmark = pytest.mark.net

@@ -1,7 +1,7 @@
 """What `cycle status` and `train status` say of a training where they are asked for more."""
 
 from jupiterd.ctl.waiting.training_views import training_lines, view_lines
-from tests.tui import training_documents as training
+from tests.support.tui import training_documents as training
 
 
 def views(*documents: dict) -> list[str]:

@@ -20,9 +20,9 @@ from jupiterd.daemon.queries.cycle.cycle_document import cycle_document
 from jupiterd.errors import SourceUnreachableError
 from jupiterd.ids import CycleId
 from jupiterd.locations import config_folder
-from tests.e2e.tiny_domain import write_domain
 from tests.support.cluster.building import CYCLE, checkpoint, round_over, started
 from tests.support.daemon.two_nodes import found, serving
+from tests.support.sources.tiny_domain import write_domain
 from tests.support.workers import local_site
 from tests.support.workers.local_site import page
 

@@ -8,7 +8,7 @@ from jupiterd.workers.data.clean.clean_batch import Asked, judge
 from jupiterd.workers.data.collectors import open_collector
 from jupiterd.workers.data.pack.hold_out import Batches, HoldOutParams, hold_out, read_before
 from jupiterd.workers.data.sorted_samples import SortedSampleWriter
-from tests.support.domain_sources import moved, pages_of
+from tests.support.sources.domain_sources import moved, pages_of
 from tests.support.workers.collecting import collect, samples_in
 from tests.support.workers.local_site import serving
 

@@ -1,0 +1,1 @@
+"""Whole cycles on real daemons: run, answered, paused, struck, gone on with."""

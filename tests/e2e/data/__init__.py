@@ -1,0 +1,1 @@
+"""Collected and packed data on real daemons: the same however it was made, and explained."""

@@ -1,0 +1,1 @@
+"""Several gangs that train one model."""

@@ -1,0 +1,1 @@
+"""Daemons that meet, let in, keep out and unite."""

@@ -1,0 +1,1 @@
+"""What somebody does on the first day, right and wrong."""

@@ -1,0 +1,1 @@
+"""Gangs of real daemons: training that goes on whatever goes."""

@@ -1,0 +1,1 @@
+"""Real daemons for tests, on this machine, and what surrounds them."""

@@ -1,0 +1,1 @@
+"""Machines that are network namespaces, and what befalls them and their links."""

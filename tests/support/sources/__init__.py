@@ -1,0 +1,1 @@
+"""Text and servers that cycles of tests read from and write with."""

@@ -1,0 +1,1 @@
+"""The dashboard without a daemon: documents, pictures and terminals."""

@@ -1,0 +1,1 @@
+"""Each screen, its keys and its panels."""

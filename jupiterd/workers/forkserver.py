@@ -25,20 +25,24 @@ import msgpack
 from jupiterd.gc_pause import collector_paused
 from jupiterd.protocol.frames import LINK_FD_VARIABLE
 
+CONVERSIONS = "jupiterd.workers.train.architectures.skeleton:load_conversions"
+
 PRELOADED: Mapping[str, Sequence[str]] = {
     "torch": (
         "jupiterd.workers.train.torch.torch_rank",
         "jupiterd.workers.evaluate.score",
         "jupiterd.workers.generate.samples",
         "jupiterd.workers.proxies.student",
+        CONVERSIONS,
     ),
     "mlx": (
         "jupiterd.workers.train.mlx.mlx_rank",
         "jupiterd.workers.train.mlx.mlx_engine",
         "jupiterd.workers.train.rank_training",
+        CONVERSIONS,
     ),
 }
-"""Kind -> the modules of its workers."""
+"""Kind -> the modules of its workers; a function after a colon fills what they share."""
 
 BLAS_THREADS = "OPENBLAS_NUM_THREADS"
 """OpenBLAS reads it once; where it is absent, OMP_NUM_THREADS counts."""
@@ -56,8 +60,8 @@ def main(kind: str) -> None:
     link = socket.socket(fileno=int(os.environ.pop(LINK_FD_VARIABLE)))
     import_numpy()
     with collector_paused():
-        for module in PRELOADED[kind]:
-            importlib.import_module(module)
+        for name in PRELOADED[kind]:
+            preload(name)
     wake = _wake_at_children()
     _tell(link, {"ready": True})
     while True:
@@ -67,6 +71,14 @@ def main(kind: str) -> None:
             _tell_of_the_dead(link)
         if link in readable and not _forked(link, wake):
             return
+
+
+def preload(name: str) -> None:
+    """Import a module, and call the function of it that stands after a colon."""
+    module, _, function = name.partition(":")
+    imported = importlib.import_module(module)
+    if function:
+        getattr(imported, function)()
 
 
 def import_numpy() -> None:

@@ -15,7 +15,6 @@ daemon's, but of a process named after it (`child_of`), which tells the daemon h
 import ctypes
 import fcntl
 import gc
-import importlib
 import os
 import runpy
 import select
@@ -31,7 +30,7 @@ from typing import Any
 import msgpack
 
 from jupiterd.gc_pause import collector_paused
-from jupiterd.workers.forkserver import PRELOADED, import_numpy
+from jupiterd.workers.forkserver import PRELOADED, import_numpy, preload
 from tests.support.fork_server import child_of, end_with_parent
 
 MAX_ORDER_BYTES = 1 << 16
@@ -49,8 +48,8 @@ def main(kind: str, listener: socket.socket) -> None:
     end_with_parent()
     import_numpy()
     with collector_paused():
-        for module in PRELOADED[kind]:
-            importlib.import_module(module)
+        for name in PRELOADED[kind]:
+            preload(name)
     sys.modules.pop(
         "jupiterd.workers.forkserver"
     )  # whoever is to be one runs it from its first line

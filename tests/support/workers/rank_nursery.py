@@ -5,7 +5,6 @@ each rank of a gang; once all of them have ended, a line of their exit statuses 
 rank prints goes to `log` beside its file. Doesn't know what a rank does.
 """
 
-import importlib
 import json
 import os
 import sys
@@ -13,7 +12,7 @@ import traceback
 from pathlib import Path
 
 from jupiterd.gc_pause import collector_paused
-from jupiterd.workers.forkserver import PRELOADED
+from jupiterd.workers.forkserver import PRELOADED, preload
 from tests.support.workers.uneven_rank import run
 
 
@@ -39,8 +38,8 @@ def forked(spec: Path) -> int:
 def main(engine: str) -> None:
     """Import, then serve one gang after the other until nobody wants any more."""
     with collector_paused():
-        for module in PRELOADED[engine]:
-            importlib.import_module(module)
+        for name in PRELOADED[engine]:
+            preload(name)
     for line in sys.stdin:
         pids = [forked(Path(spec)) for spec in json.loads(line)]
         ended = [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in pids]

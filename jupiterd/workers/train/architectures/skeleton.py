@@ -79,6 +79,14 @@ def skeleton(config: PreTrainedConfig) -> Skeleton:
     return _made(config.to_json_string(use_diff=False), type(config))
 
 
+def load_conversions() -> None:
+    """Have transformers build its table of conversions, once for all workers that are forked.
+
+    It compiles a thousand patterns for it: 0.1 s of a core, which each rank would pay on its own.
+    """
+    get_checkpoint_conversion_mapping("")
+
+
 def is_converted(config: PreTrainedConfig) -> bool:
     """Say whether files call parameters otherwise, or hold them in other pieces."""
     kind = config.model_type

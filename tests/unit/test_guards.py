@@ -1,5 +1,6 @@
 """Rules of the house that no linter knows."""
 
+import ast
 import inspect
 import re
 import subprocess
@@ -22,6 +23,7 @@ MODULES = sorted(
 MAX_LINES = 500
 FRONT_DOORS = {"main", "app", "server", "node", "__main__"}
 MAX_FRONT_DOOR_LINES = 250
+MAX_MODULES = 25
 VAGUE = {"utils", "util", "helpers", "helper", "common", "misc", "manager", "managers"}
 
 GRPC_STATUSES = {
@@ -42,6 +44,34 @@ def test_no_module_is_over_500_lines_and_no_front_door_over_250():
         path: MAX_FRONT_DOOR_LINES if path.stem in FRONT_DOORS else MAX_LINES for path in MODULES
     }
     assert {str(path): size for path, size in sizes.items() if size > caps[path]} == {}
+
+
+def _folders(*roots: str) -> set[Path]:
+    return {path.parent for root in roots for path in (ROOT / root).rglob("*.py")} - {
+        ROOT / "jupiterd" / "rpc"
+    }
+
+
+def test_no_folder_holds_more_than_25_modules():
+    folders = _folders("jupiterd", "jupiter_tui", "tests/unit")
+    counts = {
+        path: sum(1 for each in path.glob("*.py") if each.stem != "__init__") for path in folders
+    }
+    assert len(folders) > 100
+    assert {str(path): count for path, count in counts.items() if count > MAX_MODULES} == {}
+
+
+def test_no_package_imports_a_module():
+    """What is imported stands in one place: the module that owns it."""
+    packages = [path / "__init__.py" for path in _folders("jupiterd", "jupiter_tui")]
+    assert all(path.is_file() for path in packages)
+    importing = [path for path in packages if _imports(path)]
+    assert importing == []
+
+
+def _imports(path: Path) -> list[ast.stmt]:
+    tree = ast.walk(ast.parse(path.read_text()))
+    return [node for node in tree if isinstance(node, ast.Import | ast.ImportFrom)]
 
 
 def test_no_module_has_a_name_that_says_nothing():

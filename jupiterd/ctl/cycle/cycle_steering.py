@@ -21,6 +21,7 @@ from jupiterd.ctl.options.wait_options import (
 )
 from jupiterd.ctl.output.console import Console
 from jupiterd.ctl.output.layout_lines import layout_lines
+from jupiterd.ctl.output.next_round import next_round_lines
 from jupiterd.ctl.output.progress_lines import CYCLE
 from jupiterd.ctl.waiting.wait_until_idle import WORDS, stopped_line, wait_until_at_rest
 from jupiterd.errors import UsageError
@@ -81,14 +82,6 @@ def rollback(invocation: Invocation, cycle: str | None) -> None:
         f"from round {done['from_round']} on student {short(str(done['student']))} is out of force"
     )
     console.show(done, lambda: [told, *next_round_lines(done)])
-
-
-def next_round_lines(done: Mapping[str, Any]) -> list[str]:
-    """Return how a round comes about in which an order holds; nothing where a cycle goes on."""
-    if not done.get("has_ended"):
-        return []
-    named = short(str(done["cycle"]))
-    return [f"that cycle has ended; a round more: jupiterctl cycle extend {named} --rounds 1"]
 
 
 @click.command(cls=Command)

@@ -149,8 +149,8 @@ def promote(invocation: Invocation, model: str) -> None:
       jupiterctl model promote python/2
       jupiterctl model promote 3f2a91bc --yes
     """  # noqa: D301 - click's mark for lines that keep their ends
-    from jupiterd.ctl.cycle.cycle_steering import next_round_lines
     from jupiterd.ctl.orders import order
+    from jupiterd.ctl.output.next_round import next_round_lines
     from jupiterd.ids import short
 
     console = Console.of(invocation)

@@ -22,7 +22,7 @@ from jupiterd.cycle.text_rules.plain_rendering import plain_rendering
 from jupiterd.workers.data.clean.clean_batch import Asked, clean
 from jupiterd.workers.data.clean.drops import read_drops
 from jupiterd.workers.data.collect.collect_source import CollectParams, Places, collect
-from jupiterd.workers.data.collectors import open_collector
+from jupiterd.workers.data.collectors.kinds import open_collector
 from jupiterd.workers.data.dedup.merge_batches import Batches, unite
 from jupiterd.workers.data.sample_file import read_samples
 from tests.bench.data.filters import datatrove_python, theirs

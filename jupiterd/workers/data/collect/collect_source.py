@@ -47,7 +47,6 @@ from jupiterd.workers.data.collect.previous_round import PreviousRound, write_st
 from jupiterd.workers.data.collect.purged_addresses import PurgedAddresses
 from jupiterd.workers.data.collect.scratch_folder import own_scratch
 from jupiterd.workers.data.collect.work_queue import WorkQueue
-from jupiterd.workers.data.collectors import BY_FILES, open_collector
 from jupiterd.workers.data.collectors.collector import (
     UNREACHABLE_HINT,
     Collector,
@@ -55,6 +54,7 @@ from jupiterd.workers.data.collectors.collector import (
     Unchanged,
     Visit,
 )
+from jupiterd.workers.data.collectors.kinds import BY_FILES, open_collector
 from jupiterd.workers.data.extract.extraction import Extractor
 from jupiterd.workers.data.extract.extractor_pool import ExtractorPool
 from jupiterd.workers.data.progress import Progress, silent

@@ -25,7 +25,7 @@ from jupiterd.cycle.domain.data_sources import DataSource
 from jupiterd.cycle.domain.survey import Survey
 from jupiterd.errors import JupiterError
 from jupiterd.workers.data.collect.cleaned_document import Cleaning, once, within_limits
-from jupiterd.workers.data.collectors import open_collector
+from jupiterd.workers.data.collectors.kinds import open_collector
 from jupiterd.workers.data.extract.extraction import Extractor, Limits
 from jupiterd.workers.data.progress import Progress, silent
 from jupiterd.workers.data.survey.survey_sample import Looked, SourceSample

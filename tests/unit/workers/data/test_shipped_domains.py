@@ -5,7 +5,7 @@ import pytest
 from jupiterd.ctl.sources.domain_files import shipped_domains
 from jupiterd.cycle.domain.domain import Domain, parse_domain
 from jupiterd.workers.data.clean.clean_batch import Asked, judge
-from jupiterd.workers.data.collectors import open_collector
+from jupiterd.workers.data.collectors.kinds import open_collector
 from jupiterd.workers.data.pack.hold_out import Batches, HoldOutParams, hold_out, read_before
 from jupiterd.workers.data.sorted_samples import SortedSampleWriter
 from tests.support.sources.domain_sources import moved, pages_of

@@ -12,7 +12,7 @@ from jupiterd.cycle.domain.data_sources import DataSource
 from jupiterd.cycle.holdout.holdout_rules import HoldoutRules
 from jupiterd.cycle.holdout.verdict_check import Found
 from jupiterd.workers.data.clean.clean_batch import Asked, clean
-from jupiterd.workers.data.collectors import open_collector
+from jupiterd.workers.data.collectors.kinds import open_collector
 from jupiterd.workers.data.pack.hold_out import Batches, Before, HoldOutParams, hold_out
 from jupiterd.workers.data.sample_file import read_samples
 from jupiterd.workers.data.survey import survey_sample

@@ -10,7 +10,9 @@ EXTRA := $(if $(filter Darwin,$(shell uname -s)),mac,cpu)
 # Tests start hundreds of processes; none of them is to compile the whole program anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup demo score test test-all test-rest test-long test-real test-failures test-upgrade test-network chaos chaos-cycle data-kills fuzz bench-cluster bench-train bench-artifacts bench-data bench-cycle bench-islands bench-dashboard simulate simulate-hours layouts-table models-table metrics-table reference licences check proto constraints audit install-check release-check clean
+CHECKS := check-types check-style check-contracts check-generated
+
+.PHONY: setup demo score test test-all test-rest test-long test-real test-failures test-upgrade test-network chaos chaos-cycle data-kills fuzz bench-cluster bench-train bench-artifacts bench-data bench-cycle bench-islands bench-dashboard simulate simulate-hours layouts-table models-table metrics-table reference licences check $(CHECKS) proto constraints audit install-check release-check clean
 
 # Installs everything into .venv; again only when what is to be installed has changed. TORCH_INDEX=URL takes torch from
 # another index than the rest: builds for CPUs alone are at https://download.pytorch.org/whl/cpu.
@@ -175,16 +177,27 @@ release-check: setup
 audit: setup
 	@$(BIN)/python scripts/audit.py
 
-# Everything that must hold before a change is handed in.
+# What must hold of the text of a change before its tests are run; two at once, and all of them even where one fails.
 check: setup
+	@$(MAKE) --no-print-directory -k -j 2 $(CHECKS)
+
+check-types:
+	$(BIN)/basedpyright --threads 2
+
+check-style:
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/basedpyright
-	$(BIN)/lint-imports
+
+check-contracts:
+	$(BIN)/lint-imports --no-logo
 	$(BIN)/python scripts/import_circles.py
+
+check-generated:
 	$(BIN)/python scripts/generate_rpc.py --check
 	$(BIN)/python scripts/reference.py --check
-	$(PYTEST)
+	$(BIN)/python scripts/metrics_table.py --check
+	$(BIN)/python scripts/layouts_table.py --check
+	$(BIN)/python scripts/service_files.py --check
 
 # After a change in proto/.
 proto: setup

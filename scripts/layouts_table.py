@@ -1,10 +1,11 @@
 """Write docs/layouts.md: what the planner of layouts says of clusters that people have.
 
-    make layouts-table
+    make layouts-table    (--check: changes nothing; exit 1 where the page is out of date)
 
 Owns the clusters and the words around them. All figures are the planner's own: nothing is measured.
 """
 
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -135,7 +136,11 @@ islands train first.
 
 
 def main() -> None:
-    """Write the page."""
+    """Write the page, or compare with --check."""
+    if "--check" in sys.argv[1:]:
+        if TARGET.read_text() != page():
+            sys.exit(f"{TARGET.relative_to(ROOT)} is out of date: make layouts-table")
+        return
     TARGET.write_text(page())
     print(f"{TARGET.relative_to(ROOT)}: {len(MODELS) * len(CLUSTERS)} rows")
 

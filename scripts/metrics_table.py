@@ -1,10 +1,11 @@
 """Write docs/metrics.md: every metric and every alert there is, out of the tables in the code.
 
-    make metrics-table
+    make metrics-table    (--check: changes nothing; exit 1 where the page is out of date)
 
 Owns the words around the tables. Knows no metric or alert by name.
 """
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -115,7 +116,11 @@ worker's log says so once.
 
 
 def main() -> None:
-    """Write the page."""
+    """Write the page, or compare with --check."""
+    if "--check" in sys.argv[1:]:
+        if TARGET.read_text() != page():
+            sys.exit(f"{TARGET.relative_to(ROOT)} is out of date: make metrics-table")
+        return
     TARGET.write_text(page())
     print(f"{TARGET.relative_to(ROOT)}: {len(METRICS)} metrics, {len(ALERTS)} alerts")
 

@@ -1,35 +1,118 @@
-"""ARCHITECTURE.md names what is there, and stays short enough to be read."""
+"""ARCHITECTURE.md and the design notes name what is there, and stay short enough to be read."""
 
 import re
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from jupiterd.cluster.facts import facts, outer_step_facts
-from tests.docs.pages import ROOT, inline_code, prose
+from jupiterd.cluster.facts import dismissal_fact, facts, outer_step_facts
+from tests.docs.pages import ROOT, blocks, inline_code, prose
 
 PAGE = ROOT / "ARCHITECTURE.md"
-MOST_WORDS = 4_000
+NOTES = sorted((ROOT / "docs" / "design").glob("*.md"))
+MOST_WORDS = 800
+MOST_WORDS_OF_A_NOTE = 900
+
 _PATH = re.compile(r"[a-z_][a-z_0-9.]*(?:/[a-z_0-9.]*)+")
+_MODULE = re.compile(r"[a-z_]+(?:\.[a-z_0-9]+)+")
 _FACT = re.compile(r"\b(?:[A-Z][a-z]+){2,}\b")
 
-NAMED = sorted({code for code in inline_code(PAGE) if _PATH.fullmatch(code)})
-NO_FACTS = {"RunWork"}
-"""A call between nodes."""
-NO_PATHS = {"jupiter/v1", "r2/filter/0"}
+NO_FACTS = {"RunWork", "DiLoCo", "MinHash"}
+"""A call between nodes, and methods that others have named."""
+NO_PATHS = {"jupiter/v1", "r2/filter/0", "runs/", "training_state/"}
+
+each_page = pytest.mark.parametrize(
+    "page", [PAGE, *NOTES], ids=lambda page: str(page.relative_to(ROOT))
+)
 
 
-def test_it_is_short_enough_to_be_read():
-    assert len(PAGE.read_text(encoding="utf-8").split()) <= MOST_WORDS
+def words(text: str) -> int:
+    """Return how many words a page has; arrows and marks of lists are none."""
+    return sum(any(letter.isalpha() for letter in word) for word in text.split())
 
 
-@pytest.mark.parametrize("named", [each for each in NAMED if each not in NO_PATHS])
-def test_every_module_and_folder_that_it_names_is_there(named):
+def section(page: Path, heading: str) -> str:
+    """Return what stands below one heading of a page, up to the next."""
+    _, _, rest = page.read_text(encoding="utf-8").partition(f"\n## {heading}\n")
+    return rest.partition("\n## ")[0]
+
+
+def is_there(named: str) -> bool:
+    """Say whether a path, of the repository or below jupiterd/, is a module or a folder."""
     places = [base / named for base in (ROOT, ROOT / "jupiterd")]
-    assert any(place.exists() or place.with_name(f"{place.name}.py").exists() for place in places)
+    return any(place.exists() or place.with_name(f"{place.name}.py").exists() for place in places)
 
 
-def test_every_fact_that_it_names_can_be_recorded():
-    told = set(_FACT.findall(prose(PAGE)))
-    known = {name for module in (facts, outer_step_facts) for name in vars(module)}
-    assert "CycleStarted" in told
-    assert not told - known - NO_FACTS
+def test_the_page_is_short_enough_to_be_read():
+    assert 400 < words(PAGE.read_text(encoding="utf-8")) <= MOST_WORDS
+
+
+@pytest.mark.parametrize("note", NOTES, ids=lambda note: note.stem)
+def test_every_design_note_is_short_enough_to_be_read(note):
+    assert words(note.read_text(encoding="utf-8")) <= MOST_WORDS_OF_A_NOTE
+
+
+def test_words_are_counted():
+    assert words("a word → and\n- another 12 |") == 4
+    assert not is_there("daemon/nowhere")
+
+
+@each_page
+def test_every_module_and_folder_that_is_named_is_there(page):
+    named = {code for code in inline_code(page) if _PATH.fullmatch(code)} - NO_PATHS
+    assert sorted(each for each in named if not is_there(each)) == []
+
+
+@each_page
+def test_every_fact_that_is_named_can_be_recorded(page):
+    told = set(_FACT.findall(prose(page)))
+    known = {name for module in (facts, outer_step_facts, dismissal_fact) for name in vars(module)}
+    assert told - known - NO_FACTS == set()
+
+
+def ways() -> Iterator[tuple[str, list[str]]]:
+    """Yield each way through the code, with its numbered lines."""
+    for part in re.split(r"\n\n(?=[^\n]+:\n)", section(PAGE, "Ways through")):
+        title, *lines = part.strip().splitlines()
+        yield title, [line for line in lines if re.match(r"\d+\. ", line)]
+
+
+def test_four_ways_have_five_lines_each_that_begin_with_a_module():
+    told = dict(ways())
+    assert len(told) == 4
+    assert {len(lines) for lines in told.values()} == {5}
+    for line in (line for lines in told.values() for line in lines):
+        assert re.match(r"\d\. `[a-z_]+(\.[a-z_0-9]+)+` ", line), line
+
+
+def test_every_module_in_the_ways_is_there():
+    named = re.findall(r"`([^`]+)`", section(PAGE, "Ways through"))
+    modules = [name for name in named if _MODULE.fullmatch(name)]
+    assert len(modules) >= 20
+    files = [(ROOT / "jupiterd" / name.replace(".", "/")).with_suffix(".py") for name in modules]
+    assert [str(file) for file in files if not file.is_file()] == []
+
+
+def packages(folder: Path) -> set[str]:
+    """Return the packages right below a folder."""
+    return {path.parent.name for path in folder.glob("*/__init__.py")}
+
+
+@pytest.mark.parametrize("part", ["cluster", "cycle"])
+def test_the_map_names_the_packages_of_each_pure_part(part):
+    top, _ = blocks(PAGE)[1:3]
+    [row] = re.findall(rf"^{part} +pure: ((?:.+\n)(?: +.+\n)*)", top.text, re.MULTILINE)
+    assert set(row.split()) == packages(ROOT / "jupiterd" / part)
+
+
+def test_the_map_names_the_packages_of_the_daemon():
+    _, daemon = blocks(PAGE)[1:3]
+    named = [line.split()[0] for line in daemon.text.splitlines()]
+    assert sorted(named) == sorted(packages(ROOT / "jupiterd" / "daemon"))
+
+
+def test_the_map_names_the_packages_at_the_top():
+    top, _ = blocks(PAGE)[1:3]
+    named = {line.split()[0] for line in top.text.splitlines() if not line.startswith(" ")}
+    assert packages(ROOT / "jupiterd") - named == set()

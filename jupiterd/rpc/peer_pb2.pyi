@@ -578,14 +578,16 @@ class TriedLink(_message.Message):
     def __init__(self, node: _Optional[str] = ..., handshakes: _Optional[int] = ..., unanswered: _Optional[int] = ...) -> None: ...
 
 class PrepareRanksRequest(_message.Message):
-    __slots__ = ("engine", "ranks", "needs")
+    __slots__ = ("engine", "ranks", "needs", "checkpoint_bytes")
     ENGINE_FIELD_NUMBER: _ClassVar[int]
     RANKS_FIELD_NUMBER: _ClassVar[int]
     NEEDS_FIELD_NUMBER: _ClassVar[int]
+    CHECKPOINT_BYTES_FIELD_NUMBER: _ClassVar[int]
     engine: str
     ranks: int
     needs: _containers.RepeatedCompositeFieldContainer[RankNeed]
-    def __init__(self, engine: _Optional[str] = ..., ranks: _Optional[int] = ..., needs: _Optional[_Iterable[_Union[RankNeed, _Mapping]]] = ...) -> None: ...
+    checkpoint_bytes: int
+    def __init__(self, engine: _Optional[str] = ..., ranks: _Optional[int] = ..., needs: _Optional[_Iterable[_Union[RankNeed, _Mapping]]] = ..., checkpoint_bytes: _Optional[int] = ...) -> None: ...
 
 class RankNeed(_message.Message):
     __slots__ = ("micro_batch", "size_bytes")

@@ -56,7 +56,9 @@ RIGHTS: Final[Mapping[str, CallRight]] = {
     "Peer.ProbeRoutes": CallRight(Caller.MEMBER, "addresses of listeners that members opened"),
     "Peer.TryLinks": CallRight(Caller.MEMBER, "ids of members"),
     "Peer.UseStore": CallRight(Caller.RANK, "a key of the store where an attempt's ranks meet"),
-    "Peer.PrepareRanks": CallRight(Caller.LEADER, "an engine, a number of ranks, their memory"),
+    "Peer.PrepareRanks": CallRight(
+        Caller.LEADER, "an engine, a number of ranks, their memory, the size of a checkpoint"
+    ),
     "Peer.RunWork": CallRight(Caller.LEADER, "its term, a task's name, parameters, artifacts"),
     "Peer.EndEpoch": CallRight(Caller.LEADER, "its term, and the attempt that ends"),
     "Artifacts.Have": CallRight(Caller.MEMBER, "hashes of artifacts"),

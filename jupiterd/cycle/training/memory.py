@@ -142,7 +142,7 @@ def _with_process(
     a step needs isn't there any more.
     """
     holes = round(HEAP_HOLES * need.activations) if device.engine != MLX else 0
-    copies = 4 * parameter_count(shape) + _optimizer_bytes(shape, plan.options)
+    copies = checkpoint_bytes(shape, plan.options)
     if not plan.saves_on_its_way:
         copies = max(0, copies - need.gradients - need.activations - need.logits - holes)
     return replace(need, program=PROGRAM_BYTES[device.engine] + holes, copies=copies)
@@ -303,6 +303,11 @@ def _least(shape: ModelShape, plan: TrainPlan, device: DeviceAbilities) -> Memor
     options = _optimizers(plan.options, device)[-1]
     one = plan.model_copy(update={"micro_batch_sequences": 1, "options": options})
     return min((way.need for way in _ways(shape, one, device)), key=lambda need: need.total)
+
+
+def checkpoint_bytes(shape: ModelShape, options: EngineOptions) -> int:
+    """Return what a checkpoint takes on the disk: weights in fp32, and the optimizer's moments."""
+    return 4 * parameter_count(shape) + _optimizer_bytes(shape, options)
 
 
 def _optimizer_bytes(shape: ModelShape, options: EngineOptions) -> int:

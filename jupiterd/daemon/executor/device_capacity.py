@@ -1,19 +1,27 @@
-"""Whether a gang's ranks may run on this node just now: are their devices free, and large enough?
+"""Whether a gang's ranks may run on this node just now: have devices and disk room for them?
 
 Owns that answer, and its reason in one line. Doesn't know models: what a rank needs is told.
 """
 
 import asyncio
+import shutil
 import threading
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 
 from jupiterd.cluster.planning.engines import TORCH
 from jupiterd.cluster.planning.rank_placement import CUDA, MAX_RANKS_OF_ONE
 from jupiterd.cluster.values.hardware import Hardware
 from jupiterd.cycle.training.rank_memory import RESERVED_SHARE, Need, first_that_fits
-from jupiterd.errors import DeviceBusyError, DeviceFullError, JupiterError, ModelTooLargeError
+from jupiterd.errors import (
+    DeviceBusyError,
+    DeviceFullError,
+    DiskFullError,
+    JupiterError,
+    ModelTooLargeError,
+)
 from jupiterd.hardware.rank_devices import RankDevice, free_memory_bytes, rank_device
 from jupiterd.processes.device_locks import call_in, holder_of
 from jupiterd.rpc import peer_pb2
@@ -34,18 +42,33 @@ FreeBytes = Callable[[RankDevice], int]
 async def answer(
     machine: Hardware,
     request: peer_pb2.PrepareRanksRequest,
+    store: Path,
     free_bytes: FreeBytes = free_memory_bytes,
 ) -> peer_pb2.PrepareRanksReply:
-    """Say how many sequences each rank may hold at a time, or why none may run here."""
+    """Say how many sequences each rank may hold at a time, or why none may run here.
+
+    store: the folder in which checkpoints are written
+    """
     needs = [(need.micro_batch, need.size_bytes) for need in request.needs[:MAX_NEEDS]]
     devices = rank_devices(machine, request.engine, request.ranks)
     try:
+        await asyncio.to_thread(check_disk, store, request.checkpoint_bytes)
         await _check_free(devices)
         micro_batch, note = await asyncio.to_thread(room_for, needs, devices, free_bytes)
     except JupiterError as error:
         failure = peer_pb2.Failure(code=error.code, message=error.message, hint=error.hint)
         return peer_pb2.PrepareRanksReply(failure=failure)
     return peer_pb2.PrepareRanksReply(micro_batch=micro_batch, note=note)
+
+
+def check_disk(store: Path, checkpoint_bytes: int) -> None:
+    """Raise DiskFullError where not even one checkpoint would find room, whatever is given up."""
+    free_bytes = shutil.disk_usage(store).free
+    if free_bytes < checkpoint_bytes:
+        raise DiskFullError(
+            f"the disk of the state folder has {free_bytes / 1e9:.1f} GB free, and a checkpoint "
+            f"takes {checkpoint_bytes / 1e9:.1f} GB"
+        )
 
 
 def rank_devices(machine: Hardware, engine: str, ranks: int) -> list[RankDevice]:

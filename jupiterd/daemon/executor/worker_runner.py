@@ -142,7 +142,7 @@ class WorkerRunner:
         if not request.ranks and not await self.spares.is_warm(request.engine, WARM_WITHIN_S):
             failure = peer_pb2.Failure(code=DeviceBusyError.code, message=LOADING)
             return peer_pb2.PrepareRanksReply(failure=failure)
-        return await device_capacity.answer(self._machine, request)
+        return await device_capacity.answer(self._machine, request, self._state_dir.store)
 
     async def run(self, order: WorkOrder) -> AsyncGenerator[Said]:
         """Do the work and yield its events, `Finished` last; closing the iterator ends the process.

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from jupiterd.cluster.planning.engines import TORCH
 from jupiterd.cluster.planning.rank_placement import CUDA
-from jupiterd.cycle.training.memory import needs_on
+from jupiterd.cycle.training.memory import checkpoint_bytes, needs_on
 from jupiterd.cycle.training.plan import ModelShape, TrainPlan
 from jupiterd.daemon.gangs.micro_batch_sizes import MicroBatchSizes
 from jupiterd.daemon.leader.leading import Leading
@@ -143,7 +143,10 @@ class GangPreflight:
         Where there isn't room for all of these, the first is asked again without the last.
         """
         request = peer_pb2.PrepareRanksRequest(
-            engine=engine, ranks=ranks, needs=self._needs(engine, node, len(sharing))
+            engine=engine,
+            ranks=ranks,
+            needs=self._needs(engine, node, len(sharing)),
+            checkpoint_bytes=checkpoint_bytes(self._shape, self._plan.options),
         )
         try:
             with self._leading.named(node):

@@ -1,6 +1,7 @@
 """Whether a node has room for a gang's ranks, by made-up devices."""
 
 import asyncio
+import shutil
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,7 +11,13 @@ import pytest
 from jupiterd.cluster.values.hardware import Gpu, Hardware
 from jupiterd.daemon.executor import device_capacity
 from jupiterd.daemon.executor.device_capacity import rank_devices, room_for
-from jupiterd.errors import DeviceBusyError, DeviceFullError, ModelTooLargeError, from_wire
+from jupiterd.errors import (
+    DeviceBusyError,
+    DeviceFullError,
+    DiskFullError,
+    ModelTooLargeError,
+    from_wire,
+)
 from jupiterd.hardware.rank_devices import RankDevice
 from jupiterd.processes import device_locks
 from jupiterd.processes.device_locks import held
@@ -85,11 +92,13 @@ async def test_a_gpu_that_another_gang_holds_is_refused_and_its_holder_named(
         needs=[peer_pb2.RankNeed(micro_batch=1, size_bytes=GB)],
     )
     async with held("GPU-a", "a gang of beta (process 7)", tmp_path):
-        failure = (await device_capacity.answer(MACHINE, request, lambda _: 9 * GB)).failure
+        failure = (
+            await device_capacity.answer(MACHINE, request, tmp_path, lambda _: 9 * GB)
+        ).failure
     error = from_wire(failure.code, failure.message, failure.hint)
     assert isinstance(error, DeviceBusyError)
     assert error.message == "cuda:0 (GPU-a) is held by a gang of beta (process 7)"
-    reply = await device_capacity.answer(MACHINE, request, lambda _: 9 * GB)
+    reply = await device_capacity.answer(MACHINE, request, tmp_path, lambda _: 9 * GB)
     assert (reply.failure.code, reply.micro_batch) == ("", 1)
 
 
@@ -114,3 +123,19 @@ async def test_a_driver_that_hangs_holds_one_thread_and_the_next_is_refused(
             answers.set()
     assert first.result() == (8, "")
     assert room([CUDA], 9) == (8, "")
+
+
+async def test_a_disk_on_which_no_checkpoint_finds_room_is_refused_before_anything_is_trained(
+    tmp_path: Path,
+) -> None:
+    free_bytes = shutil.disk_usage(tmp_path).free
+
+    async def asked(checkpoint_bytes: int) -> peer_pb2.PrepareRanksReply:
+        request = peer_pb2.PrepareRanksRequest(engine="mlx", checkpoint_bytes=checkpoint_bytes)
+        return await device_capacity.answer(MACHINE, request, tmp_path, lambda _: 9 * GB)
+
+    assert (await asked(free_bytes // 2)).failure.code == ""
+    failure = (await asked(2 * free_bytes)).failure
+    error = from_wire(failure.code, failure.message, failure.hint)
+    assert isinstance(error, DiskFullError)
+    assert "GB free, and a checkpoint takes" in error.message

@@ -9,6 +9,7 @@ import pytest
 
 from jupiterd.cluster.planning.engines import TORCH, EngineChoice
 from jupiterd.cluster.values.hardware import Hardware
+from jupiterd.cycle.training.architectures import parameter_count
 from jupiterd.cycle.training.engine_options import DeviceAbilities
 from jupiterd.cycle.training.memory import needs_on
 from jupiterd.daemon.gangs import gang_preflight
@@ -97,6 +98,7 @@ async def test_each_node_is_asked_once_with_what_each_micro_batch_needs():
     assert launch.choice.reason == "as asked"
     (alpha, request), (beta, other) = term.asked
     assert (alpha, request.ranks, beta, other.ranks) == (A, 2, B, 1)
+    assert request.checkpoint_bytes == 12 * parameter_count(PRESETS["1m"])
     needs = [(need.micro_batch, need.size_bytes) for need in request.needs]
     assert [size for size, _ in needs] == [8, 4, 2, 1]
     assert [needed for _, needed in needs] == sorted((n for _, n in needs), reverse=True)

@@ -1,0 +1,1 @@
+"""Every command that people or programs give, one frozen dataclass for each verb."""

@@ -6,7 +6,7 @@ import pytest
 
 from jupiterd.errors import UsageError
 from jupiterd.model_folder import check_links
-from jupiterd.workers.data.pack.tokenizer import copy_tokenizer
+from jupiterd.workers.tokens.tokenizer import copy_tokenizer
 
 
 @pytest.fixture

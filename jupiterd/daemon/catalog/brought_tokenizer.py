@@ -17,7 +17,7 @@ from jupiterd.cycle.data.tokenizer_identity import IDENTITY_FILES, TokenizerIden
 from jupiterd.errors import CorruptArtifactError, WorkFailedError, from_wire
 from jupiterd.processes.environment import worker_environment
 
-MODULE: Final = "jupiterd.workers.data.tokens.conversion"
+MODULE: Final = "jupiterd.workers.tokens.conversion"
 CONVERTING_S: Final = 120.0
 
 

@@ -13,7 +13,7 @@ from typing import Self
 from urllib.parse import urlsplit
 
 from jupiterd.cycle.rounds.phase_summary import OTHER_FILES_COUNT, SILENT_COUNT, first_skipped_count
-from jupiterd.workers.data.sample_file import LineWriter
+from jupiterd.workers.samples.sample_file import LineWriter
 
 FILE_NAME = "skipped.jsonl.zst"
 """Beside the samples of a source: {"reason", "uri"}, some with "detail", on each line."""

@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Self
 
 from jupiterd.cycle.data.lineage import Sample
-from jupiterd.workers.data.sample_file import SampleWriter, read_samples
+from jupiterd.workers.samples.sample_file import SampleWriter, read_samples
 
 
 class SortedSampleWriter:

@@ -15,14 +15,14 @@ from jupiterd.cycle.data.instruction_rows import conversation_in
 from jupiterd.cycle.data.lineage import Sample
 from jupiterd.errors import EmptySourceError
 from jupiterd.protocol.frames import TaskFinished
-from jupiterd.workers.data.instruction.chat_encoding import ChatEncoder
-from jupiterd.workers.data.progress import Progress, silent
-from jupiterd.workers.data.sample_file import read_samples
 from jupiterd.workers.evaluate.score import DEFAULT_BATCH_WINDOWS
 from jupiterd.workers.evaluate.scorers import TORCH, open_scorer
 from jupiterd.workers.evaluate.text_scorer import Stream
 from jupiterd.workers.link import Task
 from jupiterd.workers.memory_room import halved
+from jupiterd.workers.progress import Progress, silent
+from jupiterd.workers.samples.sample_file import read_samples
+from jupiterd.workers.tokens.chat_encoding import ChatEncoder
 
 
 def run(task: Task) -> TaskFinished:

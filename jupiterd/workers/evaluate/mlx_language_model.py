@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from jupiterd.cycle.training.memory import logit_chunk_tokens
 from jupiterd.errors import CorruptArtifactError
 from jupiterd.workers.evaluate.text_scorer import PLAIN_HEADS, TextScorer, Tokens
-from jupiterd.workers.generate.mlx_engine import loaded_model
-from jupiterd.workers.generate.model_text import read_config
+from jupiterd.workers.mlx_folder import loaded_model, read_config
 
 _LOGIT_ROWS = 1024
 """Positions whose logits are held at a time: 128 MB with 32,768 entries."""

@@ -26,8 +26,6 @@ from jupiterd.cycle.generation.cloze import ClozeItem, HeldOutText, is_right, ma
 from jupiterd.cycle.generation.completions import Completion
 from jupiterd.errors import EmptySourceError
 from jupiterd.protocol.frames import TaskFinished
-from jupiterd.workers.data.progress import Progress, silent
-from jupiterd.workers.data.sample_file import read_all
 from jupiterd.workers.evaluate.documents import Document, Limits, choose_documents
 from jupiterd.workers.evaluate.general_text import general_documents
 from jupiterd.workers.evaluate.kept_nats import FOLDER, NOTHING_KEPT, KeptNats
@@ -41,6 +39,8 @@ from jupiterd.workers.evaluate.scorers import TORCH
 from jupiterd.workers.evaluate.trial import Trial, texts_to_write, try_out
 from jupiterd.workers.link import Task
 from jupiterd.workers.memory_room import halved
+from jupiterd.workers.progress import Progress, silent
+from jupiterd.workers.samples.sample_file import read_all
 
 DEFAULT_BATCH_WINDOWS = 8
 """More windows at a time are no faster on a CPU: they leave the cache."""

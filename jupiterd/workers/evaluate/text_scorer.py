@@ -14,9 +14,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from jupiterd.workers.data.pack.tokenizer import encode_batch, load_tokenizer
-from jupiterd.workers.data.tokens.marks import document_marks
 from jupiterd.workers.evaluate.windows import Window, batches_of, windows_of
+from jupiterd.workers.tokens.marks import document_marks
+from jupiterd.workers.tokens.tokenizer import encode_batch, load_tokenizer
 
 PLAIN_HEADS = frozenset({"qwen3", "llama", "mistral"})
 """Architectures whose logits are the output embedding of the last hidden state and nothing more."""

@@ -1,7 +1,7 @@
 """A model folder that writes with mlx-lm, many prompts at once.
 
-Owns the call of `BatchGenerator`, and what mlx-lm misreads in a folder. Doesn't know what is asked,
-or what happens where memory runs out (`folder_engine`).
+Owns the call of `BatchGenerator`. Doesn't know what is asked, how a folder is loaded, or what
+happens where memory runs out (`folder_engine`).
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -12,10 +12,10 @@ import mlx.core as mx
 from blake3 import blake3
 
 from jupiterd.cycle.templates.prompt import Written
-from jupiterd.errors import CorruptArtifactError, UnknownModelError
 from jupiterd.workers.generate.engine import Request, Sampling, Told
 from jupiterd.workers.generate.folder_engine import FolderEngine
-from jupiterd.workers.generate.model_text import ModelText, read_config
+from jupiterd.workers.generate.model_text import ModelText
+from jupiterd.workers.mlx_folder import loaded_model
 
 BATCH = 64
 MAX_CHOICES = 256
@@ -71,45 +71,6 @@ class MlxEngine(FolderEngine):
             completion_batch_size=self.batch,
             prefill_batch_size=self.batch,
         )
-
-
-def loaded_model(folder: Path) -> Any:  # noqa: ANN401 - mlx-lm's model
-    """Load a model folder, with what mlx-lm misreads in it told again.
-
-    Raises:
-        UnknownModelError: mlx-lm doesn't know its architecture.
-        CorruptArtifactError: the folder is incomplete or can't be read.
-    """
-    from mlx_lm.utils import load_model
-
-    try:
-        model, _ = load_model(folder, model_config=_said_again(read_config(folder)))
-    except ValueError as error:
-        kind = UnknownModelError if "not supported" in str(error) else CorruptArtifactError
-        raise kind(_reason(folder, error)) from error
-    except (OSError, KeyError, TypeError, RuntimeError) as error:
-        raise CorruptArtifactError(_reason(folder, error)) from error
-    return model
-
-
-def _reason(folder: Path, error: Exception) -> str:
-    told = (str(error).splitlines() or [type(error).__name__])[0]
-    return f"no model can be read from {folder.name}: {told}"
-
-
-def _said_again(config: dict[str, Any]) -> dict[str, Any]:
-    """Return what mlx-lm looks for elsewhere than transformers writes it.
-
-    Without it, it takes 10,000 for the rotary base of Llama, Mistral and Qwen2, and says nothing.
-    """
-    told: Any = config.get("rope_parameters") or {}
-    if not isinstance(told, dict) or "rope_theta" not in told or "rope_theta" in config:
-        return {}
-    is_scaled = told.get("rope_type", "default") != "default"
-    scaling = {
-        "rope_scaling": {name: value for name, value in told.items() if name != "rope_theta"}
-    }
-    return {"rope_theta": told["rope_theta"], **(scaling if is_scaled else {})}
 
 
 def _sampler(sampling: Sampling) -> Callable[[mx.array], mx.array]:

@@ -15,8 +15,8 @@ from jupiterd.cycle.data.special_tokens import END_OF_TEXT, token_ids
 from jupiterd.cycle.generation.chat_models import CONFIG_FILE, is_talked_to
 from jupiterd.cycle.templates.prompt import Prompt
 from jupiterd.errors import CorruptArtifactError
-from jupiterd.workers.data.pack.tokenizer import load_tokenizer
-from jupiterd.workers.data.tokens.marks import document_marks, read_object
+from jupiterd.workers.tokens.marks import document_marks, read_object
+from jupiterd.workers.tokens.tokenizer import load_tokenizer
 
 PROMPT_SHARE = 0.5
 """A prompt takes at most this share of what the model can hold, so that there is room to write."""
@@ -36,7 +36,7 @@ class ModelText:
         """
         self._folder = folder
         self.tokenizer: Tokenizer = load_tokenizer(folder)
-        self.config = read_config(folder)
+        self.config = read_object(folder / _CONFIG)
         marks = document_marks(folder, self.tokenizer)
         self._start: list[int] = list(marks.before) or [marks.end]
         usual = self.tokenizer.token_to_id(END_OF_TEXT)
@@ -99,11 +99,6 @@ class ModelText:
             raise CorruptArtifactError(
                 f"the chat template of {self._folder.name} can't be used: {reason}"
             ) from error
-
-
-def read_config(folder: Path) -> dict[str, Any]:
-    """Return what config.json says; raises CorruptArtifactError where it can't be read."""
-    return read_object(folder / _CONFIG)
 
 
 def _ends_told(folder: Path) -> Iterator[int]:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from jupiterd.cycle.data.lineage import Sample
 from jupiterd.cycle.templates.refusal import Refusal, Refused
-from jupiterd.workers.data.clean.drop_files import KEPT_OF_REASON, shortened, write_drops
+from jupiterd.workers.samples.drop_files import KEPT_OF_REASON, shortened, write_drops
 
 Entry = tuple[str, Sample, Refused]
 

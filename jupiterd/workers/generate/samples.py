@@ -27,7 +27,6 @@ from jupiterd.cycle.text_rules.secrets import cleaned
 from jupiterd.errors import UsageError
 from jupiterd.formats import counted
 from jupiterd.protocol.frames import Scalar, TaskFinished
-from jupiterd.workers.data.sample_file import SampleWriter, read_all
 from jupiterd.workers.generate.answering import Answering, sampling_of
 from jupiterd.workers.generate.ask import Ask, Asker
 from jupiterd.workers.generate.documents import Numbered, Stripe, choose_asks, own_documents
@@ -38,6 +37,7 @@ from jupiterd.workers.generate.function_asks import FunctionAsker
 from jupiterd.workers.generate.refusals import Refusals
 from jupiterd.workers.generate.rewriting import RewritingAsker
 from jupiterd.workers.link import Task
+from jupiterd.workers.samples.sample_file import SampleWriter, read_all
 
 
 def run(task: Task) -> TaskFinished:

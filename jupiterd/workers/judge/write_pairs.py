@@ -30,12 +30,12 @@ from jupiterd.cycle.judge.planted import (
 from jupiterd.cycle.templates.prompt import Prompt
 from jupiterd.errors import WorkStoppedError
 from jupiterd.protocol.frames import TaskFinished
-from jupiterd.workers.data.sample_file import read_all
 from jupiterd.workers.evaluate.documents import Limits, choose_documents
 from jupiterd.workers.evaluate.score_file import write_text
 from jupiterd.workers.generate.engine import Engine, Request, Sampling
 from jupiterd.workers.generate.engines import engine_of_folder
 from jupiterd.workers.link import Task
+from jupiterd.workers.samples.sample_file import read_all
 
 
 def run(task: Task) -> TaskFinished:

@@ -18,8 +18,8 @@ from jupiterd.protocol.frames import TaskFinished
 from jupiterd.workers.data.clean.clean_batch import Asked, clean
 from jupiterd.workers.data.dedup.merge_batches import Batches, unite
 from jupiterd.workers.data.pack.pack_shards import PackParams, pack
-from jupiterd.workers.data.sample_file import SampleWriter, read_samples
 from jupiterd.workers.link import Task
+from jupiterd.workers.samples.sample_file import SampleWriter, read_samples
 
 ARM_FILE = "arm.json"
 """In the folder of the shards: what they were packed of."""

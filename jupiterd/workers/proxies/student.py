@@ -18,13 +18,13 @@ from jupiterd.cycle.gate.record import PROXY_FILE, proxy_lines
 from jupiterd.cycle.gate.scores import LN2
 from jupiterd.errors import LossDivergedError, WorkStoppedError
 from jupiterd.protocol.frames import TaskFinished
-from jupiterd.workers.data.sample_file import read_samples
 from jupiterd.workers.evaluate.documents import Limits, choose_documents
 from jupiterd.workers.evaluate.score_file import write_text
 from jupiterd.workers.evaluate.scorers import MLX, TORCH, open_scorer
 from jupiterd.workers.link import Task
 from jupiterd.workers.memory_room import halved, with_room
 from jupiterd.workers.proxies.arm import synthetic_share_of
+from jupiterd.workers.samples.sample_file import read_samples
 from jupiterd.workers.train.batches import Batches
 from jupiterd.workers.train.checkpoints.checkpoint import write_model
 from jupiterd.workers.train.engine import Engine

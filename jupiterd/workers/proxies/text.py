@@ -21,9 +21,9 @@ from jupiterd.cycle.data.mixing import Offered, shuffle_key, take_synthetic
 from jupiterd.cycle.data.purge import Purge
 from jupiterd.cycle.data.split import DEV
 from jupiterd.protocol.frames import TaskFinished
-from jupiterd.workers.data.sample_file import SampleWriter, read_all
 from jupiterd.workers.evaluate.documents import Limits, choose_documents
 from jupiterd.workers.link import Task
+from jupiterd.workers.samples.sample_file import SampleWriter, read_all
 
 MOST_SET_ASIDE = 0.25
 """Of the training text's bytes, where nothing is held out for looking at."""

@@ -12,10 +12,10 @@ from pathlib import Path
 from jupiterd.cycle.training.document_masking import check_documents_apart
 from jupiterd.cycle.training.plan import ModelShape, TrainPlan
 from jupiterd.errors import CorruptArtifactError, UsageError
-from jupiterd.workers.data.pack.shards import ShardSet
-from jupiterd.workers.data.pack.tokenizer import load_tokenizer, tokenizer_hash
-from jupiterd.workers.data.tokens.marks import document_marks
 from jupiterd.workers.link import Task
+from jupiterd.workers.tokens.marks import document_marks
+from jupiterd.workers.tokens.shards import ShardSet
+from jupiterd.workers.tokens.tokenizer import load_tokenizer, tokenizer_hash
 
 
 @dataclass(frozen=True)

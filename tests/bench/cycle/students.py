@@ -22,11 +22,11 @@ from jupiterd.cycle.gate.record import proxy_lines, read_proxy_lines
 from jupiterd.cycle.generation.proxies import Proxies, proxies_of
 from jupiterd.cycle.training.plan import TrainPlan, parse_model
 from jupiterd.workers.data.pack.pack_shards import PackParams, pack
-from jupiterd.workers.data.pack.shards import ShardSet
-from jupiterd.workers.data.pack.tokenizer import save_tokenizer, train_tokenizer
-from jupiterd.workers.data.sample_file import SampleWriter
 from jupiterd.workers.proxies import student
 from jupiterd.workers.proxies.arm import ARM_FILE
+from jupiterd.workers.samples.sample_file import SampleWriter
+from jupiterd.workers.tokens.shards import ShardSet
+from jupiterd.workers.tokens.tokenizer import save_tokenizer, train_tokenizer
 from tests.support.workers.tiny_run import TaskAlone
 
 SEED = 12

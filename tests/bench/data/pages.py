@@ -24,7 +24,7 @@ from jupiterd.workers.data.clean.drops import read_drops
 from jupiterd.workers.data.collect.collect_source import CollectParams, Places, collect
 from jupiterd.workers.data.collectors.kinds import open_collector
 from jupiterd.workers.data.dedup.merge_batches import Batches, unite
-from jupiterd.workers.data.sample_file import read_samples
+from jupiterd.workers.samples.sample_file import read_samples
 from tests.bench.data.filters import datatrove_python, theirs
 from tests.bench.data.prose import Document
 from tests.bench.data.written_pages import Page, written_pages

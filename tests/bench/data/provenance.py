@@ -21,8 +21,8 @@ from jupiterd.daemon.app.local_sockets import answering_front_ends
 from jupiterd.daemon.app.node import Node
 from jupiterd.daemon.queries.cluster.provenance_document import why_document
 from jupiterd.ids import ArtifactId
-from jupiterd.workers.data.pack.shards import ShardWriter
-from jupiterd.workers.data.sample_file import SampleWriter
+from jupiterd.workers.samples.sample_file import SampleWriter
+from jupiterd.workers.tokens.shards import ShardWriter
 from tests.bench.figure import Figure, Goal, line, machine
 from tests.support.cluster.building import CYCLE, NODES, started
 from tests.support.daemon.two_nodes import found, link, serving, take_for_alive, whole_ledger

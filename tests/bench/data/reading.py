@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from jupiterd.cycle.training.plan import ModelShape, derive, parse_model
-from jupiterd.workers.data.pack.shards import ShardSet, ShardWriter
+from jupiterd.workers.tokens.shards import ShardSet, ShardWriter
 from jupiterd.workers.train.batches import Batches
 
 MILLION_TOKENS = 100

@@ -14,8 +14,8 @@ import numpy as np
 from blake3 import blake3
 
 from jupiterd.cycle.training.plan import ModelShape
-from jupiterd.workers.data.pack.shards import ShardSet, ShardWriter
-from jupiterd.workers.data.pack.tokenizer import encode_batch, train_tokenizer
+from jupiterd.workers.tokens.shards import ShardSet, ShardWriter
+from jupiterd.workers.tokens.tokenizer import encode_batch, train_tokenizer
 from jupiterd.workers.train.engine import Engine, MicroBatch
 
 HELD_OUT_OF = 12

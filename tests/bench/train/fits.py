@@ -29,8 +29,9 @@ from jupiterd.cycle.training.plan import ModelShape, TrainPlan, derive, parse_mo
 from jupiterd.cycle.training.step_budget import first_budget, passes_over
 from jupiterd.locations import config_folder
 from jupiterd.protocol.frames import CheckpointWritten
-from jupiterd.workers.data.pack.shards import ShardSet, ShardWriter
-from jupiterd.workers.data.pack.tokenizer import (
+from jupiterd.workers.evaluate.held_out import evaluate
+from jupiterd.workers.tokens.shards import ShardSet, ShardWriter
+from jupiterd.workers.tokens.tokenizer import (
     encode_batch,
     entries_of,
     load_tokenizer,
@@ -38,7 +39,6 @@ from jupiterd.workers.data.pack.tokenizer import (
     tokenizer_hash,
     train_tokenizer,
 )
-from jupiterd.workers.evaluate.held_out import evaluate
 from jupiterd.workers.train.torch import torch_rank
 from tests.bench.figure import machine
 from tests.support.workers.data_material import real, write

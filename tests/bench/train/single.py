@@ -24,7 +24,7 @@ from transformers import AutoModelForCausalLM
 from jupiterd.cycle.training.engine_options import EngineOptions
 from jupiterd.cycle.training.memory import flops_per_token
 from jupiterd.cycle.training.plan import ModelShape, TrainPlan, derive, parse_model
-from jupiterd.workers.data.pack.shards import ShardSet, ShardWriter
+from jupiterd.workers.tokens.shards import ShardSet, ShardWriter
 from jupiterd.workers.train.batches import Batches
 from jupiterd.workers.train.loop import StepDone, TrainingLoop
 from jupiterd.workers.train.model_config import model_config

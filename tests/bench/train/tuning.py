@@ -62,8 +62,8 @@ def write_text(folder: Path, model: Path) -> None:
     """Write Jupiter's own pages as tokens, as shards, and as the rows that mlx-lm reads."""
     import numpy as np
 
-    from jupiterd.workers.data.pack.shards import ShardWriter
-    from jupiterd.workers.data.pack.tokenizer import load_tokenizer
+    from jupiterd.workers.tokens.shards import ShardWriter
+    from jupiterd.workers.tokens.tokenizer import load_tokenizer
 
     tokenizer = load_tokenizer(model)
     text = "\n".join(page.read_text() for page in sorted((ROOT / "docs").glob("*.md")))
@@ -85,7 +85,7 @@ Ended = Callable[[], None]
 
 def ours(engine_name: str, model: Path, data: Path, steps: int, ended: Ended) -> None:
     """Take steps as a rank does, but for what it tells its daemon."""
-    from jupiterd.workers.data.pack.shards import ShardSet
+    from jupiterd.workers.tokens.shards import ShardSet
     from jupiterd.workers.train.batches import Batches
     from jupiterd.workers.train.checkpoints.checkpoint import load_weights
     from jupiterd.workers.train.loop import TrainingLoop

@@ -53,7 +53,7 @@ def write_chat_model(folder: Path, texts: list[str]) -> Path:
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM
 
-    from jupiterd.workers.data.pack.tokenizer import save_tokenizer, train_tokenizer
+    from jupiterd.workers.tokens.tokenizer import save_tokenizer, train_tokenizer
 
     torch.manual_seed(3)
     tokenizer = train_tokenizer(texts, 600)
@@ -138,8 +138,8 @@ def _assert_shown(cluster: Cluster, folder: Path, rows: list[dict[str, Any]]) ->
 def _assert_talked_to(cluster: Cluster, rows: list[dict[str, Any]]) -> None:
     """The student has the template, by which it was trained and is asked."""
     from jupiterd.cycle.templates.prompt import Prompt
-    from jupiterd.workers.data.pack.shards import ShardSet
     from jupiterd.workers.generate.model_text import ModelText
+    from jupiterd.workers.tokens.shards import ShardSet
 
     cycle = told(cluster, "cycle", "status")["cycle"]
     text = ModelText(Path(cycle["model"]))

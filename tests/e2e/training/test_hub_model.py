@@ -33,7 +33,7 @@ def write_llama(folder: Path, letters: Path) -> None:
     import torch
     from transformers import AutoModelForCausalLM, LlamaConfig
 
-    from jupiterd.workers.data.pack.tokenizer import save_tokenizer, train_tokenizer
+    from jupiterd.workers.tokens.tokenizer import save_tokenizer, train_tokenizer
 
     torch.manual_seed(3)
     config = LlamaConfig(

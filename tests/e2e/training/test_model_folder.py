@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from jupiterd.workers.data.pack.tokenizer import save_tokenizer, train_tokenizer
+from jupiterd.workers.tokens.tokenizer import save_tokenizer, train_tokenizer
 from tests.support.daemons.cluster import NAMES, Daemon, running
 from tests.support.daemons.surroundings import own_network
 from tests.support.daemons.training_runs import write_letters

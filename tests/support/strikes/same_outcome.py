@@ -17,7 +17,7 @@ from jupiterd.cycle.data.lineage import Sample
 from jupiterd.cycle.phases.proxies import PROXIES
 from jupiterd.cycle.phases.view import item_id
 from jupiterd.store.ledger_file import LedgerFile
-from jupiterd.workers.data.sample_file import read_samples
+from jupiterd.workers.samples.sample_file import read_samples
 from tests.support.daemons.cluster import Cluster, Daemon
 from tests.support.strikes.wholeness import assert_whole
 

@@ -15,9 +15,9 @@ from jupiterd.cluster.ledger.trunk import start_of
 from jupiterd.cycle.base.work_item import Phase
 from jupiterd.cycle.domain.domain import parse_domain
 from jupiterd.ids import ArtifactId
-from jupiterd.workers.data.sample_file import read_samples
 from jupiterd.workers.evaluate.documents import Limits, choose_documents
 from jupiterd.workers.evaluate.score_file import read_folders
+from jupiterd.workers.samples.sample_file import read_samples
 from tests.support.daemons.cluster import Cluster, Daemon
 from tests.support.strikes.undisturbed import data_of_round_one
 

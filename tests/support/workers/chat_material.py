@@ -6,7 +6,7 @@ from typing import Any
 
 from transformers import AutoTokenizer
 
-from jupiterd.workers.data.pack.tokenizer import CONFIG_FILE, save_tokenizer, train_tokenizer
+from jupiterd.workers.tokens.tokenizer import CONFIG_FILE, save_tokenizer, train_tokenizer
 
 TEMPLATE = (
     "{% for message in messages %}<|im_start|>{{ message.role }}\n"

@@ -22,9 +22,9 @@ from jupiterd.workers.data.collect.collect_source import CollectParams, Places
 from jupiterd.workers.data.collect.previous_round import PreviousRound
 from jupiterd.workers.data.collectors.collector import Visit
 from jupiterd.workers.data.extract.extraction import Extractor, Limits
-from jupiterd.workers.data.progress import silent
-from jupiterd.workers.data.sample_file import read_lines, read_samples
 from jupiterd.workers.data.skips import SkipLog
+from jupiterd.workers.progress import silent
+from jupiterd.workers.samples.sample_file import read_lines, read_samples
 
 PARAMS = CollectParams(0.0, "", "en", "2026-01-02T03:04:05Z", "mine")
 _OF_TEXT = ("documents", "train", "holdout")

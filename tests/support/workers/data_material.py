@@ -8,7 +8,7 @@ from pathlib import Path
 
 from jupiterd.cycle.data.lineage import Sample, text_hash
 from jupiterd.protocol.frames import LINK_FD_VARIABLE, FrameReader, RunTask, encode
-from jupiterd.workers.data.sample_file import SampleWriter
+from jupiterd.workers.samples.sample_file import SampleWriter
 
 FETCHED_AT = "2026-01-02T03:04:05Z"
 

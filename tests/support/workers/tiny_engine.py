@@ -5,7 +5,7 @@ from typing import Any
 
 from jupiterd.cycle.training.engine_options import EngineOptions
 from jupiterd.cycle.training.plan import ModelShape, TrainPlan, derive
-from jupiterd.workers.data.pack.shards import ShardSet
+from jupiterd.workers.tokens.shards import ShardSet
 from jupiterd.workers.train.batches import Batches
 from jupiterd.workers.train.torch.process_group import ProcessGroup
 from jupiterd.workers.train.torch.torch_engine import TorchEngine

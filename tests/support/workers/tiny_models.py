@@ -16,7 +16,7 @@ from transformers import (
     Qwen3ForCausalLM,
 )
 
-from jupiterd.workers.data.pack.tokenizer import save_tokenizer, train_tokenizer
+from jupiterd.workers.tokens.tokenizer import save_tokenizer, train_tokenizer
 
 VOCAB = 320
 KINDS: dict[str, tuple[Any, Any]] = {

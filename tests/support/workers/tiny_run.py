@@ -11,9 +11,9 @@ import torch
 from jupiterd.cycle.data.lineage import text_hash
 from jupiterd.cycle.training.plan import ModelShape, Recipe, TrainPlan, derive
 from jupiterd.protocol.frames import Frame
-from jupiterd.workers.data.pack.shards import ShardWriter
-from jupiterd.workers.data.pack.tokenizer import save_tokenizer, tokenizer_hash, train_tokenizer
 from jupiterd.workers.link import Task
+from jupiterd.workers.tokens.shards import ShardWriter
+from jupiterd.workers.tokens.tokenizer import save_tokenizer, tokenizer_hash, train_tokenizer
 from tests.support.workers.open_store import ask
 
 # Tests share a machine, and more threads than free cores make tiny work crawl.

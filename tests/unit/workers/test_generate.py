@@ -10,9 +10,6 @@ from jupiterd.cycle.data.lineage import Sample, text_hash
 from jupiterd.cycle.training.plan import derive
 from jupiterd.errors import CorruptArtifactError, UsageError, WorkStoppedError
 from jupiterd.protocol.frames import Progressed, TaskFinished
-from jupiterd.workers.data.pack.shards import ShardWriter
-from jupiterd.workers.data.pack.tokenizer import save_tokenizer, tokenizer_hash, train_tokenizer
-from jupiterd.workers.data.sample_file import SampleWriter, read_samples
 from jupiterd.workers.generate import answering, prompt, samples
 from jupiterd.workers.generate.ask import Ask
 from jupiterd.workers.generate.documents import Stripe, choose_asks, own_documents
@@ -20,6 +17,9 @@ from jupiterd.workers.generate.engine import Sampling
 from jupiterd.workers.generate.function_asks import FunctionAsker
 from jupiterd.workers.generate.model_folder import OpenModel, open_model
 from jupiterd.workers.generate.sampler import write_on
+from jupiterd.workers.samples.sample_file import SampleWriter, read_samples
+from jupiterd.workers.tokens.shards import ShardWriter
+from jupiterd.workers.tokens.tokenizer import save_tokenizer, tokenizer_hash, train_tokenizer
 from jupiterd.workers.train.torch import torch_rank
 from tests.support.workers.tiny_run import TaskAlone, tiny_shape, train_params
 

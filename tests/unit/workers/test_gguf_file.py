@@ -12,7 +12,7 @@ from jupiterd.ctl.model.gguf_file.architecture import architecture_of
 from jupiterd.ctl.model.gguf_file.vocabulary import vocabulary_of
 from jupiterd.ctl.model.gguf_file.write import write_gguf
 from jupiterd.errors import UsageError
-from jupiterd.workers.data.pack.tokenizer import (
+from jupiterd.workers.tokens.tokenizer import (
     CONFIG_FILE,
     TOKENIZER_FILE,
     copy_tokenizer,
@@ -22,7 +22,7 @@ from jupiterd.workers.data.pack.tokenizer import (
     train_tokenizer,
 )
 from tests.support.workers.tiny_models import CHAT_TEMPLATE
-from tests.unit.workers.data.tokens.test_brought_tokenizers import TEMPLATE, like_llama
+from tests.unit.workers.tokens.test_brought_tokenizers import TEMPLATE, like_llama
 
 pytest.importorskip("gguf")
 pytestmark = pytest.mark.net

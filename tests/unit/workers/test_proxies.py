@@ -12,10 +12,10 @@ from jupiterd.cycle.gate.record import read_proxy_lines
 from jupiterd.cycle.training.plan import derive
 from jupiterd.errors import LossDivergedError, ModelTooLargeError, OutOfMemoryError
 from jupiterd.protocol.frames import TaskFinished
-from jupiterd.workers.data.pack.shards import ShardSet
-from jupiterd.workers.data.pack.tokenizer import save_tokenizer, train_tokenizer
-from jupiterd.workers.data.sample_file import read_samples
 from jupiterd.workers.proxies import arm, student, text
+from jupiterd.workers.samples.sample_file import read_samples
+from jupiterd.workers.tokens.shards import ShardSet
+from jupiterd.workers.tokens.tokenizer import save_tokenizer, train_tokenizer
 from jupiterd.workers.train.torch.torch_engine import TorchEngine
 from tests.support.workers.data_material import (
     files_of,

@@ -26,7 +26,7 @@ from jupiterd.protocol.frames import (
     RankBusy,
     TaskFinished,
 )
-from jupiterd.workers.data.pack.shards import ShardSet
+from jupiterd.workers.tokens.shards import ShardSet
 from jupiterd.workers.train.batches import Batches
 from jupiterd.workers.train.checkpoints import checkpoint, checkpoint_saver, rank_checkpoints
 from jupiterd.workers.train.checkpoints.checkpoint import Snapshot

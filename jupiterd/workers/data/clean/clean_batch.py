@@ -22,10 +22,10 @@ from jupiterd.cycle.text_rules.judgement import Judgement
 from jupiterd.protocol.frames import TaskFinished
 from jupiterd.workers.data.clean.drops import Drops
 from jupiterd.workers.data.clean.language_id import MIN_SCORE, language_score
-from jupiterd.workers.data.progress import Progress, silent
-from jupiterd.workers.data.sample_file import read_all
 from jupiterd.workers.data.sorted_samples import SortedSampleWriter
 from jupiterd.workers.link import Task
+from jupiterd.workers.progress import Progress, silent
+from jupiterd.workers.samples.sample_file import read_all
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ from jupiterd.cycle.base.drop_reason import DROP_REASONS_FILE, DropReason
 from jupiterd.cycle.data.lineage import Sample
 from jupiterd.cycle.text_rules.judgement import Judgement
 from jupiterd.errors import Bug
-from jupiterd.workers.data.clean.drop_files import KEPT_OF_REASON, shortened, write_drops
-from jupiterd.workers.data.sample_file import read_lines, read_samples
+from jupiterd.workers.samples.drop_files import KEPT_OF_REASON, shortened, write_drops
+from jupiterd.workers.samples.sample_file import read_lines, read_samples
 
 Entry = tuple[str, str, Sample, Judgement]
 

@@ -57,11 +57,11 @@ from jupiterd.workers.data.collectors.collector import (
 from jupiterd.workers.data.collectors.kinds import BY_FILES, open_collector
 from jupiterd.workers.data.extract.extraction import Extractor
 from jupiterd.workers.data.extract.extractor_pool import ExtractorPool
-from jupiterd.workers.data.progress import Progress, silent
-from jupiterd.workers.data.sample_file import SampleWriter
 from jupiterd.workers.data.skips import SkipLog, SkipReason, UnreadableError
 from jupiterd.workers.link import Task
 from jupiterd.workers.memory_room import halved
+from jupiterd.workers.progress import Progress, silent
+from jupiterd.workers.samples.sample_file import SampleWriter
 
 UNSPLIT, SPLIT = ("documents",), ("train", "holdout")
 """The outputs that hold samples."""

@@ -9,8 +9,8 @@ from pathlib import Path
 from jupiterd.cycle.base.purge_counts import NOT_COLLECTED_COUNT
 from jupiterd.protocol.frames import TaskFinished
 from jupiterd.workers.data.collect.previous_round import write_state
-from jupiterd.workers.data.sample_file import SampleWriter
 from jupiterd.workers.data.skips import SkipLog
+from jupiterd.workers.samples.sample_file import SampleWriter
 
 
 def not_collected(source: str, output: Path, of_text: Sequence[str]) -> TaskFinished:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from jupiterd.cycle.data.lineage import Sample
-from jupiterd.workers.data.sample_file import LineWriter, read_all, read_lines
+from jupiterd.workers.samples.sample_file import LineWriter, read_all, read_lines
 
 STATE_FILE = "state.jsonl.zst"
 

@@ -11,8 +11,8 @@ from typing import Any, Protocol
 from jupiterd.workers.data.collect.previous_round import PreviousRound
 from jupiterd.workers.data.collect.purged_addresses import PurgedAddresses
 from jupiterd.workers.data.extract.extraction import Extracted
-from jupiterd.workers.data.progress import Progress
 from jupiterd.workers.data.skips import SkipLog
+from jupiterd.workers.progress import Progress
 
 UNREACHABLE_HINT = "check the address, and this machine's way to it"
 

@@ -11,7 +11,7 @@ from jupiterd.cycle.data.lineage import Sample
 from jupiterd.cycle.holdout.clusters import cluster_path
 from jupiterd.cycle.holdout.holdout_plan import Collected
 from jupiterd.workers.data.dedup.near_duplicates import NearDuplicates
-from jupiterd.workers.data.progress import Progress, silent
+from jupiterd.workers.progress import Progress, silent
 
 
 @dataclass(frozen=True)

@@ -33,10 +33,10 @@ from jupiterd.protocol.frames import TaskFinished
 from jupiterd.workers.data.clean.drops import Drops, read_drops
 from jupiterd.workers.data.clean.quality_cut import QualityCut
 from jupiterd.workers.data.dedup.near_duplicates import NearDuplicates
-from jupiterd.workers.data.progress import Progress, silent
-from jupiterd.workers.data.sample_file import SampleWriter, read_all
 from jupiterd.workers.data.sorted_samples import merged
 from jupiterd.workers.link import Task
+from jupiterd.workers.progress import Progress, silent
+from jupiterd.workers.samples.sample_file import SampleWriter, read_all
 
 
 @dataclass(frozen=True)

@@ -1,1 +1,1 @@
-"""Instruction data: conversations read from files, and their tokens by a chat template."""
+"""Instruction data: conversations read from files, beside plain text."""

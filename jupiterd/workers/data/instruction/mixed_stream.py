@@ -12,11 +12,11 @@ from tokenizers import Tokenizer
 from jupiterd.cycle.data.instruction_rows import conversation_in
 from jupiterd.cycle.data.lineage import Sample
 from jupiterd.errors import InvalidSettingError
-from jupiterd.workers.data.instruction.chat_encoding import ChatEncoder
-from jupiterd.workers.data.pack.shards import ShardWriter
-from jupiterd.workers.data.pack.tokenizer import encode_batch
-from jupiterd.workers.data.progress import Progress
-from jupiterd.workers.data.tokens.marks import DocumentMarks
+from jupiterd.workers.progress import Progress
+from jupiterd.workers.tokens.chat_encoding import ChatEncoder
+from jupiterd.workers.tokens.marks import DocumentMarks
+from jupiterd.workers.tokens.shards import ShardWriter
+from jupiterd.workers.tokens.tokenizer import encode_batch
 
 _BATCH_DOCUMENTS = 64
 """So many are encoded at once."""

@@ -1,1 +1,1 @@
-"""Packing: text becomes tokens in shards, and a part of it is held out."""
+"""Packing: text is written as tokens in shards, and a part of it is held out."""

@@ -37,10 +37,10 @@ from jupiterd.errors import EmptySourceError
 from jupiterd.protocol.frames import TaskFinished
 from jupiterd.workers.data.clean.drops import Drops, read_drops
 from jupiterd.workers.data.dedup.collected_text import CollectedText
-from jupiterd.workers.data.progress import Progress, silent
-from jupiterd.workers.data.sample_file import SampleWriter, read_samples
 from jupiterd.workers.data.sorted_samples import SortedSampleWriter, merged
 from jupiterd.workers.link import Task
+from jupiterd.workers.progress import Progress, silent
+from jupiterd.workers.samples.sample_file import SampleWriter, read_samples
 
 PLAN_FILE = "plan.json"
 OUTPUTS = ("train", "holdout", "plan", "dropped")

@@ -22,11 +22,15 @@ from jupiterd.cycle.templates.pairs import pairs_among
 from jupiterd.cycle.training.architectures import MAX_VOCAB
 from jupiterd.errors import EmptySourceError, InvalidSettingError
 from jupiterd.protocol.frames import TaskFinished
-from jupiterd.workers.data.instruction.chat_encoding import ChatEncoder
 from jupiterd.workers.data.instruction.mixed_stream import MixedStream
 from jupiterd.workers.data.pack.contents import contents, write_contents
-from jupiterd.workers.data.pack.shards import ShardIndex, ShardWriter
-from jupiterd.workers.data.pack.tokenizer import (
+from jupiterd.workers.link import Task
+from jupiterd.workers.progress import Progress, silent
+from jupiterd.workers.samples.sample_file import read_all
+from jupiterd.workers.tokens.chat_encoding import ChatEncoder
+from jupiterd.workers.tokens.marks import document_marks
+from jupiterd.workers.tokens.shards import ShardIndex, ShardWriter
+from jupiterd.workers.tokens.tokenizer import (
     copy_tokenizer,
     encode_batch,
     entries_of,
@@ -35,10 +39,6 @@ from jupiterd.workers.data.pack.tokenizer import (
     tokenizer_hash,
     train_tokenizer,
 )
-from jupiterd.workers.data.progress import Progress, silent
-from jupiterd.workers.data.sample_file import read_all
-from jupiterd.workers.data.tokens.marks import document_marks
-from jupiterd.workers.link import Task
 
 _BATCH_DOCUMENTS = 64
 

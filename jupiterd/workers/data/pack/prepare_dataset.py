@@ -28,15 +28,21 @@ from jupiterd.protocol.frames import TaskFinished
 from jupiterd.workers.data.collect.text_files import PlacedText, TextFiles
 from jupiterd.workers.data.collectors.collector import Extraction
 from jupiterd.workers.data.extract.extraction import Extractor
-from jupiterd.workers.data.instruction.chat_encoding import NEEDS_TEMPLATE, ChatEncoder
 from jupiterd.workers.data.instruction.conversation_files import (
     PlacedConversation,
     conversations,
     form_below,
 )
 from jupiterd.workers.data.pack.prepared_split import read_first, split_of, without_secrets
-from jupiterd.workers.data.pack.shards import ShardIndex, ShardWriter
-from jupiterd.workers.data.pack.tokenizer import (
+from jupiterd.workers.data.skips import SkipCounts, SkipLog
+from jupiterd.workers.data.tables import streamed_text
+from jupiterd.workers.link import Task
+from jupiterd.workers.progress import Progress, silent
+from jupiterd.workers.samples.sample_file import SampleWriter
+from jupiterd.workers.tokens.chat_encoding import NEEDS_TEMPLATE, ChatEncoder
+from jupiterd.workers.tokens.marks import DocumentMarks, document_marks
+from jupiterd.workers.tokens.shards import ShardIndex, ShardWriter
+from jupiterd.workers.tokens.tokenizer import (
     copy_tokenizer,
     encode_batch,
     entries_of,
@@ -45,12 +51,6 @@ from jupiterd.workers.data.pack.tokenizer import (
     tokenizer_hash,
     train_tokenizer,
 )
-from jupiterd.workers.data.progress import Progress, silent
-from jupiterd.workers.data.sample_file import SampleWriter
-from jupiterd.workers.data.skips import SkipCounts, SkipLog
-from jupiterd.workers.data.tables import streamed_text
-from jupiterd.workers.data.tokens.marks import DocumentMarks, document_marks
-from jupiterd.workers.link import Task
 
 SAMPLE_BYTES = 16 << 20
 """The tokenizer is trained on the text that comes first, so much of it."""

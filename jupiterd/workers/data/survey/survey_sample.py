@@ -23,8 +23,8 @@ from jupiterd.workers.data.collectors.collector import Collector, Document, Visi
 from jupiterd.workers.data.collectors.files import SourceFile
 from jupiterd.workers.data.extract.decompression import unpacked_name
 from jupiterd.workers.data.extract.extraction import Extractor
-from jupiterd.workers.data.progress import Progress, silent
 from jupiterd.workers.data.skips import SkipLog, SkipReason
+from jupiterd.workers.progress import Progress, silent
 
 MOST_READ = 400
 """Of one source: so many tell a share to about five in a hundred; more would only take time."""

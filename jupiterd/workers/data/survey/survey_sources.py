@@ -27,7 +27,6 @@ from jupiterd.errors import JupiterError
 from jupiterd.workers.data.collect.cleaned_document import Cleaning, once, within_limits
 from jupiterd.workers.data.collectors.kinds import open_collector
 from jupiterd.workers.data.extract.extraction import Extractor, Limits
-from jupiterd.workers.data.progress import Progress, silent
 from jupiterd.workers.data.survey.survey_sample import Looked, SourceSample
 from jupiterd.workers.data.survey.survey_verdicts import (
     JudgedSource,
@@ -36,6 +35,7 @@ from jupiterd.workers.data.survey.survey_verdicts import (
     main_language,
     surveyed,
 )
+from jupiterd.workers.progress import Progress, silent
 
 LEAST_S = 3.0
 """For reading and judging, however long this process took to begin on a busy machine."""

@@ -25,9 +25,9 @@ from jupiterd.workers.data.collect.cleaned_document import Cleaning
 from jupiterd.workers.data.collect.collected_sample import collected_sample
 from jupiterd.workers.data.collectors.collector import Document
 from jupiterd.workers.data.dedup.collected_text import CollectedText
-from jupiterd.workers.data.progress import Progress
 from jupiterd.workers.data.skips import MOST_NAMED, SkipReason, UnreadableError
 from jupiterd.workers.data.survey.survey_sample import GRACE_S, Looked, Unread, ending_of
+from jupiterd.workers.progress import Progress
 
 NO_TIME = "not counted: there was no time to read any of it"
 

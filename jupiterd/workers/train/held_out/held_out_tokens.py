@@ -18,11 +18,11 @@ from tokenizers import Tokenizer
 from jupiterd.cycle.data.instruction_rows import conversation_in
 from jupiterd.cycle.data.lineage import Sample
 from jupiterd.cycle.data.split import DEV, GATE, held_out_part
-from jupiterd.workers.data.instruction.chat_encoding import ChatEncoder
-from jupiterd.workers.data.pack.document_masks import own_documents
-from jupiterd.workers.data.pack.tokenizer import encode_batch, load_tokenizer
-from jupiterd.workers.data.sample_file import read_all
-from jupiterd.workers.data.tokens.marks import DocumentMarks, document_marks
+from jupiterd.workers.samples.sample_file import read_all
+from jupiterd.workers.tokens.chat_encoding import ChatEncoder
+from jupiterd.workers.tokens.document_masks import own_documents
+from jupiterd.workers.tokens.marks import DocumentMarks, document_marks
+from jupiterd.workers.tokens.tokenizer import encode_batch, load_tokenizer
 
 DOCUMENTS_PER_SEQUENCE = 4
 """No more documents are read than that: some are shorter than a sequence."""

@@ -15,11 +15,11 @@ torch = pytest.importorskip("torch")
 
 from jupiterd.cycle.gate.case import Findings  # noqa: E402
 from jupiterd.cycle.gate.record import Material  # noqa: E402
-from jupiterd.workers.data.pack.tokenizer import save_tokenizer, train_tokenizer  # noqa: E402
 from jupiterd.workers.evaluate.documents import Limits  # noqa: E402
 from jupiterd.workers.evaluate.judge import write_verdict  # noqa: E402
 from jupiterd.workers.evaluate.language_model import LanguageModel  # noqa: E402
 from jupiterd.workers.evaluate.score import ScoreInputs, ScoreParams, score  # noqa: E402
+from jupiterd.workers.tokens.tokenizer import save_tokenizer, train_tokenizer  # noqa: E402
 from tests.support.ctl.model_material import model  # noqa: E402
 from tests.support.workers.data_material import function, real, write  # noqa: E402
 from tests.support.workers.tiny_models import write_model  # noqa: E402

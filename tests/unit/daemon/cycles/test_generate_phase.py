@@ -26,7 +26,7 @@ from jupiterd.daemon.leader.work_item import Patience
 from jupiterd.daemon.queries.cycle.cycle_document import cycle_document
 from jupiterd.errors import UsageError
 from jupiterd.locations import config_folder
-from jupiterd.workers.data.sample_file import read_samples
+from jupiterd.workers.samples.sample_file import read_samples
 from tests.support.cluster.building import CYCLE, started
 from tests.support.daemon.two_nodes import found, serving, until
 from tests.support.workers.answering_server import Answering, answer, answering, trouble

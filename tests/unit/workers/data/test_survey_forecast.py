@@ -14,9 +14,9 @@ from jupiterd.cycle.holdout.verdict_check import Found
 from jupiterd.workers.data.clean.clean_batch import Asked, clean
 from jupiterd.workers.data.collectors.kinds import open_collector
 from jupiterd.workers.data.pack.hold_out import Batches, Before, HoldOutParams, hold_out
-from jupiterd.workers.data.sample_file import read_samples
 from jupiterd.workers.data.survey import survey_sample
 from jupiterd.workers.data.survey.survey_sources import survey
+from jupiterd.workers.samples.sample_file import read_samples
 from tests.support.workers.collecting import PARAMS, collect
 
 LIBRARY = Path(sysconfig.get_paths()["stdlib"])

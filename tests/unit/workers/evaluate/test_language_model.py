@@ -14,12 +14,12 @@ from jupiterd.cycle.gate.verdict import decide  # noqa: E402
 from jupiterd.cycle.generation.completions import COMPLETIONS_FILE, read_completions  # noqa: E402
 from jupiterd.errors import CorruptArtifactError  # noqa: E402
 from jupiterd.protocol.frames import TaskFinished  # noqa: E402
-from jupiterd.workers.data.pack.tokenizer import save_tokenizer, train_tokenizer  # noqa: E402
 from jupiterd.workers.evaluate.documents import Limits  # noqa: E402
 from jupiterd.workers.evaluate.kept_nats import KeptNats  # noqa: E402
 from jupiterd.workers.evaluate.language_model import PLAIN_HEADS, LanguageModel  # noqa: E402
 from jupiterd.workers.evaluate.score import ScoreInputs, ScoreParams, score  # noqa: E402
 from jupiterd.workers.evaluate.score_file import read_folders  # noqa: E402
+from jupiterd.workers.tokens.tokenizer import save_tokenizer, train_tokenizer  # noqa: E402
 from tests.support.workers.data_material import function, real, run_worker, synthetic, write  # noqa: E402
 
 CONTEXT = 32

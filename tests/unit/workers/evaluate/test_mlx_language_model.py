@@ -13,7 +13,6 @@ pytest.importorskip("mlx_lm")
 torch.set_num_threads(1)
 
 from jupiterd.errors import CorruptArtifactError, UnknownModelError  # noqa: E402
-from jupiterd.workers.data.pack.tokenizer import save_tokenizer, train_tokenizer  # noqa: E402
 from jupiterd.workers.evaluate import mlx_language_model  # noqa: E402
 from jupiterd.workers.evaluate.documents import Limits  # noqa: E402
 from jupiterd.workers.evaluate.language_model import LanguageModel  # noqa: E402
@@ -21,6 +20,7 @@ from jupiterd.workers.evaluate.mlx_language_model import MlxLanguageModel  # noq
 from jupiterd.workers.evaluate.score import ScoreInputs, ScoreParams, score  # noqa: E402
 from jupiterd.workers.evaluate.scorers import MLX, TORCH, open_scorer  # noqa: E402
 from jupiterd.workers.evaluate.text_scorer import PLAIN_HEADS, TextScorer  # noqa: E402
+from jupiterd.workers.tokens.tokenizer import save_tokenizer, train_tokenizer  # noqa: E402
 from tests.support.workers.data_material import function, real, write  # noqa: E402
 from tests.support.workers.tiny_models import write_model  # noqa: E402
 

@@ -17,11 +17,11 @@ from jupiterd.errors import (
 )
 from jupiterd.protocol.frames import TaskFinished
 from jupiterd.store.sample_lookup import stored_drop_rows
-from jupiterd.workers.data.sample_file import SampleWriter, read_samples
 from jupiterd.workers.generate import samples, server_talk
 from jupiterd.workers.generate.engine import Request, Sampling
 from jupiterd.workers.generate.server_engine import ServerEngine
 from jupiterd.workers.generate.server_talk import Patience
+from jupiterd.workers.samples.sample_file import SampleWriter, read_samples
 from tests.support.workers.answering_server import (
     END,
     Answering,

@@ -18,8 +18,8 @@ from jupiterd.protocol.frames import (
     TaskFinished,
     WayWritten,
 )
-from jupiterd.workers.data.pack.shards import ShardSet
 from jupiterd.workers.islands.outer_step import OuterSettings
+from jupiterd.workers.tokens.shards import ShardSet
 from jupiterd.workers.train.batches import Batches
 from tests.support.workers.gangs import Gangs, meeting_of
 from tests.support.workers.island_threads import Island

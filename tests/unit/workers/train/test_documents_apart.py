@@ -14,8 +14,8 @@ from jupiterd.cycle.training.architectures import GPT2, QWEN3
 from jupiterd.cycle.training.document_masking import MASKED
 from jupiterd.cycle.training.plan import ModelShape, shape_of_config
 from jupiterd.errors import UsageError
-from jupiterd.workers.data.pack.shards import ShardSet, ShardWriter
-from jupiterd.workers.data.pack.tokenizer import tokenizer_hash
+from jupiterd.workers.tokens.shards import ShardSet, ShardWriter
+from jupiterd.workers.tokens.tokenizer import tokenizer_hash
 from jupiterd.workers.train.batches import Batches
 from jupiterd.workers.train.engine import MicroBatch
 from jupiterd.workers.train.job import read_job

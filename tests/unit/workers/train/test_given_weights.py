@@ -13,7 +13,7 @@ from jupiterd.cycle.data.split import DEV
 from jupiterd.cycle.training.horizon import Horizon
 from jupiterd.cycle.training.plan import TrainPlan, derive
 from jupiterd.protocol.frames import CheckpointWritten, Progressed
-from jupiterd.workers.data.pack.tokenizer import encode_batch, load_tokenizer
+from jupiterd.workers.tokens.tokenizer import encode_batch, load_tokenizer
 from jupiterd.workers.train.checkpoints.checkpoint import STATE_DIR
 from jupiterd.workers.train.held_out.validation import Validation
 from tests.support.workers.data_material import real, write

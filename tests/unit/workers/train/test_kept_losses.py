@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from jupiterd.workers.data.pack.shards import ShardSet, ShardWriter
+from jupiterd.workers.tokens.shards import ShardSet, ShardWriter
 from jupiterd.workers.train.engine import MicroBatch
 from tests.bench.islands.contestants import Race, Result
 from tests.bench.islands.kept import KeptResults

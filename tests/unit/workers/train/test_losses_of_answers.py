@@ -13,7 +13,7 @@ from jupiterd.cycle.runs.run_settings import DataSettings
 from jupiterd.cycle.training.engine_options import EngineOptions
 from jupiterd.cycle.training.plan import ModelShape, TrainPlan, derive
 from jupiterd.workers.data.pack.prepare_dataset import prepare
-from jupiterd.workers.data.pack.shards import ShardSet
+from jupiterd.workers.tokens.shards import ShardSet
 from jupiterd.workers.train.batches import Batches
 from jupiterd.workers.train.engine import BETAS, EPSILON, Engine, MicroBatch, is_decayed
 from jupiterd.workers.train.torch.process_group import ProcessGroup

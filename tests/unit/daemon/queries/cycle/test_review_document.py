@@ -12,7 +12,7 @@ from jupiterd.daemon.queries.cluster.documents import document_of
 from jupiterd.errors import NotFoundError, UsageError
 from jupiterd.locations import config_folder
 from jupiterd.workers.data.clean.drops import Drops
-from jupiterd.workers.data.sample_file import SampleWriter
+from jupiterd.workers.samples.sample_file import SampleWriter
 from tests.support.cluster.building import NODES, started, work_done
 from tests.support.daemon.two_nodes import found, serving
 from tests.support.workers.data_material import real as sample

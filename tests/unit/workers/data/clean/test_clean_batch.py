@@ -4,7 +4,7 @@ from jupiterd.cycle.domain.filters import FILTERS
 from jupiterd.protocol.frames import TaskFinished
 from jupiterd.workers.data.clean.clean_batch import Asked, clean
 from jupiterd.workers.data.clean.drops import read_drops
-from jupiterd.workers.data.sample_file import read_samples
+from jupiterd.workers.samples.sample_file import read_samples
 from tests.support.cycle.prose import GOOD
 from tests.support.workers.data_material import (
     files_of,

@@ -1,6 +1,6 @@
 from jupiterd.cycle.base.drop_reason import DropReason
-from jupiterd.workers.data.clean.drop_files import KEPT_CHARS, KEPT_OF_REASON
 from jupiterd.workers.data.clean.drops import Drops, read_drops
+from jupiterd.workers.samples.drop_files import KEPT_CHARS, KEPT_OF_REASON
 from tests.support.workers.data_material import files_of, function, real
 
 

@@ -12,7 +12,7 @@ from jupiterd.cycle.rounds.phase_summary import UNJUDGED_COUNT
 from jupiterd.protocol.frames import TaskFinished
 from jupiterd.workers.data.clean.drops import read_drops
 from jupiterd.workers.data.dedup.merge_batches import Batches, unite
-from jupiterd.workers.data.sample_file import read_samples
+from jupiterd.workers.samples.sample_file import read_samples
 from tests.support.cycle.prose import word
 from tests.support.workers.data_material import files_of, real, run_worker, synthetic, write
 

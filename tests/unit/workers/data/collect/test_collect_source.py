@@ -13,7 +13,7 @@ from jupiterd.workers.data.collectors import folder
 from jupiterd.workers.data.collectors.files import read_within
 from jupiterd.workers.data.collectors.folder import Folder
 from jupiterd.workers.data.collectors.python_stdlib import PythonStdlib
-from jupiterd.workers.data.sample_file import read_samples
+from jupiterd.workers.samples.sample_file import read_samples
 from tests.support.workers.collecting import collect, skipped, visit_of
 from tests.support.workers.data_material import FETCHED_AT, files_of, run_worker
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from jupiterd.protocol.frames import TaskFinished
 from jupiterd.workers.data.collect.previous_round import PreviousRound
-from jupiterd.workers.data.sample_file import read_all
+from jupiterd.workers.samples.sample_file import read_all
 from tests.support.workers.collecting import skipped
 from tests.support.workers.data_material import FETCHED_AT, real, run_worker, write
 

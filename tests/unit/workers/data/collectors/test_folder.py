@@ -17,10 +17,10 @@ from jupiterd.errors import DiskFullError
 from jupiterd.processor_limits import usable_cores
 from jupiterd.protocol.frames import Progressed
 from jupiterd.workers.__main__ import translate
-from jupiterd.workers.data import sample_file
 from jupiterd.workers.data.collectors.files import Walk
 from jupiterd.workers.data.collectors.folder import Folder
 from jupiterd.workers.data.extract.extraction import Extractor
+from jupiterd.workers.samples import sample_file
 from tests.support.workers.collecting import (
     PARAMS,
     collect,

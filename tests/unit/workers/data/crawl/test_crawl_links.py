@@ -8,7 +8,7 @@ from jupiterd.workers.data.collect.previous_round import STATE_FILE, write_state
 from jupiterd.workers.data.collect.work_queue import WorkQueue
 from jupiterd.workers.data.collectors.web import Site
 from jupiterd.workers.data.crawl.crawler import Outcome, Place
-from jupiterd.workers.data.sample_file import read_lines
+from jupiterd.workers.samples.sample_file import read_lines
 from tests.support.workers.collecting import collect
 from tests.support.workers.data_material import real, write
 

@@ -10,7 +10,7 @@ from jupiterd.protocol.frames import TaskFinished
 from jupiterd.workers.data.clean.clean_batch import Asked, clean
 from jupiterd.workers.data.clean.drops import read_drops
 from jupiterd.workers.data.dedup.merge_batches import Batches, unite
-from jupiterd.workers.data.sample_file import read_samples
+from jupiterd.workers.samples.sample_file import read_samples
 from tests.support.workers.data_material import (
     files_of,
     function,

@@ -13,9 +13,9 @@ from jupiterd.cycle.data.instruction_rows import conversation_in
 from jupiterd.cycle.runs.run_settings import DataSettings
 from jupiterd.errors import InvalidSettingError
 from jupiterd.workers.data.pack.prepare_dataset import prepare
-from jupiterd.workers.data.pack.shards import ShardSet
-from jupiterd.workers.data.sample_file import read_samples
 from jupiterd.workers.evaluate.held_out import evaluate
+from jupiterd.workers.samples.sample_file import read_samples
+from jupiterd.workers.tokens.shards import ShardSet
 from jupiterd.workers.train.held_out.validation import Validation
 from jupiterd.workers.train.torch.process_group import ProcessGroup
 from jupiterd.workers.train.torch.torch_engine import TorchEngine

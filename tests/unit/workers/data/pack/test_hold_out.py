@@ -12,8 +12,8 @@ from jupiterd.errors import EmptySourceError, TooLittleTextError
 from jupiterd.protocol.frames import TaskFinished
 from jupiterd.workers.data.clean.drops import read_drops
 from jupiterd.workers.data.pack.hold_out import Batches, HoldOutParams, hold_out, read_before
-from jupiterd.workers.data.sample_file import read_samples
 from jupiterd.workers.data.sorted_samples import SortedSampleWriter
+from jupiterd.workers.samples.sample_file import read_samples
 from tests.support.workers.data_material import files_of, real, run_worker
 
 RULES = HoldoutRules("salt")

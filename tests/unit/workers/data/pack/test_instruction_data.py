@@ -9,7 +9,7 @@ import pytest
 from jupiterd.cycle.runs.run_settings import DataSettings
 from jupiterd.errors import EmptySourceError, InvalidSettingError, UsageError
 from jupiterd.workers.data.pack.prepare_dataset import prepare
-from jupiterd.workers.data.pack.shards import ShardSet
+from jupiterd.workers.tokens.shards import ShardSet
 from tests.support.workers.chat_material import (
     TEMPLATE,
     answered,

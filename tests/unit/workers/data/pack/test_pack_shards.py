@@ -13,8 +13,8 @@ from jupiterd.errors import EmptySourceError
 from jupiterd.protocol.frames import TaskFinished
 from jupiterd.workers.data.pack.contents import CONTENTS_FILE
 from jupiterd.workers.data.pack.pack_shards import PackParams, pack
-from jupiterd.workers.data.pack.shards import ShardSet
-from jupiterd.workers.data.pack.tokenizer import END_OF_TEXT, load_tokenizer, tokenizer_hash
+from jupiterd.workers.tokens.shards import ShardSet
+from jupiterd.workers.tokens.tokenizer import END_OF_TEXT, load_tokenizer, tokenizer_hash
 from tests.support.workers.data_material import (
     files_of,
     function,

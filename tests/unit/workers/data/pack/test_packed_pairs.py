@@ -8,9 +8,9 @@ import pytest
 
 from jupiterd.cycle.data.lineage import Sample
 from jupiterd.cycle.templates.turns import turns_of
-from jupiterd.workers.data.pack.loss_mask import MASK_FILE
 from jupiterd.workers.data.pack.pack_shards import PackParams, pack
-from jupiterd.workers.data.pack.shards import ShardSet
+from jupiterd.workers.tokens.loss_mask import MASK_FILE
+from jupiterd.workers.tokens.shards import ShardSet
 from jupiterd.workers.train.batches import Batches
 from tests.support.workers.chat_material import chat_tokenizer, loaded
 from tests.support.workers.data_material import files_of, real, synthetic, write

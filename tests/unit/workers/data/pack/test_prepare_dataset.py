@@ -18,12 +18,12 @@ from jupiterd.errors import (
 from jupiterd.protocol.frames import TaskFailed, TaskFinished
 from jupiterd.workers.data.pack.prepare_dataset import prepare
 from jupiterd.workers.data.pack.prepared_split import HELD_OUT_BYTES
-from jupiterd.workers.data.pack.shards import ShardSet
-from jupiterd.workers.data.pack.tokenizer import END_OF_TEXT, TOKENIZER_FILE, load_tokenizer
-from jupiterd.workers.data.sample_file import read_samples
 from jupiterd.workers.data.skips import SkipCounts, SkipReason
 from jupiterd.workers.data.tables import streamed_text
 from jupiterd.workers.data.tables.isolated_tables import TableLimits
+from jupiterd.workers.samples.sample_file import read_samples
+from jupiterd.workers.tokens.shards import ShardSet
+from jupiterd.workers.tokens.tokenizer import END_OF_TEXT, TOKENIZER_FILE, load_tokenizer
 from tests.support.workers.data_material import files_of, run_worker
 
 WORDS = ("the", "queen", "walks", "over", "green", "hills", "and", "sees", "a", "wide", "river")

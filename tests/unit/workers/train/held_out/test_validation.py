@@ -14,7 +14,7 @@ from jupiterd.cycle.data.lineage import Sample
 from jupiterd.cycle.data.split import DEV
 from jupiterd.cycle.training.held_out_measures import sequences_to_score
 from jupiterd.cycle.training.plan import derive
-from jupiterd.workers.data.pack.tokenizer import encode_batch, load_tokenizer
+from jupiterd.workers.tokens.tokenizer import encode_batch, load_tokenizer
 from jupiterd.workers.train.engine import MicroBatch
 from jupiterd.workers.train.held_out.validation import Validation
 from jupiterd.workers.train.report.metrics import JSONL_FILE

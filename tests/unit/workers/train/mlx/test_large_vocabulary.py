@@ -11,7 +11,7 @@ from torch.nn import functional
 
 from jupiterd.cycle.training.memory import logit_chunk_tokens
 from jupiterd.cycle.training.plan import ModelShape, derive
-from jupiterd.workers.data.pack.shards import ShardSet
+from jupiterd.workers.tokens.shards import ShardSet
 from jupiterd.workers.train.engine import MicroBatch
 from jupiterd.workers.train.torch.chunked_loss import cross_entropy, loss_alone
 from tests.support.workers.gangs import Gangs, Told

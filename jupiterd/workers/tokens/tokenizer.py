@@ -71,7 +71,7 @@ def copy_tokenizer(given: Path, folder: Path) -> None:
         if (given / name).is_file():
             shutil.copyfile(given / name, folder / name)
     if is_older_tokenizer({path.name for path in folder.iterdir()}):
-        from jupiterd.workers.data.tokens.conversion import convert
+        from jupiterd.workers.tokens.conversion import convert
 
         convert(folder)
 

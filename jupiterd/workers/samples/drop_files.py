@@ -13,7 +13,7 @@ from typing import Final, Protocol
 from jupiterd.cycle.base.drop_reason import DROP_REASONS_FILE
 from jupiterd.cycle.data.lineage import Sample
 from jupiterd.cycle.domain.filters import SCORE_DIGITS
-from jupiterd.workers.data.sample_file import LineWriter, SampleWriter
+from jupiterd.workers.samples.sample_file import LineWriter, SampleWriter
 
 KEPT_OF_REASON: Final = 20
 KEPT_CHARS: Final = 16_384

@@ -1,7 +1,7 @@
 import numpy as np
 import torch
 
-from jupiterd.workers.data.pack.document_masks import documents_of_inputs
+from jupiterd.workers.tokens.document_masks import documents_of_inputs
 from jupiterd.workers.train.torch.attention import FlashAttention, TorchAttention
 
 DOCUMENTS = np.array([[4, 4, 5, 6, 6, 6]])

@@ -31,7 +31,7 @@ from jupiterd.cycle.data.document_index import (
 )
 from jupiterd.cycle.data.token_width import NARROW_BYTES, WIDE_BYTES, token_bytes
 from jupiterd.errors import Bug, CorruptArtifactError, UsageError
-from jupiterd.workers.data.pack.loss_mask import MASK_FILE, LossMask, LossMaskWriter
+from jupiterd.workers.tokens.loss_mask import MASK_FILE, LossMask, LossMaskWriter
 
 INDEX_FILE = "index.json"
 _TYPES = {NARROW_BYTES: np.dtype("<u2"), WIDE_BYTES: np.dtype("<u4")}

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from jupiterd.cycle.data.lineage import text_hash
 from jupiterd.errors import Bug, CorruptArtifactError, UsageError
-from jupiterd.workers.data.pack.shards import INDEX_FILE, ShardSet, ShardWriter
+from jupiterd.workers.tokens.shards import INDEX_FILE, ShardSet, ShardWriter
 
 STREAM = list(range(100, 203))
 

@@ -13,8 +13,8 @@ from typing import Any
 
 from jupiterd.cycle.data.instruction_rows import Conversation, Message
 from jupiterd.errors import CorruptArtifactError, InvalidSettingError
-from jupiterd.workers.data.pack.tokenizer import load_tokenizer
-from jupiterd.workers.data.tokens.marks import document_marks
+from jupiterd.workers.tokens.marks import document_marks
+from jupiterd.workers.tokens.tokenizer import load_tokenizer
 
 NEEDS_TEMPLATE = (
     "give it the tokenizer of a chat model: jupiterctl data prepare --tokenizer FOLDER, "

@@ -11,10 +11,10 @@ from tokenizers import ByteLevelBPETokenizer
 from transformers import AutoTokenizer
 
 from jupiterd.errors import InvalidSettingError
-from jupiterd.workers.data.pack.tokenizer import copy_tokenizer, encode_batch, load_tokenizer
-from jupiterd.workers.data.tokens.conversion import PROBE
-from jupiterd.workers.data.tokens.marks import DocumentMarks, document_marks
 from jupiterd.workers.generate.model_text import ModelText
+from jupiterd.workers.tokens.conversion import PROBE
+from jupiterd.workers.tokens.marks import DocumentMarks, document_marks
+from jupiterd.workers.tokens.tokenizer import copy_tokenizer, encode_batch, load_tokenizer
 from jupiterd.workers.train.checkpoints.checkpoint import write_model
 from jupiterd.workers.train.model_config import model_config
 from tests.support.workers.tiny_run import tiny_shape
@@ -100,7 +100,7 @@ def test_a_tokenizer_of_another_class_than_it_says_is_refused(tmp_path: Path):
 def test_the_program_says_in_a_line_what_it_cannot_load(tmp_path: Path):
     (tmp_path / "tokenizer.model").write_bytes(b"no protobuf")
     write_json(tmp_path / "tokenizer_config.json", tokenizer_class="LlamaTokenizer")
-    program = [sys.executable, "-m", "jupiterd.workers.data.tokens.conversion", str(tmp_path)]
+    program = [sys.executable, "-m", "jupiterd.workers.tokens.conversion", str(tmp_path)]
     done = subprocess.run(program, capture_output=True, text=True, check=False)
     said = json.loads(done.stdout.strip().rpartition("\n")[2])
     assert done.returncode == 1

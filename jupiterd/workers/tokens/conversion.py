@@ -1,6 +1,6 @@
 """A program: the tokenizer of a model folder in an older form gets a `tokenizer.json` beside it.
 
-    python -m jupiterd.workers.data.tokens.conversion FOLDER
+    python -m jupiterd.workers.tokens.conversion FOLDER
 
 Owns that conversion: vocab.json with merges.txt, and SentencePiece. transformers does it, as it
 does whenever it loads such a folder; here it is done once, where the folder comes in. A

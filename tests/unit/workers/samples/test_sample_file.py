@@ -11,8 +11,8 @@ from jupiterd.cycle.data.sample_index import (
 from jupiterd.cycle.domain.data_sources import MAX_DOCUMENT_BYTES
 from jupiterd.errors import CorruptArtifactError
 from jupiterd.store.sample_lookup import find_samples, read_sample
-from jupiterd.workers.data.sample_file import FILE_NAME, read_all, read_samples
 from jupiterd.workers.data.sorted_samples import SortedSampleWriter
+from jupiterd.workers.samples.sample_file import FILE_NAME, read_all, read_samples
 from tests.support.workers.data_material import files_of, real, synthetic, write
 
 SAMPLES = [real("one\r\ntwo\u2028three\x85\n"), real("\u00e4\U0001f600"), synthetic("four")]

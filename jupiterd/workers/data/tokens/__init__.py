@@ -1,1 +1,0 @@
-"""Tokenizers as models bring them: in older forms, and with marks of their own."""

@@ -1,0 +1,56 @@
+"""Loading a model folder with mlx-lm, for whatever uses its model.
+
+Owns what mlx-lm misreads in a folder. Doesn't know what the model is for.
+"""
+
+from pathlib import Path
+from typing import Any
+
+from jupiterd.errors import CorruptArtifactError, UnknownModelError
+from jupiterd.workers.tokens.marks import read_object
+
+_CONFIG = "config.json"
+
+
+def read_config(folder: Path) -> dict[str, Any]:
+    """Return what config.json says; raises CorruptArtifactError where it can't be read."""
+    return read_object(folder / _CONFIG)
+
+
+def loaded_model(folder: Path) -> Any:  # noqa: ANN401 - mlx-lm's model
+    """Load a model folder, with what mlx-lm misreads in it told again.
+
+    Raises:
+        UnknownModelError: mlx-lm doesn't know its architecture.
+        CorruptArtifactError: the folder is incomplete or can't be read.
+    """
+    from mlx_lm.utils import load_model
+
+    try:
+        model, _ = load_model(folder, model_config=_said_again(read_config(folder)))
+    except ValueError as error:
+        kind = UnknownModelError if "not supported" in str(error) else CorruptArtifactError
+        raise kind(_reason(folder, error)) from error
+    except (OSError, KeyError, TypeError, RuntimeError) as error:
+        raise CorruptArtifactError(_reason(folder, error)) from error
+    return model
+
+
+def _reason(folder: Path, error: Exception) -> str:
+    told = (str(error).splitlines() or [type(error).__name__])[0]
+    return f"no model can be read from {folder.name}: {told}"
+
+
+def _said_again(config: dict[str, Any]) -> dict[str, Any]:
+    """Return what mlx-lm looks for elsewhere than transformers writes it.
+
+    Without it, it takes 10,000 for the rotary base of Llama, Mistral and Qwen2, and says nothing.
+    """
+    told: Any = config.get("rope_parameters") or {}
+    if not isinstance(told, dict) or "rope_theta" not in told or "rope_theta" in config:
+        return {}
+    is_scaled = told.get("rope_type", "default") != "default"
+    scaling = {
+        "rope_scaling": {name: value for name, value in told.items() if name != "rope_theta"}
+    }
+    return {"rope_theta": told["rope_theta"], **(scaling if is_scaled else {})}

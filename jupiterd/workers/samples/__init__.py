@@ -1,0 +1,1 @@
+"""Samples on disk, as all workers read and write them."""

@@ -20,6 +20,7 @@ from jupiterd.processes import interpreter
 from jupiterd.processes.environment import ALWAYS
 from tests.support.core_tokens import OF_A_CORE, CoreTokens
 from tests.support.fork_server import FOLDER_VARIABLE, open_fork_server
+from tests.support.reading import own_part, read
 from tests.support.schedule import Schedule, has_daemons
 from tests.support.warm_start import start_warm
 
@@ -83,6 +84,17 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     if not wants_full_alone(config):
         return None
     return "mark.full" not in collection_path.read_text(encoding="utf-8") or None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
+    """Share the work of reading all modules among the processes of a run."""
+    config = session.config
+    folders = (config.rootpath / argument for argument in config.args)
+    files = [file for folder in folders for file in folder.rglob("test_*.py")]
+    wanted = [file for file in files if not pytest_ignore_collect(file, config)]
+    read(own_part(wanted, config), config.rootpath)
+    return (yield)
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m chooses, and xdist reads the order

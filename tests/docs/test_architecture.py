@@ -1,6 +1,10 @@
-"""ARCHITECTURE.md and the design notes name what is there, and stay short enough to be read."""
+"""Pages about the code name what is there, and stay short enough to be read.
+
+They are ARCHITECTURE.md, the design notes, CONTRIBUTING.md and the tree in README.md.
+"""
 
 import re
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,8 +26,10 @@ NO_FACTS = {"RunWork", "DiLoCo", "MinHash"}
 """A call between nodes, and methods that others have named."""
 NO_PATHS = {"jupiter/v1", "r2/filter/0", "runs/", "training_state/"}
 
+GUIDE = ROOT / "CONTRIBUTING.md"
+
 each_page = pytest.mark.parametrize(
-    "page", [PAGE, *NOTES], ids=lambda page: str(page.relative_to(ROOT))
+    "page", [PAGE, GUIDE, *NOTES], ids=lambda page: str(page.relative_to(ROOT))
 )
 
 
@@ -99,20 +105,46 @@ def packages(folder: Path) -> set[str]:
     return {path.parent.name for path in folder.glob("*/__init__.py")}
 
 
+def layers(part: str) -> list[str]:
+    """Return the packages of a part as its contract has them, the lowest first."""
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    [found] = [
+        contract["layers"]
+        for contract in contracts["tool"]["importlinter"]["contracts"]
+        if contract.get("containers") == [f"jupiterd.{part}"]
+    ]
+    names = [layer.strip("()") for layer in reversed(found)]
+    there = packages(ROOT / "jupiterd" / part)
+    return [name for name in names if name in there]
+
+
 @pytest.mark.parametrize("part", ["cluster", "cycle"])
-def test_the_map_names_the_packages_of_each_pure_part(part):
+def test_the_map_names_the_packages_of_each_pure_part_from_the_lowest_on(part):
     top, _ = blocks(PAGE)[1:3]
     [row] = re.findall(rf"^{part} +pure: ((?:.+\n)(?: +.+\n)*)", top.text, re.MULTILINE)
-    assert set(row.split()) == packages(ROOT / "jupiterd" / part)
+    assert row.split() == layers(part)
+    assert set(layers(part)) == packages(ROOT / "jupiterd" / part)
 
 
-def test_the_map_names_the_packages_of_the_daemon():
+def test_the_map_names_the_packages_of_the_daemon_from_the_lowest_on():
     _, daemon = blocks(PAGE)[1:3]
     named = [line.split()[0] for line in daemon.text.splitlines()]
-    assert sorted(named) == sorted(packages(ROOT / "jupiterd" / "daemon"))
+    assert named == layers("daemon")
+    assert set(named) == packages(ROOT / "jupiterd" / "daemon")
 
 
 def test_the_map_names_the_packages_at_the_top():
     top, _ = blocks(PAGE)[1:3]
     named = {line.split()[0] for line in top.text.splitlines() if not line.startswith(" ")}
     assert packages(ROOT / "jupiterd") - named == set()
+
+
+@pytest.mark.parametrize("readme", ["README.md", "README.es.md"])
+def test_the_tree_of_the_readme_names_what_is_there(readme):
+    [tree] = [block for block in blocks(ROOT / readme) if block.text.startswith("jupiterd/")]
+    folders: list[str] = []
+    for line in tree.text.splitlines():
+        depth = (len(line) - len(line.lstrip())) // 2
+        folders = [*folders[:depth], line.split()[0]]
+        assert (ROOT / "".join(folders)).is_dir(), line
+    assert len(tree.text.splitlines()) > 8

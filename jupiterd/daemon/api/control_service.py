@@ -6,20 +6,17 @@ Owns the socket and the three calls. Doesn't know what the documents mean.
 import asyncio
 import json
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Any, cast
+from pathlib import Path
+from typing import Any, Protocol, cast
 
 import grpc.aio
 
-from jupiterd.daemon.queries.cluster.documents import Document, document_of
-from jupiterd.daemon.scripts.relay import passed_on
 from jupiterd.errors import JupiterError, UsageError
 from jupiterd.protocol.call_errors import abort
+from jupiterd.protocol.local_query import Document
 from jupiterd.rpc import control_pb2, control_pb2_grpc, script_pb2
-
-if TYPE_CHECKING:
-    from jupiterd.daemon.app.node import Node
 
 log = logging.getLogger(__name__)
 
@@ -27,13 +24,33 @@ DELTA_S = 0.5
 BEATS_PER_HEARTBEAT = 2
 
 Context = grpc.aio.ServicerContext[Any, Any]
+Execute = Callable[[str, Mapping[str, object]], Awaitable[Mapping[str, object]]]
+"""Carries out a command wherever the leader is; raises JupiterError."""
+
+
+class PassesOn(Protocol):
+    """Passes requests on to the machine that runs ranks."""
+
+    def passed_on(
+        self, requests: AsyncIterator[script_pb2.ScriptRequest]
+    ) -> AsyncGenerator[script_pb2.ScriptEvent]:
+        """Follow ranks on the machine that the first request names; raises JupiterError."""
+        ...
 
 
 class ControlService(control_pb2_grpc.ControlServicer):
     """Answers the front ends of this machine."""
 
-    def __init__(self, node: "Node") -> None:
-        self._node = node
+    def __init__(
+        self,
+        document_of: Callable[[str], Awaitable[Document]],
+        execute: Execute,
+        relay: PassesOn,
+        is_closing: Callable[[], bool],
+    ) -> None:
+        """Take what answers, carries out and passes on, and what says that this daemon stops."""
+        self._document_of, self._execute = document_of, execute
+        self._relay, self._is_closing = relay, is_closing
 
     async def Status(
         self, request: control_pb2.StatusRequest, context: Context
@@ -49,7 +66,7 @@ class ControlService(control_pb2_grpc.ControlServicer):
         shown = await self._document(request.noun, context)
         yield control_pb2.WatchEvent(snapshot=control_pb2.Document(json=json.dumps(shown)))
         beat = 0
-        while not self._node.is_closing:
+        while not self._is_closing():
             await asyncio.sleep(DELTA_S)
             beat += 1
             now = await self._document(request.noun, context)
@@ -67,7 +84,7 @@ class ControlService(control_pb2_grpc.ControlServicer):
         """Carry out a command; every error reaches the caller with its hint."""
         try:
             arguments = _arguments(request.arguments_json)
-            result = await self._node.commands.execute(request.verb, arguments)
+            result = await self._execute(request.verb, arguments)
         except JupiterError as error:
             await abort(context, error)
             raise
@@ -78,7 +95,7 @@ class ControlService(control_pb2_grpc.ControlServicer):
     ) -> AsyncIterator[script_pb2.ScriptEvent]:
         """Start ranks of a script on another machine and follow them; they outlive the call."""
         try:
-            async with aclosing(passed_on(self._node, request_iterator)) as events:
+            async with aclosing(self._relay.passed_on(request_iterator)) as events:
                 async for event in events:
                     yield event
         except JupiterError as error:
@@ -87,21 +104,24 @@ class ControlService(control_pb2_grpc.ControlServicer):
 
     async def _document(self, noun: str, context: Context) -> Document:
         try:
-            return await document_of(self._node, noun)
+            return await self._document_of(noun)
         except JupiterError as error:
             await abort(context, error)
             raise
 
 
-async def serve_control(node: "Node") -> grpc.aio.Server:
-    """Listen on the control socket of the node's state folder, the working folder."""
-    socket = node.state_dir.control_socket
-    socket.unlink(missing_ok=True)
+async def serve_control(service: ControlService, socket: Path) -> grpc.aio.Server:
+    """Listen on the control socket, which lies in the working folder."""
+    _remove(socket)
     server = grpc.aio.server()
-    control_pb2_grpc.add_ControlServicer_to_server(ControlService(node), server)
+    control_pb2_grpc.add_ControlServicer_to_server(service, server)
     server.add_insecure_port(f"unix:{socket.name}")
     await server.start()
     return server
+
+
+def _remove(socket: Path) -> None:
+    socket.unlink(missing_ok=True)
 
 
 def _arguments(text: str) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from jupiterd.daemon.api.control_service import serve_control
 from jupiterd.daemon.api.question_socket import question_socket
+from jupiterd.daemon.app.servers import control_service_of
 from jupiterd.daemon.queries.cluster.documents import document_of
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ async def answering_front_ends(node: "Node", group: asyncio.TaskGroup) -> AsyncG
     node.state_dir.enter()
     answer = partial(document_of, node)
     async with question_socket(node.state_dir.question_socket, answer, group):
-        control = await serve_control(node)
+        control = await serve_control(control_service_of(node), node.state_dir.control_socket)
         try:
             yield
         finally:

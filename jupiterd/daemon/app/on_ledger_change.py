@@ -5,17 +5,19 @@ Owns the order in which its parts are told. Doesn't know what entries say (`stat
 
 from typing import TYPE_CHECKING
 
+from jupiterd.cluster.ledger.state import State
 from jupiterd.daemon.cycles import term_duties
-from jupiterd.daemon.gangs.warm_pool_policy import wanted_kinds
+from jupiterd.daemon.gangs.warm_pool_policy import WarmPoolPolicy
 from jupiterd.errors import RefusedError
 
 if TYPE_CHECKING:
-    from jupiterd.daemon.app.node import Node
+    from jupiterd.daemon.app.wiring import Parts
 
 
-async def follow_ledger(node: "Node") -> None:
+async def follow_ledger(node: "Parts") -> None:
     """Take up who is a member, and part with who isn't, after every change."""
     version = -1
+    warm = WarmPoolPolicy(node.identity.node_id, node.hardware, node.settings)
     while True:
         version = await node.journal.changed_since(version)
         node.pulse.roster_changed()
@@ -26,24 +28,24 @@ async def follow_ledger(node: "Node") -> None:
             node.pulse.reinstate()
         await _part_with_strangers(node)
         await node.holder.end_closed(_closed_epochs(node))
-        is_idle = _is_idle(node)
-        node.runner.spares.want(wanted_kinds(node), ends_others_now=is_idle)
+        is_idle = is_idle_after(node.journal.state)
+        kinds = warm.wanted_kinds(node.journal.state)
+        node.runner.spares.want(kinds, ends_others_now=is_idle)
         if not is_idle:
             await term_duties.get_ready()
 
 
-def _is_idle(node: "Node") -> bool:
+def is_idle_after(state: State) -> bool:
     """Say whether no epoch is to come, and none is being ended: its ranks keep their state."""
-    cycles = node.journal.state.cycles.values()
-    return all(cycle.finished and not cycle.open_epochs for cycle in cycles)
+    return all(cycle.finished and not cycle.open_epochs for cycle in state.cycles.values())
 
 
-def _closed_epochs(node: "Node") -> set[tuple[str, int]]:
+def _closed_epochs(node: "Parts") -> set[tuple[str, int]]:
     cycles = node.journal.state.cycles.items()
     return {(id_[:8], epoch) for id_, cycle in cycles for epoch in cycle.epochs_closed}
 
 
-async def _part_with_strangers(node: "Node") -> None:
+async def _part_with_strangers(node: "Parts") -> None:
     for peer in node.peers:
         if peer.node not in node.journal.state.members:
             await node.exchange.tell(peer.channels.control)

@@ -6,14 +6,16 @@ Owns the group of all its tasks, and giving everything back. Doesn't know what t
 import asyncio
 import logging
 from collections.abc import Callable
+from functools import partial
 
 from jupiterd.daemon.app.memory_trim import give_back_again_and_again
 from jupiterd.daemon.app.node import Node
+from jupiterd.daemon.app.systemd_notices import Watched, tell_service_manager
 from jupiterd.daemon.observability.sinks import tell_outside
+from jupiterd.daemon.queries.cluster.status_document import status_document
 from jupiterd.daemon.runtime.settings import Settings
 from jupiterd.daemon.runtime.state_dir import StateDir
 from jupiterd.net.interfaces import missing_of
-from jupiterd.service.notices import tell_service_manager
 
 log = logging.getLogger(__name__)
 
@@ -46,7 +48,7 @@ async def serve(
             logging.getLogger().addHandler(node.outlook.own_report.log)
             group.create_task(give_back_again_and_again(), name="memory")
             tell_outside(node, group)
-            tell_service_manager(node, group)
+            tell_service_manager(_watched(node), group)
             await node.run()
             raise _Stopped  # noqa: TRY301 - ends every task of the group
     except* _Stopped:
@@ -55,6 +57,10 @@ async def serve(
         if node is not None:
             logging.getLogger().removeHandler(node.outlook.own_report.log)
             await node.close()
+
+
+def _watched(node: Node) -> Watched:
+    return Watched(node.state_dir.root, node.ready, node.stopping, partial(status_document, node))
 
 
 def _tell_of_missing(interfaces: tuple[str, ...]) -> None:

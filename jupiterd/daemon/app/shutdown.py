@@ -16,14 +16,11 @@ Whoever wishes it again doesn't want to wait for the first part.
 import asyncio
 import logging
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
-from jupiterd.daemon.executor.held_worker import HeldWorker
-from jupiterd.daemon.ledger.replica import Replica
-from jupiterd.errors import PeerUnreachableError
-
-if TYPE_CHECKING:
-    from jupiterd.daemon.app.node import Node
+from jupiterd.cluster.ledger.state import State
+from jupiterd.daemon.runtime.work_events import WorkOrder
+from jupiterd.errors import JupiterError, PeerUnreachableError
 
 log = logging.getLogger(__name__)
 
@@ -34,6 +31,55 @@ UNFOLLOWED_S: Final = 3.0
 """How long somebody is waited for who records it: a new leader takes a moment."""
 
 LOOK_S: Final = 0.25
+
+
+class LastStep(Protocol):
+    """A rank that stops after its running step."""
+
+    @property
+    def order(self) -> WorkOrder:
+        """What it was told to do."""
+        ...
+
+    @property
+    def is_followed(self) -> bool:
+        """Whether a leader hears what it does."""
+        ...
+
+
+class EndsWork(Protocol):
+    """What holds the ranks of gangs here."""
+
+    def finish_steps(self) -> Sequence[LastStep]:
+        """Let nothing begin any more; return who has a step to save."""
+        ...
+
+    async def end_all(self, why: JupiterError) -> None:
+        """End what still runs."""
+        ...
+
+
+class Journal(Protocol):
+    """What is agreed on, and whether there is news of it."""
+
+    @property
+    def state(self) -> State:
+        """What is agreed on."""
+        ...
+
+    version: int
+
+    async def changed_since(self, version: int) -> int:
+        """Return the version once it is another one."""
+        ...
+
+
+class SaysGoodbye(Protocol):
+    """What tells the other members that this one leaves."""
+
+    async def say_goodbye(self) -> None:
+        """Resign, and tell them."""
+        ...
 
 
 class Shutdown:
@@ -59,16 +105,18 @@ class Shutdown:
         """Return once it is to stop."""
         await self._asked.wait()
 
-    async def leave(self, node: "Node") -> None:
+    async def leave(
+        self, name: str, holder: EndsWork, journal: Journal, pulse: SaysGoodbye
+    ) -> None:
         """Save, hand over, tell everybody, and end what still runs here."""
-        works = node.holder.finish_steps()
+        works = holder.finish_steps()
         log.info("stops", extra={"ranks": len(works)})
         if works:
-            await self._save(works, node.journal)
-        await node.pulse.say_goodbye()
-        await node.holder.end_all(PeerUnreachableError(f"{node.settings.name} was stopped"))
+            await self._save(works, journal)
+        await pulse.say_goodbye()
+        await holder.end_all(PeerUnreachableError(f"{name} was stopped"))
 
-    async def _save(self, works: Sequence[HeldWorker], journal: Replica) -> None:
+    async def _save(self, works: Sequence[LastStep], journal: Journal) -> None:
         until_s = asyncio.get_running_loop().time() + STEP_S + max(map(_saving_s, works))
         self._patience, self._has_patience = asyncio.timeout_at(until_s), True
         try:
@@ -80,7 +128,7 @@ class Shutdown:
             self._has_patience = False
 
 
-async def _recorded(works: Sequence[HeldWorker], journal: Replica) -> None:
+async def _recorded(works: Sequence[LastStep], journal: Journal) -> None:
     """Return once their leader has recorded what they did last, or nobody will."""
     clock = asyncio.get_running_loop().time
     followed_s = clock()
@@ -93,7 +141,7 @@ async def _recorded(works: Sequence[HeldWorker], journal: Replica) -> None:
         await _changed(journal, version)
 
 
-async def _changed(journal: Replica, version: int) -> None:
+async def _changed(journal: Journal, version: int) -> None:
     try:
         async with asyncio.timeout(LOOK_S):
             await journal.changed_since(version)
@@ -101,13 +149,13 @@ async def _changed(journal: Replica, version: int) -> None:
         return
 
 
-def _is_closed(work: HeldWorker, journal: Replica) -> bool:
+def _is_closed(work: LastStep, journal: Journal) -> bool:
     cycles = journal.state.cycles
     found = [cycle for name, cycle in cycles.items() if name.startswith(work.order.cycle)]
     return all(work.order.epoch in cycle.epochs_closed for cycle in found)
 
 
-def _saving_s(work: HeldWorker) -> float:
+def _saving_s(work: LastStep) -> float:
     """Return how long its state may take to be written, read again for its hash, and synced."""
     from jupiterd.cycle.training.plan import ModelShape
     from jupiterd.daemon.gangs.surviving_states import wish_for

@@ -9,7 +9,6 @@ import contextlib
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import grpc
 
@@ -17,6 +16,7 @@ from jupiterd.cluster.artifacts.send_pace import SendPace
 from jupiterd.daemon.artifacts.artifact_service import MAX_IDS
 from jupiterd.daemon.links.peers import Peer, Peers
 from jupiterd.daemon.runtime.clock import now_s, wall_s
+from jupiterd.daemon.runtime.settings import Settings
 from jupiterd.errors import JupiterError, NotFoundError
 from jupiterd.ids import ArtifactId, NodeId, short
 from jupiterd.net.artifact_source import PeerArtifactSource
@@ -25,9 +25,6 @@ from jupiterd.store.artifacts import ArtifactStore
 from jupiterd.store.disk_room import DiskRoom
 from jupiterd.store.single_file import file_of
 from jupiterd.store.transfer import fetch
-
-if TYPE_CHECKING:
-    from jupiterd.daemon.app.node import Node
 
 log = logging.getLogger(__name__)
 
@@ -255,18 +252,15 @@ class ArtifactCache:
         return False
 
 
-def library_of(node: "Node", group: asyncio.TaskGroup) -> ArtifactCache:
-    """Put a node's library together, by its settings."""
-    told = node.settings
-    room = DiskRoom(told.store_gib << 30, told.free_disk_mib << 20)
-    return ArtifactCache(
-        ArtifactStore(node.state_dir.store, room),
-        node.peers,
-        node.alive,
-        group,
-        SendPace(told.bulk_mbit_per_s * 125_000, told.bulk_share_percent / 100),
-        lambda: node.holder.has_gang,
-    )
+def store_of(folder: Path, settings: Settings) -> ArtifactStore:
+    """Return this node's own artifacts, with as much room as its settings give."""
+    room = DiskRoom(settings.store_gib << 30, settings.free_disk_mib << 20)
+    return ArtifactStore(folder, room)
+
+
+def pace_of(settings: Settings) -> SendPace:
+    """Return how fast artifacts are sent to others, by the settings."""
+    return SendPace(settings.bulk_mbit_per_s * 125_000, settings.bulk_share_percent / 100)
 
 
 def _read(path: Path, most_bytes: int) -> bytes | None:

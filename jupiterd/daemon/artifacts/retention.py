@@ -12,7 +12,6 @@ import asyncio
 import logging
 import math
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from jupiterd.cluster.artifacts.old_rounds import outlived
 from jupiterd.cluster.artifacts.retention import old_ways, strays, unneeded
@@ -28,9 +27,6 @@ from jupiterd.daemon.runtime.state_dir import StateDir
 from jupiterd.errors import JupiterError
 from jupiterd.ids import ArtifactId, short
 from jupiterd.store.artifacts import ArtifactStore
-
-if TYPE_CHECKING:
-    from jupiterd.daemon.app.node import Node
 
 log = logging.getLogger(__name__)
 
@@ -180,12 +176,3 @@ def _unneeded(state: State) -> frozenset[ArtifactId]:
 
 def _old_ways(state: State) -> frozenset[ArtifactId]:
     return old_ways(state.cycles.values())
-
-
-def retention_of(node: "Node") -> Retention:
-    """Put a node's retention together, by its settings."""
-    own, library = node.identity.node_id, node.library
-    little_room = DiskPressure(node.journal, library, lambda: node.alive() - {own})
-    kept = node.settings.rounds_kept
-    shipped = node.commands.shipped
-    return Retention(node.journal, library.store, node.state_dir, kept, little_room, shipped)

@@ -6,13 +6,10 @@ whoever gave it, and says how far it is; this daemon only hears of it.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.daemon.runtime.untrusted_input import told_text
-
-if TYPE_CHECKING:
-    from jupiterd.daemon.app.node import Node
 
 SILENT_S: Final = 90.0
 """A fetch of which nothing was heard for so long was cut off with its command. That one is silent
@@ -56,7 +53,7 @@ class HubFetches:
     def __init__(self) -> None:
         self._fetches: dict[str, Fetch] = {}
 
-    async def hear_of(self, _: "Node", arguments: Mapping[str, Any]) -> dict[str, Any]:
+    async def hear_of(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Take what a command on this machine says of its fetch, in the form of a verb."""
         self.hear(arguments, now_s())
         return {}

@@ -10,7 +10,7 @@ import secrets
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from jupiterd.cycle.base.key_hosts import is_loopback
 from jupiterd.cycle.base.model_files import (
@@ -24,12 +24,10 @@ from jupiterd.cycle.data.tokenizer_identity import TokenizerIdentity
 from jupiterd.daemon.catalog.brought_tokenizer import brought_tokenizer, converted
 from jupiterd.daemon.catalog.tokenizer_match import ARGUMENT
 from jupiterd.errors import NotFoundError
-from jupiterd.ids import ArtifactId
+from jupiterd.ids import ArtifactId, NodeId
 from jupiterd.model_folder import check_links
+from jupiterd.store.artifacts import ArtifactStore
 from jupiterd.store.disk import written
-
-if TYPE_CHECKING:
-    from jupiterd.daemon.app.node import Node
 
 WEIGHTS = ".safetensors"
 """How the names of their files end."""
@@ -38,70 +36,94 @@ GENERATOR, JUDGE = "generator", "judge"
 """What a model that others made is for."""
 
 
-async def bring_weights(node: "Node", arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Replace the folder that is named by the artifact that holds the model; say its tokenizer.
+class ModelImport:
+    """Brings what commands on this machine name into its store."""
 
-    Raises:
-        CorruptArtifactError: its tokenizer can't be read.
-        NotFoundError: this daemon can't read the folder.
-        UsageError: a link of it leads out of the folder.
-        DiskFullError: there is no room for a copy.
-        JupiterError: its tokenizer can't be converted.
-    """
-    rest = {name: value for name, value in arguments.items() if name != "weights_folder"}
-    folder = arguments.get("weights_folder")
-    if not folder:
-        return rest
-    taken = await _brought(node, Path(str(folder)))
-    identity = await asyncio.to_thread(brought_tokenizer, node.library.store.path(taken))
-    return rest | {"weights": taken} | said_tokenizer(identity)
+    def __init__(self, own: NodeId, store: ArtifactStore, spool: Path) -> None:
+        """`spool`: where a copy is laid out before the store takes it."""
+        self._own, self._store, self._spool = own, store, spool
+
+    async def bring_weights(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Replace the folder that is named by the artifact that holds the model; say its tokenizer.
+
+        Raises:
+            CorruptArtifactError: its tokenizer can't be read.
+            NotFoundError: this daemon can't read the folder.
+            UsageError: a link of it leads out of the folder.
+            DiskFullError: there is no room for a copy.
+            JupiterError: its tokenizer can't be converted.
+        """
+        rest = {name: value for name, value in arguments.items() if name != "weights_folder"}
+        folder = arguments.get("weights_folder")
+        if not folder:
+            return rest
+        taken = await self._brought(Path(str(folder)))
+        identity = await asyncio.to_thread(brought_tokenizer, self._store.path(taken))
+        return rest | {"weights": taken} | said_tokenizer(identity)
+
+    async def bring_generator(
+        self, arguments: Mapping[str, Any], role: str = GENERATOR
+    ) -> dict[str, Any]:
+        """Replace a generator's folder, or a judge's, by the artifact that holds the model.
+
+        A server on this machine alone is asked by this node alone.
+
+        Raises:
+            NotFoundError: this daemon can't read the folder.
+            DiskFullError: there is no room for a copy.
+        """
+        rest = {name: value for name, value in arguments.items() if name != f"{role}_folder"}
+        model = dict(rest.get(role) or {})
+        if url := str(model.get("url", "")):
+            if is_loopback(url):
+                model["node"] = self._own
+            return rest | {role: model}
+        folder = arguments.get(f"{role}_folder")
+        if not folder:
+            return rest
+        taken = await self._brought(Path(str(folder)))
+        return rest | {role: model | {"artifact": taken}}
+
+    async def bring_models(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Replace the folders that a cycle names by artifacts: generator, judge and first model.
+
+        Raises:
+            NotFoundError: this daemon can't read a folder, or the first model has no tokenizer.
+            DiskFullError: there is no room for a copy.
+        """
+        brought = await self.bring_generator(await self.bring_generator(arguments), JUDGE)
+        init: dict[str, Any] = dict(brought.get("init") or {})
+        folder = init.pop("weights_folder", "")
+        if not folder:
+            return brought
+        await asyncio.to_thread(check_tokenizer, Path(str(folder)))
+        taken = await self._brought(Path(str(folder)))
+        is_chat = await asyncio.to_thread(_is_talked_to, Path(str(folder)))
+        return brought | {"init": init | {"weights": taken, "is_chat": is_chat}}
+
+    async def _brought(self, folder: Path) -> ArtifactId:
+        draft = self._spool / secrets.token_hex(8)
+        try:
+            return await asyncio.to_thread(self._taken_in, folder, draft)
+        finally:
+            await asyncio.to_thread(shutil.rmtree, draft, ignore_errors=True)
+
+    def _taken_in(self, folder: Path, draft: Path) -> ArtifactId:
+        found = [path for pattern in GENERATOR_FILES for path in sorted(folder.glob(pattern))]
+        if not any(path.suffix == WEIGHTS for path in found):
+            raise NotFoundError(f"{folder} holds no safetensors that this daemon can read")
+        check_links(folder)
+        with written():
+            draft.mkdir(mode=0o700)
+            for path in _without_second_copies(folder, found):
+                shutil.copyfile(path, draft / path.name)
+        converted(draft)
+        return self._store.ingest(draft)
 
 
 def said_tokenizer(identity: TokenizerIdentity | None) -> dict[str, Any]:
     """Return what a command carries of the tokenizer of weights that were brought."""
     return {ARGUMENT: {} if identity is None else identity.to_plain()}
-
-
-async def bring_generator(
-    node: "Node", arguments: Mapping[str, Any], role: str = GENERATOR
-) -> dict[str, Any]:
-    """Replace a generator's folder, or a judge's, by the artifact that holds the model.
-
-    A server on this machine alone is asked by this node alone.
-
-    Raises:
-        NotFoundError: this daemon can't read the folder.
-        DiskFullError: there is no room for a copy.
-    """
-    rest = {name: value for name, value in arguments.items() if name != f"{role}_folder"}
-    model = dict(rest.get(role) or {})
-    if url := str(model.get("url", "")):
-        if is_loopback(url):
-            model["node"] = node.identity.node_id
-        return rest | {role: model}
-    folder = arguments.get(f"{role}_folder")
-    if not folder:
-        return rest
-    taken = await _brought(node, Path(str(folder)))
-    return rest | {role: model | {"artifact": taken}}
-
-
-async def bring_models(node: "Node", arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Replace the folders that a cycle names by artifacts: generator, judge and first model.
-
-    Raises:
-        NotFoundError: this daemon can't read a folder, or the first model has no tokenizer.
-        DiskFullError: there is no room for a copy.
-    """
-    brought = await bring_generator(node, await bring_generator(node, arguments), JUDGE)
-    init: dict[str, Any] = dict(brought.get("init") or {})
-    folder = init.pop("weights_folder", "")
-    if not folder:
-        return brought
-    await asyncio.to_thread(check_tokenizer, Path(str(folder)))
-    taken = await _brought(node, Path(str(folder)))
-    is_chat = await asyncio.to_thread(_is_talked_to, Path(str(folder)))
-    return brought | {"init": init | {"weights": taken, "is_chat": is_chat}}
 
 
 def _is_talked_to(folder: Path) -> bool:
@@ -121,27 +143,6 @@ def check_tokenizer(folder: Path) -> None:
             f"{folder} holds no {FAST_TOKENIZER}, nor a tokenizer in an older form",
             "a cycle goes on with the tokenizer of its model",
         )
-
-
-async def _brought(node: "Node", folder: Path) -> ArtifactId:
-    draft = node.state_dir.spool / secrets.token_hex(8)
-    try:
-        return await asyncio.to_thread(_taken_in, node, folder, draft)
-    finally:
-        await asyncio.to_thread(shutil.rmtree, draft, ignore_errors=True)
-
-
-def _taken_in(node: "Node", folder: Path, draft: Path) -> ArtifactId:
-    found = [path for pattern in GENERATOR_FILES for path in sorted(folder.glob(pattern))]
-    if not any(path.suffix == WEIGHTS for path in found):
-        raise NotFoundError(f"{folder} holds no safetensors that this daemon can read")
-    check_links(folder)
-    with written():
-        draft.mkdir(mode=0o700)
-        for path in _without_second_copies(folder, found):
-            shutil.copyfile(path, draft / path.name)
-    converted(draft)
-    return node.library.store.ingest(draft)
 
 
 def _without_second_copies(folder: Path, found: Sequence[Path]) -> list[Path]:

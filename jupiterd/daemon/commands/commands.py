@@ -6,15 +6,15 @@ Owns each verb's checks and its facts. A daemon that doesn't lead passes the com
 import asyncio
 import json
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 import grpc
 
 from jupiterd.cluster.planning.asking_node import ASKED_AT
 from jupiterd.command_arguments import CommandArguments
-from jupiterd.daemon.artifacts.shipped_folders import ShippedFolders
 from jupiterd.daemon.catalog.hub_fetches import HubFetches
-from jupiterd.daemon.catalog.model_import import GENERATOR, JUDGE, bring_models, bring_weights
+from jupiterd.daemon.catalog.model_import import GENERATOR, JUDGE, ModelImport
 from jupiterd.daemon.commands import (
     alarm_commands,
     branch_commands,
@@ -30,10 +30,10 @@ from jupiterd.daemon.commands.dry_run import DRY_RUN, tried, without_copying
 from jupiterd.daemon.commands.start_cycle import asked_cycle, check_models
 from jupiterd.daemon.cycles import generator_trial
 from jupiterd.daemon.executor.named_paths import READING, named_paths
-from jupiterd.daemon.links import link_measurement
 from jupiterd.daemon.membership.trust import HAND_OVER, check_verb
-from jupiterd.daemon.scripts import allreduce_check, script_placement
+from jupiterd.daemon.scripts import allreduce_check
 from jupiterd.daemon.scripts.allreduce_check import AllreduceCheck
+from jupiterd.daemon.scripts.script_placement import hear_of_knocks
 from jupiterd.daemon.scripts.shipping import ship_folder
 from jupiterd.document_schema import SCHEMA
 from jupiterd.errors import (
@@ -62,7 +62,6 @@ class Commands:
         self._node = node
         self._one_at_a_time = asyncio.Lock()
         self.hub_fetches = HubFetches()
-        self.shipped = ShippedFolders(node.state_dir, node.library)
         self._verbs = {
             "cycle.start": self._start_cycle,
             "cycle.plan": self._plan_cycle,
@@ -77,19 +76,20 @@ class Commands:
             "cluster.merge": self._node.merging.merge,
         }
         self._local = {
-            "check.links": link_measurement.check_links,
+            "check.links": node.link_measurement.check,
             "hub.fetch": self.hub_fetches.hear_of,
-            "script.prepare": script_placement.prepare_launch,
-            "script.ship": ship_folder,
-            "cluster.leave": leave,
-            "script.knocked": script_placement.hear_of_knocks,
+            "script.prepare": node.script_placement.prepare,
+            "script.ship": partial(ship_folder, node.shipped, node.peers),
+            "cluster.leave": partial(leave, node),
+            "script.knocked": partial(hear_of_knocks, node.runner.knocks),
         }
         """What the daemon that was asked does itself: it changes nothing for the cluster."""
+        brought = ModelImport(node.identity.node_id, node.library.store, node.state_dir.spool)
         self._brought = {
-            "train.start": bring_weights,
-            "cycle.start": bring_models,
-            "cycle.pause": cycle_lifecycle.signed,
-            "alarm.dismiss": alarm_commands.named_alarms,
+            "train.start": brought.bring_weights,
+            "cycle.start": brought.bring_models,
+            "cycle.pause": partial(cycle_lifecycle.signed, node),
+            "alarm.dismiss": partial(alarm_commands.named_alarms, node),
         }
         """What the daemon that was asked adds before, from its machine's disk, or what it sees."""
         self._foretold = frozenset({"train.start", "cycle.extend"})
@@ -112,17 +112,17 @@ class Commands:
             arguments = await self._for_a_dry_run(arguments)
         own, is_heard = self._node.identity.node_id, self._node.hand_over.is_possible()
         check_verb(self._node.journal.state, own, verb, arguments, is_heard=is_heard)
-        await self._node.hand_over.demand(verb)
+        await self._node.hand_over.demand(verb, self.execute)
         if verb in READING:
             paths = await asyncio.to_thread(named_paths, arguments)
             await asyncio.to_thread(self._node.runner.offered.ask, paths)
         arguments = CommandArguments(verb, self._node.written.added_to(verb, arguments))
         if verb in self._brought:
-            arguments = await self._brought[verb](self._node, arguments)
+            arguments = await self._brought[verb](arguments)
         if verb == "cycle.start":
             await self._try_models(arguments)
         if verb in self._local:
-            return {"schema": SCHEMA, **await self._local[verb](self._node, arguments)}
+            return {"schema": SCHEMA, **await self._local[verb](arguments)}
         if self._node.leading is not None:
             return await self.execute_here(verb, arguments)
         leader = self._node.pulse.election.leader
@@ -181,7 +181,7 @@ class Commands:
         if verb in {"train.start", "cycle.start"}:
             given = await without_copying(verb, given, arguments.get("to_fetch") or ())
         elif verb in self._brought:
-            given = await self._brought[verb](self._node, given)
+            given = await self._brought[verb](given)
         if verb == "cycle.start":
             await self._try_models(given)
         return {"verb": verb, "arguments": dict(given)}

@@ -6,7 +6,8 @@ Owns when the leader looks, and asking. Doesn't know what counts or who takes a 
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable
+from typing import Final
 
 from jupiterd.cluster.artifacts.replication_policy import Copy, Holder, copies_to_make, of_record
 from jupiterd.cluster.ledger.state import State
@@ -15,9 +16,6 @@ from jupiterd.daemon.leader.replication import holders_among
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.errors import JupiterError
 from jupiterd.ids import ArtifactId, NodeId, short
-
-if TYPE_CHECKING:
-    from jupiterd.daemon.app.node import Node
 
 log = logging.getLogger(__name__)
 
@@ -31,8 +29,11 @@ REFUSED_S: Final = 3600.0
 class ReReplication:
     """The leader's care for second copies."""
 
-    def __init__(self, node: "Node") -> None:
-        self._node = node
+    def __init__(
+        self, hears: Callable[[], frozenset[NodeId]], leading: Callable[[], Leading | None]
+    ) -> None:
+        """`hears`: the members that are alive; `leading`: None where another node leads."""
+        self._hears, self._leading = hears, leading
         self._alive: frozenset[NodeId] = frozenset()
         self._seen: object = None
         self._asked_in: tuple[int, frozenset[NodeId]] | None = None
@@ -44,7 +45,7 @@ class ReReplication:
         """Look again and again; ask only where something has changed."""
         while True:
             await asyncio.sleep(TICK_S)
-            alive, leading = self._node.alive(), self._node.leading
+            alive, leading = self._hears(), self._leading()
             is_calm, self._alive = alive == self._alive, alive
             if leading is not None and is_calm and len(alive) > 1:
                 await self.look(leading, now_s())

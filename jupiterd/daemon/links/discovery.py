@@ -3,24 +3,23 @@
 Owns putting the two together. Doesn't know what is said to whoever is found (`handshake`).
 """
 
-from typing import TYPE_CHECKING
-
+from jupiterd.daemon.links.unreachable_peers import UnreachablePeers
+from jupiterd.daemon.runtime.settings import Settings
 from jupiterd.net.combined_discovery import merge
 from jupiterd.net.mdns import by_mdns
+from jupiterd.net.static_discovery import StaticDiscovery
 from jupiterd.ports import Discovery
 
-if TYPE_CHECKING:
-    from jupiterd.daemon.app.node import Node
 
-
-def discovery_of(node: "Node") -> Discovery:
+def discovery_of(
+    settings: Settings, named: StaticDiscovery, unreached: UnreachablePeers
+) -> Discovery:
     """Return every way by which this node finds others."""
-    settings = node.settings
-    node.greeter.unreached.named = node.named.meant
+    unreached.named = named.meant
     multicast = by_mdns(
         loopback_only=settings.local,
         interfaces=settings.interface,
         scope=settings.scope,
-        announced=node.greeter.unreached.announced,
+        announced=unreached.announced,
     )
-    return merge(*multicast, node.named)
+    return merge(*multicast, named)

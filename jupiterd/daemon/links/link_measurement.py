@@ -4,14 +4,14 @@ Owns the order of it, and who is told of the result. Doesn't know how bytes are 
 (`bandwidth_probe`), or what follows for the choice between the ways (`cluster.links`).
 """
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
 import grpc.aio
 
-from jupiterd.daemon.links.bandwidth_probe import bits_per_s_in, bits_per_s_out
+from jupiterd.daemon.links.bandwidth_probe import BandwidthProbe, bits_per_s_in, bits_per_s_out
 from jupiterd.daemon.links.path_monitor import ANSWER_TIMEOUT_S
-from jupiterd.daemon.links.peers import Peer
+from jupiterd.daemon.links.peers import Peer, Peers
 from jupiterd.daemon.runtime.address_text import parse_address
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.errors import from_wire
@@ -22,9 +22,6 @@ from jupiterd.ports import Address
 from jupiterd.protocol.call_errors import from_rpc
 from jupiterd.rpc import peer_pb2
 from jupiterd.rpc.peer_pb2_grpc import PeerStub
-
-if TYPE_CHECKING:
-    from jupiterd.daemon.app.node import Node
 
 HANDSHAKES: Final = 10
 LONGEST_S: Final = 120.0
@@ -42,72 +39,92 @@ TELL_TIMEOUT_S: Final = 2.0
 Row = dict[str, Any]
 
 
-async def check_links(node: "Node", arguments: Mapping[str, Any]) -> Row:
-    """Measure each way to a node in turn, from here or from another member.
+class LinkMeasurement:
+    """This node's measuring of its links; one at a time, or they would measure each other."""
 
-    Raises:
-        PeerUnreachableError: there is no link to it.
-        ConflictError: the node that measures does so already, or is measured.
-    """
-    asked = NodeId(str(arguments["node"]))
-    asker = NodeId(str(arguments.get("from") or node.identity.node_id))
-    if asker != node.identity.node_id:
-        return await _measured_there(node, asker, asked)
-    return await _measured_here(node, asked)
+    def __init__(
+        self, own: NodeId, peers: Peers, measuring: BandwidthProbe, port: Callable[[], int]
+    ) -> None:
+        """`port` says where our Peer service answers."""
+        self._own, self._peers = own, peers
+        self._measuring, self._port = measuring, port
 
+    async def check(self, arguments: Mapping[str, Any]) -> Row:
+        """Measure each way to a node in turn, from here or from another member.
 
-async def ways_to(node: "Node", asked: NodeId) -> list[peer_pb2.MeasuredWay]:
-    """Measure each way from here to a node, for another member that asks; raises as above."""
-    rows = (await _measured_here(node, asked))["paths"]
-    return [
-        peer_pb2.MeasuredWay(**{key: row[key] for key in WAY_FIELDS if row[key] is not None})
-        for row in rows
-    ]
+        Raises:
+            PeerUnreachableError: there is no link to it.
+            ConflictError: the node that measures does so already, or is measured.
+        """
+        asked = NodeId(str(arguments["node"]))
+        asker = NodeId(str(arguments.get("from") or self._own))
+        if asker != self._own:
+            return await self._measured_there(asker, asked)
+        return await self._measured_here(asked)
 
+    async def ways_to(self, asked: NodeId) -> list[peer_pb2.MeasuredWay]:
+        """Measure each way from here to a node, for another member that asks; raises as above."""
+        rows = (await self._measured_here(asked))["paths"]
+        return [
+            peer_pb2.MeasuredWay(**{key: row[key] for key in WAY_FIELDS if row[key] is not None})
+            for row in rows
+        ]
 
-async def _measured_there(node: "Node", asker: NodeId, asked: NodeId) -> Row:
-    peer = node.peers.require(asker)
-    request = peer_pb2.MeasureWaysRequest(node=asked)
-    try:
-        with peer.channels.in_use() as channels:
-            reply = await channels.control.MeasureWays(request, timeout=LONGEST_S)
-    except grpc.aio.AioRpcError as error:
-        raise from_rpc(error, peer.name) from error
-    if reply.failure.code:
-        raise from_wire(reply.failure.code, reply.failure.message, reply.failure.hint)
-    return {"node": asked, "paths": [_row_of(way) for way in reply.ways[:MAX_WAYS]]}
+    async def _measured_there(self, asker: NodeId, asked: NodeId) -> Row:
+        peer = self._peers.require(asker)
+        request = peer_pb2.MeasureWaysRequest(node=asked)
+        try:
+            with peer.channels.in_use() as channels:
+                reply = await channels.control.MeasureWays(request, timeout=LONGEST_S)
+        except grpc.aio.AioRpcError as error:
+            raise from_rpc(error, peer.name) from error
+        if reply.failure.code:
+            raise from_wire(reply.failure.code, reply.failure.message, reply.failure.hint)
+        return {"node": asked, "paths": [_row_of(way) for way in reply.ways[:MAX_WAYS]]}
+
+    async def _measured_here(self, asked: NodeId) -> Row:
+        peer = self._peers.require(asked)
+        with self._measuring.turn(LONGEST_S):
+            rows = [await self._measured(peer, row) for row in peer.links.to_plain(now_s())]
+        for row in rows:
+            row["active"] = row["target"] == peer.links.active
+        return {"node": peer.node, "name": peer.name, "paths": rows}
+
+    async def _measured(self, peer: Peer, known: Mapping[str, Any]) -> Row:
+        row: Row = {key: known[key] for key in ("target", "source", "interface", "kind", "active")}
+        rtt_s = await _round_trip_s(parse_address(row["target"]))
+        row |= {"answers": rtt_s is not None, "rtt_ms": None}
+        row |= {"out_mbit_per_s": None, "in_mbit_per_s": None, "note": ""}
+        if rtt_s is None:
+            peer.links.missed(now_s(), row["target"])
+            return row
+        row["rtt_ms"] = round(rtt_s * 1000, 3)
+        peer.links.answered(now_s(), row["target"], rtt_s)
+        try:
+            await self._weigh(peer, row)
+        except grpc.aio.AioRpcError as error:
+            row["note"] = from_rpc(error, peer.name).message
+        return row
+
+    async def _weigh(self, peer: Peer, row: Row) -> None:
+        """Send bytes over a connection of its own, and let both ends know how many went."""
+        channels = peer.channels.at(parse_address(row["target"]))
+        try:
+            incoming = await bits_per_s_in(channels.control)
+            row["in_mbit_per_s"] = _mbit(incoming)
+            outgoing = await bits_per_s_out(channels.control)
+            row["out_mbit_per_s"] = _mbit(outgoing)
+            if (slower := min(incoming, outgoing)) > 0.0:
+                peer.links.measured(now_s(), row["target"], slower)
+                await _tell(channels.control, row["source"], self._port(), slower)
+        finally:
+            await channels.close()
 
 
 def _row_of(way: peer_pb2.MeasuredWay) -> Row:
     """Return another node's word of one way; what it didn't measure is None."""
     row: Row = {key: getattr(way, key) for key in WAY_FIELDS}
     return row | {key: None for key in FIGURES if not way.HasField(key)}
-
-
-async def _measured_here(node: "Node", asked: NodeId) -> Row:
-    peer = node.peers.require(asked)
-    with node.measuring.turn(LONGEST_S):
-        rows = [await _measured(node, peer, row) for row in peer.links.to_plain(now_s())]
-    for row in rows:
-        row["active"] = row["target"] == peer.links.active
-    return {"node": peer.node, "name": peer.name, "paths": rows}
-
-
-async def _measured(node: "Node", peer: Peer, known: Mapping[str, Any]) -> Row:
-    row: Row = {key: known[key] for key in ("target", "source", "interface", "kind", "active")}
-    rtt_s = await _round_trip_s(parse_address(row["target"]))
-    row |= {"answers": rtt_s is not None, "rtt_ms": None}
-    row |= {"out_mbit_per_s": None, "in_mbit_per_s": None, "note": ""}
-    if rtt_s is None:
-        peer.links.missed(now_s(), row["target"])
-        return row
-    row["rtt_ms"] = round(rtt_s * 1000, 3)
-    peer.links.answered(now_s(), row["target"], rtt_s)
-    try:
-        await _weigh(node, peer, row)
-    except grpc.aio.AioRpcError as error:
-        row["note"] = from_rpc(error, peer.name).message
-    return row
 
 
 async def _round_trip_s(address: Address) -> float | None:
@@ -120,21 +137,6 @@ async def _round_trip_s(address: Address) -> float | None:
         elif not took_s:
             return None
     return sorted(took_s)[len(took_s) // 2]
-
-
-async def _weigh(node: "Node", peer: Peer, row: Row) -> None:
-    """Send bytes over a connection of its own, and let both ends know how many went."""
-    channels = peer.channels.at(parse_address(row["target"]))
-    try:
-        incoming = await bits_per_s_in(channels.control)
-        row["in_mbit_per_s"] = _mbit(incoming)
-        outgoing = await bits_per_s_out(channels.control)
-        row["out_mbit_per_s"] = _mbit(outgoing)
-        if (slower := min(incoming, outgoing)) > 0.0:
-            peer.links.measured(now_s(), row["target"], slower)
-            await _tell(channels.control, row["source"], node.outlook.port, slower)
-    finally:
-        await channels.close()
 
 
 async def _tell(peer: PeerStub, source: str, port: int, bits_per_s: float) -> None:

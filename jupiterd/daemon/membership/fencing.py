@@ -28,12 +28,16 @@ def check_term(term: int) -> None:
 class Fencing:
     """The highest (term, epoch) this node has obeyed, and whose; on disk before it is obeyed."""
 
-    def __init__(self, file: LedgerFile) -> None:
+    def __init__(
+        self,
+        file: LedgerFile,
+        on_outranked: Callable[[NodeId, int], None] = lambda _leader, _term: None,
+    ) -> None:
+        """`on_outranked`: told of a leader of too low a term, and of the least that is obeyed."""
         self._file = file
+        self._on_outranked = on_outranked
         self._highest = Obeyed.parse(file.get("obeyed") or "")
         self._saving = asyncio.Lock()
-        self.on_outranked: Callable[[NodeId, int], None] = lambda _leader, _term: None
-        """Told of a leader whose term is too low to be obeyed here, and of the least that isn't."""
 
     async def check(self, leader: NodeId, term: int, epoch: int) -> None:
         """Obey, or refuse an order of a leader or a gang that is over; epoch 0 is of no gang.
@@ -44,7 +48,7 @@ class Fencing:
         async with self._saving:
             least_term = self._highest.least_term(leader)
             if term < least_term:
-                self.on_outranked(leader, least_term)
+                self._on_outranked(leader, least_term)
             wanted = self._highest.after(leader, term, epoch)
             if wanted != self._highest:
                 await asyncio.to_thread(self._file.set, "obeyed", str(wanted))

@@ -8,6 +8,7 @@ import asyncio
 import logging
 import secrets
 from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
 from functools import partial
 
 import grpc
@@ -35,7 +36,7 @@ from jupiterd.ids import ClusterId, NodeId, short
 from jupiterd.net.channels import PeerChannels
 from jupiterd.net.connect_time import connect_time_s
 from jupiterd.net.credentials import peek_certificate
-from jupiterd.net.identity import Identity, node_id_of
+from jupiterd.net.identity import node_id_of
 from jupiterd.net.interface_watch import LostAddresses
 from jupiterd.net.interfaces import recent_addresses
 from jupiterd.ports import Address, Discovery
@@ -58,37 +59,46 @@ MAX_OLD_GREETINGS = 24
 _UNANSWERED = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED)
 
 
+@dataclass(frozen=True)
+class MeetingEffects:
+    """What follows from whom a node meets."""
+
+    moved: Callable[[NodeId, ClusterId], None]
+    """Called once this node is in another cluster, with who leads that."""
+    on_unlike: Callable[[NodeId, PeerStub, peer_pb2.HelloReply], Awaitable[None]]
+    """Called with a node of this cluster where one of us is no member for the other."""
+    on_met: Callable[[NodeId, Summary, PeerChannels], Awaitable[bool]]
+    """Called first with whoever was met; says whether there is nothing more to be done now."""
+    on_clone: Callable[[], None]
+    """Called once another daemon with this node's key was met."""
+
+
 class Handshake:
     """Meets whoever is out there."""
 
     def __init__(
         self,
-        identity: Identity,
         journal: Replica,
         peers: Peers,
         name: str,
         summary: Callable[[], Summary],
-        moved: Callable[[NodeId, ClusterId], None],
+        present: Callable[[], frozenset[NodeId]],
+        effects: MeetingEffects,
     ) -> None:
-        self._identity = identity
+        """`present` says which members are here, as far as anybody hears them."""
+        self._present, self._effects = present, effects
+        identity = self._identity = journal.identity
         self._journal = journal
         self._peers = peers
         self._summary = summary
         self.addresses = DialSchedule(lambda address: peers.linked_at(address) is not None)
         self.seen = SeenClusters()
         self.joining = JoinClient(identity, journal, self.addresses, self.seen, name, summary)
-        self.joining.moved = moved
+        self.joining.moved = effects.moved
         self._ways_told: dict[NodeId, tuple[str, ...]] = {}
         self.unreached = UnreachablePeers(self.addresses, peers, self._works)
         self._lost = LostAddresses(lambda: frozenset(recent_addresses()))
-        self.on_unlike: Callable[[NodeId, PeerStub, peer_pb2.HelloReply], Awaitable[None]] = _rest
-        """Called with a node of this cluster where one of us is no member for the other."""
-        self.on_clone: Callable[[], None] = lambda: None
         self.cloned = ClonedMembers()
-        self.on_met: Callable[[NodeId, Summary, PeerChannels], Awaitable[bool]] = _go_on
-        """Called first with whoever was met; says whether there is nothing more to be done now."""
-        self.present: Callable[[], frozenset[NodeId]] = frozenset
-        """Says which members are here, as far as anybody hears them."""
 
     def note_caller(self, node: NodeId, address: Address, cluster: str) -> None:
         """Take up where somebody who said hello may answer; hasten only where a link is missing.
@@ -137,7 +147,7 @@ class Handshake:
     def _look_at_links(self) -> None:
         """Where an address of ours is gone, look for other ways to those we reached from it."""
         self.addresses.recall(self._works)
-        if not all(self._peers.get(node) for node in self.present() & self._others()):
+        if not all(self._peers.get(node) for node in self._present() & self._others()):
             self.addresses.ask_around()
         lost = self._lost.among(self._peers.sources())
         for peer in self._peers.strand(lost):
@@ -210,7 +220,7 @@ class Handshake:
         self._journal.clones.met(now_s())
         if is_news:
             log.error("clone_met", extra={"address": where})
-            self.on_clone()
+            self._effects.on_clone()
         return False
 
     async def _meet(
@@ -227,7 +237,7 @@ class Handshake:
         if theirs.cluster != self._journal.cluster:
             self.seen.note_outsider(Outsider(theirs, address))
         is_cloned = known_member and self.cloned.note(node, address, reply)
-        if is_cloned or await self.on_met(node, theirs, channels):
+        if is_cloned or await self._effects.on_met(node, theirs, channels):
             attempt.again_in(clones.AGAIN_S if is_cloned else SOON_S)
             return
         meeting, reason = meet(self._summary(), theirs, known_member)
@@ -294,7 +304,7 @@ class Handshake:
         """Find out why one of two nodes of a cluster is no member for the other, if so it is."""
         is_known = self._is_member(node)
         if not (is_known and reply.member):
-            await self.on_unlike(node, channels.control, reply)
+            await self._effects.on_unlike(node, channels.control, reply)
         if not is_known and self._is_member(node):
             attempt.again_in(SOON_S)
 
@@ -343,12 +353,3 @@ class Handshake:
 
     def _is_member(self, node: NodeId) -> bool:
         return node in self._journal.state.members
-
-
-async def _rest(_node: NodeId, _peer: PeerStub, _reply: peer_pb2.HelloReply) -> None:
-    """Do nothing; until the daemon is put together."""
-
-
-async def _go_on(_node: NodeId, _theirs: Summary, _channels: PeerChannels) -> bool:
-    """Leave it to the greeter; until the daemon is put together."""
-    return False

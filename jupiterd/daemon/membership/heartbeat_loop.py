@@ -9,6 +9,7 @@ import logging
 import math
 import random
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from dataclasses import dataclass
 
 import grpc
 
@@ -77,19 +78,31 @@ HASTEN_S = 0.1
 """A stream that breaks is opened anew at once, but not more often than this."""
 
 
+@dataclass(frozen=True)
+class HeartbeatEffects:
+    """What heartbeats tell of us, and what follows from them."""
+
+    describe: Callable[[], Description]
+    on_lead: Callable[[int], None]
+    """Called with the term, also where it rises while we lead."""
+    on_step_down: Callable[[str], None]
+    """Called with the reason."""
+
+
 class HeartbeatLoop:
     """Who is here and who leads, kept up by heartbeats."""
 
     def __init__(
         self,
-        self_id: NodeId,
         journal: Replica,
         peers: Peers,
         exchange: AntiEntropy,
         file: LedgerFile,
+        effects: HeartbeatEffects,
         group: asyncio.TaskGroup,
     ) -> None:
-        self._self_id = self_id
+        self._self_id = journal.node
+        self._effects = effects
         self._journal = journal
         self._peers = peers
         self._exchange = exchange
@@ -113,10 +126,7 @@ class HeartbeatLoop:
         self._is_leaving = False
         self._description = Description()
         self._described_s = -math.inf
-        self.describe: Callable[[], Description] = Description
         self.followed = FollowedLeader()
-        self.on_lead: Callable[[int], None] = lambda _term: None
-        self.on_step_down: Callable[[str], None] = lambda _reason: None
         self.reset()
         journal.known_term = lambda: self.election.term
 
@@ -428,7 +438,7 @@ class HeartbeatLoop:
         """Ask the daemon what it says of itself; once for all peers, for it isn't cheap."""
         if now_s() - self._described_s > LAN.beat_s / 2:
             self._described_s = now_s()
-            self._description = self.describe()
+            self._description = self._effects.describe()
 
     def _tell(self, event: Input) -> list[Effect]:
         effects = self._presence.step(now_s(), event)
@@ -454,11 +464,11 @@ class HeartbeatLoop:
                     self._group.create_task(self._ask(node, term), name="pre-vote")
             case BecomeLeader(term, reason):
                 log.info("became_leader", extra={"term": term, "reason": reason})
-                self.on_lead(term)
+                self._effects.on_lead(term)
                 self._beat_at_once()
             case StepDown(reason):
                 log.info("stepped_down", extra={"reason": reason})
-                self.on_step_down(reason)
+                self._effects.on_step_down(reason)
             case Follow() | Changed():
                 _log(effect)
             case AnswerPreVote() | PersistTerm():

@@ -4,15 +4,17 @@ Owns what they are told of the cluster: whose leaves are members', and at which 
 are known to be; and what is told when somebody is turned away. Doesn't own any socket.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from jupiterd.cluster.facts.facts import NodeAdmitted
 from jupiterd.cluster.membership.call_rights import open_calls
-from jupiterd.daemon.links.address_book import load_addresses
+from jupiterd.daemon.ledger.replica import Replica
+from jupiterd.daemon.links.peers import Peers
 from jupiterd.daemon.links.refused_connections import RefusedConnections
 from jupiterd.daemon.runtime.clock import now_s
+from jupiterd.daemon.runtime.settings import Settings
 from jupiterd.errors import BadCertificateError
 from jupiterd.ids import NodeId
 from jupiterd.net.call_guard import CallGuard
@@ -21,12 +23,11 @@ from jupiterd.net.interfaces import LOOPBACK, recent_addresses
 from jupiterd.net.open_port.callers import Callers
 from jupiterd.net.open_port.connection_limits import ConnectionLimits
 from jupiterd.net.open_port.proxy import Proxy
+from jupiterd.net.refusals import Refusals
 from jupiterd.net.scopes import without_scope
 from jupiterd.net.server import NodeServer, listening_host
+from jupiterd.ports import Address
 from jupiterd.protocol.frames import Knocked
-
-if TYPE_CHECKING:
-    from jupiterd.daemon.app.node import Node
 
 CROWDED: Final = "port-crowded"
 """Of the alarm, and of what heartbeats tell for it."""
@@ -43,33 +44,45 @@ LOOK_AGAIN_S: Final = 1.0
 class Listening:
     """What both ports know of the cluster."""
 
-    def __init__(self, node: "Node") -> None:
-        self._node = node
+    def __init__(
+        self,
+        settings: Settings,
+        journal: Replica,
+        peers: Peers,
+        refusals: Refusals,
+        kept: Iterable[Address],
+    ) -> None:
+        """`kept`: where members answered before this start."""
+        self._settings, self._journal, self._peers = settings, journal, peers
+        self._refusals = refusals
         self.callers = Callers()
         self.crowding = RefusedConnections("port_crowded")
         """Who had more connections at the open port than an address may have, of the last hour."""
-        self._kept = frozenset(each.host for each in load_addresses(node.state_dir.peers))
+        self._kept = frozenset(each.host for each in kept)
         self._hosts, self._looked_s = frozenset[str](), float("-inf")
         self._members: Mapping[NodeId, NodeAdmitted] = {}
         self._leaves = frozenset[bytes]()
-        node.journal.on_change = self._note_members
+        journal.on_change = self._note_members
         self._note_members()
 
     def server(self) -> NodeServer:
         """Return the servers, without services."""
-        node = self._node
-        host = listening_host(loopback_only=node.settings.local)
-        border = CallGuard(node.is_member, open_calls(), node.refusals, self.callers)
+        host = listening_host(loopback_only=self._settings.local)
+        border = CallGuard(self.is_member, open_calls(), self._refusals, self.callers)
         front = Proxy(ConnectionLimits(self._is_members), self.callers, self._refused)
-        place = host, node.settings.port
-        return NodeServer(node.identity, place, border, front, self._certificates)
+        place = host, self._settings.port
+        return NodeServer(self._journal.identity, place, border, front, self._certificates)
+
+    def is_member(self, node: NodeId) -> bool:
+        """Say whether a node is a member of this node's cluster."""
+        return node in self._journal.state.members
 
     def _certificates(self) -> frozenset[bytes]:
         """Return the members' leaves; gRPC's threads ask, so nothing is worked out here."""
         return self._leaves
 
     def _note_members(self) -> None:
-        members = self._node.journal.state.members
+        members = self._journal.state.members
         if members is self._members:
             return
         leaves: set[bytes] = set()
@@ -91,12 +104,12 @@ class Listening:
         Where a member only says that it is counts for nothing: it might name any number. This
         machine is one such place: several daemons on a machine greet each other all at once.
         """
-        hosts = {*self._kept, *OWN_MACHINE, *self.callers.hosts(self._node.is_member)}
-        hosts |= {way.host for way in self._node.peers.ways()}
+        hosts = {*self._kept, *OWN_MACHINE, *self.callers.hosts(self.is_member)}
+        hosts |= {way.host for way in self._peers.ways()}
         with suppress(OSError):
             hosts |= {address for _, address in recent_addresses()}
         return frozenset(map(without_scope, hosts))
 
     def _refused(self, host: str, reason: str) -> None:
-        self._node.refusals.count(REFUSED, host, reason)
+        self._refusals.count(REFUSED, host, reason)
         self.crowding.note(Knocked(1, [host]))

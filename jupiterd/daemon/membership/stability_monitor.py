@@ -5,43 +5,46 @@ Owns the readings. Doesn't know what they weigh (`cluster.stability`), or what a
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from jupiterd.cluster.values.interface_kind import InterfaceKind
 from jupiterd.cluster.values.stability import stability
-from jupiterd.daemon.membership.version_guard import is_of_most
+from jupiterd.daemon.membership.heartbeat_loop import HeartbeatLoop
 from jupiterd.daemon.runtime.clock import now_s
+from jupiterd.daemon.runtime.settings import Settings
 from jupiterd.hardware.host import is_on_mains
 from jupiterd.net.interface_kinds import kind_of
 from jupiterd.net.interfaces import addresses_by_interface
-
-if TYPE_CHECKING:
-    from jupiterd.daemon.app.node import Node
 
 log = logging.getLogger(__name__)
 
 LOOK_S = 10.0
 
 
-async def watch_steadiness(node: "Node") -> None:
-    """Tell the pulse how steady this machine is, again and again."""
+async def watch_steadiness(
+    pulse: HeartbeatLoop,
+    settings: Settings,
+    is_of_most: Callable[[], bool],
+    is_trusted: Callable[[], bool],
+) -> None:
+    """Tell the heartbeats how steady this machine is, again and again."""
     began_s = now_s()
     while True:
         try:
             mains = is_on_mains()
-            wired = node.settings.local or has_wire(node.settings.interface)
+            wired = settings.local or has_wire(settings.interface)
         except OSError as error:  # the system can't say just now: what was told stands
             log.debug("steadiness_unknown", extra={"reason": str(error)})
         else:
-            uptime_s, lag_s = now_s() - began_s, node.pulse.worst_lag_s
-            node.pulse.set_stability(
+            uptime_s, lag_s = now_s() - began_s, pulse.worst_lag_s
+            pulse.set_stability(
                 stability(
                     on_mains=mains,
                     is_wired=wired,
                     lag_s=lag_s,
                     uptime_s=uptime_s,
-                    is_of_most=is_of_most(node),
-                    is_trusted=node.hand_over.is_trusted,
+                    is_of_most=is_of_most(),
+                    is_trusted=is_trusted(),
                 )
             )
         await asyncio.sleep(LOOK_S)

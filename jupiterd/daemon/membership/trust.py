@@ -7,23 +7,26 @@ so it lets another lead first. Doesn't know who is trusted (`cluster.roster`).
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from typing import TYPE_CHECKING, Final
 
 from jupiterd.cluster.membership.call_rights import OF_TRUSTED_MEMBERS, trust_command
 from jupiterd.cluster.values.node_names import told_apart
 from jupiterd.cluster.values.rate_limit import Rate, RateLimit
+from jupiterd.daemon.ledger.replica import Replica
+from jupiterd.daemon.membership.heartbeat_loop import HeartbeatLoop
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.daemon.runtime.untrusted_input import told_text
 from jupiterd.errors import JupiterError, NoLeaderError, NotTrustedError
 from jupiterd.ids import NodeId, short
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from jupiterd.cluster.ledger.state import State
-    from jupiterd.daemon.app.node import Node
 
 log = logging.getLogger(__name__)
+
+Execute = Callable[[str, Mapping[str, object]], Awaitable[Mapping[str, object]]]
+"""Carries out a command wherever the leader is; raises JupiterError."""
 
 LEAVE_COMMAND: Final = "jupiterctl cluster leave"
 HAND_OVER: Final = "cluster.hand_over"
@@ -70,7 +73,7 @@ def check_verb(
     state: "State",
     who: NodeId,
     verb: str,
-    arguments: "Mapping[str, Any]",
+    arguments: Mapping[str, object],
     *,
     is_heard: bool = True,
 ) -> None:
@@ -80,44 +83,66 @@ def check_verb(
             check_trusted(state, who, OF_TRUSTED_MEMBERS[given], is_heard=is_heard)
 
 
+class StrangersWishes:
+    """How often strangers may have a leader resign."""
+
+    def __init__(self) -> None:
+        self._rate = RateLimit[NodeId](FOR_STRANGERS, FOR_STRANGERS, now_s())
+
+    def may_ask(self, stranger: NodeId) -> bool:
+        """Say whether its wish counts; it is taken note of."""
+        return self._rate.allows(now_s(), stranger)
+
+
 class HandOver:
     """This node's part in letting a trusted member lead."""
 
-    def __init__(self, node: "Node", group: asyncio.TaskGroup) -> None:
-        self._node = node
+    def __init__(
+        self,
+        journal: Replica,
+        pulse: HeartbeatLoop,
+        step_aside: Callable[[], Coroutine[object, object, None]],
+        group: asyncio.TaskGroup,
+    ) -> None:
+        self._journal = journal
+        self._pulse = pulse
+        self._step_aside = step_aside
         self._group = group
         self._task: asyncio.Task[None] | None = None
-        self._for_strangers = RateLimit[NodeId](FOR_STRANGERS, FOR_STRANGERS, now_s())
+        self._strangers = StrangersWishes()
 
     @property
     def is_trusted(self) -> bool:
         """Say whether somebody has said yes to this node."""
-        return self._node.identity.node_id in self._node.journal.state.roster.trusted
+        return self._journal.node in self._journal.state.roster.trusted
 
     def is_possible(self) -> bool:
         """Say whether a trusted member is here to lead in this node's place."""
-        return bool(self._node.alive() & self._node.journal.state.roster.trusted)
+        return bool(self._pulse.alive() & self._journal.state.roster.trusted)
 
     def check_leader(self, who: NodeId, what: str) -> None:
         """Raise NotTrustedError where this leader may not do what a stranger asks for."""
         if not self.is_trusted:
             self.begin_for(who)
-        check_trusted(self._node.journal.state, self._node.identity.node_id, what)
+        check_trusted(self._journal.state, self._journal.node, what)
 
     def begin_for(self, stranger: NodeId) -> None:
         """Let a trusted member lead if one is here, but not at every word of a stranger."""
-        if self.is_possible() and self._for_strangers.allows(now_s(), stranger):
+        if self.is_possible() and self._strangers.may_ask(stranger):
             self.begin()
 
     def begin(self) -> None:
         """Let another lead; a trusted one is the steadiest, so it asks first."""
         if self._task is None or self._task.done():
             log.info("steps_aside", extra={"reason": "a trusted member is to lead"})
-            aside = self._node.pulse.step_aside(lambda: not self._node.is_removed)
-            self._task = self._group.create_task(aside, name="hand over")
+            self._task = self._group.create_task(self._step_aside(), name="hand over")
 
-    async def demand(self, verb: str) -> None:
+    async def demand(self, verb: str, execute: Execute) -> None:
         """Have a trusted member lead before this node asks for what only such a one may record.
+
+        Args:
+            verb: what it asks for.
+            execute: carries out a command wherever the leader is.
 
         Raises:
             NoLeaderError: the one that leads doesn't let it.
@@ -128,7 +153,7 @@ class HandOver:
         if leader is None or self._is_led_well():
             return
         try:
-            await self._node.commands.execute(HAND_OVER, {})
+            await execute(HAND_OVER, {})
         except JupiterError as error:  # it may be of another version
             log.info("not_handed_over", extra={"node": short(leader), "reason": error.message})
         try:
@@ -142,26 +167,32 @@ class HandOver:
             ) from error
 
     def _leader(self) -> NodeId | None:
-        return self._node.pulse.election.leader
+        return self._pulse.election.leader
 
     def _is_led_well(self) -> bool:
-        return self._leader() in self._node.journal.state.roster.trusted
+        return self._leader() in self._journal.state.roster.trusted
 
 
-async def keep_saying_yes(node: "Node") -> None:
-    """Say what people gave beforehand, on this machine if it is trusted itself, for ever."""
+async def keep_saying_yes(
+    journal: Replica, because: Callable[[NodeId], str], execute: Execute
+) -> None:
+    """Say what people gave beforehand, on this machine if it is trusted itself, for ever.
+
+    Args:
+        journal: says who walked in.
+        because: where they gave it for a member; empty where they didn't.
+        execute: carries out a command wherever the leader is.
+    """
     while True:
-        if node.hand_over.is_trusted:
-            for member in walked_in(node.journal.state):
-                await _say(node, member)
+        if journal.node in journal.state.roster.trusted:
+            for member in walked_in(journal.state):
+                if reason := because(member):
+                    await _say(member, reason, execute)
         await asyncio.sleep(SAY_S)
 
 
-async def _say(node: "Node", member: NodeId) -> None:
-    because = "--trust-lan" if node.settings.trust_lan else "cluster.yaml"
-    if not (node.settings.trust_lan or node.written.says_yes_to(member)):
-        return
+async def _say(member: NodeId, because: str, execute: Execute) -> None:
     try:
-        await node.commands.execute("node.trust", {"node": member, "because": because})
+        await execute("node.trust", {"node": member, "because": because})
     except JupiterError as error:
         log.info("yes_not_said", extra={"node": short(member), "reason": error.message})

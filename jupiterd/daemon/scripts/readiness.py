@@ -11,8 +11,10 @@ import pwd
 import sys
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from jupiterd.cluster.values.hardware import Hardware
+from jupiterd.daemon.runtime.settings import Settings
 from jupiterd.errors import DeviceBusyError, JupiterError, MalformedError, NotFoundError
 from jupiterd.hardware.script_devices import ScriptDevices, script_devices
 from jupiterd.processes.device_locks import holder_of
@@ -25,9 +27,6 @@ from jupiterd.processes.scripts.variables import telling
 from jupiterd.processor_limits import usable_cores
 from jupiterd.rpc import script_pb2
 
-if TYPE_CHECKING:
-    from jupiterd.daemon.app.node import Node
-
 MAX_PATH_CHARACTERS: Final = 4096
 MAX_FILES: Final = 2000
 MAX_PATHS_CHARACTERS: Final = 1 << 20
@@ -36,46 +35,62 @@ MAX_PATHS_CHARACTERS: Final = 1 << 20
 Request = script_pb2.PrepareScriptRequest
 
 
-async def prepared_here(
-    node: "Node", request: Request, environment: Mapping[str, str] | None = None
-) -> script_pb2.PrepareScriptReply:
-    """Return what this machine can do for a launch.
+class Readiness:
+    """What one machine answers."""
 
-    environment: of the shell that the ranks are started from; None: they are this daemon's
+    def __init__(self, settings: Settings, hardware: Hardware) -> None:
+        self._settings, self._hardware = settings, hardware
+        self.system = hardware.system
+        """`Linux` or `Darwin`."""
 
-    Raises:
-        NotFoundError: the script, its folder or its program isn't here.
-        BadRouteError: the address is none of this machine's.
-        RefusedError: its owner doesn't offer those devices.
-        DeviceBusyError: a gang trains on one of them.
-    """
-    name = node.settings.name
-    environment = host_environment() if environment is None else environment
-    _check_size(request)
-    found = await asyncio.to_thread(_program, name, request, environment.get("PATH"))
-    digest, hashes = await asyncio.to_thread(_hashes, request)
-    is_asked = is_python(found)
-    python = await asyncio.to_thread(python_version, found) if is_asked else PythonVersion("")
-    devices = _devices(node, request, environment)
-    processes = request.per_node or _default_processes(request.engine, devices)
-    gpus = devices.used_by(processes)
-    await _check_free(name, gpus)
-    return script_pb2.PrepareScriptReply(
-        processes=processes,
-        cores=usable_cores(),
-        ports=free_ports(request.host, 1 + ring_ports(request.engine, processes)),
-        script_hash=digest,
-        program=found,
-        python_version=python.version,
-        packages=python.packages,
-        variables=telling(environment),
-        file_hashes=hashes,
-        gpus=gpus,
-        visible_devices=devices.visible or "",
-        hides_devices=devices.visible is not None,
-        threads=node.settings.threads,
-        keeps_parts=True,
-    )
+    async def prepared(
+        self, request: Request, environment: Mapping[str, str] | None = None
+    ) -> script_pb2.PrepareScriptReply:
+        """Return what this machine can do for a launch.
+
+        environment: of the shell that the ranks are started from; None: they are this daemon's
+
+        Raises:
+            NotFoundError: the script, its folder or its program isn't here.
+            BadRouteError: the address is none of this machine's.
+            RefusedError: its owner doesn't offer those devices.
+            DeviceBusyError: a gang trains on one of them.
+        """
+        name = self._settings.name
+        environment = host_environment() if environment is None else environment
+        _check_size(request)
+        found = await asyncio.to_thread(_program, name, request, environment.get("PATH"))
+        digest, hashes = await asyncio.to_thread(_hashes, request)
+        is_asked = is_python(found)
+        python = await asyncio.to_thread(python_version, found) if is_asked else PythonVersion("")
+        devices = self._devices(request, environment)
+        processes = request.per_node or _default_processes(request.engine, devices)
+        gpus = devices.used_by(processes)
+        await _check_free(name, gpus)
+        return script_pb2.PrepareScriptReply(
+            processes=processes,
+            cores=usable_cores(),
+            ports=free_ports(request.host, 1 + ring_ports(request.engine, processes)),
+            script_hash=digest,
+            program=found,
+            python_version=python.version,
+            packages=python.packages,
+            variables=telling(environment),
+            file_hashes=hashes,
+            gpus=gpus,
+            visible_devices=devices.visible or "",
+            hides_devices=devices.visible is not None,
+            threads=self._settings.threads,
+            keeps_parts=True,
+        )
+
+    def _devices(self, request: Request, environment: Mapping[str, str]) -> ScriptDevices:
+        offered, name = self._settings.devices, self._settings.name
+        gpus = self._hardware.gpus
+        try:
+            return script_devices(request.devices, gpus, request.engine, offered, environment)
+        except JupiterError as error:
+            raise type(error)(f"{name}: {error.message}", error.hint) from error
 
 
 def host_environment() -> dict[str, str]:
@@ -160,15 +175,6 @@ def _hash(path: Path) -> bytes:
             return blake3(file.read(MAX_HASHED_BYTES)).digest()
     except OSError:
         return b""
-
-
-def _devices(node: "Node", request: Request, environment: Mapping[str, str]) -> ScriptDevices:
-    offered, name = node.settings.devices, node.settings.name
-    gpus = node.hardware.gpus
-    try:
-        return script_devices(request.devices, gpus, request.engine, offered, environment)
-    except JupiterError as error:
-        raise type(error)(f"{name}: {error.message}", error.hint) from error
 
 
 async def _check_free(name: str, gpus: tuple[str, ...]) -> None:

@@ -7,20 +7,19 @@ jupiterctl's.
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final, Protocol
 
 import grpc.aio
 
+from jupiterd.daemon.links.peers import Peers
 from jupiterd.errors import JupiterError, MalformedError
 from jupiterd.ids import NodeId
 from jupiterd.processes.scripts.record import is_launching
 from jupiterd.protocol.call_errors import from_rpc
 from jupiterd.rpc import script_pb2
-
-if TYPE_CHECKING:
-    from jupiterd.daemon.app.node import Node
 
 GONE_AFTER_S: Final = 0.5
 END_TIMEOUT_S: Final = 10.0
@@ -29,30 +28,113 @@ ASK_S: Final = 2.0
 """How often ranks are asked for while jupiterctl says nothing, and its call is open."""
 
 
-async def passed_on(
-    node: "Node", requests: AsyncIterator[script_pb2.ScriptRequest]
-) -> AsyncGenerator[script_pb2.ScriptEvent]:
-    """Follow ranks on the machine that the first request names.
+class Ranks(Protocol):
+    """Ranks on other machines; `PeerRanks` is it in a daemon."""
 
-    Raises:
-        JupiterError: it can't be reached, or refuses.
-    """
-    try:
-        first = await anext(requests)
-    except StopAsyncIteration as error:
-        raise MalformedError("a launch came without its order") from error
-    target = NodeId(first.node)
-    first.node = ""
-    id_ = first.follow.id if first.WhichOneof("request") == "follow" else first.order.id
-    is_over = False
-    try:
-        async with aclosing(_followed(node, target, first, _asking(requests))) as events:
-            async for event in events:
-                yield event
-                is_over = is_over or event.WhichOneof("event") == "over"
-    finally:
-        if id_ and not is_over and not node.is_closing:
-            node.parts.later(_end_if_gone(node, target, id_))
+    def followed(
+        self,
+        target: NodeId,
+        first: script_pb2.ScriptRequest,
+        more: AsyncIterator[script_pb2.ScriptRequest],
+    ) -> AsyncGenerator[script_pb2.ScriptEvent]:
+        """Ask a machine, by `first` and by what comes after it; raises JupiterError."""
+        ...
+
+
+class PeerRanks:
+    """Ranks on the machines of linked members."""
+
+    def __init__(self, peers: Peers) -> None:
+        self._peers = peers
+
+    async def followed(
+        self,
+        target: NodeId,
+        first: script_pb2.ScriptRequest,
+        more: AsyncIterator[script_pb2.ScriptRequest],
+    ) -> AsyncGenerator[script_pb2.ScriptEvent]:
+        """Ask its daemon, by `first` and by what comes after it; raises JupiterError."""
+        peer = self._peers.require(target)
+
+        async def all_requests() -> AsyncGenerator[script_pb2.ScriptRequest]:
+            yield first
+            async for request in more:
+                yield request
+
+        with peer.channels.in_use() as channels:
+            call = channels.scripts.Run(all_requests())
+            try:
+                async for event in call:
+                    yield event
+            except grpc.aio.AioRpcError as error:
+                raise from_rpc(error, peer.name) from error
+            finally:
+                call.cancel()
+
+
+class Relay:
+    """Passes on what jupiterctl on this machine asks of others."""
+
+    def __init__(
+        self,
+        ranks: Ranks,
+        root: Path,
+        later: Callable[[Coroutine[object, object, None]], None],
+        is_closing: Callable[[], bool],
+    ) -> None:
+        """Take whom it may ask, and what it needs to end the ranks of a jupiterctl that is gone.
+
+        Args:
+            ranks: those of other machines.
+            root: the state folder, where jupiterctl holds a lock while it launches.
+            later: lets something be done that nobody waits for.
+            is_closing: says whether this daemon is stopping.
+        """
+        self._ranks, self._root = ranks, root
+        self._later, self._is_closing = later, is_closing
+
+    async def passed_on(
+        self, requests: AsyncIterator[script_pb2.ScriptRequest]
+    ) -> AsyncGenerator[script_pb2.ScriptEvent]:
+        """Follow ranks on the machine that the first request names.
+
+        Raises:
+            JupiterError: it can't be reached, or refuses.
+        """
+        try:
+            first = await anext(requests)
+        except StopAsyncIteration as error:
+            raise MalformedError("a launch came without its order") from error
+        target = NodeId(first.node)
+        first.node = ""
+        id_ = first.follow.id if first.WhichOneof("request") == "follow" else first.order.id
+        is_over = False
+        try:
+            async with aclosing(self._ranks.followed(target, first, _asking(requests))) as events:
+                async for event in events:
+                    yield event
+                    is_over = is_over or event.WhichOneof("event") == "over"
+        finally:
+            if id_ and not is_over and not self._is_closing():
+                self._later(self._end_if_gone(target, id_))
+
+    async def _end_if_gone(self, target: NodeId, id_: str) -> None:
+        """End a part whose jupiterctl was killed; without an answer its own time ends it."""
+        await asyncio.sleep(GONE_AFTER_S)  # the system takes its lock a moment after its connection
+        if is_launching(self._root, id_):
+            return  # it will call again
+        end = script_pb2.ScriptRequest(end=script_pb2.ScriptEnd())
+        follow = script_pb2.ScriptRequest(follow=script_pb2.ScriptFollow(id=id_))
+
+        async def requests() -> AsyncGenerator[script_pb2.ScriptRequest]:
+            yield end
+            await asyncio.Event().wait()
+
+        with contextlib.suppress(JupiterError, TimeoutError):
+            async with asyncio.timeout(END_TIMEOUT_S):
+                async with aclosing(self._ranks.followed(target, follow, requests())) as events:
+                    async for _ in events:
+                        pass
 
 
 async def _asking(
@@ -74,46 +156,3 @@ async def _asking(
         except StopAsyncIteration:
             return
         yield request
-
-
-async def _followed(
-    node: "Node",
-    target: NodeId,
-    first: script_pb2.ScriptRequest,
-    more: AsyncIterator[script_pb2.ScriptRequest],
-) -> AsyncGenerator[script_pb2.ScriptEvent]:
-    peer = node.peers.require(target)
-
-    async def all_requests() -> AsyncGenerator[script_pb2.ScriptRequest]:
-        yield first
-        async for request in more:
-            yield request
-
-    with peer.channels.in_use() as channels:
-        call = channels.scripts.Run(all_requests())
-        try:
-            async for event in call:
-                yield event
-        except grpc.aio.AioRpcError as error:
-            raise from_rpc(error, peer.name) from error
-        finally:
-            call.cancel()
-
-
-async def _end_if_gone(node: "Node", target: NodeId, id_: str) -> None:
-    """End a part whose jupiterctl was killed; without an answer its own time ends it."""
-    await asyncio.sleep(GONE_AFTER_S)  # the system takes its lock a moment after its connection
-    if is_launching(node.state_dir.root, id_):
-        return  # it will call again
-    end = script_pb2.ScriptRequest(end=script_pb2.ScriptEnd())
-    follow = script_pb2.ScriptRequest(follow=script_pb2.ScriptFollow(id=id_))
-
-    async def requests() -> AsyncGenerator[script_pb2.ScriptRequest]:
-        yield end
-        await asyncio.Event().wait()
-
-    with contextlib.suppress(JupiterError, TimeoutError):
-        async with asyncio.timeout(END_TIMEOUT_S):
-            async with aclosing(_followed(node, target, follow, requests())) as events:
-                async for _ in events:
-                    pass

@@ -9,9 +9,14 @@ import asyncio
 import logging
 import sys
 from collections.abc import AsyncGenerator, Coroutine, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Any, Final
 
+from jupiterd.daemon.ledger.replica import Replica
+from jupiterd.daemon.links.peers import Peers
+from jupiterd.daemon.links.refused_connections import RefusedConnections
 from jupiterd.daemon.runtime.clock import wall_s
+from jupiterd.daemon.runtime.settings import Settings
 from jupiterd.errors import ConflictError, JupiterError, NotFoundError
 from jupiterd.ids import NodeId, short
 from jupiterd.processes import umask
@@ -30,9 +35,6 @@ from jupiterd.processes.scripts.script_supervisor import CANT_START_HINT, order_
 from jupiterd.protocol.frames import Knocked
 from jupiterd.store.disk import written
 
-if TYPE_CHECKING:
-    from jupiterd.daemon.app.node import Node
-
 log = logging.getLogger(__name__)
 
 SUPERVISOR: Final = "jupiterd.daemon.scripts.supervisor_process"
@@ -48,9 +50,17 @@ BEAT_S: Final = 2.0
 class RunningScripts:
     """All parts in a daemon's state folder."""
 
-    def __init__(self, node: "Node") -> None:
-        self._node = node
-        self._root = node.state_dir.root
+    def __init__(
+        self,
+        settings: Settings,
+        root: Path,
+        journal: Replica,
+        peers: Peers,
+        knocks: RefusedConnections,
+    ) -> None:
+        """`root`: the state folder; `knocks`: takes in who knocked at ranks."""
+        self._settings, self._root = settings, root
+        self._journal, self._peers, self._knocks = journal, peers, knocks
         self._tasks: set[asyncio.Task[Any]] = set()
 
     def running(self) -> list[MachineShare]:
@@ -71,7 +81,7 @@ class RunningScripts:
         if part.folder.exists():
             return self.of(who, order.id)
         if len(self.running()) >= MAX_RUNNING:
-            name = self._node.settings.name
+            name = self._settings.name
             raise ConflictError(f"{name} runs {MAX_RUNNING} scripts already")
         forget_old(parts_in(self._root), wall_s())
         try:
@@ -93,7 +103,7 @@ class RunningScripts:
         part = MachineShare(self._root / PARTS / id_)
         described = part.describe()
         if described is None or described.owner != who:
-            raise NotFoundError(f"{self._node.settings.name} runs no such part of a script")
+            raise NotFoundError(f"{self._settings.name} runs no such part of a script")
         return part
 
     async def events(
@@ -113,7 +123,7 @@ class RunningScripts:
             before = reader.offset
             for event in reader.read():
                 if isinstance(event, Knocked):
-                    self._node.runner.knocks.note(event, part.id)
+                    self._knocks.note(event, part.id)
                     yield None, reader.offset
                 else:
                     yield event, reader.offset
@@ -125,7 +135,7 @@ class RunningScripts:
                 continue
             if not was_alive:
                 raise NotFoundError(
-                    f"what kept the ranks on {self._node.settings.name} was killed",
+                    f"what kept the ranks on {self._settings.name} was killed",
                     "the machine was started again, or ran out of memory; launch it again",
                 )
             await asyncio.sleep(pause_s)
@@ -137,7 +147,7 @@ class RunningScripts:
 
     async def watch(self) -> None:
         """End parts that nobody may have here any more, now and at every change of the cluster."""
-        journal = self._node.journal
+        journal = self._journal
         while True:
             version = journal.version
             for part in self.running():
@@ -154,20 +164,20 @@ class RunningScripts:
 
     def _refused(self, part: MachineShare) -> str:
         """Return why a part may run here no more; empty where it may."""
-        members = self._node.journal.state.members
+        members = self._journal.state.members
         described = part.describe()
         if described is None or described.owner not in members:
             return "whoever launched it is no member any more"
-        if self._node.identity.node_id not in members:
+        if self._journal.node not in members:
             return "this machine is no member any more"
-        if not self._node.settings.allow_scripts:
+        if not self._settings.allow_scripts:
             return "this machine doesn't run scripts of others any more"
         return ""
 
     async def _start_keeper(
         self, part: MachineShare, order: ScriptOrder, environment: Mapping[str, str]
     ) -> None:
-        failed = f"no keeper can be started on {self._node.settings.name}"
+        failed = f"no keeper can be started on {self._settings.name}"
         try:
             with (part.folder / KEEPER_LOG).open("ab") as complaints:
                 keeper = await asyncio.create_subprocess_exec(
@@ -186,7 +196,7 @@ class RunningScripts:
             raise ConflictError(failed)
 
     def _description(self, who: NodeId, order: ScriptOrder) -> Description:
-        peer = self._node.peers.get(who)
+        peer = self._peers.get(who)
         name = peer.name if peer is not None else short(who)
         ranks = tuple(rank.rank for rank in order.ranks)
         return Description(who, name, order.argv, order.folder, ranks, wall_s())

@@ -6,17 +6,22 @@ others' daemons (`script_service`) theirs.
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
 
 import grpc.aio
 
+from jupiterd.cluster.facts.facts import NodeAdmitted
 from jupiterd.cluster.values.bounds import MAX_NUMBER
 from jupiterd.cluster.values.node_names import find_node
+from jupiterd.daemon.executor.preflight_listener import PreflightListener
 from jupiterd.daemon.gangs.rendezvous import Place, prove_routes
+from jupiterd.daemon.ledger.replica import Replica
+from jupiterd.daemon.links.peers import Peers
+from jupiterd.daemon.links.refused_connections import RefusedConnections
 from jupiterd.daemon.membership.trust import check_trusted
 from jupiterd.daemon.scripts.question import LaunchQuestion, place_of
-from jupiterd.daemon.scripts.readiness import prepared_here
+from jupiterd.daemon.scripts.readiness import Readiness
 from jupiterd.errors import (
     BadRouteError,
     NotFoundError,
@@ -29,65 +34,116 @@ from jupiterd.protocol.call_errors import from_rpc
 from jupiterd.protocol.frames import Knocked
 from jupiterd.rpc import script_pb2
 
-if TYPE_CHECKING:
-    from jupiterd.daemon.app.node import Node
-    from jupiterd.daemon.executor.preflight_listener import PreflightListener
-    from jupiterd.daemon.links.peers import Peers
-
 PREPARE_TIMEOUT_S: Final = 15.0
 LOOPBACK: Final = "127.0.0.1"
 
 Places = dict[str, Any]
 
 
-async def prepare_launch(node: "Node", arguments: Mapping[str, Any]) -> Places:
-    """Return a place for each machine that is meant, this one first if it is one of them.
+class ScriptPlacement:
+    """Where launches of this machine may run."""
 
-    Raises:
-        JupiterError: one is unknown, unreachable, unwilling, or lacks the script.
-    """
-    names, own = member_names(node), node.identity.node_id
-    asked = LaunchQuestion.of(arguments)
-    chosen = chosen_nodes(asked.nodes, names, node.alive(), own)
-    if set(chosen) - {own}:
-        check_trusted(node.journal.state, own, "bring scripts")
-    requests = asked.requests(chosen, names, own)
-    hosts = await _hosts(node, chosen)
-    for member, place in hosts.items():
-        requests[member].host = place.host
-    questions = [_ask(node, member, names[member], requests[member], asked) for member in hosts]
-    replies = await asyncio.gather(*questions)
-    return {
-        "self": own,
-        "places": [
-            {
-                "node": member,
-                "name": names[member],
-                "host": place.host,
-                "interface": place.interface,
-                "addresses": list(place.addresses),
-                "folder": requests[member].folder,
-                **place_of(reply),
-            }
-            for (member, place), reply in zip(hosts.items(), replies, strict=True)
-        ],
-    }
+    def __init__(
+        self,
+        journal: Replica,
+        peers: Peers,
+        probes: PreflightListener,
+        readiness: Readiness,
+        alive: Callable[[], frozenset[NodeId]],
+    ) -> None:
+        """`readiness`: this machine's; `alive`: the members that answer."""
+        self._journal, self._peers, self._probes = journal, peers, probes
+        self._readiness, self._alive = readiness, alive
+        self._own = journal.node
+
+    async def prepare(self, arguments: Mapping[str, Any]) -> Places:
+        """Return a place for each machine that is meant, this one first if it is one of them.
+
+        Raises:
+            JupiterError: one is unknown, unreachable, unwilling, or lacks the script.
+        """
+        names, own = member_names(self._journal.state.members, self._peers), self._own
+        asked = LaunchQuestion.of(arguments)
+        chosen = chosen_nodes(asked.nodes, names, self._alive(), own)
+        if set(chosen) - {own}:
+            check_trusted(self._journal.state, own, "bring scripts")
+        requests = asked.requests(chosen, names, own)
+        hosts = await self._hosts(chosen)
+        for member, place in hosts.items():
+            requests[member].host = place.host
+        questions = [self._ask(member, names[member], requests[member], asked) for member in hosts]
+        replies = await asyncio.gather(*questions)
+        return {
+            "self": own,
+            "places": [
+                {
+                    "node": member,
+                    "name": names[member],
+                    "host": place.host,
+                    "interface": place.interface,
+                    "addresses": list(place.addresses),
+                    "folder": requests[member].folder,
+                    **place_of(reply),
+                }
+                for (member, place), reply in zip(hosts.items(), replies, strict=True)
+            ],
+        }
+
+    async def _hosts(self, chosen: Sequence[NodeId]) -> dict[NodeId, Place]:
+        """Return where each machine is reached, once all have reached each other there."""
+        if len(chosen) == 1:
+            is_mac = self._system_of(chosen[0]) == "Darwin"
+            return {chosen[0]: Place(host=LOOPBACK, interface="lo0" if is_mac else "lo")}
+        proved = await prove_routes(
+            _Here(self._own, self._probes, self._peers), chosen, reserve=False
+        )
+        for place in proved.values():
+            if ":" in place.host:
+                raise BadRouteError(
+                    f"a script's ranks need IPv4, and a member is reached at {place.host}",
+                    "give the machines IPv4 addresses",
+                )
+        return proved
+
+    def _system_of(self, member: NodeId) -> str:
+        """Return the operating system of a machine; empty where it isn't known."""
+        if member == self._own:
+            return self._readiness.system
+        peer = self._peers.get(member)
+        return peer.hardware.system if peer is not None and peer.hardware is not None else ""
+
+    async def _ask(
+        self,
+        member: NodeId,
+        name: str,
+        request: script_pb2.PrepareScriptRequest,
+        asked: LaunchQuestion,
+    ) -> script_pb2.PrepareScriptReply:
+        if member == self._own:  # jupiterctl runs it here, as whoever called it
+            return await self._readiness.prepared(request, asked.environment)
+        stub = self._peers.require(member).channels.scripts
+        try:
+            return await stub.Prepare(request, timeout=PREPARE_TIMEOUT_S)
+        except grpc.aio.AioRpcError as error:
+            raise from_rpc(error, name) from error
 
 
-async def hear_of_knocks(node: "Node", arguments: Mapping[str, Any]) -> dict[str, Any]:
+async def hear_of_knocks(
+    knocks: RefusedConnections, arguments: Mapping[str, Any]
+) -> dict[str, Any]:
     """Take in who knocked at ranks that jupiterctl runs on this machine; raises UsageError."""
     count, hosts = int(arguments["count"]), [str(host) for host in arguments["hosts"]]
     if not 0 < count <= MAX_NUMBER:
         raise UsageError(f"nobody can knock {count} times")
-    node.runner.knocks.note(Knocked(count, hosts), "launch")
+    knocks.note(Knocked(count, hosts), "launch")
     return {}
 
 
-def member_names(node: "Node") -> dict[NodeId, str]:
+def member_names(members: Mapping[NodeId, NodeAdmitted], peers: Peers) -> dict[NodeId, str]:
     """Return the members with the names that people see."""
     return {
-        member: peer.name if (peer := node.peers.get(member)) and peer.name else fact.name
-        for member, fact in node.journal.state.members.items()
+        member: peer.name if (peer := peers.get(member)) and peer.name else fact.name
+        for member, fact in members.items()
     }
 
 
@@ -125,44 +181,13 @@ def chosen_nodes(
 class _Here:
     """This node as one that lets members prove their routes."""
 
-    def __init__(self, node: "Node") -> None:
-        self.self_id: NodeId = node.identity.node_id
-        self.probes: PreflightListener = node.probes
-        self.peers: Peers = node.peers
+    def __init__(self, own: NodeId, probes: PreflightListener, peers: Peers) -> None:
+        self.self_id = own
+        self.probes = probes
+        self.peers = peers
 
     def host_of(self, node: NodeId, *, seen_from: NodeId) -> str:
         """Return the host of a member; our own is the address that leads to the asker."""
         if node != self.self_id:
             return self.peers.require(node).shared_host
         return source_address_toward(self.peers.require(seen_from).shared_host)[0]
-
-
-async def _hosts(node: "Node", chosen: Sequence[NodeId]) -> dict[NodeId, Place]:
-    """Return where each machine is reached, once all have reached each other there."""
-    if len(chosen) == 1:
-        is_mac = (hardware := node.outlook.hardware_of(chosen[0])) and hardware.system == "Darwin"
-        return {chosen[0]: Place(host=LOOPBACK, interface="lo0" if is_mac else "lo")}
-    proved = await prove_routes(_Here(node), chosen, reserve=False)
-    for place in proved.values():
-        if ":" in place.host:
-            raise BadRouteError(
-                f"a script's ranks need IPv4, and a member is reached at {place.host}",
-                "give the machines IPv4 addresses",
-            )
-    return proved
-
-
-async def _ask(
-    node: "Node",
-    member: NodeId,
-    name: str,
-    request: script_pb2.PrepareScriptRequest,
-    asked: LaunchQuestion,
-) -> script_pb2.PrepareScriptReply:
-    if member == node.identity.node_id:  # jupiterctl runs it here, as whoever called it
-        return await prepared_here(node, request, asked.environment)
-    stub = node.peers.require(member).channels.scripts
-    try:
-        return await stub.Prepare(request, timeout=PREPARE_TIMEOUT_S)
-    except grpc.aio.AioRpcError as error:
-        raise from_rpc(error, name) from error

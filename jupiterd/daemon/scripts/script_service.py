@@ -9,13 +9,16 @@ import secrets
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import grpc.aio
 
+from jupiterd.daemon.artifacts.shipped_folders import ShippedFolders
+from jupiterd.daemon.ledger.replica import Replica
 from jupiterd.daemon.membership.trust import check_trusted
-from jupiterd.daemon.scripts.readiness import host_environment, prepared_here
-from jupiterd.daemon.scripts.running_scripts import BEAT_S
+from jupiterd.daemon.runtime.settings import Settings
+from jupiterd.daemon.scripts.readiness import Readiness, host_environment
+from jupiterd.daemon.scripts.running_scripts import BEAT_S, RunningScripts
 from jupiterd.errors import ConflictError, MalformedError, NotAMemberError, RefusedError
 from jupiterd.ids import ArtifactId, NodeId, short
 from jupiterd.net.credentials import caller
@@ -31,9 +34,6 @@ from jupiterd.processes.scripts.machine_share import MachineShare
 from jupiterd.rpc import script_pb2, script_pb2_grpc
 from jupiterd.store.manifest import is_artifact_id
 
-if TYPE_CHECKING:
-    from jupiterd.daemon.app.node import Node
-
 MAX_CALLS: Final = 64
 """Some of them may be dead, and nobody has noticed yet."""
 
@@ -46,8 +46,17 @@ Context = grpc.aio.ServicerContext[Any, Any]
 class ScriptService(script_pb2_grpc.ScriptsServicer):
     """Answers other nodes that run a script on several machines."""
 
-    def __init__(self, node: "Node") -> None:
-        self._node = node
+    def __init__(
+        self,
+        settings: Settings,
+        journal: Replica,
+        shipped: ShippedFolders,
+        parts: RunningScripts,
+        readiness: Readiness,
+    ) -> None:
+        """Take who may ask, by the ledger and the owner's settings, and what does the work."""
+        self._settings, self._journal = settings, journal
+        self._shipped, self._parts, self._readiness = shipped, parts, readiness
         self._calls = 0
 
     async def Prepare(
@@ -55,7 +64,7 @@ class ScriptService(script_pb2_grpc.ScriptsServicer):
     ) -> script_pb2.PrepareScriptReply:
         """Say whether it may run here and can, and on which ports."""
         self._allowed(context)
-        return await prepared_here(self._node, request)
+        return await self._readiness.prepared(request)
 
     async def Bring(
         self, request: script_pb2.BringFolderRequest, context: Context
@@ -64,7 +73,7 @@ class ScriptService(script_pb2_grpc.ScriptsServicer):
         self._allowed(context)
         if not is_artifact_id(request.artifact):
             raise MalformedError("a folder that travels has a name that can't be")
-        shipped, artifact = self._node.commands.shipped, ArtifactId(request.artifact)
+        shipped, artifact = self._shipped, ArtifactId(request.artifact)
         fetched = await shipped.bring(artifact)
         if request.run:  # a launch from before this has it laid out as its ranks start
             await shipped.laid_out(artifact, request.run)
@@ -77,7 +86,7 @@ class ScriptService(script_pb2_grpc.ScriptsServicer):
         """Start ranks and follow them, or follow those that run; they outlive the call."""
         who = self._allowed(context)
         if self._calls >= MAX_CALLS:
-            raise ConflictError(f"{self._node.settings.name} is asked for scripts by too many")
+            raise ConflictError(f"{self._settings.name} is asked for scripts by too many")
         self._calls += 1
         try:
             async with aclosing(self._followed(who, request_iterator)) as messages:
@@ -99,7 +108,7 @@ class ScriptService(script_pb2_grpc.ScriptsServicer):
         if is_of_call:
             tasks.append(loop.create_task(_ask_on(part)))
         try:
-            async with aclosing(self._node.parts.events(part, offset)) as events:
+            async with aclosing(self._parts.events(part, offset)) as events:
                 async for event, after in events:
                     yield _message(event, after)
         finally:
@@ -113,22 +122,22 @@ class ScriptService(script_pb2_grpc.ScriptsServicer):
     ) -> tuple[MachineShare, int, bool]:
         """Return what is meant, from where it is followed, and whether it ends with the call."""
         if first.WhichOneof("request") == "follow":
-            return self._node.parts.of(who, checked_id(first.follow.id)), first.follow.offset, False
-        order = await self._node.commands.shipped.placed(order_from_proto(first.order))
+            return self._parts.of(who, checked_id(first.follow.id)), first.follow.offset, False
+        order = await self._shipped.placed(order_from_proto(first.order))
         is_of_call = not order.id  # a jupiterctl from before parts outlived their call
         if is_of_call:
             order = replace(order, id=secrets.token_hex(8), cut_timeout_s=OF_CALL_S)
-        part = await self._node.parts.start(who, order, host_environment())
+        part = await self._parts.start(who, order, host_environment())
         return part, 0, is_of_call
 
     def _allowed(self, context: Context) -> NodeId:
-        who, name = caller(context), self._node.settings.name
-        if self._node.journal.clones.is_seen:
+        who, name = caller(context), self._settings.name
+        if self._journal.clones.is_seen:
             raise ConflictError("another machine uses this node's key")
-        if who not in self._node.journal.state.members:
+        if who not in self._journal.state.members:
             raise NotAMemberError(f"node {short(who)} is not a member of this cluster")
-        check_trusted(self._node.journal.state, who, "bring scripts")
-        if not self._node.settings.allow_scripts:
+        check_trusted(self._journal.state, who, "bring scripts")
+        if not self._settings.allow_scripts:
             raise RefusedError(
                 f"{name} doesn't run scripts of other machines",
                 f"its owner allows them there with: jupiterd --allow-scripts "
@@ -137,9 +146,9 @@ class ScriptService(script_pb2_grpc.ScriptsServicer):
         return who
 
 
-def add_scripts(node: "Node", server: grpc.aio.Server) -> None:
+def add_scripts(service: ScriptService, server: grpc.aio.Server) -> None:
     """Register the service on a server."""
-    script_pb2_grpc.add_ScriptsServicer_to_server(ScriptService(node), server)
+    script_pb2_grpc.add_ScriptsServicer_to_server(service, server)
 
 
 async def _ask_on(part: MachineShare) -> None:

@@ -7,21 +7,22 @@ becomes an artifact, or what is made of it (`shipped_folders`).
 import asyncio
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import grpc.aio
 
+from jupiterd.daemon.artifacts.shipped_folders import ShippedFolders
+from jupiterd.daemon.links.peers import Peers
 from jupiterd.ids import ArtifactId, NodeId
 from jupiterd.protocol.call_errors import from_rpc
 from jupiterd.rpc.script_pb2 import BringFolderRequest
 
-if TYPE_CHECKING:
-    from jupiterd.daemon.app.node import Node
-
 BRING_TIMEOUT_S: Final = 900.0
 
 
-async def ship_folder(node: "Node", arguments: Mapping[str, Any]) -> dict[str, Any]:
+async def ship_folder(
+    shipped: ShippedFolders, peers: Peers, arguments: Mapping[str, Any]
+) -> dict[str, Any]:
     """Take in these files of a folder here, and have each of these members fetch them.
 
     arguments: folder, files relative to it, nodes, and the run for which it is laid out
@@ -30,15 +31,15 @@ async def ship_folder(node: "Node", arguments: Mapping[str, Any]) -> dict[str, A
         JupiterError: a file can't be read, or a member can't be reached, refuses, or has no room.
     """
     files = [str(name) for name in arguments["files"]]
-    artifact = await node.commands.shipped.take_in(Path(str(arguments["folder"])), files)
+    artifact = await shipped.take_in(Path(str(arguments["folder"])), files)
     others = [NodeId(str(each)) for each in arguments["nodes"]]
     run = str(arguments.get("run") or "")
-    brought = await asyncio.gather(*(_brought(node, other, artifact, run) for other in others))
+    brought = await asyncio.gather(*(_brought(peers, other, artifact, run) for other in others))
     return {"artifact": artifact, "places": brought}
 
 
-async def _brought(node: "Node", other: NodeId, artifact: ArtifactId, run: str) -> dict[str, Any]:
-    peer = node.peers.require(other)
+async def _brought(peers: Peers, other: NodeId, artifact: ArtifactId, run: str) -> dict[str, Any]:
+    peer = peers.require(other)
     request = BringFolderRequest(artifact=artifact, run=run)
     try:
         with peer.channels.in_use() as channels:

@@ -106,7 +106,7 @@ async def link(node: Node, other: Node) -> None:
 def take_for_alive(node: Node, *others: Node) -> None:
     """Let a node count these as alive, as it would do if it heard their heartbeats."""
     alive = frozenset(each.identity.node_id for each in (node, *others))
-    node.alive = node.library._alive = lambda: alive
+    node.pulse.membership.alive = lambda: alive
 
 
 async def until(is_so: Callable[[], bool]) -> None:

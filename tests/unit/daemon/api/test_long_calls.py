@@ -7,10 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from jupiterd.daemon.api import peer_service
 from jupiterd.daemon.app.node import Node
 from jupiterd.daemon.executor.dispatcher import Dispatcher
-from jupiterd.daemon.links import link_measurement
 from jupiterd.daemon.membership.heartbeat_loop import HeartbeatLoop
 from jupiterd.daemon.runtime.work_events import KeepWish
 from jupiterd.ids import NodeId
@@ -32,7 +30,7 @@ def check_sync(node: Node, _there: NodeId) -> Awaitable[object]:
 
 
 def measure(node: Node, there: NodeId) -> Awaitable[object]:
-    return link_measurement.check_links(node, {"node": node.identity.node_id, "from": there})
+    return node.link_measurement.check({"node": node.identity.node_id, "from": there})
 
 
 @pytest.mark.parametrize("call", [end_epoch, check_sync, measure])
@@ -52,7 +50,7 @@ async def test_a_call_that_may_last_comes_to_its_end(
         there = other.identity.node_id
         monkeypatch.setattr(other.holder, "end", lambda *_: last(None))
         monkeypatch.setattr(other.commands, "execute_here", lambda *_: last({}))
-        monkeypatch.setattr(peer_service, "ways_to", lambda *_: last([]))
+        monkeypatch.setattr(other.link_measurement, "ways_to", lambda *_: last([]))
         leads = property(lambda _: SimpleNamespace(leader=there))
         monkeypatch.setattr(HeartbeatLoop, "election", leads)
         calling = asyncio.ensure_future(call(one, there))

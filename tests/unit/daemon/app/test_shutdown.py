@@ -2,43 +2,50 @@
 
 import asyncio
 from dataclasses import dataclass, field
-from types import SimpleNamespace
-from typing import Any, cast
 
 import pytest
 
-from jupiterd.daemon.app.node import Node
+from jupiterd.cluster.facts.facts import EpochClosed
+from jupiterd.cluster.ledger.cycle_state import CycleState
+from jupiterd.cluster.ledger.state import State
 from jupiterd.daemon.app.shutdown import STEP_S, UNFOLLOWED_S, Shutdown
 from jupiterd.daemon.runtime.work_events import WorkOrder
+from jupiterd.ids import CycleId, NodeId
 from tests.support.daemon.shapes import tiny_shape
 
 pytestmark = pytest.mark.looptime
 
 EPOCH = 3
+CYCLE = CycleId("cycle-1-of-many")
 ORDER = WorkOrder("cycle-1/r1/train/3/0", 1, "train", {"shape": tiny_shape().to_plain()}, {}, EPOCH)
+
+
+@dataclass(frozen=True)
+class Stopping:
+    """A rank that stops after its running step."""
+
+    is_followed: bool
+    order: WorkOrder = ORDER
 
 
 @dataclass
 class Leaving:
-    """A node that notes down what it does on its way out."""
+    """Work, ledger and heartbeats that note down what becomes of them on the way out."""
 
     is_followed: bool = True
     ranks: int = 1
     done: list[str] = field(default_factory=list[str])
 
     def __post_init__(self) -> None:
-        self._closed: dict[int, str] = {}
         self._news = asyncio.Event()
-        self.settings = SimpleNamespace(name="node-1")
-        self.holder = self.pulse = self
-        self.journal = self
-        cycle = SimpleNamespace(epochs_closed=self._closed)
-        self.state = SimpleNamespace(cycles={"cycle-1-of-many": cycle})
+        self._cycle = CycleState()
+        self.state = State()
+        self.state.cycles[CYCLE] = self._cycle
         self.version = 0
 
-    def finish_steps(self) -> list[Any]:
+    def finish_steps(self) -> list[Stopping]:
         self.done.append("finish steps")
-        return [SimpleNamespace(order=ORDER, is_followed=self.is_followed)] * self.ranks
+        return [Stopping(self.is_followed)] * self.ranks
 
     async def changed_since(self, version: int) -> int:
         while self.version == version:
@@ -46,7 +53,7 @@ class Leaving:
         return self.version
 
     def record_end(self) -> None:
-        self._closed[EPOCH] = "finished"
+        self._cycle.apply(EpochClosed(CYCLE, EPOCH, "finished", 1.0), (1, NodeId("a"), "u", 1))
         self.version += 1
         self._news.set()
 
@@ -61,7 +68,7 @@ async def left(node: Leaving, stopping: Shutdown) -> float:
     """Return how long it took."""
     clock = asyncio.get_running_loop().time
     began_s = clock()
-    await stopping.leave(cast("Node", node))
+    await stopping.leave("node-1", node, node, node)
     assert node.done == ["finish steps", "goodbye", "end"]
     return clock() - began_s
 

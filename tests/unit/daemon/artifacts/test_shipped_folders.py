@@ -7,17 +7,14 @@ import sys
 import threading
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
 from jupiterd.daemon.app.node import Node
 from jupiterd.daemon.artifacts import shipped_folders
-from jupiterd.daemon.artifacts.artifact_cache import ArtifactCache
 from jupiterd.daemon.artifacts.shipped_folders import CACHED_S, KEPT_S
 from jupiterd.daemon.runtime.clock import wall_s
-from jupiterd.daemon.runtime.state_dir import StateDir
 from jupiterd.errors import JupiterError, MalformedError, RefusedError, UsageError
 from jupiterd.ids import ArtifactId
 from jupiterd.processes.script_plan import RankOrder, ScriptOrder
@@ -58,10 +55,10 @@ async def test_a_folder_arrives_and_only_what_changed_goes_again(tmp_path: Path)
         total = sum((folder / name).stat().st_size for name in FILES)
         assert first["places"][0]["fetched_bytes"] == total
 
-        laid_out = two.commands.shipped.folders / "jupiter-1"
+        laid_out = two.shipped.folders / "jupiter-1"
         assert (laid_out / "train.py").is_file(), "before its ranks are ordered"
 
-        placed = await two.commands.shipped.placed(replace(ORDER, shipped=first["artifact"]))
+        placed = await two.shipped.placed(replace(ORDER, shipped=first["artifact"]))
         assert placed.folder == str(laid_out)
         there = Path(placed.folder)
         assert there.is_relative_to(two.state_dir.root)
@@ -75,13 +72,11 @@ async def test_a_folder_arrives_and_only_what_changed_goes_again(tmp_path: Path)
         assert second["places"][0]["fetched_bytes"] == len("import pkg.model as m")
         again = await ship(one, folder, two)
         assert again["places"][0]["fetched_bytes"] == 0
-        next_try = await two.commands.shipped.placed(
+        next_try = await two.shipped.placed(
             replace(ORDER, id="jupiter-1.1", shipped=second["artifact"])
         )
         assert next_try.folder == placed.folder, "a run that is tried again goes on in its folder"
-        other = await two.commands.shipped.placed(
-            replace(ORDER, id="jupiter-2", shipped=first["artifact"])
-        )
+        other = await two.shipped.placed(replace(ORDER, id="jupiter-2", shipped=first["artifact"]))
         assert (Path(other.folder) / "train.py").read_text() == "import pkg.model"
 
 
@@ -113,7 +108,7 @@ async def test_files_that_lead_out_of_the_folder_are_refused(tmp_path: Path, nam
     (folder / "link").symlink_to(tmp_path / "secret")
     async with serving(tmp_path, "one") as one:
         with pytest.raises(UsageError, match="leads out of"):
-            await one.commands.shipped.take_in(folder, [name])
+            await one.shipped.take_in(folder, [name])
         assert not [*one.state_dir.spool.iterdir()], "nothing is left half done"
 
 
@@ -121,30 +116,25 @@ async def test_a_folder_is_laid_out_once_whoever_waits_for_it_no_more(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     may_go_on, copied = threading.Event(), list[str]()
-    monkeypatch.setattr(shipped_folders, "_copy", lambda source, _: copied.append(source))
 
     def slow(files: Path, folder: Path, *how: Any, **more: Any) -> None:
         may_go_on.wait(5.0)
         copytree(files, folder, *how, **more)
 
     copytree = shutil.copytree
-    monkeypatch.setattr(shutil, "copytree", slow)
-
-    async def here(*_: object) -> None: ...
-
-    files = a_folder(tmp_path)
-    store = SimpleNamespace(holds=lambda _: True, path=lambda _: files)
-    library = cast("ArtifactCache", SimpleNamespace(store=store, ensure=here))
-    state_dir = cast("StateDir", SimpleNamespace(root=tmp_path, spool=tmp_path))
-    shipped = shipped_folders.ShippedFolders(state_dir, library)
-    order = replace(ORDER, shipped="a" * 64)
-    first = asyncio.ensure_future(shipped.placed(order))
-    await asyncio.sleep(0.1)
-    first.cancel()
-    second = asyncio.ensure_future(shipped.placed(order))
-    await asyncio.sleep(0.1)
-    may_go_on.set()
-    placed = await second
+    async with serving(tmp_path, "one") as one:
+        shipped = one.shipped
+        artifact = await shipped.take_in(a_folder(tmp_path), FILES)
+        monkeypatch.setattr(shipped_folders, "_copy", lambda source, _: copied.append(source))
+        monkeypatch.setattr(shutil, "copytree", slow)
+        order = replace(ORDER, shipped=artifact)
+        first = asyncio.ensure_future(shipped.placed(order))
+        await asyncio.sleep(0.1)
+        first.cancel()
+        second = asyncio.ensure_future(shipped.placed(order))
+        await asyncio.sleep(0.1)
+        may_go_on.set()
+        placed = await second
     assert placed.folder == str(shipped.folders / "jupiter-1")
     assert len(copied) == len(FILES)
     assert [each.name for each in shipped.folders.iterdir()] == ["jupiter-1"]
@@ -154,17 +144,15 @@ async def test_a_folder_is_laid_out_once_whoever_waits_for_it_no_more(
 async def test_a_run_s_name_is_no_path(tmp_path: Path, run: str) -> None:
     async with serving(tmp_path, "one") as one:
         with pytest.raises(MalformedError):
-            await one.commands.shipped.placed(replace(ORDER, id=run, shipped="a" * 64))
+            await one.shipped.placed(replace(ORDER, id=run, shipped="a" * 64))
 
 
 async def test_what_nobody_works_in_goes_after_a_while(tmp_path: Path) -> None:
     folder = a_folder(tmp_path)
     async with serving(tmp_path, "one") as one:
-        artifact = await one.commands.shipped.take_in(folder, FILES)
+        artifact = await one.shipped.take_in(folder, FILES)
         orders = [replace(ORDER, id=name, shipped=artifact) for name in ("busy", "idle", "fresh")]
-        busy, idle, fresh = [
-            Path((await one.commands.shipped.placed(each)).folder) for each in orders
-        ]
+        busy, idle, fresh = [Path((await one.shipped.placed(each)).folder) for each in orders]
         program, pipe = "print(1, flush=True); input()", asyncio.subprocess.PIPE
         worker = await asyncio.create_subprocess_exec(
             sys.executable, "-c", program, cwd=busy / "pkg", stdin=pipe, stdout=pipe
@@ -175,10 +163,10 @@ async def test_what_nobody_works_in_goes_after_a_while(tmp_path: Path) -> None:
         mark = tmp_path / "one" / "shipped" / "artifacts" / artifact
         for path in (busy, idle, *busy.iterdir(), *idle.iterdir()):
             os.utime(path, (old_s, old_s))
-        one.commands.shipped.look(wall_s())
+        one.shipped.look(wall_s())
         assert (busy.exists(), idle.exists(), fresh.exists()) == (True, False, True)
         assert one.library.store.holds(ArtifactId(artifact))
-        one.commands.shipped.look(wall_s() + CACHED_S + 60)
+        one.shipped.look(wall_s() + CACHED_S + 60)
         assert not one.library.store.holds(ArtifactId(artifact))
         assert not mark.exists()
         worker.kill()

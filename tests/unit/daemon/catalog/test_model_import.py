@@ -4,12 +4,17 @@ from pathlib import Path
 
 import pytest
 
-from jupiterd.daemon.catalog.model_import import bring_generator, bring_models
+from jupiterd.daemon.app.node import Node
+from jupiterd.daemon.catalog.model_import import ModelImport
 from jupiterd.errors import NotFoundError, UsageError
 from jupiterd.ids import ArtifactId
 from tests.support.daemon.two_nodes import serving
 
 pytestmark = pytest.mark.net
+
+
+def brings(node: Node) -> ModelImport:
+    return ModelImport(node.identity.node_id, node.library.store, node.state_dir.spool)
 
 
 async def test_a_folder_becomes_an_artifact_without_pickles_and_programs(tmp_path: Path) -> None:
@@ -21,7 +26,7 @@ async def test_a_folder_becomes_an_artifact_without_pickles_and_programs(tmp_pat
         (folder / name).write_text("no")
     told = {"generator": {"name": "mine"}, "generator_folder": str(folder), "rounds": 2}
     async with serving(tmp_path, "one") as one:
-        brought = await bring_generator(one, told)
+        brought = await brings(one).bring_generator(told)
         assert brought.keys() == {"generator", "rounds"}
         kept = one.library.store.path(ArtifactId(brought["generator"]["artifact"]))
         assert {path.name for path in kept.rglob("*") if path.is_file()} >= {
@@ -32,7 +37,7 @@ async def test_a_folder_becomes_an_artifact_without_pickles_and_programs(tmp_pat
         assert [path.name for path in kept.rglob("*.safetensors")] == ["model.safetensors"]
         assert not list(one.state_dir.spool.iterdir())
         with pytest.raises(NotFoundError, match="holds no safetensors"):
-            await bring_generator(one, told | {"generator_folder": str(tmp_path / "gone")})
+            await brings(one).bring_generator(told | {"generator_folder": str(tmp_path / "gone")})
 
 
 async def test_a_file_of_this_machine_that_a_folder_only_links_to_is_taken_by_nobody(
@@ -47,19 +52,21 @@ async def test_a_file_of_this_machine_that_a_folder_only_links_to_is_taken_by_no
     told = {"generator": {"name": "mine"}, "generator_folder": str(folder)}
     async with serving(tmp_path, "one") as one:
         with pytest.raises(UsageError, match=r"merges\.txt of .* is a link that leads out of it"):
-            await bring_generator(one, told)
+            await brings(one).bring_generator(told)
         assert not list(one.state_dir.spool.iterdir())
 
 
 async def test_a_server_of_this_machine_alone_is_asked_by_this_node_alone(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one:
         own = {"name": "m", "url": "http://localhost:1/v1", "model": "m"}
-        brought = await bring_generator(one, {"generator": own})
+        brought = await brings(one).bring_generator({"generator": own})
         assert brought["generator"] == own | {"node": one.identity.node_id}
         elsewhere = own | {"url": "http://box:1/v1"}
-        assert await bring_generator(one, {"generator": elsewhere}) == {"generator": elsewhere}
-        assert await bring_generator(one, {"rounds": 1}) == {"rounds": 1}
-        brought = await bring_models(one, {"judge": own, "generator": elsewhere})
+        assert await brings(one).bring_generator({"generator": elsewhere}) == {
+            "generator": elsewhere
+        }
+        assert await brings(one).bring_generator({"rounds": 1}) == {"rounds": 1}
+        brought = await brings(one).bring_models({"judge": own, "generator": elsewhere})
         assert brought["judge"]["node"] == one.identity.node_id
         assert brought["generator"] == elsewhere
 
@@ -72,13 +79,13 @@ async def test_a_model_to_begin_with_comes_with_its_tokenizer(tmp_path: Path) ->
     told = {"init": {"model": "base", "config": "{}", "weights_folder": str(folder)}, "rounds": 2}
     async with serving(tmp_path, "one") as one:
         with pytest.raises(NotFoundError, match=r"base holds no tokenizer\.json"):
-            await bring_models(one, told)
+            await brings(one).bring_models(told)
         (folder / "tokenizer.json").write_text("tokenizer.json")
-        brought = await bring_models(one, told)
+        brought = await brings(one).bring_models(told)
         assert brought.keys() == {"init", "rounds"}
         assert brought["init"].keys() == {"model", "config", "weights", "is_chat"}
         kept = one.library.store.path(ArtifactId(brought["init"]["weights"]))
         assert {path.name for path in kept.iterdir()} == {
             "config.json", "tokenizer.json", "model.safetensors",
         }  # fmt: skip
-        assert await bring_models(one, {"rounds": 1}) == {"rounds": 1}
+        assert await brings(one).bring_models({"rounds": 1}) == {"rounds": 1}

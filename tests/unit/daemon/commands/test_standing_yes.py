@@ -3,12 +3,14 @@
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from jupiterd.cluster.planning.cluster_file_policy import Entry
 from jupiterd.daemon.app.node import Node
+from jupiterd.daemon.app.tasks import reason_given
 from jupiterd.daemon.commands.member_commands import YES
 from jupiterd.daemon.membership import trust
 from jupiterd.daemon.membership.trust import keep_saying_yes
@@ -39,7 +41,7 @@ async def say(node: Node, patch: pytest.MonkeyPatch, rounds: int = ROUNDS) -> No
 
     with patch.context() as planted, suppress(asyncio.CancelledError):
         planted.setattr(trust.asyncio, "sleep", next_round)
-        await keep_saying_yes(node)
+        await keep_saying_yes(node.journal, partial(reason_given, node), node.commands.execute)
 
 
 def is_trusted(node: Node, by: Node) -> bool:

@@ -175,7 +175,9 @@ async def test_a_daemon_tries_what_it_knows_and_nothing_else(tmp_path: Path) -> 
         node: Any = SimpleNamespace(
             written=one.written, leading=term, pulse=pulse, merging=one.merging,
             journal=one.journal, identity=one.identity, hand_over=one.hand_over,
-            state_dir=one.state_dir, library=one.library,
+            state_dir=one.state_dir, library=one.library, shipped=one.shipped, peers=one.peers,
+            runner=one.runner, link_measurement=one.link_measurement,
+            script_placement=one.script_placement,
         )  # fmt: skip
         commands, before = Commands(node), one.journal.ledger.head()
         tries = {"verb": "cluster.rename", "arguments": {"name": "attic"}}

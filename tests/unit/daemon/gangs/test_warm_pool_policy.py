@@ -1,15 +1,14 @@
 """Which workers a node keeps warm, and for how long after they are of use."""
 
-from types import SimpleNamespace
-from typing import cast
-
 import pytest
 
 from jupiterd.cluster.facts.facts import CycleStateSet, EpochClosed, EpochOpened
 from jupiterd.cluster.ledger.cycle_state import CycleState
-from jupiterd.daemon.app.node import Node
-from jupiterd.daemon.app.on_ledger_change import _is_idle
-from jupiterd.daemon.gangs.warm_pool_policy import wanted_kinds
+from jupiterd.cluster.ledger.state import State
+from jupiterd.cluster.values.hardware import Hardware
+from jupiterd.daemon.app.on_ledger_change import is_idle_after
+from jupiterd.daemon.gangs.warm_pool_policy import WarmPoolPolicy
+from jupiterd.daemon.runtime.settings import Settings
 from jupiterd.ids import CycleId, NodeId
 
 A = NodeId("a" * 32)
@@ -35,11 +34,9 @@ def test_what_is_kept_warm(
     cycle = CycleState()
     for number, fact in enumerate(facts, 1):
         cycle.apply(fact, (1, A, "u", number))
-    node = SimpleNamespace(
-        journal=SimpleNamespace(state=SimpleNamespace(cycles={CYCLE: cycle}, roles={})),
-        identity=SimpleNamespace(node_id=A),
-        hardware=SimpleNamespace(engines=("torch",), devices=("cpu",)),
-        settings=SimpleNamespace(threads=1, local=True),
-    )
-    assert set(wanted_kinds(cast("Node", node))) == kinds
-    assert _is_idle(cast("Node", node)) is is_idle
+    state = State()
+    state.cycles[CYCLE] = cycle
+    hardware = Hardware("Linux", "x86_64", "", 1, 1, engines=("torch",), devices=("cpu",))
+    policy = WarmPoolPolicy(A, hardware, Settings(threads=1, local=True))
+    assert set(policy.wanted_kinds(state)) == kinds
+    assert is_idle_after(state) is is_idle

@@ -41,7 +41,7 @@ async def test_what_one_node_alone_has_is_copied_to_another_and_then_nobody_is_a
         # The door is shut as a leader records it, or it would make up for it between two looks.
         begun = [data_asked(), training(), DoorShut(())]
         await one.journal.append(1, [*begun, checkpoint(artifact)])
-        upkeep = ReReplication(one)
+        upkeep = watching(one)
         upkeep._alive = one.library._alive()
         await upkeep.look(leading, 0.0)
         (second,) = [node for node in others if node.library.store.holds(artifact)]
@@ -59,6 +59,10 @@ async def test_what_one_node_alone_has_is_copied_to_another_and_then_nobody_is_a
         await upkeep.look(leading, 0.0)
         assert sum(node.library.store.holds(artifact) for node in nodes) == 2
         assert second.library.store.holds(artifact)
+
+
+def watching(node: Node) -> ReReplication:
+    return ReReplication(node.pulse.alive, lambda: node.leading)
 
 
 @asynccontextmanager
@@ -107,7 +111,7 @@ async def test_who_refused_is_asked_again_after_an_hour_and_not_before(
 ) -> None:
     monkeypatch.setattr(replication_policy, "LITTLE_BYTES", 1)
     async with led_by_the_first_with_a_checkpoint(tmp_path) as (nodes, leading, artifact):
-        upkeep, others = ReReplication(nodes[0]), Full(nodes[1:])
+        upkeep, others = watching(nodes[0]), Full(nodes[1:])
         upkeep._alive = nodes[0].library._alive()
         for _ in range(4):
             await upkeep.look(leading, 0.0)
@@ -132,7 +136,7 @@ async def test_what_is_to_be_copied_is_worked_out_again_only_once_the_ledger_has
 
     monkeypatch.setattr("jupiterd.daemon.leader.re_replication.of_record", counted)
     async with led_by_the_first_with_a_checkpoint(tmp_path) as (nodes, leading, artifact):
-        upkeep, others = ReReplication(nodes[0]), Full(nodes[1:])
+        upkeep, others = watching(nodes[0]), Full(nodes[1:])
         upkeep._alive = nodes[0].library._alive()
         for _ in range(3):
             await upkeep.look(leading, 0.0)
@@ -147,7 +151,7 @@ async def test_who_refused_is_asked_again_once_others_are_alive(
 ) -> None:
     monkeypatch.setattr(replication_policy, "LITTLE_BYTES", 1)
     async with led_by_the_first_with_a_checkpoint(tmp_path) as (nodes, leading, artifact):
-        upkeep, others = ReReplication(nodes[0]), Full(nodes[1:])
+        upkeep, others = watching(nodes[0]), Full(nodes[1:])
         upkeep._alive = nodes[0].library._alive()
         await upkeep.look(leading, 0.0)
         others.is_full = False
@@ -164,7 +168,7 @@ async def test_a_copy_that_takes_longer_than_one_call_is_asked_for_again(
 ) -> None:
     monkeypatch.setattr(replication_policy, "LITTLE_BYTES", 1)
     async with led_by_the_first_with_a_checkpoint(tmp_path) as (nodes, leading, artifact):
-        upkeep = ReReplication(nodes[0])
+        upkeep = watching(nodes[0])
         upkeep._alive = nodes[0].library._alive()
         store = nodes[0].library.store
         monkeypatch.setattr(artifact_cache, "COPY_TIMEOUT_S", 0.2)
@@ -208,7 +212,7 @@ async def test_who_answers_slowly_is_not_taken_for_one_that_holds_nothing(
             return await held_by(node, artifacts, timeout_s)
 
         monkeypatch.setattr(one.library, "held_by", noted)
-        upkeep = ReReplication(one)
+        upkeep = watching(one)
         upkeep._alive = one.library._alive()
         await upkeep.look(leading, 0.0)
         assert waits_s == [artifact_cache.ASK_TIMEOUT_S] * 3

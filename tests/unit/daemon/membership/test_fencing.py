@@ -82,8 +82,8 @@ async def test_another_leader_of_the_same_term_is_refused_after_a_restart_too(pa
 async def test_a_leader_that_is_refused_is_asked_for_a_term_that_is_obeyed(
     file: LedgerFile,
 ) -> None:
-    obedience, asked = Fencing(file), list[tuple[NodeId, int]]()
-    obedience.on_outranked = lambda leader, term: asked.append((leader, term))
+    asked = list[tuple[NodeId, int]]()
+    obedience = Fencing(file, lambda leader, term: asked.append((leader, term)))
     await obedience.check(LEADER, 3, 4)
     with pytest.raises(RefusedError):  # of a gang that is over, in a term that is obeyed
         await obedience.check(LEADER, 3, 3)

@@ -1,5 +1,6 @@
 """What a heartbeat may carry, and what a full disk does to a leader."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import msgpack
@@ -187,7 +188,7 @@ async def test_a_beat_that_cannot_be_made_stands_in_no_other_ones_way(
         one.pulse.roster_changed()
         peer = one.peers.require(other.identity.node_id)
         with monkeypatch.context() as trouble:
-            trouble.setattr(one.pulse, "describe", broken)
+            trouble.setattr(one.outlook, "describe", broken)
             one.pulse._start_beat(peer)
             await until(lambda: not peer.beats.is_busy)
         one.pulse._described_s = float("-inf")
@@ -256,6 +257,7 @@ async def test_an_election_that_a_removal_decides_goes_above_the_term_of_its_ent
         admissions = one.journal.state.roster.admissions_of(gone)
         await one.journal.append(7, [NodeRemoved(gone, admissions, {})])
         led: list[int] = []
-        monkeypatch.setattr(one.pulse, "on_lead", led.append)
+        effects = replace(one.pulse._effects, on_lead=led.append)
+        monkeypatch.setattr(one.pulse, "_effects", effects)
         one.pulse.roster_changed()
         assert led == [8], "in no term that an entry has already"

@@ -77,7 +77,7 @@ async def test_a_member_s_call_through_the_open_port_tells_where_it_is(tmp_path:
             await way.control.Hello(peer_pb2.HelloRequest(), timeout=TIMEOUT_S)
         finally:
             await way.close()
-        assert list(one.listening.callers.hosts(one.is_member)) == ["127.0.0.1"]
+        assert list(one.listening.callers.hosts(one.listening.is_member)) == ["127.0.0.1"]
 
 
 async def test_handshakes_read_what_was_worked_out_as_the_ledger_changed(tmp_path: Path) -> None:

@@ -1,10 +1,7 @@
 """Commands of members that walked in through the open door, over real TLS."""
 
-import asyncio
 from itertools import pairwise
 from pathlib import Path
-from types import SimpleNamespace
-from typing import cast
 
 import pytest
 from hypothesis import given, settings
@@ -115,7 +112,7 @@ async def test_as_a_leader_it_lets_others_walk_in_until_the_door_was_shut(tmp_pa
         serving(tmp_path, "new") as new,
     ):
         await with_guest(founder, guest)
-        guest.alive = lambda: frozenset({guest.identity.node_id})
+        take_for_alive(guest)
         await lead_later(guest)
         way = channels(new, guest)
         reply = await way.control.Join(join_request(new), timeout=TIMEOUT_S)
@@ -233,21 +230,14 @@ async def with_late(founder: Node, guest: Node, late: Node) -> None:
 @given(st.lists(st.tuples(st.floats(0.0, 100.0), st.integers(0, 3)), max_size=60))
 @settings(max_examples=100, deadline=None)
 def test_strangers_have_it_resign_once_a_minute_at_most(calls: list[tuple[float, int]]) -> None:
-    leader, trusted = NodeId("a" * 32), NodeId("b" * 32)
-    roster = SimpleNamespace(trusted=frozenset([trusted]))
-    node = SimpleNamespace(
-        identity=SimpleNamespace(node_id=leader),
-        journal=SimpleNamespace(state=SimpleNamespace(roster=roster)),
-        alive=lambda: frozenset([leader, trusted]),
-    )
     now, begun = [1000.0], list[float]()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(trust, "now_s", lambda: now[0])
-        hand_over = trust.HandOver(cast("Node", node), cast("asyncio.TaskGroup", None))
-        patch.setattr(hand_over, "begin", lambda: begun.append(now[0]))
+        strangers = trust.StrangersWishes()
         for wait_s, stranger in calls:
             now[0] += wait_s
-            hand_over.begin_for(NodeId(str(stranger) * 32))
+            if strangers.may_ask(NodeId(str(stranger) * 32)):
+                begun.append(now[0])
     assert bool(begun) == bool(calls)
     assert all(later - one >= 60.0 - 1e-6 for one, later in pairwise(begun))
 

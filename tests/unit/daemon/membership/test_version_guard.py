@@ -9,9 +9,10 @@ import pytest
 
 from jupiterd.cluster.membership.election import Ticked
 from jupiterd.daemon.app.node import Node
+from jupiterd.daemon.app.tasks import version_guard_of
 from jupiterd.daemon.gangs.adoption import adopted
 from jupiterd.daemon.membership import heartbeat_loop, join_client
-from jupiterd.daemon.membership.version_guard import is_of_most, watch_versions
+from jupiterd.daemon.membership.version_guard import watch_versions
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.errors import PeerUnreachableError
 from jupiterd.ids import NodeId
@@ -32,7 +33,7 @@ def hear(node: Node, monkeypatch: pytest.MonkeyPatch, *others: Node) -> None:
     """Let a node hear the others just now; no heartbeats run here."""
     here = frozenset(each.identity.node_id for each in (node, *others))
     for name in ("alive", "answering"):
-        monkeypatch.setattr(node.pulse, name, lambda: here)
+        monkeypatch.setattr(node.pulse.membership, name, lambda *_: here)
 
 
 def roles(node: Node) -> dict[NodeId, str]:
@@ -97,17 +98,22 @@ async def test_a_leader_that_is_outnumbered_for_a_while_steps_aside_and_stands_a
             asked.append(now_s())
 
         monkeypatch.setattr(one.pulse, "step_aside", step_aside)
+        guard = version_guard_of(one)
+
         async with asyncio.TaskGroup() as group:
-            watching = group.create_task(watch_versions(one, 0.01, settle_s=0.1))
+            looks = watch_versions(
+                guard, lambda: one.leading is not None, one.step_aside, 0.01, 0.1
+            )
+            watching = group.create_task(looks)
             await lead(one)
-            assert is_of_most(one)
+            assert guard.is_of_most()
             upgraded_s = now_s()
             run(three, "0.2.0", one, two)
             await until(lambda: bool(asked))
             watching.cancel()
         assert asked[0] - upgraded_s >= 0.1
-        assert not is_of_most(one)
-        assert is_of_most(two)
+        assert not guard.is_of_most()
+        assert version_guard_of(two).is_of_most()
 
 
 async def test_a_newcomer_two_minor_versions_away_waits_outside_with_the_reason(

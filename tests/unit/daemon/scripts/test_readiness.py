@@ -3,17 +3,15 @@
 import sys
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from blake3 import blake3
 
-from jupiterd.cluster.values.hardware import Gpu
-from jupiterd.daemon.app.node import Node
+from jupiterd.cluster.values.hardware import Gpu, Hardware
 from jupiterd.daemon.runtime.settings import Settings
 from jupiterd.daemon.scripts.question import LaunchQuestion
-from jupiterd.daemon.scripts.readiness import prepared_here
+from jupiterd.daemon.scripts.readiness import Readiness
 from jupiterd.errors import DeviceBusyError, MalformedError, NotFoundError, RefusedError
 from jupiterd.ids import NodeId
 from jupiterd.rpc.script_pb2 import PrepareScriptRequest
@@ -21,9 +19,9 @@ from jupiterd.rpc.script_pb2 import PrepareScriptRequest
 GPUS = tuple(Gpu("H", f"GPU-{letter}", 1 << 30, "cuda") for letter in "ab")
 
 
-def a_node(*gpus: Gpu, **settings: Any) -> Node:
+def a_machine(*gpus: Gpu, **settings: Any) -> Readiness:
     settled = replace(Settings(name="two"), **settings)
-    return cast("Node", SimpleNamespace(settings=settled, hardware=SimpleNamespace(gpus=gpus)))
+    return Readiness(settled, Hardware("Linux", "x86_64", "", 1, 1, gpus))
 
 
 def request(folder: Path, **more: Any) -> PrepareScriptRequest:
@@ -33,14 +31,14 @@ def request(folder: Path, **more: Any) -> PrepareScriptRequest:
 
 
 async def test_the_python_that_runs_jupiter_is_named_with_its_version(tmp_path: Path) -> None:
-    reply = await prepared_here(a_node(threads=3), request(tmp_path, own_python=True))
+    reply = await a_machine(threads=3).prepared(request(tmp_path, own_python=True))
     assert (reply.program, reply.threads) == (sys.executable, 3)
     assert reply.python_version == sys.version.split()[0]
 
 
 async def test_a_python_that_is_not_there_is_refused_with_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(NotFoundError, match="no /no/venv/bin/python on two") as refused:
-        await prepared_here(a_node(), request(tmp_path, program="/no/venv/bin/python"))
+        await a_machine().prepared(request(tmp_path, program="/no/venv/bin/python"))
     assert "--python jupiter" in refused.value.hint
 
 
@@ -52,28 +50,28 @@ async def test_a_folder_that_the_daemon_s_user_may_not_enter_is_named(
 
     monkeypatch.setattr(Path, "is_file", refuse)  # root may enter any
     with pytest.raises(NotFoundError, match=r"train.py on two can't be read by \w+") as refused:
-        await prepared_here(a_node(), request(tmp_path, script=str(tmp_path / "train.py")))
+        await a_machine().prepared(request(tmp_path, script=str(tmp_path / "train.py")))
     assert "--ship" in refused.value.hint
 
 
 async def test_the_hash_of_each_file_is_told(tmp_path: Path) -> None:
     (tmp_path / "model.py").write_text("x = 1")
-    reply = await prepared_here(a_node(), request(tmp_path, files=["model.py", "gone.py"]))
+    reply = await a_machine().prepared(request(tmp_path, files=["model.py", "gone.py"]))
     assert list(reply.file_hashes) == [blake3(b"x = 1").digest(), b""]
 
 
 @pytest.mark.parametrize("bad", ["/etc/passwd", "../x", "a/../../x", "a\0b"])
 async def test_files_outside_the_folder_are_not_compared(tmp_path: Path, bad: str) -> None:
     with pytest.raises(MalformedError):
-        await prepared_here(a_node(), request(tmp_path, files=[bad]))
+        await a_machine().prepared(request(tmp_path, files=[bad]))
 
 
 async def test_the_owner_s_devices_hold_for_scripts(tmp_path: Path) -> None:
-    node = a_node(*GPUS, devices=("1",))
-    reply = await prepared_here(node, request(tmp_path, engine="torch"), {"PATH": "/bin"})
+    machine = a_machine(*GPUS, devices=("1",))
+    reply = await machine.prepared(request(tmp_path, engine="torch"), {"PATH": "/bin"})
     assert (reply.processes, reply.visible_devices, list(reply.gpus)) == (1, "1", ["GPU-b"])
     with pytest.raises(RefusedError, match="two: its owner doesn't offer cuda device 0"):
-        await prepared_here(node, request(tmp_path, devices="0"), {"PATH": "/bin"})
+        await machine.prepared(request(tmp_path, devices="0"), {"PATH": "/bin"})
 
 
 async def test_a_gpu_on_which_a_gang_trains_is_refused(
@@ -83,12 +81,12 @@ async def test_a_gpu_on_which_a_gang_trains_is_refused(
         return "a gang of two (process 7)" if uuid == "GPU-b" else ""
 
     monkeypatch.setattr("jupiterd.daemon.scripts.readiness.holder_of", holder)
-    alone = await prepared_here(a_node(*GPUS), request(tmp_path, per_node=1), {"PATH": "/bin"})
+    alone = await a_machine(*GPUS).prepared(request(tmp_path, per_node=1), {"PATH": "/bin"})
     assert list(alone.gpus) == ["GPU-a"]
     with pytest.raises(DeviceBusyError, match=r"a GPU of two is held by a gang of two \(process 7"):
-        await prepared_here(a_node(*GPUS), request(tmp_path, per_node=2), {"PATH": "/bin"})
+        await a_machine(*GPUS).prepared(request(tmp_path, per_node=2), {"PATH": "/bin"})
     on_cpu = request(tmp_path, per_node=2, devices="cpu")
-    assert (await prepared_here(a_node(*GPUS), on_cpu, {"PATH": "/bin"})).hides_devices
+    assert (await a_machine(*GPUS).prepared(on_cpu, {"PATH": "/bin"})).hides_devices
 
 
 def test_each_machine_is_asked_for_what_is_said_of_it() -> None:

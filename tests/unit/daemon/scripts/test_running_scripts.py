@@ -6,25 +6,29 @@ import os
 import signal
 import sys
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from contextlib import aclosing, closing
 from pathlib import Path
-from types import SimpleNamespace
-from typing import cast
 
 import psutil
 import pytest
 
 from jupiterd.daemon.app.node import Node
-from jupiterd.daemon.scripts.relay import passed_on
+from jupiterd.daemon.app.servers import relay_of
+from jupiterd.daemon.ledger.replica import Replica
+from jupiterd.daemon.links.peers import Peers
+from jupiterd.daemon.links.refused_connections import RefusedConnections
+from jupiterd.daemon.runtime.settings import Settings
 from jupiterd.daemon.scripts.running_scripts import RunningScripts
 from jupiterd.errors import ConflictError, DiskFullError, NotFoundError
 from jupiterd.ids import NodeId
+from jupiterd.net.identity import Identity
 from jupiterd.processes.script_messages import event_from_proto, order_from_proto, order_to_proto
 from jupiterd.processes.script_plan import RankOrder, ScriptOrder
 from jupiterd.processes.scripts import script_supervisor
 from jupiterd.processes.scripts.events import Ended, Over, Printed
 from jupiterd.processes.scripts.record import LAUNCHES, Record
 from jupiterd.rpc.script_pb2 import ScriptAsked, ScriptEvent, ScriptFollow, ScriptRequest
+from jupiterd.store.ledger_file import LedgerFile
 from tests.support.daemon.two_nodes import TIMEOUT_S, serving, unite
 from tests.unit.processes.test_script import gone, is_running
 
@@ -61,7 +65,7 @@ async def call(asker: Node, asked: Node, first: ScriptRequest) -> AsyncGenerator
             await asyncio.sleep(0.1)
             yield ScriptRequest(asked=ScriptAsked())
 
-    async with aclosing(passed_on(asker, requests())) as messages:
+    async with aclosing(relay_of(asker).passed_on(requests())) as messages:
         async for message in messages:
             yield message
 
@@ -201,11 +205,13 @@ async def test_nothing_is_left_of_a_part_whose_folder_can_not_be_made(
     def full(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    state_dir, settings = SimpleNamespace(root=tmp_path), SimpleNamespace(name="two")
-    peers = SimpleNamespace(get=lambda _: None)
-    node = SimpleNamespace(state_dir=state_dir, settings=settings, peers=peers)
+    identity = Identity.load_or_create(tmp_path / "key.pem")
+    with closing(LedgerFile(tmp_path / "ledger.db")) as file:
+        journal = Replica(identity, file)
+    settings, knocks = Settings(name="two"), RefusedConnections()
+    parts = RunningScripts(settings, tmp_path, journal, Peers(identity), knocks)
+    made = order_from_proto(order(tmp_path).order)
     monkeypatch.setattr("jupiterd.processes.scripts.machine_share.os.mkfifo", full)
-    parts, made = RunningScripts(cast("Node", node)), order_from_proto(order(tmp_path).order)
     with pytest.raises(DiskFullError):
         await parts.start(NodeId("11"), made, {})
     assert not [*(tmp_path / "scripts").iterdir()]

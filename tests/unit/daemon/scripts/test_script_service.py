@@ -13,8 +13,7 @@ import pytest
 
 from jupiterd.cluster.facts.facts import NodeRemoved
 from jupiterd.daemon.app.node import Node
-from jupiterd.daemon.scripts.readiness import prepared_here
-from jupiterd.daemon.scripts.relay import passed_on
+from jupiterd.daemon.app.servers import relay_of
 from jupiterd.daemon.scripts.script_placement import chosen_nodes
 from jupiterd.errors import (
     ConflictError,
@@ -28,7 +27,7 @@ from jupiterd.processes.script_messages import event_from_proto, order_to_proto
 from jupiterd.processes.script_plan import MLX, RankOrder, ScriptOrder
 from jupiterd.processes.scripts.events import Ended, Over, Printed, ScriptEvent
 from jupiterd.rpc.script_pb2 import PrepareScriptRequest, ScriptRequest
-from tests.support.daemon.two_nodes import TIMEOUT_S, serving, unite
+from tests.support.daemon.two_nodes import TIMEOUT_S, serving, take_for_alive, unite
 from tests.unit.processes.test_script import gone
 
 ONE, TWO, SIX = NodeId("11"), NodeId("22"), NodeId("66")
@@ -58,7 +57,7 @@ async def run_on(
             yield ScriptRequest(signal=number)
         await asyncio.Event().wait()
 
-    async with aclosing(passed_on(asker, requests())) as events:
+    async with aclosing(relay_of(asker).passed_on(requests())) as events:
         async for message in events:
             if event := event_from_proto(message):
                 has_printed.set()
@@ -83,7 +82,8 @@ async def test_a_script_of_another_machine_is_refused_unless_the_owner_allows_it
             "nodes": "two", "per_node": 1, "engine": "torch", "program": sys.executable,
             "folder": str(tmp_path), "script": "",
         }  # fmt: skip
-        two.pulse.alive = one.pulse.alive = lambda: frozenset(one.journal.state.members)
+        take_for_alive(one, two)
+        take_for_alive(two, one)
         with pytest.raises(RefusedError, match="two doesn't run scripts"):
             await one.commands.execute("script.prepare", arguments)
 
@@ -207,7 +207,7 @@ async def test_what_is_missing_is_named_with_the_machine(
 ) -> None:
     async with serving(tmp_path, "two", allow_scripts=True) as two:
         with pytest.raises(NotFoundError, match=words):
-            await prepared_here(two, asked_for(tmp_path, **missing))
+            await two.readiness.prepared(asked_for(tmp_path, **missing))
 
 
 async def test_only_so_many_run_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,8 @@ import pytest
 from jupiterd.cluster.facts.facts import Fact, WorkCompleted
 from jupiterd.cycle.data.lineage import Sample
 from jupiterd.daemon.app.node import Node
-from jupiterd.daemon.artifacts.retention import GRACE_S, retention_of
+from jupiterd.daemon.app.tasks import retention_of
+from jupiterd.daemon.artifacts.retention import GRACE_S
 from jupiterd.daemon.queries.cluster.cluster_trace import Trace
 from jupiterd.daemon.queries.cluster.provenance_document import _collecting, why_document
 from jupiterd.daemon.queries.cycle.export_document import export_document

@@ -6,17 +6,17 @@ come from the daemon's own loop: where that is stuck they end, and systemd start
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
 
 from jupiterd.client.channel import ControlChannel
+from jupiterd.daemon.app.shutdown import Shutdown
 from jupiterd.daemon.observability.sinks import in_spite_of_all
-from jupiterd.daemon.queries.cluster.status_document import status_document
 from jupiterd.daemon.runtime.settings import environment
 from jupiterd.errors import JupiterError
 from jupiterd.service.notify_socket import NotifySocket, watchdog_s
-
-if TYPE_CHECKING:
-    from jupiterd.daemon.app.node import Node
 
 log = logging.getLogger(__name__)
 
@@ -33,12 +33,23 @@ EXTEND_S: Final = 5.0
 AGAIN_S: Final = 0.2
 
 
-def tell_service_manager(node: "Node", group: asyncio.TaskGroup) -> None:
+@dataclass(frozen=True)
+class Watched:
+    """What is told of: one daemon's run."""
+
+    state_dir: Path
+    ready: asyncio.Event
+    shutdown: Shutdown
+    status: Callable[[], dict[str, Any]]
+    """Returns the status document."""
+
+
+def tell_service_manager(watched: Watched, group: asyncio.TaskGroup) -> None:
     """Start telling systemd, where it has started this process and wants to know."""
     place = NotifySocket.found_in(environment())
     if place is None:
         return
-    notices = Notices(node, place)
+    notices = Notices(watched, place)
     group.create_task(notices.ready(), name="notify: ready")
     group.create_task(notices.stopping(), name="notify: stopping")
     group.create_task(in_spite_of_all("notify", notices.status), name="notify: status")
@@ -50,20 +61,20 @@ def tell_service_manager(node: "Node", group: asyncio.TaskGroup) -> None:
 class Notices:
     """All that is told of one daemon."""
 
-    def __init__(self, node: "Node", place: NotifySocket) -> None:
-        self._node = node
+    def __init__(self, watched: Watched, place: NotifySocket) -> None:
+        self._watched = watched
         self._place = place
 
     async def ready(self) -> None:
         """Say so once jupiterctl would be answered: this asks the same way."""
-        await self._node.ready.wait()
+        await self._watched.ready.wait()
         while not await self._is_answered():  # noqa: ASYNC110 - the socket is outside of us
             await asyncio.sleep(AGAIN_S)
-        self._place.tell(READY=1, STATUS=status_line(status_document(self._node)))
+        self._place.tell(READY=1, STATUS=status_line(self._watched.status()))
 
     async def _is_answered(self) -> bool:
         try:
-            async with ControlChannel(self._node.state_dir.root) as channel:
+            async with ControlChannel(self._watched.state_dir) as channel:
                 await channel.status("status")
         except JupiterError as error:
             log.warning("not_answered", extra={"reason": error.message})
@@ -78,10 +89,10 @@ class Notices:
 
     async def status(self) -> None:
         """Say what it does whenever that changes, seldom enough to be read."""
-        await self._node.ready.wait()
+        await self._watched.ready.wait()
         last = ""
-        while not self._node.is_closing:
-            line = status_line(status_document(self._node))
+        while not self._watched.shutdown.is_asked:
+            line = status_line(self._watched.status())
             if line != last:
                 self._place.tell(STATUS=line)
             last = line
@@ -90,7 +101,7 @@ class Notices:
 
     async def stopping(self) -> None:
         """Say that it stops, and as long as the loop gets on with it that it takes longer."""
-        await self._node.stopping.wait()
+        await self._watched.shutdown.wait()
         self._place.tell(STOPPING=1, STATUS="stopping: hands over and saves")
         while True:
             self._place.tell(EXTEND_TIMEOUT_USEC=int(EXTENSION_S * 1e6))

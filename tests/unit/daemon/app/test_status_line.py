@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from jupiterd.service.notices import status_line
+from jupiterd.daemon.app.systemd_notices import status_line
 
 
 def status(leader: str | None, **work: Any) -> dict[str, Any]:

@@ -1,0 +1,74 @@
+"""Hello: what a node that calls is told of this one, and what is taken up of it.
+
+Owns the answer; a stranger is told less than a member. Doesn't know what follows for who calls
+(`membership.handshake`).
+"""
+
+from collections.abc import Callable
+from typing import Protocol
+
+from jupiterd.cluster.membership.admission import Summary
+from jupiterd.daemon.ledger.replica import Replica
+from jupiterd.daemon.links.peers import Peers
+from jupiterd.daemon.links.seen_clusters import to_message
+from jupiterd.daemon.membership.handshake import PROTOCOL, Handshake
+from jupiterd.ids import ClusterId, NodeId
+from jupiterd.ports import Address
+from jupiterd.rpc import peer_pb2
+
+
+class Shown(Protocol):
+    """What this daemon says of its run."""
+
+    run_nonce: str
+    """Drawn at each start."""
+    members_port: int
+    """Where members alone are let in."""
+
+
+class HelloCalls:
+    """This node's answers."""
+
+    def __init__(
+        self,
+        name: str,
+        journal: Replica,
+        peers: Peers,
+        greeter: Handshake,
+        summary: Callable[[], Summary],
+        shown: Shown,
+    ) -> None:
+        """`name`: of this node, for members; `summary`: what strangers are told of the cluster."""
+        self._name, self._journal, self._peers = name, journal, peers
+        self._greeter, self._summary, self._shown = greeter, summary, shown
+
+    def answer(
+        self, who: NodeId, host: str, address: Address | None, request: peer_pb2.HelloRequest
+    ) -> peer_pb2.HelloReply:
+        """Say which cluster we're in, and look at the caller in turn.
+
+        Args:
+            who: it calls.
+            host: where from.
+            address: where it may answer, by its word; None where that can't be.
+            request: what it says.
+        """
+        is_caller = self._greeter.is_caller(who, request.greeting, str(address or host))
+        if address is not None:
+            self._greeter.note_caller(who, address, request.summary.cluster)
+            if self._journal.cluster in request.summary.absorbed:
+                self._greeter.addresses.hasten(address)
+        is_member = who in self._journal.state.members
+        summary = self._summary()
+        told = summary if is_member else summary.for_stranger(ClusterId(request.summary.cluster))
+        return peer_pb2.HelloReply(
+            protocol=PROTOCOL,
+            summary=to_message(told),
+            name=self._name if is_member else "",
+            run_nonce=self._shown.run_nonce,
+            member=is_member,
+            is_caller=is_caller,
+            clone_at=self._journal.clones.seen_at if is_member else "",
+            member_addresses=self._peers.told_addresses(who) if is_member else (),
+            members_port=self._shown.members_port if is_member else 0,
+        )

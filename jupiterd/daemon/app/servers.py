@@ -1,0 +1,98 @@
+"""What other nodes, and the front ends of this machine, are answered by.
+
+Owns giving each service the parts that it calls. Doesn't own any socket.
+"""
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from jupiterd.daemon.api.border import Border
+from jupiterd.daemon.api.control_service import ControlService
+from jupiterd.daemon.api.hello_calls import HelloCalls
+from jupiterd.daemon.api.join_calls import JoinCalls, JoinPolicy
+from jupiterd.daemon.api.peer_service import (
+    ClusterParts,
+    LinkParts,
+    PeerService,
+    ReportParts,
+    WorkParts,
+)
+from jupiterd.daemon.artifacts.artifact_service import ArtifactService
+from jupiterd.daemon.queries.cluster.documents import document_of
+from jupiterd.daemon.scripts.relay import PeerRanks, Relay
+from jupiterd.daemon.scripts.script_service import ScriptService, add_scripts
+from jupiterd.net.artifact_wire import add_artifacts
+from jupiterd.net.server import NodeServer
+from jupiterd.rpc import peer_pb2, peer_pb2_grpc
+
+if TYPE_CHECKING:
+    from jupiterd.daemon.app.node import Node
+
+
+def server_of(node: "Node") -> NodeServer:
+    """Return the servers for other nodes, with all that they answer."""
+    server = node.listening.server()
+    peers, scripts = _peer_service(node), _script_service(node)
+    artifacts = ArtifactService(node.library, node.listening.is_member)
+    server.add(lambda s: peer_pb2_grpc.add_PeerServicer_to_server(peers, s))
+    server.add(lambda s: add_scripts(scripts, s))
+    server.add(lambda s: add_artifacts(artifacts, s))
+    return server
+
+
+def control_service_of(node: "Node") -> ControlService:
+    """Return what answers jupiterctl and jupiter-tui on this machine."""
+    return ControlService(
+        partial(document_of, node),
+        node.commands.execute,
+        relay_of(node),
+        lambda: node.is_closing,
+    )
+
+
+def relay_of(node: "Node") -> Relay:
+    """Return what passes on what jupiterctl asks of other machines."""
+    return Relay(
+        PeerRanks(node.peers), node.state_dir.root, node.parts.later, lambda: node.is_closing
+    )
+
+
+def _script_service(node: "Node") -> ScriptService:
+    return ScriptService(node.settings, node.journal, node.shipped, node.parts, node.readiness)
+
+
+def _peer_service(node: "Node") -> PeerService:
+    return PeerService(
+        Border(node.journal, node.listening.callers, node.pulse.followed),
+        (_hello_calls(node), _join_calls(node)),
+        ClusterParts(node.journal, node.pulse, node.exchange, node.merging),
+        LinkParts(node.peers, node.path_watch, node.measuring, node.link_measurement, node.probes),
+        WorkParts(node.holder, node.runner.stores, node.commands),
+        ReportParts(partial(_trace, node), node.outlook.own_report.to_plain, node.curves.of_run),
+    )
+
+
+def _hello_calls(node: "Node") -> HelloCalls:
+    return HelloCalls(
+        node.settings.name, node.journal, node.peers, node.greeter, node.summary, node.outlook
+    )
+
+
+def _join_calls(node: "Node") -> JoinCalls:
+    policy = JoinPolicy(
+        leading=lambda: node.leading,
+        leader=lambda: (node.pulse.election.leader, node.outlook.leader_addresses()),
+        program=lambda: node.hardware.program,
+        trusts_lan=node.settings.trust_lan,
+        is_open=lambda: node.is_open,
+    )
+    return JoinCalls(node.journal, node.greeter, node.hand_over, node.refusals, policy)
+
+
+async def _trace(node: "Node", request: peer_pb2.TraceRequest) -> peer_pb2.TraceReply:
+    """Tell what lies here of some samples, or of a token of shards."""
+    from jupiterd.daemon.queries.cluster.local_trace import (
+        trace_for_member,  # memory that idle ones need not
+    )
+
+    return await trace_for_member(node, request)

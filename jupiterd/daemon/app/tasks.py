@@ -1,0 +1,92 @@
+"""The loops that a daemon runs as long as it serves.
+
+Owns which there are, and what each is given. Doesn't know what they do.
+"""
+
+from collections.abc import Coroutine, Iterator
+from functools import partial
+from typing import TYPE_CHECKING
+
+from jupiterd.daemon.app.on_ledger_change import follow_ledger
+from jupiterd.daemon.artifacts.disk_pressure import DiskPressure
+from jupiterd.daemon.artifacts.model_publisher import ModelPublisher
+from jupiterd.daemon.artifacts.retention import Retention
+from jupiterd.daemon.leader.re_replication import ReReplication
+from jupiterd.daemon.links.address_book import keep_addresses
+from jupiterd.daemon.membership.stability_monitor import watch_steadiness
+from jupiterd.daemon.membership.trust import keep_saying_yes
+from jupiterd.daemon.membership.version_guard import VersionGuard, watch_versions
+from jupiterd.daemon.queries.cycle.round_table_keeper import RoundTableKeeper
+from jupiterd.ids import NodeId
+from jupiterd.ports import Discovery
+
+if TYPE_CHECKING:
+    from jupiterd.daemon.app.wiring import Parts
+
+Task = tuple[str, Coroutine[object, object, None]]
+"""Its name in the log, and what is run."""
+
+
+def tasks_of(node: "Parts", discovery: Discovery) -> Iterator[Task]:
+    """Yield them; each runs until it is cancelled."""
+    yield from _of_links(node, discovery)
+    yield from _of_membership(node)
+    yield from _of_artifacts(node)
+    yield "ledger", follow_ledger(node)
+    yield "compaction", node.journal.keep_compact()
+    yield "round table", RoundTableKeeper(node.journal, node.state_dir.round_table).run()
+    yield "outlook", node.outlook.run()
+    yield "cluster file", node.written.run()
+    yield "scripts", node.parts.watch()
+
+
+def _of_links(node: "Parts", discovery: Discovery) -> Iterator[Task]:
+    yield "discovery", node.greeter.follow(discovery)
+    yield "greeter", node.greeter.run()
+    yield "pulse", node.pulse.run()
+    yield "paths", node.path_watch.run()
+    yield "addresses", keep_addresses(node.state_dir.peers, node.peers.ways)
+
+
+def _of_membership(node: "Parts") -> Iterator[Task]:
+    versions = version_guard_of(node)
+    steadiness = watch_steadiness(
+        node.pulse, node.settings, versions.is_of_most, lambda: node.hand_over.is_trusted
+    )
+    yield "steadiness", steadiness
+    yield "versions", watch_versions(versions, lambda: node.leading is not None, node.step_aside)
+    because = partial(reason_given, node)
+    yield "standing yes", keep_saying_yes(node.journal, because, node.commands.execute)
+
+
+def _of_artifacts(node: "Parts") -> Iterator[Task]:
+    yield "models", ModelPublisher(node.journal, node.library, node.exports).run()
+    yield "upkeep", ReReplication(node.pulse.alive, lambda: node.leading).run()
+    yield "retention", retention_of(node).run()
+
+
+def version_guard_of(node: "Parts") -> VersionGuard:
+    """Return what tells which versions run here."""
+    return VersionGuard(
+        node.hardware.program,
+        node.journal,
+        node.pulse.alive,
+        node.outlook.hardware_of,
+        node.written.roles,
+    )
+
+
+def retention_of(node: "Parts") -> Retention:
+    """Return what gives up artifacts on this node, by its settings."""
+    own = node.identity.node_id
+    little_room = DiskPressure(node.journal, node.library, lambda: node.pulse.alive() - {own})
+    kept = node.settings.rounds_kept
+    store = node.library.store
+    return Retention(node.journal, store, node.state_dir, kept, little_room, node.shipped)
+
+
+def reason_given(node: "Parts", member: NodeId) -> str:
+    """Return where people said yes to a machine beforehand; empty where they didn't."""
+    if node.settings.trust_lan:
+        return "--trust-lan"
+    return "cluster.yaml" if node.written.says_yes_to(member) else ""

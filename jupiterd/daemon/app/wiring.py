@@ -1,0 +1,215 @@
+"""How one daemon is put together, from its key and its ledger up to what people see of it.
+
+Owns which part is given what. Runs nothing: that is `node`'s.
+"""
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, cast
+
+from jupiterd.cluster.facts.facts import NodeAdmitted
+from jupiterd.cluster.membership.admission import Summary
+from jupiterd.cluster.membership.cluster_merge import absorbed_by
+from jupiterd.cluster.membership.pending_joins import PendingJoins
+from jupiterd.daemon.app.shutdown import Shutdown
+from jupiterd.daemon.artifacts.artifact_cache import ArtifactCache, pace_of, store_of
+from jupiterd.daemon.artifacts.model_exports import ModelExports
+from jupiterd.daemon.artifacts.shipped_folders import ShippedFolders
+from jupiterd.daemon.commands.cluster_file_policy import ClusterFilePolicy
+from jupiterd.daemon.commands.cluster_merge import ClusterMerge
+from jupiterd.daemon.commands.commands import Commands
+from jupiterd.daemon.cycles.leadership import Leadership
+from jupiterd.daemon.cycles.term_duties import Founding
+from jupiterd.daemon.executor.dispatcher import Dispatcher
+from jupiterd.daemon.executor.gang_holder import GangHolder
+from jupiterd.daemon.executor.preflight_listener import PreflightListener
+from jupiterd.daemon.executor.worker_runner import WorkerRunner
+from jupiterd.daemon.leader.leading import Leading
+from jupiterd.daemon.leader.progress_board import ProgressBoard
+from jupiterd.daemon.ledger.anti_entropy import AntiEntropy
+from jupiterd.daemon.ledger.replica import Replica
+from jupiterd.daemon.links.address_book import load_addresses
+from jupiterd.daemon.links.bandwidth_probe import BandwidthProbe
+from jupiterd.daemon.links.heartbeat_stream import Description
+from jupiterd.daemon.links.link_measurement import LinkMeasurement
+from jupiterd.daemon.links.path_monitor import PathMonitor
+from jupiterd.daemon.links.peers import Peers
+from jupiterd.daemon.membership.fencing import Fencing
+from jupiterd.daemon.membership.handshake import Handshake, MeetingEffects
+from jupiterd.daemon.membership.heartbeat_loop import HeartbeatEffects, HeartbeatLoop
+from jupiterd.daemon.membership.listening import Listening
+from jupiterd.daemon.membership.trust import HandOver
+from jupiterd.daemon.observability.node_view import LocalView
+from jupiterd.daemon.queries.cycle.curve_files import CurveFiles
+from jupiterd.daemon.runtime.clock import now_s
+from jupiterd.daemon.runtime.settings import Settings
+from jupiterd.daemon.runtime.state_dir import StateDir
+from jupiterd.daemon.scripts.readiness import Readiness
+from jupiterd.daemon.scripts.running_scripts import RunningScripts
+from jupiterd.daemon.scripts.script_placement import ScriptPlacement
+from jupiterd.hardware.probe import probe
+from jupiterd.ids import ClusterId, NodeId, short
+from jupiterd.net.identity import Identity
+from jupiterd.net.refusals import Refusals
+from jupiterd.net.static_discovery import StaticDiscovery
+from jupiterd.store.ledger_file import LedgerFile
+
+if TYPE_CHECKING:
+    from jupiterd.daemon.app.node import Node
+
+log = logging.getLogger(__name__)
+
+
+class Parts:
+    """One daemon's parts, each made with those before it."""
+
+    def __init__(self, settings: Settings, state_dir: StateDir, group: asyncio.TaskGroup) -> None:
+        self.settings, self.state_dir, self.group = settings, state_dir, group
+        self.setting_sources: dict[str, str] = {}
+        self.stopping, self.ready = Shutdown(), asyncio.Event()
+        self.identity = Identity.load_or_create(state_dir.key)
+        self.hardware, self.file = probe(settings.devices), LedgerFile(state_dir.ledger)
+        self.journal = Replica(self.identity, self.file)
+        self.peers, self.refusals = Peers(self.identity), Refusals()
+        self.exchange = AntiEntropy(self.journal, self.peers, group)
+        self.leadership = Leadership(self._founding(), self._begin_reign, group)
+        effects = HeartbeatEffects(
+            self._described,
+            self.leadership.on_lead,
+            self.leadership.on_step_down,
+        )
+        self.pulse = HeartbeatLoop(
+            self.journal, self.peers, self.exchange, self.file, effects, group
+        )
+        self.journal.on_clone = self.pulse.fall_silent
+        kept = load_addresses(state_dir.peers)
+        self.listening = Listening(settings, self.journal, self.peers, self.refusals, kept)
+        self.hand_over = HandOver(self.journal, self.pulse, self.step_aside, group)
+        self.library = ArtifactCache(
+            store_of(state_dir.store, settings),
+            self.peers,
+            self.pulse.alive,
+            group,
+            pace_of(settings),
+            lambda: self.holder.has_gang,
+        )
+        self.exports, self.curves = ModelExports(state_dir.runs), CurveFiles(state_dir.curves)
+        self.shipped = ShippedFolders(state_dir, self.library)
+        self.runner = WorkerRunner(
+            state_dir, self.library, self.journal, group, settings, self.hardware
+        )
+        self.holder = GangHolder(self.runner, Fencing(self.file, self.pulse.ask_for_term), group)
+        self.probes = PreflightListener(group, self.peers.ways)
+        self.measuring, self.named = BandwidthProbe(), StaticDiscovery(settings.peer_addresses())
+        self.path_watch = PathMonitor(self.peers, self.own_port, self.pulse.proved_s, group)
+        self.link_measurement = LinkMeasurement(
+            self.identity.node_id, self.peers, self.measuring, self.own_port
+        )
+        self.parts = RunningScripts(
+            settings, state_dir.root, self.journal, self.peers, self.runner.knocks
+        )
+        self.readiness = Readiness(settings, self.hardware)
+        self.script_placement = ScriptPlacement(
+            self.journal, self.peers, self.probes, self.readiness, self.pulse.alive
+        )
+        node = cast("Node", self)
+        self.merging = ClusterMerge(node)
+        self.greeter = Handshake(
+            self.journal,
+            self.peers,
+            settings.name,
+            self.summary,
+            self.pulse.present,
+            MeetingEffects(
+                moved=self._moved,
+                on_unlike=self.exchange.reconcile,
+                on_met=self.merging.follow,
+                on_clone=self.pulse.fall_silent,
+            ),
+        )
+        self.greeter.joining.told(settings.join, is_local=settings.local)
+        self.commands, self.written = Commands(node), ClusterFilePolicy(node)
+        self.outlook = LocalView(node)
+
+    @property
+    def leading(self) -> Leading | None:
+        """What a leader's shells share; None where another node leads."""
+        return self.leadership.leading
+
+    @property
+    def is_removed(self) -> bool:
+        """Say whether this node was a member of its cluster and isn't any more."""
+        state, own = self.journal.state, self.identity.node_id
+        return own not in state.members and state.roster.known(own) is not None
+
+    @property
+    def is_closing(self) -> bool:
+        """Say whether this daemon has been told to stop."""
+        return self.stopping.is_asked
+
+    def alive(self) -> frozenset[NodeId]:
+        """Return the members that answer, this node included."""
+        return self.pulse.alive()
+
+    def summary(self) -> Summary:
+        """Return what we tell strangers of our cluster."""
+        state = self.journal.state
+        return Summary(
+            cluster=self.journal.cluster,
+            label=state.label,
+            blank=state.blank,
+            open=self.is_open,
+            leader=self.pulse.election.leader,
+            term=self.pulse.election.term,
+            members=max(1, len(state.members)),
+            absorbed=absorbed_by(state, self.journal.cluster),
+        )
+
+    @property
+    def is_open(self) -> bool:
+        """Say whether newcomers are let in, as far as this node has a say."""
+        return self.journal.state.window_open or self.settings.trust_lan
+
+    async def step_aside(self) -> None:
+        """Let another node lead; stand again once one does, unless this node was removed."""
+        await self.pulse.step_aside(lambda: not self.is_removed)
+
+    def _described(self) -> Description:
+        return self.outlook.describe()
+
+    def own_port(self) -> int:
+        """Return the port at which anybody is answered; 0 until that is so."""
+        return self.outlook.port
+
+    def _moved(self, leader: NodeId, cluster: ClusterId) -> None:
+        """Take up another cluster: nothing of the old one's term or roster goes on."""
+        self.leadership.on_step_down(f"joined cluster {short(cluster)}")
+        self.pulse.reset()
+        self.greeter.addresses.look_again()
+        log.info("moved", extra={"cluster": short(cluster), "leader": short(leader)})
+
+    def _founding(self) -> Founding:
+        """Return what this node founds a cluster with, where it leads one without a founder."""
+        own, certificate = self.identity.node_id, self.identity.certificate_pem
+        admitted = NodeAdmitted(own, self.settings.name, certificate, "founded the cluster")
+        return Founding(admitted, self.settings.closed)
+
+    def _begin_reign(self, number: int) -> Leading:
+        """Return what the leader's shells share in the term of that number."""
+        return Leading(
+            term=number,
+            self_id=self.identity.node_id,
+            journal=self.journal,
+            dispatcher=Dispatcher(self.identity.node_id, self.holder, self.peers),
+            library=self.library,
+            peers=self.peers,
+            board=ProgressBoard(self.outlook.phases_before()),
+            probes=self.probes,
+            alive=self.pulse.alive,
+            answering=self.pulse.answering,
+            hardware_of=self.outlook.hardware_of,
+            exchange=self.exchange,
+            waiting=PendingJoins(self.journal.cluster, self.identity.node_id, now_s()),
+            check_awake=self.pulse.check_awake,
+            written_roles=self.written.roles,
+        )

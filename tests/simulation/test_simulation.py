@@ -12,7 +12,7 @@ from tests.simulation.profiles import BY_NAME, USUAL, profile_of
 from tests.simulation.seeds import SeedFailed, run_seed
 
 BATCHES, SEEDS_IN_BATCH = 20, 50
-SHORT_BATCHES = 2
+SHORT_BATCHES = 1
 """So many of them are run by `make test`."""
 
 FIRST_SEED = int(os.environ.get(SEED_VARIABLE) or 0)

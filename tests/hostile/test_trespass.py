@@ -17,12 +17,12 @@ from cryptography.x509.oid import NameOID
 from jupiterd.cluster.ledger.tokens import Side, Token, prove
 from jupiterd.cluster.membership.call_rights import open_calls
 from jupiterd.daemon.app.node import Node
-from jupiterd.daemon.queries.cluster.status_document import status_document
 from jupiterd.ids import short
 from jupiterd.net.channels import PeerChannels
 from jupiterd.net.identity import Identity, _pairing_root_key, pairing_root_pem
 from jupiterd.protocol.call_errors import from_rpc
 from jupiterd.rpc import artifact_pb2, peer_pb2, script_pb2
+from tests.support.daemon.shown import status_of
 from tests.support.daemon.two_nodes import TIMEOUT_S, address_of, serving, unite
 from tests.unit.daemon.membership.test_joining_by_token import closed, token_of
 from tests.unit.net.conftest import named_identity
@@ -87,7 +87,7 @@ async def test_what_is_refused_is_counted_each_time_and_logged_once(
     for _ in range(5):
         await refusal(stranger, one, METHODS[0])
     await refusal(stranger, one, "/jupiter.v1.Peer/Hello", b"\xff")
-    assert status_document(one)["refused"] == {"malformed": 1, "not-a-member": 5}
+    assert status_of(one)["refused"] == {"malformed": 1, "not-a-member": 5}
     told = [vars(record) for record in caplog.records if record.message == "refused"]
     assert [(line["kind"], line["caller"]) for line in told] == [
         ("not-a-member", short(stranger.node_id)),

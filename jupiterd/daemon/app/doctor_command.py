@@ -8,10 +8,10 @@ import sys
 
 from jupiterd.client.question import answer_to
 from jupiterd.cluster.text.finding_lines import finding_lines
-from jupiterd.daemon.queries.cluster.doctor_document import place_of
 from jupiterd.daemon.runtime.address_text import parse_address
 from jupiterd.daemon.runtime.settings import Settings
 from jupiterd.doctor.examination import examine
+from jupiterd.doctor.examined_place import place_of
 from jupiterd.doctor.finding import doctor_document
 from jupiterd.doctor.place import Row
 from jupiterd.errors import ExitCode, JupiterError

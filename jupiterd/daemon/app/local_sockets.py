@@ -6,13 +6,11 @@ Owns both being there from the daemon's start to its end. Doesn't know what is a
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from functools import partial
 from typing import TYPE_CHECKING
 
 from jupiterd.daemon.api.control_service import serve_control
 from jupiterd.daemon.api.question_socket import question_socket
 from jupiterd.daemon.app.servers import control_service_of
-from jupiterd.daemon.queries.cluster.documents import document_of
 
 if TYPE_CHECKING:
     from jupiterd.daemon.app.node import Node
@@ -24,7 +22,7 @@ STOP_GRACE_S = 0.2
 async def answering_front_ends(node: "Node", group: asyncio.TaskGroup) -> AsyncGenerator[None]:
     """Listen on the question socket and the control socket as long as the context is open."""
     node.state_dir.enter()
-    answer = partial(document_of, node)
+    answer = node.observers.documents.of
     async with question_socket(node.state_dir.question_socket, answer, group):
         control = await serve_control(control_service_of(node), node.state_dir.control_socket)
         try:

@@ -42,12 +42,13 @@ async def serve(
     try:
         async with asyncio.TaskGroup() as group:
             node = Node(settings, state_dir, group)
-            node.setting_sources = sources
+            node.setting_sources.update(sources)
             take_signals(node)
             _tell_of_missing(settings.interface)
-            logging.getLogger().addHandler(node.outlook.own_report.log)
+            logging.getLogger().addHandler(node.observers.own_report.log)
             group.create_task(give_back_again_and_again(), name="memory")
-            tell_outside(node, group)
+            observers = node.observers
+            tell_outside(observers.sources, observers.alerts, observers.events, group)
             tell_service_manager(_watched(node), group)
             await node.run()
             raise _Stopped  # noqa: TRY301 - ends every task of the group
@@ -55,12 +56,13 @@ async def serve(
         log.info("stopped")
     finally:
         if node is not None:
-            logging.getLogger().removeHandler(node.outlook.own_report.log)
+            logging.getLogger().removeHandler(node.observers.own_report.log)
             await node.close()
 
 
 def _watched(node: Node) -> Watched:
-    return Watched(node.state_dir.root, node.ready, node.stopping, partial(status_document, node))
+    status = partial(status_document, node.observers.sources)
+    return Watched(node.state_dir.root, node.ready, node.stopping, status)
 
 
 def _tell_of_missing(interfaces: tuple[str, ...]) -> None:

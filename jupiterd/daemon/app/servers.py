@@ -18,7 +18,6 @@ from jupiterd.daemon.api.peer_service import (
     WorkParts,
 )
 from jupiterd.daemon.artifacts.artifact_service import ArtifactService
-from jupiterd.daemon.queries.cluster.documents import document_of
 from jupiterd.daemon.scripts.relay import PeerRanks, Relay
 from jupiterd.daemon.scripts.script_service import ScriptService, add_scripts
 from jupiterd.net.artifact_wire import add_artifacts
@@ -43,7 +42,7 @@ def server_of(node: "Node") -> NodeServer:
 def control_service_of(node: "Node") -> ControlService:
     """Return what answers jupiterctl and jupiter-tui on this machine."""
     return ControlService(
-        partial(document_of, node),
+        node.observers.documents.of,
         node.commands.execute,
         relay_of(node),
         lambda: node.is_closing,
@@ -68,7 +67,7 @@ def _peer_service(node: "Node") -> PeerService:
         ClusterParts(node.journal, node.pulse, node.exchange, node.merging),
         LinkParts(node.peers, node.path_watch, node.measuring, node.link_measurement, node.probes),
         WorkParts(node.holder, node.runner.stores, node.commands),
-        ReportParts(partial(_trace, node), node.outlook.own_report.to_plain, node.curves.of_run),
+        ReportParts(partial(_trace, node), node.observers.own_report.to_plain, node.curves.of_run),
     )
 
 
@@ -95,4 +94,4 @@ async def _trace(node: "Node", request: peer_pb2.TraceRequest) -> peer_pb2.Trace
         trace_for_member,  # memory that idle ones need not
     )
 
-    return await trace_for_member(node, request)
+    return await trace_for_member(node.journal, node.library.store, request)

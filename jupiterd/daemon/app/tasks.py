@@ -35,7 +35,7 @@ def tasks_of(node: "Parts", discovery: Discovery) -> Iterator[Task]:
     yield "ledger", follow_ledger(node)
     yield "compaction", node.journal.keep_compact()
     yield "round table", RoundTableKeeper(node.journal, node.state_dir.round_table).run()
-    yield "outlook", node.outlook.run()
+    yield "outlook", node.observers.run()
     yield "cluster file", node.written.run()
     yield "scripts", node.parts.watch()
 

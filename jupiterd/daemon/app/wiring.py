@@ -11,6 +11,7 @@ from jupiterd.cluster.facts.facts import NodeAdmitted
 from jupiterd.cluster.membership.admission import Summary
 from jupiterd.cluster.membership.cluster_merge import absorbed_by
 from jupiterd.cluster.membership.pending_joins import PendingJoins
+from jupiterd.daemon.app.observers import observers_of
 from jupiterd.daemon.app.shutdown import Shutdown
 from jupiterd.daemon.artifacts.artifact_cache import ArtifactCache, pace_of, store_of
 from jupiterd.daemon.artifacts.model_exports import ModelExports
@@ -39,7 +40,6 @@ from jupiterd.daemon.membership.handshake import Handshake, MeetingEffects
 from jupiterd.daemon.membership.heartbeat_loop import HeartbeatEffects, HeartbeatLoop
 from jupiterd.daemon.membership.listening import Listening
 from jupiterd.daemon.membership.trust import HandOver
-from jupiterd.daemon.observability.node_view import LocalView
 from jupiterd.daemon.queries.cycle.curve_files import CurveFiles
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.daemon.runtime.settings import Settings
@@ -47,6 +47,7 @@ from jupiterd.daemon.runtime.state_dir import StateDir
 from jupiterd.daemon.scripts.readiness import Readiness
 from jupiterd.daemon.scripts.running_scripts import RunningScripts
 from jupiterd.daemon.scripts.script_placement import ScriptPlacement
+from jupiterd.daemon.view.local_view import LocalView
 from jupiterd.hardware.probe import probe
 from jupiterd.ids import ClusterId, NodeId, short
 from jupiterd.net.identity import Identity
@@ -129,7 +130,10 @@ class Parts:
         )
         self.greeter.joining.told(settings.join, is_local=settings.local)
         self.commands, self.written = Commands(node), ClusterFilePolicy(node)
-        self.outlook = LocalView(node)
+        self.outlook = LocalView(
+            settings, self.hardware, self.journal, self.peers, self.pulse, lambda: self.leading
+        )
+        self.observers = observers_of(self)
 
     @property
     def leading(self) -> Leading | None:
@@ -139,8 +143,7 @@ class Parts:
     @property
     def is_removed(self) -> bool:
         """Say whether this node was a member of its cluster and isn't any more."""
-        state, own = self.journal.state, self.identity.node_id
-        return own not in state.members and state.roster.known(own) is not None
+        return self.outlook.is_removed
 
     @property
     def is_closing(self) -> bool:
@@ -175,7 +178,7 @@ class Parts:
         await self.pulse.step_aside(lambda: not self.is_removed)
 
     def _described(self) -> Description:
-        return self.outlook.describe()
+        return self.observers.description.describe()
 
     def own_port(self) -> int:
         """Return the port at which anybody is answered; 0 until that is so."""

@@ -1,20 +1,16 @@
 """Which training a document about one is of: a cycle's, or a run's without the cycle.
 
-Owns finding it, and the runs of its gangs. Reads the node's parts; changes nothing.
+Owns finding it, and the runs of its gangs. Doesn't know the documents.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from jupiterd.cluster.facts.facts import TrainingStarted
 from jupiterd.cluster.ledger.cycle_state import CycleState
 from jupiterd.cluster.ledger.island_runs import counting_islands
 from jupiterd.errors import NotFoundError
 from jupiterd.ids import CycleId, short
-
-if TYPE_CHECKING:
-    from jupiterd.daemon.app.node import Node
 
 
 @dataclass(frozen=True)
@@ -28,16 +24,18 @@ class SelectedRun:
     """Those of this round."""
 
 
-def shown_run(node: "Node", run_id: str, round_number: int | None = None) -> SelectedRun:
+def shown_run(
+    cycles: Mapping[CycleId, CycleState], run_id: str, round_number: int | None = None
+) -> SelectedRun:
     """Return the training of that id, in the round that is named, or the present one.
 
     Raises:
         NotFoundError: there is none.
     """
-    run = node.journal.state.cycles.get(CycleId(run_id))
+    run = cycles.get(CycleId(run_id))
     if run is None or run.begun is None:
         raise NotFoundError(f"there is no training {short(run_id)}", "jupiterctl cycle list")
     current = round_number or min(run.rounds_committed + 1, run.rounds_wanted)
-    pairs = counting_islands(node.journal.state.cycles, run.begun.cycle)
+    pairs = counting_islands(cycles, run.begun.cycle)
     islands = [pair for pair in pairs if pair[1].parent_round == current]
     return SelectedRun(run.begun.cycle, run, current, islands)

@@ -74,8 +74,12 @@ async def named_alarms(node: "Node", arguments: Arguments) -> Arguments:
     """
     given = cast("Sequence[object]", arguments.get("names") or ())
     names = [str(name)[:MAX_CHARACTERS] for name in given]
-    alerts = node.outlook.alerts
-    shown = [told for told in judge(node.outlook.cluster_view()) if not alerts.is_dismissed(told)]
+    alerts = node.observers.alerts
+    shown = [
+        told
+        for told in judge(node.observers.health.cluster_view())
+        if not alerts.is_dismissed(told)
+    ]
     all_shown = [*shown, *(told for told in alerts.raised if told.code not in TABLE)]
     if not names:
         found = [told for told in all_shown if _cause(told)]
@@ -104,7 +108,7 @@ def _meant(
     def is_meant(told: HealthWarning | Alert) -> bool:
         subject = told.about.partition("/")[0]
         called = names.get(short(subject)) or runs.get(short(subject)) or ""
-        key = node.outlook.alerts.key(told)
+        key = node.observers.alerts.key(told)
         return name in (told.code, key, called) or (
             len(name) >= len(short(subject)) > 0 and subject.startswith(name)
         )
@@ -135,7 +139,7 @@ def _row(node: "Node", told: HealthWarning | Alert) -> Row:
     cycle = node.journal.state.cycles.get(run)
     is_failure = cycle is not None and cycle.failed is not None and _cause(told) == FAILED
     return {
-        "key": node.outlook.alerts.key(told),
+        "key": node.observers.alerts.key(told),
         "cause": _cause(told),
         "code": told.code,
         "title": told.title[:MAX_CHARACTERS],  # others have a hand in it

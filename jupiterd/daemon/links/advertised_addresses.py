@@ -4,40 +4,38 @@ Owns which of it can be compared: an address of a container or a VPN, or a link-
 another machine's too, in another network.
 """
 
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 
 from jupiterd.cluster.membership.shared_addresses import Told
 from jupiterd.cluster.values.interface_kind import InterfaceKind, is_loopback
+from jupiterd.daemon.links.peers import Peer
+from jupiterd.ids import NodeId
 from jupiterd.net.interface_kinds import kind_of
 from jupiterd.net.interfaces import interface_of
 from jupiterd.net.scopes import host_in, is_link_local, without_scope_in
 
-if TYPE_CHECKING:
-    from jupiterd.daemon.app.node import Node
-    from jupiterd.daemon.links.peers import Peer
+
+def told_of_ourselves(name: str, machine: str, addresses: Sequence[str]) -> Told:
+    """Return what this node tells of where it answers."""
+    kinds = {text: int(kind_of(interface_of(host_in(text)))) for text in addresses}
+    return Told(name, machine, _places(addresses, kinds))
 
 
-def told_by_all(node: "Node") -> list[Told]:
-    """Return what this node and each that is alive tell; who is far away, behind a VPN, isn't."""
-    alive = node.alive()
-    peers = [peer for peer in node.peers if peer.node in alive and not _is_far(peer)]
-    own = node.outlook.addresses()
-    kinds = {text: int(kind_of(interface_of(host_in(text)))) for text in own}
+def told_by_peers(peers: Iterable[Peer], alive: AbstractSet[NodeId]) -> list[Told]:
+    """Return what each peer that is alive tells; who is far away, behind a VPN, is left out."""
+    near = [peer for peer in peers if peer.node in alive and not _is_far(peer)]
     return [
-        Told(node.settings.name, node.hardware.host, _places(own, kinds)),
-        *(
-            Told(
-                peer.name,
-                peer.hardware.host if peer.hardware is not None else "",
-                _places(peer.addresses, peer.address_kinds),
-            )
-            for peer in peers
-        ),
+        Told(
+            peer.name,
+            peer.hardware.host if peer.hardware is not None else "",
+            _places(peer.addresses, peer.address_kinds),
+        )
+        for peer in near
     ]
 
 
-def _is_far(peer: "Peer") -> bool:
+def _is_far(peer: Peer) -> bool:
     kind = peer.address_kinds.get(without_scope_in(str(peer.address)))
     return kind is not None and InterfaceKind.numbered(kind) is InterfaceKind.VPN
 

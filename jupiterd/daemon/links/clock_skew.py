@@ -4,25 +4,28 @@ Owns which of them count: those that are alive, by the name that people know. Do
 offset is found (`cluster.values.clock_offsets`).
 """
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 
 from jupiterd.cluster.values.clock_offsets import clock_differences
 from jupiterd.cluster.values.node_names import told_apart
+from jupiterd.daemon.links.peers import Peer
+from jupiterd.ids import NodeId
 
-if TYPE_CHECKING:
-    from jupiterd.daemon.app.node import Node
+
+def proved_offsets(peers: Iterable[Peer], alive: AbstractSet[NodeId]) -> dict[NodeId, float]:
+    """Return by how many seconds each clock is ahead of ours, of peers of whom that is known."""
+    found = ((peer.node, peer.beats.clock.proved_s) for peer in peers if peer.node in alive)
+    return {node: offset_s for node, offset_s in found if offset_s is not None}
 
 
-def clocks_apart(node: "Node") -> tuple[tuple[str, str], ...]:
-    """Return whose clock differs from the others', and how that is said."""
-    members, alive = node.journal.state.members, node.alive()
-    names = told_apart({member: admitted.name for member, admitted in members.items()})
-    offsets_s = {
-        peer.node: offset_s
-        for peer in node.peers
-        if peer.node in alive
-        and peer.node in names
-        and (offset_s := peer.beats.clock.proved_s) is not None
-    }
-    own = node.identity.node_id
-    return tuple(clock_differences(own, offsets_s, {own: node.settings.name, **names}))
+def clocks_apart(
+    own: NodeId, own_name: str, names: Mapping[NodeId, str], offsets_s: Mapping[NodeId, float]
+) -> tuple[tuple[str, str], ...]:
+    """Return whose clock differs from the others', and how that is said.
+
+    names: those of all members; who is no member isn't compared
+    """
+    shown = told_apart(names)
+    known = {node: offset_s for node, offset_s in offsets_s.items() if node in shown}
+    return tuple(clock_differences(own, known, {own: own_name, **shown}))

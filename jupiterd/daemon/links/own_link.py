@@ -5,46 +5,45 @@ rule (`cluster.own_link`).
 """
 
 import logging
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
+from jupiterd.cluster.links.links import Links
 from jupiterd.cluster.links.own_link import Interface, Other, Outage, Way, outage
 from jupiterd.cluster.membership.membership import Liveness
 from jupiterd.daemon.links.interface_states import interface_states
+from jupiterd.ids import NodeId
 from jupiterd.net.interface_kinds import kind_of
 from jupiterd.net.scopes import is_link_local, without_scope
-
-if TYPE_CHECKING:
-    from jupiterd.daemon.app.node import Node
-    from jupiterd.daemon.links.peers import Peer
 
 log = logging.getLogger(__name__)
 
 
-def own_outage(node: "Node") -> Outage | None:
-    """Return what is wrong with this machine's own link, where nobody is reached because of it."""
-    own = node.identity.node_id
-    others = [
-        Other(
-            member, node.outlook.liveness(member) is Liveness.ALIVE, _ways(node.peers.get(member))
-        )
-        for member in node.journal.state.members
-        if member != own
+def own_outage(others: Mapping[NodeId, Liveness], links: Mapping[NodeId, Links]) -> Outage | None:
+    """Return what is wrong with this machine's own link, where nobody is reached because of it.
+
+    Args:
+        others: whether each member answers; this node isn't among them.
+        links: how those were reached that were linked.
+    """
+    seen = [
+        Other(member, liveness is Liveness.ALIVE, _ways(links.get(member)))
+        for member, liveness in others.items()
     ]
-    if not others or any(other.is_alive for other in others):
+    if not seen or any(other.is_alive for other in seen):
         return None  # nothing needs to be asked of the system
     try:
-        return outage(others, _interfaces())
+        return outage(seen, _interfaces())
     except OSError as error:  # what can't be seen isn't out
         log.debug("interfaces_unknown", extra={"reason": str(error)})
         return None
 
 
-def _ways(peer: "Peer | None") -> tuple[Way, ...]:
-    if peer is None:
+def _ways(links: Links | None) -> tuple[Way, ...]:
+    if links is None:
         return ()
     return tuple(
         Way(path.interface, without_scope(path.source), kind_of(path.interface))
-        for path in peer.links.paths
+        for path in links.paths
     )
 
 

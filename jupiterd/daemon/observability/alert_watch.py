@@ -7,8 +7,8 @@ sent (`webhook_sender`).
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, cast
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
 
 from jupiterd.cluster.facts.dismissal_fact import AlarmDismissed
 from jupiterd.cluster.health.alert_news import News, ledger_findings, name_of, seen_failures
@@ -25,18 +25,17 @@ from jupiterd.cluster.text.health_words import NEWS
 from jupiterd.cluster.values.severity import Severity
 from jupiterd.cycle.base.work_item import Phase
 from jupiterd.daemon.cycles.lost_generator import lost_generator_findings
-from jupiterd.daemon.links.own_link import own_outage
-from jupiterd.daemon.links.refused_connections import CODE as KNOCKED
+from jupiterd.daemon.ledger.replica import Replica
+from jupiterd.daemon.links.peers import Peers
 from jupiterd.daemon.links.refused_connections import knock_finding
-from jupiterd.daemon.membership.listening import CROWDED
+from jupiterd.daemon.observability.refused_here import KNOCK_CODES, RefusedHere
 from jupiterd.daemon.queries.cycle.heavy_drops import drop_findings
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.daemon.runtime.untrusted_input import told_text
+from jupiterd.daemon.view.health_view import HealthView
+from jupiterd.daemon.view.local_view import LocalView
 from jupiterd.errors import JupiterError
 from jupiterd.ids import CycleId, NodeId
-
-if TYPE_CHECKING:
-    from jupiterd.daemon.app.node import Node
 
 log = logging.getLogger(__name__)
 
@@ -52,9 +51,20 @@ ALERTS = "alerts"
 class AlertWatch:
     """What is raised on this node's view of the cluster, and which of it was sent."""
 
-    def __init__(self, node: "Node") -> None:
-        self._node = node
-        self._own = node.identity.node_id
+    def __init__(
+        self,
+        view: LocalView,
+        health: HealthView,
+        journal: Replica,
+        peers: Peers,
+        refused: RefusedHere,
+        tell_over: Callable[[Sequence[str]], Awaitable[object]],
+    ) -> None:
+        """`tell_over` tells the leader by their keys which dismissed alarms are over."""
+        self._view, self._health = view, health
+        self._journal, self._peers = journal, peers
+        self._refused, self._tell_leader = refused, tell_over
+        self._own = view.own
         self._book, self._news, self._runs = AlertBook(), News(), RunAlerts()
         self._sent = SentAlerts()
         self._shown: Mapping[str, Alert] = {}
@@ -87,7 +97,7 @@ class AlertWatch:
     def is_dismissed(self, told: Alert | HealthWarning) -> bool:
         """Say whether people have seen it as it stands."""
         is_seen, cause = (told.is_seen, told.cause) if isinstance(told, Alert) else (False, "")
-        fact = self._node.journal.derived(_in_force).get(self.key(told))
+        fact = self._journal.derived(_in_force).get(self.key(told))
         return is_seen or (fact is not None and fact.cause == cause)
 
     def key(self, told: Alert | HealthWarning) -> str:
@@ -107,13 +117,13 @@ class AlertWatch:
     async def _tell_over(self, keys: Sequence[str]) -> None:
         """Tell the leader, which may hang: it is looked meanwhile."""
         try:
-            await self._node.commands.execute("alarm.over", {"keys": keys})
+            await self._tell_leader(keys)
         except JupiterError as error:
             log.debug("end_not_told", extra={"reason": error.message})
 
     def look(self, at_s: float) -> None:
         """Look once: log what is new and what is over, and send what is due."""
-        wrong = judge(self._node.outlook.cluster_view())
+        wrong = judge(self._health.cluster_view())
         self.ages.look(at_s, [told.key for told in wrong])
         _, over = self._book.look(at_s, list(self._findings(at_s)))
         self._look_at_dismissals(at_s, wrong)
@@ -130,15 +140,15 @@ class AlertWatch:
         self._send(at_s)
 
     def _look_at_dismissals(self, at_s: float, wrong: Sequence[HealthWarning]) -> None:
-        in_force = self._node.journal.derived(_in_force)
+        in_force = self._journal.derived(_in_force)
         holding = {self.key(told) for told in (*wrong, *self._book.raised)}
         lasting = {key for key, fact in in_force.items() if not fact.cause}
         over = self._dismissals.look(at_s, lasting, holding)
         self._ended = [key for key in over if self._tells_end_of(in_force[key])]
 
     def _tells_end_of(self, dismissed: AlarmDismissed) -> bool:
-        leads, asked_at = self._node.leading is not None, NodeId(dismissed.node)
-        is_member = asked_at in self._node.journal.state.members
+        leads, asked_at = self._view.own_term is not None, NodeId(dismissed.node)
+        is_member = asked_at in self._journal.state.members
         return tells_its_end(
             dismissed.key, self._own, leads=leads, asked_at=asked_at if is_member else None
         )
@@ -159,10 +169,7 @@ class AlertWatch:
             alerts[HAS_WEBHOOK] = True
         if marks := self._sent.told():
             alerts[SENT] = marks
-        if knocked := self._node.runner.knocks.detail():
-            alerts[KNOCKED] = knocked
-        if crowded := self._node.listening.crowding.detail():
-            alerts[CROWDED] = crowded
+        alerts |= self._refused.told()
         return {ALERTS: alerts} if alerts else {}
 
     def _end(self, over: Sequence[Alert]) -> None:
@@ -191,47 +198,43 @@ class AlertWatch:
     def _knows_what_was_sent(self, elapsed_s: float) -> bool:
         """Learn once from each who is heard soon; say whether somebody was, or nobody will be."""
         if elapsed_s <= LEARN_S:
-            for peer in self._node.peers:
+            for peer in self._peers:
                 if peer.telemetry and peer.node not in self._heard_of:
                     self._heard_of.add(peer.node)
                     self._sent.learn(self._told_by(peer.node).get(SENT))
-        is_alone = self._node.journal.state.members.keys() <= {self._own}
+        is_alone = self._journal.state.members.keys() <= {self._own}
         return is_alone or bool(self._heard_of) or elapsed_s > LEARN_S
 
     def _sender(self) -> NodeId | None:
-        others = self._node.alive() - {self._own}
+        others = self._view.alive() - {self._own}
         able = {node for node in others if self._told_by(node).get(HAS_WEBHOOK) is True}
         own = {self._own} if self.offer is not None else set[NodeId]()
-        return sender_among(self._node.pulse.election.leader, able | own)
+        return sender_among(self._view.leader, able | own)
 
     def _told_by(self, node: NodeId) -> Mapping[str, Any]:
-        peer = self._node.peers.get(node)
-        told: object = None if peer is None else peer.telemetry.get(ALERTS)
-        return cast("Mapping[str, Any]", told) if isinstance(told, dict) else {}
+        peer = self._peers.get(node)
+        told = None if peer is None else peer.telemetry.get(ALERTS)
+        return told if isinstance(told, dict) else {}
 
     def _findings(self, at_s: float) -> Iterator[Finding]:
-        journal = self._node.journal
+        journal, view = self._journal, self._view
         raised = {alert.key for alert in self._book.raised}
         yield from self._runs.look(at_s, list(self._live()))
-        own, outage = self._node.settings.name, own_outage(self._node)
+        own, outage = view.name, view.outage()
         if outage is not None:
             yield Finding("link-out", self._own, own, outage.told)
         for node, admitted in journal.state.members.items():
             name = told_text(admitted.name)
-            if self._node.outlook.liveness(node) is Liveness.GONE:
+            if view.liveness(node) is Liveness.GONE:
                 if outage is None or node not in outage.cut_off:
                     yield Finding("node-gone", node, name)
             else:
-                yield from strain_findings(node, name, self._node.outlook.load_of(node), raised)
+                yield from strain_findings(node, name, view.load_of(node), raised)
                 since = self._start_of(node)
-                for code in (KNOCKED, CROWDED):
+                for code in KNOCK_CODES:
                     told = self._told_by(node).get(code)
                     yield from knock_finding(node, name, told, since, code)
-        yield from self._node.runner.offered.findings(self._own, own)
-        knocked, since = self._node.runner.knocks.detail(), self._node.outlook.run_nonce
-        yield from knock_finding(self._own, own, knocked, since)
-        crowded = self._node.listening.crowding.detail()
-        yield from knock_finding(self._own, own, crowded, since, CROWDED)
+        yield from self._refused.findings(self._own, own, view.run_nonce)
         yield from lost_generator_findings(journal.state.cycles.values())
         drops = journal.derived(drop_findings)
         ended = (*journal.derived(ledger_findings), *journal.derived(seen_failures))
@@ -240,12 +243,12 @@ class AlertWatch:
         yield from drops.lasting
 
     def _start_of(self, node: NodeId) -> str:
-        peer = self._node.peers.get(node)
+        peer = self._peers.get(node)
         return "" if peer is None else told_text(peer.run_nonce)
 
     def _live(self) -> Iterator[LiveTraining]:
-        cycles = self._node.journal.state.cycles
-        for row in self._node.outlook.running():
+        cycles = self._journal.state.cycles
+        for row in self._view.running():
             cycle = cycles.get(CycleId(row["cycle"]))
             if row["phase"] == Phase.TRAIN and cycle is not None and cycle.paused is None:
                 values = row["values"]

@@ -8,7 +8,8 @@ import asyncio
 from collections import deque
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Any, Final
 
 from jupiterd.cluster.health.status_diff import noticed
 from jupiterd.cluster.ledger.cycle_state import CycleState
@@ -17,12 +18,10 @@ from jupiterd.daemon.observability.event_file import EventFile
 from jupiterd.daemon.queries.cluster.health_document import alert_lines
 from jupiterd.daemon.queries.cluster.status_document import shown as run_document
 from jupiterd.daemon.queries.cluster.status_document import status_document
+from jupiterd.daemon.queries.document_sources import DocumentSources
 from jupiterd.daemon.runtime.clock import wall_iso
 from jupiterd.document_schema import SCHEMA
 from jupiterd.ids import CycleId
-
-if TYPE_CHECKING:
-    from jupiterd.daemon.app.node import Node
 
 LOOK_S: Final = 2.0
 MAX_EVENTS: Final = 500
@@ -32,9 +31,9 @@ MAX_TEXT_CHARACTERS: Final = 300
 class EventRing:
     """The latest events."""
 
-    def __init__(self, node: "Node") -> None:
-        self._node = node
-        self._file = EventFile(node.state_dir.events)
+    def __init__(self, file: Path, sources: DocumentSources) -> None:
+        self._sources = sources
+        self._file = EventFile(file)
         since, rows = self._file.load()
         self._since = since or wall_iso()
         self._seen: Mapping[str, Any] = {}
@@ -52,8 +51,8 @@ class EventRing:
 
     def look(self) -> None:
         """Take note of what has happened since the last look."""
-        status = status_document(self._node)
-        seen = {**status, "alerts": alert_lines(self._node), **self._runs(status)}
+        status = status_document(self._sources)
+        seen = {**status, "alerts": alert_lines(self._sources), **self._runs(status)}
         for event in noticed(self._seen, seen):
             self._seq += 1
             self._rows.append(
@@ -77,13 +76,13 @@ class EventRing:
 
     def _runs(self, status: Mapping[str, Any]) -> dict[str, Any]:
         """Return the runs that are shown, that go on, or went on when they were looked at last."""
-        cycles = self._node.journal.state.cycles
+        cycles = self._sources.journal.state.cycles
         known = {run: each for run, each in cycles.items() if _is_of_people(each)}
         goes_on = {run for run, each in known.items() if each.goes_on}
         shown = {told["id"]: told for told in (status["cycle"], status["train"]) if told}
         more = {run for run in goes_on | self._went_on if run in known and run not in shown}
         self._went_on = goes_on
-        runs = {**shown, **{run: run_document(self._node, known[run]) for run in sorted(more)}}
+        runs = {**shown, **{run: run_document(self._sources, known[run]) for run in sorted(more)}}
         return {"runs": runs, "known_runs": frozenset(known)}
 
     def document(self) -> dict[str, Any]:

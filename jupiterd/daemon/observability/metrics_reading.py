@@ -1,6 +1,6 @@
 """What this node's metrics are read from, taken all at once when somebody asks.
 
-Owns the reading and its making out of the node's parts. Doesn't know how a metric is called
+Owns the reading and its making. Doesn't know how a metric is called
 (`metrics_table`), or what Prometheus is. Nothing is counted anywhere for its sake but lines of the
 log (`logged_events`); what only rises is counted from the daemon's start, as counters are.
 """
@@ -9,7 +9,7 @@ import asyncio
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from jupiterd.cluster.facts.facts import CheckpointCommitted
 from jupiterd.cluster.ledger.island_runs import counting_islands, is_whole
@@ -18,12 +18,10 @@ from jupiterd.cycle.base.work_item import Phase
 from jupiterd.daemon.catalog.phase_rows import phase_rows
 from jupiterd.daemon.observability.trained_tokens import TrainedTokens
 from jupiterd.daemon.queries.cluster.status_document import status_document
+from jupiterd.daemon.queries.document_sources import DocumentSources
 from jupiterd.daemon.runtime.logged_events import LoggedEvents
 from jupiterd.errors import JupiterError
 from jupiterd.ids import ArtifactId
-
-if TYPE_CHECKING:
-    from jupiterd.daemon.app.node import Node
 
 Document = Mapping[str, Any]
 
@@ -65,8 +63,8 @@ class Reading:
 class MetricsReader:
     """Reads one node; remembers only what keeps counters from falling."""
 
-    def __init__(self, node: "Node", events: LoggedEvents) -> None:
-        self._node = node
+    def __init__(self, sources: DocumentSources, events: LoggedEvents) -> None:
+        self._sources = sources
         self._events = events
         self._tokens = TrainedTokens()
 
@@ -78,32 +76,32 @@ class MetricsReader:
 
     async def read(self) -> Reading:
         """Return what there is to tell; it takes milliseconds of the daemon's loop."""
-        node = self._node
-        status = status_document(node)
+        sources = self._sources
+        status = status_document(sources)
         self._count()
-        newest = node.journal.derived(_newest_checkpoint)
+        newest = sources.journal.derived(_newest_checkpoint)
         return Reading(
             status=status,
-            loop_lag_s=node.pulse.worst_lag_s,
+            loop_lag_s=sources.view.loop_lag_s,
             tokens=self._tokens.total,
-            round_s=node.journal.derived(_round_durations),
+            round_s=sources.journal.derived(_round_durations),
             checkpoint_bytes=await asyncio.to_thread(self._size, newest),
-            sent_bytes={"artifact": node.library.sent_bytes},
+            sent_bytes={"artifact": sources.library.sent_bytes},
             errors=dict(self._events.counts),
         )
 
     def _count(self) -> None:
         live = {
             str(row["cycle"]): int(row["values"]["tokens"])
-            for row in self._node.outlook.running()
+            for row in self._sources.view.running()
             if row["phase"] == Phase.TRAIN and math.isfinite(row["values"].get("tokens", math.nan))
         }
-        self._tokens.note(live, self._node.journal.derived(_recorded_tokens))
+        self._tokens.note(live, self._sources.journal.derived(_recorded_tokens))
 
     def _size(self, artifact: str) -> int | None:
         """Return what an artifact takes; its manifest is read from the disk once."""
         try:
-            return self._node.library.store.manifest(ArtifactId(artifact)).size_bytes
+            return self._sources.library.store.manifest(ArtifactId(artifact)).size_bytes
         except (JupiterError, OSError):
             return None
 

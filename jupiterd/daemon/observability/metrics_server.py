@@ -17,13 +17,12 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
 from jupiterd.address_ranges import is_loopback
 from jupiterd.daemon.observability.metrics_reading import MetricsReader, Reading
+from jupiterd.daemon.queries.document_sources import DocumentSources
 from jupiterd.daemon.runtime.logged_events import LoggedEvents
 from jupiterd.ports import Address
 
 if TYPE_CHECKING:
     from wsgiref.types import WSGIApplication
-
-    from jupiterd.daemon.app.node import Node
 
 log = logging.getLogger(__name__)
 
@@ -36,13 +35,13 @@ FIRST_PAUSE_S: Final = 5.0
 LONGEST_PAUSE_S: Final = 300.0
 
 
-async def serve_metrics(node: "Node", address: Address) -> None:
+async def serve_metrics(sources: DocumentSources, address: Address) -> None:
     """Serve for ever; where the port can't be had, say so once and try again now and then."""
     events = LoggedEvents()
     ours = logging.getLogger("jupiterd")
     ours.addHandler(events)
     try:
-        reader = MetricsReader(node, events)
+        reader = MetricsReader(sources, events)
         async with asyncio.TaskGroup() as group:
             group.create_task(reader.run())
             await _serve(address, reader.read)

@@ -5,14 +5,12 @@ long for them, and is asked for by whoever looks at one machine closely. Doesn't
 """
 
 import asyncio
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from jupiterd.daemon.executor.worker_runner import WorkerRunner
 from jupiterd.daemon.observability.log_tail import LogTail
 from jupiterd.daemon.observability.report_wire import MAX_LINES, MAX_PROCESSES, Report
 from jupiterd.hardware.time_limit import LimitedCall
-
-if TYPE_CHECKING:
-    from jupiterd.daemon.executor.worker_runner import WorkerRunner
 
 VERSIONS_LIMIT_S: Final = 1.5
 """A driver that is asked for its own may hang."""
@@ -27,7 +25,7 @@ def _versions() -> dict[str, str]:
 class NodeReport:
     """The answer to a member's question, or to our own."""
 
-    def __init__(self, runner: "WorkerRunner") -> None:
+    def __init__(self, runner: WorkerRunner) -> None:
         self._runner = runner
         self._calls = LimitedCall(_versions)
         self._versions: dict[str, str] | None = None

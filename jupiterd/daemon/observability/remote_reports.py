@@ -7,19 +7,18 @@ Owns when they are asked and what becomes of their answers. Doesn't know what a 
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import grpc.aio
 
+from jupiterd.daemon.links.peers import Peers
+from jupiterd.daemon.observability.node_report import NodeReport
 from jupiterd.daemon.observability.report_wire import Report, read_reply
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.errors import JupiterError, NotFoundError
 from jupiterd.ids import NodeId
 from jupiterd.protocol.call_errors import from_rpc
 from jupiterd.rpc import peer_pb2
-
-if TYPE_CHECKING:
-    from jupiterd.daemon.app.node import Node
 
 ASK_S: Final = 4.0
 """How often a member is asked while somebody looks at it."""
@@ -42,8 +41,8 @@ class _Looked:
 class RemoteReports:
     """The latest answers of members that somebody looks at."""
 
-    def __init__(self, node: "Node") -> None:
-        self._node = node
+    def __init__(self, peers: Peers, own_report: NodeReport) -> None:
+        self._peers, self._own_report = peers, own_report
         self._looked: dict[NodeId, _Looked] = {}
 
     async def of(self, member: NodeId) -> Report:
@@ -51,8 +50,8 @@ class RemoteReports:
 
         The first time it is asked, which takes ANSWER_S at most; then the latest answer is there.
         """
-        if member == self._node.identity.node_id:
-            return {**await self._node.outlook.own_report.to_plain(), "note": ""}
+        if member == self._peers.own:
+            return {**await self._own_report.to_plain(), "note": ""}
         looked = self._looked.get(member)
         if looked is None:
             looked = self._looked[member] = await self._ask(member, {**NOTHING})
@@ -83,7 +82,7 @@ class RemoteReports:
             return _Looked(before, error.message, now_s())
 
     async def _asked(self, member: NodeId) -> Report:
-        peer = self._node.peers.require(member)
+        peer = self._peers.require(member)
         try:
             with peer.channels.in_use() as channels:
                 reply = await channels.control.AskReport(peer_pb2.ReportRequest(), timeout=ANSWER_S)

@@ -7,12 +7,12 @@ what any of them says.
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from jupiterd.daemon.observability.alert_watch import AlertWatch
+from jupiterd.daemon.observability.event_ring import EventRing
+from jupiterd.daemon.queries.document_sources import DocumentSources
 from jupiterd.daemon.runtime.clock import now_s
-
-if TYPE_CHECKING:
-    from jupiterd.daemon.app.node import Node
 
 log = logging.getLogger(__name__)
 
@@ -21,20 +21,24 @@ LONGEST_PAUSE_S: Final = 600.0
 WELL_S: Final = 600.0
 
 
-def tell_outside(node: "Node", group: asyncio.TaskGroup) -> None:
+def tell_outside(
+    sources: DocumentSources, alerts: AlertWatch, events: EventRing, group: asyncio.TaskGroup
+) -> None:
     """Start the sinks that the settings ask for; what none needs isn't loaded."""
-    address = node.settings.metrics
+    settings = sources.settings
+    address = settings.metrics
     if address is not None:
         from jupiterd.daemon.observability.metrics_server import serve_metrics
 
-        work = in_spite_of_all("metrics", lambda: serve_metrics(node, address))
+        work = in_spite_of_all("metrics", lambda: serve_metrics(sources, address))
         group.create_task(work, name="metrics")
-    webhook = node.settings.alerts_webhook
+    webhook = settings.alerts_webhook
     if webhook is not None:
         from jupiterd.daemon.observability.alert_sending import sender_of
 
-        group.create_task(in_spite_of_all("webhook", sender_of(node, webhook).run), name="webhook")
-    for name, part in (("alerts", node.outlook.alerts), ("events", node.outlook.events)):
+        sender = sender_of(settings, sources.journal, alerts, webhook)
+        group.create_task(in_spite_of_all("webhook", sender.run), name="webhook")
+    for name, part in (("alerts", alerts), ("events", events)):
         group.create_task(in_spite_of_all(name, part.run), name=name)
 
 

@@ -4,23 +4,23 @@ Owns when a point is taken. Doesn't know what is kept of it (`node_history`), or
 """
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from jupiterd.cluster.health.node_history import INTERVAL_S, NodeHistory, Reading, slot_of
 from jupiterd.cluster.membership.membership import Liveness
 from jupiterd.daemon.leader.node_speed import speed_of
+from jupiterd.daemon.ledger.replica import Replica
+from jupiterd.daemon.links.peers import Peers
 from jupiterd.daemon.runtime.clock import now_s
+from jupiterd.daemon.view.local_view import LocalView
 from jupiterd.ids import NodeId
-
-if TYPE_CHECKING:
-    from jupiterd.daemon.app.node import Node
 
 
 class TelemetryHistory:
     """One for each member; who is one no more is forgotten."""
 
-    def __init__(self, node: "Node") -> None:
-        self._node = node
+    def __init__(self, view: LocalView, journal: Replica, peers: Peers) -> None:
+        self._view, self._journal, self._peers = view, journal, peers
         self._of: dict[NodeId, NodeHistory] = {}
 
     def of(self, member: NodeId) -> dict[str, Any]:
@@ -35,20 +35,20 @@ class TelemetryHistory:
 
     def take(self, at_s: float) -> None:
         """Take a point of every member; of one that doesn't answer nothing is known."""
-        node, slot = self._node, slot_of(at_s)
-        running = node.outlook.running()
-        members = node.journal.state.members
+        view, slot = self._view, slot_of(at_s)
+        running = view.running()
+        members = self._journal.state.members
         self._of = {member: self._of.get(member) or NodeHistory() for member in members}
         for member, history in self._of.items():
-            if node.outlook.liveness(member) is not Liveness.ALIVE:
+            if view.liveness(member) is not Liveness.ALIVE:
                 history.add(slot, {})
                 continue
-            peer = node.peers.get(member)
+            peer = self._peers.get(member)
             speed = speed_of(member, running)
             reading: Reading = {
-                **node.outlook.load_of(member),
+                **view.load_of(member),
                 "tokens_per_s": speed.tokens_per_s,
                 "step_lag": speed.step_lag,
                 "rtt_s": None if peer is None else peer.beats.rtt_s,
             }
-            history.add(slot, reading, node.outlook.gpu_loads_of(member))
+            history.add(slot, reading, view.gpu_loads_of(member))

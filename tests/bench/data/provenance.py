@@ -19,6 +19,7 @@ from jupiterd.cluster.facts.facts import WorkCompleted
 from jupiterd.cycle.data.lineage import Sample, text_hash
 from jupiterd.daemon.app.local_sockets import answering_front_ends
 from jupiterd.daemon.app.node import Node
+from jupiterd.daemon.queries.cluster.cluster_trace import trace_of
 from jupiterd.daemon.queries.cluster.provenance_document import why_document
 from jupiterd.ids import ArtifactId
 from jupiterd.workers.samples.sample_file import SampleWriter
@@ -147,7 +148,8 @@ def in_daemon(node: Node) -> Ask:
     """Ask a node's own code."""
 
     async def ask(question: str) -> None:
-        assert (await why_document(node, question))["why"]["sample"]["license"] == "MIT"
+        why = await why_document(node.journal.state, trace_of(node.observers.sources), question)
+        assert why["why"]["sample"]["license"] == "MIT"
 
     return ask
 

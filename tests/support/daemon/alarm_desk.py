@@ -13,11 +13,11 @@ import pytest
 from jupiterd.cluster.facts.facts import NodeAdmitted
 from jupiterd.cluster.membership.membership import Heard
 from jupiterd.daemon.app.node import Node
-from jupiterd.daemon.queries.cluster.status_document import status_document
 from jupiterd.daemon.runtime import clock
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.ids import ClusterId, NodeId
 from jupiterd.ports import Address
+from tests.support.daemon.shown import status_of
 from tests.support.daemon.two_nodes import found, lead, serving
 
 OTHER = NodeId("b" * 32)
@@ -55,7 +55,7 @@ class Desk:
         await found(self.node, facts=facts)
         self.node.pulse.election._leader = self.own
         await lead(self.node)
-        self.node.hardware = replace(self.node.hardware, engines=("torch",))
+        self.node.outlook.hardware = replace(self.node.hardware, engines=("torch",))
         self.codes()
 
     async def with_other(self, reason: str = "window open") -> None:
@@ -73,6 +73,6 @@ class Desk:
 
     def codes(self) -> set[str]:
         """Look; return the codes of all that is said to be wrong, in health and by alerts."""
-        self.node.outlook.alerts.look(now_s())
-        raised = {alert.code for alert in self.node.outlook.alerts.raised}
-        return raised | {line["code"] for line in status_document(self.node)["health"]}
+        self.node.observers.alerts.look(now_s())
+        raised = {alert.code for alert in self.node.observers.alerts.raised}
+        return raised | {line["code"] for line in status_of(self.node)["health"]}

@@ -1,13 +1,12 @@
 """Alarms about machines, links and who belongs together: each is raised, its cause ended."""
 
 from dataclasses import replace
-from types import SimpleNamespace
-from typing import cast
 
 import pytest
 
 from jupiterd.cluster.facts.facts import WALKED_IN, NodeAdmitted, NodeRemoved
 from jupiterd.cluster.ledger.chain import Tip
+from jupiterd.cluster.ledger.tokens import Token
 from jupiterd.cluster.links.own_link import Interface, Way
 from jupiterd.cluster.links.unreached import Reached
 from jupiterd.cluster.membership.admission import Summary
@@ -18,15 +17,14 @@ from jupiterd.cluster.membership.shared_addresses import Told
 from jupiterd.cluster.membership.token_wait import PATIENCE_S
 from jupiterd.cluster.planning.cluster_file_policy import Entry
 from jupiterd.cluster.values.clock_offsets import KEPT, ClockOffset
-from jupiterd.daemon.app.node import Node
 from jupiterd.daemon.links import own_link
-from jupiterd.daemon.links.clock_skew import clocks_apart
 from jupiterd.daemon.links.cloned_members import COUNTS_S
 from jupiterd.daemon.links.seen_clusters import REMEMBERED_S
 from jupiterd.daemon.links.unreachable_peers import FAILING_S, FAILURES, HEARD_S
-from jupiterd.daemon.observability import node_view
 from jupiterd.daemon.runtime.clock import now_s
+from jupiterd.daemon.view import health_view
 from jupiterd.errors import DiskFullError
+from jupiterd.ids import NodeId
 from jupiterd.rpc import peer_pb2
 from tests.support.cluster.building import started
 from tests.support.daemon.alarm_desk import ATTIC, OTHER, THERE, Desk, Ending
@@ -94,8 +92,14 @@ def attic(desk: Desk) -> None:
     desk.node.greeter.joining.set_pending("attic is closed")
 
 
+def away_from_home(desk: Desk) -> None:
+    """Let health take the daemon for one that finds others on other machines."""
+    health, settings = desk.node.observers.health, desk.node.settings
+    health._settings = replace(settings, local=False)
+
+
 async def pending_node(desk: Desk) -> Ending:
-    desk.node.settings = replace(desk.node.settings, local=False)
+    away_from_home(desk)
     attic(desk)
     yield
     desk.pass_s(REMEMBERED_S + 1)  # it is switched off
@@ -111,7 +115,7 @@ async def pending_locally(desk: Desk) -> Ending:
 
 async def sought(desk: Desk) -> Ending:
     joining = desk.node.greeter.joining
-    joining.token = SimpleNamespace(cluster=ATTIC)  # type: ignore[assignment]
+    joining.token = Token(ATTIC, "1" * 16, "2" * 32)
     desk.pass_s(PATIENCE_S)
     joining.look_for_wanted()
     yield
@@ -128,9 +132,9 @@ async def behind(desk: Desk) -> Ending:
 
 async def no_engine(desk: Desk) -> Ending:
     await desk.lead()
-    desk.node.hardware = replace(desk.node.hardware, engines=())
+    desk.node.outlook.hardware = replace(desk.node.hardware, engines=())
     yield
-    desk.node.hardware = replace(desk.node.hardware, engines=("torch",))
+    desk.node.outlook.hardware = replace(desk.node.hardware, engines=("torch",))
 
 
 async def trusts_lan(desk: Desk) -> Ending:
@@ -179,22 +183,21 @@ async def node_suspect(desk: Desk) -> Ending:
 async def shared_address(desk: Desk) -> Ending:
     await desk.with_other()
     places = frozenset({("10.0.0.1", "1")})
-    told = [Told("one", "m1", places), Told("other", "m2", places)]
-    desk.patch.setattr(node_view, "told_by_all", lambda _node: told)
+    told = [Told("other", "m2", places)]
+    desk.patch.setattr(health_view, "told_of_ourselves", lambda *_: Told("one", "m1", places))
+    desk.patch.setattr(health_view, "told_by_peers", lambda *_: told)
     yield
-    told[1] = Told("other", "m2", frozenset({("10.0.0.2", "1")}))
+    told[0] = Told("other", "m2", frozenset({("10.0.0.2", "1")}))
 
 
 async def clock_differs(desk: Desk) -> Ending:
     await desk.with_other()
     offset = ClockOffset()
-    peer = SimpleNamespace(node=OTHER, beats=SimpleNamespace(clock=offset))
-    node = desk.node
-    seen = SimpleNamespace(
-        journal=node.journal, identity=node.identity, settings=node.settings, peers=[peer],
-        alive=lambda: {desk.own, OTHER},
-    )  # fmt: skip
-    desk.patch.setattr(node_view, "clocks_apart", lambda _node: clocks_apart(cast("Node", seen)))
+
+    def offsets(*_: object) -> dict[NodeId, float]:
+        return {} if offset.proved_s is None else {OTHER: offset.proved_s}
+
+    desk.patch.setattr(health_view, "proved_offsets", offsets)
     offset.note(1000.0, 1060.0, 0.1)
     yield
     for _ in range(KEPT):
@@ -280,7 +283,7 @@ async def node_walked_in(desk: Desk) -> Ending:
 
 
 async def alone(desk: Desk) -> Ending:
-    desk.node.settings = replace(desk.node.settings, local=False)
+    away_from_home(desk)
     await desk.lead()
     yield
     await desk.node.journal.append(1, [NodeAdmitted(OTHER, "other", b"certificate", "open")])

@@ -10,10 +10,10 @@ from click.testing import CliRunner
 
 from jupiterd.cluster.text.finding_lines import finding_lines, summary
 from jupiterd.daemon.app.main import cli
-from jupiterd.daemon.queries.cluster.documents import document_of
 from jupiterd.doctor import asking, engines, examination
 from jupiterd.doctor.examination import CHECKS, examine
 from jupiterd.doctor.finding import Finding, Status, doctor_document, fail, ok
+from tests.support.daemon.shown import shown
 from tests.support.daemon.two_nodes import serving
 from tests.support.doctor.places import place
 
@@ -64,7 +64,7 @@ def quick(monkeypatch):
 
 async def test_a_running_daemon_examines_its_own_machine(tmp_path: Path, quick: None) -> None:
     async with serving(tmp_path, "one") as one, asyncio.timeout(20):
-        document = await document_of(one, "doctor")
+        document = await shown(one, "doctor")
     assert document["findings"][0]["check"] == "daemon"
     assert document["findings"][0]["status"] == "ok"
     json.dumps(document)

@@ -1,33 +1,31 @@
 """The document of `cluster branches`: every line of every cycle, and which of them count.
 
-Owns its keys. Reads the node's parts; changes nothing.
+Owns its keys. Reads the ledger and what lies here; changes nothing.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from jupiterd.cluster.facts.facts import RoundCommitted
 from jupiterd.cluster.ledger.cycle_state import CycleState
 from jupiterd.cluster.ledger.island_runs import is_whole
 from jupiterd.cluster.ledger.progress_tree import Leaf
+from jupiterd.cluster.ledger.state import State
 from jupiterd.cluster.values.branch_names import branch_name
 from jupiterd.document_schema import SCHEMA
 from jupiterd.ids import CycleId, NodeId
-
-if TYPE_CHECKING:
-    from jupiterd.daemon.app.node import Node
+from jupiterd.store.artifacts import ArtifactStore
 
 
-def branches_document(node: "Node") -> dict[str, Any]:
+def branches_document(state: State, store: ArtifactStore) -> dict[str, Any]:
     """Return the leaves of all cycles, the newest cycle and its canonical leaf first.
 
     Those of islands are parts of their run, and nobody's choice.
     """
-    everything = node.journal.state.cycles.items()
-    cycles = {cycle: state for cycle, state in everything if is_whole(state)}
+    cycles = {cycle: each for cycle, each in state.cycles.items() if is_whole(each)}
     ordered = sorted(cycles, key=lambda cycle: (cycles[cycle].start_order, cycle), reverse=True)
     return {
         "schema": SCHEMA,
-        "branches": [row for cycle in ordered for row in _rows(node, cycle, cycles[cycle])],
+        "branches": [row for cycle in ordered for row in _rows(state, store, cycle)],
         "pins": [_pin(cycle, cycles[cycle]) for cycle in ordered if cycles[cycle].pinned],
     }
 
@@ -41,22 +39,23 @@ def _pin(cycle: CycleId, state: CycleState) -> dict[str, Any]:
     }
 
 
-def _rows(node: "Node", cycle: CycleId, state: CycleState) -> list[dict[str, Any]]:
+def _rows(state: State, store: ArtifactStore, cycle: CycleId) -> list[dict[str, Any]]:
+    whole = state.cycles[cycle]
     return [
         {
-            **_row(node, cycle, leaf),
-            "domain": state.label or None,
+            **_row(state, store, cycle, leaf),
+            "domain": whole.label or None,
             "canonical": number == 0 and not leaf.is_parked,
             "pinned": leaf.is_pinned,
             "parked": leaf.is_parked,
         }
-        for number, leaf in enumerate(state.leaves())
+        for number, leaf in enumerate(whole.leaves())
     ]
 
 
-def _row(node: "Node", cycle: CycleId, leaf: Leaf) -> dict[str, Any]:
+def _row(state: State, store: ArtifactStore, cycle: CycleId, leaf: Leaf) -> dict[str, Any]:
     last, (term, writer, _, _) = leaf.checkpoint, leaf.order
-    known = node.journal.state.roster.known(NodeId(writer))
+    known = state.roster.known(NodeId(writer))
     return {
         "name": branch_name(cycle, leaf.key),
         "cycle": cycle,
@@ -68,7 +67,7 @@ def _row(node: "Node", cycle: CycleId, leaf: Leaf) -> dict[str, Any]:
         "tokens": last.tokens,
         "loss": last.loss,
         "checkpoint": last.artifact,
-        "held_here": node.library.store.holds(last.artifact),
+        "held_here": store.holds(last.artifact),
         "written_by": {"node": writer, "name": None if known is None else known.name},
         "term": term,
     }

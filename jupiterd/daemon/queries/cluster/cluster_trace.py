@@ -6,23 +6,23 @@ what is made of it.
 
 import asyncio
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING
 
 import grpc.aio
 
 from jupiterd.cycle.data.lineage import Sample
 from jupiterd.daemon.catalog.sample_locations import Output, by_artifact, outputs_of
-from jupiterd.daemon.links.peers import Peer
+from jupiterd.daemon.ledger.replica import Replica
+from jupiterd.daemon.links.peers import Peer, Peers
 from jupiterd.daemon.queries.cluster.local_trace import IS_WHOLE, MAX_ASKED, SOME, trace_here
+from jupiterd.daemon.queries.document_sources import DocumentSources
 from jupiterd.errors import Bug
 from jupiterd.ids import ArtifactId, NodeId, short
 from jupiterd.protocol.call_errors import from_rpc
 from jupiterd.rpc import peer_pb2
-
-if TYPE_CHECKING:
-    from jupiterd.daemon.app.node import Node
+from jupiterd.store.artifacts import ArtifactStore
 
 log = logging.getLogger(__name__)
 
@@ -44,17 +44,22 @@ class Traced:
 class Trace:
     """One question's way to all who may know something; this node answers first."""
 
-    def __init__(self, node: "Node") -> None:
+    def __init__(
+        self,
+        journal: Replica,
+        store: ArtifactStore,
+        peers: Peers,
+        alive: Callable[[], AbstractSet[NodeId]],
+    ) -> None:
         """Read the ledger; the disk is read by each call, in a thread."""
-        self._node = node
-        self._store = node.library.store
-        self.outputs = node.journal.derived(outputs_of)
+        self._store, self._peers, self._alive = store, peers, alive
+        self.outputs = journal.derived(outputs_of)
         self._batches = by_artifact(self.outputs)
         self._ranks = {artifact: rank for rank, artifact in enumerate(self._batches)}
         self._lasting = frozenset(each.artifact for each in self.outputs if not each.is_passing)
         self.damaged: set[ArtifactId] = set()
         """What this node holds and can't read; the others may."""
-        self._answered: set[NodeId] = {node.identity.node_id}
+        self._answered: set[NodeId] = {journal.node}
 
     async def token(self, shards: ArtifactId, offset: int) -> peer_pb2.TracedToken | None:
         """Return which document a token belongs to; None where nobody in reach holds the shards."""
@@ -131,8 +136,8 @@ class Trace:
 
     async def _of_members(self, request: peer_pb2.TraceRequest) -> list[peer_pb2.TraceReply]:
         """Return the answers of those in reach, in the order of their ids."""
-        alive = self._node.alive()
-        peers = sorted(self._node.peers, key=lambda peer: peer.node)
+        alive = self._alive()
+        peers = sorted(self._peers, key=lambda peer: peer.node)
         asked = [self._of(peer, request) for peer in peers if peer.node in alive]
         return [reply for reply in await asyncio.gather(*asked) if reply is not None]
 
@@ -163,6 +168,12 @@ class Trace:
     def _rank(self, part: peer_pb2.TracedSample) -> int:
         ranks = (self._ranks.get(ArtifactId(batch)) for batch in part.batches)
         return min((rank for rank in ranks if rank is not None), default=len(self._ranks))
+
+
+def trace_of(sources: DocumentSources) -> Trace:
+    """Return the way to what the nodes of a daemon's cluster hold of samples."""
+    store, alive = sources.library.store, sources.view.alive
+    return Trace(sources.journal, store, sources.peers, alive)
 
 
 def _record_of(part: peer_pb2.TracedSample) -> Sample | None:

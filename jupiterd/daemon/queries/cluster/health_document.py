@@ -5,38 +5,36 @@ Owns their keys, and that nothing is said twice. Doesn't know when anything is w
 """
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from jupiterd.cluster.health.alerts import Alert
 from jupiterd.cluster.health.health import TABLE, HealthWarning, judge
+from jupiterd.daemon.queries.document_sources import DocumentSources
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.ids import CycleId, NodeId
-
-if TYPE_CHECKING:
-    from jupiterd.daemon.app.node import Node
 
 Line = dict[str, Any]
 
 
-def health_lines(node: "Node") -> list[Line]:
+def health_lines(sources: DocumentSources) -> list[Line]:
     """Return a line for each thing, causes first; `node` and `cycle` are what it is about."""
     return [
-        _aged(node, told)
-        for told in (*judge(node.outlook.cluster_view()), *_beside(node.outlook.alerts.raised))
-        if not node.outlook.alerts.is_dismissed(told)
+        _aged(sources, told)
+        for told in (*judge(sources.health.cluster_view()), *_beside(sources.alerts.raised))
+        if not sources.alerts.is_dismissed(told)
     ]
 
 
-def dismissed_lines(node: "Node") -> list[Line]:
+def dismissed_lines(sources: DocumentSources) -> list[Line]:
     """Return the same of what people have dismissed: it is still so, and nobody need be told."""
-    alerts = node.outlook.alerts
-    wrong = filter(alerts.is_dismissed, judge(node.outlook.cluster_view()))
-    return [_aged(node, told) for told in (*wrong, *_beside(alerts.dismissed))]
+    alerts = sources.alerts
+    wrong = filter(alerts.is_dismissed, judge(sources.health.cluster_view()))
+    return [_aged(sources, told) for told in (*wrong, *_beside(alerts.dismissed))]
 
 
-def alert_lines(node: "Node") -> list[Line]:
+def alert_lines(sources: DocumentSources) -> list[Line]:
     """Return a line for each alert that is raised; `key` tells it from all others."""
-    return [_line(node, told) for told in node.outlook.alerts.raised]
+    return [_line(sources, told) for told in sources.alerts.raised]
 
 
 def _beside(alerts: Iterable[Alert]) -> Iterator[Alert]:
@@ -44,18 +42,18 @@ def _beside(alerts: Iterable[Alert]) -> Iterator[Alert]:
     return (told for told in alerts if told.code not in TABLE)
 
 
-def _aged(node: "Node", told: HealthWarning | Alert) -> Line:
-    at_s, ages = now_s(), node.outlook.alerts.ages
+def _aged(sources: DocumentSources, told: HealthWarning | Alert) -> Line:
+    at_s, ages = now_s(), sources.alerts.ages
     age_s = at_s - told.since_s if isinstance(told, Alert) else ages.age_s(told.key, at_s)
-    return _line(node, told) | {"age_s": int(age_s)}
+    return _line(sources, told) | {"age_s": int(age_s)}
 
 
-def _line(node: "Node", told: HealthWarning | Alert) -> Line:
+def _line(sources: DocumentSources, told: HealthWarning | Alert) -> Line:
     subject = told.about.partition("/")[0]
-    state = node.journal.state
+    state = sources.journal.state
     is_node = NodeId(subject) in state.members or told.code == "node-waits"
     return {
-        "key": node.outlook.alerts.key(told),
+        "key": sources.alerts.key(told),
         "code": told.code,
         "severity": str(told.severity),
         "title": told.title,

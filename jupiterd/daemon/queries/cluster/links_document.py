@@ -4,25 +4,24 @@ Owns its keys. Measures nothing: it tells what members have measured and told ea
 """
 
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from jupiterd.cluster.values.interface_kind import LOOPBACK, is_loopback
+from jupiterd.daemon.links.peers import Peers
 from jupiterd.daemon.planning.rank_order import known_qualities
+from jupiterd.daemon.view.local_view import LocalView
 from jupiterd.document_schema import SCHEMA
 from jupiterd.ids import NodeId
 
-if TYPE_CHECKING:
-    from jupiterd.daemon.app.node import Node
 
-
-def links_document(node: "Node") -> dict[str, Any]:
+def links_document(view: LocalView, peers: Peers) -> dict[str, Any]:
     """Return a row for each pair of members that are alive; null is what nobody knows."""
-    here = sorted(node.alive())
-    known = known_qualities(node.peers, node.identity.node_id, here)
+    here = sorted(view.alive())
+    known = known_qualities(peers, view.own, here)
     rows: list[dict[str, Any]] = []
     for one, other in combinations(here, 2):
         quality = known[one, other]
-        is_inside = _is_on_loopback(node, one) and _is_on_loopback(node, other)
+        is_inside = _is_on_loopback(view, peers, one) and _is_on_loopback(view, peers, other)
         kind = None if quality is None else quality.kind.name.lower()
         rows.append(
             {
@@ -35,10 +34,10 @@ def links_document(node: "Node") -> dict[str, Any]:
     return {"schema": SCHEMA, "links": rows}
 
 
-def _is_on_loopback(node: "Node", member: NodeId) -> bool:
-    if member == node.identity.node_id:
-        told = node.outlook.addresses()
+def _is_on_loopback(view: LocalView, peers: Peers, member: NodeId) -> bool:
+    if member == view.own:
+        told = view.addresses()
     else:
-        peer = node.peers.get(member)
+        peer = peers.get(member)
         told = [] if peer is None else peer.shown_addresses()
     return bool(told) and all(is_loopback(address) for address in told)

@@ -9,11 +9,12 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from jupiterd.cycle.data.document_index import Document
 from jupiterd.cycle.data.sample_index import Place
 from jupiterd.daemon.catalog.sample_locations import SHARDS, Output, by_artifact, outputs_of
+from jupiterd.daemon.ledger.replica import Replica
 from jupiterd.errors import CorruptArtifactError, NotFoundError
 from jupiterd.ids import ArtifactId, short
 from jupiterd.rpc import peer_pb2
@@ -25,9 +26,6 @@ from jupiterd.store.sample_lookup import (
     read_sample,
     some_samples,
 )
-
-if TYPE_CHECKING:
-    from jupiterd.daemon.app.node import Node
 
 MIN_DIGITS = 4
 SHOWN_CHARACTERS = 400
@@ -61,10 +59,12 @@ class Answer:
     """Of these nothing could be told, or not everything."""
 
 
-async def trace_for_member(node: "Node", request: peer_pb2.TraceRequest) -> peer_pb2.TraceReply:
+async def trace_for_member(
+    journal: Replica, store: ArtifactStore, request: peer_pb2.TraceRequest
+) -> peer_pb2.TraceReply:
     """Answer another member; as `trace_here`."""
-    outputs = node.journal.derived(outputs_of)
-    return (await asyncio.to_thread(trace_here, node.library.store, outputs, request)).reply
+    outputs = journal.derived(outputs_of)
+    return (await asyncio.to_thread(trace_here, store, outputs, request)).reply
 
 
 def trace_here(

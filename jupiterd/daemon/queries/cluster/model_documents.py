@@ -1,17 +1,17 @@
 """The documents of `model list`, `model show` and `model export`.
 
-Owns their keys. Reads the node's parts, and small files of artifacts wherever they lie; changes
-nothing.
+Owns their keys. Reads the ledger, and small files of artifacts wherever they lie; changes nothing.
 """
 
 import json
 from collections.abc import Mapping
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 from jupiterd.cluster.ledger.cycle_state import CycleState
 from jupiterd.cluster.ledger.island_runs import counting_islands
+from jupiterd.cluster.ledger.state import State
 from jupiterd.cycle.base.contents_file import CONTENTS_FILE, MAX_CONTENTS_BYTES
 from jupiterd.cycle.base.work_item import Phase
 from jupiterd.cycle.gate.record import VERDICT_FILE
@@ -21,6 +21,8 @@ from jupiterd.cycle.generation.completions import (
     read_completions,
 )
 from jupiterd.cycle.phases.view import item_id
+from jupiterd.daemon.artifacts.artifact_cache import ArtifactCache
+from jupiterd.daemon.artifacts.model_exports import ModelExports
 from jupiterd.daemon.catalog.model_catalog import (
     CANDIDATE,
     GENERATOR,
@@ -33,54 +35,57 @@ from jupiterd.document_schema import SCHEMA
 from jupiterd.errors import CorruptArtifactError, JupiterError, NotFoundError
 from jupiterd.ids import ArtifactId, CycleId
 
-if TYPE_CHECKING:
-    from jupiterd.daemon.app.node import Node
-
 MAX_VERDICT_BYTES = 4 << 20
 
 _PACKED = ("tokens", "sequences", "documents", "synthetic_documents", "bytes", "tokens_per_byte")
 
 
-def models_document(node: "Node", _: str) -> dict[str, Any]:
+def models_document(state: State, library: ArtifactCache, exports: ModelExports) -> dict[str, Any]:
     """Return every model, the newest first."""
-    known = models_of(node.journal.state)
-    return {"schema": SCHEMA, "models": [_row(node, model) for model in known]}
+    rows = [_row(state, library, exports, model) for model in models_of(state)]
+    return {"schema": SCHEMA, "models": rows}
 
 
-async def model_document(node: "Node", wanted: str) -> dict[str, Any]:
+async def model_document(
+    state: State, library: ArtifactCache, exports: ModelExports, wanted: str
+) -> dict[str, Any]:
     """Return all that is known of one model; what can't be had just now is None.
 
     Raises:
         NotFoundError: there is no such model.
         UsageError: several ids begin so.
     """
-    model = model_meant(models_of(node.journal.state), wanted)
-    return {"schema": SCHEMA, "model": _row(node, model) | await details(node, model)}
+    model = model_meant(models_of(state), wanted)
+    row = _row(state, library, exports, model)
+    return {"schema": SCHEMA, "model": row | await details(state, library, model)}
 
 
-async def model_export_document(node: "Node", wanted: str) -> dict[str, Any]:
+async def model_export_document(
+    state: State, library: ArtifactCache, exports: ModelExports, wanted: str
+) -> dict[str, Any]:
     """Return the same, with the folder of its files on this machine, fetched where it isn't here.
 
     Raises:
         NotFoundError: there is no such model, or nobody in reach has it.
         DiskFullError: there is no room for it here.
     """
-    model = model_meant(models_of(node.journal.state), wanted)
+    model = model_meant(models_of(state), wanted)
     try:
-        folder = await node.library.ensure(model.artifact)
+        folder = await library.ensure(model.artifact)
     except NotFoundError as error:
         raise NotFoundError(
             f"nobody in reach has the model {model.name}", "start the nodes that have it"
         ) from error
-    told = _row(node, model) | await details(node, model)
+    row = _row(state, library, exports, model)
+    told = row | await details(state, library, model)
     return {"schema": SCHEMA, "model": told | {"files_at": str(folder)}}
 
 
-async def details(node: "Node", model: KnownModel) -> dict[str, Any]:
+async def details(state: State, library: ArtifactCache, model: KnownModel) -> dict[str, Any]:
     """Return what is told of one model beyond its row."""
-    run = node.journal.state.cycles[model.run]
-    islands = counting_islands(node.journal.state.cycles, model.run)
-    said = _domain_of(node, run)
+    run = state.cycles[model.run]
+    islands = counting_islands(state.cycles, model.run)
+    said = _domain_of(state, run)
     log = [] if model.kind == GENERATOR else training_log(run, islands)
     return {
         "domain": run.label,
@@ -89,22 +94,26 @@ async def details(node: "Node", model: KnownModel) -> dict[str, Any]:
         "sources": said["sources"],
         "started_at": "" if run.begun is None else run.begun.started_at,
         "began_with": None if model.kind == GENERATOR else _began_with(run),
-        "data": None if model.kind == GENERATOR else await data_of(node, run, model.round),
+        "data": None
+        if model.kind == GENERATOR
+        else await data_of(state, library, run, model.round),
         "log": [row for row in log if row["round"] <= model.round],
-        "verdict_document": await verdict_of(node, run, model),
-        "completions": await completions_of(node, run, model),
-        "machines": {each: member.name for each, member in node.journal.state.members.items()},
+        "verdict_document": await verdict_of(library, run, model),
+        "completions": await completions_of(library, run, model),
+        "machines": {each: member.name for each, member in state.members.items()},
     }
 
 
-async def completions_of(node: "Node", run: CycleState, model: KnownModel) -> list[dict[str, Any]]:
+async def completions_of(
+    library: ArtifactCache, run: CycleState, model: KnownModel
+) -> list[dict[str, Any]]:
     """Return what a candidate wrote when it was tried out; nothing where that isn't in reach."""
     tried = run.completed.get(
         (model.round, item_id(model.round, Phase.EVALUATE, 0, model.artifact))
     )
     if model.kind != CANDIDATE or tried is None or "scores" not in tried.outputs:
         return []
-    data = await _read(node, tried.outputs["scores"], COMPLETIONS_FILE, MAX_COMPLETIONS_BYTES)
+    data = await _read(library, tried.outputs["scores"], COMPLETIONS_FILE, MAX_COMPLETIONS_BYTES)
     try:
         found = read_completions((data or b"").decode("utf-8", "replace"))
     except CorruptArtifactError:
@@ -125,42 +134,48 @@ def _began_with(run: CycleState) -> dict[str, str] | None:
     return None
 
 
-def _row(node: "Node", model: KnownModel) -> dict[str, Any]:
-    run = node.journal.state.cycles[model.run]
-    folder = node.exports.folder(run, model.round, model.artifact) if model.round else None
+def _row(
+    state: State, library: ArtifactCache, exports: ModelExports, model: KnownModel
+) -> dict[str, Any]:
+    run = state.cycles[model.run]
+    folder = exports.folder(run, model.round, model.artifact) if model.round else None
     is_there = folder is not None and folder.is_dir()
     return model.to_plain() | {
-        "held_here": node.library.store.holds(model.artifact),
+        "held_here": library.store.holds(model.artifact),
         "folder": str(folder) if is_there else None,
     }
 
 
-async def data_of(node: "Node", run: CycleState, number: int) -> dict[str, Any] | None:
+async def data_of(
+    state: State, library: ArtifactCache, run: CycleState, number: int
+) -> dict[str, Any] | None:
     """Return what a round, or a run, was trained on: counts, and what the shards say they hold."""
     packed = run.completed.get((number, item_id(number, Phase.PACK, 0)))
     if packed is None and run.training is not None:
-        made_in = node.journal.state.cycles.get(CycleId(run.training.data))
+        made_in = state.cycles.get(CycleId(run.training.data))
         packed = None if made_in is None else made_in.prepared
     if packed is None:
         return None
     shards = packed.outputs["shards"]
-    contents = await _read_json(node, shards, CONTENTS_FILE, MAX_CONTENTS_BYTES)
+    contents = await _read_json(library, shards, CONTENTS_FILE, MAX_CONTENTS_BYTES)
     counts = {name: packed.counts[name] for name in _PACKED if name in packed.counts}
     return {"shards": shards, **counts, "contents": contents}
 
 
-async def verdict_of(node: "Node", run: CycleState, model: KnownModel) -> dict[str, Any] | None:
+async def verdict_of(
+    library: ArtifactCache, run: CycleState, model: KnownModel
+) -> dict[str, Any] | None:
     """Return verdict.json of a candidate; None where there is none, or none in reach."""
     said = run.verdicts.get(model.round) if model.kind == CANDIDATE else None
     if said is None:
         return None
-    return await _read_json(node, said.artifact, VERDICT_FILE, MAX_VERDICT_BYTES)
+    return await _read_json(library, said.artifact, VERDICT_FILE, MAX_VERDICT_BYTES)
 
 
 async def _read_json(
-    node: "Node", artifact: ArtifactId, path: str, most_bytes: int
+    library: ArtifactCache, artifact: ArtifactId, path: str, most_bytes: int
 ) -> dict[str, Any] | None:
-    data = await _read(node, artifact, path, most_bytes)
+    data = await _read(library, artifact, path, most_bytes)
     try:
         found = None if data is None else json.loads(data)
     except ValueError:
@@ -168,14 +183,16 @@ async def _read_json(
     return found if isinstance(found, dict) else None
 
 
-async def _read(node: "Node", artifact: ArtifactId, path: str, most_bytes: int) -> bytes | None:
+async def _read(
+    library: ArtifactCache, artifact: ArtifactId, path: str, most_bytes: int
+) -> bytes | None:
     try:
-        return await node.library.read(artifact, path, most_bytes)
+        return await library.read(artifact, path, most_bytes)
     except JupiterError:
         return None
 
 
-def _domain_of(node: "Node", run: CycleState) -> Mapping[str, Any]:
+def _domain_of(state: State, run: CycleState) -> Mapping[str, Any]:
     """Return what the domain file, or the one who asked for a run, said of its text.
 
     No path of anybody's disk is among it: a model card is published.
@@ -184,7 +201,7 @@ def _domain_of(node: "Node", run: CycleState) -> Mapping[str, Any]:
 
     nothing: dict[str, Any] = {"title": "", "language": "", "sources": []}
     if run.started is None:
-        return nothing | {"sources": _asked_sources(node, run)}
+        return nothing | {"sources": _asked_sources(state, run)}
     try:
         domain = parse_domain(run.started.domain_yaml, "domain.yaml")
     except JupiterError:  # of another version
@@ -201,9 +218,9 @@ def _domain_of(node: "Node", run: CycleState) -> Mapping[str, Any]:
     return {"title": domain.title, "language": domain.language, "sources": sources}
 
 
-def _asked_sources(node: "Node", run: CycleState) -> list[dict[str, str]]:
+def _asked_sources(state: State, run: CycleState) -> list[dict[str, str]]:
     """Return what a training run's data set was made of; its licence nobody was asked for."""
-    made_in = run.training and node.journal.state.cycles.get(CycleId(run.training.data))
+    made_in = run.training and state.cycles.get(CycleId(run.training.data))
     if not made_in or made_in.requested is None:
         return []
     asked = made_in.requested

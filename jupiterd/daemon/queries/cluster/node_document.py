@@ -1,6 +1,6 @@
 """The document of one machine: what `jupiterctl node show` and the dashboard show of it.
 
-Owns its keys. Reads the node's parts; changes nothing.
+Owns its keys; changes nothing.
 
     node                   its row in `status`: state, hardware, addresses, links, load, speed
     seats                  its ranks and generators in running phases, as the leader tells
@@ -10,39 +10,40 @@ Owns its keys. Reads the node's parts; changes nothing.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from jupiterd.cluster.values.node_names import find_node
 from jupiterd.daemon.queries.cluster.status_document import node_row
+from jupiterd.daemon.queries.document_sources import DocumentSources, MemberHistories, MemberReports
 from jupiterd.daemon.runtime.untrusted_input import told_text
 from jupiterd.document_schema import SCHEMA
 from jupiterd.errors import NotFoundError
 
-if TYPE_CHECKING:
-    from jupiterd.daemon.app.node import Node
-
 _OF_A_PHASE = ("cycle", "round", "phase")
 
 
-async def node_document(node: "Node", wanted: str) -> dict[str, Any]:
+async def node_document(
+    sources: DocumentSources, reports: MemberReports, histories: MemberHistories, wanted: str
+) -> dict[str, Any]:
     """Return the document of a member: by its id, the beginning of one, or its name.
 
     Raises:
         NotFoundError: there is none, or it was removed while it was asked.
         UsageError: there are several.
     """
-    names = {member: told_text(fact.name) for member, fact in node.journal.state.members.items()}
+    members = sources.journal.state.members
+    names = {member: told_text(fact.name) for member, fact in members.items()}
     member = find_node(names, wanted)
-    report = await node.outlook.reports.of(member)
-    if member not in node.journal.state.members:  # meanwhile
+    report = await reports.of(member)
+    if member not in sources.journal.state.members:  # meanwhile
         raise NotFoundError(f"{names[member]} is no longer a member", "jupiterctl node list")
-    running = node.outlook.running()
+    running = sources.view.running()
     return {
         "schema": SCHEMA,
-        "node": node_row(node, member, running),
+        "node": node_row(sources, member, running),
         "seats": [seat for live in running for seat in _seats(live, member)],
         **report,
-        **node.outlook.histories.of(member),
+        **histories.of(member),
     }
 
 

@@ -8,7 +8,7 @@ import re
 import time
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from jupiterd.cluster.facts.facts import CheckpointCommitted, CycleStarted
 from jupiterd.cluster.ledger.island_runs import is_whole
@@ -26,9 +26,6 @@ from jupiterd.errors import NotFoundError, UsageError
 from jupiterd.ids import ArtifactId, short
 from jupiterd.rpc import peer_pb2
 
-if TYPE_CHECKING:
-    from jupiterd.daemon.app.node import Node
-
 MAX_PARENTS = 16
 
 _POSITION = re.compile(r"(?P<shards>[^:]{1,200}):(?P<offset>\d{1,15})")
@@ -40,7 +37,7 @@ Plain = dict[str, Any]
 Known = Mapping[str, Traced]
 
 
-async def why_document(node: "Node", wanted: str) -> Plain:
+async def why_document(state: State, trace: Trace, wanted: str) -> Plain:
     """Return the whole chain of records of SAMPLE (an id, or its beginning) or SHARDS:OFFSET.
 
     Raises:
@@ -48,7 +45,7 @@ async def why_document(node: "Node", wanted: str) -> Plain:
         UsageError: it is neither, or several ids begin so.
     """
     began_s = time.perf_counter()
-    answer = await _Asked(node).answer(wanted)
+    answer = await _Asked(state, trace).answer(wanted)
     answer["elapsed_ms"] = round(1000 * (time.perf_counter() - began_s), 3)
     return {"schema": SCHEMA, "why": answer}
 
@@ -56,9 +53,8 @@ async def why_document(node: "Node", wanted: str) -> Plain:
 class _Asked:
     """One question."""
 
-    def __init__(self, node: "Node") -> None:
-        state = node.journal.state
-        self._trace = Trace(node)
+    def __init__(self, state: State, trace: Trace) -> None:
+        self._trace = trace
         self._generators = _generators(state)
         self._started = {
             run.started.cycle: run.started

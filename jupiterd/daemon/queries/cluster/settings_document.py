@@ -4,29 +4,30 @@ Owns its keys, and what of a setting may be shown. Doesn't know where a setting 
 (`settings`).
 """
 
+from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from jupiterd.cluster.planning.cluster_file_policy import Written
 from jupiterd.daemon.runtime.settings import Settings
 from jupiterd.daemon.runtime.webhook import HIDDEN
 from jupiterd.document_schema import SCHEMA
 
-if TYPE_CHECKING:
-    from jupiterd.daemon.app.node import Node
-
 SECRETS = frozenset({"join"})
 """Whoever has one may do what its owner may; an address that is one hides itself."""
 
 
-def settings_document(node: "Node") -> dict[str, Any]:
-    """Return each setting: its name, its value as JSON has it, and where it was taken from."""
+def settings_document(settings: Settings, taken_from: Mapping[str, str]) -> dict[str, Any]:
+    """Return each setting: its name, its value as JSON has it, and where it was taken from.
+
+    taken_from: the name of a setting -> where its value comes from; the rest are defaults
+    """
     told = [
         {
             "name": each.name,
-            "value": _shown(each.name, getattr(node.settings, each.name)),
-            "source": node.setting_sources.get(each.name, "default"),
+            "value": _shown(each.name, getattr(settings, each.name)),
+            "source": taken_from.get(each.name, "default"),
         }
         for each in fields(Settings)
     ]

@@ -1,12 +1,12 @@
 """The document that `status` shows.
 
-Owns its keys (DESIGN, section 10). Reads the node's parts; changes nothing.
+Owns its keys (DESIGN, section 10). Changes nothing.
 """
 
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from jupiterd.cluster.facts.facts import CheckpointCommitted
 from jupiterd.cluster.ledger.island_runs import counting_islands, is_whole
@@ -20,55 +20,54 @@ from jupiterd.daemon.leader.node_speed import speed_of
 from jupiterd.daemon.queries.cluster.admission_document import door_document, token_documents
 from jupiterd.daemon.queries.cluster.health_document import dismissed_lines, health_lines
 from jupiterd.daemon.queries.cycle.cycle_document import cycle_document
+from jupiterd.daemon.queries.document_sources import DocumentSources
 from jupiterd.daemon.runtime.approval_words import spelled
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.daemon.runtime.untrusted_input import told_text
 from jupiterd.document_schema import SCHEMA
 from jupiterd.ids import ArtifactId, CycleId, NodeId
 
-if TYPE_CHECKING:
-    from jupiterd.daemon.app.node import Node
-
 _IS_WHOLE = re.compile(r"[0-9a-f]{16}").fullmatch
 """Says whether a text is a cycle's whole id."""
 
 
-def status_document(node: "Node") -> dict[str, Any]:
+def status_document(sources: DocumentSources) -> dict[str, Any]:
     """Return the whole status as this node sees it."""
-    running = node.outlook.running()
-    nodes = [node_row(node, member, running) for member in sorted(node.journal.state.members)]
-    door = door_document(node)
+    running, state = sources.view.running(), sources.journal.state
+    terms = sources.view.admission_terms()
+    nodes = [node_row(sources, member, running) for member in sorted(state.members)]
+    door = door_document(state, terms)
     alive = sum(document["state"] == Liveness.ALIVE for document in nodes)
     return {
         "schema": SCHEMA,
         "node": {
-            "id": node.identity.node_id,
-            "name": node.settings.name,
-            "words": node.greeter.joining.applying.words or None,
+            "id": sources.view.own,
+            "name": sources.view.name,
+            "words": sources.applying.words or None,
         },
         "cluster": {
-            "id": node.journal.cluster,
-            "name": told_text(node.journal.state.label) or None,
-            "leader": node.pulse.election.leader,
-            "term": node.pulse.election.term,
-            "head": node.journal.ledger.head(),
+            "id": sources.journal.cluster,
+            "name": told_text(state.label) or None,
+            "leader": sources.view.leader,
+            "term": sources.view.term,
+            "head": sources.journal.ledger.head(),
             "nodes_alive": alive,
             "nodes_total": len(nodes),
             "open": door["open"],
             "door": door,
-            "tokens": token_documents(node),
+            "tokens": token_documents(state, terms),
         },
-        "nodes": [*nodes, *map(_newcomer, node.outlook.waiting())],
-        "cycle": current_cycle(node),
-        "train": current_training(node),
-        "fetches": node.commands.hub_fetches.rows(now_s()),
-        "refused": node.refusals.to_plain(),
-        "health": health_lines(node),
-        "dismissed": dismissed_lines(node),
+        "nodes": [*nodes, *map(_newcomer, sources.view.waiting())],
+        "cycle": current_cycle(sources),
+        "train": current_training(sources),
+        "fetches": sources.fetches.rows(now_s()),
+        "refused": sources.refusals.to_plain(),
+        "health": health_lines(sources),
+        "dismissed": dismissed_lines(sources),
     }
 
 
-def cycle_status_document(node: "Node", wanted: str) -> dict[str, Any]:
+def cycle_status_document(sources: DocumentSources, wanted: str) -> dict[str, Any]:
     """Return a cycle alone: the one named, or where none is, the running or latest one.
 
     A whole id that isn't known here yet is nothing: who started that cycle asks for it at once.
@@ -78,42 +77,42 @@ def cycle_status_document(node: "Node", wanted: str) -> dict[str, Any]:
         UsageError: several ids begin so.
     """
     if not wanted:
-        return {"schema": SCHEMA, "cycle": current_cycle(node)}
-    state = node.journal.state
+        return {"schema": SCHEMA, "cycle": current_cycle(sources)}
+    state = sources.journal.state
     named = state.cycles.get(CycleId(wanted))
     if named is None and not _IS_WHOLE(wanted):
         named, _ = meant_cycle(state, wanted)
     is_known = named is not None and named.started is not None
-    return {"schema": SCHEMA, "cycle": shown(node, named) if named and is_known else None}
+    return {"schema": SCHEMA, "cycle": shown(sources, named) if named and is_known else None}
 
 
-def current_cycle(node: "Node") -> dict[str, Any] | None:
+def current_cycle(sources: DocumentSources) -> dict[str, Any] | None:
     """Return the running cycle's document, else a paused one's, else the latest one's; or None."""
-    cycles = [cycle for cycle in node.journal.state.cycles.values() if cycle.started is not None]
+    cycles = [cycle for cycle in sources.journal.state.cycles.values() if cycle.started is not None]
     latest = max(
         cycles,
         key=lambda cycle: (not cycle.finished, cycle.goes_on, cycle.start_order),
         default=None,
     )
-    return None if latest is None else shown(node, latest)
+    return None if latest is None else shown(sources, latest)
 
 
-def current_training(node: "Node") -> dict[str, Any] | None:
+def current_training(sources: DocumentSources) -> dict[str, Any] | None:
     """Return the running training run's document, else the latest one's; None where none is."""
-    cycles = node.journal.state.cycles.values()
+    cycles = sources.journal.state.cycles.values()
     runs = [run for run in cycles if run.training is not None and is_whole(run)]
     latest = max(runs, key=lambda run: (not run.finished, run.start_order), default=None)
-    return None if latest is None else shown(node, latest)
+    return None if latest is None else shown(sources, latest)
 
 
-def shown(node: "Node", cycle: CycleState) -> dict[str, Any]:
+def shown(sources: DocumentSources, cycle: CycleState) -> dict[str, Any]:
     """Return the document of a cycle, a training run or a data set."""
-    live = node.outlook.live_progress(cycle.begun.cycle if cycle.begun else "")
-    has_leader = node.pulse.election.leader is not None
+    live = sources.view.live_progress(cycle.begun.cycle if cycle.begun else "")
+    has_leader = sources.view.leader is not None
     own = cycle.begun.cycle if cycle.begun else CycleId("")
-    islands = counting_islands(node.journal.state.cycles, own)
-    model = _model_path(node, cycle)
-    names = {member: fact.name for member, fact in node.journal.state.members.items()}
+    islands = counting_islands(sources.journal.state.cycles, own)
+    model = _model_path(sources, cycle)
+    names = {member: fact.name for member, fact in sources.journal.state.members.items()}
     return cycle_document(
         cycle,
         live,
@@ -121,7 +120,7 @@ def shown(node: "Node", cycle: CycleState) -> dict[str, Any]:
         has_leader=has_leader,
         islands=islands,
         names=names,
-        settled=node.journal.derived(_settled)[own],
+        settled=sources.journal.derived(_settled)[own],
     )
 
 
@@ -130,24 +129,24 @@ def _settled(_: State) -> defaultdict[CycleId, Settled]:
     return defaultdict(dict)
 
 
-def _model_path(node: "Node", cycle: CycleState) -> str | None:
+def _model_path(sources: DocumentSources, cycle: CycleState) -> str | None:
     """Return the folder of the newest model on this machine, as it was exported."""
     finals = [f for f in cycle.line() if isinstance(f, CheckpointCommitted) and f.is_final]
     for final in reversed(finals):
-        folder = node.exports.folder(cycle, final.round, final.artifact)
+        folder = sources.exports.folder(cycle, final.round, final.artifact)
         if folder.is_dir():
             return str(folder)
     if cycle.training is not None:  # its path is printed at the end: the one that stays
         return None
-    held = [f.artifact for f in finals if node.library.store.holds(ArtifactId(f.artifact))]
-    return str(node.library.store.path(ArtifactId(held[-1]))) if held else None
+    held = [f.artifact for f in finals if sources.library.store.holds(ArtifactId(f.artifact))]
+    return str(sources.library.store.path(ArtifactId(held[-1]))) if held else None
 
 
-def _why_this_role(node: "Node", member: NodeId) -> str:
-    role = node.journal.state.roles.get(member)
+def _why_this_role(sources: DocumentSources, member: NodeId) -> str:
+    role = sources.journal.state.roles.get(member)
     if role is None:
         return "the leader hasn't assigned a role yet"
-    if node.outlook.liveness(member) is Liveness.GONE:
+    if sources.view.liveness(member) is Liveness.GONE:
         return "the role that it had before it went"
     return role.reason
 
@@ -175,34 +174,35 @@ def _newcomer(seen: PendingJoin) -> dict[str, Any]:
     }
 
 
-def node_row(node: "Node", member: NodeId, running: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def node_row(
+    sources: DocumentSources, member: NodeId, running: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
     """Return what is known of one member; running: the leader's telemetry of every phase."""
-    state = node.journal.state
+    state = sources.journal.state
     role = state.roles.get(member)
-    hardware = node.outlook.hardware_of(member)
-    is_self = member == node.identity.node_id
-    peer = node.peers.get(member)
+    hardware = sources.view.hardware_of(member)
+    is_self = member == sources.view.own
+    peer = sources.peers.get(member)
     speed = speed_of(member, running)
     admitted = state.members[member]
-    heard_s = 0.0 if is_self else node.pulse.membership.last_heard_s(member, now_s())
     return {
         "id": member,
         "name": told_text(peer.name if peer is not None and peer.name else admitted.name),
-        "state": str(node.outlook.liveness(member)),
+        "state": str(sources.view.liveness(member)),
         "trusted": member in state.roster.trusted,
         "role": role.role if role is not None else "idle",
-        "reason": _why_this_role(node, member),
-        "addresses": node.outlook.addresses()
+        "reason": _why_this_role(sources, member),
+        "addresses": sources.view.addresses()
         if is_self
         else peer.shown_addresses()
         if peer
         else [],
         "links": peer.links.to_plain(now_s()) if peer is not None and not is_self else [],
-        "last_heard_s": heard_s,
+        "last_heard_s": sources.view.last_heard_s(member),
         "hardware": hardware.to_plain() if hardware is not None else {},
-        "contradictions": list(node.written.contradictions(member)),
-        "load": shown_load(node.outlook.load_of(member)),
-        "gpu_loads": [load.to_plain() for load in node.outlook.gpu_loads_of(member)],
+        "contradictions": list(sources.cluster_file.contradictions(member)),
+        "load": shown_load(sources.view.load_of(member)),
+        "gpu_loads": [load.to_plain() for load in sources.view.gpu_loads_of(member)],
         "tokens_per_s": speed.tokens_per_s,
         "step_lag": speed.step_lag,
         "rtt_s": None if is_self or peer is None else _rounded(peer.beats.rtt_s),

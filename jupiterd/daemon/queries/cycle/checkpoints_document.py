@@ -6,19 +6,19 @@ one, too. Which ones are kept isn't decided here (`cluster.copies`).
 
 import asyncio
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Set as AbstractSet
+from typing import Any, Final
 
 from jupiterd.cluster.artifacts.replication_policy import COPIES, of_record
 from jupiterd.cluster.facts.facts import CheckpointCommitted
 from jupiterd.cluster.ledger.cycle_state import CycleState
 from jupiterd.cluster.ledger.island_runs import number_of
 from jupiterd.cluster.ledger.state import State
+from jupiterd.daemon.artifacts.artifact_cache import ArtifactCache
 from jupiterd.daemon.catalog.selected_run import SelectedRun, shown_run
+from jupiterd.daemon.ledger.replica import Replica
 from jupiterd.document_schema import SCHEMA
 from jupiterd.ids import ArtifactId, NodeId
-
-if TYPE_CHECKING:
-    from jupiterd.daemon.app.node import Node
 
 MAX_SHOWN: Final = 16
 ANSWER_TIMEOUT_S: Final = 2.0
@@ -26,7 +26,9 @@ ANSWER_TIMEOUT_S: Final = 2.0
 Holders = Mapping[NodeId, Collection[ArtifactId]]
 
 
-async def checkpoints_document(node: "Node", run_id: str) -> dict[str, Any]:
+async def checkpoints_document(
+    journal: Replica, library: ArtifactCache, alive: AbstractSet[NodeId], run_id: str
+) -> dict[str, Any]:
     """Return the newest checkpoints of a training's line, and of its islands, the newest first.
 
     `copies` names who holds one, of the nodes that answer; `copies_wanted` is 0 of one that may go.
@@ -34,13 +36,13 @@ async def checkpoints_document(node: "Node", run_id: str) -> dict[str, Any]:
     Raises:
         NotFoundError: there is no such training.
     """
-    run = shown_run(node, run_id)
+    run = shown_run(journal.state.cycles, run_id)
     made = sorted(_checkpoints(run), key=lambda pair: (pair[1].round, pair[1].step), reverse=True)
     shown = made[:MAX_SHOWN]
     artifacts = list(dict.fromkeys(fact.artifact for _, fact in shown))
-    holders = await _holders(node, artifacts)
-    kept = node.journal.derived(_of_record)
-    names = {member: fact.name for member, fact in node.journal.state.members.items()}
+    holders = await _holders(library, alive, artifacts)
+    kept = journal.derived(_of_record)
+    names = {member: fact.name for member, fact in journal.state.members.items()}
     rows = [_row(island, fact, holders, names, kept) for island, fact in shown]
     return {
         "schema": SCHEMA,
@@ -48,7 +50,7 @@ async def checkpoints_document(node: "Node", run_id: str) -> dict[str, Any]:
             "run": run.id,
             "rows": rows,
             "more": len(made) - len(shown),
-            "silent": len(node.journal.state.members) - len(holders),
+            "silent": len(journal.state.members) - len(holders),
         },
     }
 
@@ -65,11 +67,12 @@ def _of_line(state: CycleState) -> Iterator[CheckpointCommitted]:
     return (fact for fact in state.line() if isinstance(fact, CheckpointCommitted))
 
 
-async def _holders(node: "Node", artifacts: Sequence[ArtifactId]) -> Holders:
+async def _holders(
+    library: ArtifactCache, alive: AbstractSet[NodeId], artifacts: Sequence[ArtifactId]
+) -> Holders:
     """Return who answers, with what each has of these."""
-    members = sorted(node.alive())
     told = await asyncio.gather(
-        *(node.library.held_by(each, artifacts, ANSWER_TIMEOUT_S) for each in members)
+        *(library.held_by(each, artifacts, ANSWER_TIMEOUT_S) for each in sorted(alive))
     )
     return {each[0]: each[1] for each in told if each is not None}
 

@@ -3,30 +3,29 @@
 Owns its keys. What isn't here is read from whoever has it; where nobody answers there is nothing.
 """
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from jupiterd.cluster.ledger.state import State
+from jupiterd.daemon.artifacts.artifact_cache import ArtifactCache
 from jupiterd.daemon.catalog.model_catalog import CANDIDATE, models_of
 from jupiterd.daemon.catalog.selected_run import shown_run
 from jupiterd.daemon.queries.cluster.model_documents import completions_of
 from jupiterd.document_schema import SCHEMA
 
-if TYPE_CHECKING:
-    from jupiterd.daemon.app.node import Node
-
 MAX_LOOKED_AT: Final = 3
 """The newest models are asked for what they wrote, until one is found that was tried out."""
 
 
-async def completions_document(node: "Node", run_id: str) -> dict[str, Any]:
+async def completions_document(state: State, library: ArtifactCache, run_id: str) -> dict[str, Any]:
     """Return what the newest model wrote that was tried out.
 
     Raises:
         NotFoundError: there is no such training.
     """
-    run = shown_run(node, run_id)
-    models = [m for m in models_of(node.journal.state) if (m.run, m.kind) == (run.id, CANDIDATE)]
+    run = shown_run(state.cycles, run_id)
+    models = [m for m in models_of(state) if (m.run, m.kind) == (run.id, CANDIDATE)]
     for model in models[:MAX_LOOKED_AT]:
-        if samples := await completions_of(node, run.state, model):
+        if samples := await completions_of(library, run.state, model):
             told = {"round": model.round, "model": model.artifact, "samples": samples}
             return {"schema": SCHEMA, "completions": {"run": run.id, **told}}
     nothing = {"run": run.id, "round": None, "model": None, "samples": []}

@@ -7,7 +7,7 @@ Owns its keys, and asking the nodes that have written it. Doesn't know what is m
 import asyncio
 import logging
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import grpc.aio
 
@@ -15,15 +15,14 @@ from jupiterd.cluster.ledger.cycle_state import CycleState
 from jupiterd.cluster.ledger.island_runs import number_of
 from jupiterd.cycle.base.thinned_curve import CurvePoint
 from jupiterd.daemon.catalog.selected_run import SelectedRun, shown_run
+from jupiterd.daemon.queries.cycle.curve_files import CurveFiles
 from jupiterd.daemon.queries.cycle.curve_merge import Writer, whole_curve
 from jupiterd.daemon.queries.cycle.curve_wire import Curves, curves_of
+from jupiterd.daemon.queries.document_sources import DocumentSources
 from jupiterd.document_schema import SCHEMA
 from jupiterd.ids import CycleId, NodeId, short
 from jupiterd.protocol.call_errors import from_rpc
 from jupiterd.rpc import peer_pb2
-
-if TYPE_CHECKING:
-    from jupiterd.daemon.app.node import Node
 
 log = logging.getLogger(__name__)
 
@@ -33,7 +32,9 @@ OF_ISLANDS: Final = 1
 """The round that an island's own run counts: it has one."""
 
 
-async def curve_document(node: "Node", run_id: str) -> dict[str, Any]:
+async def curve_document(
+    sources: DocumentSources, curves: CurveFiles, run_id: str
+) -> dict[str, Any]:
     """Return the loss of a training's present round.
 
     Points are [step, loss, tokens, elapsed_s]: the loss is the mean since the point before, tokens
@@ -43,16 +44,20 @@ async def curve_document(node: "Node", run_id: str) -> dict[str, Any]:
     Raises:
         NotFoundError: there is no such training.
     """
-    return {"schema": SCHEMA, "curve": await curve_of(node, shown_run(node, run_id))}
+    run = shown_run(sources.journal.state.cycles, run_id)
+    return {"schema": SCHEMA, "curve": await curve_of(sources, curves, run)}
 
 
-async def curve_of(node: "Node", run: SelectedRun) -> dict[str, Any]:
+async def curve_of(
+    sources: DocumentSources, curves: CurveFiles, run: SelectedRun
+) -> dict[str, Any]:
     """Return the loss of one round of a training, as `curve_document` has it."""
     writers = [*_writers(run)]
-    told, missing = await _told(node, run.id, list(dict.fromkeys(w.node for w in writers)))
+    nodes = list(dict.fromkeys(writer.node for writer in writers))
+    told, missing = await _told(sources, curves, run.id, nodes)
     curve = whole_curve(writers, told, run.round)
     first_s = next((point.at_s for point in curve.points if point.at_s is not None), None)
-    names = {member: fact.name for member, fact in node.journal.state.members.items()}
+    names = {member: fact.name for member, fact in sources.journal.state.members.items()}
     return {
         "run": run.id,
         "round": run.round,
@@ -82,20 +87,22 @@ def _of_gang(state: CycleState, island: int, round_number: int) -> Iterator[Writ
 
 
 async def _told(
-    node: "Node", run: CycleId, writers: Sequence[NodeId]
+    sources: DocumentSources, curves: CurveFiles, run: CycleId, writers: Sequence[NodeId]
 ) -> tuple[dict[NodeId, Curves], list[NodeId]]:
     """Return what each node tells, and who doesn't."""
-    replies = await asyncio.gather(*(_of_node(node, run, each) for each in writers))
+    replies = await asyncio.gather(*(_of_node(sources, curves, run, each) for each in writers))
     pairs = list(zip(writers, replies, strict=True))
     known = {each: reply for each, reply in pairs if reply is not None}
     return known, [each for each, reply in pairs if reply is None]
 
 
-async def _of_node(node: "Node", run: CycleId, writer: NodeId) -> Curves | None:
-    if writer == node.identity.node_id:
-        return await node.curves.of_run(run)
-    peer = node.peers.get(writer)
-    if peer is None or writer not in node.alive():
+async def _of_node(
+    sources: DocumentSources, curves: CurveFiles, run: CycleId, writer: NodeId
+) -> Curves | None:
+    if writer == sources.view.own:
+        return await curves.of_run(run)
+    peer = sources.peers.get(writer)
+    if peer is None or writer not in sources.view.alive():
         return None
     try:
         with peer.channels.in_use() as channels:

@@ -4,13 +4,11 @@ Owns its keys. Doesn't know how a cycle's own document comes about.
 """
 
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from jupiterd.daemon.queries.cluster.status_document import shown
+from jupiterd.daemon.queries.document_sources import DocumentSources
 from jupiterd.document_schema import SCHEMA
-
-if TYPE_CHECKING:
-    from jupiterd.daemon.app.node import Node
 
 TOLD = ("id", "domain", "state", "rounds", "round", "phase", "val_bpb", "model", "paused")
 """What a row has of a cycle's own document."""
@@ -21,11 +19,11 @@ OWN_SHARE = "self_hosting"
 """In a cycle's document: the share of the synthetic text that its own student writes, 0 to 1."""
 
 
-def cycles_document(node: "Node") -> dict[str, Any]:
+def cycles_document(sources: DocumentSources) -> dict[str, Any]:
     """Return a row for each cycle."""
-    cycles = [each for each in node.journal.state.cycles.values() if each.started is not None]
+    cycles = [each for each in sources.journal.state.cycles.values() if each.started is not None]
     newest_first = sorted(cycles, key=attrgetter("start_order"), reverse=True)
-    return {"schema": SCHEMA, "cycles": [_row(shown(node, cycle)) for cycle in newest_first]}
+    return {"schema": SCHEMA, "cycles": [_row(shown(sources, cycle)) for cycle in newest_first]}
 
 
 def _row(cycle: dict[str, Any]) -> dict[str, Any]:

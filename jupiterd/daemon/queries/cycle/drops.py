@@ -5,23 +5,22 @@ the same machine, as the same user.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from jupiterd.cluster.facts.facts import WorkCompleted
 from jupiterd.cluster.ledger.cycle_state import CycleState
+from jupiterd.cluster.ledger.state import State
 from jupiterd.cycle.base.work_item import Phase
 from jupiterd.cycle.data.heavy_drops import judged_phases
 from jupiterd.cycle.data.phase_flow import flow_of
 from jupiterd.cycle.rounds.phase_summary import total_counts
+from jupiterd.daemon.artifacts.artifact_cache import ArtifactCache
 from jupiterd.daemon.catalog.cycle_lookup import meant_cycle
 from jupiterd.daemon.catalog.effective_work import work_that_counts
 from jupiterd.daemon.catalog.phase_summary import own_work
 from jupiterd.document_schema import SCHEMA
 from jupiterd.errors import JupiterError, NotFoundError, UsageError
 from jupiterd.ids import short
-
-if TYPE_CHECKING:
-    from jupiterd.daemon.app.node import Node
 
 OUTPUTS: Final = ("dropped", "refused", "skipped")
 """Names of outputs that hold what was left out: by filters, of answers, by readers."""
@@ -30,7 +29,7 @@ UNITED: Final = "kept"
 """An output of the filter's last piece, whose `dropped` has what those before it dropped."""
 
 
-async def drops_document(node: "Node", wanted: str) -> dict[str, Any]:
+async def drops_document(state: State, library: ArtifactCache, wanted: str) -> dict[str, Any]:
     """Return what CYCLE/ROUND left out, by phase; either may be left out: the newest is meant.
 
     Raises:
@@ -38,7 +37,7 @@ async def drops_document(node: "Node", wanted: str) -> dict[str, Any]:
         UsageError: several ids begin so, or that is no round.
     """
     named, _, number = wanted.partition("/")
-    cycle, begun = meant_cycle(node.journal.state, named)
+    cycle, begun = meant_cycle(state, named)
     done = _round(cycle, number)
     return {
         "schema": SCHEMA,
@@ -46,7 +45,10 @@ async def drops_document(node: "Node", wanted: str) -> dict[str, Any]:
             "cycle": begun.cycle,
             "domain": begun.domain,
             "round": done,
-            "phases": [await _phase(node, cycle, done, phase) for phase in judged_phases()],
+            "phases": [
+                await _phase(state, library, phase, _work(cycle, done, phase))
+                for phase in judged_phases()
+            ],
         },
     }
 
@@ -62,15 +64,20 @@ def _round(cycle: CycleState, wanted: str) -> int:
     return int(wanted) if wanted else max(known)
 
 
-async def _phase(node: "Node", cycle: CycleState, number: int, phase: Phase) -> dict[str, Any]:
-    facts = own_work(phase, work_that_counts(cycle.completed_in(number, phase).values()))
+def _work(cycle: CycleState, number: int, phase: Phase) -> list[WorkCompleted]:
+    return own_work(phase, work_that_counts(cycle.completed_in(number, phase).values()))
+
+
+async def _phase(
+    state: State, library: ArtifactCache, phase: Phase, facts: Sequence[WorkCompleted]
+) -> dict[str, Any]:
     found: list[dict[str, str]] = []
     missing: list[str] = []
     for name, fact in _outputs(facts):
         try:
-            found.append({"name": name, "path": str(await node.library.ensure(fact.outputs[name]))})
+            found.append({"name": name, "path": str(await library.ensure(fact.outputs[name]))})
         except JupiterError:
-            member = node.journal.state.members.get(fact.node)
+            member = state.members.get(fact.node)
             missing.append(short(fact.node) if member is None else member.name)
     flow = flow_of(phase, total_counts([fact.counts for fact in facts])).to_plain()
     return {

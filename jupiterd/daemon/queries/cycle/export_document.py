@@ -4,18 +4,17 @@ Owns its keys. What isn't here is fetched from whoever has it. Reads no sample: 
 the same machine, as the same user.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from jupiterd.daemon.artifacts.artifact_cache import ArtifactCache
 from jupiterd.daemon.catalog.sample_locations import Output, outputs_of, shards_meant
+from jupiterd.daemon.ledger.replica import Replica
 from jupiterd.document_schema import SCHEMA
 from jupiterd.errors import NotFoundError, UsageError
 from jupiterd.ids import CycleId
 
-if TYPE_CHECKING:
-    from jupiterd.daemon.app.node import Node
 
-
-async def export_document(node: "Node", wanted: str) -> dict[str, Any]:
+async def export_document(journal: Replica, library: ArtifactCache, wanted: str) -> dict[str, Any]:
     """Return the folders of RUN, its newest round, or of RUN/ROUND.
 
     Raises:
@@ -23,8 +22,8 @@ async def export_document(node: "Node", wanted: str) -> dict[str, Any]:
         DiskFullError: there is no room for them here.
         UsageError: it is a data set, whose text lies where it was made of.
     """
-    state = node.journal.state
-    outputs = node.journal.derived(outputs_of)
+    state = journal.state
+    outputs = journal.derived(outputs_of)
     shards = shards_meant(outputs, wanted)
     if shards.kind != "cycle":
         made_of = state.cycles[CycleId(shards.run)].requested
@@ -33,7 +32,7 @@ async def export_document(node: "Node", wanted: str) -> dict[str, Any]:
             f"{shards.label} is a data set: tokens{path}", "export the data of a cycle's round"
         )
     kept = [each for each in outputs if _is_kept_for(each, shards)]
-    shards_at, *kept_at = [await _brought(node, each) for each in (shards, *kept)]
+    shards_at, *kept_at = [await _brought(library, each) for each in (shards, *kept)]
     exported = {
         "run": shards.run,
         "name": shards.label,
@@ -45,9 +44,9 @@ async def export_document(node: "Node", wanted: str) -> dict[str, Any]:
     return {"schema": SCHEMA, "export": exported}
 
 
-async def _brought(node: "Node", wanted: Output) -> str:
+async def _brought(library: ArtifactCache, wanted: Output) -> str:
     try:
-        return str(await node.library.ensure(wanted.artifact))
+        return str(await library.ensure(wanted.artifact))
     except NotFoundError as error:
         raise NotFoundError(
             f"the samples of {wanted.label}, round {wanted.round}, aren't all in reach",

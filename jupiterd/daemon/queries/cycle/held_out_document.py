@@ -4,29 +4,28 @@ Owns its keys. What isn't here is fetched from whoever has it. Reads no text: ju
 the same machine, as the same user.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from jupiterd.cluster.ledger.cycle_state import CycleState
+from jupiterd.cluster.ledger.state import State
 from jupiterd.cycle.base.work_item import Phase
 from jupiterd.cycle.runs.run_phases import HELD_OUT
+from jupiterd.daemon.artifacts.artifact_cache import ArtifactCache
 from jupiterd.daemon.catalog.model_catalog import CANDIDATE, model_meant, models_of
 from jupiterd.document_schema import SCHEMA
 from jupiterd.errors import NotFoundError
 from jupiterd.ids import ArtifactId
 
-if TYPE_CHECKING:
-    from jupiterd.daemon.app.node import Node
 
-
-async def held_out_document(node: "Node", wanted: str) -> dict[str, Any]:
+async def held_out_document(state: State, library: ArtifactCache, wanted: str) -> dict[str, Any]:
     """Return the folders of a candidate's verdict and of the text that was held out for it.
 
     Raises:
         NotFoundError: there is no such model, nobody has judged it, or nobody in reach has these.
         UsageError: several ids begin so.
     """
-    model = model_meant(models_of(node.journal.state), wanted)
-    run = node.journal.state.cycles[model.run]
+    model = model_meant(models_of(state), wanted)
+    run = state.cycles[model.run]
     said = run.verdicts.get(model.round) if model.kind == CANDIDATE else None
     if said is None:
         raise NotFoundError(
@@ -34,8 +33,8 @@ async def held_out_document(node: "Node", wanted: str) -> dict[str, Any]:
             "leave --lm-eval out, or name the candidate of a round that is over",
         )
     try:
-        verdict = await node.library.ensure(said.artifact)
-        texts = [await node.library.ensure(each) for each in _held_out(run, model.round)]
+        verdict = await library.ensure(said.artifact)
+        texts = [await library.ensure(each) for each in _held_out(run, model.round)]
     except NotFoundError as error:
         raise NotFoundError(
             f"the text that {model.name} was judged on isn't all in reach",

@@ -4,27 +4,25 @@ Owns its keys. Out of the ledger alone; the newest outer steps of the present ro
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from jupiterd.cluster.facts.facts import OuterStepTaken
 from jupiterd.cluster.ledger.island_runs import number_of
+from jupiterd.cluster.ledger.state import State
 from jupiterd.daemon.catalog.selected_run import SelectedRun, shown_run
 from jupiterd.document_schema import SCHEMA
-
-if TYPE_CHECKING:
-    from jupiterd.daemon.app.node import Node
 
 MAX_STEPS: Final = 20
 
 
-def outer_rounds_document(node: "Node", run_id: str) -> dict[str, Any]:
+def outer_rounds_document(state: State, run_id: str) -> dict[str, Any]:
     """Return the newest outer steps of a training's present round.
 
     Raises:
         NotFoundError: there is no such training.
     """
-    run = shown_run(node, run_id)
-    names = {member: fact.name for member, fact in node.journal.state.members.items()}
+    run = shown_run(state.cycles, run_id)
+    names = {member: fact.name for member, fact in state.members.items()}
     return {
         "schema": SCHEMA,
         "outer_rounds": {

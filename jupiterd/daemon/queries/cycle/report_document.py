@@ -6,12 +6,14 @@ first where they aren't here: jupiterctl reads them, on the same machine, as the
 
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from jupiterd.cluster.facts.facts import WorkCompleted
 from jupiterd.cluster.ledger.cycle_state import CycleState
 from jupiterd.cluster.ledger.island_runs import counting_islands
+from jupiterd.cluster.ledger.state import State
 from jupiterd.cycle.base.work_item import Phase
+from jupiterd.daemon.artifacts.artifact_cache import ArtifactCache
 from jupiterd.daemon.catalog.cycle_lookup import meant_cycle
 from jupiterd.daemon.catalog.effective_work import work_that_counts
 from jupiterd.daemon.catalog.model_catalog import CANDIDATE, KnownModel, models_of
@@ -20,12 +22,11 @@ from jupiterd.daemon.catalog.training_log import training_log
 from jupiterd.daemon.queries.cluster.model_documents import completions_of, data_of, verdict_of
 from jupiterd.daemon.queries.cluster.status_document import shown
 from jupiterd.daemon.queries.cycle.curve_document import curve_of
+from jupiterd.daemon.queries.cycle.curve_files import CurveFiles
+from jupiterd.daemon.queries.document_sources import DocumentSources
 from jupiterd.document_schema import SCHEMA
 from jupiterd.errors import JupiterError
 from jupiterd.ids import ArtifactId
-
-if TYPE_CHECKING:
-    from jupiterd.daemon.app.node import Node
 
 MAX_ROUNDS = 20
 """The newest rounds, of which everything is told; of older ones there are rows."""
@@ -34,46 +35,58 @@ MAX_MADE = 4
 """So many pieces of a round's generating are looked through for samples."""
 
 
-async def report_document(node: "Node", wanted: str) -> dict[str, Any]:
+async def report_document(
+    sources: DocumentSources, curves: CurveFiles, wanted: str
+) -> dict[str, Any]:
     """Return what a page about a cycle is made of: of CYCLE, its id or domain, or of the newest.
 
     Raises:
         NotFoundError: there is no such cycle.
         UsageError: several ids begin so.
     """
-    cycle, begun = meant_cycle(node.journal.state, wanted)
+    state, library = sources.journal.state, sources.library
+    cycle, begun = meant_cycle(state, wanted)
     own = begun.cycle
-    islands = counting_islands(node.journal.state.cycles, own)
-    models = [m for m in models_of(node.journal.state) if (m.run, m.kind) == (own, CANDIDATE)]
+    islands = counting_islands(state.cycles, own)
+    models = [m for m in models_of(state) if (m.run, m.kind) == (own, CANDIDATE)]
     log = training_log(cycle, islands)
     return {
         "schema": SCHEMA,
         "report": {
-            "cycle": shown(node, cycle),
+            "cycle": shown(sources, cycle),
             "started_at": begun.started_at,
             "log": log,
-            "curve": await _curve(node, own, [int(row["round"]) for row in log]),
-            "machines": {name: each.name for name, each in node.journal.state.members.items()},
-            "rounds": [await _round(node, cycle, model) for model in models[:MAX_ROUNDS]][::-1],
-            "samples": await _samples(node, cycle),
+            "curve": await _curve(sources, curves, own, [int(row["round"]) for row in log]),
+            "machines": {name: each.name for name, each in state.members.items()},
+            "rounds": [await _round(state, library, cycle, model) for model in models[:MAX_ROUNDS]][
+                ::-1
+            ],
+            "samples": await _samples(library, cycle),
         },
     }
 
 
-async def _curve(node: "Node", cycle: str, trained: list[int]) -> dict[str, Any] | None:
+async def _curve(
+    sources: DocumentSources, curves: CurveFiles, cycle: str, trained: list[int]
+) -> dict[str, Any] | None:
     """Return the loss of each step of the newest round that trained; None where none has."""
-    return await curve_of(node, shown_run(node, cycle, max(trained))) if trained else None
+    if not trained:
+        return None
+    run = shown_run(sources.journal.state.cycles, cycle, max(trained))
+    return await curve_of(sources, curves, run)
 
 
-async def _round(node: "Node", cycle: CycleState, model: KnownModel) -> dict[str, Any]:
+async def _round(
+    state: State, library: ArtifactCache, cycle: CycleState, model: KnownModel
+) -> dict[str, Any]:
     return model.to_plain() | {
-        "verdict_document": await verdict_of(node, cycle, model),
-        "completions": await completions_of(node, cycle, model),
-        "data": await data_of(node, cycle, model.round),
+        "verdict_document": await verdict_of(library, cycle, model),
+        "completions": await completions_of(library, cycle, model),
+        "data": await data_of(state, library, cycle, model.round),
     }
 
 
-async def _samples(node: "Node", cycle: CycleState) -> dict[str, Any] | None:
+async def _samples(library: ArtifactCache, cycle: CycleState) -> dict[str, Any] | None:
     """Return where samples of the newest filtered round lie; None where nothing was filtered."""
     facts = work_that_counts(cycle.completed.values())
     united = [fact for fact in facts if "kept" in fact.outputs]
@@ -84,9 +97,9 @@ async def _samples(node: "Node", cycle: CycleState) -> dict[str, Any] | None:
     names = ("samples", "parents")
     return {
         "round": last.round,
-        "kept": await _folders(node, [last.outputs["kept"]]),
-        "dropped": await _folders(node, [last.outputs["dropped"]]),
-        **{name: await _folders(node, [f.outputs[name] for f in made if name in f.outputs])
+        "kept": await _folders(library, [last.outputs["kept"]]),
+        "dropped": await _folders(library, [last.outputs["dropped"]]),
+        **{name: await _folders(library, [f.outputs[name] for f in made if name in f.outputs])
            for name in names},
     }  # fmt: skip
 
@@ -98,12 +111,12 @@ def _made(facts: list[WorkCompleted], number: int) -> list[WorkCompleted]:
     return sorted((f for f in found if f.round == last), key=attrgetter("item"))[:MAX_MADE]
 
 
-async def _folders(node: "Node", artifacts: list[ArtifactId]) -> list[str]:
+async def _folders(library: ArtifactCache, artifacts: list[ArtifactId]) -> list[str]:
     """Return the folders of those that are here or in reach; a page without them is one, too."""
     found: list[Path] = []
     for artifact in artifacts:
         try:
-            found.append(await node.library.ensure(artifact))
+            found.append(await library.ensure(artifact))
         except JupiterError:
             continue
     return [str(path) for path in found]

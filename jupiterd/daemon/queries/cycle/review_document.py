@@ -4,7 +4,7 @@ Owns its keys. The samples are asked of whoever holds them (`cluster_trace`); ch
 """
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from jupiterd.cluster.facts.facts import WorkCompleted
 from jupiterd.cluster.ledger.cycle_state import CycleState
@@ -17,15 +17,13 @@ from jupiterd.daemon.catalog.cycle_lookup import meant_cycle
 from jupiterd.daemon.catalog.effective_work import work_that_counts
 from jupiterd.daemon.catalog.pause_facts import current_round, place_of
 from jupiterd.daemon.commands.review_answers import redoable
-from jupiterd.daemon.queries.cluster.cluster_trace import Trace
+from jupiterd.daemon.queries.cluster.cluster_trace import Trace, trace_of
 from jupiterd.daemon.queries.cluster.local_trace import MANY, SOME
 from jupiterd.daemon.queries.cluster.status_document import shown
+from jupiterd.daemon.queries.document_sources import DocumentSources
 from jupiterd.document_schema import SCHEMA
 from jupiterd.errors import NotFoundError, UsageError
 from jupiterd.ids import ArtifactId
-
-if TYPE_CHECKING:
-    from jupiterd.daemon.app.node import Node
 
 KEPT = ("kept", "samples", "train")
 """Names of outputs whose samples a phase let through; of several the first that there is."""
@@ -39,7 +37,7 @@ MOST_BATCHES = 8
 """Of a phase that has many, so many are asked for some of their samples."""
 
 
-async def review_document(node: "Node", wanted: str) -> dict[str, Any]:
+async def review_document(sources: DocumentSources, wanted: str) -> dict[str, Any]:
     """Return what a phase has made: CYCLE/ROUND/PHASE, each of which may be left out.
 
     Without a phase the one that ended last is meant, with a few samples, of the newest phase that
@@ -50,13 +48,14 @@ async def review_document(node: "Node", wanted: str) -> dict[str, Any]:
         UsageError: there are no such phases.
     """
     cycle_id, _, named = wanted.partition("/")
-    cycle, begun = meant_cycle(node.journal.state, cycle_id, first_going_on=True)
+    cycle, begun = meant_cycle(sources.journal.state, cycle_id, first_going_on=True)
     place = _named_place(named) if named else place_of(cycle)
     if place is None:
         raise NotFoundError("no phase of the cycle has ended yet", "jupiterctl cycle status")
     number, phase = place
     most, sampled = (MANY, place) if named else (SOME, _newest_with_samples(cycle, place))
-    rows = shown(node, cycle)["phases"]
+    trace = trace_of(sources)
+    rows = shown(sources, cycle)["phases"]
     row = next((r for r in rows if (r["round"], r["phase"]) == (number, str(phase))), {})
     as_told = parse_domain(begun.domain_yaml, f"{begun.domain}.yaml")
     domain = with_changes(as_told, cycle.steering.settings(current_round(cycle)))
@@ -70,8 +69,8 @@ async def review_document(node: "Node", wanted: str) -> dict[str, Any]:
             "phase": str(phase),
             "samples_round": sampled[0],
             "samples_phase": str(sampled[1]),
-            "kept_samples": await _some(node, cycle, sampled, KEPT, most),
-            "dropped_samples": await _some(node, cycle, sampled, DROPPED, most),
+            "kept_samples": await _some(trace, cycle, sampled, KEPT, most),
+            "dropped_samples": await _some(trace, cycle, sampled, DROPPED, most),
             "settings": told(domain),
             "redoable": [str(each) for each in redoable(cycle)],
         },
@@ -86,10 +85,10 @@ def _named_place(named: str) -> Place:
 
 
 async def _some(
-    node: "Node", cycle: CycleState, place: Place, names: tuple[str, ...], most: int
+    trace: Trace, cycle: CycleState, place: Place, names: tuple[str, ...], most: int
 ) -> list[dict[str, Any]]:
     """Return a few samples of a phase, of each of its batches some; others where it has many."""
-    trace, found = Trace(node), list[dict[str, Any]]()
+    found: list[dict[str, Any]] = []
     batches = _batches(cycle, place, names)
     asked = batches[:: math.ceil(len(batches) / MOST_BATCHES) or 1]
     for behind, batch in enumerate(asked):

@@ -1,17 +1,18 @@
 """The documents of `train status`, `data list` and `data audit`.
 
-Owns their keys. Reads the node's parts; changes nothing.
+Owns their keys. Changes nothing.
 """
 
 import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from jupiterd.cluster.facts.facts import CheckpointCommitted, DataRequested
 from jupiterd.cluster.ledger.cycle_state import CycleState
 from jupiterd.cluster.ledger.island_runs import is_whole
+from jupiterd.cluster.ledger.state import State
 from jupiterd.cluster.values.run_names import Named, meant
 from jupiterd.cycle.data.audit import Committed, RoundAudit, Trained, audit
 from jupiterd.cycle.data.instruction_rows import FORM_COUNT
@@ -27,13 +28,11 @@ from jupiterd.daemon.catalog.islands_audit import (
 from jupiterd.daemon.commands.purge_source import purge_proofs
 from jupiterd.daemon.queries.cluster.status_document import current_training, shown
 from jupiterd.daemon.queries.cycle.round_data import round_rows
+from jupiterd.daemon.queries.document_sources import DocumentSources
 from jupiterd.document_schema import SCHEMA
 from jupiterd.errors import JupiterError, NotFoundError
 from jupiterd.ids import ArtifactId, CycleId, short
 from jupiterd.store.artifacts import ArtifactStore
-
-if TYPE_CHECKING:
-    from jupiterd.daemon.app.node import Node
 
 _Read = tuple[CheckpointCommitted, dict[str, Any] | None]
 """A checkpoint, and what it says of itself; None where it isn't here."""
@@ -42,27 +41,29 @@ STATE_FILE = "training_state/state.json"
 """Of a checkpoint; it says how far the training was whose weights lie beside it."""
 
 
-def train_document(node: "Node", run_id: str) -> dict[str, Any]:
+def train_document(sources: DocumentSources, run_id: str) -> dict[str, Any]:
     """Return a training run alone: the one named, else the running or latest one."""
     if not run_id:
-        return {"schema": SCHEMA, "train": current_training(node)}
-    run = node.journal.state.cycles.get(CycleId(run_id))
+        return {"schema": SCHEMA, "train": current_training(sources)}
+    run = sources.journal.state.cycles.get(CycleId(run_id))
     is_known = run is not None and run.training is not None
-    return {"schema": SCHEMA, "train": shown(node, run) if run and is_known else None}
+    return {"schema": SCHEMA, "train": shown(sources, run) if run and is_known else None}
 
 
-async def data_document(node: "Node", run_id: str) -> dict[str, Any]:
+async def data_document(sources: DocumentSources, run_id: str) -> dict[str, Any]:
     """Return every data set, the newest first, or one as it is being made."""
+    state = sources.journal.state
     if not run_id:
-        rows = [_row(node, run, asked) for run, asked in data_sets(node.journal.state)]
-        rounds = await round_rows(node.journal.state, node.library)
+        store = sources.library.store
+        rows = [_row(store, run, asked) for run, asked in data_sets(state)]
+        rounds = await round_rows(state, sources.library)
         return {"schema": SCHEMA, "data": rows, "rounds": rounds}
-    run = node.journal.state.cycles.get(CycleId(run_id))
+    run = state.cycles.get(CycleId(run_id))
     is_known = run is not None and run.requested is not None
-    return {"schema": SCHEMA, "data": shown(node, run) if run and is_known else None}
+    return {"schema": SCHEMA, "data": shown(sources, run) if run and is_known else None}
 
 
-def _row(node: "Node", run: CycleState, asked: DataRequested) -> dict[str, Any]:
+def _row(store: ArtifactStore, run: CycleState, asked: DataRequested) -> dict[str, Any]:
     made = run.prepared
     counts = {} if made is None else {name: int(value) for name, value in made.counts.items()}
     shards = None if made is None else made.outputs["shards"]
@@ -82,7 +83,7 @@ def _row(node: "Node", run: CycleState, asked: DataRequested) -> dict[str, Any]:
         "counted_tokens": counts.get("counted_tokens"),
         "shards": shards,
         "tokenizer": None if made is None else made.outputs["tokenizer"],
-        "held_here": shards is not None and node.library.store.holds(shards),
+        "held_here": shards is not None and store.holds(shards),
         "made_by": None if made is None else made.node,
         "started_at": asked.started_at,
         "failure": None if failed is None else failed.message,
@@ -101,7 +102,7 @@ def _state(run: CycleState) -> str:
     return "failed" if run.failed is not None else "stopped" if run.finished else "preparing"
 
 
-async def audit_document(node: "Node", wanted: str) -> dict[str, Any]:
+async def audit_document(state: State, store: ArtifactStore, wanted: str) -> dict[str, Any]:
     """Return the proof of one cycle or training run, or of every one that has a checkpoint.
 
     Raises:
@@ -111,7 +112,7 @@ async def audit_document(node: "Node", wanted: str) -> dict[str, Any]:
     runs = sorted(
         (
             run
-            for run in node.journal.state.cycles.values()
+            for run in state.cycles.values()
             if run.begun is not None and is_whole(run) and (run.line() or run.outer_line())
         ),
         key=lambda run: run.start_order,
@@ -123,25 +124,25 @@ async def audit_document(node: "Node", wanted: str) -> dict[str, Any]:
             f"no cycle or training run with a checkpoint is called {wanted}",
             "jupiterctl data audit looks at all of them",
         )
-    return {"schema": SCHEMA, "audit": [await _audited(node, run) for run in chosen]}
+    return {"schema": SCHEMA, "audit": [await _audited(state, store, run) for run in chosen]}
 
 
 def _named(run: CycleState) -> Named[CycleState]:
     return Named(run, run.label, [run.begun.cycle] if run.begun is not None else [])
 
 
-async def _audited(node: "Node", run: CycleState) -> dict[str, Any]:
+async def _audited(state: State, store: ArtifactStore, run: CycleState) -> dict[str, Any]:
     """Prove one line; a long one has thousands of files to read, which holds nobody up."""
-    purged = purge_proofs(run, node.journal.state)
+    purged = purge_proofs(run, state)
     is_clean = all(part["samples"] == 0 for each in purged for part in each["rounds"])
     if run.training is not None and run.outer_line():
         proof = island_proof(run, _seq_len(run))
     else:
-        proof = await _read_proof(node, run)
+        proof = await _read_proof(store, run)
     return _about(run) | proof | {"ok": proof["ok"] and is_clean, "purged": purged}
 
 
-async def _read_proof(node: "Node", run: CycleState) -> dict[str, Any]:
+async def _read_proof(store: ArtifactStore, run: CycleState) -> dict[str, Any]:
     """Prove what gangs have trained by their checkpoints, and what islands have by outer steps."""
     made = [fact for fact in run.line() if isinstance(fact, CheckpointCommitted)]
     by_islands = rounds_of_islands(run)
@@ -149,7 +150,7 @@ async def _read_proof(node: "Node", run: CycleState) -> dict[str, Any]:
     committed = [_committed(began, fact) for fact in made]
     rounds = audit(committed, _trained(run), by_islands)
     read = [fact for fact in made if fact.round not in by_islands]
-    contents = await asyncio.to_thread(_contents_of, node.library.store, read)
+    contents = await asyncio.to_thread(_contents_of, store, read)
     proofs = [audit_round(run, number, _seq_len(run)) for number in by_islands]
     return _proof(contents, rounds, proofs)
 

@@ -8,10 +8,11 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from jupiterd.cluster.facts.facts import VerdictReached
 from jupiterd.cluster.ledger.cycle_state import CycleState
+from jupiterd.cluster.ledger.state import State
 from jupiterd.cluster.ledger.trunk import start_of
 from jupiterd.cluster.values.run_names import Named, meant
 from jupiterd.cycle.base.work_item import Phase
@@ -19,12 +20,10 @@ from jupiterd.cycle.gate.record import VERDICT_FILE
 from jupiterd.cycle.phases.view import item_id
 from jupiterd.cycle.rounds.explanation import explain
 from jupiterd.cycle.rounds.round_course import RoundCourse
+from jupiterd.daemon.artifacts.artifact_cache import ArtifactCache
 from jupiterd.document_schema import SCHEMA
 from jupiterd.errors import NotFoundError, UsageError
 from jupiterd.ids import ArtifactId, short
-
-if TYPE_CHECKING:
-    from jupiterd.daemon.app.node import Node
 
 MIN_DIGITS = 6
 """Of an id's beginning; fewer digits are the number of a round."""
@@ -40,7 +39,7 @@ class _Judged:
     fact: VerdictReached
 
 
-async def verdict_document(node: "Node", wanted: str) -> dict[str, Any]:
+async def verdict_document(state: State, library: ArtifactCache, wanted: str) -> dict[str, Any]:
     """Return where the verdict on CANDIDATE, or on CANDIDATE:INCUMBENT, lies.
 
     Either is a model's id, the beginning of one, or the number of a round of the newest cycle that
@@ -52,8 +51,8 @@ async def verdict_document(node: "Node", wanted: str) -> dict[str, Any]:
         UsageError: several models' ids begin so.
     """
     candidate, _, incumbent = wanted.partition(":")
-    judged = _meant(_verdicts(node), candidate)
-    recorded = await _brought(node, judged.fact)
+    judged = _meant(_verdicts(state), candidate)
+    recorded = await _brought(library, judged.fact)
     document = json.loads((recorded / VERDICT_FILE).read_text(encoding="utf-8"))
     given = document["given"]
     if incumbent:
@@ -71,7 +70,7 @@ async def verdict_document(node: "Node", wanted: str) -> dict[str, Any]:
             "candidate": judged.fact.candidate,
             "folder": str(recorded),
             "explained": explain(document, _course(judged)),
-            "material": await _material(node, recorded, given),
+            "material": await _material(library, recorded, given),
         },
     }
 
@@ -92,9 +91,9 @@ def _course(judged: _Judged) -> RoundCourse:
     )
 
 
-def _verdicts(node: "Node") -> list[_Judged]:
+def _verdicts(state: State) -> list[_Judged]:
     """Return every verdict of a line that counts, the newest cycle first, its last round first."""
-    cycles = [each for each in node.journal.state.cycles.values() if each.started is not None]
+    cycles = [each for each in state.cycles.values() if each.started is not None]
     newest = sorted(cycles, key=lambda cycle: cycle.start_order, reverse=True)
     return [
         _Judged(cycle, fact)
@@ -160,19 +159,19 @@ def _begins(model: str, digits: str) -> bool:
     return len(digits) >= MIN_DIGITS and model.startswith(digits)
 
 
-async def _brought(node: "Node", fact: VerdictReached) -> Path:
+async def _brought(library: ArtifactCache, fact: VerdictReached) -> Path:
     try:
-        return await node.library.ensure(fact.artifact)
+        return await library.ensure(fact.artifact)
     except NotFoundError as error:
         raise NotFoundError(
             f"the verdict of round {fact.round} isn't in reach", "start the nodes that have it"
         ) from error
 
 
-async def _material(node: "Node", recorded: Path, given: dict[str, Any]) -> list[str]:
+async def _material(library: ArtifactCache, recorded: Path, given: dict[str, Any]) -> list[str]:
     """Return the folders of what was decided on; of scores that have gone, the verdict's copy."""
     try:
-        return [str(await node.library.ensure(artifact)) for artifact in _pieces(given)]
+        return [str(await library.ensure(artifact)) for artifact in _pieces(given)]
     except NotFoundError:
         return [str(recorded)]
 

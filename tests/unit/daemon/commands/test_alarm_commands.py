@@ -16,12 +16,12 @@ from jupiterd.cluster.planning.cluster_file_policy import Entry
 from jupiterd.ctl.diagnose.status import ailments
 from jupiterd.daemon.app.node import Node
 from jupiterd.daemon.commands.alarm_commands import MAX_CHARACTERS, dismiss, named_alarms
-from jupiterd.daemon.queries.cluster.status_document import status_document
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.errors import NotFoundError, UsageError
 from jupiterd.ids import NodeId
 from jupiterd.protocol.frames import Knocked
 from tests.support.cluster.building import CYCLE, started
+from tests.support.daemon.shown import status_of
 from tests.support.daemon.two_nodes import found, lead, link, serving, whole_ledger
 from tests.unit.daemon.commands.test_cluster_file_policy import write
 from tests.unit.daemon.observability.test_alert_watch import tell
@@ -31,8 +31,8 @@ GUEST = NodeAdmitted(NodeId("b" * 32), "guest", b"certificate", WALKED_IN)
 
 
 def alarms(node: Node) -> list[str]:
-    node.outlook.alerts.look(now_s())
-    return [alert.code for alert in node.outlook.alerts.raised]
+    node.observers.alerts.look(now_s())
+    return [alert.code for alert in node.observers.alerts.raised]
 
 
 async def test_an_alarm_ends_where_somebody_has_seen_it(tmp_path: Path) -> None:
@@ -78,15 +78,15 @@ async def test_where_there_is_no_alarm_it_is_said(tmp_path: Path) -> None:
 
 
 def health(node: Node) -> list[str]:
-    return [line["code"] for line in status_document(node)["health"]]
+    return [line["code"] for line in status_of(node)["health"]]
 
 
 def dismissed(node: Node) -> list[str]:
-    return [line["code"] for line in status_document(node)["dismissed"]]
+    return [line["code"] for line in status_of(node)["dismissed"]]
 
 
 def events(node: Node, code: str) -> list[str]:
-    told = [row for row in node.outlook.events.document()["events"] if row["code"] == code]
+    told = [row for row in node.observers.events.document()["events"] if row["code"] == code]
     return [row["text"].partition(":")[0] for row in told]
 
 
@@ -94,19 +94,19 @@ async def test_a_knock_that_people_have_seen_comes_back_with_the_next_one(tmp_pa
     async with serving(tmp_path, "one") as one:
         await lead(one)
         one.runner.knocks.note(Knocked(1), "run/0")
-        one.outlook.events.look()
+        one.observers.events.look()
         assert "gang-knocked" in alarms(one)
-        one.outlook.events.look()
+        one.observers.events.look()
         done = await one.commands.execute("alarm.dismiss", {"names": []})
         assert [row["code"] for row in done["dismissed"]] == ["gang-knocked"]
         assert (alarms(one), dismissed(one)) == ([], ["gang-knocked"])
-        one.outlook.events.look()
+        one.observers.events.look()
         with pytest.raises(NotFoundError, match="no alarm about anything that happened"):
             await one.commands.execute("alarm.dismiss", {"names": []})
         one.runner.knocks.note(Knocked(1), "run/0")
         assert alarms(one) == ["gang-knocked"]
         assert dismissed(one) == []
-        one.outlook.events.look()
+        one.observers.events.look()
         assert events(one, "gang-knocked") == ["alert", "dismissed", "alert"]
 
 
@@ -157,7 +157,7 @@ async def test_a_machine_that_is_gone_is_silent_until_it_was_back(
         state = {two.identity.node_id: Liveness.GONE}
         monkeypatch.setattr(one.outlook, "liveness", lambda node: state.get(node, Liveness.ALIVE))
         at_s = now_s()
-        look = one.outlook.alerts.look
+        look = one.observers.alerts.look
         look(at_s)
         look(at_s + TABLE["node-gone"].hold_s)
         with pytest.raises(NotFoundError, match="anything that happened") as refused:
@@ -165,14 +165,14 @@ async def test_a_machine_that_is_gone_is_silent_until_it_was_back(
         assert "node-gone" in refused.value.hint
         await one.commands.execute("alarm.dismiss", {"names": ["two"]})
         look(at_s + 62)
-        assert (one.outlook.alerts.raised, dismissed(one)) == ((), ["node-gone"])
-        wrong = ailments(status_document(one))
+        assert (one.observers.alerts.raised, dismissed(one)) == ((), ["node-gone"])
+        wrong = ailments(status_of(one))
         assert "node-gone" not in [line["code"] for line in wrong], "status --check passes"
         state.clear()
         look(at_s + 64)
         look(at_s + 66 + KEEPS_S)
-        assert one.outlook.alerts._ended == [f"node-gone:{two.identity.node_id}"]
-        await one.commands.execute("alarm.over", {"keys": one.outlook.alerts._ended})
+        assert one.observers.alerts._ended == [f"node-gone:{two.identity.node_id}"]
+        await one.commands.execute("alarm.over", {"keys": one.observers.alerts._ended})
         state[two.identity.node_id] = Liveness.GONE
         assert "node-gone" in health(one)
 
@@ -187,11 +187,11 @@ async def test_what_was_dismissed_of_a_file_that_was_mended_while_the_daemon_sto
         await one.commands.execute("alarm.dismiss", {"names": ["contradiction"]})
         (key,) = one.journal.state.dismissals.in_force
     async with serving(tmp_path, "one") as again:
-        at_s, look = now_s(), again.outlook.alerts.look
+        at_s, look = now_s(), again.observers.alerts.look
         look(at_s)
-        assert again.outlook.alerts._ended == []
+        assert again.observers.alerts._ended == []
         look(at_s + SETTLE_S)
-        assert again.outlook.alerts._ended == [key]
+        assert again.observers.alerts._ended == [key]
 
 
 async def test_what_the_leader_does_not_see_is_over_where_it_was_dismissed(tmp_path: Path) -> None:
@@ -206,7 +206,7 @@ async def test_what_the_leader_does_not_see_is_over_where_it_was_dismissed(tmp_p
         await one.commands.execute_here("alarm.dismiss", named, two.identity.node_id)
         await two.journal.move_to(whole_ledger(one.journal))
         two.journal._refused |= refused
-        at_s, watches = now_s(), (one.outlook.alerts, two.outlook.alerts)
+        at_s, watches = now_s(), (one.observers.alerts, two.observers.alerts)
         for later_s in (0.0, SETTLE_S, SETTLE_S + KEEPS_S):
             for watch in watches:
                 watch.look(at_s + later_s)
@@ -224,8 +224,10 @@ async def test_a_title_that_a_member_made_long_stands_in_nobodys_way(
     async with serving(tmp_path, "one") as one:
         await lead(one)
         told = [Unreached(f"{each}" * 64, Reached.NOTHING, True, "n" * 64) for each in range(3)]
-        monkeypatch.setattr(one.outlook, "_unreached_by", lambda: ((GUEST.node, tuple(told)),))
-        (line,) = (each for each in status_document(one)["health"] if each["code"] == "tcp-blocked")
+        monkeypatch.setattr(
+            one.observers.health, "_unreached_by", lambda: ((GUEST.node, tuple(told)),)
+        )
+        (line,) = (each for each in status_of(one)["health"] if each["code"] == "tcp-blocked")
         assert len(line["title"]) > MAX_CHARACTERS
         done = await one.commands.execute("alarm.dismiss", {"names": ["tcp-blocked"]})
         assert [row["code"] for row in done["dismissed"]] == ["tcp-blocked"]
@@ -239,7 +241,7 @@ async def test_what_ended_since_a_program_saw_it_keeps_nothing_else_from_being_d
         await lead(one)
         one.runner.knocks.note(Knocked(1), "run/0")
         assert alarms(one) == ["gang-knocked"]
-        (key,) = one.outlook.alerts._shown
+        (key,) = one.observers.alerts._shown
         gone = f"node-gone:{GUEST.node}"
         with pytest.raises(NotFoundError, match="no alarm is called node-gone"):
             await one.commands.execute("alarm.dismiss", {"names": [gone]})

@@ -121,7 +121,7 @@ async def test_the_document_tells_of_every_leaf(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one:
         over, short = await forked(one, tmp_path / "work", checkpoint(LOST, tokens=10))
         await switch(one, short)
-        shown = branches_document(one)
+        shown = branches_document(one.journal.state, one.library.store)
         assert [row["leaf"] for row in shown["branches"]] == [short, over, LOST]
         assert [row["canonical"] for row in shown["branches"]] == [True, False, False]
         assert [row["pinned"] for row in shown["branches"]] == [True, False, False]
@@ -134,4 +134,8 @@ async def test_the_document_tells_of_every_leaf(tmp_path: Path) -> None:
 
 async def test_without_checkpoints_the_document_is_empty(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one:
-        assert branches_document(one) == {"schema": "jupiter/v1", "branches": [], "pins": []}
+        assert branches_document(one.journal.state, one.library.store) == {
+            "schema": "jupiter/v1",
+            "branches": [],
+            "pins": [],
+        }

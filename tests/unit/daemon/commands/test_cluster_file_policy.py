@@ -17,10 +17,10 @@ from jupiterd.cluster.values.interface_kind import InterfaceKind
 from jupiterd.daemon.app.node import Node
 from jupiterd.daemon.commands import cluster_file_policy
 from jupiterd.daemon.commands.cluster_file_policy import ClusterFilePolicy
-from jupiterd.daemon.queries.cluster.status_document import status_document
 from jupiterd.errors import JupiterError
 from jupiterd.net.scopes import without_scope_in
 from jupiterd.ports import Address
+from tests.support.daemon.shown import status_of
 from tests.support.daemon.two_nodes import address_of, found, lead, serving, unite, until
 
 
@@ -28,7 +28,7 @@ def write(node: Node, *entries: Entry, **told: Any) -> None:
     """Let a node have a cluster file."""
     written = Written("c.yaml", entries=entries, **told)
     node.settings = replace(node.settings, cluster=written)
-    node.written = ClusterFilePolicy(node)
+    vars(node.written).update(vars(ClusterFilePolicy(node)))
 
 
 @asynccontextmanager
@@ -66,7 +66,7 @@ async def test_a_leader_gives_the_roles_of_its_file_until_somebody_commands_anot
 ) -> None:
     async with serving(tmp_path, "one") as one:
         own = one.identity.node_id
-        one.hardware = replace(one.hardware, engines=("torch",))
+        one.hardware = one.outlook.hardware = replace(one.hardware, engines=("torch",))
         write(one, Entry(name="one", role="generator"))
         await found(one)
         await lead(one)
@@ -90,7 +90,7 @@ async def test_what_is_not_so_is_seen_in_status_for_the_node_and_for_the_whole(
         lines = {"memory_gb": 3}
         write(one, Entry(name="two", memory_gb=900_000, ssh_user="me", lines=lines))
         line = f"two has memory_gb {two.hardware.ram_bytes / (1 << 30):.1f}, and c.yaml:3 says"
-        document = status_document(one)
+        document = status_of(one)
         rows = {node["name"]: node["contradictions"] for node in document["nodes"]}
         assert rows["one"] == []
         (told,) = rows["two"]
@@ -99,9 +99,7 @@ async def test_what_is_not_so_is_seen_in_status_for_the_node_and_for_the_whole(
         assert shown["contradiction"]["title"] == told
         assert shown["contradiction"]["severity"] == "warning"
         assert shown["no-effect"]["severity"] == "info"
-        assert not {"contradiction", "no-effect"} & {
-            w["code"] for w in status_document(two)["health"]
-        }
+        assert not {"contradiction", "no-effect"} & {w["code"] for w in status_of(two)["health"]}
 
 
 async def test_the_link_in_use_is_compared_by_the_end_that_the_entry_is_about(
@@ -182,7 +180,7 @@ async def test_the_command_that_a_person_gives_takes_the_engine_of_the_file(
     tmp_path: Path,
 ) -> None:
     async with serving(tmp_path, "one") as one:
-        one.hardware = replace(one.hardware, engines=("torch",))
+        one.hardware = one.outlook.hardware = replace(one.hardware, engines=("torch",))
         own = RoleAssigned(one.identity.node_id, "hybrid", "it is alone", 1)
         await found(one, facts=(own,))
         await lead(one)

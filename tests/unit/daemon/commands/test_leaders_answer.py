@@ -48,7 +48,7 @@ async def test_alarms_are_looked_for_while_the_leader_hangs(
         watch._ended = ["disk:self"]
 
     async with serving(tmp_path, "one") as one:
-        watch = one.outlook.alerts
+        watch = one.observers.alerts
         monkeypatch.setattr(one.commands, "execute", hang)
         monkeypatch.setattr(watch, "look", look)
         monkeypatch.setattr(alert_watch, "LOOK_S", 0.001)

@@ -41,7 +41,7 @@ async def test_who_was_removed_learns_of_it(tmp_path: Path) -> None:
         await one.commands.execute_here("node.remove", {"node": other.identity.node_id[:8]})
         await one.exchange.tell(channels(one, other).control)
         assert other.is_removed
-        assert other.outlook.cluster_view().is_removed
+        assert other.observers.health.cluster_view().is_removed
         assert not one.is_removed
 
 

@@ -116,7 +116,7 @@ async def test_the_audit_shows_what_each_round_packed_since_holds_of_it(tmp_path
     )  # fmt: skip
     async with serving(tmp_path, "one") as one:
         await found(one, facts=facts)
-        (only,) = (await audit_document(one, ""))["audit"]
+        (only,) = (await audit_document(one.journal.state, one.library.store, ""))["audit"]
         proof = {"round": 2, "samples": 0, "left_out": 0, "collected": True}
         assert only["purged"] == [{"source": "docs", "rounds": [proof]}]
 
@@ -127,7 +127,7 @@ async def test_a_round_that_holds_some_of_it_is_wrong(tmp_path: Path) -> None:
     )  # fmt: skip
     async with serving(tmp_path, "one") as one:
         await found(one, facts=facts)
-        (only,) = (await audit_document(one, ""))["audit"]
+        (only,) = (await audit_document(one.journal.state, one.library.store, ""))["audit"]
         assert only["ok"] is False
 
 

@@ -58,7 +58,7 @@ async def leads(
 ) -> AsyncGenerator[Leading]:
     """A term of a node that trains, in a cluster that knows these facts."""
     async with serving(folder, "one") as one:
-        one.hardware = replace(one.hardware, engines=engines, **machine)
+        one.hardware = one.outlook.hardware = replace(one.hardware, engines=engines, **machine)
         own = RoleAssigned(one.identity.node_id, "hybrid", "it is alone", 1)
         await found(one, facts=(own, *facts))
         yield one._begin_reign(1)

@@ -54,7 +54,7 @@ async def test_the_work_goes_on_from_the_last_checkpoint_that_is_here(tmp_path: 
         await look(one)
         assert end_of_line(one) == here
         assert cycle_of(one).parked == {LOST, ALSO_LOST}
-        rows = branches_document(one)["branches"]
+        rows = branches_document(one.journal.state, one.library.store)["branches"]
         assert [(row["leaf"], row["canonical"], row["parked"]) for row in rows] == [
             (here, True, False),
             (LOST, False, True),

@@ -16,12 +16,12 @@ from jupiterd.daemon.catalog.dataset_catalog import data_sets
 from jupiterd.daemon.commands.commands import Commands
 from jupiterd.daemon.executor.offered_paths import OfferedPaths
 from jupiterd.daemon.leader.leading import Leading
-from jupiterd.daemon.queries.cluster.health_document import health_lines
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.daemon.runtime.work_events import WorkOrder
 from jupiterd.errors import NotOfferedError
 from jupiterd.ids import NodeId
 from jupiterd.rpc import peer_pb2
+from tests.support.daemon.shown import health_of
 from tests.support.daemon.two_nodes import lead, serving, take_for_alive, unite, until
 
 SECRET = "Ada's diary, which she has shown to nobody. " * 8
@@ -59,11 +59,11 @@ async def ordered(by: Node, at: Node, order: WorkOrder) -> peer_pb2.WorkEvent:
 async def test_no_member_reads_another_machines_disk(tmp_path: Path, diary: Path) -> None:
     async with members(tmp_path) as (one, two):
         said = await ordered(one, two, prepare(diary))
-        two.outlook.events.look()
-        two.outlook.alerts.look(now_s())
-        two.outlook.events.look()
-        lines = [line for line in health_lines(two) if line["code"] == "not-offered"]
-        events = [row["text"] for row in two.outlook.events.document()["events"]]
+        two.observers.events.look()
+        two.observers.alerts.look(now_s())
+        two.observers.events.look()
+        lines = [line for line in health_of(two) if line["code"] == "not-offered"]
+        events = [row["text"] for row in two.observers.events.document()["events"]]
     assert said.failure.code == "not-offered", said
     assert f"two doesn't read {diary} for one" in said.failure.message
     assert f"readable_folders: [{diary}]" in said.failure.hint

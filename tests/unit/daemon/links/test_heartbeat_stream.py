@@ -14,11 +14,10 @@ from jupiterd.cluster.membership.election import Ticked
 from jupiterd.cluster.membership.presence import Beat, RosterChanged
 from jupiterd.daemon.links.heartbeat_stream import from_message, to_message
 from jupiterd.daemon.membership.heartbeat_loop import PROVE_LINK_S
-from jupiterd.daemon.queries.cluster.health_document import health_lines
-from jupiterd.daemon.queries.cluster.status_document import status_document
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.ids import NodeId
 from jupiterd.rpc import peer_pb2
+from tests.support.daemon.shown import health_of, status_of
 from tests.support.daemon.two_nodes import lead, serving, unite, until
 
 ME, BOB, EVE = (NodeId(letter * 32) for letter in "abe")
@@ -48,7 +47,9 @@ async def test_a_heartbeat_is_heard_and_answered(tmp_path: Path) -> None:
         await unite(one, other)
         one.pulse.roster_changed()
         peer = other.peers.require(one.identity.node_id)
-        reply = await peer.beats.ask(other.pulse.message(peer.node), other.outlook.describe().about)
+        reply = await peer.beats.ask(
+            other.pulse.message(peer.node), other.observers.description.describe().about
+        )
         assert other.identity.node_id in one.alive()
         assert (reply.cluster, reply.about.name) == (one.journal.cluster, "one")
         assert reply.head == other.journal.ledger.head()
@@ -62,11 +63,11 @@ async def test_answers_tell_how_long_the_way_is_as_long_as_the_stream_lasts(tmp_
         peer = other.peers.require(one.identity.node_id)
 
         def shown() -> float | None:
-            rows = {node["id"]: node["rtt_s"] for node in status_document(other)["nodes"]}
+            rows = {node["id"]: node["rtt_s"] for node in status_of(other)["nodes"]}
             assert rows[other.identity.node_id] is None, "that is here"
             return rows[one.identity.node_id]
 
-        about = other.outlook.describe().about
+        about = other.observers.description.describe().about
         await peer.beats.ask(other.pulse.message(peer.node), about)
         assert shown() is None, "the first one came after a handshake"
         await peer.beats.ask(other.pulse.message(peer.node), about)
@@ -94,18 +95,18 @@ async def test_whose_clock_differs_is_told_by_who_asks(
         for _ in range(2):  # the first answer comes after a handshake
             reply = await peer.beats.ask(other.pulse.message(peer.node), peer_pb2.About())
             other.pulse.heard(one.identity.node_id, reply)
-        lines = [line for line in health_lines(other) if line["code"] == "clock-differs"]
+        lines = [line for line in health_of(other) if line["code"] == "clock-differs"]
         titles = ["the clocks of one and other differ by 2 h 00 min"] if is_told else []
         assert [line["title"] for line in lines] == titles
         peer.beats.close()
-        assert not [line for line in health_lines(other) if line["code"] == "clock-differs"]
+        assert not [line for line in health_of(other) if line["code"] == "clock-differs"]
 
 
 async def test_telemetry_is_told_when_it_has_changed_and_the_last_one_holds(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
         await unite(one, other)
         there = one.identity.node_id
-        peer, about = other.peers.require(there), other.outlook.describe().about
+        peer, about = other.peers.require(there), other.observers.description.describe().about
 
         async def asked(told: bytes) -> peer_pb2.Heartbeat:
             one.pulse._description = replace(one.pulse._description, telemetry=told)
@@ -125,7 +126,7 @@ async def test_what_seldom_changes_is_told_once_in_a_stream(tmp_path: Path) -> N
     async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
         await unite(one, other)
         peer = other.peers.require(one.identity.node_id)
-        about = other.outlook.describe().about
+        about = other.observers.description.describe().about
         replies = [await peer.beats.ask(other.pulse.message(peer.node), about) for _ in range(2)]
         assert [reply.HasField("about") for reply in replies] == [True, False]
         peer.beats.close()
@@ -138,7 +139,7 @@ async def test_a_stream_of_heartbeats_ends_with_the_membership(tmp_path: Path) -
         await unite(one, other)
         await lead(one)
         peer = other.peers.require(one.identity.node_id)
-        about = other.outlook.describe().about
+        about = other.observers.description.describe().about
         await peer.beats.ask(other.pulse.message(peer.node), about)
         await one.commands.execute_here("node.remove", {"node": other.identity.node_id})
         with pytest.raises(grpc.aio.AioRpcError, match="is not a member"):
@@ -178,7 +179,9 @@ async def test_a_beat_whose_link_was_closed_before_ends_no_daemon(tmp_path: Path
         assert peer.channels.heartbeat
         await other.peers.unlink(one.identity.node_id)
         with pytest.raises(grpc.aio.AioRpcError, match="the link was closed"):
-            await peer.beats.ask(other.pulse.message(peer.node), other.outlook.describe().about)
+            await peer.beats.ask(
+                other.pulse.message(peer.node), other.observers.description.describe().about
+            )
         await other.pulse._beat(peer)
 
 

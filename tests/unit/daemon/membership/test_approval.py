@@ -11,11 +11,11 @@ from jupiterd.cluster.membership.pending_joins import MAX_TRIES
 from jupiterd.daemon.app.node import Node
 from jupiterd.daemon.links.dial_schedule import Attempt
 from jupiterd.daemon.membership.approval_client import ASK_LEADER_S, ASK_OTHERS_S
-from jupiterd.daemon.queries.cluster.status_document import status_document
 from jupiterd.daemon.runtime.approval_words import spelled, typed, word_list
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.errors import NotFoundError, RefusedError, UsageError
 from jupiterd.ports import Address
+from tests.support.daemon.shown import status_of
 from tests.support.daemon.two_nodes import TIMEOUT_S, found, lead, serving
 from tests.unit.daemon.api.test_peer_service import DECISIONS, channels, join_request
 from tests.unit.daemon.membership.test_handshake import greet
@@ -44,7 +44,10 @@ async def test_both_sides_show_the_same_words_and_the_command(tmp_path: Path) ->
         await closed(one)
         await greet(new, one)
         words = words_at(one)
-        ours, theirs = status_document(new), status_document(one)
+        ours, theirs = (
+            status_of(new),
+            status_of(one),
+        )
         assert ours["node"]["words"] == words
         assert new.journal.cluster != one.journal.cluster
         (pending,) = [node for node in theirs["nodes"] if node["state"] == "pending"]

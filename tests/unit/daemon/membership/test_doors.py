@@ -37,7 +37,7 @@ async def test_a_leader_that_trusts_its_network_lets_everybody_in_and_says_so(
         await worked_and_closed(one)
         await greet(new, one)
         assert new.journal.cluster == one.journal.cluster
-        assert one.outlook.cluster_view().trusts_lan
+        assert one.observers.health.cluster_view().trusts_lan
 
 
 async def test_without_either_a_cluster_that_has_worked_is_closed(tmp_path: Path) -> None:

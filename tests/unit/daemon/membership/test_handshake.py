@@ -86,10 +86,12 @@ async def test_a_closed_cluster_leaves_a_newcomer_waiting_with_the_command(tmp_p
         await greet(blank, works)
         assert "jupiterctl cluster open" in blank.greeter.joining.pending_reason
         assert blank.journal.cluster != works.journal.cluster
-        warnings = blank.outlook.cluster_view().pending_reason
+        warnings = blank.observers.health.cluster_view().pending_reason
         assert warnings == blank.greeter.joining.pending_reason
         await found(blank, facts=(WORK,))
-        assert blank.outlook.cluster_view().pending_reason == "", "it stays where its work is"
+        assert blank.observers.health.cluster_view().pending_reason == "", (
+            "it stays where its work is"
+        )
 
 
 async def test_two_clusters_with_work_stay_apart(tmp_path: Path) -> None:
@@ -319,7 +321,7 @@ async def test_two_machines_with_one_key_both_fall_silent_and_say_so(tmp_path: P
         async with serving(tmp_path, "clone") as clone:
             await greet(clone, one)
             for node, other in ((one, clone), (clone, one)):
-                assert node.outlook.cluster_view().clone_at == str(address_of(other))
+                assert node.observers.health.cluster_view().clone_at == str(address_of(other))
                 assert node.leading is None
                 assert node.pulse.election.step(now_s() + 60, Ticked()) == []
                 assert not (await greet(node, other)).is_ours

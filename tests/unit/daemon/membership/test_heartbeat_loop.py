@@ -70,7 +70,7 @@ async def test_what_was_told_before_there_was_a_link_is_known_when_there_is_one(
         stays, dissolves = await linked(one, other)
         node, cluster = stays.identity.node_id, dissolves.journal.cluster
         await dissolves.peers.unlink(node)
-        about = stays.outlook.describe().about
+        about = stays.observers.description.describe().about
         dissolves.pulse.heard(node, peer_pb2.Heartbeat(cluster=cluster, about=about))
         await link(dissolves, stays)
         dissolves.pulse.heard(node, peer_pb2.Heartbeat(cluster=cluster))
@@ -80,8 +80,8 @@ async def test_what_was_told_before_there_was_a_link_is_known_when_there_is_one(
 async def test_links_are_told_when_they_change_and_not_with_every_beat(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
         stays, dissolves = await linked(one, other)
-        told = stays.outlook.describe()
-        assert stays.outlook.describe().about is told.about
+        told = stays.observers.description.describe()
+        assert stays.observers.description.describe().about is told.about
         assert "links" not in msgpack.unpackb(told.telemetry)
         peer = dissolves.peers.require(stays.identity.node_id)
         links = {"aaaaaaaa": [int(InterfaceKind.ETHERNET), 0.25, 1e9]}
@@ -108,11 +108,11 @@ async def test_a_leader_without_room_for_its_term_steps_down_and_says_why(
             node.pulse._act(won)
             assert node.leading is None
             assert node.pulse.election.role is ElectionRole.FOLLOWER
-            assert node.outlook.cluster_view().disk_trouble == "no room for term 1"
+            assert node.observers.health.cluster_view().disk_trouble == "no room for term 1"
             node.pulse._save_again()
             assert node.pulse.election.step(now_s() + 20, Ticked()) == []
         node.pulse._save_again()
-        assert node.outlook.cluster_view().disk_trouble == ""
+        assert node.observers.health.cluster_view().disk_trouble == ""
         node.pulse._act(node.pulse.election.step(now_s() + 30, Ticked()))
         assert node.leading is not None
 
@@ -188,7 +188,7 @@ async def test_a_beat_that_cannot_be_made_stands_in_no_other_ones_way(
         one.pulse.roster_changed()
         peer = one.peers.require(other.identity.node_id)
         with monkeypatch.context() as trouble:
-            trouble.setattr(one.outlook, "describe", broken)
+            trouble.setattr(one.observers.description, "describe", broken)
             one.pulse._start_beat(peer)
             await until(lambda: not peer.beats.is_busy)
         one.pulse._described_s = float("-inf")

@@ -93,7 +93,7 @@ async def test_who_has_a_token_joins_no_other_cluster_and_says_which_it_wants(
         await greet(new, other)
         new.greeter.joining.look_for_wanted()
         assert new.journal.cluster != other.journal.cluster
-        (told,) = [w for w in judge(new.outlook.cluster_view()) if w.code == "sought"]
+        (told,) = [w for w in judge(new.observers.health.cluster_view()) if w.code == "sought"]
         assert f"token: aaaaaaaa, and sees only {other.summary().title}" in told.title
 
 

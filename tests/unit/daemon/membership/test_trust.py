@@ -251,4 +251,4 @@ async def lead_later(guest: Node) -> None:
 def _health(node: Node) -> list[object]:
     from jupiterd.cluster.health.health import judge
 
-    return list(judge(node.outlook.cluster_view()))
+    return list(judge(node.observers.health.cluster_view()))

@@ -24,7 +24,7 @@ from tests.unit.daemon.membership.test_handshake import OPEN, STOPPED, WORK, gre
 def run(node: Node, program: str, *others: Node) -> None:
     """Let a node have this version and an engine, as it and the others know it."""
     machine = replace(node.hardware, engines=("torch",), versions=(("jupiterd", program),))
-    node.hardware = machine
+    node.hardware = node.outlook.hardware = machine
     for other in others:
         other.peers.require(node.identity.node_id).hardware = machine
 

@@ -12,7 +12,6 @@ import pytest
 from jupiterd.cluster.health import alerts, health
 from jupiterd.cluster.ledger.dismissals import KEEPS_S
 from jupiterd.ctl.diagnose.status import ailments_of
-from jupiterd.daemon.queries.cluster.status_document import status_document
 from tests.support.daemon.alarm_desk import Desk, Ending
 from tests.support.daemon.machine_alarms import (
     alone,
@@ -58,6 +57,7 @@ from tests.support.daemon.run_alarms import (
     throttling,
     verdict,
 )
+from tests.support.daemon.shown import status_of
 
 CASES: dict[str, Callable[[Desk], Ending]] = {
     case.__name__.replace("_", "-"): case
@@ -95,7 +95,7 @@ async def test_it_is_told_and_it_ends(
         desk.pass_s(0.0 if rule is None else rule.hold_s)
         assert code in desk.codes()
         assert code in desk.codes(), "it lasts as long as its cause does"
-        counted = [line["code"] for line in ailments_of(status_document(desk.node), "self")]
+        counted = [line["code"] for line in ailments_of(status_of(desk.node), "self")]
         assert counted == ([code] if code in OWN_TROUBLE else [])
         await anext(case, None)
         desk.codes()

@@ -17,16 +17,16 @@ from jupiterd.cluster.links.unreached import Reached, Unreached
 from jupiterd.cluster.membership.membership import Liveness
 from jupiterd.cycle.base.work_item import Phase
 from jupiterd.daemon.app.node import Node
-from jupiterd.daemon.observability import alert_watch, node_view
 from jupiterd.daemon.observability.alert_sending import sender_of
+from jupiterd.daemon.observability.webhook_sender import WebhookSender
 from jupiterd.daemon.queries.cluster import health_document
-from jupiterd.daemon.queries.cluster.status_document import status_document
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.daemon.runtime.webhook import WebhookUrl
 from jupiterd.daemon.runtime.work_events import Advanced
 from jupiterd.doctor.health import judge
 from jupiterd.ids import CycleId, NodeId
 from tests.support.daemon.hook_server import Hook, hook
+from tests.support.daemon.shown import health_of, status_of
 from tests.support.daemon.two_nodes import (
     found,
     lead,
@@ -64,7 +64,7 @@ def tell(node: Node, *others: Node) -> None:
     node.pulse._described_s = float("-inf")
     for other in others:
         beat = node.pulse.message(other.identity.node_id)
-        beat.telemetry = node.outlook.describe().telemetry
+        beat.telemetry = node.observers.description.describe().telemetry
         leader = other.pulse.election._leader
         other.pulse.heard(node.identity.node_id, beat)
         other.pulse.election._leader = leader
@@ -76,13 +76,18 @@ def follow(node: Node, leader: Node) -> None:
 
 
 def look(node: Node, after_s: float = 0.0) -> None:
-    node.outlook.alerts.look(now_s() + after_s)
+    node.observers.alerts.look(now_s() + after_s)
+
+
+def _sender(node: Node, server: Hook) -> WebhookSender:
+    alerts = node.observers.alerts
+    return sender_of(node.settings, node.journal, alerts, WebhookUrl(server.url))
 
 
 @asynccontextmanager
 async def with_webhook(node: Node, server: Hook) -> AsyncGenerator[None]:
     """Have a node send its alerts to a server."""
-    task = asyncio.ensure_future(sender_of(node, WebhookUrl(server.url)).run())
+    task = asyncio.ensure_future(_sender(node, server).run())
     try:
         yield
     finally:
@@ -102,16 +107,16 @@ async def test_what_is_raised_is_in_the_status_and_in_the_log_until_it_is_over(
         await unite(node)
         fill(node)
         look(node)
-        assert "disk-low" not in {line["code"] for line in status_document(node)["health"]}
+        assert "disk-low" not in {line["code"] for line in status_of(node)["health"]}
         look(node, HELD_S)
-        (line,) = [x for x in status_document(node)["health"] if x["code"] == "disk-low"]
+        (line,) = [x for x in status_of(node)["health"] if x["code"] == "disk-low"]
         assert line["title"] == "the disk of one is nearly full: 1.0 GiB free"
         assert (line["severity"], bool(line["hint"])) == ("warning", True)
         assert (line["node"], line["cycle"]) == (node.identity.node_id, None)
         empty(node)
         look(node, HELD_S + 1)
         look(node, HELD_S + 1 + TABLE["disk-low"].clear_s)
-        assert node.outlook.alerts.raised == ()
+        assert node.observers.alerts.raised == ()
     told = [r.getMessage() for r in caplog.records if r.getMessage().startswith("alert")]
     assert told == ["alert", "alert_over"]
 
@@ -126,8 +131,8 @@ async def test_a_member_that_is_gone_is_alerted_of_and_told_once_in_health(tmp_p
         assert one.outlook.liveness(two.identity.node_id) is Liveness.GONE
         look(one)
         look(one, TABLE["node-gone"].hold_s)
-        assert [alert.title for alert in one.outlook.alerts.raised] == ["two is gone"]
-        lines = [line["code"] for line in status_document(one)["health"]]
+        assert [alert.title for alert in one.observers.alerts.raised] == ["two is gone"]
+        lines = [line["code"] for line in status_of(one)["health"]]
         assert lines.count("node-gone") == 1
 
 
@@ -138,8 +143,7 @@ async def test_whose_own_link_is_out_alerts_of_that_and_of_nobody_else(
         await unite(one, two)
         gone = two.identity.node_id
         out = Outage("eth0 has no link", "plug it in", frozenset({gone}))
-        for place in (alert_watch, node_view):
-            monkeypatch.setattr(place, "own_outage", lambda _node: out)
+        monkeypatch.setattr(one.outlook, "outage", lambda: out)
         monkeypatch.setattr(
             one.outlook,
             "liveness",
@@ -147,9 +151,9 @@ async def test_whose_own_link_is_out_alerts_of_that_and_of_nobody_else(
         )
         look(one)
         look(one, TABLE["link-out"].hold_s)
-        titles = [alert.title for alert in one.outlook.alerts.raised]
+        titles = [alert.title for alert in one.observers.alerts.raised]
         assert titles == ["one reaches no other: its eth0 has no link"]
-        (line,) = [x for x in status_document(one)["health"] if x["severity"] == "warning"]
+        (line,) = [x for x in status_of(one)["health"] if x["severity"] == "warning"]
         assert (line["code"], line["node"]) == ("link-out", None)
 
 
@@ -159,10 +163,10 @@ async def test_a_line_of_health_gets_older_while_it_is_looked_at(
     async with serving(tmp_path, "one") as node:
         await unite(node)
         begun_s = now_s()
-        node.outlook.alerts.look(begun_s)
+        node.observers.alerts.look(begun_s)
         for after_s in (0.0, 2.0, 250.9):
             monkeypatch.setattr(health_document, "now_s", lambda at=begun_s + after_s: at)
-            ages = {line["code"]: line["age_s"] for line in status_document(node)["health"]}
+            ages = {line["code"]: line["age_s"] for line in status_of(node)["health"]}
             assert ages["alone-locally"] == int(after_s)
 
 
@@ -171,14 +175,14 @@ async def test_an_alert_is_an_event_when_it_is_raised_and_when_it_is_over(tmp_pa
         await unite(node)
         fill(node)
         look(node)
-        node.outlook.events.look()
+        node.observers.events.look()
         look(node, HELD_S)
-        node.outlook.events.look()
+        node.observers.events.look()
         empty(node)
         look(node, HELD_S + TABLE["disk-low"].clear_s)
-        node.outlook.events.look()
+        node.observers.events.look()
         told = [
-            row for row in node.outlook.events.document()["events"] if row["code"] == "disk-low"
+            row for row in node.observers.events.document()["events"] if row["code"] == "disk-low"
         ]
     title = "the disk of one is nearly full: 1.0 GiB free"
     assert [(row["level"], row["text"]) for row in told] == [
@@ -202,7 +206,7 @@ async def test_a_cycle_that_failed_is_news_and_one_that_had_failed_before_isnt(
         look(node)
         await node.journal.append(1, [CycleFailed(new, "loss-diverged", "the loss is nan", "")])
         look(node, 2.0)
-        (alert,) = node.outlook.alerts.raised
+        (alert,) = node.observers.alerts.raised
         assert alert.code == "loss-nan"
         assert alert.title == "the cycle python stopped: the loss is nan"
 
@@ -228,9 +232,9 @@ async def test_a_training_that_jumps_and_stands_still_is_seen_by_leader_and_foll
             look(one, float(step))
             look(two, float(step))
         for node in (one, two):
-            assert [alert.code for alert in node.outlook.alerts.raised] == ["loss-spike"]
+            assert [alert.code for alert in node.observers.alerts.raised] == ["loss-spike"]
             look(node, 400.0)
-            titles = [alert.title for alert in node.outlook.alerts.raised]
+            titles = [alert.title for alert in node.observers.alerts.raised]
             assert titles[0] == "the cycle python stands still: no step for 6 minutes"
 
 
@@ -263,7 +267,7 @@ async def test_a_training_that_gets_worse_is_in_status_and_doctor_of_all(
             look(one, float(step))
             look(two, float(step))
         for node in (one, two):
-            status = status_document(node)
+            status = status_of(node)
             (line,) = [each for each in status["health"] if each["code"] == code]
             assert words in line["title"]
             machine = replace(place(), status=status)
@@ -281,13 +285,13 @@ async def test_whom_one_member_hears_and_can_not_reach_is_told_by_all(tmp_path: 
         one.greeter.unreached.found = (heard, named)
         tell(one, two)
         for node, whose in ((one, ""), (two, ", says one")):
-            lines = health_document.health_lines(node)
+            lines = health_of(node)
             (line,) = [each for each in lines if each["code"] == "tcp-silent"]
             assert line["title"].endswith(f"TCP connects, and nothing comes over it{whose}")
             assert "MTU" in line["hint"]
-        assert "peer-unreached" not in {each["code"] for each in health_document.health_lines(two)}
+        assert "peer-unreached" not in {each["code"] for each in health_of(two)}
         two.greeter.unreached.found = (heard,)
-        assert [each["code"] for each in health_document.health_lines(two)].count("tcp-silent") == 1
+        assert [each["code"] for each in health_of(two)].count("tcp-silent") == 1
 
 
 @asynccontextmanager
@@ -316,7 +320,7 @@ async def test_the_leader_sends_an_alert_once_and_its_follower_never(tmp_path: P
             look(one, after_s)
             look(two, after_s)
             tell(one, two)
-        await until(lambda: "sent" in one.outlook.alerts.told()["alerts"])
+        await until(lambda: "sent" in one.observers.alerts.told()["alerts"])
         assert codes(server) == ["disk-low"]
         tell(one, two)
         look(two, HELD_S + 3)
@@ -341,7 +345,7 @@ async def test_the_end_of_an_alert_is_sent_once_by_whoever_leads_by_then(tmp_pat
             look(one, after_s)
             look(two, after_s)
             tell(one, two)
-        await until(lambda: "sent" in one.outlook.alerts.told()["alerts"])
+        await until(lambda: "sent" in one.observers.alerts.told()["alerts"])
         tell(one, two)
         look(two, HELD_S + 1)
         for node in (one, two):
@@ -352,7 +356,7 @@ async def test_the_end_of_an_alert_is_sent_once_by_whoever_leads_by_then(tmp_pat
             look(one, after_s)
             look(two, after_s)
         await until(lambda: len(server.bodies) == 2)
-        assert one.outlook.alerts.raised == two.outlook.alerts.raised == ()
+        assert one.observers.alerts.raised == two.observers.alerts.raised == ()
         # It begins once more, and is told of once more.
         fill(two)
         for after_s in (2 * OVER_S, 2 * OVER_S + HELD_S):
@@ -368,18 +372,18 @@ async def test_what_is_over_before_it_could_be_sent_is_sent_with_its_end(tmp_pat
     async with serving(tmp_path, "one") as one, hook(lambda _: 200) as server:
         await unite(one)
         follow(one, one)
-        sender = sender_of(one, WebhookUrl(server.url))
+        sender = _sender(one, server)
         fill(one)
         look(one)
         look(one, HELD_S)
         empty(one)
         look(one, HELD_S + OVER_S)
-        assert one.outlook.alerts.raised == ()
+        assert one.observers.alerts.raised == ()
         task = asyncio.ensure_future(sender.run())
         await until(lambda: len(server.bodies) == 2)
         task.cancel()
         await asyncio.wait([task])
-        assert one.outlook.alerts._sent.told() == []
+        assert one.observers.alerts._sent.told() == []
     assert [json.loads(each)["alert"]["state"] for each in server.bodies] == ["raised", "over"]
 
 
@@ -393,10 +397,10 @@ async def test_the_end_of_what_nobody_was_told_of_isnt_sent(tmp_path: Path) -> N
             look(one, HELD_S)
             await until(lambda: bool(server.bodies))
             offered = list[Alert]()
-            one.outlook.alerts.offer = offered.append
+            one.observers.alerts.offer = offered.append
             empty(one)
             look(one, HELD_S + OVER_S)
-    assert (one.outlook.alerts.raised, offered) == ((), [])
+    assert (one.observers.alerts.raised, offered) == ((), [])
 
 
 async def test_who_was_started_anew_learns_what_it_had_sent_before_it_sends(tmp_path: Path) -> None:
@@ -412,12 +416,12 @@ async def test_who_was_started_anew_learns_what_it_had_sent_before_it_sends(tmp_
         look(one)  # nobody was heard yet
         one.pulse.roster_changed()
         take_for_alive(one, two)
-        two.outlook.alerts._sent.note([f"disk-low:{one.identity.node_id}"])
+        two.observers.alerts._sent.note([f"disk-low:{one.identity.node_id}"])
         tell(two, one)
         look(one, 2.0)
         look(one, HELD_S)
-        assert [alert.code for alert in one.outlook.alerts.raised] == ["disk-low"]
-        assert not one.outlook.alerts._offered
+        assert [alert.code for alert in one.observers.alerts.raised] == ["disk-low"]
+        assert not one.observers.alerts._offered
 
 
 async def test_where_nobody_is_heard_alerts_are_sent_after_a_while(tmp_path: Path) -> None:
@@ -448,8 +452,8 @@ async def test_where_the_leader_has_no_webhook_another_node_sends(tmp_path: Path
             take_for_alive(node, other)
             follow(node, one)
         tell(two, one)
-        assert one.outlook.alerts._sender() == two.identity.node_id
-        assert two.outlook.alerts._sender() == two.identity.node_id
+        assert one.observers.alerts._sender() == two.identity.node_id
+        assert two.observers.alerts._sender() == two.identity.node_id
         fill(two)
         look(two)
         look(two, HELD_S)
@@ -467,8 +471,8 @@ async def test_less_grave_alerts_than_wanted_arent_sent(tmp_path: Path) -> None:
         fill(one)
         look(one)
         look(one, HELD_S)
-        assert [alert.code for alert in one.outlook.alerts.raised] == ["disk-low"]
-        assert not one.outlook.alerts._offered
+        assert [alert.code for alert in one.observers.alerts.raised] == ["disk-low"]
+        assert not one.observers.alerts._offered
 
 
 async def test_what_a_member_tells_wrongly_isnt_believed(tmp_path: Path) -> None:
@@ -480,12 +484,12 @@ async def test_what_a_member_tells_wrongly_isnt_believed(tmp_path: Path) -> None
         for alerts in (None, 7, [1], {"webhook": "yes", "sent": 3}, {"sent": [None, "x" * 9]}):
             peer.telemetry = {"alerts": alerts}
             look(one)
-        assert one.outlook.alerts.raised == ()
+        assert one.observers.alerts.raised == ()
 
 
 async def test_heartbeats_tell_little(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one, hook(lambda _: 200) as server:
-        assert one.outlook.alerts.told() == {}
+        assert one.observers.alerts.told() == {}
         async with with_webhook(one, server):
-            one.outlook.alerts._sent.note(f"verdict:{number}" for number in range(100))
-            assert len(one.outlook.describe().telemetry) < 512
+            one.observers.alerts._sent.note(f"verdict:{number}" for number in range(100))
+            assert len(one.observers.description.describe().telemetry) < 512

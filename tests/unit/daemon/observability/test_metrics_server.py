@@ -26,7 +26,7 @@ FREE = Address("127.0.0.1", 0)
 @asynccontextmanager
 async def offered(node: Node, address: Address = FREE) -> AsyncGenerator[None]:
     """Serve a node's metrics meanwhile."""
-    task = asyncio.ensure_future(serve_metrics(node, address))
+    task = asyncio.ensure_future(serve_metrics(node.observers.sources, address))
     try:
         yield
         assert not task.done()
@@ -66,7 +66,9 @@ async def test_a_port_in_use_costs_one_line_and_is_taken_once_it_is_free(
     async with serving(tmp_path, "one") as node:
         with socket.create_server(("127.0.0.1", 0)) as taken:
             port = taken.getsockname()[1]
-            task = asyncio.ensure_future(serve_metrics(node, Address("127.0.0.1", port)))
+            task = asyncio.ensure_future(
+                serve_metrics(node.observers.sources, Address("127.0.0.1", port))
+            )
             await until(lambda: tries > 3)
             (line,) = lines(caplog, "metrics_not_served")
             assert "in use" in vars(line)["reason"]

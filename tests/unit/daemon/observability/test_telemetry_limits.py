@@ -79,5 +79,5 @@ async def test_what_had_to_be_left_out_is_said_once(
     async with serving(tmp_path, "one") as one:
         with caplog.at_level(logging.WARNING):
             for _ in range(3):
-                one.outlook._packed(gang(24, 8))
+                one.observers.description._packed(gang(24, 8))
     assert [record.message for record in caplog.records].count("telemetry_shortened") == 1

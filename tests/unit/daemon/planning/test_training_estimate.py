@@ -249,7 +249,9 @@ def test_ranks_on_one_machine_share_its_memory() -> None:
 
 async def test_a_cycle_is_planned_for_the_memory_as_well(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one:
-        one.hardware = replace(one.hardware, engines=("torch",), gpus=(gpu(memory_gb=16),))
+        one.hardware = one.outlook.hardware = replace(
+            one.hardware, engines=("torch",), gpus=(gpu(memory_gb=16),)
+        )
         await found(one, facts=(RoleAssigned(one.identity.node_id, "hybrid", "alone", 1),))
         leading = one._begin_reign(1)
         one.leadership.leading = leading

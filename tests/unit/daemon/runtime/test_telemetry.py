@@ -9,11 +9,11 @@ import pytest
 from jupiterd.cluster.ledger.lww_registers import canonical_bytes
 from jupiterd.cycle.base.work_item import Phase
 from jupiterd.daemon.leader.progress_board import PhaseProgress
-from jupiterd.daemon.queries.cluster.status_document import status_document
 from jupiterd.daemon.queries.cycle.cycles_document import cycles_document
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.daemon.runtime.telemetry import read_telemetry
 from tests.support.cluster.building import CYCLE, started
+from tests.support.daemon.shown import status_of
 from tests.support.daemon.two_nodes import found, link, serving, whole_ledger
 
 LIVE = PhaseProgress(CYCLE, 1, Phase.TRAIN, 0.0).to_plain(7.0)
@@ -68,10 +68,10 @@ async def test_status_is_told_whatever_the_leader_says(
         beat = other.pulse.message(one.identity.node_id)
         beat.leader, beat.telemetry = leader, msgpack.packb(told)
         one.pulse.heard(leader, beat)
-        document = status_document(one)
+        document = status_of(one)
         assert document["cluster"]["leader"] == leader
         json.dumps(document, allow_nan=False)
-        json.dumps(cycles_document(one), allow_nan=False)
+        json.dumps(cycles_document(one.observers.sources), allow_nan=False)
 
 
 async def test_a_new_leader_goes_on_with_the_time_that_a_phase_has_taken(tmp_path: Path) -> None:

@@ -6,15 +6,15 @@ from pathlib import Path
 from jupiterd.cluster.ledger.tokens import LIFETIME_S, parse_token
 from jupiterd.cluster.membership.pairing_window import OPEN_S
 from jupiterd.daemon.app.node import Node
-from jupiterd.daemon.queries.cluster.admission_document import MAX_TOLD_TOKENS
-from jupiterd.daemon.queries.cluster.status_document import status_document
 from jupiterd.daemon.runtime.telemetry import MAX_TOLD_BYTES
+from jupiterd.daemon.view.admission_terms import MAX_TOLD_TOKENS
+from tests.support.daemon.shown import status_of
 from tests.support.daemon.two_nodes import lead, serving, unite
 from tests.unit.daemon.membership.test_handshake import OPEN, STOPPED, WORK
 
 
 def cluster_of(node: Node) -> dict[str, object]:
-    return status_document(node)["cluster"]
+    return status_of(node)["cluster"]
 
 
 def hear_the_leader(follower: Node, leader: Node) -> None:
@@ -44,7 +44,7 @@ async def test_a_follower_tells_the_time_left_by_the_leaders_clock(tmp_path: Pat
             (token,) = told["tokens"]
             assert (token["id"], token["uses"], token["used"]) == (made["id"], 3, 0)
             assert LIFETIME_S - 20 < token["expires_in_s"] <= LIFETIME_S
-            assert parse_token(made["token"]).secret not in json.dumps(status_document(node))
+            assert parse_token(made["token"]).secret not in json.dumps(status_of(node))
 
 
 async def test_a_follower_knows_that_its_leader_trusts_the_network(tmp_path: Path) -> None:

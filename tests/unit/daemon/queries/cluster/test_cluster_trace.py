@@ -18,7 +18,7 @@ from jupiterd.cycle.data.sample_index import INDEX_FILE, SAMPLES_FILE
 from jupiterd.daemon.app.node import Node
 from jupiterd.daemon.catalog.sample_locations import Output, outputs_of
 from jupiterd.daemon.queries.cluster import cluster_trace
-from jupiterd.daemon.queries.cluster.provenance_document import MAX_PARENTS, why_document
+from jupiterd.daemon.queries.cluster.provenance_document import MAX_PARENTS
 from jupiterd.errors import NotFoundError, UsageError
 from jupiterd.ids import ArtifactId
 from jupiterd.rpc import peer_pb2
@@ -34,6 +34,7 @@ from tests.unit.daemon.queries.cluster.test_provenance_document import (
     SCORED,
     done,
     made_from,
+    why_of,
 )
 
 KEPT = [*SCORED, CHILD, GRANDCHILD]
@@ -80,7 +81,7 @@ async def two_holders(
 
 async def why(node: Node, wanted: str) -> Mapping[str, Any]:
     """Return the answer, without how long it took."""
-    answer = (await why_document(node, wanted))["why"]
+    answer = await why_of(node, wanted)
     return {key: value for key, value in answer.items() if key != "elapsed_ms"}
 
 
@@ -254,7 +255,7 @@ async def test_what_is_not_here_is_looked_for_on_the_disk_beside_the_loop(
             asking.add(threading.current_thread())
             return holds(artifact)
 
-        trace = cluster_trace.Trace(one)
+        trace = cluster_trace.trace_of(one.observers.sources)
         monkeypatch.setattr(one.library.store, "holds", noting)
         assert await trace.silent() == ["bbbbbbbb"]
         assert asking

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from jupiterd.cluster.facts.facts import CycleFailed, RoundCommitted
-from jupiterd.daemon.queries.cluster.documents import document_of
 from tests.support.cluster.building import CYCLE, started, training
+from tests.support.daemon.shown import shown
 from tests.support.daemon.two_nodes import found, serving
 
 GOLDEN = Path(__file__).parent / "golden" / "document_forms.json"
@@ -39,11 +39,11 @@ def form(value: object) -> object:
 async def test_the_keys_of_each_document_are_those_that_are_promised(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one:
         await found(one, facts=(started(), training()))
-        one.outlook.events.look()
+        one.observers.events.look()
         await one.journal.append(2, [RoundCommitted(CYCLE, 1, "", "HOLD", "why")])
         await one.journal.append(2, [CycleFailed(CYCLE, "failed", "it broke", "mend it")])
-        one.outlook.events.look()
-        told = {noun: form(await document_of(one, noun)) for noun in NOUNS}
+        one.observers.events.look()
+        told = {noun: form(await shown(one, noun)) for noun in NOUNS}
     if os.environ.get("JUPITER_UPDATE_GOLDEN"):
         GOLDEN.write_text(json.dumps(told, indent=1, sort_keys=True) + "\n")
     kept = json.loads(GOLDEN.read_text())

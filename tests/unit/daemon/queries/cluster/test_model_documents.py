@@ -19,12 +19,12 @@ from jupiterd.cycle.gate.record import VERDICT_FILE
 from jupiterd.cycle.generation.completions import Completion
 from jupiterd.cycle.phases.view import item_id
 from jupiterd.daemon.app.node import Node
-from jupiterd.daemon.queries.cluster.documents import document_of
 from jupiterd.errors import NotFoundError
 from jupiterd.ids import ArtifactId
 from jupiterd.locations import config_folder
 from jupiterd.workers.evaluate.score_file import write_completions
 from tests.support.cluster.building import CYCLE, started
+from tests.support.daemon.shown import shown
 from tests.support.daemon.two_nodes import found, serving
 
 CONTENTS = {"source": {"stdlib": 7}, "license": {"PSF-2.0": 7}}
@@ -71,8 +71,8 @@ async def test_a_model_is_told_with_its_data_its_training_and_what_it_wrote(
 ) -> None:
     async with serving(tmp_path, "one") as one:
         model = await judged(one, tmp_path / "made")
-        (listed,) = (await document_of(one, "models"))["models"]
-        told = (await document_of(one, "model/python/1"))["model"]
+        (listed,) = (await shown(one, "models"))["models"]
+        told = (await shown(one, "model/python/1"))["model"]
     assert (listed["id"], listed["writes"], listed["held_here"]) == (model, True, True)
     assert told.items() >= listed.items()
     assert told["data"]["contents"] == CONTENTS
@@ -96,12 +96,12 @@ async def test_what_is_not_in_reach_is_left_out_and_only_the_weights_are_asked_f
         for done in cycle.completed.values():
             for artifact in done.outputs.values():
                 store.remove(artifact)
-        told = (await document_of(one, f"model_export/{model[:8]}"))["model"]
+        told = (await shown(one, f"model_export/{model[:8]}"))["model"]
         assert told["files_at"] == str(store.path(model))
         assert (told["data"]["contents"], told["completions"]) == (None, [])
         store.remove(model)
         with pytest.raises(NotFoundError, match="nobody in reach has the model python/1"):
-            await document_of(one, "model_export/python/1")
+            await shown(one, "model_export/python/1")
 
 
 async def test_a_report_names_rounds_folders_and_who_trained(tmp_path: Path) -> None:
@@ -114,7 +114,7 @@ async def test_a_report_names_rounds_folders_and_who_trained(tmp_path: Path) -> 
         united = {"kept": kept, "dropped": ArtifactId("8" * 64)}
         fact = WorkCompleted(CYCLE, 1, "filter", item_id(1, "filter", 0), own, united)
         await one.journal.append(2, [fact])
-        told = (await document_of(one, f"report/{CYCLE[:8]}"))["report"]
+        told = (await shown(one, f"report/{CYCLE[:8]}"))["report"]
         assert told["samples"] == {
             "round": 1, "kept": [str(one.library.store.path(kept))], "dropped": [], "samples": [],
             "parents": [],
@@ -130,7 +130,7 @@ async def test_without_a_cycle_there_is_no_report(tmp_path: Path) -> None:
         await found(one)
         for noun, told in (("report", "no cycle has been started"), ("report/x", "no cycle x")):
             with pytest.raises(NotFoundError, match=told):
-                await document_of(one, noun)
+                await shown(one, noun)
 
 
 async def test_what_a_candidate_was_judged_on_is_named_for_others_to_check(tmp_path: Path) -> None:
@@ -143,9 +143,9 @@ async def test_what_a_candidate_was_judged_on_is_named_for_others_to_check(tmp_p
         item = item_id(1, "collect", 0)
         fact = WorkCompleted(CYCLE, 1, "collect", item, own, {"holdout": texts})
         await one.journal.append(2, [fact])
-        told = (await document_of(one, "held_out/python/1"))["held_out"]
+        told = (await shown(one, "held_out/python/1"))["held_out"]
         assert told["texts"] == [str(one.library.store.path(texts))]
         assert (Path(told["verdict"]) / VERDICT_FILE).is_file()
         one.library.store.remove(texts)
         with pytest.raises(NotFoundError, match="isn't all in reach"):
-            await document_of(one, "held_out/python/1")
+            await shown(one, "held_out/python/1")

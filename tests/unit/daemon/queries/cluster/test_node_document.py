@@ -25,12 +25,12 @@ from jupiterd.daemon.observability.report_wire import (
     MAX_VERSIONS,
     read_reply,
 )
-from jupiterd.daemon.queries.cluster.documents import document_of
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.daemon.runtime.work_events import WorkOrder
 from jupiterd.errors import NotFoundError
 from jupiterd.ids import CycleId
 from jupiterd.rpc import peer_pb2
+from tests.support.daemon.shown import shown
 from tests.support.daemon.two_nodes import lead, link, serving, unite
 
 LOST_LINE = "cable_pulled interface=eth0"
@@ -46,7 +46,7 @@ async def nodes(tmp_path: Path) -> AsyncIterator[tuple[Node, Node]]:
 
 def hears(one: Node, two: Node, **load: float) -> None:
     beat = two.pulse.message(one.identity.node_id)
-    beat.about.CopyFrom(two.outlook.describe().about)
+    beat.about.CopyFrom(two.observers.description.describe().about)
     beat.telemetry = canonical_bytes({"load": load, "gpus": [[89.0, 13 << 30, 71.0, 312.5]]})
     one.pulse.heard(two.identity.node_id, beat)
 
@@ -58,9 +58,9 @@ async def test_a_member_tells_its_versions_its_work_and_the_end_of_its_log(
     record = logging.makeLogRecord(
         {"msg": "cable_pulled", "levelname": "INFO", "interface": "eth0"}
     )
-    two.outlook.own_report.log.handle(record)
+    two.observers.own_report.log.handle(record)
     two.runner.running["spool"] = WorkOrder("abc/train/0", 1, "train", {}, {}, epoch=3)
-    found = await document_of(one, "node/two")
+    found = await shown(one, "node/two")
     assert found["versions"]["jupiterd"] == __version__
     assert found["processes"] == [{"task": "train", "id": "abc/train/0", "epoch": 3}]
     assert found["log"][-1].endswith(LOST_LINE)
@@ -71,7 +71,10 @@ async def test_a_member_tells_its_versions_its_work_and_the_end_of_its_log(
 
 async def test_the_own_machine_tells_the_same(nodes: tuple[Node, Node]) -> None:
     one, _ = nodes
-    own, other = await document_of(one, "node/one"), await document_of(one, "node/two")
+    own, other = (
+        await shown(one, "node/one"),
+        await shown(one, "node/two"),
+    )
     assert own.keys() == other.keys()
     assert own["node"].keys() == other["node"].keys()
     assert own["versions"] == other["versions"]
@@ -81,16 +84,16 @@ async def test_a_history_is_of_what_was_heard_and_has_gaps_where_nothing_was(
     nodes: tuple[Node, Node],
 ) -> None:
     one, two = nodes
-    two.hardware = replace(two.hardware, gpus=(Gpu("RTX 4090", "GPU-1", 24 << 30, "cuda"),))
+    two.outlook.hardware = replace(two.hardware, gpus=(Gpu("RTX 4090", "GPU-1", 24 << 30, "cuda"),))
     at_s = 1200.0
     one.pulse.roster_changed()
     hears(one, two, cpu_percent=7.0)
-    one.outlook.histories.take(at_s)
+    one.observers.histories.take(at_s)
     hears(one, two, cpu_percent=9.0)
-    one.outlook.histories.take(at_s + 2)
+    one.observers.histories.take(at_s + 2)
     one.pulse.membership.step(now_s(), SaidGoodbye(two.identity.node_id))
-    one.outlook.histories.take(at_s + 4)
-    recent = (await document_of(one, "node/two"))["recent"]
+    one.observers.histories.take(at_s + 4)
+    recent = (await shown(one, "node/two"))["recent"]
     assert recent["cpu_percent"] == [7.0, 9.0, None]
     assert recent["gpus"][0]["power_watts"] == [312.5, 312.5, None]
 
@@ -103,7 +106,7 @@ async def test_what_it_does_in_a_gang_is_told(nodes: tuple[Node, Node]) -> None:
     board.begin(CYCLE, 2, Phase.TRAIN, now_s())
     board.show_gang(CYCLE, [{"node": two.identity.node_id, "rank": 1, "device": "cpu"}], {})
     board.stepped(CYCLE, 1, 7, 99.96)
-    found = await document_of(one, "node/two")
+    found = await shown(one, "node/two")
     assert (found["node"]["tokens_per_s"], found["node"]["step_lag"]) == (100.0, 0)
     (seat,) = found["seats"]
     assert (seat["cycle"], seat["round"], seat["phase"]) == (CYCLE, 2, "train")
@@ -114,12 +117,12 @@ async def test_who_is_looked_at_is_asked_again_and_who_is_not_is_forgotten(
     nodes: tuple[Node, Node],
 ) -> None:
     one, two = nodes
-    reports, member = one.outlook.reports, two.identity.node_id
+    reports, member = one.observers.reports, two.identity.node_id
     assert (await reports.of(member))["log"] == []
     record = logging.makeLogRecord(
         {"msg": "cable_pulled", "levelname": "INFO", "interface": "eth0"}
     )
-    two.outlook.own_report.log.handle(record)
+    two.observers.own_report.log.handle(record)
     assert (await reports.of(member))["log"] == [], "the answer at hand"
     await reports.look_again(now_s())
     assert len((await reports.of(member))["log"]) == 1
@@ -131,7 +134,7 @@ async def test_of_a_member_that_does_not_answer_the_last_word_stands_and_it_is_s
     nodes: tuple[Node, Node],
 ) -> None:
     one, two = nodes
-    reports, member = one.outlook.reports, two.identity.node_id
+    reports, member = one.observers.reports, two.identity.node_id
     before = await reports.of(member)
     await one.peers.unlink(member)
     await reports.look_again(now_s())
@@ -145,14 +148,14 @@ async def test_a_member_to_which_there_is_no_link_is_shown_without_a_report(
 ) -> None:
     one, two = nodes
     await one.peers.unlink(two.identity.node_id)
-    found = await document_of(one, "node/two")
+    found = await shown(one, "node/two")
     assert (found["versions"], found["processes"], found["log"]) == (None, None, None)
     assert found["note"].startswith("there is no link")
 
 
 async def test_nobody_is_shown_whom_nobody_knows(nodes: tuple[Node, Node]) -> None:
     with pytest.raises(NotFoundError, match="no node is called omega"):
-        await document_of(nodes[0], "node/omega")
+        await shown(nodes[0], "node/omega")
 
 
 async def test_a_stranger_is_told_nothing(tmp_path: Path) -> None:
@@ -193,6 +196,6 @@ async def test_a_member_that_is_removed_while_it_is_asked_is_said_to_be_none(
         )
         return {}
 
-    monkeypatch.setattr(one.outlook.reports, "of", removed_meanwhile)
+    monkeypatch.setattr(one.observers.reports, "of", removed_meanwhile)
     with pytest.raises(NotFoundError, match="no longer a member"):
-        await document_of(one, f"node/{gone}")
+        await shown(one, f"node/{gone}")

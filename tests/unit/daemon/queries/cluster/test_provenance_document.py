@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,7 @@ from jupiterd.cycle.data.lineage import Sample
 from jupiterd.daemon.app.node import Node
 from jupiterd.daemon.app.tasks import retention_of
 from jupiterd.daemon.artifacts.retention import GRACE_S
-from jupiterd.daemon.queries.cluster.cluster_trace import Trace
+from jupiterd.daemon.queries.cluster.cluster_trace import trace_of
 from jupiterd.daemon.queries.cluster.provenance_document import _collecting, why_document
 from jupiterd.daemon.queries.cycle.export_document import export_document
 from jupiterd.daemon.queries.cycle.run_documents import data_document
@@ -73,12 +74,18 @@ async def prepared(node: Node, folder: Path) -> dict[str, ArtifactId]:
     return made
 
 
+async def why_of(node: Node, wanted: str) -> dict[str, Any]:
+    """Return where a sample or a token comes from, as a node tells it."""
+    sources = node.observers.sources
+    return (await why_document(node.journal.state, trace_of(sources), wanted))["why"]
+
+
 async def test_a_real_sample_leads_to_its_source_its_scores_and_who_did_the_work(
     tmp_path: Path,
 ) -> None:
     async with serving(tmp_path, "one") as one:
         made = await prepared(one, tmp_path / "made")
-        why = (await why_document(one, REAL[5].id))["why"]
+        why = await why_of(one, REAL[5].id)
     assert why["sample"]["id"] == REAL[5].id
     assert why["sample"]["license"] == "PSF-2.0"
     assert why["sample"]["filter_scores"] == {"quality": 0.5}
@@ -98,7 +105,7 @@ async def test_a_synthetic_sample_leads_through_its_parents_to_the_real_one(
 ) -> None:
     async with serving(tmp_path, "one") as one:
         await prepared(one, tmp_path / "made")
-        why = (await why_document(one, GRANDCHILD.id[:12]))["why"]
+        why = await why_of(one, GRANDCHILD.id[:12])
     (child,) = why["parents"]
     (parent,) = child["parents"]
     assert [r["sample"]["id"] for r in (why, child, parent)] == [
@@ -116,12 +123,12 @@ async def test_every_token_leads_to_the_sample_that_it_was_packed_from(
     async with serving(tmp_path, "one") as one:
         made = await prepared(one, tmp_path / "made")
         named = made["shards"][:10] if shards == "artifact" else shards
-        packed = (await why_document(one, GRANDCHILD.id))["why"]["packed"][0]
+        packed = (await why_of(one, GRANDCHILD.id))["packed"][0]
         for offset in (packed["first"], packed["end"] - 1):
-            why = (await why_document(one, f"{named}:{offset}"))["why"]
+            why = await why_of(one, f"{named}:{offset}")
             assert why["sample"]["id"] == GRANDCHILD.id
             assert (why["position"]["offset"], why["position"]["round"]) == (offset, 2)
-        after = (await why_document(one, f"{named}:{packed['end']}"))["why"]["sample"]["id"]
+        after = (await why_of(one, f"{named}:{packed['end']}"))["sample"]["id"]
         assert after != GRANDCHILD.id
 
 
@@ -129,14 +136,14 @@ async def test_what_is_not_there_is_told_with_a_way_on(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one:
         await prepared(one, tmp_path / "made")
         with pytest.raises(NotFoundError, match="no sample in reach") as caught:
-            await why_document(one, "abcd" * 16)
+            await why_of(one, "abcd" * 16)
         assert "bbbbbbbb" in caught.value.hint  # who made what isn't here: it has no name here
         with pytest.raises(NotFoundError, match="and none is number 999,999"):
-            await why_document(one, "python:999999")
+            await why_of(one, "python:999999")
         with pytest.raises(NotFoundError, match="no shards are called poems"):
-            await why_document(one, "poems:1")
+            await why_of(one, "poems:1")
         with pytest.raises(NotFoundError, match="no shards are called python/1"):
-            await why_document(one, "python/1:1")
+            await why_of(one, "python/1:1")
 
 
 @pytest.mark.parametrize("wrong", ["", "abc", "zzzz", "../../etc", "python:-1", "a" * 65, "x:y"])
@@ -144,7 +151,7 @@ async def test_what_is_no_question_is_told_so(tmp_path: Path, wrong: str) -> Non
     async with serving(tmp_path, "one") as one:
         await prepared(one, tmp_path / "made")
         with pytest.raises(UsageError):
-            await why_document(one, wrong)
+            await why_of(one, wrong)
 
 
 async def test_an_ambiguous_beginning_is_told(tmp_path: Path) -> None:
@@ -155,7 +162,7 @@ async def test_an_ambiguous_beginning_is_told(tmp_path: Path) -> None:
         kept = stored(one, tmp_path / "kept", random.Random(1).sample(many, 2000))
         await found(one, facts=(started(), done("filter", kept=kept)))
         with pytest.raises(UsageError, match=f"{same} could be any of"):
-            await why_document(one, same)
+            await why_of(one, same)
 
 
 async def test_a_token_of_a_prepared_data_set_leads_to_what_it_was_made_of(
@@ -165,7 +172,7 @@ async def test_a_token_of_a_prepared_data_set_leads_to_what_it_was_made_of(
         pack([write(tmp_path / "k", REAL)], None, tmp_path / "s", PackParams(400, 16, 0.5, 1))
         shards = one.library.store.ingest(tmp_path / "s" / "shards")
         await found(one, facts=(data_asked(), done("pack", shards=shards)))
-        why = (await why_document(one, "letters:0"))["why"]
+        why = await why_of(one, "letters:0")
     assert why["data_set"]["path"] == "/letters"
     assert why["sample"]["id"] in {sample.id for sample in REAL}
 
@@ -173,31 +180,31 @@ async def test_a_token_of_a_prepared_data_set_leads_to_what_it_was_made_of(
 async def test_a_round_is_exported_from_where_its_samples_lie(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one:
         made = await prepared(one, tmp_path / "made")
-        exported = (await export_document(one, "python"))["export"]
+        exported = (await export_document(one.journal, one.library, "python"))["export"]
         assert (exported["name"], exported["round"], exported["purged"]) == ("python", 2, [])
         assert exported["samples"] == [str(one.library.store.path(made["kept"]))]
         with pytest.raises(NotFoundError, match="no shards are called python/1"):
-            await export_document(one, "python/1")
+            await export_document(one.journal, one.library, "python/1")
         one.library.store.remove(made["kept"])
         with pytest.raises(NotFoundError, match="aren't all in reach"):
-            await export_document(one, "python")
+            await export_document(one.journal, one.library, "python")
 
 
 async def test_a_data_set_s_text_isn_t_exported(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one:
         await found(one, facts=(data_asked(), done("pack", shards="5" * 64)))
         with pytest.raises(UsageError, match="letters is a data set: tokens of /letters"):
-            await export_document(one, "letters")
+            await export_document(one.journal, one.library, "letters")
 
 
 async def test_the_data_of_rounds_is_listed_with_what_it_is_made_of(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one:
         made = await prepared(one, tmp_path / "made")
-        (row,) = (await data_document(one, ""))["rounds"]
+        (row,) = (await data_document(one.observers.sources, ""))["rounds"]
         assert (row["name"], row["round"], row["shards"]) == ("python", 2, made["shards"])
         assert row["contents"]["kind"] == {"real": 40, "synthetic": 2}
         one.library.store.remove(made["shards"])
-        (row,) = (await data_document(one, ""))["rounds"]
+        (row,) = (await data_document(one.observers.sources, ""))["rounds"]
         assert (row["held_here"], row["contents"]) == (False, None)
 
 
@@ -242,7 +249,7 @@ async def test_all_that_an_old_round_was_trained_on_is_known_once_its_batches_ha
         began = replace(started(), domain_yaml=PURE + SOURCES)
         await found(one, facts=(began, *(fact for each in rounds for fact in each)))
         store = one.library.store
-        before = (await why_document(one, REAL[12].id))["why"]
+        before = await why_of(one, REAL[12].id)
         held = set(store.ids())
         left_unused(one)
         retention = retention_of(one)
@@ -252,20 +259,22 @@ async def test_all_that_an_old_round_was_trained_on_is_known_once_its_batches_ha
         outputs = [fact.outputs for fact in rounds[0] if isinstance(fact, WorkCompleted)]
         gone = {outputs[1]["train"], outputs[4]["clean"]}  # the empty batch is in newer rounds, too
         assert held - set(store.ids()) == gone
-        after = (await why_document(one, REAL[12].id))["why"]
+        after = await why_of(one, REAL[12].id)
         who = [(each["phase"], each["node"]["id"]) for each in after["seen"]]
         assert who == [("filter", NODES[1]), ("collect", NODES[2])]
         assert {**after, "seen": []} == {**before, "seen": [], "elapsed_ms": after["elapsed_ms"]}
         for offset in range(0, after["packed"][0]["end"], 7):
-            assert (await why_document(one, f"python/1:{offset}"))["why"]["sample"]["id"]
-        (made,) = (await why_document(one, real(function(501)).id))["why"]["parents"]
+            assert (await why_of(one, f"python/1:{offset}"))["sample"]["id"]
+        (made,) = (await why_of(one, real(function(501)).id))["parents"]
         assert made["sample"]["id"] == REAL[10].id
-        assert (await why_document(one, real(function(901)).id))["why"]["seen"]
-        assert (await export_document(one, "python/1"))["export"]["samples"]
+        assert (await why_of(one, real(function(901)).id))["seen"]
+        assert (await export_document(one.journal, one.library, "python/1"))["export"]["samples"]
         with pytest.raises(NotFoundError) as caught:
-            await why_document(one, "abcd" * 16)
+            await why_of(one, "abcd" * 16)
         assert "start it" not in caught.value.hint  # what went is nowhere else either
-        assert Trace(one)._lasting <= set(store.ids())  # so nobody else need be asked
+        assert trace_of(one.observers.sources)._lasting <= set(
+            store.ids()
+        )  # so nobody else need be asked
 
 
 def test_of_a_source_in_parts_the_part_is_known_that_read_a_page() -> None:

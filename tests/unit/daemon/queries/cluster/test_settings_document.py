@@ -2,8 +2,7 @@
 
 from dataclasses import fields
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 from jupiterd.cluster.ledger.tokens import Token
 from jupiterd.daemon.queries.cluster.settings_document import settings_document
@@ -16,8 +15,7 @@ TOKEN = Token(ClusterId("c" * 32), "1" * 16, "2" * 32)
 def told(flags: dict[str, Any], environment: dict[str, str], tmp_path: Path) -> dict[str, Any]:
     """Return each setting's row by its name."""
     settings, sources = load_settings({"state_dir": tmp_path} | flags, environment, None)
-    node = cast("Any", SimpleNamespace(settings=settings, setting_sources=sources))
-    return {row["name"]: row for row in settings_document(node)["settings"]}
+    return {row["name"]: row for row in settings_document(settings, sources)["settings"]}
 
 
 def test_every_setting_is_there_with_where_it_comes_from(tmp_path: Path) -> None:

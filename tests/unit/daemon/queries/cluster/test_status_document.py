@@ -8,7 +8,7 @@ from jupiterd.cluster.ledger.lww_registers import canonical_bytes
 from jupiterd.cluster.values.gpu_load import GpuLoad
 from jupiterd.cluster.values.hardware import Gpu
 from jupiterd.cluster.values.machine_load import LOAD_KEYS
-from jupiterd.daemon.queries.cluster.status_document import status_document
+from tests.support.daemon.shown import status_of
 from tests.support.daemon.two_nodes import TIMEOUT_S, lead, serving, unite
 
 
@@ -20,7 +20,7 @@ async def test_a_node_that_went_keeps_its_role_and_it_is_said_to_be_past(tmp_pat
         await one.commands.execute_here("node.role", {"node": "two", "role": "generator"})
         one.pulse.roster_changed()
         beat = two.pulse.message(one.identity.node_id)
-        beat.about.CopyFrom(two.outlook.describe().about)
+        beat.about.CopyFrom(two.observers.description.describe().about)
         one.pulse.heard(gone, beat)
         async with asyncio.timeout(TIMEOUT_S):
             while gone not in one.journal.state.roles:
@@ -28,7 +28,7 @@ async def test_a_node_that_went_keeps_its_role_and_it_is_said_to_be_past(tmp_pat
         farewell = two.pulse.message(one.identity.node_id)
         farewell.goodbye = True
         one.pulse.heard(gone, farewell)
-        (row,) = [node for node in status_document(one)["nodes"] if node["id"] == gone]
+        (row,) = [node for node in status_of(one)["nodes"] if node["id"] == gone]
         assert (row["state"], row["role"]) == ("gone", "generator")
         assert row["reason"] == "the role that it had before it went"
 
@@ -41,7 +41,7 @@ async def test_who_waits_to_be_let_in_is_told_of_under_the_keys_of_a_member(tmp_
         beat.leader = two.identity.node_id
         beat.telemetry = canonical_bytes({"waiting": [["e" * 32, "laptop", [1, 2, 3, 4]]]})
         one.pulse.heard(two.identity.node_id, beat)
-        *members, newcomer = status_document(one)["nodes"]
+        *members, newcomer = status_of(one)["nodes"]
         assert newcomer["state"] == "pending"
         assert set(newcomer) == set(members[0]) | {"words"}
 
@@ -51,14 +51,14 @@ async def test_how_busy_machines_are_is_told_by_heartbeats(tmp_path: Path) -> No
         await unite(one, two)
         other = two.identity.node_id
         gpus = (Gpu("RTX 4090", "GPU-1", 24 << 30, "cuda"), Gpu("RTX 3060", "GPU-2", 1, "cuda"))
-        two.hardware = replace(two.hardware, gpus=gpus)
+        two.outlook.hardware = replace(two.hardware, gpus=gpus)
         beat = two.pulse.message(one.identity.node_id)
-        beat.about.CopyFrom(two.outlook.describe().about)
+        beat.about.CopyFrom(two.observers.description.describe().about)
         busy = GpuLoad(89.0, 13 << 30, 71.0, 312.5)
         load = {"cpu_percent": 7.0, "ram_used_bytes": 5}
         beat.telemetry = canonical_bytes({"load": load, "gpus": [busy.to_row()]})
         one.pulse.heard(other, beat)
-        rows = {node["id"]: node for node in status_document(one)["nodes"]}
+        rows = {node["id"]: node for node in status_of(one)["nodes"]}
         assert rows[other]["load"] == dict.fromkeys(LOAD_KEYS) | load
         assert rows[other]["gpu_loads"] == [busy.to_plain(), GpuLoad().to_plain()]
         own = rows[one.identity.node_id]["load"]

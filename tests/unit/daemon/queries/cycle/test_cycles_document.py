@@ -3,7 +3,6 @@
 from dataclasses import replace
 from pathlib import Path
 
-from jupiterd.daemon.queries.cluster.documents import document_of
 from jupiterd.ids import CycleId
 from tests.support.cluster.building import (
     CYCLE,
@@ -16,6 +15,7 @@ from tests.support.cluster.building import (
     started,
     training,
 )
+from tests.support.daemon.shown import shown
 from tests.support.daemon.two_nodes import found, serving
 
 LATER, LAST = CycleId("e" * 16), CycleId("f" * 16)
@@ -35,7 +35,7 @@ async def test_every_cycle_has_a_row_the_newest_first(tmp_path: Path) -> None:
                 *(third, replace(commanded("stopped", 1), cycle=LAST), run),
             ),
         )
-        rows = (await document_of(one, "cycles"))["cycles"]
+        rows = (await shown(one, "cycles"))["cycles"]
         assert [(row["id"], row["state"]) for row in rows] == [
             (LAST, "stopped"), (LATER, "paused"), (CYCLE, "finished"),
         ]  # fmt: skip

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from jupiterd.daemon.queries.cluster.documents import document_of
 from jupiterd.errors import NotFoundError, UsageError
 from jupiterd.ids import ArtifactId
 from tests.support.cluster.building import started, work_done
+from tests.support.daemon.shown import shown
 from tests.support.daemon.two_nodes import found, serving
 
 AWAY = ArtifactId("9" * 64)
@@ -36,8 +36,8 @@ async def test_the_folders_of_each_phase_are_named_with_who_has_what_is_not_here
             counts={"documents": 3.0, "skipped": 1.0, "skipped.not_text": 1.0},
         )
         await found(one, facts=(started(), collected, batch, united))
-        told = (await document_of(one, "drops/python/1"))["drops"]
-        assert told == (await document_of(one, "drops"))["drops"]
+        told = (await shown(one, "drops/python/1"))["drops"]
+        assert told == (await shown(one, "drops"))["drops"]
         assert (told["round"], told["domain"]) == (1, "python")
         of_collect, of_generate, of_filter = told["phases"]
         assert of_collect["dropped"] == {"not_text": 1}
@@ -58,4 +58,4 @@ async def test_what_is_not_there_is_said(tmp_path: Path) -> None:
             ("drops/cooking", NotFoundError, "there is no cycle cooking"),
         ):
             with pytest.raises(kind, match=why):
-                await document_of(one, noun)
+                await shown(one, noun)

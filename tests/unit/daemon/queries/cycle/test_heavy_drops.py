@@ -15,8 +15,8 @@ TOLD = "filter dropped 188 of 200 texts (94 %): few-letters 180, symbols 8"
 
 
 def alarms(node: Node, after_s: float = 0.0) -> list[str]:
-    node.outlook.alerts.look(now_s() + after_s)
-    told = node.outlook.alerts.raised
+    node.observers.alerts.look(now_s() + after_s)
+    told = node.observers.alerts.raised
     return [alert.title for alert in told if alert.code == "mostly-dropped"]
 
 
@@ -24,13 +24,13 @@ async def test_what_was_dropped_is_in_health_and_among_the_events(tmp_path: Path
     async with serving(tmp_path, "one") as one:
         await found(one, facts=(started(),))
         alarms(one)
-        one.outlook.events.look()
+        one.observers.events.look()
         await one.journal.append(1, [FILTERED])
         assert alarms(one) == [f"round 1 of the cycle python: {TOLD}"]
-        one.outlook.events.look()
+        one.observers.events.look()
         (event,) = [
             row
-            for row in one.outlook.events.document()["events"]
+            for row in one.observers.events.document()["events"]
             if row["code"] == "mostly-dropped"
         ]
         assert (event["level"], event["cycle"]) == ("warning", CYCLE)

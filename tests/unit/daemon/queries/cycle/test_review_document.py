@@ -8,12 +8,12 @@ import pytest
 from jupiterd.cluster.facts.facts import Fact
 from jupiterd.cycle.base.drop_reason import DropReason
 from jupiterd.cycle.data.lineage import Sample
-from jupiterd.daemon.queries.cluster.documents import document_of
 from jupiterd.errors import NotFoundError, UsageError
 from jupiterd.locations import config_folder
 from jupiterd.workers.data.clean.drops import Drops
 from jupiterd.workers.samples.sample_file import SampleWriter
 from tests.support.cluster.building import NODES, started, work_done
+from tests.support.daemon.shown import shown
 from tests.support.daemon.two_nodes import found, serving
 from tests.support.workers.data_material import real as sample
 
@@ -37,7 +37,7 @@ async def test_a_few_samples_that_were_kept_and_dropped_are_shown(tmp_path: Path
         counts = {"kept": 9.0, "dropped": 9.0}
         filtered = replace(work_done("r1/filter/0", NODES[0]), outputs=outputs, counts=counts)
         await found(one, facts=(replace(started(), domain_yaml=DOMAIN), filtered))
-        review = (await document_of(one, "review"))["review"]
+        review = (await shown(one, "review"))["review"]
         assert (review["round"], review["phase"]) == (1, "filter")
         assert (review["in"], review["out"], review["redoable"]) == (18, 9, ["filter"])
         assert [each["text"][:4] for each in review["kept_samples"]] == ["kept"] * 5
@@ -47,12 +47,12 @@ async def test_a_few_samples_that_were_kept_and_dropped_are_shown(tmp_path: Path
         }
         assert review["settings"]["generation.temperature"] == "0.8"
 
-        named = (await document_of(one, f"review/{review['cycle'][:8]}/1/filter"))["review"]
+        named = (await shown(one, f"review/{review['cycle'][:8]}/1/filter"))["review"]
         assert (len(named["kept_samples"]), len(named["dropped_samples"])) == (9, 9)
-        nothing = (await document_of(one, "review//1/collect"))["review"]
+        nothing = (await shown(one, "review//1/collect"))["review"]
         assert nothing["kept_samples"] == []
         with pytest.raises(UsageError, match="no ROUND/PHASE"):
-            await document_of(one, "review//one/filter")
+            await shown(one, "review//one/filter")
 
 
 async def test_under_way_the_newest_samples_are_shown_and_refused_answers_among_them(
@@ -72,7 +72,7 @@ async def test_under_way_the_newest_samples_are_shown_and_refused_answers_among_
             facts.append(replace(item, phase="generate", outputs=outputs))
         facts.append(replace(work_done("r1/pack/0", NODES[0]), phase="pack", outputs={}))
         await found(one, facts=(*facts,))
-        review = (await document_of(one, "review"))["review"]
+        review = (await shown(one, "review"))["review"]
     assert (review["phase"], review["samples_phase"]) == ("pack", "generate")
     assert [each["template"] for each in review["kept_samples"]] == [
         "summary", "summary", "summary", "explanation", "explanation",
@@ -87,6 +87,6 @@ async def test_without_a_phase_that_has_ended_there_is_nothing_to_show(tmp_path:
     async with serving(tmp_path, "one") as one:
         await found(one, facts=(started(),))
         with pytest.raises(NotFoundError, match="no phase"):
-            await document_of(one, "review")
+            await shown(one, "review")
         with pytest.raises(NotFoundError, match="there is no cycle"):
-            await document_of(one, "review/beef")
+            await shown(one, "review/beef")

@@ -71,7 +71,7 @@ TRAINED = (*BEFORE_LAST, LAST)
 async def audited(folder: Path, *facts: Fact) -> dict[str, Any]:
     async with serving(folder, "one") as one:
         await found(one, facts=facts)
-        return await audit_document(one, "")
+        return await audit_document(one.journal.state, one.library.store, "")
 
 
 def problems(document: dict[str, Any]) -> list[str]:
@@ -146,7 +146,7 @@ async def test_a_checkpoint_must_say_itself_what_was_recorded_of_it(
         artifact = one.library.store.ingest(made.parent)
         first = checkpoint(artifact, 40, "", 1)
         await found(one, facts=(data_asked(), training(), MADE, MANIFEST, epoch(1), first))
-        document = await audit_document(one, "letters")
+        document = await audit_document(one.journal.state, one.library.store, "letters")
     assert document["audit"][0]["checkpoints_read"] == 1
     assert (problems(document) == []) is ok
 
@@ -220,9 +220,12 @@ async def test_a_round_on_the_trunk_is_proved_from_the_trunks_end(tmp_path: Path
 async def test_nothing_trained_is_nothing_to_prove_and_a_wrong_name_is_told(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one:
         await found(one, facts=(data_asked(), training()))
-        assert await audit_document(one, "") == {"schema": "jupiter/v1", "audit": []}
+        assert await audit_document(one.journal.state, one.library.store, "") == {
+            "schema": "jupiter/v1",
+            "audit": [],
+        }
         with pytest.raises(NotFoundError, match="is called poems"):
-            await audit_document(one, "poems")
+            await audit_document(one.journal.state, one.library.store, "poems")
 
 
 async def test_a_run_is_told_with_the_keys_of_a_cycle(tmp_path: Path) -> None:
@@ -233,7 +236,7 @@ async def test_a_run_is_told_with_the_keys_of_a_cycle(tmp_path: Path) -> None:
     other = CycleId("e" * 16)
     async with serving(tmp_path, "one") as one:
         await found(one, facts=(replace(started(), cycle=other), *TRAINED))
-        shown = train_document(one, "")["train"]
+        shown = train_document(one.observers.sources, "")["train"]
         assert set(shown) == NAMED_KEYS | FURTHER_KEYS
         assert (shown["id"], shown["domain"], shown["kind"]) == (CYCLE, "letters", "train")
         assert shown["events"][0]["text"].endswith(" from the start")
@@ -241,23 +244,23 @@ async def test_a_run_is_told_with_the_keys_of_a_cycle(tmp_path: Path) -> None:
         assert [row["phase"] for row in shown["phases"]] == ["pack", "train", "evaluate"]
         assert shown["phases"][0]["detail"].startswith("9 documents of 40,000 bytes")
         await one.journal.append(1, [scored, RoundCommitted(CYCLE, 1, "k3", "", "")])
-        ended = train_document(one, CYCLE)["train"]
+        ended = train_document(one.observers.sources, CYCLE)["train"]
         assert (ended["state"], ended["val_bpb"], ended["verdicts"]) == ("finished", 2.25, [])
-        assert train_document(one, other)["train"] is None
+        assert train_document(one.observers.sources, other)["train"] is None
 
 
 async def test_data_sets_are_listed_with_how_far_they_are(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one:
         await found(one, facts=(data_asked(),))
-        (row,) = (await data_document(one, ""))["data"]
+        (row,) = (await data_document(one.observers.sources, ""))["data"]
         assert (row["name"], row["state"], row["tokens"]) == ("letters", "preparing", None)
         await one.journal.append(1, [CycleFailed(CYCLE, "empty-source", "nothing there", "")])
-        (row,) = (await data_document(one, ""))["data"]
+        (row,) = (await data_document(one.observers.sources, ""))["data"]
         assert (row["state"], row["failure"]) == ("failed", "nothing there")
         await one.journal.append(1, [MADE])
-        (row,) = (await data_document(one, ""))["data"]
+        (row,) = (await data_document(one.observers.sources, ""))["data"]
         assert (row["state"], row["tokens"], row["held_here"]) == ("ready", 10_000, False)
-        assert (await data_document(one, CYCLE))["data"]["kind"] == "data"
+        assert (await data_document(one.observers.sources, CYCLE))["data"]["kind"] == "data"
 
 
 def island_line(*, is_over: bool = False) -> list[Fact]:
@@ -304,7 +307,7 @@ async def test_islands_are_no_runs_of_their_own_to_people(tmp_path: Path) -> Non
     )
     async with serving(tmp_path, "one") as one:
         await found(one, facts=(*BEFORE_LAST, island))
-        shown = train_document(one, "")["train"]
+        shown = train_document(one.observers.sources, "")["train"]
         assert (shown["id"], shown["domain"]) == (CYCLE, "letters")
         assert shown["islands"] == [
             {
@@ -313,7 +316,7 @@ async def test_islands_are_no_runs_of_their_own_to_people(tmp_path: Path) -> Non
             }
         ]  # fmt: skip
         await one.journal.append(1, [CycleFailed(island.cycle, "x", "its GPU is gone", "mend it")])
-        shown = train_document(one, "")["train"]
+        shown = train_document(one.observers.sources, "")["train"]
         assert shown["islands"][0]["state"] == "failed"
         texts = [event["text"] for event in shown["events"]]
         assert "island 1, failed: its GPU is gone; mend it" in texts

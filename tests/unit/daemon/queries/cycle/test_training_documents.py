@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from jupiterd.cluster.facts.facts import RoundCommitted
-from jupiterd.daemon.queries.cluster.documents import document_of
 from jupiterd.errors import NotFoundError
 from jupiterd.ids import ArtifactId, NodeId
 from tests.support.cluster.building import CYCLE, started
+from tests.support.daemon.shown import shown
 from tests.support.daemon.two_nodes import found, serving
 from tests.unit.daemon.queries.cycle.test_cycle_document import checkpoint, epoch
 
@@ -38,7 +38,7 @@ async def test_the_curve_begins_with_the_first_step(tmp_path: Path) -> None:
         mine = replace(epoch(1), gang=(one.identity.node_id,))
         await found(one, facts=(started(), mine))
         write_curve(one.state_dir.curves, 1, 2, 4)
-        told = (await document_of(one, f"curve/{CYCLE}"))["curve"]
+        told = (await shown(one, f"curve/{CYCLE}"))["curve"]
         assert told["points"] == [[1, 8.0, 100, 0.0], [2, 4.0, 200, 1.0], [4, 2.0, 400, 3.0]]
         assert told["validation"] == [[4, 2.5, 7, 9.0]]
         assert (told["round"], told["missing"]) == (1, [])
@@ -47,7 +47,7 @@ async def test_the_curve_begins_with_the_first_step(tmp_path: Path) -> None:
 async def test_a_node_that_is_away_is_missing_in_the_curve(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one:
         await found(one, facts=(started(), replace(epoch(1), gang=(NodeId("c" * 32),))))
-        told = (await document_of(one, f"curve/{CYCLE}"))["curve"]
+        told = (await shown(one, f"curve/{CYCLE}"))["curve"]
         assert (told["points"], told["missing"]) == ([], ["cccccccc"])
 
 
@@ -59,7 +59,7 @@ async def test_a_report_never_draws_an_older_round_into_the_newest(tmp_path: Pat
         over = RoundCommitted(CYCLE, 1, last.artifact, "HOLD", "")
         await found(one, facts=(started(2), of_first, last, over, of_second))
         write_curve(one.state_dir.curves, 1, 2, 4)
-        told = (await document_of(one, "report"))["report"]["curve"]
+        told = (await shown(one, "report"))["report"]["curve"]
         assert (told["round"], told["points"], told["missing"]) == (2, [], ["cccccccc"])
 
 
@@ -70,7 +70,7 @@ async def test_a_report_draws_the_newest_round_that_trained(tmp_path: Path) -> N
         over = RoundCommitted(CYCLE, 1, last.artifact, "HOLD", "")
         await found(one, facts=(started(2), mine, last, over))
         write_curve(one.state_dir.curves, 1, 2, 4)
-        told = (await document_of(one, "report"))["report"]["curve"]
+        told = (await shown(one, "report"))["report"]["curve"]
         assert (told["round"], [point[0] for point in told["points"]]) == (1, [1, 2, 4])
 
 
@@ -85,15 +85,15 @@ async def test_checkpoints_are_told_with_who_holds_them(tmp_path: Path) -> None:
             replace(checkpoint("", 200, held), artifact=ArtifactId("9" * 64)),
         )
         await found(one, facts=facts)
-        rows = (await document_of(one, f"checkpoints/{CYCLE}"))["checkpoints"]["rows"]
+        rows = (await shown(one, f"checkpoints/{CYCLE}"))["checkpoints"]["rows"]
         assert [(row["step"], row["copies"]) for row in rows] == [(200, []), (100, ["one"])]
 
 
 async def test_before_anything_was_done_there_is_nothing_to_tell(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one:
         await found(one, facts=(started(),))
-        assert (await document_of(one, f"outer_rounds/{CYCLE}"))["outer_rounds"]["steps"] == []
-        assert (await document_of(one, f"completions/{CYCLE}"))["completions"]["samples"] == []
+        assert (await shown(one, f"outer_rounds/{CYCLE}"))["outer_rounds"]["steps"] == []
+        assert (await shown(one, f"completions/{CYCLE}"))["completions"]["samples"] == []
         for noun in ("curve", "checkpoints", "outer_rounds", "completions"):
             with pytest.raises(NotFoundError, match="no training"):
-                await document_of(one, f"{noun}/{'e' * 16}")
+                await shown(one, f"{noun}/{'e' * 16}")

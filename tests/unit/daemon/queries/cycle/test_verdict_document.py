@@ -56,7 +56,7 @@ async def judged(node: Node, folder: Path) -> list[tuple[ArtifactId, ArtifactId]
 
 
 async def asked(node: Node, wanted: str) -> dict[str, Any]:
-    return (await verdict_document(node, wanted))["verdict"]
+    return (await verdict_document(node.journal.state, node.library, wanted))["verdict"]
 
 
 async def test_the_last_verdict_is_meant_unless_one_is_named(tmp_path: Path) -> None:
@@ -121,18 +121,18 @@ async def test_what_is_not_there_is_told(tmp_path: Path, wanted: str, message: s
     async with serving(tmp_path, "one") as one:
         await judged(one, tmp_path / "made")
         with pytest.raises(NotFoundError, match=message):
-            await verdict_document(one, wanted)
+            await verdict_document(one.journal.state, one.library, wanted)
 
 
 async def test_a_beginning_of_several_ids_is_refused(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one:
         await judged(one, tmp_path / "made")
         with pytest.raises(UsageError, match="2 models' ids begin with 11bb11"):
-            await verdict_document(one, "11bb11")
+            await verdict_document(one.journal.state, one.library, "11bb11")
 
 
 async def test_before_any_verdict_there_is_none(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one:
         await found(one, facts=(started(),))
         with pytest.raises(NotFoundError, match="no gate has decided yet"):
-            await verdict_document(one, "")
+            await verdict_document(one.journal.state, one.library, "")

@@ -10,10 +10,10 @@ import pytest
 from jupiterd.cluster.values.gpu_load import GpuLoad
 from jupiterd.cluster.values.hardware import Gpu
 from jupiterd.cluster.values.machine_load import LOAD_KEYS, shown_load
-from jupiterd.daemon.observability import load_monitor
-from jupiterd.daemon.observability.load_monitor import LoadMonitor
 from jupiterd.daemon.observability.telemetry_limits import short_telemetry
 from jupiterd.daemon.runtime.telemetry import read_telemetry
+from jupiterd.daemon.view import load_monitor
+from jupiterd.daemon.view.load_monitor import LoadMonitor
 from jupiterd.hardware.machine_load import GpuLoads
 
 CARD = Gpu("RTX 4090", "GPU-1", 24 << 30, "cuda")

@@ -1,0 +1,96 @@
+"""What heartbeats say of this node: its load, its alerts, its term as a leader, where it answers.
+
+Owns what is told, and keeping it within its bounds. Doesn't know when a heartbeat is sent.
+"""
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import msgpack
+
+from jupiterd.cluster.links.unreached import UNREACHED, unreached_rows
+from jupiterd.cluster.membership.pending_joins import to_plain
+from jupiterd.daemon.links.heartbeat_stream import Description
+from jupiterd.daemon.links.peers import Peers
+from jupiterd.daemon.links.unreachable_peers import UnreachablePeers
+from jupiterd.daemon.observability.telemetry_limits import short_telemetry
+from jupiterd.daemon.planning.rank_order import ToldQualities, told_qualities
+from jupiterd.daemon.runtime.clock import now_s
+from jupiterd.daemon.view.local_view import LocalView
+from jupiterd.net.interface_kinds import kind_of
+from jupiterd.net.interfaces import interface_of, recent_addresses
+from jupiterd.net.scopes import host_in, without_scope_in
+from jupiterd.rpc import peer_pb2
+
+log = logging.getLogger(__name__)
+
+LOOK_AT_ADDRESSES_S: Final = 2.0
+"""Asking the system for them takes a millisecond; a change must be told, but not at once."""
+
+
+class HeartbeatDescription:
+    """One node's description of itself."""
+
+    def __init__(
+        self,
+        view: LocalView,
+        peers: Peers,
+        unreached: UnreachablePeers,
+        told_of_alerts: Callable[[], Mapping[str, Any]],
+    ) -> None:
+        self._view, self._peers = view, peers
+        self._unreached, self._told_of_alerts = unreached, told_of_alerts
+        self._last_about = peer_pb2.About()
+        self._about_due_s = 0.0
+        self._about_of: object = None
+        """The port, the addresses and the links that it tells of."""
+        self._left_out: frozenset[str] = frozenset()
+        """What telemetry was ever too large for."""
+
+    def describe(self) -> Description:
+        """Return what a heartbeat says of us; the pulse adds terms and ages."""
+        view = self._view
+        told: dict[str, Any] = {"load": view.load_watch.load(), **self._told_of_alerts()}
+        if gpus := view.load_watch.gpu_loads():
+            told["gpus"] = [load.to_row() for load in gpus]
+        if unreached := unreached_rows(self._unreached.found):
+            told[UNREACHED] = unreached
+        runs_gang = False
+        term = view.own_term
+        if term is not None:
+            if waiting := term.waiting.shown(now_s()):
+                told["waiting"] = to_plain(waiting)
+            told["live"] = term.board.to_plain(now_s())
+            told["door"] = view.own_admission_terms(term)
+            runs_gang = any(live["gang"] for live in told["live"])
+        return Description(self._about(), self._packed(told), runs_gang)
+
+    def _packed(self, told: dict[str, Any]) -> bytes:
+        """Return telemetry as it is sent; what had to be left out is said once."""
+        short = short_telemetry(told)
+        if news := frozenset(short.left_out) - self._left_out:
+            self._left_out |= news
+            log.warning("telemetry_shortened", extra={"left_out": ", ".join(short.left_out)})
+        return short.raw
+
+    def _about(self) -> peer_pb2.About:
+        """Return what seldom changes: the same object as before, unless it has."""
+        if now_s() >= self._about_due_s:
+            self._about_due_s = now_s() + LOOK_AT_ADDRESSES_S
+            links = told_qualities(self._peers)
+            told_of = self._view.port, recent_addresses(), links
+            if told_of != self._about_of:
+                self._about_of, self._last_about = told_of, self._new_about(links)
+        return self._last_about
+
+    def _new_about(self, links: ToldQualities) -> peer_pb2.About:
+        addresses = self._view.addresses()
+        return peer_pb2.About(
+            run_nonce=self._view.run_nonce,
+            name=self._view.name,
+            addresses=map(without_scope_in, addresses),
+            address_kinds=[kind_of(interface_of(host_in(text))) for text in addresses],
+            hardware=msgpack.packb(self._view.hardware.to_plain()),
+            links=msgpack.packb(links),
+        )

@@ -1,0 +1,41 @@
+"""What this machine refuses, as others are told of it and as alarms tell of it.
+
+Owns putting together who knocked at a gang's port or at ours in vain, and which paths somebody
+asked for that aren't offered. Doesn't know when anybody is told.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from jupiterd.cluster.health.alerts import Finding
+from jupiterd.daemon.executor.offered_paths import OfferedPaths
+from jupiterd.daemon.links.refused_connections import CODE as KNOCKED
+from jupiterd.daemon.links.refused_connections import RefusedConnections, knock_finding
+from jupiterd.daemon.membership.listening import CROWDED
+from jupiterd.ids import NodeId
+
+KNOCK_CODES = (KNOCKED, CROWDED)
+
+
+@dataclass(frozen=True)
+class RefusedHere:
+    """The refusals of one machine."""
+
+    knocks: RefusedConnections
+    """At the ports of gangs."""
+    crowding: RefusedConnections
+    """At the daemon's own port."""
+    offered: OfferedPaths
+
+    def told(self) -> dict[str, str]:
+        """Return what heartbeats tell of it."""
+        return {code: detail for code, detail in self._details() if detail}
+
+    def findings(self, own: NodeId, name: str, since: str) -> Iterator[Finding]:
+        """Yield what is told of this machine; `since` tells this start of it from others."""
+        yield from self.offered.findings(own, name)
+        for code, detail in self._details():
+            yield from knock_finding(own, name, detail, since, code)
+
+    def _details(self) -> tuple[tuple[str, str], ...]:
+        return (KNOCKED, self.knocks.detail()), (CROWDED, self.crowding.detail())

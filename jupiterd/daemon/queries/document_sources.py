@@ -1,0 +1,94 @@
+"""What the documents of a running daemon are read from.
+
+Owns the names of these sources. Doesn't know any document. A document that needs one or two of them
+takes those alone.
+"""
+
+from collections.abc import Awaitable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from jupiterd.cluster.health.alerts import Alert
+from jupiterd.cluster.health.health import HealthWarning
+from jupiterd.cluster.health.health_ages import HealthAges
+from jupiterd.daemon.artifacts.artifact_cache import ArtifactCache
+from jupiterd.daemon.artifacts.model_exports import ModelExports
+from jupiterd.daemon.catalog.hub_fetches import HubFetches
+from jupiterd.daemon.ledger.replica import Replica
+from jupiterd.daemon.links.peers import Peers
+from jupiterd.daemon.membership.approval_client import ApprovalClient
+from jupiterd.daemon.runtime.settings import Settings
+from jupiterd.daemon.view.health_view import ClusterFileNotes, HealthView
+from jupiterd.daemon.view.local_view import LocalView
+from jupiterd.ids import NodeId
+from jupiterd.net.refusals import Refusals
+
+Document = dict[str, Any]
+
+
+class RaisedAlerts(Protocol):
+    """The alerts that are raised on this node's view of the cluster."""
+
+    ages: HealthAges
+    """Since when everything is wrong that status tells of."""
+
+    @property
+    def raised(self) -> Sequence[Alert]:
+        """What people are to be told of just now, the gravest first."""
+        ...
+
+    @property
+    def dismissed(self) -> Sequence[Alert]:
+        """What is raised, too, and people have seen it."""
+        ...
+
+    def is_dismissed(self, told: Alert | HealthWarning) -> bool:
+        """Say whether people have seen it as it stands."""
+        ...
+
+    def key(self, told: Alert | HealthWarning) -> str:
+        """Return what tells it from all others of the cluster."""
+        ...
+
+
+class MemberReports(Protocol):
+    """What members tell of themselves where somebody looks at them."""
+
+    def of(self, member: NodeId) -> Awaitable[Document]:
+        """Return a member's report, its keys None where there is none."""
+        ...
+
+
+class MemberHistories(Protocol):
+    """The last minutes of every member's telemetry."""
+
+    def of(self, member: NodeId) -> Document:
+        """Return what is known of a member's last minutes."""
+        ...
+
+
+class SeenEvents(Protocol):
+    """What was seen to happen in the cluster."""
+
+    def document(self) -> Document:
+        """Return the events, the oldest first."""
+        ...
+
+
+@dataclass(frozen=True)
+class DocumentSources:
+    """What status and the documents about cycles and models are read from."""
+
+    settings: Settings
+    view: LocalView
+    health: HealthView
+    alerts: RaisedAlerts
+    journal: Replica
+    peers: Peers
+    library: ArtifactCache
+    exports: ModelExports
+    refusals: Refusals
+    fetches: HubFetches
+    cluster_file: ClusterFileNotes
+    applying: ApprovalClient
+    """This node's wait for approval, and the words that people compare."""

@@ -1,0 +1,117 @@
+"""What the health of the cluster is judged by, as this node sees it.
+
+Owns putting it together. Changes nothing, and judges nothing (`cluster.health`).
+"""
+
+from typing import Protocol
+
+from jupiterd.cluster.health.health import ClusterView, NodeView, WaitingView
+from jupiterd.cluster.links.unreached import UNREACHED, Unreached, read_unreached
+from jupiterd.cluster.membership.admission import OPEN_COMMAND
+from jupiterd.cluster.membership.shared_addresses import shared_addresses
+from jupiterd.daemon.ledger.replica import Replica
+from jupiterd.daemon.links.advertised_addresses import told_by_peers, told_of_ourselves
+from jupiterd.daemon.links.clock_skew import clocks_apart, proved_offsets
+from jupiterd.daemon.links.peers import Peers
+from jupiterd.daemon.membership.handshake import Handshake
+from jupiterd.daemon.membership.trust import trusted_names, walked_in
+from jupiterd.daemon.runtime.approval_words import spelled
+from jupiterd.daemon.runtime.settings import Settings
+from jupiterd.daemon.view.local_view import LocalView
+from jupiterd.ids import NodeId
+
+
+class ClusterFileNotes(Protocol):
+    """What is to be said of this machine's cluster file."""
+
+    def contradictions(self, node: NodeId) -> tuple[str, ...]:
+        """Return what is written of a member and isn't so."""
+        ...
+
+    def all_contradictions(self) -> tuple[str, ...]:
+        """Return the same of everybody."""
+        ...
+
+    def notes(self) -> tuple[str, ...]:
+        """Return what in the file has no effect, and why."""
+        ...
+
+
+class HealthView:
+    """One node's view of all that may be wrong."""
+
+    def __init__(
+        self,
+        view: LocalView,
+        settings: Settings,
+        journal: Replica,
+        peers: Peers,
+        greeter: Handshake,
+        cluster_file: ClusterFileNotes,
+    ) -> None:
+        self._view, self._settings = view, settings
+        self._journal, self._peers = journal, peers
+        self._greeter, self._cluster_file = greeter, cluster_file
+
+    def cluster_view(self) -> ClusterView:
+        """Return what health is judged by."""
+        view, joining, state = self._view, self._greeter.joining, self._journal.state
+        applying = joining.applying
+        return ClusterView(
+            leader=view.leader,
+            nodes=self._nodes(),
+            pending_reason=joining.shown_reason,
+            sought=joining.sought,
+            clone_at=self._journal.clones.seen_at,
+            is_removed=view.is_removed,
+            trusts_lan=self._settings.trust_lan,
+            walked_in=walked_in(state),
+            asked=trusted_names(state),
+            behind=self._journal.behind(),
+            contradictions=self._cluster_file.all_contradictions(),
+            without_effect=self._cluster_file.notes(),
+            is_local=self._settings.local,
+            has_token=joining.token is not None,
+            shared_addresses=self._shared_addresses(),
+            clocks=self._clocks(),
+            unreached_by=self._unreached_by(),
+            unreached=self._greeter.unreached.found,
+            outage=view.outage(),
+            disk_trouble=view.disk_trouble,
+            pending_command=applying.command if applying.words else OPEN_COMMAND,
+            waiting=tuple(
+                WaitingView(seen.node, seen.name, spelled(seen.numbers)) for seen in view.waiting()
+            ),
+        )
+
+    def _nodes(self) -> tuple[NodeView, ...]:
+        view = self._view
+        return tuple(
+            NodeView(
+                node,
+                admitted.name,
+                view.liveness(node),
+                hardware.engines if (hardware := view.hardware_of(node)) is not None else (),
+                hardware.program if hardware is not None else "",
+                self._greeter.cloned.addresses(node),
+            )
+            for node, admitted in self._journal.state.members.items()
+        )
+
+    def _shared_addresses(self) -> tuple[tuple[str, str, str], ...]:
+        view = self._view
+        own = told_of_ourselves(view.name, view.hardware.host, view.addresses())
+        return tuple(shared_addresses([own, *told_by_peers(self._peers, view.alive())]))
+
+    def _clocks(self) -> tuple[tuple[str, str], ...]:
+        names = {node: admitted.name for node, admitted in self._journal.state.members.items()}
+        offsets_s = proved_offsets(self._peers, self._view.alive())
+        return clocks_apart(self._view.own, self._view.name, names, offsets_s)
+
+    def _unreached_by(self) -> tuple[tuple[NodeId, tuple[Unreached, ...]], ...]:
+        """Return whom other members that are alive can't reach, as they tell."""
+        alive = self._view.alive()
+        told = ((peer.node, peer.telemetry) for peer in self._peers if peer.node in alive)
+        return tuple(
+            (node, found) for node, said in told if (found := read_unreached(said.get(UNREACHED)))
+        )

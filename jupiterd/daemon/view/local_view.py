@@ -1,0 +1,224 @@
+"""What this node knows of every member beside the ledger, itself included.
+
+Owns putting together what members' heartbeats say, what the leader says of its term, and what this
+node knows of itself. Changes nothing. Doesn't know what is wrong with the cluster (`health_view`),
+or what heartbeats say of this node (`observability.heartbeat_description`).
+"""
+
+import secrets
+from collections.abc import Callable, Mapping
+from operator import attrgetter
+from typing import Any, Protocol
+
+from jupiterd.cluster.ledger.tokens import TokenTimer
+from jupiterd.cluster.links.own_link import Outage
+from jupiterd.cluster.membership.membership import Liveness
+from jupiterd.cluster.membership.pairing_window import PairingWindow
+from jupiterd.cluster.membership.pending_joins import PendingJoin, PendingJoins, from_telemetry
+from jupiterd.cluster.values.gpu_load import GpuLoad, aligned, read_rows
+from jupiterd.cluster.values.hardware import Hardware
+from jupiterd.cluster.values.machine_load import Load
+from jupiterd.cycle.base.work_item import Phase
+from jupiterd.daemon.leader.progress_board import PhaseKey, ProgressBoard
+from jupiterd.daemon.ledger.replica import Replica
+from jupiterd.daemon.links.own_link import own_outage
+from jupiterd.daemon.links.peers import Peer, Peers
+from jupiterd.daemon.membership.heartbeat_loop import HeartbeatLoop
+from jupiterd.daemon.runtime.clock import now_s
+from jupiterd.daemon.runtime.settings import Settings
+from jupiterd.daemon.view.admission_terms import admission_terms
+from jupiterd.daemon.view.load_monitor import LoadMonitor
+from jupiterd.ids import CycleId, NodeId
+from jupiterd.net.interfaces import local_addresses
+from jupiterd.net.scopes import without_scope_in
+from jupiterd.ports import Address
+
+
+class OwnTerm(Protocol):
+    """What a leader knows in its term that others are told of."""
+
+    @property
+    def board(self) -> ProgressBoard:
+        """The phases that run."""
+        ...
+
+    @property
+    def waiting(self) -> PendingJoins:
+        """Who wants to be let in."""
+        ...
+
+    @property
+    def window(self) -> PairingWindow:
+        """How long the door has been open."""
+        ...
+
+    @property
+    def token_timer(self) -> TokenTimer:
+        """How long tokens have been in force."""
+        ...
+
+
+class LocalView:
+    """One node's view of everybody, itself included."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        hardware: Hardware,
+        journal: Replica,
+        peers: Peers,
+        pulse: HeartbeatLoop,
+        own_term: Callable[[], OwnTerm | None],
+    ) -> None:
+        """`own_term` returns None where another node leads."""
+        self.own = journal.node
+        self.name = settings.name
+        self.hardware = hardware
+        self._settings = settings
+        self._journal, self._peers, self._pulse = journal, peers, pulse
+        self._own_term = own_term
+        self.run_nonce = secrets.token_hex(8)
+        """Drawn at each start: a peer that was started anew is linked anew."""
+        self.port = 0
+        self.members_port = 0
+        """Where members alone are let in; see `membership.listening`."""
+        self.load_watch = LoadMonitor(hardware.gpus, settings.state_dir, lambda: pulse.worst_lag_s)
+
+    @property
+    def leader(self) -> NodeId | None:
+        """Who leads, as far as this node knows."""
+        return self._pulse.election.leader
+
+    @property
+    def term(self) -> int:
+        """The highest term that this node knows of."""
+        return self._pulse.election.term
+
+    @property
+    def own_term(self) -> OwnTerm | None:
+        """The term in which this node leads; None where another one does."""
+        return self._own_term()
+
+    @property
+    def loop_lag_s(self) -> float:
+        """By how much the daemon's loop came too late of late, at worst."""
+        return self._pulse.worst_lag_s
+
+    @property
+    def disk_trouble(self) -> str:
+        """Why this node can't write; empty where it can."""
+        return self._pulse.trouble or self._journal.trouble
+
+    @property
+    def is_removed(self) -> bool:
+        """Say whether this node was a member of its cluster and isn't any more."""
+        state = self._journal.state
+        return self.own not in state.members and state.roster.known(self.own) is not None
+
+    def alive(self) -> frozenset[NodeId]:
+        """Return the members that answer, this node included."""
+        return self._pulse.alive()
+
+    def liveness(self, node: NodeId) -> Liveness:
+        """Return whether a member answers; this node does, to itself."""
+        is_self = node == self.own
+        return Liveness.ALIVE if is_self else self._pulse.membership.liveness(node)
+
+    def last_heard_s(self, node: NodeId) -> float | None:
+        """Return how long ago a member was heard; None where it never was."""
+        return 0.0 if node == self.own else self._pulse.membership.last_heard_s(node, now_s())
+
+    def hardware_of(self, node: NodeId) -> Hardware | None:
+        """Return a member's hardware, as it told us."""
+        if node == self.own:
+            return self.hardware
+        peer = self._peers.get(node)
+        return None if peer is None else peer.hardware
+
+    def addresses(self) -> list[str]:
+        """Return where our Peer service answers."""
+        hosts = local_addresses(
+            loopback_only=self._settings.local, interfaces=self._settings.interface
+        )
+        return [str(Address(host, self.port)) for host in hosts]
+
+    def leader_addresses(self) -> list[str]:
+        """Return where the leader's Peer service answers, as far as we know."""
+        peer = self._leading_peer()
+        return [] if peer is None else [without_scope_in(str(peer.address)), *peer.addresses]
+
+    def live_progress(self, cycle: str) -> dict[str, Any] | None:
+        """Return the leader's telemetry of a cycle's running phase."""
+        return next((live for live in self.running() if live["cycle"] == cycle), None)
+
+    def running(self) -> list[dict[str, Any]]:
+        """Return the leader's telemetry of every running phase."""
+        term = self._own_term()
+        if term is not None:
+            return term.board.to_plain(now_s())
+        peer = self._leading_peer()
+        return [] if peer is None else peer.telemetry.get("live", [])
+
+    def phases_before(self) -> dict[PhaseKey, float]:
+        """Return when each phase began that others told of as leaders, who may be gone by now."""
+        return {
+            (CycleId(live["cycle"]), live["round"], Phase(live["phase"])): (
+                peer.heard_s - live["elapsed_s"]
+            )
+            for peer in sorted(self._peers, key=attrgetter("heard_s"))
+            for live in peer.telemetry.get("live", [])
+        }
+
+    def waiting(self) -> list[PendingJoin]:
+        """Return who waits to be let in: the leader's own list, or what it told us of it."""
+        members, term = self._journal.state.members, self._own_term()
+        if term is not None:
+            seen = term.waiting.shown(now_s())
+        else:
+            peer = self._leading_peer()
+            seen = [] if peer is None else from_telemetry(peer.telemetry)
+        return [waiting for waiting in seen if waiting.node not in members]
+
+    def admission_terms(self) -> Mapping[str, Any]:
+        """Return the leader's word on door and tokens; nothing where it hasn't said any."""
+        term = self._own_term()
+        if term is not None:
+            return self.own_admission_terms(term)
+        peer = self._leading_peer()
+        told = None if peer is None else peer.telemetry.get("door")
+        return told if isinstance(told, dict) else {}
+
+    def own_admission_terms(self, term: OwnTerm) -> dict[str, Any]:
+        """Return the same in a term of our own."""
+        return admission_terms(
+            self._journal.state,
+            term.window,
+            term.token_timer,
+            now_s(),
+            trusts_lan=self._settings.trust_lan,
+        )
+
+    def load_of(self, node: NodeId) -> Load:
+        """Return how busy a member is, as far as that is known."""
+        if node == self.own:
+            return self.load_watch.load()
+        peer = self._peers.get(node)
+        return {} if peer is None else peer.telemetry.get("load", {})
+
+    def gpu_loads_of(self, node: NodeId) -> tuple[GpuLoad, ...]:
+        """Return how busy a member's accelerators are, one reading for each that it has."""
+        if node == self.own:
+            return self.load_watch.gpu_loads()
+        peer, hardware = self._peers.get(node), self.hardware_of(node)
+        told = read_rows(peer.telemetry.get("gpus")) if peer is not None else ()
+        return aligned(told, len(hardware.gpus) if hardware is not None else 0)
+
+    def outage(self) -> Outage | None:
+        """Return what is wrong with this machine's own link, where nobody is reached for that."""
+        others = [member for member in self._journal.state.members if member != self.own]
+        links = {peer.node: peer.links for peer in self._peers}
+        return own_outage({member: self.liveness(member) for member in others}, links)
+
+    def _leading_peer(self) -> Peer | None:
+        leader = self.leader
+        return None if leader is None else self._peers.get(leader)

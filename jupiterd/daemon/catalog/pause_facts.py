@@ -1,14 +1,14 @@
 """What is recorded where a cycle pauses: because people say so, or to wait for their answer.
 
-Owns the reasons and where a cycle stands between its phases. Doesn't know commands, or how a
-cycle is conducted.
+Owns the reasons, where a cycle stands between its phases, and what may be done again there. Doesn't
+know commands, or how a cycle is conducted.
 """
 
 from jupiterd.cluster.facts.facts import CycleStarted, CycleStateSet
 from jupiterd.cluster.ledger.cycle_state import PAUSED, CycleState
 from jupiterd.cluster.values.bounds import edit_after
 from jupiterd.cycle.base.work_item import Phase
-from jupiterd.cycle.phases.boundary import Place, place_before
+from jupiterd.cycle.phases.boundary import OF_DATA, REDOABLE, Place, place_before
 from jupiterd.daemon.runtime.clock import wall_iso
 from jupiterd.ids import CycleId
 
@@ -59,3 +59,12 @@ def done_in(cycle: CycleState, round_number: int) -> frozenset[Phase]:
     done = {Phase(fact.phase) for fact in cycle.completed.values() if fact.round == round_number}
     is_training = cycle.last_checkpoint(round_number) is not None
     return frozenset(done | ({Phase.TRAIN} if is_training else set()))
+
+
+def redoable(cycle: CycleState) -> tuple[Phase, ...]:
+    """Return the phases of the round that may be done again: no data once it is trained on."""
+    number = current_round(cycle)
+    done = done_in(cycle, number)
+    begun = any(epoch.round == number for epoch in cycle.epochs_opened.values())
+    is_late = begun or Phase.TRAIN in done or bool(cycle.outer_steps_in(number))
+    return tuple(each for each in REDOABLE if each in done and not (is_late and each in OF_DATA))

@@ -1,27 +1,24 @@
-"""Leaving a source out for good: the command that asks for it, and the proof that it was done.
+"""Leaving a source out for good: the command that asks for it.
 
-Owns its checks, what it records, and where the proof stands in the ledger. Doesn't know samples:
-`cycle.purge` says which are meant, and packing counts them.
+Owns its checks, and what it records. Doesn't know samples (`cycle.purge` says which are meant), or
+how it is proved (`catalog.cycle_sources`).
 """
 
 from collections.abc import Iterable
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from jupiterd.cluster.facts.facts import CycleStarted, SourcePurged, WorkCompleted
+from jupiterd.cluster.facts.facts import CycleStarted, SourcePurged
 from jupiterd.cluster.ledger.cycle_state import CycleState
 from jupiterd.cluster.ledger.state import State
 from jupiterd.cluster.values.run_names import Named, meant
-from jupiterd.cycle.base.purge_counts import LEFT_OUT_COUNT, NOT_COLLECTED_COUNT, PURGED_COUNT
-from jupiterd.cycle.base.work_item import Phase
-from jupiterd.daemon.catalog.effective_work import work_that_counts
-from jupiterd.errors import InvalidDomainError, NotFoundError, UsageError
+from jupiterd.daemon.catalog.cycle_sources import source_names
+from jupiterd.errors import NotFoundError, UsageError
 from jupiterd.ids import CycleId
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from jupiterd.cycle.domain.data_sources import DataSource
     from jupiterd.daemon.leader.leading import Leading
 
 MAX_SOURCE_CHARACTERS = 2048
@@ -49,40 +46,6 @@ async def purge_source(leading: "Leading", arguments: "Mapping[str, Any]") -> di
     if not is_known:
         await leading.record(SourcePurged(domain, source, cycle))
     return {"source": source, "domain": domain, "cycle": cycle, "already": is_known}
-
-
-def purge_proofs(run: CycleState, state: State) -> list[dict[str, Any]]:
-    """Return for each purged source of a cycle what every round packed since holds of it."""
-    if run.started is None:
-        return []
-    packed = sorted(
-        (fact for fact in run.completed.values() if fact.phase == Phase.PACK),
-        key=attrgetter("round"),
-    )
-    return [
-        {
-            "source": source,
-            "rounds": [
-                _proof_of(source, fact, run)
-                for fact in packed
-                if PURGED_COUNT + source in fact.counts
-            ],
-        }
-        for source in sorted(state.purged(run.started.domain, run.started.cycle))
-    ]
-
-
-def _proof_of(source: str, packed: WorkCompleted, run: CycleState) -> dict[str, Any]:
-    """Return what a packed round holds of a source, and whether there was anything to leave out."""
-    of_round = work_that_counts(
-        fact for fact in run.completed.values() if fact.round == packed.round
-    )
-    return {
-        "round": packed.round,
-        "samples": int(packed.counts[PURGED_COUNT + source]),
-        "left_out": sum(int(fact.counts.get(LEFT_OUT_COUNT + source, 0)) for fact in of_round),
-        "collected": all(NOT_COLLECTED_COUNT + source not in fact.counts for fact in of_round),
-    }
 
 
 def _cycles(state: State) -> list[CycleState]:
@@ -118,19 +81,3 @@ def _check_that_it_is_known(source: str, started: Iterable[CycleStarted]) -> Non
             f"no source of that domain is called {source}",
             f"sources: {', '.join(known)}; or give an address, such as https://example.org/docs",
         )
-
-
-def source_names(started: CycleStarted) -> list[str]:
-    """Return the names of a cycle's sources in the order of its domain file."""
-    return [source.name for source in sources_of(started)]
-
-
-def sources_of(started: CycleStarted) -> "tuple[DataSource, ...]":
-    """Return a cycle's sources in the order of its domain file; none where that can't be read."""
-    from jupiterd.cycle.domain.domain import parse_domain  # its models take 8 MB, idle or not
-
-    try:
-        domain = parse_domain(started.domain_yaml, f"{started.domain}.yaml")
-    except InvalidDomainError:  # of another version
-        return ()
-    return domain.data_sources

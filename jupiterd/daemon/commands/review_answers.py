@@ -18,6 +18,7 @@ from jupiterd.daemon.catalog.pause_facts import (
     done_in,
     is_interactive,
     place_of,
+    redoable,
     waiting_after,
 )
 from jupiterd.daemon.cycles.speculation_discard import anew
@@ -64,15 +65,6 @@ def _changes_generating(fact: Fact, round_number: int) -> bool:
     if not isinstance(fact, SettingChanged):
         return False
     return fact.from_round == round_number and fact.setting.startswith("generation.")
-
-
-def redoable(cycle: CycleState) -> tuple[Phase, ...]:
-    """Return the phases of the round that may be done again: no data once it is trained on."""
-    number = current_round(cycle)
-    done = done_in(cycle, number)
-    begun = any(epoch.round == number for epoch in cycle.epochs_opened.values())
-    is_late = begun or Phase.TRAIN in done or bool(cycle.outer_steps_in(number))
-    return tuple(each for each in REDOABLE if each in done and not (is_late and each in OF_DATA))
 
 
 def _approval(cycle: CycleState, begun: CycleStarted) -> Iterator[PhaseApproved]:

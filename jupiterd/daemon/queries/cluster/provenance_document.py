@@ -17,8 +17,8 @@ from jupiterd.cycle.base.work_item import Phase
 from jupiterd.cycle.data.lineage import MAX_DEPTH, Sample
 from jupiterd.cycle.domain.source_parts import parts_with
 from jupiterd.cycle.phases.view import item_id
+from jupiterd.daemon.catalog.cycle_sources import sources_of
 from jupiterd.daemon.catalog.sample_locations import Output, shards_meant
-from jupiterd.daemon.commands.purge_source import sources_of
 from jupiterd.daemon.queries.cluster.cluster_trace import Trace, Traced
 from jupiterd.daemon.queries.cluster.local_trace import IS_SAMPLE, IS_WHOLE, MIN_DIGITS
 from jupiterd.document_schema import SCHEMA

@@ -15,8 +15,7 @@ from jupiterd.cycle.domain.domain import parse_domain
 from jupiterd.cycle.phases.boundary import Place
 from jupiterd.daemon.catalog.cycle_lookup import meant_cycle
 from jupiterd.daemon.catalog.effective_work import work_that_counts
-from jupiterd.daemon.catalog.pause_facts import current_round, place_of
-from jupiterd.daemon.commands.review_answers import redoable
+from jupiterd.daemon.catalog.pause_facts import current_round, place_of, redoable
 from jupiterd.daemon.queries.cluster.cluster_trace import Trace, trace_of
 from jupiterd.daemon.queries.cluster.local_trace import MANY, SOME
 from jupiterd.daemon.queries.cluster.status_document import shown

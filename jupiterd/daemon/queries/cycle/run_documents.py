@@ -17,6 +17,7 @@ from jupiterd.cluster.values.run_names import Named, meant
 from jupiterd.cycle.data.audit import Committed, RoundAudit, Trained, audit
 from jupiterd.cycle.data.instruction_rows import FORM_COUNT
 from jupiterd.daemon.catalog.audit_round import round_document
+from jupiterd.daemon.catalog.cycle_sources import purge_proofs
 from jupiterd.daemon.catalog.dataset_catalog import data_sets
 from jupiterd.daemon.catalog.islands_audit import (
     IslandRound,
@@ -25,7 +26,6 @@ from jupiterd.daemon.catalog.islands_audit import (
     outer_keys,
     rounds_of_islands,
 )
-from jupiterd.daemon.commands.purge_source import purge_proofs
 from jupiterd.daemon.queries.cluster.status_document import current_training, shown
 from jupiterd.daemon.queries.cycle.round_data import round_rows
 from jupiterd.daemon.queries.document_sources import DocumentSources

@@ -10,8 +10,8 @@ import pytest
 from jupiterd.cluster.facts.facts import CycleStarted, Fact, SourcePurged, WorkCompleted
 from jupiterd.cluster.ledger.state import State
 from jupiterd.daemon.app.node import Node
+from jupiterd.daemon.catalog.cycle_sources import purge_proofs
 from jupiterd.daemon.commands.data_commands import COMMANDS
-from jupiterd.daemon.commands.purge_source import purge_proofs
 from jupiterd.daemon.queries.cycle.run_documents import audit_document
 from jupiterd.errors import JupiterError, NotFoundError, UsageError
 from jupiterd.ids import CycleId

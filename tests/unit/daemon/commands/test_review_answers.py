@@ -9,8 +9,8 @@ from jupiterd.cluster.facts.facts import CycleStarted, CycleStateSet, Fact
 from jupiterd.cluster.facts.phase_facts import PhaseApproved, PhaseRedone, SettingChanged
 from jupiterd.cluster.ledger.cycle_state import CycleFact, CycleState
 from jupiterd.cycle.base.work_item import Phase
-from jupiterd.daemon.catalog.pause_facts import is_interactive, waiting_after
-from jupiterd.daemon.commands.review_answers import answers, redoable
+from jupiterd.daemon.catalog.pause_facts import is_interactive, redoable, waiting_after
+from jupiterd.daemon.commands.review_answers import answers
 from jupiterd.errors import ConflictError, InvalidDomainError, UsageError
 from jupiterd.locations import config_folder
 from tests.support.cluster.building import (

@@ -21,7 +21,7 @@ MODULES = sorted(
 )
 
 MAX_LINES = 500
-FRONT_DOORS = {"main", "app", "server", "node", "__main__"}
+FRONT_DOORS = {"main", "app", "server", "node", "wiring", "__main__"}
 MAX_FRONT_DOOR_LINES = 250
 MAX_MODULES = 25
 VAGUE = {"utils", "util", "helpers", "helper", "common", "misc", "manager", "managers"}

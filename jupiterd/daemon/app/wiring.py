@@ -37,7 +37,8 @@ from jupiterd.daemon.links.path_monitor import PathMonitor
 from jupiterd.daemon.links.peers import Peers
 from jupiterd.daemon.membership.fencing import Fencing
 from jupiterd.daemon.membership.handshake import Handshake, MeetingEffects
-from jupiterd.daemon.membership.heartbeat_loop import HeartbeatEffects, HeartbeatLoop
+from jupiterd.daemon.membership.heartbeat_effects import HeartbeatEffects
+from jupiterd.daemon.membership.heartbeat_loop import HeartbeatLoop
 from jupiterd.daemon.membership.listening import Listening
 from jupiterd.daemon.membership.trust import HandOver
 from jupiterd.daemon.queries.cycle.curve_files import CurveFiles

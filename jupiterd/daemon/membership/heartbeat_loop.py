@@ -9,7 +9,6 @@ import logging
 import math
 import random
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
-from dataclasses import dataclass
 
 import grpc
 
@@ -55,6 +54,7 @@ from jupiterd.daemon.links.heartbeat_stream import (
 from jupiterd.daemon.links.peers import Peer, Peers
 from jupiterd.daemon.membership.fencing import check_term
 from jupiterd.daemon.membership.followed_leader import FollowedLeader
+from jupiterd.daemon.membership.heartbeat_effects import HeartbeatEffects
 from jupiterd.daemon.membership.saved_term import SavedTerm
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.errors import TimedOutError
@@ -76,17 +76,6 @@ LAG_KEPT = 0.98
 """Of the worst lag at each tick: after a minute a tenth is left of it."""
 HASTEN_S = 0.1
 """A stream that breaks is opened anew at once, but not more often than this."""
-
-
-@dataclass(frozen=True)
-class HeartbeatEffects:
-    """What heartbeats tell of us, and what follows from them."""
-
-    describe: Callable[[], Description]
-    on_lead: Callable[[int], None]
-    """Called with the term, also where it rises while we lead."""
-    on_step_down: Callable[[str], None]
-    """Called with the reason."""
 
 
 class HeartbeatLoop:

@@ -23,19 +23,6 @@ Graph = Mapping[str, AbstractSet[str]]
 
 KNOWN: Final[frozenset[str]] = frozenset(
     {
-        "jupiterd.daemon.app.local_sockets",
-        "jupiterd.daemon.app.node",
-        "jupiterd.daemon.app.observers",
-        "jupiterd.daemon.app.on_ledger_change",
-        "jupiterd.daemon.app.servers",
-        "jupiterd.daemon.app.tasks",
-        "jupiterd.daemon.app.wiring",
-        "jupiterd.daemon.commands.alarm_commands",
-        "jupiterd.daemon.commands.cluster_file_policy",
-        "jupiterd.daemon.commands.cluster_leave",
-        "jupiterd.daemon.commands.cluster_merge",
-        "jupiterd.daemon.commands.commands",
-        "jupiterd.daemon.commands.cycle_lifecycle",
         "jupiterd.daemon.leader.leading",
         "jupiterd.daemon.leader.replication",
     }

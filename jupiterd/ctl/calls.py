@@ -4,11 +4,10 @@ Owns which way it goes, and the event loop of a call over gRPC, which is importe
 Doesn't know what is asked.
 """
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from jupiterd.client.question import answer_to
+from jupiterd.protocol.commands.command import Command as DaemonCommand
 from jupiterd.protocol.local_query import ANSWER_TIMEOUT_S, Document
 
 
@@ -34,12 +33,7 @@ def ask_over_grpc(state_dir: Path, noun: str, timeout_s: float = ANSWER_TIMEOUT_
     return asyncio.run(call())
 
 
-def ordered(
-    state_dir: Path,
-    verb: str,
-    arguments: Mapping[str, Any],
-    timeout_s: float | None = None,
-) -> Document:
+def ordered(state_dir: Path, command: DaemonCommand, timeout_s: float | None = None) -> Document:
     """Have the daemon do what changes nothing, with --dry-run as well; return what came of it."""
     import asyncio
 
@@ -47,6 +41,8 @@ def ordered(
 
     async def call() -> Document:
         async with ControlChannel(state_dir) as channel:
-            return await channel.execute(verb, arguments, timeout_s or EXECUTE_TIMEOUT_S)
+            return await channel.execute(
+                command.VERB, command.to_plain(), timeout_s or EXECUTE_TIMEOUT_S
+            )
 
     return asyncio.run(call())

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from jupiterd.ctl.calls import ask, ordered
 from jupiterd.ids import short
+from jupiterd.protocol.commands.command import Command as DaemonCommand
 from jupiterd.protocol.local_query import Document
 
 if TYPE_CHECKING:
@@ -24,13 +25,12 @@ Foretold = Callable[[Mapping[str, Any]], Sequence[str]]
 
 def order(
     state_dir: Path,
-    verb: str,
-    arguments: Mapping[str, Any],
+    command: DaemonCommand,
     timeout_s: float | None = None,
     foretold: Foretold = lambda _: (),
     fetches: "Fetches | None" = None,
 ) -> Document:
-    """Have the daemon do `verb`; return what came of it.
+    """Have the daemon carry out a command; return what came of it.
 
     With --dry-run the daemon makes all the checks, it is shown what would be ordered, and the
     command ends.
@@ -41,22 +41,20 @@ def order(
     invocation = _invocation()
     if fetches or invocation.is_dry_run:
         to_fetch = fetches.folders if fetches else ()
-        told = _check(state_dir, verb, arguments, to_fetch)
+        told = _check(state_dir, command, to_fetch)
         if fetches:
             fetches.check_room(state_dir)
         if fetches and fetches.bring_tokenizers():  # data that another one has cut won't do
-            told = _check(state_dir, verb, arguments, to_fetch)
+            told = _check(state_dir, command, to_fetch)
         if invocation.is_dry_run:
             lines = [*(fetches.lines() if fetches else ()), *foretold(told.get("foretold") or {})]
-            _end_dry_run(invocation, verb, _named(verb, arguments, told.get("run")), lines)
+            _end_dry_run(invocation, command.VERB, _named(command, told.get("run")), lines)
     if fetches:
         _fetch(invocation, state_dir, fetches)
-    return ordered(state_dir, verb, arguments, timeout_s)
+    return ordered(state_dir, command, timeout_s)
 
 
-def _check(
-    state_dir: Path, verb: str, arguments: Mapping[str, Any], to_fetch: Sequence[str]
-) -> Mapping[str, Any]:
+def _check(state_dir: Path, command: DaemonCommand, to_fetch: Sequence[str]) -> Mapping[str, Any]:
     """Have the daemon make all the checks of a command; return its answer.
 
     What would come of it is `foretold`, and what it would steer `run`, where they are told.
@@ -67,10 +65,12 @@ def _check(
         JupiterError: what it would refuse it with.
     """
     from jupiterd.errors import UsageError
+    from jupiterd.protocol.commands.check_commands import TryCommand
 
     try:
-        asked = {"verb": verb, "arguments": dict(arguments), "to_fetch": list(to_fetch)}
-        return ordered(state_dir, "dry_run", asked, CHECKING_S)
+        arguments = command.to_plain()
+        tries = TryCommand(verb=command.VERB, arguments=arguments, to_fetch=tuple(to_fetch))
+        return ordered(state_dir, tries, CHECKING_S)
     except UsageError as error:
         if error.message != "unknown command dry_run":
             raise  # a daemon of before makes no checks without doing it
@@ -78,9 +78,9 @@ def _check(
         return {}
 
 
-def _named(verb: str, arguments: Mapping[str, Any], run: object) -> Mapping[str, Any]:
-    """Return arguments in which the run has its id that was left for the daemon to choose."""
-    noun = verb.partition(".")[0]
+def _named(command: DaemonCommand, run: object) -> Mapping[str, object]:
+    """Return a command's fields in which the run has its id that was left for the daemon."""
+    noun, arguments = command.VERB.partition(".")[0], command.to_plain()
     return arguments if not run or arguments.get(noun) else {**arguments, noun: short(str(run))}
 
 
@@ -103,7 +103,7 @@ def _fetch(invocation: "Invocation", state_dir: Path, fetches: "Fetches") -> Non
 
 
 def _end_dry_run(
-    invocation: "Invocation", verb: str, arguments: Mapping[str, Any], lines: Sequence[str]
+    invocation: "Invocation", verb: str, arguments: Mapping[str, object], lines: Sequence[str]
 ) -> None:
     import click
 

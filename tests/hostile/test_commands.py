@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from hypothesis import strategies as st
 
-from jupiterd.command_arguments import HINT, CommandArguments
 from jupiterd.daemon.app.node import Node
 from jupiterd.errors import JupiterError, UsageError
+from jupiterd.protocol.commands.command import HINT
 from jupiterd.rpc import peer_pb2
 from tests.hostile.fuzzing import fuzz
 from tests.support.daemon.two_nodes import TIMEOUT_S, lead, serving, unite
@@ -65,8 +65,8 @@ ODD: list[Any] = [
 
 
 def verbs_of(node: Node) -> list[str]:
-    """Return all commands but the one that only measures, whatever it is given."""
-    return sorted(node.commands.verbs - {"check.sync"})
+    """Return all commands but the one that only measures, and the one that ends a term."""
+    return sorted(node.commands.verbs - {"check.sync", "cluster.hand_over"})
 
 
 async def test_each_argument_that_is_left_out_is_named(tmp_path: Path) -> None:
@@ -129,15 +129,3 @@ async def test_a_member_s_command_without_arguments_is_no_fault_of_ours(tmp_path
             assert failure.code == UsageError.code, verb
             assert " came without " in failure.message
         assert not one.refusals.to_plain()
-
-
-@pytest.mark.parametrize("given", [None, [], "x", 3])
-def test_arguments_that_are_no_map_are_refused(given: object) -> None:
-    with pytest.raises(UsageError, match=r"arguments of x are no map"):
-        CommandArguments("x", given)
-
-
-def test_a_source_is_a_map_where_text_is_prepared_and_a_name_where_it_is_purged() -> None:
-    assert CommandArguments("data.purge", {"source": "docs"})["source"] == "docs"
-    with pytest.raises(UsageError, match="source isn't a map"):
-        CommandArguments("data.prepare", {"source": "docs"})

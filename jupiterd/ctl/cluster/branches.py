@@ -63,13 +63,13 @@ def switch(invocation: Invocation, branch: str | None, auto: str | None) -> None
         )
     from jupiterd.ctl.calls import ask
     from jupiterd.ctl.orders import order
+    from jupiterd.protocol.commands.cycle_commands import SwitchBranch
 
     document = ask(invocation.state_dir, "branches")
     target = _pinned_cycle(document, auto) if auto is not None else _branch(document, str(branch))
     console = Console.of(invocation)
     console.confirm(_question(document, *target), invocation)
-    arguments = {"cycle": target[0], "leaf": target[1]}
-    done = order(invocation.state_dir, "cluster.switch", arguments)
+    done = order(invocation.state_dir, SwitchBranch(cycle=target[0], leaf=target[1]))
     console.show(done, lambda: [_switched(done)])
 
 

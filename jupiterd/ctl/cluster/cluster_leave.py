@@ -34,17 +34,18 @@ def leave(invocation: Invocation, *, dry_run: bool) -> None:
       jupiterctl cluster leave --yes
     """  # noqa: D301 - click's mark for lines that keep their ends
     from jupiterd.ctl.orders import order
+    from jupiterd.protocol.commands.member_commands import LeaveCluster
 
     console = Console.of(invocation)
     if not invocation.is_confirmed or dry_run:
-        plan = order(invocation.state_dir, "cluster.leave", {"dry_run": True})
+        plan = order(invocation.state_dir, LeaveCluster(dry_run=True))
         if dry_run or not sys.stdin.isatty():
             console.show(plan, lambda: [*_plan_lines(plan), "", NOTHING_DONE])
             return
         for line in _plan_lines(plan):
             console.notice(line)
         console.require_consent(f"Leave {_title(plan['left'])}?", invocation)
-    done = order(invocation.state_dir, "cluster.leave", {})
+    done = order(invocation.state_dir, LeaveCluster())
     console.show(done, lambda: _left(done))
 
 

@@ -5,6 +5,7 @@ Owns how the plan of a merge is shown and asked about. Doesn't know what is reco
 
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -43,12 +44,13 @@ def merge(invocation: Invocation, cluster: str, token: str | None, *, dry_run: b
       jupiterctl cluster merge 3f2a91bc --token -
     """  # noqa: D301 - click's mark for lines that keep their ends
     from jupiterd.ctl.orders import order
+    from jupiterd.protocol.commands.member_commands import MergeCluster
 
     console = Console.of(invocation)
     secret = "" if token is None else token_from(token, "--token")
-    arguments = {"cluster": cluster, "token": secret}
+    command = MergeCluster(cluster=cluster, token=secret)
     if not invocation.is_confirmed or dry_run:
-        plan = order(invocation.state_dir, "cluster.merge", {**arguments, "dry_run": True})
+        plan = order(invocation.state_dir, replace(command, dry_run=True))
         if dry_run or plan["obstacles"] or not sys.stdin.isatty():
             end = IN_THE_WAY if plan["obstacles"] else NOTHING_DONE
             console.show(plan, lambda: [*plan_lines(plan), "", end])
@@ -56,7 +58,7 @@ def merge(invocation: Invocation, cluster: str, token: str | None, *, dry_run: b
         for line in plan_lines(plan):
             console.notice(line)
         console.require_consent(_question(plan), invocation)
-    done = order(invocation.state_dir, "cluster.merge", arguments)
+    done = order(invocation.state_dir, command)
     console.show(done, lambda: [_merged(done)])
 
 

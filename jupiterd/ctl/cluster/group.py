@@ -57,8 +57,9 @@ def open_window(invocation: Invocation) -> None:
       jupiterctl cluster open
     """  # noqa: D301 - click's mark for lines that keep their ends
     from jupiterd.ctl.orders import order
+    from jupiterd.protocol.commands.member_commands import OpenCluster
 
-    done = order(invocation.state_dir, "cluster.open", {})
+    done = order(invocation.state_dir, OpenCluster())
     Console.of(invocation).show(done, lambda: [_opened(done)])
 
 
@@ -73,8 +74,9 @@ def close_window(invocation: Invocation) -> None:
       jupiterctl cluster close
     """  # noqa: D301 - click's mark for lines that keep their ends
     from jupiterd.ctl.orders import order
+    from jupiterd.protocol.commands.member_commands import CloseCluster
 
-    done = order(invocation.state_dir, "cluster.close", {})
+    done = order(invocation.state_dir, CloseCluster())
     Console.of(invocation).show(done, lambda: ["no new machine may join any more"])
 
 
@@ -90,8 +92,9 @@ def rename(invocation: Invocation, name: str) -> None:
       jupiterctl cluster rename attic
     """  # noqa: D301 - click's mark for lines that keep their ends
     from jupiterd.ctl.orders import order
+    from jupiterd.protocol.commands.member_commands import RenameCluster
 
-    done = order(invocation.state_dir, "cluster.rename", {"name": name})
+    done = order(invocation.state_dir, RenameCluster(name=name))
     Console.of(invocation).show(done, lambda: [f"the cluster is called {done['name']} now"])
 
 
@@ -112,13 +115,14 @@ def token(invocation: Invocation, uses: int, withdraw: str | None) -> None:
       jupiterctl cluster token --withdraw 1f2e3d4c
     """  # noqa: D301 - click's mark for lines that keep their ends
     from jupiterd.ctl.orders import order
+    from jupiterd.protocol.commands.member_commands import IssueToken, WithdrawToken
 
     console = Console.of(invocation)
     if withdraw:
-        done = order(invocation.state_dir, "cluster.withdraw", {"token": withdraw})
+        done = order(invocation.state_dir, WithdrawToken(token=withdraw))
         console.show(done, lambda: [f"token {done['id']} lets in nobody any more"])
         return
-    made = order(invocation.state_dir, "cluster.token", {"uses": uses})
+    made = order(invocation.state_dir, IssueToken(uses=uses))
     console.show(made, lambda: _how_to_join(made))
 
 

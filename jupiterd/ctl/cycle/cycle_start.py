@@ -137,6 +137,7 @@ def start(
     from jupiterd.ctl.preflight.cycle_preflight import Preflight, domain_of
     from jupiterd.ctl.preflight.looking_lines import Looking
     from jupiterd.ctl.preflight.planned_writer import planned_writer
+    from jupiterd.protocol.commands.cycle_commands import PlanCycle, StartCycle
 
     console = Console.of(invocation)
     begins_with = str(arguments.get("begins_with", ""))
@@ -150,11 +151,10 @@ def start(
     asked = arguments | preflight.arguments() | writer.arguments()
     planned: list[str] = []
     if invocation.is_dry_run:  # the leader's own checks, too, with the same exit status
-        of_start = asked | {"is_start": True}
-        told = ordered(invocation.state_dir, "cycle.plan", of_start, timeout_s)
+        told = ordered(invocation.state_dir, PlanCycle(**asked, is_start=True), timeout_s)
         planned = preflight.plan_lines(told, _asked(arguments), arguments, writer)
     started = order(
-        invocation.state_dir, "cycle.start", asked, timeout_s, lambda _: planned, fetches
+        invocation.state_dir, StartCycle(**asked), timeout_s, lambda _: planned, fetches
     )
     title = f"cycle {short(str(started['cycle']))} started: {_asked(arguments)}"
     lines = partial(preflight.plan_lines, started, title, arguments, writer)
@@ -186,6 +186,7 @@ def plan(invocation: Invocation, *, verbose: bool, **given: Any) -> None:
     from jupiterd.ctl.preflight.domain_cost import cost_lines, domain_cost
     from jupiterd.ctl.preflight.looking_lines import Looking
     from jupiterd.ctl.preflight.planned_writer import planned_writer
+    from jupiterd.protocol.commands.cycle_commands import PlanCycle
 
     console, domain = Console.of(invocation), domain_of(arguments)
     begins_with = str(arguments.get("begins_with", ""))
@@ -194,7 +195,7 @@ def plan(invocation: Invocation, *, verbose: bool, **given: Any) -> None:
     _tell_of_missing_sources(console, arguments)
     writer = planned_writer(domain, given["generator"] or "", arguments.get("init") or {})
     asked = arguments | preflight.arguments() | writer.arguments()
-    told = order(invocation.state_dir, "cycle.plan", asked)
+    told = order(invocation.state_dir, PlanCycle(**asked))
     init = {
         "begins_with": begins_with or domain.init,
         "is_here": "init" in arguments,

@@ -45,11 +45,12 @@ def stop(invocation: Invocation, cycle: str | None, *, wait: bool, timeout: floa
       jupiterctl cycle stop 3f2a91bc --yes --wait --timeout 2m
     """  # noqa: D301 - click's mark for lines that keep their ends
     from jupiterd.ctl.orders import order
+    from jupiterd.protocol.commands.cycle_commands import StopCycle
 
     check_wait(wait=wait, timeout=timeout)
     console = Console.of(invocation)
     console.confirm(f"stop {f'cycle {cycle}' if cycle else 'the running cycle'}?", invocation)
-    stopped = order(invocation.state_dir, "cycle.stop", {"cycle": cycle} if cycle else {})
+    stopped = order(invocation.state_dir, StopCycle(cycle=cycle or None))
     if wait:
         wait_until_at_rest(invocation.state_dir, CYCLE, str(stopped["cycle"]), timeout)
     again = f"go on with it: jupiterctl cycle resume {short(str(stopped['cycle']))}"
@@ -74,10 +75,11 @@ def rollback(invocation: Invocation, cycle: str | None) -> None:
       jupiterctl cycle rollback 3f2a91bc --yes
     """  # noqa: D301 - click's mark for lines that keep their ends
     from jupiterd.ctl.orders import order
+    from jupiterd.protocol.commands.cycle_commands import RollBackStudent
 
     console = Console.of(invocation)
     console.confirm("take the newest student out of force?", invocation)
-    done = order(invocation.state_dir, "cycle.rollback", {"cycle": cycle} if cycle else {})
+    done = order(invocation.state_dir, RollBackStudent(cycle=cycle or None))
     told = (
         f"from round {done['from_round']} on student {short(str(done['student']))} is out of force"
     )
@@ -102,9 +104,10 @@ def pause(invocation: Invocation, cycle: str | None, *, wait: bool, timeout: flo
       jupiterctl cycle pause 3f2a91bc --wait --timeout 2m && echo the machines are free
     """  # noqa: D301 - click's mark for lines that keep their ends
     from jupiterd.ctl.orders import order
+    from jupiterd.protocol.commands.cycle_commands import PauseCycle
 
     check_wait(wait=wait, timeout=timeout)
-    paused = order(invocation.state_dir, "cycle.pause", {"cycle": cycle} if cycle else {})
+    paused = order(invocation.state_dir, PauseCycle(cycle=cycle or None))
     if wait:
         wait_until_at_rest(invocation.state_dir, CYCLE, str(paused["cycle"]), timeout)
     named, how = short(str(paused["cycle"])), WORDS if wait else ""
@@ -161,11 +164,14 @@ def resume(
       jupiterctl cycle resume --set mix_ratio.synthetic_share=0.2 --redo
     """  # noqa: D301 - click's mark for lines that keep their ends
     from jupiterd.ctl.orders import order
+    from jupiterd.protocol.commands.cycle_commands import ResumeCycle
 
     check_wait(wait=wait, timeout=timeout)
-    given = {"cycle": cycle, **told, "settings": changed_settings(told["settings"])}
-    arguments = {name: value for name, value in given.items() if value}
-    resumed = order(invocation.state_dir, "cycle.resume", arguments)
+    settings = changed_settings(told["settings"])
+    command = ResumeCycle(
+        cycle=cycle or None, redo=told["redo"], settings=settings or None, auto=told["auto"]
+    )
+    resumed = order(invocation.state_dir, command)
     console = Console.of(invocation)
     if not wait:
         console.show(resumed, lambda: begun_lines(resumed, "goes on"))
@@ -204,10 +210,11 @@ def extend(
       jupiterctl cycle extend 3f2a91bc --rounds 5 --wait --timeout 8h
     """  # noqa: D301 - click's mark for lines that keep their ends
     from jupiterd.ctl.orders import order
+    from jupiterd.protocol.commands.cycle_commands import ExtendCycle
 
     check_wait(wait=wait, timeout=timeout)
-    arguments = {"rounds": rounds, **({"cycle": cycle} if cycle else {})}
-    done = order(invocation.state_dir, "cycle.extend", arguments, foretold=foretold_lines)
+    command = ExtendCycle(rounds=rounds, cycle=cycle or None)
+    done = order(invocation.state_dir, command, foretold=foretold_lines)
     console = Console.of(invocation)
     if not wait:
         console.show(done, lambda: extended_lines(done))
@@ -233,8 +240,9 @@ def dismiss(invocation: Invocation, cycle: str | None) -> None:
       jupiterctl cycle dismiss 3f2a91bc
     """  # noqa: D301 - click's mark for lines that keep their ends
     from jupiterd.ctl.orders import order
+    from jupiterd.protocol.commands.alarm_commands import DismissFailure
 
-    done = order(invocation.state_dir, "cycle.dismiss", {"cycle": cycle} if cycle else {})
+    done = order(invocation.state_dir, DismissFailure(cycle=cycle or None))
     told = [f"no alarm about {plain(e['name'])} ({short(e['id'])})" for e in done["dismissed"]]
     Console.of(invocation).show(done, lambda: told)
 

@@ -5,7 +5,7 @@ when a cycle waits.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from jupiterd.ctl.output.console import Console
 from jupiterd.ctl.output.review_lines import review_lines
 from jupiterd.errors import JupiterError, UsageError
 from jupiterd.formats import printable
+from jupiterd.protocol.commands.cycle_commands import ResumeCycle, StopCycle
 
 QUESTION = "go on, set KEY=VALUE, redo [PHASE], auto, stop or later?"
 HELP = "go on | set KEY=VALUE, then go on or redo | redo [PHASE] | auto: ask no more | stop | later"
@@ -23,10 +24,10 @@ GO_ON = "go on"
 
 @dataclass(frozen=True)
 class Answer:
-    """What somebody has said: a command and its arguments; an empty one puts the answer off."""
+    """What somebody has said."""
 
-    verb: str
-    arguments: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    command: ResumeCycle | StopCycle | None
+    """Without the cycle's id; None puts the answer off."""
 
 
 def ask_people(state_dir: Path, cycle: Mapping[str, Any], console: Console) -> bool:
@@ -46,12 +47,14 @@ def ask_people(state_dir: Path, cycle: Mapping[str, Any], console: Console) -> b
             if answer is None:
                 _show(settings, review, console)
                 continue
-            if answer.verb:
-                order(state_dir, answer.verb, {"cycle": cycle_id, **answer.arguments})
-            return bool(answer.verb)
+            if answer.command is None:
+                return False
+            order(state_dir, replace(answer.command, cycle=cycle_id))
         except JupiterError as error:
             console.error(error)
             settings.clear()
+        else:
+            return True
 
 
 def understood(said: str, settings: dict[str, str]) -> Answer | None:
@@ -70,17 +73,15 @@ def understood(said: str, settings: dict[str, str]) -> Answer | None:
             settings[key.strip()] = value.strip()
             return None
         case "go" | "continue" | "c" | "y" | "yes" | "":
-            return Answer("cycle.resume", {"settings": settings} if settings else {})
+            return Answer(ResumeCycle(settings=settings or None))
         case "redo" | "r":
-            given = {"redo": rest or "last"} | ({"settings": settings} if settings else {})
-            return Answer("cycle.resume", given)
+            return Answer(ResumeCycle(redo=rest or "last", settings=settings or None))
         case "auto":
-            given = {"auto": True} | ({"settings": settings} if settings else {})
-            return Answer("cycle.resume", given)
+            return Answer(ResumeCycle(auto=True, settings=settings or None))
         case "stop" | "s":
-            return Answer("cycle.stop")
+            return Answer(StopCycle())
         case "later" | "l":
-            return Answer("")
+            return Answer(None)
         case _:
             raise UsageError(f"{printable(said)} is no answer", HELP)
 

@@ -78,17 +78,18 @@ def prepare(
     """  # noqa: D301 - click's mark for lines that keep their ends
     check_wait(wait=wait, timeout=timeout)
     options = {key: value for key, value in given.items() if value is not None}
-    named: dict[str, str] = {}
+    known: str | None = None
     if tokenizer is not None and ("/" in tokenizer or Path(tokenizer).exists()):
         options["tokenizer_path"] = _tokenizer_path(tokenizer)
     elif tokenizer is not None:
-        named["tokenizer"] = tokenizer
+        known = tokenizer
     from jupiterd.ctl.orders import order
     from jupiterd.ctl.sources.data_source import source_arguments
+    from jupiterd.protocol.commands.data_commands import PrepareData
 
     console = Console.of(invocation)
-    arguments = {**source_arguments(invocation, text, options, name), **named}
-    asked = order(invocation.state_dir, "data.prepare", arguments)
+    arguments = source_arguments(invocation, text, options, name)
+    asked = order(invocation.state_dir, PrepareData(**arguments, tokenizer=known))
     begun = f"data set {asked['name']} ({short(str(asked['data']))}) is being made"
     if not wait:
         console.show(asked, lambda: [begun, "jupiterctl data list shows when it is ready"])
@@ -123,10 +124,11 @@ def stop(invocation: Invocation, data: str | None) -> None:
       jupiterctl data stop letters --yes
     """  # noqa: D301 - click's mark for lines that keep their ends
     from jupiterd.ctl.orders import order
+    from jupiterd.protocol.commands.data_commands import StopData
 
     console = Console.of(invocation)
     console.confirm(f"stop making {data or 'the newest data set'}?", invocation)
-    stopped = order(invocation.state_dir, "data.stop", {"data": data or ""})
+    stopped = order(invocation.state_dir, StopData(data=data or ""))
     console.show(stopped, lambda: [f"data set {_called(stopped)} is no longer being made"])
 
 
@@ -146,10 +148,11 @@ def remove(invocation: Invocation, data: str) -> None:
       jupiterctl data remove 3f2a91bc --yes
     """  # noqa: D301 - click's mark for lines that keep their ends
     from jupiterd.ctl.orders import order
+    from jupiterd.protocol.commands.data_commands import RemoveData
 
     console = Console.of(invocation)
     console.require_consent(f"remove data set {data}? It can't be taken back", invocation)
-    removed = order(invocation.state_dir, "data.remove", {"data": data})
+    removed = order(invocation.state_dir, RemoveData(data=data))
     console.show(removed, lambda: [f"data set {_called(removed)} is removed; its name is free"])
 
 
@@ -281,13 +284,13 @@ def purge(invocation: Invocation, source: str, domain: str | None, cycle: str | 
         raise UsageError("--domain and --cycle exclude each other", "jupiterctl data purge --help")
     from jupiterd.ctl.orders import order
     from jupiterd.ctl.output.data_lines import purged_lines
+    from jupiterd.protocol.commands.data_commands import PurgeSource
 
     console = Console.of(invocation)
     scope = f" of {domain}" if domain else f" of cycle {cycle}" if cycle else ""
     console.require_consent(f"purge source {source}{scope}? It can't be taken back", invocation)
-    given = {"source": source, "domain": domain, "cycle": cycle}
-    arguments = {key: value for key, value in given.items() if value is not None}
-    purged = order(invocation.state_dir, "data.purge", arguments)
+    command = PurgeSource(source=source, domain=domain, cycle=cycle)
+    purged = order(invocation.state_dir, command)
     console.show(purged, lambda: purged_lines(purged))
 
 

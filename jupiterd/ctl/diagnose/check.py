@@ -90,10 +90,11 @@ def check_sync(invocation: Invocation, nodes: str, engine: str) -> int:
     """  # noqa: D301 - click's mark for lines that keep their ends
     from jupiterd.ctl.orders import order
     from jupiterd.ctl.output.allreduce_rows import is_healthy, sync_lines
+    from jupiterd.protocol.commands.check_commands import CheckAllreduce
 
     console = Console.of(invocation)
-    arguments = {"nodes": nodes, "engine": engine}
-    document = order(invocation.state_dir, "check.sync", arguments, SYNC_S)
+    command = CheckAllreduce(nodes=nodes, engine=engine)
+    document = order(invocation.state_dir, command, SYNC_S)
     console.show(document, lambda: sync_lines(document))
     return ExitCode.OK if is_healthy(document["nodes"]) else ExitCode.UNHEALTHY
 
@@ -104,6 +105,7 @@ def _measured(
     """Return the ways to these nodes, and why some couldn't be measured."""
     from jupiterd.ctl.orders import order
     from jupiterd.errors import PeerUnreachableError
+    from jupiterd.protocol.commands.check_commands import CheckLinks
 
     paths: list[dict[str, Any]] = []
     failed: list[str] = []
@@ -111,7 +113,7 @@ def _measured(
         if console.is_table:
             console.notice(f"measuring the ways to {plain(name)}")
         try:
-            found = order(invocation.state_dir, "check.links", {"node": node}, ONE_NODE_S)
+            found = order(invocation.state_dir, CheckLinks(node=node), ONE_NODE_S)
         except PeerUnreachableError as error:
             if must_answer:
                 raise
@@ -127,6 +129,7 @@ def _between(
     """Return the ways between every two other machines, and why some couldn't be measured."""
     from jupiterd.ctl.orders import order
     from jupiterd.errors import JupiterError
+    from jupiterd.protocol.commands.check_commands import CheckLinks
 
     paths: list[dict[str, Any]] = []
     failed: list[str] = []
@@ -134,9 +137,9 @@ def _between(
         between = f"{plain(here)} and {plain(there)}"
         if console.is_table:
             console.notice(f"measuring the ways between {between}")
-        arguments = {"node": asked, "from": asker}
+        command = CheckLinks(node=asked, asker=asker)
         try:
-            found = order(invocation.state_dir, "check.links", arguments, ONE_NODE_S)
+            found = order(invocation.state_dir, command, ONE_NODE_S)
         except JupiterError as error:
             failed.append(f"between {between} nothing was measured: {error.message}")
             continue

@@ -27,7 +27,8 @@ def command(invocation: Invocation, names: tuple[str, ...]) -> None:
       jupiterctl dismiss attic             # all that is said of that machine
     """  # noqa: D301 - click's mark for lines that keep their ends
     from jupiterd.ctl.orders import order
+    from jupiterd.protocol.commands.alarm_commands import DismissAlarms
 
-    done = order(invocation.state_dir, "alarm.dismiss", {"names": list(names)})
+    done = order(invocation.state_dir, DismissAlarms(names=tuple(names)))
     told = [f"dismissed {plain(row['code'])}: {plain(row['title'])}" for row in done["dismissed"]]
     Console.of(invocation).show(done, lambda: told)

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from jupiterd.ctl.calls import ordered
 from jupiterd.ctl.hub.listing import HubFile
@@ -17,6 +17,7 @@ from jupiterd.ctl.hub.model import HubModel
 from jupiterd.ctl.output.console import Console
 from jupiterd.errors import JupiterError
 from jupiterd.formats import duration, plain, size
+from jupiterd.protocol.commands.check_commands import NoteFetch
 
 SHOWN_EACH_S: Final = 0.5
 TOLD_EACH_S: Final = 2.0
@@ -79,7 +80,7 @@ class FetchProgress:
     def tell(self, model: "ModelProgress", ended: str = "") -> None:
         """Tell the daemon, whose status and events show it; one that is away misses nothing."""
         try:
-            ordered(self.state_dir, "hub.fetch", model.to_plain(ended), TELL_TIMEOUT_S)
+            ordered(self.state_dir, model.to_command(ended), TELL_TIMEOUT_S)
         except JupiterError:
             self._next_s["told"] = self.now() + SILENT_S
 
@@ -133,12 +134,9 @@ class ModelProgress:
             return told
         return f"{told}, {size(speed)}/s, {duration((self.total - self.done) / speed)} left"
 
-    def to_plain(self, ended: str) -> dict[str, Any]:
+    def to_command(self, ended: str) -> NoteFetch:
         """Return what the daemon is told."""
-        return {
-            "name": self.name,
-            "done": self.done,
-            "total": self.total,
-            "bytes_per_s": round(self.bytes_per_s),
-            "ended": ended,
-        }
+        speed = round(self.bytes_per_s)
+        return NoteFetch(
+            name=self.name, done=self.done, total=self.total, bytes_per_s=speed, ended=ended
+        )

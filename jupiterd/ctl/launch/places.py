@@ -22,6 +22,7 @@ from jupiterd.processes.script import ScriptGroup, free_ports, start_script
 from jupiterd.processes.script_plan import MLX, Attempt, Place, ScriptOrder, orders, ring_ports
 from jupiterd.processes.scripts.by_machine import Devices
 from jupiterd.processor_limits import usable_cores
+from jupiterd.protocol.commands.script_commands import NoteKnocks
 from jupiterd.protocol.frames import Knocked
 
 if TYPE_CHECKING:
@@ -60,12 +61,12 @@ class LocalSite:
 
     async def _tell(self, knocked: Knocked) -> None:
         if self._channel is not None:
-            told = {"count": knocked.count, "hosts": list(knocked.hosts)}
+            told = NoteKnocks(count=knocked.count, hosts=tuple(knocked.hosts))
             with suppress(
                 JupiterError, TimeoutError
             ):  # it is started again just now: one news less
                 async with asyncio.timeout(TELL_TIMEOUT_S):
-                    await self._channel.execute("script.knocked", told)
+                    await self._channel.execute(told.VERB, told.to_plain())
 
     async def signal(self, number: int) -> None:
         """Signal all of them."""
@@ -118,7 +119,8 @@ async def prepare(
     from jupiterd.client.channel import ControlChannel
 
     channel = await stack.enter_async_context(ControlChannel(state_dir))
-    found = await channel.execute("script.prepare", wanted.question(os.environ))
+    asked = wanted.question(os.environ)
+    found = await channel.execute(asked.VERB, asked.to_plain())
     machines = tuple(map(Machine.of, found["places"]))
     check_alike(wanted, machines)
     places = tuple(_place(told, wanted) for told in found["places"])

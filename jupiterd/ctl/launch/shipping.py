@@ -11,6 +11,7 @@ from jupiterd.ctl.launch.places import Prepared
 from jupiterd.formats import counted, plain, size
 from jupiterd.processes.script_plan import Place, ScriptOrder
 from jupiterd.processes.scripts.run_names import folder_of_run, run_name
+from jupiterd.protocol.commands.script_commands import ShipFolder
 
 SHIP_TIMEOUT_S: Final = 960.0
 KEPT: Final = "7 days"
@@ -29,13 +30,13 @@ async def shipped(prepared: Prepared, tell: Callable[[str], None]) -> Prepared:
         return prepared
     for line in ship_lines(prepared):
         tell(line)
-    arguments = {
-        "folder": str(folder.root),
-        "files": list(folder.sizes),
-        "nodes": [place.node for place in others],
-        "run": run_name(prepared.orders[0].id),
-    }
-    done = await channel.execute("script.ship", arguments, SHIP_TIMEOUT_S)
+    ship = ShipFolder(
+        folder=str(folder.root),
+        files=tuple(folder.sizes),
+        nodes=tuple(place.node for place in others),
+        run=run_name(prepared.orders[0].id),
+    )
+    done = await channel.execute(ship.VERB, ship.to_plain(), SHIP_TIMEOUT_S)
     by_node = {str(each["node"]): each for each in done["places"]}
     places, orders = list[Place](), list[ScriptOrder]()
     for place, order in zip(prepared.places, prepared.orders, strict=True):

@@ -22,6 +22,7 @@ from jupiterd.processes.script_plan import PortRange, threads_of
 from jupiterd.processes.scripts.by_machine import Devices, PerNode
 from jupiterd.processes.scripts.folder_map import FolderMap
 from jupiterd.processes.scripts.variables import telling
+from jupiterd.protocol.commands.script_commands import PrepareLaunch
 
 AUTO: Final = "auto"
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -75,22 +76,22 @@ class Wanted:
             )
         return numbers[0] if numbers else 0
 
-    def question(self, environment: Mapping[str, str]) -> dict[str, Any]:
+    def question(self, environment: Mapping[str, str]) -> PrepareLaunch:
         """Return what the daemon is asked; `environment`: the shell's."""
         has_own_python = self.interpreter is not None and self.interpreter.is_own
         told = telling(environment) | {"PATH": environment.get("PATH", os.defpath)}
-        return {
-            "nodes": self.nodes,
-            "per_node": self.per_node,
-            "devices": list(self.devices),
-            "engine": self.engine.engine,
-            "program": "" if has_own_python else self.argv[0],
-            "folder": "" if self.travelling else str(self.folder),
-            "script": "" if self.travelling else self.program.script,
-            "files": [] if self.travelling else [*self.files, *self.nearby],
-            "folder_map": list(self.folder_map),
-            "environment": told,
-        }
+        return PrepareLaunch(
+            nodes=self.nodes,
+            per_node=self.per_node,
+            devices=tuple(self.devices),
+            engine=self.engine.engine,
+            program="" if has_own_python else self.argv[0],
+            folder="" if self.travelling else str(self.folder),
+            script="" if self.travelling else self.program.script,
+            files=() if self.travelling else (*self.files, *self.nearby),
+            folder_map=tuple(self.folder_map),
+            environment=told,
+        )
 
 
 def read_wanted(

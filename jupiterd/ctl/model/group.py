@@ -1,6 +1,7 @@
 """`jupiterctl model ...`: what was trained, and taking it elsewhere."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -152,17 +153,18 @@ def promote(invocation: Invocation, model: str) -> None:
     from jupiterd.ctl.orders import order
     from jupiterd.ctl.output.next_round import next_round_lines
     from jupiterd.ids import short
+    from jupiterd.protocol.commands.cycle_commands import PromoteModel
 
     console = Console.of(invocation)
     console.confirm(f"let {model} generate, whatever the gate said?", invocation)
-    said = {"model": model} | ({"replaces": True} if invocation.is_confirmed else {})
+    promote = PromoteModel(model=model, replaces=invocation.is_confirmed)
     try:
-        done = order(invocation.state_dir, "model.promote", said)
+        done = order(invocation.state_dir, promote)
     except StudentOnTrialError as error:
         if not console.can_ask:
             raise
         console.confirm(f"{error.message}: go on?", invocation)
-        done = order(invocation.state_dir, "model.promote", said | {"replaces": True})
+        done = order(invocation.state_dir, replace(promote, replaces=True))
     told = f"student {short(str(done['student']))} writes a tenth of round {done['from_round']}"
     console.show(done, lambda: [told, *next_round_lines(done)])
 

@@ -78,12 +78,13 @@ def approve_node(invocation: Invocation, node: str, words: str | None) -> None:
     """  # noqa: D301 - click's mark for lines that keep their ends
     from jupiterd.ctl.calls import ask
     from jupiterd.ctl.orders import order
+    from jupiterd.protocol.commands.member_commands import ApproveNode
 
     console = Console.of(invocation)
     if not (words or invocation.is_confirmed or invocation.is_dry_run):
         node, name, words = _seen_waiting(ask(invocation.state_dir, "status"), node)
         console.require_comparison(f"Does {plain(name)} ({node[:8]}) show the words: {words}?")
-    done = order(invocation.state_dir, "node.approve", {"node": node, "words": words or ""})
+    done = order(invocation.state_dir, ApproveNode(node=node, words=words or ""))
     console.show(done, lambda: [f"{plain(done['name'])} is let in"])
 
 
@@ -107,6 +108,7 @@ def trust_node(invocation: Invocation, node: str) -> None:
     from jupiterd.ctl.calls import ask
     from jupiterd.ctl.orders import order
     from jupiterd.ids import NodeId
+    from jupiterd.protocol.commands.member_commands import TrustNode
 
     nodes = ask(invocation.state_dir, "status").get("nodes", [])
     members = [seen for seen in nodes if seen.get("state") != "pending"]
@@ -116,7 +118,7 @@ def trust_node(invocation: Invocation, node: str) -> None:
     console.require_consent(
         f"Is {plain(names[found])} ({found[:8]}) a machine that you trust?", invocation
     )
-    done = order(invocation.state_dir, "node.trust", {"node": found})
+    done = order(invocation.state_dir, TrustNode(node=found))
     console.show(done, lambda: [f"{plain(done['name'])} is trusted"])
 
 
@@ -139,6 +141,7 @@ def remove_node(invocation: Invocation, node: str) -> None:
     from jupiterd.ctl.calls import ask
     from jupiterd.ctl.orders import order
     from jupiterd.ids import NodeId
+    from jupiterd.protocol.commands.member_commands import RemoveNode
 
     nodes = ask(invocation.state_dir, "status").get("nodes", [])
     names = {NodeId(str(seen["id"])): str(seen["name"]) for seen in nodes}
@@ -147,7 +150,7 @@ def remove_node(invocation: Invocation, node: str) -> None:
     console.require_consent(
         f"Remove {plain(names[found])} ({found[:8]}) from the cluster?", invocation
     )
-    done = order(invocation.state_dir, "node.remove", {"node": found})
+    done = order(invocation.state_dir, RemoveNode(node=found))
     console.show(done, lambda: [f"{plain(done['name'])} is no longer a member"])
 
 
@@ -165,8 +168,9 @@ def pin_role(invocation: Invocation, node: str, role: str) -> None:
       jupiterctl node role mac-mini auto
     """  # noqa: D301 - click's mark for lines that keep their ends
     from jupiterd.ctl.orders import order
+    from jupiterd.protocol.commands.member_commands import PinRole
 
-    done = order(invocation.state_dir, "node.role", {"node": node, "role": role})
+    done = order(invocation.state_dir, PinRole(node=node, role=role))
     Console.of(invocation).show(done, lambda: [_pinned(plain(done["name"]), role)])
 
 
@@ -189,9 +193,10 @@ def drain_node(invocation: Invocation, node: str, *, wait: bool, timeout: float 
     """  # noqa: D301 - click's mark for lines that keep their ends
     from jupiterd.ctl.orders import order
     from jupiterd.ctl.waiting.node_idle import wait_until_idle
+    from jupiterd.protocol.commands.member_commands import PinRole
 
     check_wait(wait=wait, timeout=timeout)
-    done = order(invocation.state_dir, "node.role", {"node": node, "role": "idle"})
+    done = order(invocation.state_dir, PinRole(node=node, role="idle"))
     if wait:
         wait_until_idle(invocation.state_dir, str(done["node"]), timeout)
     Console.of(invocation).show(done, lambda: _drained(done, is_over=wait))
@@ -209,8 +214,9 @@ def resume_node(invocation: Invocation, node: str) -> None:
       jupiterctl node resume old-laptop
     """  # noqa: D301 - click's mark for lines that keep their ends
     from jupiterd.ctl.orders import order
+    from jupiterd.protocol.commands.member_commands import PinRole
 
-    done = order(invocation.state_dir, "node.role", {"node": node, "role": "auto"})
+    done = order(invocation.state_dir, PinRole(node=node, role="auto"))
     Console.of(invocation).show(done, lambda: [_pinned(plain(done["name"]), "auto")])
 
 

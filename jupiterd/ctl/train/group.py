@@ -137,12 +137,13 @@ def start(
     from jupiterd.ctl.preflight.held_out_look import held_out_lines, nothing_held_out_lines
     from jupiterd.ctl.sources.data_source import both_lines
     from jupiterd.ctl.train.curves_link import CurvesLink
+    from jupiterd.protocol.commands.train_commands import ResumeTraining, StartTraining
 
     console = Console.of(invocation)
     link = None if log_dir is None else CurvesLink(log_dir, invocation.state_dir)
     if resume is not None:
         _refuse_changes(chosen)
-        done = order(invocation.state_dir, "train.resume", {"train": resume})
+        done = order(invocation.state_dir, ResumeTraining(train=resume))
         lines = [f"training {short(str(done['train']))} goes on"]
     else:
         fetches = Fetches()
@@ -161,7 +162,8 @@ def start(
 
         tried = invocation.is_dry_run  # that tells more of it
         warned = [] if tried else nothing_held_out_lines(asked.get("source", {}))
-        done = order(invocation.state_dir, "train.start", asked, timeout_s, ahead, fetches)
+        command = StartTraining(**asked)
+        done = order(invocation.state_dir, command, timeout_s, ahead, fetches)
         lines = [*begun_lines(done), *taken, *passes_lines(done, asked), *warned]
     if link is not None:
         lines.append(link.lead_to(str(done["train"])))
@@ -226,11 +228,12 @@ def stop(invocation: Invocation, run: str | None, *, wait: bool, timeout: float 
       jupiterctl train stop 3f2a91bc --yes --wait --timeout 2m
     """  # noqa: D301 - click's mark for lines that keep their ends
     from jupiterd.ctl.orders import order
+    from jupiterd.protocol.commands.train_commands import StopTraining
 
     check_wait(wait=wait, timeout=timeout)
     console = Console.of(invocation)
     console.confirm(f"stop {f'training {run}' if run else 'the running training'}?", invocation)
-    stopped = order(invocation.state_dir, "train.stop", {"train": run or ""})
+    stopped = order(invocation.state_dir, StopTraining(train=run or ""))
     if wait:
         wait_until_at_rest(invocation.state_dir, NOUN, str(stopped["train"]), timeout)
     again = goes_on_line(stopped.get("train") or run or "")

@@ -46,7 +46,7 @@ class Generator:
         return self.artifact or f"{self.url}#{self.model}"
 
 
-def generator_from(plain: Mapping[str, Scalar]) -> Generator | None:
+def generator_from(plain: Mapping[str, object]) -> Generator | None:
     """Return the generator that is described; None where nothing is said.
 
     Raises:

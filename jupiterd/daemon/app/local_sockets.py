@@ -13,13 +13,13 @@ from jupiterd.daemon.api.question_socket import question_socket
 from jupiterd.daemon.app.servers import control_service_of
 
 if TYPE_CHECKING:
-    from jupiterd.daemon.app.node import Node
+    from jupiterd.daemon.app.wiring import Parts
 
 STOP_GRACE_S = 0.2
 
 
 @asynccontextmanager
-async def answering_front_ends(node: "Node", group: asyncio.TaskGroup) -> AsyncGenerator[None]:
+async def answering_front_ends(node: "Parts", group: asyncio.TaskGroup) -> AsyncGenerator[None]:
     """Listen on the question socket and the control socket as long as the context is open."""
     node.state_dir.enter()
     answer = node.observers.documents.of

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from jupiterd.daemon.artifacts.artifact_cache import ArtifactCache
 from jupiterd.daemon.artifacts.model_exports import ModelExports
+from jupiterd.daemon.catalog.hub_fetches import HubFetches
 from jupiterd.daemon.commands.cluster_file_policy import ClusterFilePolicy
 from jupiterd.daemon.commands.commands import Commands
 from jupiterd.daemon.executor.worker_runner import WorkerRunner
@@ -50,6 +51,7 @@ class Observed(Protocol):
     runner: WorkerRunner
     listening: Listening
     greeter: Handshake
+    fetches: HubFetches
     commands: Commands
     written: ClusterFilePolicy
 
@@ -126,7 +128,7 @@ def _sources(daemon: Observed, health: HealthView, alerts: AlertWatch) -> Docume
         library=daemon.library,
         exports=daemon.exports,
         refusals=daemon.refusals,
-        fetches=daemon.commands.hub_fetches,
+        fetches=daemon.fetches,
         cluster_file=daemon.written,
         applying=daemon.greeter.joining.applying,
     )

@@ -25,10 +25,10 @@ from jupiterd.net.server import NodeServer
 from jupiterd.rpc import peer_pb2, peer_pb2_grpc
 
 if TYPE_CHECKING:
-    from jupiterd.daemon.app.node import Node
+    from jupiterd.daemon.app.wiring import Parts
 
 
-def server_of(node: "Node") -> NodeServer:
+def server_of(node: "Parts") -> NodeServer:
     """Return the servers for other nodes, with all that they answer."""
     server = node.listening.server()
     peers, scripts = _peer_service(node), _script_service(node)
@@ -39,7 +39,7 @@ def server_of(node: "Node") -> NodeServer:
     return server
 
 
-def control_service_of(node: "Node") -> ControlService:
+def control_service_of(node: "Parts") -> ControlService:
     """Return what answers jupiterctl and jupiter-tui on this machine."""
     return ControlService(
         node.observers.documents.of,
@@ -49,18 +49,18 @@ def control_service_of(node: "Node") -> ControlService:
     )
 
 
-def relay_of(node: "Node") -> Relay:
+def relay_of(node: "Parts") -> Relay:
     """Return what passes on what jupiterctl asks of other machines."""
     return Relay(
         PeerRanks(node.peers), node.state_dir.root, node.parts.later, lambda: node.is_closing
     )
 
 
-def _script_service(node: "Node") -> ScriptService:
+def _script_service(node: "Parts") -> ScriptService:
     return ScriptService(node.settings, node.journal, node.shipped, node.parts, node.readiness)
 
 
-def _peer_service(node: "Node") -> PeerService:
+def _peer_service(node: "Parts") -> PeerService:
     return PeerService(
         Border(node.journal, node.listening.callers, node.pulse.followed),
         (_hello_calls(node), _join_calls(node)),
@@ -71,13 +71,13 @@ def _peer_service(node: "Node") -> PeerService:
     )
 
 
-def _hello_calls(node: "Node") -> HelloCalls:
+def _hello_calls(node: "Parts") -> HelloCalls:
     return HelloCalls(
         node.settings.name, node.journal, node.peers, node.greeter, node.summary, node.outlook
     )
 
 
-def _join_calls(node: "Node") -> JoinCalls:
+def _join_calls(node: "Parts") -> JoinCalls:
     policy = JoinPolicy(
         leading=lambda: node.leading,
         leader=lambda: (node.pulse.election.leader, node.outlook.leader_addresses()),
@@ -88,7 +88,7 @@ def _join_calls(node: "Node") -> JoinCalls:
     return JoinCalls(node.journal, node.greeter, node.hand_over, node.refusals, policy)
 
 
-async def _trace(node: "Node", request: peer_pb2.TraceRequest) -> peer_pb2.TraceReply:
+async def _trace(node: "Parts", request: peer_pb2.TraceRequest) -> peer_pb2.TraceReply:
     """Tell what lies here of some samples, or of a token of shards."""
     from jupiterd.daemon.queries.cluster.local_trace import (
         trace_for_member,  # memory that idle ones need not

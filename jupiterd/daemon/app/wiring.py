@@ -5,20 +5,18 @@ Owns which part is given what. Runs nothing: that is `node`'s.
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, cast
 
 from jupiterd.cluster.facts.facts import NodeAdmitted
 from jupiterd.cluster.membership.admission import Summary
 from jupiterd.cluster.membership.cluster_merge import absorbed_by
 from jupiterd.cluster.membership.pending_joins import PendingJoins
+from jupiterd.daemon.app.command_wiring import commands_of, file_policy_of, merge_of
 from jupiterd.daemon.app.observers import observers_of
 from jupiterd.daemon.app.shutdown import Shutdown
 from jupiterd.daemon.artifacts.artifact_cache import ArtifactCache, pace_of, store_of
 from jupiterd.daemon.artifacts.model_exports import ModelExports
 from jupiterd.daemon.artifacts.shipped_folders import ShippedFolders
-from jupiterd.daemon.commands.cluster_file_policy import ClusterFilePolicy
-from jupiterd.daemon.commands.cluster_merge import ClusterMerge
-from jupiterd.daemon.commands.commands import Commands
+from jupiterd.daemon.catalog.hub_fetches import HubFetches
 from jupiterd.daemon.cycles.leadership import Leadership
 from jupiterd.daemon.cycles.term_duties import Founding
 from jupiterd.daemon.executor.dispatcher import Dispatcher
@@ -55,9 +53,6 @@ from jupiterd.net.identity import Identity
 from jupiterd.net.refusals import Refusals
 from jupiterd.net.static_discovery import StaticDiscovery
 from jupiterd.store.ledger_file import LedgerFile
-
-if TYPE_CHECKING:
-    from jupiterd.daemon.app.node import Node
 
 log = logging.getLogger(__name__)
 
@@ -114,8 +109,8 @@ class Parts:
         self.script_placement = ScriptPlacement(
             self.journal, self.peers, self.probes, self.readiness, self.pulse.alive
         )
-        node = cast("Node", self)
-        self.merging = ClusterMerge(node)
+        self.fetches = HubFetches()
+        self.merging = merge_of(self)
         self.greeter = Handshake(
             self.journal,
             self.peers,
@@ -130,7 +125,8 @@ class Parts:
             ),
         )
         self.greeter.joining.told(settings.join, is_local=settings.local)
-        self.commands, self.written = Commands(node), ClusterFilePolicy(node)
+        self.written = file_policy_of(self)
+        self.commands = commands_of(self)
         self.outlook = LocalView(
             settings, self.hardware, self.journal, self.peers, self.pulse, lambda: self.leading
         )

@@ -4,12 +4,11 @@ Owns what is known of them, and for how long. The command fetches, with the toke
 whoever gave it, and says how far it is; this daemon only hears of it.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.daemon.runtime.untrusted_input import told_text
+from jupiterd.protocol.commands.check_commands import NoteFetch
 
 SILENT_S: Final = 90.0
 """A fetch of which nothing was heard for so long was cut off with its command. That one is silent
@@ -53,17 +52,11 @@ class HubFetches:
     def __init__(self) -> None:
         self._fetches: dict[str, Fetch] = {}
 
-    async def hear_of(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Take what a command on this machine says of its fetch, in the form of a verb."""
-        self.hear(arguments, now_s())
-        return {}
-
-    def hear(self, told: Mapping[str, Any], at_s: float) -> None:
-        """Take what a command says of its fetch."""
-        name = told_text(str(told.get("name", "")))[:MAX_NAME]
-        ended = str(told.get("ended", ""))
-        state = ended if ended in {BROUGHT, CUT_OFF} else FETCHING
-        done, total, speed = (max(0, int(told.get(k, 0))) for k in ("done", "total", "bytes_per_s"))
+    def hear(self, told: NoteFetch, at_s: float) -> None:
+        """Take what a command on this machine says of its fetch."""
+        name = told_text(told.name)[:MAX_NAME]
+        state = told.ended if told.ended in {BROUGHT, CUT_OFF} else FETCHING
+        done, total, speed = (max(0, each) for each in (told.done, told.total, told.bytes_per_s))
         self._forget(at_s)
         if name in self._fetches or len(self._fetches) < MAX_FETCHES:
             self._fetches[name] = Fetch(name, done, total, speed, state, at_s)

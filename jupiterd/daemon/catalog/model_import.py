@@ -8,9 +8,9 @@ are: no tensor is read here.
 import asyncio
 import secrets
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from jupiterd.cycle.base.key_hosts import is_loopback
 from jupiterd.cycle.base.model_files import (
@@ -22,10 +22,12 @@ from jupiterd.cycle.base.model_files import (
 )
 from jupiterd.cycle.data.tokenizer_identity import TokenizerIdentity
 from jupiterd.daemon.catalog.brought_tokenizer import brought_tokenizer, converted
-from jupiterd.daemon.catalog.tokenizer_match import ARGUMENT
 from jupiterd.errors import NotFoundError
 from jupiterd.ids import ArtifactId, NodeId
 from jupiterd.model_folder import check_links
+from jupiterd.protocol.commands.command import PlainMap
+from jupiterd.protocol.commands.cycle_commands import StartCycle
+from jupiterd.protocol.commands.train_commands import StartTraining
 from jupiterd.store.artifacts import ArtifactStore
 from jupiterd.store.disk import written
 
@@ -43,7 +45,7 @@ class ModelImport:
         """`spool`: where a copy is laid out before the store takes it."""
         self._own, self._store, self._spool = own, store, spool
 
-    async def bring_weights(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    async def bring_weights(self, command: StartTraining) -> StartTraining:
         """Replace the folder that is named by the artifact that holds the model; say its tokenizer.
 
         Raises:
@@ -53,53 +55,51 @@ class ModelImport:
             DiskFullError: there is no room for a copy.
             JupiterError: its tokenizer can't be converted.
         """
-        rest = {name: value for name, value in arguments.items() if name != "weights_folder"}
-        folder = arguments.get("weights_folder")
-        if not folder:
-            return rest
-        taken = await self._brought(Path(str(folder)))
+        if not command.weights_folder:
+            return command
+        taken = await self._brought(Path(command.weights_folder))
         identity = await asyncio.to_thread(brought_tokenizer, self._store.path(taken))
-        return rest | {"weights": taken} | said_tokenizer(identity)
+        said = plain_identity(identity)
+        return replace(command, weights_folder=None, weights=taken, tokenizer_of_weights=said)
 
-    async def bring_generator(
-        self, arguments: Mapping[str, Any], role: str = GENERATOR
-    ) -> dict[str, Any]:
-        """Replace a generator's folder, or a judge's, by the artifact that holds the model.
-
-        A server on this machine alone is asked by this node alone.
-
-        Raises:
-            NotFoundError: this daemon can't read the folder.
-            DiskFullError: there is no room for a copy.
-        """
-        rest = {name: value for name, value in arguments.items() if name != f"{role}_folder"}
-        model = dict(rest.get(role) or {})
-        if url := str(model.get("url", "")):
-            if is_loopback(url):
-                model["node"] = self._own
-            return rest | {role: model}
-        folder = arguments.get(f"{role}_folder")
-        if not folder:
-            return rest
-        taken = await self._brought(Path(str(folder)))
-        return rest | {role: model | {"artifact": taken}}
-
-    async def bring_models(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    async def bring_models(self, command: StartCycle) -> StartCycle:
         """Replace the folders that a cycle names by artifacts: generator, judge and first model.
 
         Raises:
             NotFoundError: this daemon can't read a folder, or the first model has no tokenizer.
             DiskFullError: there is no room for a copy.
         """
-        brought = await self.bring_generator(await self.bring_generator(arguments), JUDGE)
-        init: dict[str, Any] = dict(brought.get("init") or {})
-        folder = init.pop("weights_folder", "")
+        generator = await self._brought_model(command.generator, command.generator_folder)
+        judge = await self._brought_model(command.judge, command.judge_folder)
+        named = replace(
+            command, generator=generator, generator_folder=None, judge=judge, judge_folder=None
+        )
+        if command.init is None:
+            return named
+        return replace(named, init=await self._brought_first(command.init))
+
+    async def _brought_model(self, model: PlainMap | None, folder: str | None) -> PlainMap | None:
+        """Return a model that others made with the artifact that its folder has become.
+
+        A server on this machine alone is asked by this node alone.
+        """
+        if url := str((model or {}).get("url", "")):
+            return {**(model or {}), "node": self._own} if is_loopback(url) else model
         if not folder:
-            return brought
-        await asyncio.to_thread(check_tokenizer, Path(str(folder)))
-        taken = await self._brought(Path(str(folder)))
-        is_chat = await asyncio.to_thread(_is_talked_to, Path(str(folder)))
-        return brought | {"init": init | {"weights": taken, "is_chat": is_chat}}
+            return model
+        return {**(model or {}), "artifact": await self._brought(Path(folder))}
+
+    async def _brought_first(self, init: PlainMap) -> PlainMap:
+        """Return the model that round 1 begins with, with the artifact of its weights."""
+        named = str(init.get("weights_folder") or "")
+        rest = {name: value for name, value in init.items() if name != "weights_folder"}
+        if not named:
+            return rest
+        folder = Path(named)
+        await asyncio.to_thread(check_tokenizer, folder)
+        taken = await self._brought(folder)
+        is_chat = await asyncio.to_thread(_is_talked_to, folder)
+        return {**rest, "weights": taken, "is_chat": is_chat}
 
     async def _brought(self, folder: Path) -> ArtifactId:
         draft = self._spool / secrets.token_hex(8)
@@ -121,9 +121,9 @@ class ModelImport:
         return self._store.ingest(draft)
 
 
-def said_tokenizer(identity: TokenizerIdentity | None) -> dict[str, Any]:
-    """Return what a command carries of the tokenizer of weights that were brought."""
-    return {ARGUMENT: {} if identity is None else identity.to_plain()}
+def plain_identity(identity: TokenizerIdentity | None) -> PlainMap:
+    """Return what a command carries of the tokenizer of weights; empty: they have none."""
+    return {} if identity is None else identity.to_plain()
 
 
 def _is_talked_to(folder: Path) -> bool:

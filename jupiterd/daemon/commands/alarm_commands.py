@@ -6,8 +6,9 @@ told.
 """
 
 import logging
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, cast
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from jupiterd.cluster.facts.dismissal_fact import AlarmDismissed
 from jupiterd.cluster.facts.lifecycle_facts import FailureDismissed
@@ -15,19 +16,20 @@ from jupiterd.cluster.health.alert_news import FAILED
 from jupiterd.cluster.health.alerts import TABLE as ALERTS
 from jupiterd.cluster.health.alerts import Alert
 from jupiterd.cluster.health.dismissible import LASTING
-from jupiterd.cluster.health.health import TABLE, HealthWarning, judge
+from jupiterd.cluster.health.health import TABLE, HealthWarning
 from jupiterd.cluster.ledger.cycle_state import CycleState
 from jupiterd.cluster.ledger.island_runs import is_whole
-from jupiterd.cluster.planning.asking_node import ASKED_AT
+from jupiterd.cluster.ledger.state import State
 from jupiterd.cluster.values.bounds import edit_after
 from jupiterd.cluster.values.run_names import Named, meant
-from jupiterd.daemon.commands.member_commands import Arguments, Command
 from jupiterd.daemon.runtime.untrusted_input import told_text
 from jupiterd.errors import NotFoundError, UsageError
 from jupiterd.ids import CycleId, NodeId, short
+from jupiterd.protocol.commands.alarm_commands import DismissAlarms, DismissFailure, NoteAlarmsOver
+from jupiterd.protocol.commands.asked_command import AskedCommand
+from jupiterd.protocol.commands.command import PlainMap
 
 if TYPE_CHECKING:
-    from jupiterd.daemon.app.node import Node
     from jupiterd.daemon.leader.leading import Leading
 
 log = logging.getLogger(__name__)
@@ -39,7 +41,7 @@ MAX_CHARACTERS: Final = 400
 Row = Mapping[str, str]
 
 
-async def dismiss(leading: "Leading", arguments: Arguments) -> dict[str, Any]:
+async def dismiss(leading: "Leading", command: DismissFailure) -> dict[str, Any]:
     """End the alarm about a cycle, a run or a data set that failed, or all such alarms.
 
     It stays failed, and is told of again if it goes on and fails once more.
@@ -48,21 +50,48 @@ async def dismiss(leading: "Leading", arguments: Arguments) -> dict[str, Any]:
         NotFoundError: nothing failed that nobody has seen, or not that one.
         UsageError: several ids begin so.
     """
-    wanted, failed = str(arguments.get("cycle") or ""), _unseen(leading)
+    wanted, failed = command.cycle or "", _unseen(leading)
     if not failed:
         raise NotFoundError("there is no alarm about anything that failed", "jupiterctl status")
     named = [Named(each, cycle.label, [each]) for each, cycle in failed.items()]
     found = meant(named, wanted) if wanted else list(failed)
     if not found:
         raise NotFoundError(f"nothing that failed is called {wanted}", "jupiterctl status")
-    asked_at = _asked_at(leading, arguments)
+    asked_at = _asked_at(leading, command)
     await leading.record(*(FailureDismissed(each, asked_at) for each in found))
     for each in found:
         _log(leading, asked_at, {"cycle": each, "what": failed[each].label})
     return {"dismissed": [{"id": each, "name": failed[each].label} for each in found]}
 
 
-async def named_alarms(node: "Node", arguments: Arguments) -> Arguments:
+class Alarms(Protocol):
+    """What this machine has told of by now, and what people have dismissed."""
+
+    @property
+    def raised(self) -> Sequence[Alert]:
+        """Return what is told of."""
+        ...
+
+    def key(self, told: HealthWarning | Alert) -> str:
+        """Return by which key people mean it."""
+        ...
+
+    def is_dismissed(self, told: HealthWarning | Alert) -> bool:
+        """Say whether somebody has ended it."""
+        ...
+
+
+@dataclass(frozen=True)
+class AlarmView:
+    """What this machine sees just now."""
+
+    alarms: Callable[[], Alarms]
+    state: Callable[[], State]
+    health: Callable[[], Sequence[HealthWarning]]
+    """Returns what is wrong, dismissed or not."""
+
+
+def with_alarms(view: AlarmView, command: DismissAlarms) -> DismissAlarms:
     """Add what people mean by the names that they gave, as this machine sees it.
 
     Without a name that is everything that has happened; what lasts they name. Of several, those
@@ -72,25 +101,20 @@ async def named_alarms(node: "Node", arguments: Arguments) -> Arguments:
         NotFoundError: there is no such alarm.
         UsageError: it can't be dismissed.
     """
-    given = cast("Sequence[object]", arguments.get("names") or ())
-    names = [str(name)[:MAX_CHARACTERS] for name in given]
-    alerts = node.observers.alerts
-    shown = [
-        told
-        for told in judge(node.observers.health.cluster_view())
-        if not alerts.is_dismissed(told)
-    ]
-    all_shown = [*shown, *(told for told in alerts.raised if told.code not in TABLE)]
+    names = [name[:MAX_CHARACTERS] for name in command.names]
+    alarms = view.alarms()
+    shown = [told for told in view.health() if not alarms.is_dismissed(told)]
+    all_shown = [*shown, *(told for told in alarms.raised if told.code not in TABLE)]
     if not names:
         found = [told for told in all_shown if _cause(told)]
         if not found:
             raise NotFoundError("there is no alarm about anything that happened", _hint(all_shown))
     else:
-        alarms = {alerts.key(told) for told in all_shown}
-        left = [name for name in names if name in alarms or not _is_key(name)]
-        found = [told for name in left or names for told in _meant(node, all_shown, name)]
-    rows = {alerts.key(told): _row(node, told) for told in found}
-    return {**arguments, "alarms": list(rows.values())[:MAX_ALARMS]}
+        keys = {alarms.key(told) for told in all_shown}
+        left = [name for name in names if name in keys or not _is_key(name)]
+        found = [told for name in left or names for told in _meant(view, all_shown, name)]
+    rows = {alarms.key(told): _row(view, told) for told in found}
+    return replace(command, alarms=tuple(rows.values())[:MAX_ALARMS])
 
 
 def _is_key(name: str) -> bool:
@@ -99,16 +123,16 @@ def _is_key(name: str) -> bool:
 
 
 def _meant(
-    node: "Node", shown: Sequence[HealthWarning | Alert], name: str
+    view: AlarmView, shown: Sequence[HealthWarning | Alert], name: str
 ) -> list[HealthWarning | Alert]:
-    state = node.journal.state
+    state = view.state()
     names = {short(member): told_text(fact.name) for member, fact in state.members.items()}
     runs = {short(cycle): each.label for cycle, each in state.cycles.items()}
 
     def is_meant(told: HealthWarning | Alert) -> bool:
         subject = told.about.partition("/")[0]
         called = names.get(short(subject)) or runs.get(short(subject)) or ""
-        key = node.observers.alerts.key(told)
+        key = view.alarms().key(told)
         return name in (told.code, key, called) or (
             len(name) >= len(short(subject)) > 0 and subject.startswith(name)
         )
@@ -134,12 +158,12 @@ def _cause(told: HealthWarning | Alert) -> str:
     return told.cause if isinstance(told, Alert) else ""
 
 
-def _row(node: "Node", told: HealthWarning | Alert) -> Row:
+def _row(view: AlarmView, told: HealthWarning | Alert) -> Row:
     run = CycleId(told.about.partition("/")[0])
-    cycle = node.journal.state.cycles.get(run)
+    cycle = view.state().cycles.get(run)
     is_failure = cycle is not None and cycle.failed is not None and _cause(told) == FAILED
     return {
-        "key": node.observers.alerts.key(told),
+        "key": view.alarms().key(told),
         "cause": _cause(told),
         "code": told.code,
         "title": told.title[:MAX_CHARACTERS],  # others have a hand in it
@@ -147,24 +171,23 @@ def _row(node: "Node", told: HealthWarning | Alert) -> Row:
     }
 
 
-async def dismiss_alarms(leading: "Leading", arguments: Arguments) -> dict[str, Any]:
+async def dismiss_alarms(leading: "Leading", command: DismissAlarms) -> dict[str, Any]:
     """End the alarms that these are; each is told again where its cause comes anew.
 
     Raises:
         UsageError: they aren't alarms, or nobody may dismiss them.
     """
-    rows = [_read(row) for row in cast("Sequence[object]", arguments.get("alarms") or ())]
+    rows = [_read(row) for row in command.alarms or ()]
     if not 0 < len(rows) <= MAX_ALARMS:
         raise UsageError(f"expected 1 to {MAX_ALARMS} alarms", "jupiterctl dismiss --help")
-    asked_at, unseen = _asked_at(leading, arguments), _unseen(leading)
+    asked_at, unseen = _asked_at(leading, command), _unseen(leading)
     await leading.record(*(_fact(leading, row, asked_at, unseen) for row in rows))
     for row in rows:
         _log(leading, asked_at, {"code": row["code"], "what": row["title"]})
     return {"dismissed": [{key: row[key] for key in ("key", "code", "title")} for row in rows]}
 
 
-def _read(row: object) -> Row:
-    told = cast("Mapping[str, object]", row) if isinstance(row, Mapping) else {}
+def _read(told: PlainMap) -> Row:
     read = {key: str(told.get(key) or "") for key in ("key", "cause", "code", "title", "cycle")}
     if read["key"].partition(":")[0] in LASTING or not read["key"]:
         raise UsageError(f"{read['key']} can't be dismissed", "jupiterctl status")
@@ -182,11 +205,12 @@ def _fact(
     return AlarmDismissed(row["key"], row["cause"], is_over=False, edit=edit, node=asked_at)
 
 
-async def note_over(leading: "Leading", arguments: Arguments) -> dict[str, Any]:
+async def note_over(leading: "Leading", command: NoteAlarmsOver) -> dict[str, Any]:
     """Take note that alarms which were dismissed are over: the next of each is told again."""
-    keys = {str(key) for key in cast("Sequence[object]", arguments.get("keys") or ())}
     dismissals = leading.journal.state.dismissals
-    over = [fact for key, fact in dismissals.in_force.items() if key in keys and not fact.cause]
+    over = [
+        fact for key, fact in dismissals.in_force.items() if key in command.keys and not fact.cause
+    ]
     if over:
         await leading.record(
             *(
@@ -197,8 +221,8 @@ async def note_over(leading: "Leading", arguments: Arguments) -> dict[str, Any]:
     return {"over": [fact.key for fact in over]}
 
 
-def _asked_at(leading: "Leading", arguments: Arguments) -> NodeId:
-    return NodeId(str(arguments.get(ASKED_AT) or leading.self_id))
+def _asked_at(leading: "Leading", command: AskedCommand) -> NodeId:
+    return NodeId(command.asked_at or leading.self_id)
 
 
 def _log(leading: "Leading", asked_at: NodeId, what: Mapping[str, str]) -> None:
@@ -216,10 +240,3 @@ def _unseen(leading: "Leading") -> dict[CycleId, CycleState]:
         and each.failed is not None
         and not each.lifecycle.is_dismissed
     }
-
-
-COMMANDS: Mapping[str, Command] = {
-    "cycle.dismiss": dismiss,
-    "alarm.dismiss": dismiss_alarms,
-    "alarm.over": note_over,
-}

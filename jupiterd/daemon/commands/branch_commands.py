@@ -4,7 +4,6 @@ Owns its checks and what it records; it runs at the leader. Doesn't know how a l
 (`progress_tree`).
 """
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from jupiterd.cluster.facts.facts import CycleStateSet, Fact, LinePinned
@@ -12,9 +11,9 @@ from jupiterd.cluster.ledger.cycle_state import STOPPED, CycleState
 from jupiterd.cluster.ledger.progress_tree import Leaf
 from jupiterd.cluster.values.bounds import edit_after
 from jupiterd.cluster.values.branch_names import branch_name
-from jupiterd.daemon.commands.member_commands import Arguments, Command
 from jupiterd.errors import ConflictError, NotFoundError
 from jupiterd.ids import CycleId, short
+from jupiterd.protocol.commands.cycle_commands import SwitchBranch
 
 if TYPE_CHECKING:
     from jupiterd.daemon.leader.leading import Leading
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 SWITCHED = "another branch of it was chosen"
 
 
-async def switch_line(leading: "Leading", arguments: Arguments) -> dict[str, Any]:
+async def switch_line(leading: "Leading", command: SwitchBranch) -> dict[str, Any]:
     """Pin a cycle's line to a leaf, or with an empty leaf leave it to the heaviest again.
 
     A switch starts no work: a cycle that has rounds left on the line chosen is stopped.
@@ -31,7 +30,7 @@ async def switch_line(leading: "Leading", arguments: Arguments) -> dict[str, Any
         ConflictError: the cycle is running.
         NotFoundError: no such cycle or leaf, or nobody in reach has the leaf's checkpoint.
     """
-    cycle_id, leaf = CycleId(str(arguments["cycle"])), str(arguments["leaf"])
+    cycle_id, leaf = CycleId(command.cycle), command.leaf
     cycle = _stopped_cycle(leading, cycle_id)
     if leaf:
         await _check_in_reach(leading, _leaf_of(cycle, cycle_id, leaf))
@@ -88,6 +87,3 @@ def _end_of_line(cycle: CycleState, cycle_id: CycleId) -> dict[str, Any]:
         "rounds": cycle.rounds_committed,
         "pinned": bool(cycle.pinned),
     }
-
-
-COMMANDS: Mapping[str, Command] = {"cluster.switch": switch_line}

@@ -7,40 +7,59 @@ and what people are told of contradictions. Doesn't know the file's form, or wha
 import asyncio
 import logging
 import platform
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, TypeVar
 
 from jupiterd.cluster.planning.cluster_file_conflicts import contradictions
 from jupiterd.cluster.planning.cluster_file_policy import Entry, Machine, entries_by_node
 from jupiterd.cluster.planning.engines import AUTO
 from jupiterd.cluster.training.tunnel_plan import GANG_ENCRYPTION, ON
+from jupiterd.cluster.values.hardware import Hardware
 from jupiterd.cluster.values.interface_kind import InterfaceKind
-from jupiterd.daemon.links.peers import Peer
+from jupiterd.daemon.ledger.replica import Replica
+from jupiterd.daemon.links.peers import Peer, Peers
 from jupiterd.daemon.runtime.clock import now_s
+from jupiterd.daemon.runtime.settings import Settings
 from jupiterd.daemon.runtime.untrusted_input import told_text
 from jupiterd.ids import NodeId
 from jupiterd.net.interface_kinds import kind_of
 from jupiterd.net.interfaces import LOOPBACK, interface_of
 from jupiterd.net.scopes import without_scope_in
+from jupiterd.net.static_discovery import StaticDiscovery
 from jupiterd.ports import Address
-
-if TYPE_CHECKING:
-    from jupiterd.daemon.app.node import Node
+from jupiterd.protocol.commands.command import PlainMap
+from jupiterd.protocol.commands.cycle_commands import DescribedCycle
+from jupiterd.protocol.commands.train_commands import StartTraining
 
 log = logging.getLogger(__name__)
 
 LOOK_S: Final = 2.0
 """Members, addresses and links change, but nobody waits for what follows from the file."""
 
-STARTS_TRAINING: Final = frozenset({"cycle.start", "cycle.plan", "train.start"})
+D = TypeVar("D", bound=DescribedCycle)
+
+
+@dataclass(frozen=True)
+class OwnMachine:
+    """What this machine knows of itself."""
+
+    node: NodeId
+    hardware: Callable[[], Hardware]
+    named: StaticDiscovery
+    """Who is looked for by name."""
+    port: Callable[[], int]
+    """Where its Peer service answers, once it does."""
+    addresses: Callable[[], Sequence[str]]
 
 
 class ClusterFilePolicy:
     """The file's word, beside what is."""
 
-    def __init__(self, node: "Node") -> None:
-        self._node = node
-        self._written = node.settings.cluster
+    def __init__(self, settings: Settings, own: OwnMachine, journal: Replica, peers: Peers) -> None:
+        self._settings, self._own = settings, own
+        self._journal, self._peers = journal, peers
+        self._written = settings.cluster
         self._due_s = float("-inf")
         self._entries: dict[NodeId, Entry] = {}
         self._contradictions: dict[NodeId, tuple[str, ...]] = {}
@@ -54,7 +73,7 @@ class ClusterFilePolicy:
     def says_yes_to(self, node: NodeId) -> bool:
         """Say whether a member answers where the file says; its name alone anybody could take."""
         self._look()
-        entry, members = self._entries.get(node), self._node.journal.state.members
+        entry, members = self._entries.get(node), self._journal.state.members
         if entry is None or node not in members:
             return False
         meant = {entry.address} | self._meanings().get(entry.address, frozenset())
@@ -76,33 +95,37 @@ class ClusterFilePolicy:
         """Return what in the file has no effect, and why."""
         return tuple(self._written.notes())
 
-    def added_to(self, verb: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return a command's arguments with what the file decides, where they say nothing of it.
+    def added_to_training(self, command: StartTraining) -> StartTraining:
+        """Return a command with what the file decides, where it says nothing of it.
 
         Whether this machine's owner wants gangs encrypted, its own settings say.
         """
-        if verb in STARTS_TRAINING and self._node.settings.gang_encryption:
-            asked = {GANG_ENCRYPTION: ON, **(arguments.get("settings") or {})}
-            arguments = {**arguments, "settings": asked}
-        if verb in STARTS_TRAINING and not arguments.get("engine"):
-            arguments = self._with_engine(arguments)
-        return self._with_settings(arguments) if verb in STARTS_TRAINING else arguments
+        engine = self._engine_for(command.engine)
+        settings = self._settings_for(command.settings)
+        return replace(command, engine=engine, settings=settings)
 
-    def _with_engine(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    def added_to_cycle(self, command: D) -> D:
+        """Return the same of a cycle."""
+        engine = self._engine_for(command.engine)
+        settings = self._settings_for(command.settings or {})
+        return replace(command, engine=engine, settings=settings or command.settings)
+
+    def _engine_for(self, asked: str | None) -> str | None:
         engine = self._written.engine()
-        if engine == AUTO:
-            return arguments
+        if asked or engine == AUTO:
+            return asked
         log.info("engine_from_file", extra={"engine": engine, "file": self._written.file})
-        return {**arguments, "engine": engine}
+        return engine
 
-    def _with_settings(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Add whether islands train it, and how often they exchange."""
-        asked = arguments.get("settings") or {}
+    def _settings_for(self, asked: PlainMap) -> PlainMap:
+        """Return settings, and whether islands train, and how often they exchange."""
+        if self._settings.gang_encryption:
+            asked = {GANG_ENCRYPTION: ON, **asked}
         added = {k: value for k, value in self._written.settings().items() if k not in asked}
         if not added:
-            return arguments
+            return asked
         log.info("settings_from_file", extra={"file": self._written.file, **added})
-        return {**arguments, "settings": {**added, **asked}}
+        return {**added, **asked}
 
     async def run(self) -> None:
         """Log what the file is, and each contradiction once."""
@@ -124,7 +147,7 @@ class ClusterFilePolicy:
         if not self._written.entries or now_s() < self._due_s:
             return
         self._due_s = now_s() + LOOK_S
-        machines = {node: self._machine(node) for node in self._node.journal.state.members}
+        machines = {node: self._machine(node) for node in self._journal.state.members}
         found = entries_by_node(self._written, tuple(machines.values()), self._meanings())
         self._entries = found
         self._contradictions = {
@@ -133,9 +156,9 @@ class ClusterFilePolicy:
         }
 
     def _machine(self, node: NodeId) -> Machine:
-        if node == self._node.identity.node_id:
+        if node == self._own.node:
             return self._own_machine()
-        peer, admitted = self._node.peers.get(node), self._node.journal.state.members[node]
+        peer, admitted = self._peers.get(node), self._journal.state.members[node]
         if peer is None:
             return Machine(node, told_text(admitted.name), frozenset())
         ways = frozenset(without_scope_in(str(way)) for way in peer.ways())
@@ -143,21 +166,21 @@ class ClusterFilePolicy:
         return Machine(node, name, ways, peer.hardware, frozenset(_kinds_there(peer)))
 
     def _own_machine(self) -> Machine:
-        name, hardware = self._node.settings.name, self._node.hardware
-        sources = {peer.source for peer in self._node.peers if peer.source}
+        name, hardware = self._settings.name, self._own.hardware()
+        sources = {peer.source for peer in self._peers if peer.source}
         kinds = frozenset(kind_of(interface_of(source)) for source in sources)
-        return Machine(self._node.identity.node_id, name, self._own_addresses(), hardware, kinds)
+        return Machine(self._own.node, name, self._own_addresses(), hardware, kinds)
 
     def _own_addresses(self) -> frozenset[str]:
         """Return every way to write where this node answers, its host name's among them."""
-        host, port = platform.node().lower(), self._node.outlook.port
+        host, port = platform.node().lower(), self._own.port()
         bare = host.partition(".")[0]
         hosts = (LOOPBACK, "::1", "localhost", host, bare, f"{bare}.local")
         named = {str(Address(host, port)) for host in hosts}
-        return frozenset({*map(without_scope_in, self._node.outlook.addresses()), *named})
+        return frozenset({*map(without_scope_in, self._own.addresses()), *named})
 
     def _meanings(self) -> dict[str, frozenset[str]]:
-        meanings = self._node.named.meanings
+        meanings = self._own.named.meanings
         return {
             str(told): frozenset(without_scope_in(str(address)) for address in found)
             for told, found in meanings.items()

@@ -9,7 +9,8 @@ decides for it alone: nothing changes in the cluster that it leaves, and nobody 
 
 import logging
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from jupiterd.cluster.facts.facts import ClusterFounded, DoorShut, Fact, NodeAdmitted, WindowSet
@@ -17,28 +18,43 @@ from jupiterd.cluster.ledger.cycle_state import RUNNING
 from jupiterd.cluster.ledger.entry import Writer, compose, parse, seal
 from jupiterd.cluster.ledger.island_runs import is_whole
 from jupiterd.cluster.ledger.ledger import Ledger
+from jupiterd.cluster.membership.admission import Summary
 from jupiterd.cluster.membership.cluster_merge import in_entries, taken_along
 from jupiterd.daemon.commands.member_commands import MAX_LABEL_CHARACTERS
+from jupiterd.daemon.ledger.replica import Replica
 from jupiterd.daemon.ledger.snapshot_transfer import FetchedSnapshot
+from jupiterd.daemon.membership.join_client import JoinClient
 from jupiterd.errors import ConflictError
 from jupiterd.ids import ClusterId, short
+from jupiterd.net.identity import Identity
+from jupiterd.protocol.commands.member_commands import LeaveCluster
 
 if TYPE_CHECKING:
     from jupiterd.cluster.ledger.state import State
-    from jupiterd.daemon.app.node import Node
-    from jupiterd.net.identity import Identity
 
 log = logging.getLogger(__name__)
 
 
-async def leave(node: "Node", arguments: Mapping[str, Any]) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Leaving:
+    """What of this daemon has a part in leaving."""
+
+    identity: Identity
+    name: str
+    """Of this machine."""
+    journal: Replica
+    joining: JoinClient
+    summary: Callable[[], Summary]
+
+
+async def leave(here: Leaving, command: LeaveCluster) -> dict[str, Any]:
     """Let this machine found a cluster of its own that knows all work, or with `dry_run` say so.
 
     Raises:
         ConflictError: it is alone already, or work is running.
     """
-    journal, own = node.journal, node.identity.node_id
-    state, before = journal.state, node.summary()
+    journal, own = here.journal, here.identity.node_id
+    state, before = journal.state, here.summary()
     others = [fact.name for member, fact in sorted(state.members.items()) if member != own]
     if not others and own in state.members:
         raise ConflictError(f"this machine is the only one of {before.title}", "jupiterctl status")
@@ -47,19 +63,17 @@ async def leave(node: "Node", arguments: Mapping[str, Any]) -> dict[str, Any]:
         "left": {"id": before.cluster, "name": before.label, "nodes": others},
         "cycles": sum(cycle.begun is not None for cycle in state.cycles.values()),
     }
-    if arguments.get("dry_run"):
+    if command.dry_run:
         return {"done": False, **told, "founded": None}
-    label = node.settings.name[:MAX_LABEL_CHARACTERS]
-    await journal.begin_anew(
-        lambda ledger: founded_by(node.identity, label, node.settings.name, ledger)
-    )
-    node.greeter.joining.token = None  # it is of the cluster that was left
+    label = here.name[:MAX_LABEL_CHARACTERS]
+    await journal.begin_anew(lambda ledger: founded_by(here.identity, label, here.name, ledger))
+    here.joining.token = None  # it is of the cluster that was left
     log.info("left_cluster", extra={"before": short(before.cluster)})
-    node.greeter.joining.moved(own, journal.cluster)
+    here.joining.moved(own, journal.cluster)
     return {"done": True, **told, "founded": {"id": journal.cluster, "name": label}}
 
 
-def founded_by(identity: "Identity", label: str, name: str, before: Ledger) -> FetchedSnapshot:
+def founded_by(identity: Identity, label: str, name: str, before: Ledger) -> FetchedSnapshot:
     """Return the ledger of a new cluster, of this node alone, with all work of another one."""
     ledger = Ledger(ClusterId(secrets.token_hex(16)))
     fetched = FetchedSnapshot(ledger, identity.node_id)
@@ -72,7 +86,7 @@ def founded_by(identity: "Identity", label: str, name: str, before: Ledger) -> F
 
 
 def _written(
-    identity: "Identity", ledger: Ledger, writer: Writer, term: int, facts: Sequence[Fact]
+    identity: Identity, ledger: Ledger, writer: Writer, term: int, facts: Sequence[Fact]
 ) -> bytes:
     index, previous = ledger.chain_end(writer)
     body = compose(ledger.cluster, term, writer, index, previous, facts)

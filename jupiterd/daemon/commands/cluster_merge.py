@@ -14,9 +14,9 @@ import asyncio
 import json
 import logging
 import re
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import grpc
@@ -44,6 +44,7 @@ from jupiterd.cluster.membership.cluster_merge import (
 )
 from jupiterd.cluster.membership.merge_plan import Brief, brief, notes, obstacles, read_brief
 from jupiterd.daemon.commands.train_commands import check_that_no_training_runs
+from jupiterd.daemon.ledger.replica import Replica
 from jupiterd.daemon.ledger.signature_check import adopt, verified_snapshot
 from jupiterd.daemon.ledger.snapshot_transfer import SNAPSHOT_TIMEOUT_S, chunks_of, fetch_ledger
 from jupiterd.daemon.links.seen_clusters import Outsider
@@ -64,12 +65,12 @@ from jupiterd.errors import (
 from jupiterd.ids import ClusterId, NodeId, short
 from jupiterd.net.channels import PeerChannels
 from jupiterd.net.credentials import peek_certificate
-from jupiterd.net.identity import node_id_of
+from jupiterd.net.identity import Identity, node_id_of
 from jupiterd.ports import Address
+from jupiterd.protocol.commands.member_commands import MergeCluster
 from jupiterd.rpc import peer_pb2
 
 if TYPE_CHECKING:
-    from jupiterd.daemon.app.node import Node
     from jupiterd.daemon.leader.leading import Leading
 
 log = logging.getLogger(__name__)
@@ -82,23 +83,53 @@ MAX_TRIED = 8
 Messages = AsyncIterator[peer_pb2.BroughtLedger]
 
 
+@dataclass(frozen=True)
+class OwnCluster:
+    """The cluster of this node."""
+
+    identity: Identity
+    journal: Replica
+    summary: Callable[[], Summary]
+    """Says what strangers are told of it."""
+    is_open: Callable[[], bool]
+    trusts_lan: bool
+    leading: "Callable[[], Leading | None]"
+    """Returns the term, where this node leads."""
+    leader_addresses: Callable[[], Sequence[str]]
+    check_leader: Callable[[NodeId, str], None]
+    """Refuses what a stranger asks for of a leader to which nobody has said yes."""
+
+
+@dataclass(frozen=True)
+class Contacts:
+    """Other clusters, as this node meets them."""
+
+    outsiders: Callable[[], Mapping[ClusterId, Outsider]]
+    """Returns those in sight."""
+    look_again: Callable[[], None]
+    """Has all addresses be asked anew."""
+    moved: Callable[[NodeId, ClusterId], None]
+    """Is told of the leader and the cluster that this node has moved to."""
+
+
 class ClusterMerge:
     """This node's part in merges."""
 
-    def __init__(self, node: "Node") -> None:
-        self._node = node
+    def __init__(self, own: OwnCluster, contacts: Contacts) -> None:
+        self._own, self._contacts = own, contacts
+        self._journal = own.journal
         self._moving = asyncio.Lock()
         self._taking = asyncio.Lock()
 
-    async def merge(self, leading: "Leading", arguments: Mapping[str, Any]) -> dict[str, Any]:
+    async def merge(self, leading: "Leading", command: MergeCluster) -> dict[str, Any]:
         """Let this cluster become part of another one, or with `dry_run` say what that would be.
 
         Raises:
             ConflictError: something stands in the way.
             RefusedError: the other cluster is closed, and no token of it was given.
         """
-        target = self._target(str(arguments["cluster"]))
-        token = _token_of(target, str(arguments.get("token") or ""))
+        target = self._target(command.cluster)
+        token = _token_of(target, command.token)
         ours = brief(leading.journal.ledger)
         theirs = await self._bring(target, token, b"")
         found = obstacles(ours, theirs)
@@ -108,7 +139,7 @@ class ClusterMerge:
             "obstacles": [{"title": title, "hint": hint} for title, hint in found],
             "notes": notes(ours, theirs),
         }
-        if arguments.get("dry_run"):
+        if command.dry_run:
             return {"done": False, **plan}
         if found:
             raise ConflictError(*found[0])
@@ -122,19 +153,19 @@ class ClusterMerge:
         if not has_agreed(leading.journal.state, ours, into):
             await leading.record(ClusterMerged(ours, into))
         await self._bring(target, token, await leading.journal.in_short())
-        self._node.greeter.addresses.look_again()
+        self._contacts.look_again()
 
     def _target(self, wanted: str) -> Outsider:
         """Return the other cluster that is meant: by its id, the beginning of one, or its name."""
-        if self._node.journal.state.blank:
+        if self._journal.state.blank:
             raise ConflictError(
                 "this cluster has no work yet: it becomes part of the other one by itself",
                 f"run on a member of the other one: {OPEN_COMMAND}",
             )
         seen = {
             cluster: outsider
-            for cluster, outsider in self._node.greeter.seen.outsiders.items()
-            if cluster != self._node.journal.cluster
+            for cluster, outsider in self._contacts.outsiders().items()
+            if cluster != self._journal.cluster
         }
         found = [
             outsider
@@ -174,11 +205,11 @@ class ClusterMerge:
     async def _bring_to(
         self, address: Address, cluster: ClusterId, token: Token | None, raw: bytes
     ) -> peer_pb2.BringReply:
-        identity = self._node.identity
+        identity = self._own.identity
         certificate = await peek_certificate(address, HELLO_TIMEOUT_S)
         member = node_id_of(certificate)
         channels = PeerChannels(identity, address, certificate)
-        first = peer_pb2.BroughtLedger(cluster=self._node.journal.cluster, only_look=not raw)
+        first = peer_pb2.BroughtLedger(cluster=self._journal.cluster, only_look=not raw)
         if token is not None:
             first.token_id = token.id
             first.proof = prove(token.secret, Side.NEWCOMER, cluster, identity.node_id, member)
@@ -195,9 +226,9 @@ class ClusterMerge:
 
     async def take(self, who: NodeId, messages: Messages) -> peer_pb2.BringReply:
         """Take in a ledger that somebody brings, as the leader of the cluster that goes on."""
-        leading = self._node.leading
+        leading = self._own.leading()
         if leading is None:
-            return peer_pb2.BringReply(leader_addresses=self._node.outlook.leader_addresses())
+            return peer_pb2.BringReply(leader_addresses=self._own.leader_addresses())
         try:
             async with asyncio.timeout(SNAPSHOT_TIMEOUT_S):
                 return await self._take(leading, who, messages)
@@ -229,25 +260,24 @@ class ClusterMerge:
         Raises:
             RefusedError: nobody of this cluster has agreed.
         """
-        node = self._node
-        state = node.journal.state
+        state = self._journal.state
         is_member = who in state.members
         if not is_member and (state.roster.was_removed(who) or who in state.barred):
-            raise RefusedError(f"node {short(who)} was removed from {node.summary().title}")
-        if is_member and cluster in absorbed_by(state, node.journal.cluster):
+            raise RefusedError(f"node {short(who)} was removed from {self._own.summary().title}")
+        if is_member and cluster in absorbed_by(state, self._journal.cluster):
             return None
         token = state.tokens.get(first.token_id)
         if token is not None and is_proved(self._proof(token, Side.NEWCOMER, who), first.proof):
             return token
-        if node.is_open:
+        if self._own.is_open():
             return None
         raise RefusedError(
-            f"{node.summary().title} is closed, so nobody there has agreed to a merge",
+            f"{self._own.summary().title} is closed, so nobody there has agreed to a merge",
             f"run on any of its members: {OPEN_COMMAND}; or give a join token of it: --token -",
         )
 
     def _proof(self, token: TokenIssued, side: Side, newcomer: NodeId) -> bytes:
-        cluster, own = self._node.journal.cluster, self._node.identity.node_id
+        cluster, own = self._journal.cluster, self._own.identity.node_id
         return prove(token.secret, side, cluster, newcomer, own)
 
     async def _unite(
@@ -256,16 +286,16 @@ class ClusterMerge:
         facts = owed(leading.journal.ledger, brought)
         if token is not None:
             facts = [_let_in_by(token.token, who, fact) for fact in facts]
-        elif not (who in leading.journal.state.roster.trusted or self._node.settings.trust_lan):
+        elif not (who in leading.journal.state.roster.trusted or self._own.trusts_lan):
             facts = _walking_in(facts)
         _check_possible(leading, facts)
         if any(isinstance(fact, _OF_TRUSTED_MEMBERS) for fact in facts):
-            self._node.hand_over.check_leader(who, "merge clusters")
+            self._own.check_leader(who, "merge clusters")
         for chosen in in_entries(facts):
             await leading.record(*chosen)
         if facts:
             log.info("united", extra={"cluster": short(brought.cluster), "facts": len(facts)})
-            self._node.greeter.addresses.look_again()
+            self._contacts.look_again()
 
     async def follow(self, node: NodeId, theirs: Summary, channels: PeerChannels) -> bool:
         """Move to the cluster that goes on in place of ours; say whether that was begun.
@@ -273,10 +303,10 @@ class ClusterMerge:
         A stranger's word for it isn't enough: people of our cluster have agreed, or it's a trusted
         member of ours that has moved there itself.
         """
-        ours = self._node.summary()
+        ours = self._own.summary()
         if self._moving.locked() or not leads_us(ours, theirs):
             return False
-        state = self._node.journal.state
+        state = self._journal.state
         is_trusted = node in state.roster.trusted
         if not (is_trusted or has_agreed(state, ours.cluster, theirs.cluster)):
             return False
@@ -290,7 +320,7 @@ class ClusterMerge:
         return True
 
     async def _move(self, node: NodeId, theirs: Summary, channels: PeerChannels) -> None:
-        journal = self._node.journal
+        journal = self._journal
         fetched = await fetch_ledger(channels.control, node, theirs.cluster)
         if owed(fetched.ledger, journal.ledger):
             target = Outsider(theirs, channels.address)
@@ -299,7 +329,7 @@ class ClusterMerge:
         before = journal.cluster
         await journal.move_to(fetched)
         log.info("moved_over", extra={"cluster": theirs.title, "before": short(before)})
-        self._node.greeter.joining.moved(theirs.leader or node, theirs.cluster)
+        self._contacts.moved(theirs.leader or node, theirs.cluster)
 
 
 def _let_in_by(token: str, who: NodeId, fact: Fact) -> Fact:

@@ -1,137 +1,113 @@
-"""What people order: the verbs of jupiterctl, carried out by the leader.
+"""What people order, on its way: carried out here, or passed on to the leader.
 
-Owns each verb's checks and its facts. A daemon that doesn't lead passes the command on.
+Owns that way, who may give which command, and what a dry run goes through. Doesn't know what a verb
+does (`verb_table`).
 """
 
 import asyncio
 import json
-from collections.abc import Mapping
-from functools import partial
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 import grpc
 
-from jupiterd.cluster.planning.asking_node import ASKED_AT
-from jupiterd.command_arguments import CommandArguments
-from jupiterd.daemon.catalog.hub_fetches import HubFetches
-from jupiterd.daemon.catalog.model_import import GENERATOR, JUDGE, ModelImport
-from jupiterd.daemon.commands import (
-    alarm_commands,
-    branch_commands,
-    cycle_lifecycle,
-    data_commands,
-    dataset_removal,
-    member_commands,
-    promotion_commands,
-    train_commands,
-)
-from jupiterd.daemon.commands.cluster_leave import leave
-from jupiterd.daemon.commands.dry_run import DRY_RUN, tried, without_copying
-from jupiterd.daemon.commands.start_cycle import asked_cycle, check_models
-from jupiterd.daemon.cycles import generator_trial
-from jupiterd.daemon.executor.named_paths import READING, named_paths
-from jupiterd.daemon.membership.trust import HAND_OVER, check_verb
-from jupiterd.daemon.scripts import allreduce_check
-from jupiterd.daemon.scripts.allreduce_check import AllreduceCheck
-from jupiterd.daemon.scripts.script_placement import hear_of_knocks
-from jupiterd.daemon.scripts.shipping import ship_folder
+from jupiterd.daemon.commands.dry_run import tried
+from jupiterd.daemon.commands.verb import Answer, Verb, Where
+from jupiterd.daemon.ledger.replica import Replica
+from jupiterd.daemon.links.peers import Peer
+from jupiterd.daemon.membership.trust import check_verb
 from jupiterd.document_schema import SCHEMA
-from jupiterd.errors import (
-    MalformedError,
-    NoLeaderError,
-    UsageError,
-    from_wire,
-)
+from jupiterd.errors import MalformedError, NoLeaderError, UsageError, from_wire
 from jupiterd.ids import NodeId
 from jupiterd.protocol.call_errors import from_rpc
+from jupiterd.protocol.commands.asked_command import AskedCommand
+from jupiterd.protocol.commands.check_commands import TryCommand
+from jupiterd.protocol.commands.command import Command, PlainMap, plain_map_of
+from jupiterd.protocol.commands.member_commands import HandOverLead
 from jupiterd.rpc import peer_pb2
 
 if TYPE_CHECKING:
-    from jupiterd.daemon.app.node import Node
     from jupiterd.daemon.leader.leading import Leading
 
 FORWARD_TIMEOUT_S = 10.0
 
-Arguments = Mapping[str, Any]
+
+@dataclass(frozen=True)
+class Lead:
+    """Who leads the cluster of this node, and what is asked of it."""
+
+    node: NodeId
+    """This node."""
+    leading: "Callable[[], Leading | None]"
+    """Returns the term, where this node leads."""
+    leader: Callable[[], Peer | None]
+    """Returns the leader, where another node leads."""
+    check_awake: Callable[[], None]
+    """Ends a term at once in which this machine has slept."""
+    is_heard: Callable[[], bool]
+    """Says whether a trusted member is here."""
+    demand_trusted: Callable[[str], Awaitable[None]]
+    """Has a trusted member lead before a verb that only such a one may record."""
 
 
 class Commands:
     """Carries out commands, here or at the leader's."""
 
-    def __init__(self, node: "Node") -> None:
-        self._node = node
+    def __init__(self, table: Mapping[str, Verb], journal: Replica, lead: Lead) -> None:
+        self._table, self._journal, self._lead = table, journal, lead
         self._one_at_a_time = asyncio.Lock()
-        self.hub_fetches = HubFetches()
-        self._verbs = {
-            "cycle.start": self._start_cycle,
-            "cycle.plan": self._plan_cycle,
-            **member_commands.COMMANDS,
-            **branch_commands.COMMANDS,
-            **cycle_lifecycle.COMMANDS,
-            **promotion_commands.COMMANDS,
-            **alarm_commands.COMMANDS,
-            **train_commands.COMMANDS,
-            **data_commands.COMMANDS,
-            **dataset_removal.COMMANDS,
-            "cluster.merge": self._node.merging.merge,
-        }
-        self._local = {
-            "check.links": node.link_measurement.check,
-            "hub.fetch": self.hub_fetches.hear_of,
-            "script.prepare": node.script_placement.prepare,
-            "script.ship": partial(ship_folder, node.shipped, node.peers),
-            "cluster.leave": partial(leave, node),
-            "script.knocked": partial(hear_of_knocks, node.runner.knocks),
-        }
-        """What the daemon that was asked does itself: it changes nothing for the cluster."""
-        brought = ModelImport(node.identity.node_id, node.library.store, node.state_dir.spool)
-        self._brought = {
-            "train.start": brought.bring_weights,
-            "cycle.start": brought.bring_models,
-            "cycle.pause": partial(cycle_lifecycle.signed, node),
-            "alarm.dismiss": partial(alarm_commands.named_alarms, node),
-        }
-        """What the daemon that was asked adds before, from its machine's disk, or what it sees."""
-        self._foretold = frozenset({"train.start", "cycle.extend"})
-        """Commands of which can be told what would come of them: all their checks, too."""
-        self._long = {
-            "check.sync": (AllreduceCheck().run, allreduce_check.LONGEST_S),
-            "generator.try": (generator_trial.try_generator, generator_trial.TOLD_AFTER_S),
-        }
-        """What only the leader can do, while it goes on with other commands, and for how long."""
 
     @property
     def verbs(self) -> frozenset[str]:
         """Return all that can be ordered."""
-        return frozenset({DRY_RUN, *self._verbs, *self._local, *self._long})
+        return frozenset({TryCommand.VERB, *self._table})
 
-    async def execute(self, verb: str, arguments: Arguments) -> dict[str, Any]:
+    async def give(self, command: Command) -> dict[str, Any]:
         """Carry out a command wherever the leader is, or here; raises JupiterError."""
-        arguments = CommandArguments(verb, arguments)
-        if verb == DRY_RUN:
-            arguments = await self._for_a_dry_run(arguments)
-        own, is_heard = self._node.identity.node_id, self._node.hand_over.is_possible()
-        check_verb(self._node.journal.state, own, verb, arguments, is_heard=is_heard)
-        await self._node.hand_over.demand(verb, self.execute)
-        if verb in READING:
-            paths = await asyncio.to_thread(named_paths, arguments)
-            await asyncio.to_thread(self._node.runner.offered.ask, paths)
-        arguments = CommandArguments(verb, self._node.written.added_to(verb, arguments))
-        if verb in self._brought:
-            arguments = await self._brought[verb](arguments)
-        if verb == "cycle.start":
-            await self._try_models(arguments)
-        if verb in self._local:
-            return {"schema": SCHEMA, **await self._local[verb](arguments)}
-        if self._node.leading is not None:
+        return await self.execute(command.VERB, command.to_plain())
+
+    async def execute(self, verb: str, given: object) -> dict[str, Any]:
+        """Carry out a command as it travels, wherever the leader is, or here.
+
+        A verb that this version doesn't know, and fields that it doesn't, go to the leader as they
+        came: it may be of a later one.
+
+        Raises:
+            JupiterError: it can't be read, or isn't allowed, or fails.
+        """
+        arguments = plain_map_of(verb, given)
+        if verb == TryCommand.VERB:
+            arguments = await self._ready_to_try(TryCommand.read(arguments))
+        await self._check_allowed(verb, arguments)
+        row = self._table.get(verb)
+        if row is not None:
+            arguments = await self._ready(row, arguments)
+            if row.where is Where.LOCAL:
+                return _answer(await row.carry_out(None, row.request.read(arguments)))
+        if self._lead.leading() is not None:
             return await self.execute_here(verb, arguments)
-        leader = self._node.pulse.election.leader
-        peer = None if leader is None else self._node.peers.get(leader)
+        longest_s = None if row is None else row.longest_s
+        return await self._ask_leader(verb, arguments, longest_s or FORWARD_TIMEOUT_S)
+
+    async def _check_allowed(self, verb: str, arguments: PlainMap) -> None:
+        own, is_heard = self._lead.node, self._lead.is_heard()
+        check_verb(self._journal.state, own, verb, arguments, is_heard=is_heard)
+        await self._lead.demand_trusted(verb)
+
+    async def _ready(self, row: Verb, arguments: PlainMap) -> PlainMap:
+        """Return a command's fields with what this machine adds to them."""
+        command = row.request.read(arguments)
+        if row.preparation is not None:
+            command = await row.preparation.before_order(command)
+        return row.request.unknown_fields(arguments) | command.to_plain()
+
+    async def _ask_leader(self, verb: str, arguments: PlainMap, timeout_s: float) -> dict[str, Any]:
+        peer = self._lead.leader()
         if peer is None:
             raise NoLeaderError("nobody leads the cluster just now")
         request = peer_pb2.CommandRequest(verb=verb, arguments_json=json.dumps(dict(arguments)))
         try:
-            timeout_s = self._long[verb][1] if verb in self._long else FORWARD_TIMEOUT_S
             with peer.channels.in_use() as channels:
                 reply = await channels.control.Command(request, timeout=timeout_s)
         except grpc.aio.AioRpcError as error:
@@ -141,92 +117,65 @@ class Commands:
         return _result(reply.result_json, peer.name)
 
     async def execute_here(
-        self, verb: str, arguments: Arguments, asked_at: NodeId | None = None
+        self, verb: str, given: object, asked_at: NodeId | None = None
     ) -> dict[str, Any]:
         """Carry out a command as the leader; raises NoLeaderError where we don't lead.
 
         asked_at: the member on whose machine somebody gave it; None: here
         """
-        self._node.pulse.check_awake()
-        if self._node.leading is None:
+        self._lead.check_awake()
+        term = self._lead.leading()
+        if term is None:
             raise NoLeaderError("this node doesn't lead")
-        own = self._node.identity.node_id
-        check_verb(self._node.journal.state, asked_at or own, verb, arguments)
-        if verb == HAND_OVER:
-            self._node.hand_over.begin()
-            return {"schema": SCHEMA}
-        check_verb(self._node.journal.state, own, verb, arguments)
-        if verb == DRY_RUN:
-            return await self._try(self._node.leading, arguments)
-        if verb in READING or verb in alarm_commands.COMMANDS:
-            arguments = {**arguments, ASKED_AT: asked_at or own}
-        arguments = CommandArguments(verb, arguments)
-        if verb in self._long:
-            run, _ = self._long[verb]
-            return {"schema": SCHEMA, **await run(self._node.leading, arguments)}
-        if verb not in self._verbs:
+        arguments, own = plain_map_of(verb, given), self._lead.node
+        check_verb(self._journal.state, asked_at or own, verb, arguments)
+        if verb != HandOverLead.VERB:  # which is given to a leader that may do nothing else
+            check_verb(self._journal.state, own, verb, arguments)
+        if verb == TryCommand.VERB:
+            return await self._try(term, TryCommand.read(arguments))
+        row = self._table.get(verb)
+        if row is None or row.where is Where.LOCAL:
             raise UsageError(f"unknown command {verb}")
+        command = _asked_at(row.request.read(arguments), asked_at or own)
+        if row.is_long:
+            return _answer(await row.carry_out(term, command))
         async with self._one_at_a_time:
-            return {"schema": SCHEMA, **await self._verbs[verb](self._node.leading, arguments)}
+            return _answer(await row.carry_out(term, command))
 
-    async def _for_a_dry_run(self, arguments: Arguments) -> Arguments:
+    async def _ready_to_try(self, command: TryCommand) -> PlainMap:
         """Return what is tried, as the daemon that was asked would pass it on; nothing is copied.
 
         Raises:
             JupiterError: it would refuse it at once.
         """
-        verb = str(arguments.get("verb", ""))
-        tried = CommandArguments(verb, arguments.get("arguments") or {})
-        given = self._node.written.added_to(verb, tried)
-        if verb in {"train.start", "cycle.start"}:
-            given = await without_copying(verb, given, arguments.get("to_fetch") or ())
-        elif verb in self._brought:
-            given = await self._brought[verb](given)
-        if verb == "cycle.start":
-            await self._try_models(given)
-        return {"verb": verb, "arguments": dict(given)}
+        given, row = command.arguments or {}, self._table.get(command.verb)
+        if row is not None:
+            tries = row.request.read(given)
+            if row.preparation is not None:
+                tries = await row.preparation.before_try(tries, command.to_fetch)
+            given = row.request.unknown_fields(given) | tries.to_plain()
+        return {"verb": command.verb, "arguments": given}
 
-    async def _try(self, leading: "Leading", arguments: Arguments) -> dict[str, Any]:
-        verb = str(arguments.get("verb", ""))
-        if verb not in self._verbs:
-            raise UsageError(f"{verb} can't be tried without being done")
+    async def _try(self, term: "Leading", command: TryCommand) -> dict[str, Any]:
+        row = self._table.get(command.verb)
+        if row is None or row.where is Where.LOCAL or row.is_long:
+            raise UsageError(f"{command.verb} can't be tried without being done")
         async with self._one_at_a_time:
-            given = CommandArguments(verb, arguments.get("arguments") or {})
-            if verb in self._foretold:
-                return {
-                    "schema": SCHEMA,
-                    "tried": verb,
-                    "foretold": await self._foretell(verb, leading, given),
-                }
-            run = await tried(self._verbs[verb], leading, given)
-        return {"schema": SCHEMA, "tried": verb} | ({"run": run} if run else {})
+            tries = row.request.read(command.arguments or {})
+            if row.forecast is not None:
+                foretold = dict(await row.forecast(term, tries))
+                return _answer({"tried": row.name, "foretold": foretold})
+            run = await tried(row.carry_out, term, tries)
+        return _answer({"tried": row.name} | ({"run": run} if run else {}))
 
-    @staticmethod
-    async def _foretell(verb: str, leading: "Leading", arguments: Arguments) -> dict[str, Any]:
-        if verb == "train.start":
-            return await train_commands.foretold_training(leading, arguments)
-        return cycle_lifecycle.foretold_extension(leading, arguments)
 
-    async def _try_models(self, arguments: Arguments) -> None:
-        """See that the models that others made can be used, unless no cycle can begin anyway."""
-        if cycle_lifecycle.running_cycle(self._node.journal.state.cycles.values()) is not None:
-            return
-        for role in (GENERATOR, JUDGE):
-            if (model := arguments.get(role)) and f"{role}_folder" not in arguments:
-                await self.execute("generator.try", {"generator": model})
+def _asked_at(command: Command, node: NodeId) -> Command:
+    """Return a command with the machine where it was given, where that is taken note of."""
+    return replace(command, asked_at=node) if isinstance(command, AskedCommand) else command
 
-    async def _start_cycle(self, leading: "Leading", arguments: Arguments) -> dict[str, Any]:
-        cycle_lifecycle.check_that_nothing_runs(leading)
-        started, foretold = asked_cycle(leading, arguments)
-        await check_models(leading, started)
-        await leading.record(started)
-        return {"cycle": started.cycle, "domain": started.domain, **foretold}
 
-    async def _plan_cycle(self, leading: "Leading", arguments: Arguments) -> dict[str, Any]:
-        if arguments.get("is_start"):  # the dry run of a start
-            cycle_lifecycle.check_that_nothing_runs(leading)
-        started, foretold = asked_cycle(leading, arguments)
-        return {"domain": started.domain, "rounds": started.rounds, **foretold}
+def _answer(told: Answer) -> dict[str, Any]:
+    return {"schema": SCHEMA, **told}
 
 
 def _result(told: str, leader: str) -> dict[str, Any]:

@@ -1,10 +1,10 @@
-"""Stopping a cycle, pausing it, going on with it or beyond its end: the commands that do it.
+"""Starting, stopping and pausing a cycle, and going on with it, also beyond its end.
 
-Owns their checks and what they record; they run at the leader. Doesn't know how a cycle is
+Owns the commands: their checks, and what they record, at the leader. Doesn't know how a cycle is
 conducted: it goes on from what the ledger says, on the line that counts by now.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from jupiterd.cluster.facts.facts import CycleStarted, CycleStateSet, Fact
@@ -19,40 +19,58 @@ from jupiterd.cluster.ledger.island_runs import (
 from jupiterd.cluster.values.bounds import edit_after
 from jupiterd.daemon.catalog.cycle_lookup import Begun, cycles_called, meant_cycle, newest_first
 from jupiterd.daemon.catalog.pause_facts import BY_A_PERSON, paused_now
-from jupiterd.daemon.commands.member_commands import Arguments, Command
 from jupiterd.daemon.commands.review_answers import answers
-from jupiterd.daemon.commands.start_cycle import MAX_ROUNDS
+from jupiterd.daemon.commands.start_cycle import MAX_ROUNDS, asked_cycle, check_models
 from jupiterd.daemon.commands.train_commands import check_that_no_training_runs
 from jupiterd.daemon.planning.extension_outlook import extension_lines
 from jupiterd.errors import ConflictError, NotFoundError, UsageError
 from jupiterd.ids import short
+from jupiterd.protocol.commands.cycle_commands import (
+    ExtendCycle,
+    PauseCycle,
+    PlanCycle,
+    ResumeCycle,
+    StartCycle,
+    StopCycle,
+)
 
 if TYPE_CHECKING:
-    from jupiterd.daemon.app.node import Node
     from jupiterd.daemon.leader.leading import Leading
 
 BEGIN_ANEW = "jupiterctl cycle start --domain NAME begins a new one"
 
 
-async def signed(node: "Node", arguments: Arguments) -> dict[str, Any]:
-    """Return a command's arguments with the node where it was given."""
-    return {**arguments, "node": node.identity.node_id}
+async def start_cycle(leading: "Leading", command: StartCycle) -> dict[str, Any]:
+    """Record a cycle; raises what `asked_cycle` does, and ConflictError where something runs."""
+    check_that_nothing_runs(leading)
+    started, foretold = asked_cycle(leading, command)
+    await check_models(leading, started)
+    await leading.record(started)
+    return {"cycle": started.cycle, "domain": started.domain, **foretold}
 
 
-async def stop_cycle(leading: "Leading", arguments: Arguments) -> dict[str, Any]:
+async def plan_cycle(leading: "Leading", command: PlanCycle) -> dict[str, Any]:
+    """Return what is to be expected of a cycle; raises what `start_cycle` would."""
+    if command.is_start:
+        check_that_nothing_runs(leading)
+    started, foretold = asked_cycle(leading, command)
+    return {"domain": started.domain, "rounds": started.rounds, **foretold}
+
+
+async def stop_cycle(leading: "Leading", command: StopCycle) -> dict[str, Any]:
     """Stop the cycle that is named, running or paused, or the one that is.
 
     Raises:
         NotFoundError: none is running, or not that one.
     """
-    cycle, begun = going_on(leading, str(arguments.get("cycle") or ""))
+    cycle, begun = going_on(leading, command.cycle or "")
     edit = edit_after(cycle.wanted_edit)
     stopped = CycleStateSet(begun.cycle, STOPPED, "stopped by a person", edit)
     await leading.record(*with_islands(leading.journal.state.cycles, stopped))
     return {"cycle": begun.cycle}
 
 
-async def pause_cycle(leading: "Leading", arguments: Arguments) -> dict[str, Any]:
+async def pause_cycle(leading: "Leading", command: PauseCycle) -> dict[str, Any]:
     """Pause the cycle that is named, or the one that runs.
 
     Its gang saves a checkpoint and ends, as it does where a cycle is stopped; an item that runs
@@ -62,20 +80,20 @@ async def pause_cycle(leading: "Leading", arguments: Arguments) -> dict[str, Any
         ConflictError: it is paused already.
         NotFoundError: none is running, or not that one.
     """
-    cycle, begun = going_on(leading, str(arguments.get("cycle") or ""))
+    cycle, begun = going_on(leading, command.cycle or "")
     if cycle.paused is not None:
         raise ConflictError(
             f"cycle {short(begun.cycle)} is paused already",
             f"jupiterctl cycle resume {short(begun.cycle)}",
         )
-    node = str(arguments.get("node") or leading.self_id)
+    node = command.node or leading.self_id
     paused = paused_now(cycle, begun.cycle, BY_A_PERSON, node)
     ended = stopped_with(leading.journal.state.cycles, begun.cycle, "its cycle is paused")
     await leading.record(paused, *ended)
     return {"cycle": begun.cycle, "domain": begun.domain, "at": paused.at}
 
 
-async def resume_cycle(leading: "Leading", arguments: Arguments) -> dict[str, Any]:
+async def resume_cycle(leading: "Leading", command: ResumeCycle) -> dict[str, Any]:
     """Go on with the cycle that is named, or with the one that was paused, or started last.
 
     One that failed goes on from what it has: why it failed counts no more, nor why its islands did
@@ -90,24 +108,24 @@ async def resume_cycle(leading: "Leading", arguments: Arguments) -> dict[str, An
     """
     started = _started(leading)
     check_that_nothing_runs(leading)
-    cycle, begun = _meant(started, str(arguments.get("cycle") or ""))
+    cycle, begun = _meant(started, command.cycle or "")
     _check_that_it_can_go_on(cycle, begun)
     revived = revived_with(leading.journal.state.cycles, begun.cycle)
     edit = edit_after(cycle.wanted_edit)
     going_on = CycleStateSet(begun.cycle, RUNNING, "resumed by a person", edit)
-    await leading.record(*answers(cycle, begun, arguments), *revived, going_on)
+    await leading.record(*answers(cycle, begun, command), *revived, going_on)
     return {"cycle": begun.cycle, "domain": begun.domain, "failed": bool(revived)}
 
 
-async def extend_cycle(leading: "Leading", arguments: Arguments) -> dict[str, Any]:
+async def extend_cycle(leading: "Leading", command: ExtendCycle) -> dict[str, Any]:
     """Give a cycle more rounds: that which is named, or the one started last; see below."""
-    facts, told = planned_extension(leading, arguments)
+    facts, told = planned_extension(leading, command)
     await leading.record(*facts)
     return told
 
 
 def planned_extension(
-    leading: "Leading", arguments: Arguments
+    leading: "Leading", command: ExtendCycle
 ) -> tuple[Sequence[Fact], dict[str, Any]]:
     """Return what is recorded of a cycle that gets more rounds, and what is said of it.
 
@@ -121,13 +139,13 @@ def planned_extension(
         NotFoundError: there is no such cycle.
         UsageError: several are meant, or so many rounds can't be.
     """
-    cycle, begun = meant_cycle(leading.journal.state, str(arguments.get("cycle") or ""))
+    cycle, begun = meant_cycle(leading.journal.state, command.cycle or "")
     if cycle.failed is not None:
         raise ConflictError(
             f"cycle {short(begun.cycle)} failed: {cycle.failed.message}",
             f"jupiterctl cycle resume {short(begun.cycle)} goes on with it first",
         )
-    more, before = int(arguments.get("rounds", 1)), cycle.rounds_wanted
+    more, before = command.rounds, cycle.rounds_wanted
     if not 1 <= more <= MAX_ROUNDS - before:
         raise UsageError(
             f"a cycle has at most {MAX_ROUNDS} rounds: {before} and {more} more can't be"
@@ -144,11 +162,11 @@ def planned_extension(
     return [extended, *_running_again(leading, cycle, begun)], told
 
 
-def foretold_extension(leading: "Leading", arguments: Arguments) -> dict[str, Any]:
+async def foretold_extension(leading: "Leading", command: ExtendCycle) -> dict[str, Any]:
     """Return what is said of more rounds before they are ordered; raises what the order would."""
-    _, told = planned_extension(leading, arguments)
+    _, told = planned_extension(leading, command)
     cycles = leading.journal.state.cycles
-    cycle, more = cycles[told["cycle"]], int(arguments.get("rounds", 1))
+    cycle, more = cycles[told["cycle"]], command.rounds
     islands = counting_islands(cycles, told["cycle"])
     return {**told, "lines": extension_lines(cycle, islands, more, leading.names())}
 
@@ -232,11 +250,3 @@ def _check_that_it_can_go_on(cycle: CycleState, begun: CycleStarted) -> None:
 def _what_hinders(cycle: CycleState) -> str:
     """Say why a cycle that isn't running has nothing left to do; empty where it has."""
     return "all of its rounds are done" if cycle.rounds_committed >= cycle.rounds_wanted else ""
-
-
-COMMANDS: Mapping[str, Command] = {
-    "cycle.extend": extend_cycle,
-    "cycle.pause": pause_cycle,
-    "cycle.resume": resume_cycle,
-    "cycle.stop": stop_cycle,
-}

@@ -4,23 +4,20 @@ Owns its checks and what it records; it runs at the leader. Doesn't know how tex
 """
 
 import secrets
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from jupiterd.cluster.facts.facts import DataRequested
-from jupiterd.cluster.planning.asking_node import ASKED_AT
 from jupiterd.daemon.catalog.dataset_catalog import check_name, data_sets, find_data
-from jupiterd.daemon.commands.member_commands import Arguments, Command
-from jupiterd.daemon.commands.purge_source import purge_source
 from jupiterd.daemon.runtime.clock import wall_iso
 from jupiterd.errors import ConflictError
 from jupiterd.ids import CycleId
+from jupiterd.protocol.commands.data_commands import PrepareData
 
 if TYPE_CHECKING:
     from jupiterd.daemon.leader.leading import Leading
 
 
-async def prepare_data(leading: "Leading", arguments: Arguments) -> dict[str, Any]:
+async def prepare_data(leading: "Leading", command: PrepareData) -> dict[str, Any]:
     """Ask for a data set; a cluster makes several at once if it must.
 
     Raises:
@@ -29,7 +26,7 @@ async def prepare_data(leading: "Leading", arguments: Arguments) -> dict[str, An
         UsageError: something that can't be.
     """
     run = CycleId(secrets.token_hex(8))
-    requested = requested_data(leading, run, arguments)
+    requested = requested_data(leading, run, command)
     for other, fact in data_sets(leading.journal.state):
         if fact.name == requested.name and not (other.finished and other.prepared is None):
             raise ConflictError(
@@ -40,34 +37,31 @@ async def prepare_data(leading: "Leading", arguments: Arguments) -> dict[str, An
 
 
 def requested_data(
-    leading: "Leading", run: CycleId, arguments: Arguments, vocab_size: int = 0
+    leading: "Leading", run: CycleId, command: PrepareData, vocab_size: int = 0
 ) -> DataRequested:
-    """Return the fact that asks for a data set, as the arguments have it.
+    """Return the fact that asks for a data set, as the command has it.
 
     Args:
         leading: the term.
         run: the run that makes it.
-        arguments: source (see `DataSettings`), name, node, and tokenizer: that of a data set.
+        command: what is to be made of which text.
         vocab_size: entries of a tokenizer that is trained, where the source doesn't say.
     """
     from jupiterd.cycle.runs.run_settings import DataSettings  # its models take 8 MB, idle or not
 
-    given = dict(arguments["source"])
+    given = dict(command.source)
     if vocab_size:
         given.setdefault("vocab_size", vocab_size)
     settings = DataSettings.parse(given)
-    wanted = str(arguments.get("tokenizer") or "")
+    wanted = command.tokenizer or ""
     made = find_data(leading.journal.state, wanted)[1] if wanted else None
     is_on_one_disk = settings.kind == "folder" or settings.tokenizer_path
     return DataRequested(
         cycle=run,
-        name=check_name(str(arguments["name"])),
+        name=check_name(command.name),
         source=settings.to_scalars(),
-        node=str(arguments.get("node") or "") if is_on_one_disk else "",
+        node=command.node if is_on_one_disk else "",
         tokenizer="" if made is None else made.outputs["tokenizer"],
         started_at=wall_iso(),
-        asked_at=str(arguments.get(ASKED_AT) or ""),
+        asked_at=command.asked_at or "",
     )
-
-
-COMMANDS: Mapping[str, Command] = {"data.prepare": prepare_data, "data.purge": purge_source}

@@ -4,21 +4,21 @@ Owns these two commands; they run at the leader. Doesn't know how text becomes t
 stays in the stores, for the ledger names it, and so may a model that was trained on it.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from jupiterd.cluster.facts.facts import CycleStateSet, DataRequested
 from jupiterd.cluster.ledger.cycle_state import STOPPED, CycleState
 from jupiterd.cluster.values.run_names import meant
 from jupiterd.daemon.catalog.dataset_catalog import LIST, REMOVED, data_sets, named_data, title
-from jupiterd.daemon.commands.member_commands import Arguments, Command
 from jupiterd.errors import ConflictError, NotFoundError
+from jupiterd.protocol.commands.data_commands import RemoveData, StopData
 
 if TYPE_CHECKING:
     from jupiterd.daemon.leader.leading import Leading
 
 
-async def stop_data(leading: "Leading", arguments: Arguments) -> dict[str, Any]:
+async def stop_data(leading: "Leading", command: StopData) -> dict[str, Any]:
     """Stop making a data set: the one that is named, or the newest.
 
     Raises:
@@ -26,7 +26,7 @@ async def stop_data(leading: "Leading", arguments: Arguments) -> dict[str, Any]:
         NotFoundError: none is being made, or not that one.
         UsageError: several ids begin so.
     """
-    wanted = str(arguments.get("data") or "")
+    wanted = command.data
     known = list(data_sets(leading.journal.state))
     making = [pair for pair in known if _is_being_made(pair[0])]
     if not making:
@@ -43,7 +43,7 @@ async def stop_data(leading: "Leading", arguments: Arguments) -> dict[str, Any]:
     return {"data": asked.cycle, "name": asked.name}
 
 
-async def remove_data(leading: "Leading", arguments: Arguments) -> dict[str, Any]:
+async def remove_data(leading: "Leading", command: RemoveData) -> dict[str, Any]:
     """Remove a data set from the list; its name is free again.
 
     Raises:
@@ -51,7 +51,7 @@ async def remove_data(leading: "Leading", arguments: Arguments) -> dict[str, Any
         NotFoundError: no data set is called so.
         UsageError: several ids begin so.
     """
-    run, asked = _of_name(list(data_sets(leading.journal.state)), str(arguments["data"]))
+    run, asked = _of_name(list(data_sets(leading.journal.state)), command.data)
     if _is_being_made(run):
         raise ConflictError(
             f"the data set {title(asked.cycle, asked.name)} is being made",
@@ -92,6 +92,3 @@ def _trainings_on(leading: "Leading", asked: DataRequested) -> Iterator[str]:
 
 def _stopped(run: CycleState, asked: DataRequested, reason: str) -> CycleStateSet:
     return CycleStateSet(asked.cycle, STOPPED, reason, run.wanted_edit + 1)
-
-
-COMMANDS: Mapping[str, Command] = {"data.stop": stop_data, "data.remove": remove_data}

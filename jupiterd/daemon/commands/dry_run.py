@@ -5,26 +5,26 @@ Owns how far it goes. Doesn't know any command: each checks first, and then reco
 
 import asyncio
 import copy
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
 from jupiterd.cluster.facts.facts import CycleStateSet, Fact
 from jupiterd.daemon.catalog.brought_tokenizer import brought_tokenizer, check_convertible
-from jupiterd.daemon.catalog.model_import import GENERATOR, JUDGE, check_tokenizer, said_tokenizer
+from jupiterd.daemon.catalog.model_import import check_tokenizer, plain_identity
 from jupiterd.errors import NotFoundError
+from jupiterd.protocol.commands.command import Command
+from jupiterd.protocol.commands.cycle_commands import StartCycle
+from jupiterd.protocol.commands.train_commands import StartTraining
 
 if TYPE_CHECKING:
     from jupiterd.daemon.leader.leading import Leading
 
-DRY_RUN = "dry_run"
-"""The verb; its arguments are `verb` and `arguments` of the command that is tried."""
-
 NOT_COPIED = "0" * 64
 """Stands for the artifact that a folder would become."""
 
-Arguments = Mapping[str, Any]
-Verb = Callable[["Leading", Arguments], Awaitable[dict[str, Any]]]
+C = TypeVar("C", bound=Command)
 
 
 class _ReachedError(Exception):
@@ -35,7 +35,9 @@ class _ReachedError(Exception):
         self.facts = facts
 
 
-async def tried(verb: Verb, leading: "Leading", arguments: Arguments) -> str:
+async def tried(
+    carry_out: "Callable[[Leading, C], Awaitable[object]]", leading: "Leading", command: C
+) -> str:
     """Do what a command does until it would record something; raises what it would refuse with.
 
     It returns the cycle or training that would be stopped or gone on with; empty: none.
@@ -47,46 +49,48 @@ async def tried(verb: Verb, leading: "Leading", arguments: Arguments) -> str:
 
     shadow.record = record
     try:
-        await verb(shadow, arguments)
+        await carry_out(shadow, command)
     except _ReachedError as reached:
         steered = (fact for fact in reached.facts if isinstance(fact, CycleStateSet))
         return str(next((fact.cycle for fact in steered), ""))
     return ""
 
 
-async def without_copying(
-    verb: str, arguments: Arguments, to_fetch: Collection[str] = ()
-) -> Arguments:
-    """Return a command's arguments as if its folders had been copied into the store; checked.
+async def training_without_copying(
+    command: StartTraining, to_fetch: Collection[str] = ()
+) -> StartTraining:
+    """Return a command as if its weights had been copied into the store; checked.
 
     to_fetch: folders that lack weights: their models will be there when it is ordered; a tokenizer
         that is there already counts
 
     Raises:
-        NotFoundError: this daemon can't read a folder, or it holds no model to begin with.
+        NotFoundError: this daemon can't read the folder, or it holds no model to begin with.
         JupiterError: its tokenizer can't be used.
     """
-    if verb == "train.start" and (folder := arguments.get("weights_folder")):
-        rest = {name: value for name, value in arguments.items() if name != "weights_folder"}
-        is_here = folder not in to_fetch
-        if is_here:
-            await asyncio.to_thread(_check_weights, Path(str(folder)))
-        identity = await asyncio.to_thread(brought_tokenizer, Path(str(folder)))
-        known = said_tokenizer(identity) if is_here or identity is not None else {}
-        return rest | {"weights": NOT_COPIED} | known
-    if verb == "cycle.start":
-        init: Mapping[str, Any] = arguments.get("init") or {}
-        if (folder := init.get("weights_folder")) and folder not in to_fetch:
-            await asyncio.to_thread(check_tokenizer, Path(str(folder)))
-        folders = [init.get("weights_folder"), *(arguments.get(f"{r}_folder") for r in ROLES)]
-        for folder in {*filter(None, folders)}:
-            if folder not in to_fetch:
-                await asyncio.to_thread(_check_weights, Path(str(folder)))
-            await asyncio.to_thread(check_convertible, Path(str(folder)))
-    return arguments
+    if not (folder := command.weights_folder):
+        return command
+    is_here = folder not in to_fetch
+    if is_here:
+        await asyncio.to_thread(_check_weights, Path(folder))
+    identity = await asyncio.to_thread(brought_tokenizer, Path(folder))
+    copied = replace(command, weights_folder=None, weights=NOT_COPIED)
+    if not is_here and identity is None:
+        return copied
+    return replace(copied, tokenizer_of_weights=plain_identity(identity))
 
 
-ROLES = (GENERATOR, JUDGE)
+async def cycle_without_copying(command: StartCycle, to_fetch: Collection[str] = ()) -> None:
+    """Check the models that a cycle names, where they lie; raises as above."""
+    init = command.init or {}
+    first = str(init.get("weights_folder") or "")
+    if first and first not in to_fetch:
+        await asyncio.to_thread(check_tokenizer, Path(first))
+    named = (first, command.generator_folder or "", command.judge_folder or "")
+    for folder in {*filter(None, named)}:
+        if folder not in to_fetch:
+            await asyncio.to_thread(_check_weights, Path(folder))
+        await asyncio.to_thread(check_convertible, Path(folder))
 
 
 def _check_weights(folder: Path) -> None:

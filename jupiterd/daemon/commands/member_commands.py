@@ -5,7 +5,6 @@ Owns their checks and what each records; they run at the leader. Doesn't know ho
 
 import logging
 import secrets
-from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -35,6 +34,17 @@ from jupiterd.errors import (
 )
 from jupiterd.ids import short
 from jupiterd.net.identity import node_id_of
+from jupiterd.protocol.commands.member_commands import (
+    ApproveNode,
+    CloseCluster,
+    IssueToken,
+    OpenCluster,
+    PinRole,
+    RemoveNode,
+    RenameCluster,
+    TrustNode,
+    WithdrawToken,
+)
 
 if TYPE_CHECKING:
     from jupiterd.daemon.leader.leading import Leading
@@ -50,11 +60,8 @@ YES: Final = {
 """What else is a yes."""
 MAX_LABEL_CHARACTERS = 64
 
-Arguments = Mapping[str, Any]
-Command = Callable[["Leading", Arguments], Awaitable[dict[str, Any]]]
 
-
-async def open_window(leading: "Leading", _arguments: Arguments) -> dict[str, Any]:
+async def open_window(leading: "Leading", _command: OpenCluster) -> dict[str, Any]:
     """Let newcomers in; where there has been work, the leader closes the window in ten minutes.
 
     A cluster that has never run work is open as it is, and a record would only keep it from
@@ -68,7 +75,7 @@ async def open_window(leading: "Leading", _arguments: Arguments) -> dict[str, An
     return {"open": True, "closes_in_s": left_s if closes_by_itself(state) else None}
 
 
-async def close_window(leading: "Leading", _arguments: Arguments) -> dict[str, Any]:
+async def close_window(leading: "Leading", _command: CloseCluster) -> dict[str, Any]:
     """Let nobody in."""
     return await _set_window(leading, is_open=False)
 
@@ -78,16 +85,16 @@ async def _set_window(leading: "Leading", *, is_open: bool) -> dict[str, Any]:
     return {"open": is_open}
 
 
-async def rename_cluster(leading: "Leading", arguments: Arguments) -> dict[str, Any]:
+async def rename_cluster(leading: "Leading", command: RenameCluster) -> dict[str, Any]:
     """Give the cluster another name for people."""
-    label = str(arguments["name"]).strip()
+    label = command.name.strip()
     if not (0 < len(label) <= MAX_LABEL_CHARACTERS and label.isprintable()):
         raise UsageError(f"a cluster's name has 1 to {MAX_LABEL_CHARACTERS} printable characters")
     await leading.record(ClusterRenamed(label, edit_after(leading.journal.state.label_edit)))
     return {"name": label}
 
 
-async def remove_node(leading: "Leading", arguments: Arguments) -> dict[str, Any]:
+async def remove_node(leading: "Leading", command: RemoveNode) -> dict[str, Any]:
     """Take a node's membership away, everywhere and at once.
 
     Raises:
@@ -95,7 +102,7 @@ async def remove_node(leading: "Leading", arguments: Arguments) -> dict[str, Any
     """
     state = leading.journal.state
     names = leading.names()
-    node = find_node(names, str(arguments["node"]))
+    node = find_node(names, command.node)
     name = names[node]
     if node == leading.self_id:
         raise ConflictError(
@@ -110,17 +117,16 @@ async def remove_node(leading: "Leading", arguments: Arguments) -> dict[str, Any
     return {"node": node, "name": name}
 
 
-async def approve_node(leading: "Leading", arguments: Arguments) -> dict[str, Any]:
+async def approve_node(leading: "Leading", command: ApproveNode) -> dict[str, Any]:
     """Let in a node that waits, whose words are these; without words nothing is compared.
 
     Raises:
         NotFoundError: no such node waits.
         RefusedError: its words are others, or it may not come in at all.
     """
-    text = str(arguments.get("words", ""))
-    words = typed(text) if text else None
+    words = typed(command.words) if command.words else None
     names = {seen.node: seen.name for seen in leading.waiting.shown(now_s())}
-    node = find_waiting(names, str(arguments["node"]))
+    node = find_waiting(names, command.node)
     applicant = leading.waiting.check(now_s(), node, words)
     decision, reason = admit(leading.journal.state, is_open=False, node=node)
     if decision is Admission.REFUSED:
@@ -137,37 +143,37 @@ async def approve_node(leading: "Leading", arguments: Arguments) -> dict[str, An
     return {"node": node, "name": applicant.name}
 
 
-async def trust_node(leading: "Leading", arguments: Arguments) -> dict[str, Any]:
+async def trust_node(leading: "Leading", command: TrustNode) -> dict[str, Any]:
     """Say yes to a member that walked in: it is admitted once more, by a person.
 
     Raises:
         ConflictError: somebody has said so before.
     """
     state, names = leading.journal.state, leading.names()
-    node = find_node(names, str(arguments["node"]))
+    node = find_node(names, command.node)
     if node in state.roster.trusted:
         raise ConflictError(f"{names[node]} is trusted already", "jupiterctl node list")
     admitted = state.members[node]
     if node_id_of(admitted.certificate_pem) != node:
         raise BadCertificateError(f"what was recorded as {names[node]}'s certificate isn't its own")
-    reason = YES.get(str(arguments.get("because")), BY_A_PERSON)
+    reason = YES.get(command.because or "", BY_A_PERSON)
     await leading.record(replace(admitted, name=names[node], reason=reason, token=""))
     log.info("trusted", extra={"node": short(node), "reason": reason})
     return {"node": node, "name": names[node]}
 
 
-async def pin_role(leading: "Leading", arguments: Arguments) -> dict[str, Any]:
+async def pin_role(leading: "Leading", command: PinRole) -> dict[str, Any]:
     """Fix what a node does, or leave it to the leader again.
 
     `workers_left` says how many nodes with an engine may still be given work.
     """
-    wanted = str(arguments["role"])
+    wanted = command.role
     if wanted != NO_PIN and wanted not in list(Role):
         choices = ", ".join((*Role, NO_PIN))
         raise UsageError(f"{wanted} is no role", f"choose one of {choices}")
     state = leading.journal.state
     names = leading.names()
-    node = find_node(names, str(arguments["node"]))
+    node = find_node(names, command.node)
     known = state.pins.get(node)
     role = "" if wanted == NO_PIN else wanted
     await leading.record(RolePinned(node, role, 1 if known is None else edit_after(known.edit)))
@@ -175,9 +181,9 @@ async def pin_role(leading: "Leading", arguments: Arguments) -> dict[str, Any]:
     return {"node": node, "name": names[node], "role": wanted, "workers_left": left}
 
 
-async def issue_token(leading: "Leading", arguments: Arguments) -> dict[str, Any]:
+async def issue_token(leading: "Leading", command: IssueToken) -> dict[str, Any]:
     """Make a join token for one newcomer, or so many (0: any number), good for a day."""
-    uses = int(arguments.get("uses", 1))
+    uses = command.uses
     if not 0 <= uses <= MAX_MEMBERS:
         raise UsageError(f"a token is for 1 to {MAX_MEMBERS} nodes, or 0 for any number")
     cluster = leading.journal.cluster
@@ -186,9 +192,9 @@ async def issue_token(leading: "Leading", arguments: Arguments) -> dict[str, Any
     return {"token": str(token), "id": token.id, "uses": uses, "expires_in_s": LIFETIME_S}
 
 
-async def withdraw_token(leading: "Leading", arguments: Arguments) -> dict[str, Any]:
+async def withdraw_token(leading: "Leading", command: WithdrawToken) -> dict[str, Any]:
     """Let a token let in nobody any more."""
-    wanted = str(arguments["token"])
+    wanted = command.token
     found = [token for token in leading.journal.state.tokens if wanted and token.startswith(wanted)]
     if len(found) != 1:
         raise NotFoundError(
@@ -196,16 +202,3 @@ async def withdraw_token(leading: "Leading", arguments: Arguments) -> dict[str, 
         )
     await leading.record(TokenWithdrawn(found[0], "somebody withdrew it"))
     return {"id": found[0]}
-
-
-COMMANDS: Mapping[str, Command] = {
-    "cluster.open": open_window,
-    "cluster.close": close_window,
-    "cluster.rename": rename_cluster,
-    "cluster.token": issue_token,
-    "cluster.withdraw": withdraw_token,
-    "node.approve": approve_node,
-    "node.remove": remove_node,
-    "node.trust": trust_node,
-    "node.role": pin_role,
-}

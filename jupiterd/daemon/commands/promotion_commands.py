@@ -5,7 +5,6 @@ whose generating hasn't begun (`cycle.promotion`): a round's items must not chan
 cycle that has ended that is the one that it may be extended by.
 """
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,15 +16,15 @@ from jupiterd.daemon.catalog.cycle_lookup import meant_cycle
 from jupiterd.daemon.catalog.generator_state import domain_of
 from jupiterd.daemon.catalog.model_catalog import CANDIDATE, model_meant, models_of
 from jupiterd.daemon.catalog.round_history import standing_of
-from jupiterd.daemon.commands.member_commands import Arguments, Command
 from jupiterd.errors import ConflictError, NotFoundError, StudentOnTrialError, UsageError
 from jupiterd.ids import ArtifactId, CycleId, short
+from jupiterd.protocol.commands.cycle_commands import PromoteModel, RollBackStudent
 
 if TYPE_CHECKING:
     from jupiterd.daemon.leader.leading import Leading
 
 
-async def roll_back(leading: "Leading", arguments: Arguments) -> dict[str, Any]:
+async def roll_back(leading: "Leading", command: RollBackStudent) -> dict[str, Any]:
     """Take the newest student out of force; whoever wrote before it comes back.
 
     Raises:
@@ -33,9 +32,7 @@ async def roll_back(leading: "Leading", arguments: Arguments) -> dict[str, Any]:
         NotFoundError: there is no such cycle.
         UsageError: several ids begin so.
     """
-    cycle, begun = meant_cycle(
-        leading.journal.state, str(arguments.get("cycle") or ""), first_going_on=True
-    )
+    cycle, begun = meant_cycle(leading.journal.state, command.cycle or "", first_going_on=True)
     for fact in _appointed(cycle):  # by people, and not in force yet
         return await _steer(leading, cycle, begun.cycle, fact.student, is_promoted=False)
     domain = domain_of(cycle)
@@ -47,7 +44,7 @@ async def roll_back(leading: "Leading", arguments: Arguments) -> dict[str, Any]:
     return await _steer(leading, cycle, begun.cycle, student, is_promoted=False)
 
 
-async def promote(leading: "Leading", arguments: Arguments) -> dict[str, Any]:
+async def promote(leading: "Leading", command: PromoteModel) -> dict[str, Any]:
     """Let a round's model generate, whatever the gate said: first a tenth, then in full.
 
     Raises:
@@ -56,7 +53,7 @@ async def promote(leading: "Leading", arguments: Arguments) -> dict[str, Any]:
         StudentOnTrialError: another's trial would end, and `replaces` doesn't say so.
         UsageError: it is no model that a round has trained, or of a round that isn't over.
     """
-    model = model_meant(models_of(leading.journal.state), str(arguments.get("model") or ""))
+    model = model_meant(models_of(leading.journal.state), command.model)
     cycle = leading.journal.state.cycles[model.run]
     if model.kind != CANDIDATE or model.round > cycle.rounds_committed:
         raise UsageError(
@@ -66,7 +63,7 @@ async def promote(leading: "Leading", arguments: Arguments) -> dict[str, Any]:
     if domain is not None and model.artifact in standing_of(cycle, domain).students:
         raise ConflictError(f"{model.name} generates already", "jupiterctl cycle status")
     tried = _on_trial(cycle)
-    if tried and model.artifact != tried and not arguments.get("replaces"):
+    if tried and model.artifact != tried and not command.replaces:
         raise StudentOnTrialError(
             f"student {short(tried)} writes a tenth of round {_last_round_to_generate(cycle) + 1} "
             f"as its trial, which ends where {model.name} takes its place",
@@ -118,6 +115,3 @@ def _last_round_to_generate(cycle: CycleState) -> int:
     begun = {fact.phase for (number, _), fact in cycle.completed.items() if number == over + 1}
     is_open = cycle.finished and begun <= {Phase.COLLECT}
     return over if is_open else over + 1
-
-
-COMMANDS: Mapping[str, Command] = {"cycle.rollback": roll_back, "model.promote": promote}

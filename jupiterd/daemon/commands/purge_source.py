@@ -15,31 +15,30 @@ from jupiterd.cluster.values.run_names import Named, meant
 from jupiterd.daemon.catalog.cycle_sources import source_names
 from jupiterd.errors import NotFoundError, UsageError
 from jupiterd.ids import CycleId
+from jupiterd.protocol.commands.data_commands import PurgeSource
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from jupiterd.daemon.leader.leading import Leading
 
 MAX_SOURCE_CHARACTERS = 2048
 
 
-async def purge_source(leading: "Leading", arguments: "Mapping[str, Any]") -> dict[str, Any]:
+async def purge_source(leading: "Leading", command: PurgeSource) -> dict[str, Any]:
     """Record that nothing of a source is used any more, by a domain's cycles or one cycle.
 
     Raises:
         NotFoundError: no such cycle, domain or source.
         UsageError: no name or address is meant, or several cycles.
     """
-    source = str(arguments["source"]).strip()
+    source = command.source.strip()
     if not (0 < len(source) <= MAX_SOURCE_CHARACTERS and source.isprintable()):
         raise UsageError(
             f"a source's name or address has 1 to {MAX_SOURCE_CHARACTERS} printable characters"
         )
     state = leading.journal.state
     started = [run.started for run in _cycles(state) if run.started is not None]
-    named = str(arguments.get("cycle") or "")
-    chosen = _of_cycle(started, named) if named else _of_domain(started, arguments.get("domain"))
+    named = command.cycle or ""
+    chosen = _of_cycle(started, named) if named else _of_domain(started, command.domain)
     domain, cycle = chosen[0].domain, chosen[0].cycle if named else ""
     _check_that_it_is_known(source, chosen)
     is_known = source in state.purged(domain, CycleId(cycle))
@@ -59,7 +58,7 @@ def _of_cycle(started: Iterable[CycleStarted], wanted: str) -> list[CycleStarted
     return found
 
 
-def _of_domain(started: list[CycleStarted], wanted: object) -> list[CycleStarted]:
+def _of_domain(started: list[CycleStarted], wanted: str | None) -> list[CycleStarted]:
     """Return the cycles of a domain, the newest first; without one that of the newest cycle."""
     domain = wanted or (started[0].domain if started else "")
     found = [each for each in started if each.domain == domain]

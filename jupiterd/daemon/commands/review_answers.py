@@ -5,7 +5,6 @@ of domain files. Doesn't know who asked, or how a cycle is conducted.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from jupiterd.cluster.facts.facts import CycleStarted, Fact
 from jupiterd.cluster.facts.phase_facts import PhaseApproved, PhaseRedone, SettingChanged
@@ -24,30 +23,29 @@ from jupiterd.daemon.catalog.pause_facts import (
 from jupiterd.daemon.cycles.speculation_discard import anew
 from jupiterd.errors import ConflictError, UsageError
 from jupiterd.ids import short
+from jupiterd.protocol.commands.cycle_commands import ResumeCycle
 
 LAST = "last"
 """Stands for the phase that ended last, where one is done again."""
 
 
-def answers(cycle: CycleState, begun: CycleStarted, arguments: Mapping[str, Any]) -> list[Fact]:
+def answers(cycle: CycleState, begun: CycleStarted, command: ResumeCycle) -> list[Fact]:
     """Return what is recorded of an answer.
 
     Args:
         cycle: where it stands; it isn't running.
         begun: how it was asked for.
-        arguments: `redo`, the name of a phase or LAST; `settings`, key -> value as in the domain
-            file; `auto`, whether nothing is asked any more.
+        command: what people have answered; `redo` is the name of a phase, or LAST.
 
     Raises:
         ConflictError: it is too late for that.
         InvalidDomainError: a setting can't have that value.
         UsageError: there is no such phase or setting.
     """
-    redo = str(arguments.get("redo") or "")
-    again = _phase_to_redo(cycle, begun, redo) if redo else None
-    settings = {str(key): str(text) for key, text in (arguments.get("settings") or {}).items()}
+    again = _phase_to_redo(cycle, begun, command.redo) if command.redo else None
+    settings = {str(key): str(text) for key, text in (command.settings or {}).items()}
     changed: list[Fact] = list(_changes(cycle, begun, settings, again))
-    if arguments.get("auto"):
+    if command.auto:
         edit = cycle.steering.setting_edit(INTERACTIVE, 1) + 1
         changed.append(SettingChanged(begun.cycle, INTERACTIVE, "false", 1, edit))
     ahead = current_round(cycle) + 1

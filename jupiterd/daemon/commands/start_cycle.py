@@ -5,7 +5,7 @@ a cycle is conducted, or when.
 """
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +31,8 @@ from jupiterd.daemon.planning.training_estimate import TrainingEstimate, estimat
 from jupiterd.daemon.runtime.clock import wall_iso
 from jupiterd.errors import MissingExtraError, NotFoundError, UsageError
 from jupiterd.ids import CycleId, NodeId, short
+from jupiterd.protocol.commands.command import PlainMap
+from jupiterd.protocol.commands.cycle_commands import DescribedCycle
 from jupiterd.protocol.frames import Scalar
 
 if TYPE_CHECKING:
@@ -48,10 +50,8 @@ SCRATCH = "scratch"
 USUAL_SEQ_LEN = 1024
 """Of a model that people bring, where the domain doesn't say."""
 
-Arguments = Mapping[str, Any]
 
-
-def asked_cycle(leading: "Leading", arguments: Arguments) -> tuple[CycleStarted, dict[str, Any]]:
+def asked_cycle(leading: "Leading", command: DescribedCycle) -> tuple[CycleStarted, dict[str, Any]]:
     """Return the cycle that is asked for, and what is to be expected of its first round.
 
     Raises:
@@ -68,54 +68,54 @@ def asked_cycle(leading: "Leading", arguments: Arguments) -> tuple[CycleStarted,
     from jupiterd.cycle.training.architectures import engine_for
     from jupiterd.cycle.training.plan import parse_model
 
-    text, name = str(arguments["domain_yaml"]), str(arguments["domain_name"])
-    options = CycleOptions.parse(arguments.get("training") or {})
-    text, domain = options.in_domain(text, parse_domain(text, f"{name}.yaml"))
-    generator = _generator(domain, arguments)
-    check_writers(leading, arguments, ("generator", "judge"))
-    of_itself = {} if generator else _base_that_writes(domain, arguments)
+    text = command.domain_yaml
+    options = CycleOptions.parse(command.training or {})
+    text, domain = options.in_domain(text, parse_domain(text, f"{command.domain_name}.yaml"))
+    generator = _generator(domain, command)
+    check_writers(leading, command.to_plain(), ("generator", "judge"))
+    of_itself = {} if generator else _base_that_writes(domain, command)
     generator = generator or of_itself
     text, domain = recorded(text, domain, generator, by_base=bool(of_itself))
-    rounds = int(arguments.get("rounds", 1))
-    if not 1 <= rounds <= MAX_ROUNDS:
-        raise UsageError(f"rounds must be from 1 to {MAX_ROUNDS}, not {rounds}")
-    nodes, most = named_nodes(leading, str(arguments.get("nodes", EVERYBODY)))
-    suiting = _suiting_size(leading, arguments, nodes)
-    size = str(arguments.get("size") or suiting.size)
+    if not 1 <= command.rounds <= MAX_ROUNDS:
+        raise UsageError(f"rounds must be from 1 to {MAX_ROUNDS}, not {command.rounds}")
+    nodes, most = named_nodes(leading, EVERYBODY if command.nodes is None else command.nodes)
+    suiting = _suiting_size(leading, command, nodes)
+    size = command.size or suiting.size
     started = CycleStarted(
         cycle=CycleId(secrets.token_hex(8)),
         domain=domain.domain,
         domain_yaml=text,
-        rounds=rounds,
-        size=str(_init(arguments).get("model") or "") or size,
-        seed=int(arguments.get("seed", 1)),
+        rounds=command.rounds,
+        size=str(_init(command).get("model") or "") or size,
+        seed=1 if command.seed is None else command.seed,
         started_at=wall_iso(),
-        engine=check_wanted(str(arguments.get("engine", AUTO))),
+        engine=_engine(command),
         generator=generator,
-        judge=_judge(domain, arguments),
-        interactive=bool(arguments.get("interactive")),
-        without_verdict=bool(arguments.get("without_verdict")),
+        judge=_judge(domain, command),
+        interactive=command.interactive,
+        without_verdict=command.without_verdict,
     )
-    given = options.in_model(_model(domain, arguments, size))
+    given = options.in_model(_model(domain, command, size))
     started = replace(started, engine=engine_for(started.engine, parse_model(given)))
-    settings = _settings(arguments, domain, options).model_copy(update={MAX_RANKS: most})
-    has_base = bool(_init(arguments)) or arguments.get("begins_with", domain.init) != SCRATCH
+    settings = _settings(command, domain, options).model_copy(update={MAX_RANKS: most})
+    begins_with = domain.init if command.begins_with is None else command.begins_with
+    has_base = bool(_init(command)) or begins_with != SCRATCH
     wanted = wanted_of_round(started.engine, settings, nodes)
-    text = Text(_tokens(arguments), has_base=has_base)
+    text = Text(_tokens(command), has_base=has_base)
     model, settings, foretold = _foretold(
         leading, replace(started, model_yaml=given), wanted, settings, text
     )
-    if written := written_before(leading, str(arguments.get("writer") or "")):
+    if written := written_before(leading, command.writer or ""):
         foretold["writing"] = written
     if suiting.reason:
         foretold["size"] = {"size": suiting.size, "reason": suiting.reason}
         if size == suiting.size:
             foretold["sheet"] = [f"Size {size}: {suiting.reason}", *foretold.get("sheet", ())]
-    kept = {**_recorded(settings, nodes), **_loss_on(arguments, options.loss_on)}
+    kept = {**_recorded(settings, nodes), **_loss_on(command, options.loss_on)}
     if generator and not of_itself and settings.recipe == OF_TUNING:
         kept[NAMED_GENERATOR] = True
-    if (asked_at := str(arguments.get(ASKED_AT) or "")) and paths_of(domain.data_sources):
-        kept[ASKED_AT] = asked_at
+    if command.asked_at and paths_of(domain.data_sources):
+        kept[ASKED_AT] = command.asked_at
     return replace(started, model_yaml=model, settings=kept), foretold
 
 
@@ -130,16 +130,21 @@ async def check_models(leading: "Leading", started: CycleStarted) -> None:
             )
 
 
-def _generator(domain: "Domain", arguments: Arguments) -> dict[str, Scalar]:
+def _generator(domain: "Domain", command: DescribedCycle) -> dict[str, Scalar]:
     """Return the generator that is named, checked."""
     from jupiterd.cycle.generation.usual_templates import check_is_used
 
-    found = _named_model("generator", domain.generation.generator, arguments)
+    found = _named_model(
+        "generator",
+        domain.generation.generator,
+        command.generator,
+        is_on_its_way=command.generator_folder is not None,
+    )
     check_is_used(domain, found)
     return found
 
 
-def _base_that_writes(domain: "Domain", arguments: Arguments) -> dict[str, Scalar]:
+def _base_that_writes(domain: "Domain", command: DescribedCycle) -> dict[str, Scalar]:
     """Return the chat model that round 1 begins with as a generator, where it is to write.
 
     Before its weights are in the cluster it has a name alone.
@@ -147,13 +152,13 @@ def _base_that_writes(domain: "Domain", arguments: Arguments) -> dict[str, Scala
     from jupiterd.cycle.domain.generator import Generator
     from jupiterd.cycle.generation.chat_models import is_to_write
 
-    init = _init(arguments)
+    init = _init(command)
     if not init.get("is_chat") or not is_to_write(domain):
         return {}
     return Generator(str(init["model"]), str(init.get("weights") or "")).to_plain()
 
 
-def _loss_on(arguments: Arguments, asked: str | None) -> dict[str, Scalar]:
+def _loss_on(command: DescribedCycle, asked: str | None) -> dict[str, Scalar]:
     """Return what is recorded of the loss on questions and answers; nothing: there are none.
 
     Raises:
@@ -161,7 +166,7 @@ def _loss_on(arguments: Arguments, asked: str | None) -> dict[str, Scalar]:
     """
     from jupiterd.cycle.runs.run_settings import LOSS_ON
 
-    if _init(arguments).get("is_chat"):
+    if _init(command).get("is_chat"):
         return {LOSS_ON: asked or "answers"}
     if asked:
         raise UsageError(
@@ -172,31 +177,38 @@ def _loss_on(arguments: Arguments, asked: str | None) -> dict[str, Scalar]:
     return {}
 
 
-def _judge(domain: "Domain", arguments: Arguments) -> dict[str, Scalar]:
+def _judge(domain: "Domain", command: DescribedCycle) -> dict[str, Scalar]:
     """Return the judge that the domain names, checked."""
-    return _named_model("judge", domain.gate.judge, arguments)
+    return _named_model(
+        "judge", domain.gate.judge, command.judge, is_on_its_way=command.judge_folder is not None
+    )
 
 
-def _named_model(role: str, in_domain: str, arguments: Arguments) -> dict[str, Scalar]:
+def _named_model(
+    role: str, in_domain: str, said: PlainMap | None, *, is_on_its_way: bool
+) -> dict[str, Scalar]:
     """Return a model that others made; a plan needs none to be here.
 
-    role: `generator` or `judge`, which is also where the arguments say it
+    Args:
+        role: `generator` or `judge`.
+        in_domain: what the domain's file names.
+        said: what the command says of it; None: nothing.
+        is_on_its_way: its folder is yet to be copied.
     """
     from jupiterd.cycle.domain.generator import generator_from
 
-    if role not in arguments and in_domain:
+    if said is None and in_domain:
         raise UsageError(
             f"the {role} {in_domain} wasn't looked for",
             "start the cycle with jupiterctl of this version",
         )
-    is_on_its_way = f"{role}_folder" in arguments
-    found = None if is_on_its_way else generator_from(dict(arguments.get(role) or {}))
+    found = None if is_on_its_way else generator_from(dict(said or {}))
     return {} if found is None else found.to_plain()
 
 
-def _init(arguments: Arguments) -> Arguments:
+def _init(command: DescribedCycle) -> PlainMap:
     """Return the model that round 1 begins with, as people gave it; empty: drawn weights."""
-    return arguments.get("init") or {}
+    return command.init or {}
 
 
 @dataclass(frozen=True)
@@ -209,21 +221,25 @@ class Text:
     """Round 1 begins with weights that others trained, or people want none."""
 
 
-def _tokens(arguments: Arguments) -> int:
-    return max(0, int(arguments.get("tokens") or 0))
+def _tokens(command: DescribedCycle) -> int:
+    return max(0, command.tokens or 0)
+
+
+def _engine(command: DescribedCycle) -> str:
+    return check_wanted(AUTO if command.engine is None else command.engine)
 
 
 def _suiting_size(
-    leading: "Leading", arguments: Arguments, nodes: Sequence[NodeId]
+    leading: "Leading", command: DescribedCycle, nodes: Sequence[NodeId]
 ) -> "SizeChoice":
     """Return the size for the text and the machines, and why; no reason: nobody has looked."""
     from jupiterd.cycle.runs.size_choice import SizeChoice
     from jupiterd.daemon.commands.model_size_choice import size_for_data
 
-    tokens = _tokens(arguments)
-    if not tokens or _init(arguments):
+    tokens = _tokens(command)
+    if not tokens or _init(command):
         return SizeChoice("1m", "")
-    engine = check_wanted(str(arguments.get("engine", AUTO)))
+    engine = _engine(command)
     machines = trainers(leading, nodes)
     if not machines:
         return size_for_data(tokens, engine, [])
@@ -231,14 +247,14 @@ def _suiting_size(
     return size_for_data(tokens, choice.engine, [machines[node] for node in choice.gang])
 
 
-def _model(domain: "Domain", arguments: Arguments, size: str) -> str:
+def _model(domain: "Domain", command: DescribedCycle, size: str) -> str:
     """Return the model's text: a preset's, or that of the model to begin with.
 
     Raises:
         NotFoundError: no such size.
         UsageError: the model to begin with can't be trained, or has no weights.
     """
-    if not (init := _init(arguments)):
+    if not (init := _init(command)):
         return model_text(size)
     from jupiterd.cycle.runs.run_plan import fitted
     from jupiterd.cycle.training.plan import parse_model
@@ -257,15 +273,15 @@ def _model(domain: "Domain", arguments: Arguments, size: str) -> str:
     return fitted(shape, seq_len, 0).to_text()
 
 
-def _settings(arguments: Arguments, domain: "Domain", options: "CycleOptions") -> "RunSettings":
+def _settings(command: DescribedCycle, domain: "Domain", options: "CycleOptions") -> "RunSettings":
     """Return what is said of islands, of steps, and of the weights to begin with."""
     from jupiterd.cycle.runs.run_settings import FROM_DATA, OF_ISLANDS, OF_TUNING, RunSettings
     from jupiterd.cycle.training.tuning_batch import LEAST_SEQUENCES
 
-    given = dict(arguments.get("settings") or {})
+    given = dict(command.settings or {})
     if strange := sorted(given.keys() - {*OF_ISLANDS, GANG_ENCRYPTION}):
         raise UsageError(f"{strange[0].replace('_', '-')}: that is said of a training run alone")
-    init = _init(arguments)
+    init = _init(command)
     how: dict[str, Any] = {"max_steps": options.max_steps}
     if domain.training.steps is None:
         how["steps_from"] = FROM_DATA

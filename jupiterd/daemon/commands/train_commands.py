@@ -4,7 +4,7 @@ Owns their checks and what they record; they run at the leader. Doesn't know how
 """
 
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,6 @@ from jupiterd.daemon.catalog.tokenizer_match import (
     cut_for_weights,
 )
 from jupiterd.daemon.commands.data_commands import requested_data
-from jupiterd.daemon.commands.member_commands import Arguments, Command
 from jupiterd.daemon.islands.island_plan import islands_of_settings, with_gang
 from jupiterd.daemon.planning.gang_plan import trainers
 from jupiterd.daemon.planning.requested_machines import (
@@ -41,6 +40,9 @@ from jupiterd.errors import (
     UsageError,
 )
 from jupiterd.ids import CycleId, NodeId, short
+from jupiterd.protocol.commands.command import PlainMap
+from jupiterd.protocol.commands.data_commands import PrepareData
+from jupiterd.protocol.commands.train_commands import ResumeTraining, StartTraining, StopTraining
 
 if TYPE_CHECKING:
     from jupiterd.cycle.runs.run_settings import RunSettings
@@ -50,33 +52,33 @@ if TYPE_CHECKING:
 BEGIN_ANEW = "jupiterctl train start --data FOLDER begins a new one"
 
 
-async def start_training(leading: "Leading", arguments: Arguments) -> dict[str, Any]:
+async def start_training(leading: "Leading", command: StartTraining) -> dict[str, Any]:
     """Record a training run, and its data set where that is made on the way.
 
     Raises:
         JupiterError: it can't be planned, or its data was cut by another tokenizer.
     """
-    facts, told = await _checked_training(leading, arguments)
+    facts, told = await _checked_training(leading, command)
     await leading.record(*facts)
     return told
 
 
-async def foretold_training(leading: "Leading", arguments: Arguments) -> dict[str, Any]:
+async def foretold_training(leading: "Leading", command: StartTraining) -> dict[str, Any]:
     """Return what is to be expected of a run before it is ordered; raises what the order would."""
-    return (await _checked_training(leading, arguments))[1]
+    return (await _checked_training(leading, command))[1]
 
 
 async def _checked_training(
-    leading: "Leading", arguments: Arguments
+    leading: "Leading", command: StartTraining
 ) -> tuple[Sequence[Fact], dict[str, Any]]:
-    facts, told = planned_training(leading, arguments)
-    if untold := await check_same_tokenizer(leading, arguments):
+    facts, told = planned_training(leading, command)
+    if untold := await check_same_tokenizer(leading, command.to_plain()):
         told["sheet"].append(untold)
     return facts, told
 
 
 def planned_training(
-    leading: "Leading", arguments: Arguments
+    leading: "Leading", command: StartTraining
 ) -> tuple[Sequence[Fact], dict[str, Any]]:
     """Return what is recorded of a training run that is asked for, and what comes of it.
 
@@ -94,22 +96,25 @@ def planned_training(
     from jupiterd.cycle.training.architectures import engine_for  # with the models it takes 8 MB
     from jupiterd.cycle.training.plan import parse_model
 
-    wanted = check_wanted(str(arguments.get("engine", AUTO)))
-    nodes, most = named_nodes(leading, str(arguments.get("nodes", EVERYBODY)))
-    settings = _settings(arguments, most)
-    model, text = _model(arguments, settings.seq_len)
+    wanted = check_wanted(AUTO if command.engine is None else command.engine)
+    nodes, most = named_nodes(leading, EVERYBODY if command.nodes is None else command.nodes)
+    settings = _settings(command, most)
+    model, text = _model(command, settings.seq_len)
     preset = parse_model(text)
     engine = engine_for(wanted, fitted(preset, settings.seq_len, preset.vocab_size))
     choice = _gang(leading, engine, nodes, most)
     run = CycleId(secrets.token_hex(8))
     vocab_size, made = preset.vocab_size, None
     making: tuple[DataRequested, ...] = ()
-    if "source" in arguments:
-        check_has_tokenizer(arguments, vocab_size)
-        data = cut_for_weights(arguments, requested_data(leading, run, arguments, vocab_size))
+    if command.source is not None:
+        check_has_tokenizer(command.to_plain(), vocab_size)
+        text_of_run = _data_on_the_way(command, command.source)
+        data = cut_for_weights(
+            command.to_plain(), requested_data(leading, run, text_of_run, vocab_size)
+        )
         making = (data,)
     else:
-        data, made = find_data(leading.journal.state, str(arguments.get("data") or ""))
+        data, made = find_data(leading.journal.state, command.data or "")
         vocab_size = int(made.counts["vocab_size"])
     _check_vocabulary(model, preset.vocab_size, vocab_size, settings)
     shape = fitted(preset, settings.seq_len, vocab_size)
@@ -162,7 +167,7 @@ def planned_training(
     }
 
 
-async def stop_training(leading: "Leading", arguments: Arguments) -> dict[str, Any]:
+async def stop_training(leading: "Leading", command: StopTraining) -> dict[str, Any]:
     """Stop a run; it can be resumed.
 
     Raises:
@@ -172,14 +177,14 @@ async def stop_training(leading: "Leading", arguments: Arguments) -> dict[str, A
     if not running:
         stopped = next((pair for pair in _runs(leading) if not _what_hinders(pair[0])), None)
         raise NotFoundError("no training is running", _goes_on(stopped) or BEGIN_ANEW)
-    run, started = _named(running, str(arguments.get("train") or ""))
+    run, started = _named(running, command.train)
     edit = edit_after(run.wanted_edit)
     stopped = CycleStateSet(started.cycle, STOPPED, "stopped by a person", edit)
     await leading.record(*with_islands(leading.journal.state.cycles, stopped))
     return {"train": started.cycle, "name": started.name}
 
 
-async def resume_training(leading: "Leading", arguments: Arguments) -> dict[str, Any]:
+async def resume_training(leading: "Leading", command: ResumeTraining) -> dict[str, Any]:
     """Go on with the run whose name or id is given, or with the one that was stopped last.
 
     Raises:
@@ -187,7 +192,7 @@ async def resume_training(leading: "Leading", arguments: Arguments) -> dict[str,
         NotFoundError: no such run was stopped.
     """
     _check_that_nothing_trains(leading)
-    wanted = str(arguments.get("train") or "")
+    wanted = command.train
     runs = list(_runs(leading))
     stopped = [pair for pair in runs if not _what_hinders(pair[0])]
     if not runs or not (wanted or stopped):
@@ -269,34 +274,45 @@ def _gang(leading: "Leading", engine: str, nodes: tuple[NodeId, ...], most: int)
     return replace(choice, gang=choice.gang[: most or None])
 
 
-def _settings(arguments: Arguments, most_ranks: int) -> "RunSettings":
+def _settings(command: StartTraining, most_ranks: int) -> "RunSettings":
     """Return what was asked for, and what follows from it: steps, and a recipe."""
     from jupiterd.cycle.runs.run_settings import FROM_DATA, OF_A_STEP, OF_TUNING, RunSettings
     from jupiterd.cycle.training.tuning_batch import LEAST_SEQUENCES
 
-    given = {"max_ranks": most_ranks, "start_from": str(arguments.get("weights") or "")}
-    settings = RunSettings.parse({**arguments.get("settings", {}), **given})
+    given = {"max_ranks": most_ranks, "start_from": command.weights or ""}
+    settings = RunSettings.parse({**command.settings, **given})
     if settings.max_steps is None and settings.epochs is None:
         settings = settings.model_copy(update={"steps_from": FROM_DATA})
     if settings.start_from:
-        is_said = not OF_A_STEP.isdisjoint(arguments.get("settings", {}))
+        is_said = not OF_A_STEP.isdisjoint(command.settings)
         least = 0 if is_said else LEAST_SEQUENCES
         settings = settings.model_copy(update={"recipe": OF_TUNING, "least_batch": least})
     return settings
 
 
-def _model(arguments: Arguments, seq_len: int) -> tuple[str, str]:
+def _data_on_the_way(command: StartTraining, source: PlainMap) -> PrepareData:
+    """Return how the text of a run is made into a data set; raises UsageError without a name."""
+    return PrepareData(
+        source=source,
+        name=command.lacks("name") if command.name is None else command.name,
+        node=command.node or "",
+        tokenizer=command.tokenizer,
+        asked_at=command.asked_at,
+    )
+
+
+def _model(command: StartTraining, seq_len: int) -> tuple[str, str]:
     """Return what people call the model, and its text."""
-    name = str(arguments["model"])
-    if (config := arguments.get("config")) is None:
+    name = command.model
+    if (config := command.config) is None:
         try:
             return name, model_text(name)
         except NotFoundError as error:
             neither = "it is no size, and no folder of this machine"
             raise NotFoundError(f"there is no model {name}: {neither}", error.hint) from error
-    if not arguments.get("weights"):
-        config = with_own_tokens(str(config))
-    return name, text_of_config(name, str(config), seq_len)
+    if not command.weights:
+        config = with_own_tokens(config)
+    return name, text_of_config(name, config, seq_len)
 
 
 def _check_vocabulary(model: str, has: int, needs: int, settings: "RunSettings") -> None:
@@ -330,10 +346,3 @@ def _first_weights(
         return []
     told = batch_lines(plan.batch_sequences, settings.least_batch, is_known=is_known)
     return [f"Starts from the weights of {model}", *told, *tuning_lines(shape, plan)]
-
-
-COMMANDS: Mapping[str, Command] = {
-    "train.start": start_training,
-    "train.stop": stop_training,
-    "train.resume": resume_training,
-}

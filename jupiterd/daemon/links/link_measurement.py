@@ -20,6 +20,7 @@ from jupiterd.net.connect_time import connect_time_s
 from jupiterd.net.scopes import without_scope
 from jupiterd.ports import Address
 from jupiterd.protocol.call_errors import from_rpc
+from jupiterd.protocol.commands.check_commands import CheckLinks
 from jupiterd.rpc import peer_pb2
 from jupiterd.rpc.peer_pb2_grpc import PeerStub
 
@@ -49,15 +50,15 @@ class LinkMeasurement:
         self._own, self._peers = own, peers
         self._measuring, self._port = measuring, port
 
-    async def check(self, arguments: Mapping[str, Any]) -> Row:
+    async def check(self, command: CheckLinks) -> Row:
         """Measure each way to a node in turn, from here or from another member.
 
         Raises:
             PeerUnreachableError: there is no link to it.
             ConflictError: the node that measures does so already, or is measured.
         """
-        asked = NodeId(str(arguments["node"]))
-        asker = NodeId(str(arguments.get("from") or self._own))
+        asked = NodeId(command.node)
+        asker = NodeId(command.asker or self._own)
         if asker != self._own:
             return await self._measured_there(asker, asked)
         return await self._measured_here(asked)

@@ -10,6 +10,7 @@ from typing import Any
 from jupiterd.ids import NodeId
 from jupiterd.processes.scripts.by_machine import Devices, PerNode
 from jupiterd.processes.scripts.folder_map import FolderMap
+from jupiterd.protocol.commands.script_commands import PrepareLaunch
 from jupiterd.rpc.script_pb2 import PrepareScriptReply, PrepareScriptRequest
 
 
@@ -32,21 +33,20 @@ class LaunchQuestion:
     """What of the shell's the ranks on this machine find."""
 
     @classmethod
-    def of(cls, arguments: Mapping[str, Any]) -> "LaunchQuestion":
-        """Read the arguments of `script.prepare`; raises UsageError."""
-        devices = arguments.get("devices") or ()
-        environment = arguments.get("environment")
+    def of(cls, command: PrepareLaunch) -> "LaunchQuestion":
+        """Read a command; raises UsageError."""
+        told = command.environment
         return cls(
-            nodes=str(arguments["nodes"]),
-            per_node=PerNode.parse(str(arguments.get("per_node") or "")),
-            devices=Devices.parse(tuple(map(str, devices))),
-            engine=str(arguments["engine"]),
-            program=str(arguments["program"]),
-            folder=str(arguments["folder"]),
-            script=str(arguments["script"]),
-            files=tuple(map(str, arguments.get("files") or ())),
-            folder_map=FolderMap.parse(tuple(map(str, arguments.get("folder_map") or ()))),
-            environment=None if environment is None else dict(environment),
+            nodes=command.nodes,
+            per_node=PerNode.parse(command.per_node),
+            devices=Devices.parse(command.devices),
+            engine=command.engine,
+            program=command.program,
+            folder=command.folder,
+            script=command.script,
+            files=command.files,
+            folder_map=FolderMap.parse(command.folder_map),
+            environment=None if told is None else {k: str(each) for k, each in told.items()},
         )
 
     def requests(

@@ -31,6 +31,7 @@ from jupiterd.errors import (
 from jupiterd.ids import NodeId
 from jupiterd.net.interfaces import source_address_toward
 from jupiterd.protocol.call_errors import from_rpc
+from jupiterd.protocol.commands.script_commands import NoteKnocks, PrepareLaunch
 from jupiterd.protocol.frames import Knocked
 from jupiterd.rpc import script_pb2
 
@@ -56,14 +57,14 @@ class ScriptPlacement:
         self._readiness, self._alive = readiness, alive
         self._own = journal.node
 
-    async def prepare(self, arguments: Mapping[str, Any]) -> Places:
+    async def prepare(self, command: PrepareLaunch) -> Places:
         """Return a place for each machine that is meant, this one first if it is one of them.
 
         Raises:
             JupiterError: one is unknown, unreachable, unwilling, or lacks the script.
         """
         names, own = member_names(self._journal.state.members, self._peers), self._own
-        asked = LaunchQuestion.of(arguments)
+        asked = LaunchQuestion.of(command)
         chosen = chosen_nodes(asked.nodes, names, self._alive(), own)
         if set(chosen) - {own}:
             check_trusted(self._journal.state, own, "bring scripts")
@@ -128,14 +129,11 @@ class ScriptPlacement:
             raise from_rpc(error, name) from error
 
 
-async def hear_of_knocks(
-    knocks: RefusedConnections, arguments: Mapping[str, Any]
-) -> dict[str, Any]:
+async def hear_of_knocks(knocks: RefusedConnections, command: NoteKnocks) -> dict[str, Any]:
     """Take in who knocked at ranks that jupiterctl runs on this machine; raises UsageError."""
-    count, hosts = int(arguments["count"]), [str(host) for host in arguments["hosts"]]
-    if not 0 < count <= MAX_NUMBER:
-        raise UsageError(f"nobody can knock {count} times")
-    knocks.note(Knocked(count, hosts), "launch")
+    if not 0 < command.count <= MAX_NUMBER:
+        raise UsageError(f"nobody can knock {command.count} times")
+    knocks.note(Knocked(command.count, list(command.hosts)), "launch")
     return {}
 
 

@@ -5,7 +5,6 @@ becomes an artifact, or what is made of it (`shipped_folders`).
 """
 
 import asyncio
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,26 +14,23 @@ from jupiterd.daemon.artifacts.shipped_folders import ShippedFolders
 from jupiterd.daemon.links.peers import Peers
 from jupiterd.ids import ArtifactId, NodeId
 from jupiterd.protocol.call_errors import from_rpc
+from jupiterd.protocol.commands.script_commands import ShipFolder
 from jupiterd.rpc.script_pb2 import BringFolderRequest
 
 BRING_TIMEOUT_S: Final = 900.0
 
 
-async def ship_folder(
-    shipped: ShippedFolders, peers: Peers, arguments: Mapping[str, Any]
-) -> dict[str, Any]:
+async def ship_folder(shipped: ShippedFolders, peers: Peers, command: ShipFolder) -> dict[str, Any]:
     """Take in these files of a folder here, and have each of these members fetch them.
-
-    arguments: folder, files relative to it, nodes, and the run for which it is laid out
 
     Raises:
         JupiterError: a file can't be read, or a member can't be reached, refuses, or has no room.
     """
-    files = [str(name) for name in arguments["files"]]
-    artifact = await shipped.take_in(Path(str(arguments["folder"])), files)
-    others = [NodeId(str(each)) for each in arguments["nodes"]]
-    run = str(arguments.get("run") or "")
-    brought = await asyncio.gather(*(_brought(peers, other, artifact, run) for other in others))
+    artifact = await shipped.take_in(Path(command.folder), command.files)
+    others = [NodeId(each) for each in command.nodes]
+    brought = await asyncio.gather(
+        *(_brought(peers, other, artifact, command.run) for other in others)
+    )
     return {"artifact": artifact, "places": brought}
 
 

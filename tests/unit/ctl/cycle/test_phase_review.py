@@ -5,6 +5,7 @@ import pytest
 from jupiterd.ctl.cycle.phase_review import Answer, understood
 from jupiterd.ctl.output.review_lines import review_lines
 from jupiterd.errors import UsageError
+from jupiterd.protocol.commands.cycle_commands import ResumeCycle, StopCycle
 
 REVIEW = {
     "round": 1,
@@ -35,13 +36,13 @@ REVIEW = {
 @pytest.mark.parametrize(
     ("said", "answer"),
     [
-        ("go on", Answer("cycle.resume")),
-        ("", Answer("cycle.resume")),
-        ("redo", Answer("cycle.resume", {"redo": "last"})),
-        ("redo collect", Answer("cycle.resume", {"redo": "collect"})),
-        ("AUTO", Answer("cycle.resume", {"auto": True})),
-        ("stop", Answer("cycle.stop")),
-        ("later", Answer("")),
+        ("go on", Answer(ResumeCycle())),
+        ("", Answer(ResumeCycle())),
+        ("redo", Answer(ResumeCycle(redo="last"))),
+        ("redo collect", Answer(ResumeCycle(redo="collect"))),
+        ("AUTO", Answer(ResumeCycle(auto=True))),
+        ("stop", Answer(StopCycle())),
+        ("later", Answer(None)),
     ],
 )
 def test_each_word_is_one_answer(said: str, answer: Answer) -> None:
@@ -53,10 +54,8 @@ def test_settings_are_collected_until_somebody_goes_on_or_has_it_redone() -> Non
     assert understood("set generation.temperature = 0.5", settings) is None
     assert understood("set filters.quality={like: [a]}", settings) is None
     told = {"generation.temperature": "0.5", "filters.quality": "{like: [a]}"}
-    assert understood("redo", settings) == Answer(
-        "cycle.resume", {"redo": "last", "settings": told}
-    )
-    assert understood("go on", settings) == Answer("cycle.resume", {"settings": told})
+    assert understood("redo", settings) == Answer(ResumeCycle(redo="last", settings=told))
+    assert understood("go on", settings) == Answer(ResumeCycle(settings=told))
 
 
 @pytest.mark.parametrize("said", ["perhaps", "set", "set temperature", "set =1"])

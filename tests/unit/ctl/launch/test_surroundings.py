@@ -88,7 +88,7 @@ def test_a_folder_that_travels_is_compared_nowhere_and_its_script_is_named_in_it
     asked = wanted(project, str(project / "train.py"), "-x", nodes="all", ship=True)
     assert asked.argv[1:] == ("train.py", "-x")
     question = asked.question({})
-    assert (question["folder"], question["script"], question["files"]) == ("", "", [])
+    assert (question.folder, question.script, question.files) == ("", "", ())
     assert asked.travelling is not None
     assert set(asked.travelling.sizes) == {"train.py", "model.py"}
 

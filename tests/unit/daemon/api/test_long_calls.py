@@ -13,6 +13,7 @@ from jupiterd.daemon.membership.heartbeat_loop import HeartbeatLoop
 from jupiterd.daemon.runtime.work_events import KeepWish
 from jupiterd.ids import NodeId
 from jupiterd.net import channels
+from jupiterd.protocol.commands.check_commands import CheckLinks
 from tests.support.daemon.two_nodes import TIMEOUT_S, serving, unite
 
 SHORT_S = 0.2
@@ -30,7 +31,7 @@ def check_sync(node: Node, _there: NodeId) -> Awaitable[object]:
 
 
 def measure(node: Node, there: NodeId) -> Awaitable[object]:
-    return node.link_measurement.check({"node": node.identity.node_id, "from": there})
+    return node.link_measurement.check(CheckLinks(node=node.identity.node_id, asker=there))
 
 
 @pytest.mark.parametrize("call", [end_epoch, check_sync, measure])

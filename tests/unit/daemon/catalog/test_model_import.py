@@ -1,5 +1,6 @@
 """A generator on its way into the cluster: a real folder into a real store."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,9 +9,12 @@ from jupiterd.daemon.app.node import Node
 from jupiterd.daemon.catalog.model_import import ModelImport
 from jupiterd.errors import NotFoundError, UsageError
 from jupiterd.ids import ArtifactId
+from jupiterd.protocol.commands.cycle_commands import StartCycle
 from tests.support.daemon.two_nodes import serving
 
 pytestmark = pytest.mark.net
+
+ASKED = StartCycle(domain_name="python", domain_yaml="")
 
 
 def brings(node: Node) -> ModelImport:
@@ -24,11 +28,12 @@ async def test_a_folder_becomes_an_artifact_without_pickles_and_programs(tmp_pat
         (folder / name).write_text(name)
     for name in ("pytorch_model.bin", "modeling.py", "consolidated.safetensors"):
         (folder / name).write_text("no")
-    told = {"generator": {"name": "mine"}, "generator_folder": str(folder), "rounds": 2}
+    told = replace(ASKED, generator={"name": "mine"}, generator_folder=str(folder), rounds=2)
     async with serving(tmp_path, "one") as one:
-        brought = await brings(one).bring_generator(told)
-        assert brought.keys() == {"generator", "rounds"}
-        kept = one.library.store.path(ArtifactId(brought["generator"]["artifact"]))
+        brought = await brings(one).bring_models(told)
+        assert brought == replace(told, generator=brought.generator, generator_folder=None)
+        assert brought.generator is not None
+        kept = one.library.store.path(ArtifactId(str(brought.generator["artifact"])))
         assert {path.name for path in kept.rglob("*") if path.is_file()} >= {
             "config.json", "tokenizer.json", "model.safetensors", "chat_template.jinja",
         }  # fmt: skip
@@ -37,7 +42,7 @@ async def test_a_folder_becomes_an_artifact_without_pickles_and_programs(tmp_pat
         assert [path.name for path in kept.rglob("*.safetensors")] == ["model.safetensors"]
         assert not list(one.state_dir.spool.iterdir())
         with pytest.raises(NotFoundError, match="holds no safetensors"):
-            await brings(one).bring_generator(told | {"generator_folder": str(tmp_path / "gone")})
+            await brings(one).bring_models(replace(told, generator_folder=str(tmp_path / "gone")))
 
 
 async def test_a_file_of_this_machine_that_a_folder_only_links_to_is_taken_by_nobody(
@@ -49,26 +54,24 @@ async def test_a_file_of_this_machine_that_a_folder_only_links_to_is_taken_by_no
     for name in ("config.json", "tokenizer.json", "model.safetensors"):
         (folder / name).write_text(name)
     (folder / "merges.txt").symlink_to("../id_ed25519")
-    told = {"generator": {"name": "mine"}, "generator_folder": str(folder)}
+    told = replace(ASKED, generator={"name": "mine"}, generator_folder=str(folder))
     async with serving(tmp_path, "one") as one:
         with pytest.raises(UsageError, match=r"merges\.txt of .* is a link that leads out of it"):
-            await brings(one).bring_generator(told)
+            await brings(one).bring_models(told)
         assert not list(one.state_dir.spool.iterdir())
 
 
 async def test_a_server_of_this_machine_alone_is_asked_by_this_node_alone(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one:
         own = {"name": "m", "url": "http://localhost:1/v1", "model": "m"}
-        brought = await brings(one).bring_generator({"generator": own})
-        assert brought["generator"] == own | {"node": one.identity.node_id}
+        brought = await brings(one).bring_models(replace(ASKED, generator=own))
+        assert brought.generator == own | {"node": one.identity.node_id}
         elsewhere = own | {"url": "http://box:1/v1"}
-        assert await brings(one).bring_generator({"generator": elsewhere}) == {
-            "generator": elsewhere
-        }
-        assert await brings(one).bring_generator({"rounds": 1}) == {"rounds": 1}
-        brought = await brings(one).bring_models({"judge": own, "generator": elsewhere})
-        assert brought["judge"]["node"] == one.identity.node_id
-        assert brought["generator"] == elsewhere
+        asked = replace(ASKED, generator=elsewhere)
+        assert await brings(one).bring_models(asked) == asked
+        assert await brings(one).bring_models(ASKED) == ASKED
+        brought = await brings(one).bring_models(replace(asked, judge=own))
+        assert brought == replace(asked, judge=own | {"node": one.identity.node_id})
 
 
 async def test_a_model_to_begin_with_comes_with_its_tokenizer(tmp_path: Path) -> None:
@@ -76,16 +79,16 @@ async def test_a_model_to_begin_with_comes_with_its_tokenizer(tmp_path: Path) ->
     folder.mkdir()
     for name in ("config.json", "model.safetensors"):
         (folder / name).write_text(name)
-    told = {"init": {"model": "base", "config": "{}", "weights_folder": str(folder)}, "rounds": 2}
+    init = {"model": "base", "config": "{}", "weights_folder": str(folder)}
+    told = replace(ASKED, init=init, rounds=2)
     async with serving(tmp_path, "one") as one:
         with pytest.raises(NotFoundError, match=r"base holds no tokenizer\.json"):
             await brings(one).bring_models(told)
         (folder / "tokenizer.json").write_text("tokenizer.json")
         brought = await brings(one).bring_models(told)
-        assert brought.keys() == {"init", "rounds"}
-        assert brought["init"].keys() == {"model", "config", "weights", "is_chat"}
-        kept = one.library.store.path(ArtifactId(brought["init"]["weights"]))
+        assert brought.init is not None
+        assert brought.init.keys() == {"model", "config", "weights", "is_chat"}
+        kept = one.library.store.path(ArtifactId(str(brought.init["weights"])))
         assert {path.name for path in kept.iterdir()} == {
             "config.json", "tokenizer.json", "model.safetensors",
         }  # fmt: skip
-        assert await brings(one).bring_models({"rounds": 1}) == {"rounds": 1}

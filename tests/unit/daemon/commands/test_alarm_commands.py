@@ -14,11 +14,13 @@ from jupiterd.cluster.membership.membership import Liveness
 from jupiterd.cluster.planning.asking_node import ASKED_AT
 from jupiterd.cluster.planning.cluster_file_policy import Entry
 from jupiterd.ctl.diagnose.status import ailments
+from jupiterd.daemon.app.command_wiring import alarms_of
 from jupiterd.daemon.app.node import Node
-from jupiterd.daemon.commands.alarm_commands import MAX_CHARACTERS, dismiss, named_alarms
+from jupiterd.daemon.commands.alarm_commands import MAX_CHARACTERS, dismiss, with_alarms
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.errors import NotFoundError, UsageError
 from jupiterd.ids import NodeId
+from jupiterd.protocol.commands.alarm_commands import DismissAlarms, DismissFailure
 from jupiterd.protocol.frames import Knocked
 from tests.support.cluster.building import CYCLE, started
 from tests.support.daemon.shown import status_of
@@ -41,7 +43,7 @@ async def test_an_alarm_ends_where_somebody_has_seen_it(tmp_path: Path) -> None:
         assert alarms(one) == []
         await one.journal.append(1, [FAILED])
         assert alarms(one) == ["run-failed"]
-        done = await dismiss(one._begin_reign(1), {"cycle": "python"})
+        done = await dismiss(one._begin_reign(1), DismissFailure.read({"cycle": "python"}))
         assert done == {"dismissed": [{"id": CYCLE, "name": "python"}]}
         assert alarms(one) == []
         assert one.journal.state.cycles[CYCLE].failed == FAILED
@@ -68,13 +70,13 @@ async def test_where_there_is_no_alarm_it_is_said(tmp_path: Path) -> None:
         await found(one, facts=(started(),))
         leading = one._begin_reign(1)
         with pytest.raises(NotFoundError, match="no alarm about anything"):
-            await dismiss(leading, {})
+            await dismiss(leading, DismissFailure())
         await one.journal.append(1, [FAILED])
         with pytest.raises(NotFoundError, match="nothing that failed is called cooking"):
-            await dismiss(leading, {"cycle": "cooking"})
-        await dismiss(leading, {})
+            await dismiss(leading, DismissFailure.read({"cycle": "cooking"}))
+        await dismiss(leading, DismissFailure())
         with pytest.raises(NotFoundError, match="no alarm about anything"):
-            await dismiss(leading, {})
+            await dismiss(leading, DismissFailure())
 
 
 def health(node: Node) -> list[str]:
@@ -201,7 +203,7 @@ async def test_what_the_leader_does_not_see_is_over_where_it_was_dismissed(tmp_p
         await lead(one)
         refused = {GUEST.node: {"writer": Tip(7, 1, "f" * 64)}}
         two.journal._refused |= refused
-        named = await named_alarms(two, {"names": ["behind"]})
+        named = with_alarms(alarms_of(two), DismissAlarms(names=("behind",))).to_plain()
         assert "behind" not in health(one)
         await one.commands.execute_here("alarm.dismiss", named, two.identity.node_id)
         await two.journal.move_to(whole_ledger(one.journal))

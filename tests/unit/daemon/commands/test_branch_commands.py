@@ -14,6 +14,7 @@ from jupiterd.daemon.commands.branch_commands import switch_line
 from jupiterd.daemon.queries.cluster.branches_document import branches_document
 from jupiterd.errors import ConflictError, NotFoundError
 from jupiterd.ids import ArtifactId
+from jupiterd.protocol.commands.cycle_commands import SwitchBranch
 from jupiterd.rpc import peer_pb2
 from tests.support.cluster.building import CYCLE, checkpoint, commanded, round_over, started
 from tests.support.daemon.two_nodes import TIMEOUT_S, found, lead, serving, unite
@@ -43,7 +44,9 @@ def cycle_of(node: Node) -> CycleState:
 
 
 async def switch(node: Node, leaf: str) -> dict[str, object]:
-    return await switch_line(node._begin_reign(1), {"cycle": CYCLE, "leaf": leaf})
+    return await switch_line(
+        node._begin_reign(1), SwitchBranch.read({"cycle": CYCLE, "leaf": leaf})
+    )
 
 
 async def test_a_switch_makes_another_leaf_canonical_and_back(tmp_path: Path) -> None:

@@ -14,12 +14,14 @@ from jupiterd.cluster.facts.facts import RoleAssigned
 from jupiterd.cluster.planning.cluster_file_policy import Entry, Written
 from jupiterd.cluster.planning.roles import ALONE, WRITTEN
 from jupiterd.cluster.values.interface_kind import InterfaceKind
+from jupiterd.daemon.app.command_wiring import file_policy_of
 from jupiterd.daemon.app.node import Node
 from jupiterd.daemon.commands import cluster_file_policy
-from jupiterd.daemon.commands.cluster_file_policy import ClusterFilePolicy
 from jupiterd.errors import JupiterError
 from jupiterd.net.scopes import without_scope_in
 from jupiterd.ports import Address
+from jupiterd.protocol.commands.cycle_commands import StartCycle
+from jupiterd.protocol.commands.train_commands import StartTraining
 from tests.support.daemon.shown import status_of
 from tests.support.daemon.two_nodes import address_of, found, lead, serving, unite, until
 
@@ -28,7 +30,7 @@ def write(node: Node, *entries: Entry, **told: Any) -> None:
     """Let a node have a cluster file."""
     written = Written("c.yaml", entries=entries, **told)
     node.settings = replace(node.settings, cluster=written)
-    vars(node.written).update(vars(ClusterFilePolicy(node)))
+    vars(node.written).update(vars(file_policy_of(node)))
 
 
 @asynccontextmanager
@@ -149,31 +151,37 @@ async def test_without_a_file_nothing_is_said_or_done(tmp_path: Path) -> None:
         assert one.written.all_contradictions() == one.written.notes() == ()
 
 
-@pytest.mark.parametrize("verb", ["cycle.start", "cycle.plan", "train.start"])
-async def test_a_run_is_on_the_engine_of_the_file_unless_one_is_named(
-    tmp_path: Path, verb: str
-) -> None:
+TRAINING = StartTraining(model="1m")
+CYCLE = StartCycle(domain_name="python", domain_yaml="")
+
+
+async def test_a_run_is_on_the_engine_of_the_file_unless_one_is_named(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one:
         write(one, backend="mlx")
-        assert one.written.added_to(verb, {"size": "1m"}) == {"size": "1m", "engine": "mlx"}
-        assert one.written.added_to(verb, {"engine": "auto"}) == {"engine": "auto"}
-        assert one.written.added_to("cycle.stop", {}) == {}
+        assert one.written.added_to_training(TRAINING) == replace(TRAINING, engine="mlx")
+        assert one.written.added_to_cycle(CYCLE) == replace(CYCLE, engine="mlx")
+        for command in (replace(TRAINING, engine="auto"), replace(TRAINING, engine="torch")):
+            assert one.written.added_to_training(command) == command
+        named = replace(CYCLE, engine="auto")
+        assert one.written.added_to_cycle(named) == named
         write(one)
-        assert one.written.added_to(verb, {}) == {}
+        assert one.written.added_to_training(TRAINING) == TRAINING
+        assert one.written.added_to_cycle(CYCLE) == CYCLE
 
 
-@pytest.mark.parametrize("verb", ["cycle.start", "cycle.plan", "train.start"])
 async def test_what_is_started_on_a_machine_is_encrypted_where_its_owner_wants_that(
-    tmp_path: Path, verb: str
+    tmp_path: Path,
 ) -> None:
     async with serving(tmp_path, "one", gang_encryption=True) as one:
-        added = {"settings": {"gang_encryption": "on"}}
-        assert one.written.added_to(verb, {}) == added
-        said = {"settings": {"gang_encryption": "off", "islands": "off"}}
-        assert one.written.added_to(verb, said) == said
-        assert one.written.added_to("cycle.stop", {}) == {}
+        added = {"gang_encryption": "on"}
+        assert one.written.added_to_training(TRAINING) == replace(TRAINING, settings=added)
+        assert one.written.added_to_cycle(CYCLE) == replace(CYCLE, settings=added)
+        said = {"gang_encryption": "off", "islands": "off"}
+        asked = replace(TRAINING, settings=said)
+        assert one.written.added_to_training(asked) == asked
     async with serving(tmp_path, "two") as two:
-        assert two.written.added_to(verb, {}) == {}
+        assert two.written.added_to_training(TRAINING) == TRAINING
+        assert two.written.added_to_cycle(CYCLE) == CYCLE
 
 
 async def test_the_command_that_a_person_gives_takes_the_engine_of_the_file(
@@ -199,11 +207,11 @@ async def test_a_file_may_want_islands_and_say_how_often_they_exchange(
 ) -> None:
     async with serving(tmp_path, "one") as one:
         write(one, backend=backend, sync_every=50)
-        added = one.written.added_to("train.start", {"settings": {"seq_len": 64}})
-        assert added == {"settings": {"islands": "preferred", "sync_every": 50, "seq_len": 64}}
-        said = {"settings": {"islands": "off", "sync_every": 7}}
-        assert one.written.added_to("train.start", said) == said
-        for_a_cycle = one.written.added_to("cycle.start", {"settings": {"sync_every": 9}})
-        assert for_a_cycle == {"settings": {"islands": "preferred", "sync_every": 9}}
+        added = one.written.added_to_training(replace(TRAINING, settings={"seq_len": 64}))
+        assert added.settings == {"islands": "preferred", "sync_every": 50, "seq_len": 64}
+        said = replace(TRAINING, settings={"islands": "off", "sync_every": 7})
+        assert one.written.added_to_training(said) == said
+        for_a_cycle = one.written.added_to_cycle(replace(CYCLE, settings={"sync_every": 9}))
+        assert for_a_cycle.settings == {"islands": "preferred", "sync_every": 9}
         write(one)
-        assert one.written.added_to("train.start", {}) == {}
+        assert one.written.added_to_training(TRAINING) == TRAINING

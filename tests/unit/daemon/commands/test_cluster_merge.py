@@ -19,6 +19,7 @@ from jupiterd.errors import ConflictError, NoLeaderError, NotFoundError, Refused
 from jupiterd.ids import CycleId, NodeId
 from jupiterd.net.call_guard import EACH_MEMBER
 from jupiterd.ports import Address
+from jupiterd.protocol.commands.member_commands import MergeCluster
 from jupiterd.rpc import peer_pb2
 from jupiterd.store.ledger_file import LedgerFile
 from tests.support.cluster.building import checkpoint, commanded, started, work_done
@@ -214,13 +215,13 @@ async def test_a_running_cycle_is_to_be_stopped_first(tmp_path: Path) -> None:
         await other.journal.append(1, [commanded("running", 9)])
         leading = other._begin_reign(1)
         await greet(other, one)
-        arguments = {"cluster": one.journal.cluster}
-        told = await other.merging.merge(leading, {**arguments, "dry_run": True})
+        command = MergeCluster(cluster=one.journal.cluster)
+        told = await other.merging.merge(leading, replace(command, dry_run=True))
         assert [found["title"] for found in told["obstacles"]] == [
             f"cycle dddddddd (python) is running in home ({other.journal.cluster[:8]})"
         ]
         with pytest.raises(ConflictError, match="is running"):
-            await other.merging.merge(leading, arguments)
+            await other.merging.merge(leading, command)
 
 
 async def test_what_is_not_in_sight_is_said_so(tmp_path: Path) -> None:

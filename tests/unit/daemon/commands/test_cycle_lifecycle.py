@@ -17,6 +17,12 @@ from jupiterd.daemon.commands.cycle_lifecycle import (
 )
 from jupiterd.errors import ConflictError, JupiterError, NotFoundError, UsageError
 from jupiterd.ids import CycleId
+from jupiterd.protocol.commands.cycle_commands import (
+    ExtendCycle,
+    PauseCycle,
+    ResumeCycle,
+    StopCycle,
+)
 from tests.support.cluster.building import (
     CYCLE,
     NODES,
@@ -46,7 +52,9 @@ def stopped(cycle: CycleId) -> CycleStateSet:
 
 
 async def resume(node: Node, wanted: str = "") -> str:
-    done = await resume_cycle(node._begin_reign(1), {"cycle": wanted} if wanted else {})
+    done = await resume_cycle(
+        node._begin_reign(1), ResumeCycle.read({"cycle": wanted} if wanted else {})
+    )
     return str(done["cycle"])
 
 
@@ -99,7 +107,9 @@ async def test_what_cannot_go_on_is_refused_with_a_reason(
 
 
 async def pause(node: Node, wanted: str = "") -> str:
-    done = await pause_cycle(node._begin_reign(1), {"cycle": wanted, "node": NODES[2]})
+    done = await pause_cycle(
+        node._begin_reign(1), PauseCycle.read({"cycle": wanted, "node": NODES[2]})
+    )
     return str(done["cycle"])
 
 
@@ -143,7 +153,7 @@ async def test_a_paused_cycle_can_be_stopped_and_the_islands_of_one_end_with_it(
         await found(one, facts=(started(), island))
         await pause(one)
         assert one.journal.state.cycles[OLDER].wanted == "stopped"
-        await stop_cycle(one._begin_reign(1), {})
+        await stop_cycle(one._begin_reign(1), StopCycle())
         cycle = one.journal.state.cycles[CYCLE]
         assert (cycle.wanted, cycle.paused) == ("stopped", None)
 
@@ -196,7 +206,9 @@ async def test_islands_that_failed_with_their_cycle_go_on_with_it_and_others_do_
 
 
 async def extend(node: Node, wanted: str = "", rounds: int = 1) -> dict[str, object]:
-    return await extend_cycle(node._begin_reign(1), {"cycle": wanted, "rounds": rounds})
+    return await extend_cycle(
+        node._begin_reign(1), ExtendCycle.read({"cycle": wanted, "rounds": rounds})
+    )
 
 
 async def test_a_cycle_that_has_ended_goes_on_for_so_many_rounds_more(tmp_path: Path) -> None:
@@ -217,7 +229,7 @@ async def test_a_dry_run_of_more_rounds_says_what_the_last_one_took(tmp_path: Pa
         trained = EpochClosed(CYCLE, 1, "finished", 100.0)
         await found(one, facts=(started(2), opened(1), *ONE_ROUND, trained))
         leading, before = one._begin_reign(1), one.journal.ledger.head()
-        told = foretold_extension(leading, {"rounds": 2})
+        told = await foretold_extension(leading, ExtendCycle.read({"rounds": 2}))
         assert (told["rounds"], told["was"]) == (4, "running")
         first, training_line, last = told["lines"]
         assert first == "round 1 took 1 min 40 s: train 1 min 40 s"
@@ -225,7 +237,7 @@ async def test_a_dry_run_of_more_rounds_says_what_the_last_one_took(tmp_path: Pa
         assert last == "2 rounds more like it: ~3 min 20 s"
         assert one.journal.ledger.head() == before
         await found(one, facts=(begun(LATER, 3),))
-        none = foretold_extension(leading, {"cycle": LATER})["lines"]
+        none = (await foretold_extension(leading, ExtendCycle.read({"cycle": LATER})))["lines"]
         assert none == ["none of its rounds has ended yet: nobody knows how long one takes"]
 
 
@@ -286,6 +298,6 @@ async def test_what_a_failed_cycle_has_collected_can_be_collected_again(tmp_path
         collected = replace(work_done("r1/collect/0"), phase="collect")
         await found(one, facts=(started(), collected, FAILED))
         cycle = one.journal.state.cycles[CYCLE]
-        await resume_cycle(one._begin_reign(1), {"redo": "collect"})
+        await resume_cycle(one._begin_reign(1), ResumeCycle.read({"redo": "collect"}))
         assert (cycle.failed, cycle.finished) == (None, False)
         assert cycle.completed_in(1, "collect") == {}

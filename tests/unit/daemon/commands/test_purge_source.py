@@ -11,10 +11,11 @@ from jupiterd.cluster.facts.facts import CycleStarted, Fact, SourcePurged, WorkC
 from jupiterd.cluster.ledger.state import State
 from jupiterd.daemon.app.node import Node
 from jupiterd.daemon.catalog.cycle_sources import purge_proofs
-from jupiterd.daemon.commands.data_commands import COMMANDS
+from jupiterd.daemon.commands.purge_source import purge_source
 from jupiterd.daemon.queries.cycle.run_documents import audit_document
 from jupiterd.errors import JupiterError, NotFoundError, UsageError
 from jupiterd.ids import CycleId
+from jupiterd.protocol.commands.data_commands import PurgeSource
 from tests.support.cluster.building import CYCLE, NODES, checkpoint, started
 from tests.support.daemon.two_nodes import found, serving
 
@@ -46,7 +47,7 @@ packed = partial(done, "pack")
 
 
 async def purge(node: Node, **arguments: str) -> dict[str, Any]:
-    return await COMMANDS["data.purge"](node._begin_reign(1), arguments)
+    return await purge_source(node._begin_reign(1), PurgeSource.read(arguments))
 
 
 async def test_a_domain_s_source_is_purged_for_all_its_cycles_and_later_ones(

@@ -13,6 +13,7 @@ from jupiterd.daemon.catalog.pause_facts import is_interactive, redoable, waitin
 from jupiterd.daemon.commands.review_answers import answers
 from jupiterd.errors import ConflictError, InvalidDomainError, UsageError
 from jupiterd.locations import config_folder
+from jupiterd.protocol.commands.cycle_commands import ResumeCycle
 from tests.support.cluster.building import (
     CYCLE,
     NODES,
@@ -52,7 +53,7 @@ def state_of(*facts: CycleFact) -> CycleState:
 
 def answer(*facts: CycleFact, rounds: int = 2, **arguments: Any) -> list[Fact]:
     start = begun(rounds)
-    return answers(state_of(start, *facts), start, arguments)
+    return answers(state_of(start, *facts), start, ResumeCycle(**arguments))
 
 
 def test_to_go_on_is_recorded_for_the_phase_that_ended_last() -> None:
@@ -67,7 +68,7 @@ def test_to_go_on_is_recorded_for_the_phase_that_ended_last() -> None:
 
 def test_a_cycle_that_asks_nothing_records_no_answer() -> None:
     start = begun(interactive=False)
-    assert answers(state_of(start, *FILTERED), start, {}) == []
+    assert answers(state_of(start, *FILTERED), start, ResumeCycle()) == []
 
 
 def test_to_do_the_last_phase_again_is_recorded_with_those_behind_it() -> None:

@@ -5,7 +5,6 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,9 +18,14 @@ from jupiterd.cluster.facts.facts import (
     WorkCompleted,
 )
 from jupiterd.cycle.runs.run_settings import RunSettings
-from jupiterd.daemon.commands.commands import Commands
+from jupiterd.daemon.commands.cycle_lifecycle import start_cycle
 from jupiterd.daemon.commands.data_commands import prepare_data
-from jupiterd.daemon.commands.dry_run import NOT_COPIED, tried, without_copying
+from jupiterd.daemon.commands.dry_run import (
+    NOT_COPIED,
+    cycle_without_copying,
+    training_without_copying,
+    tried,
+)
 from jupiterd.daemon.commands.train_commands import resume_training, start_training, stop_training
 from jupiterd.daemon.leader.leading import Leading
 from jupiterd.errors import (
@@ -33,6 +37,9 @@ from jupiterd.errors import (
     UsageError,
 )
 from jupiterd.ids import ArtifactId, CycleId, short
+from jupiterd.protocol.commands.cycle_commands import StartCycle
+from jupiterd.protocol.commands.data_commands import PrepareData
+from jupiterd.protocol.commands.train_commands import ResumeTraining, StartTraining, StopTraining
 from tests.support.cluster.building import (
     CYCLE,
     NODES,
@@ -42,6 +49,7 @@ from tests.support.cluster.building import (
     started,
     training,
 )
+from tests.support.daemon.commands_alone import alone_with
 from tests.support.daemon.two_nodes import found, serving
 
 FOLDER = {"source": {"kind": "folder", "path": "/letters"}, "name": "letters", "node": "n"}
@@ -71,7 +79,9 @@ def of_latest(leading: Leading) -> tuple[DataRequested | None, TrainingStarted |
 
 async def test_text_is_made_into_a_data_set_by_the_run_that_trains_on_it(tmp_path: Path) -> None:
     async with leads(tmp_path) as leading:
-        done = await start_training(leading, {**FOLDER, "model": "1m", "settings": {}})
+        done = await start_training(
+            leading, StartTraining.read({**FOLDER, "model": "1m", "settings": {}})
+        )
         asked, run = of_latest(leading)
         assert asked is not None
         assert run is not None
@@ -87,7 +97,7 @@ async def test_text_is_made_into_a_data_set_by_the_run_that_trains_on_it(tmp_pat
 @pytest.mark.parametrize("name", ["letters", CYCLE[:6], "5" * 8])
 async def test_a_data_set_is_named_by_its_name_or_an_id(tmp_path: Path, name: str) -> None:
     async with leads(tmp_path, data_asked(), MADE) as leading:
-        done = await start_training(leading, {"data": name, "model": "1m"})
+        done = await start_training(leading, StartTraining.read({"data": name, "model": "1m"}))
         run = leading.cycle(CycleId(done["train"]))
         assert run.requested is None
         assert run.training is not None
@@ -98,9 +108,9 @@ async def refusal(leading: Leading, **more: Any) -> JupiterError:
     """Return what refuses a run; its dry run is refused by the same."""
     asked = {"data": "letters", "model": "1m", **more}
     with pytest.raises(JupiterError) as caught:
-        await start_training(leading, asked)
+        await start_training(leading, StartTraining.read(asked))
     with pytest.raises(type(caught.value)) as dry:
-        await tried(start_training, leading, asked)
+        await tried(start_training, leading, StartTraining.read(asked))
     assert (dry.value.message, dry.value.hint) == (caught.value.message, caught.value.hint)
     assert "\n" not in caught.value.message
     assert caught.value.hint
@@ -152,17 +162,21 @@ async def test_a_dry_run_makes_all_checks_and_records_nothing(tmp_path: Path) ->
     async with leads(tmp_path / "node", data_asked(), MADE) as leading:
         before = leading.journal.ledger.head()
         for known in ({"model": "1m"}, {"weights": "a" * 64}):
-            await tried(start_training, leading, {**asked, **known})
+            await tried(start_training, leading, StartTraining.read({**asked, **known}))
         assert leading.journal.ledger.head() == before
         with pytest.raises(NotFoundError, match="no safetensors"):
-            await without_copying("train.start", {**asked, "weights_folder": str(weights)})
+            await training_without_copying(
+                StartTraining.read({**asked, "weights_folder": str(weights)})
+            )
         (weights / "model.safetensors").write_bytes(b"")
-        given = await without_copying("train.start", {**asked, "weights_folder": str(weights)})
+        given = await training_without_copying(
+            StartTraining.read({**asked, "weights_folder": str(weights)})
+        )
         await tried(start_training, leading, given)
-        init = {"init": {"weights_folder": str(weights)}}
+        init: dict[str, object] = {"weights_folder": str(weights)}
         with pytest.raises(NotFoundError, match=r"no tokenizer\.json"):
-            await without_copying("cycle.start", init)
-        done = await start_training(leading, {**asked, "weights": "a" * 64})
+            await cycle_without_copying(StartCycle(domain_name="x", domain_yaml="", init=init))
+        done = await start_training(leading, StartTraining.read({**asked, "weights": "a" * 64}))
         assert done["train"], "the leader itself still records"
         assert leading.journal.ledger.head() != before
 
@@ -170,16 +184,8 @@ async def test_a_dry_run_makes_all_checks_and_records_nothing(tmp_path: Path) ->
 async def test_a_daemon_tries_what_it_knows_and_nothing_else(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one:
         await found(one)
-        pulse: Any = SimpleNamespace(check_awake=lambda: None)
-        term = one._begin_reign(1)
-        node: Any = SimpleNamespace(
-            written=one.written, leading=term, pulse=pulse, merging=one.merging,
-            journal=one.journal, identity=one.identity, hand_over=one.hand_over,
-            state_dir=one.state_dir, library=one.library, shipped=one.shipped, peers=one.peers,
-            runner=one.runner, link_measurement=one.link_measurement,
-            script_placement=one.script_placement,
-        )  # fmt: skip
-        commands, before = Commands(node), one.journal.ledger.head()
+        commands = alone_with(one, one._begin_reign(1))
+        before = one.journal.ledger.head()
         tries = {"verb": "cluster.rename", "arguments": {"name": "attic"}}
         assert (await commands.execute("dry_run", tries))["tried"] == "cluster.rename"
         refused = {"verb": "train.start", "arguments": {"model": "7m", "source": {}}}
@@ -209,7 +215,7 @@ async def test_machines_train_one_thing_at_a_time(tmp_path: Path) -> None:
     async with leads(tmp_path, data_asked(), MADE, training()) as leading:
         assert isinstance(await refusal(leading), ConflictError)
         with pytest.raises(ConflictError, match="training letters"):
-            await resume_training(leading, {})
+            await resume_training(leading, ResumeTraining())
 
 
 async def test_a_cycle_and_a_run_keep_each_other_from_starting(tmp_path: Path) -> None:
@@ -217,7 +223,7 @@ async def test_a_cycle_and_a_run_keep_each_other_from_starting(tmp_path: Path) -
         await found(one, facts=(training(),))
         one.leadership._leading = one._begin_reign(1)
         with pytest.raises(ConflictError, match="training letters"):
-            await Commands(one)._start_cycle(one._begin_reign(1), {})
+            await start_cycle(one._begin_reign(1), StartCycle(domain_name="", domain_yaml=""))
     async with leads(tmp_path / "other", started()) as leading:
         assert "on python is running" in (await refusal(leading)).message
 
@@ -226,17 +232,19 @@ async def test_a_run_is_stopped_and_goes_on(tmp_path: Path) -> None:
     async with leads(tmp_path, data_asked(), MADE, training()) as leading:
         run = leading.cycle(CYCLE)
         with pytest.raises(NotFoundError, match="no training run is called poems"):
-            await stop_training(leading, {"train": "poems"})
+            await stop_training(leading, StopTraining.read({"train": "poems"}))
         assert not run.finished
-        assert await tried(stop_training, leading, {}) == CYCLE
-        assert (await stop_training(leading, {}))["train"] == CYCLE
+        assert await tried(stop_training, leading, StopTraining()) == CYCLE
+        assert (await stop_training(leading, StopTraining()))["train"] == CYCLE
         assert run.finished
         with pytest.raises(NotFoundError, match="no training is running") as refused:
-            await stop_training(leading, {})
+            await stop_training(leading, StopTraining())
         resume = f"jupiterctl train start --resume {short(CYCLE)} goes on with "
         assert refused.value.hint.startswith(resume)
-        assert await tried(resume_training, leading, {}) == CYCLE
-        assert (await resume_training(leading, {"train": "letters"}))["train"] == CYCLE
+        assert await tried(resume_training, leading, ResumeTraining()) == CYCLE
+        assert (await resume_training(leading, ResumeTraining.read({"train": "letters"})))[
+            "train"
+        ] == CYCLE
         assert not run.finished
 
 
@@ -249,12 +257,12 @@ async def test_islands_are_stopped_and_go_on_with_their_run(tmp_path: Path) -> N
     async with leads(tmp_path, data_asked(), MADE, training(), *parts, lost) as leading:
         cycles = leading.journal.state.cycles
         with pytest.raises(ConflictError, match="training letters"):
-            await resume_training(leading, {})
+            await resume_training(leading, ResumeTraining())
         entries = len(leading.journal.ledger)
-        assert (await stop_training(leading, {}))["train"] == CYCLE
+        assert (await stop_training(leading, StopTraining()))["train"] == CYCLE
         assert len(leading.journal.ledger) == entries + 1
         assert all(cycle.finished for cycle in cycles.values())
-        assert (await resume_training(leading, {}))["train"] == CYCLE
+        assert (await resume_training(leading, ResumeTraining()))["train"] == CYCLE
         assert [cycles[part.cycle].finished for part in parts] == [False, False, True]
 
 
@@ -262,27 +270,29 @@ async def test_there_is_nothing_to_resume_without_a_run_that_was_stopped(tmp_pat
     done = (checkpoint("k1", is_final=True), round_over("k1", verdict=""))
     async with leads(tmp_path, data_asked(), MADE) as leading:
         with pytest.raises(NotFoundError, match="no training run to resume"):
-            await resume_training(leading, {"train": "letters"})
+            await resume_training(leading, ResumeTraining.read({"train": "letters"}))
         await leading.record(training(), *done)
         with pytest.raises(NotFoundError, match="no training run to resume"):
-            await resume_training(leading, {})
+            await resume_training(leading, ResumeTraining())
         with pytest.raises(ConflictError, match="it is finished"):
-            await resume_training(leading, {"train": CYCLE})
+            await resume_training(leading, ResumeTraining.read({"train": CYCLE}))
 
 
 async def test_two_data_sets_don_t_share_a_name(tmp_path: Path) -> None:
     async with leads(tmp_path) as leading:
-        first = await prepare_data(leading, FOLDER)
+        first = await prepare_data(leading, PrepareData.read(FOLDER))
         with pytest.raises(ConflictError, match="there is a data set called letters"):
-            await prepare_data(leading, FOLDER)
+            await prepare_data(leading, PrepareData.read(FOLDER))
         failed = CycleFailed(CycleId(first["data"]), "empty-source", "nothing there", "")
         await leading.record(failed)
-        assert (await prepare_data(leading, FOLDER))["data"] != first["data"]
+        assert (await prepare_data(leading, PrepareData.read(FOLDER)))["data"] != first["data"]
 
 
 async def test_a_data_set_may_take_another_s_tokenizer(tmp_path: Path) -> None:
     async with leads(tmp_path, data_asked(), MADE) as leading:
-        done = await prepare_data(leading, {**FOLDER, "name": "poems", "tokenizer": "letters"})
+        done = await prepare_data(
+            leading, PrepareData.read({**FOLDER, "name": "poems", "tokenizer": "letters"})
+        )
         asked = leading.cycle(CycleId(done["data"])).requested
         assert asked is not None
         assert asked.tokenizer == "7" * 64
@@ -291,7 +301,9 @@ async def test_a_data_set_may_take_another_s_tokenizer(tmp_path: Path) -> None:
 async def test_what_lies_on_the_hub_may_be_read_by_anybody(tmp_path: Path) -> None:
     async with leads(tmp_path) as leading:
         source = {"kind": "hugging_face", "path": "wikimedia/wikipedia", "subset": "20231101.es"}
-        done = await prepare_data(leading, {"source": source, "name": "wikipedia", "node": "n"})
+        done = await prepare_data(
+            leading, PrepareData.read({"source": source, "name": "wikipedia", "node": "n"})
+        )
         asked = leading.cycle(CycleId(done["data"])).requested
         assert asked is not None
         assert asked.node == ""
@@ -321,7 +333,7 @@ async def test_weights_train_on_what_their_own_tokenizer_has_cut(tmp_path: Path)
 
         async def told(folder: Path, **more: Any) -> dict[str, Any]:
             given = {**asked, **more, "weights_folder": str(folder)}
-            return dict(await without_copying("train.start", given))
+            return (await training_without_copying(StartTraining.read(given))).to_plain()
 
         error = await refusal(leading, **await told(other))
         assert "the data set letters was cut by another tokenizer than that of mine" in str(error)
@@ -334,13 +346,21 @@ async def test_weights_train_on_what_their_own_tokenizer_has_cut(tmp_path: Path)
         assert "the tokenizer of mine has 321 kinds of tokens, and its weights know 320" in str(
             error
         )
-        lines = (await start_training(leading, {"data": "letters", **await told(bare)}))["sheet"]
+        lines = (
+            await start_training(
+                leading, StartTraining.read({"data": "letters", **await told(bare)})
+            )
+        )["sheet"]
         assert "mine has no tokenizer to compare with that of letters" in lines
-        await stop_training(leading, {})
-        lines = (await start_training(leading, {"data": "letters", **await told(own)}))["sheet"]
+        await stop_training(leading, StopTraining())
+        lines = (
+            await start_training(
+                leading, StartTraining.read({"data": "letters", **await told(own)})
+            )
+        )["sheet"]
         assert not [line for line in lines if "tokenizer" in line]
-        await stop_training(leading, {})
-        done = await start_training(leading, await told(own, **FOLDER))
+        await stop_training(leading, StopTraining())
+        done = await start_training(leading, StartTraining.read(await told(own, **FOLDER)))
         requested = leading.cycle(CycleId(done["train"])).requested
         assert requested is not None
         assert requested.tokenizer == NOT_COPIED, "the artifact of the model, as it came"

@@ -26,6 +26,7 @@ from jupiterd.daemon.leader.work_item import Patience
 from jupiterd.daemon.queries.cycle.cycle_document import cycle_document
 from jupiterd.errors import UsageError
 from jupiterd.locations import config_folder
+from jupiterd.protocol.commands.cycle_commands import StartCycle
 from jupiterd.workers.samples.sample_file import read_samples
 from tests.support.cluster.building import CYCLE, started
 from tests.support.daemon.two_nodes import found, serving, until
@@ -183,26 +184,30 @@ async def test_a_domain_that_names_no_templates_has_the_usual_tasks_written(
     assert any("one question that the text above answers" in said for said in asked)
 
 
+def asked(**said: Any) -> StartCycle:
+    return StartCycle(domain_name="d", domain_yaml="", **said)
+
+
 def test_a_generator_of_the_domain_file_that_nobody_looked_for_is_told() -> None:
     text = DOMAIN.format(path="/srv").replace(
         "generation:", "generation:\n  generator: http://box/v1#tiny"
     )
     domain = parse_domain(text, "bread.yaml")
     with pytest.raises(UsageError, match="wasn't looked for"):
-        _generator(domain, {})
-    assert _generator(domain, {"generator": {}}) == {}
+        _generator(domain, asked())
+    assert _generator(domain, asked(generator={})) == {}
     server = {"name": "tiny", "url": "http://box/v1", "model": "tiny"}
-    assert _generator(domain, {"generator": server}) == server
+    assert _generator(domain, asked(generator=server)) == server
 
 
 def test_a_judge_of_the_domain_file_that_nobody_looked_for_is_told() -> None:
     text = DOMAIN.format(path="/srv") + "gate: {judge: http://box/v1#tiny}\n"
     domain = parse_domain(text, "bread.yaml")
     with pytest.raises(UsageError, match="the judge http://box/v1#tiny wasn't looked for"):
-        _judge(domain, {})
-    assert _judge(domain, {"judge": {}}) == {}
+        _judge(domain, asked())
+    assert _judge(domain, asked(judge={})) == {}
     server = {"name": "tiny", "url": "http://box/v1", "model": "tiny", "node": "n"}
-    assert _judge(domain, {"judge": server}) == server
+    assert _judge(domain, asked(judge=server)) == server
 
 
 async def test_the_next_round_is_written_while_this_one_trains(tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ from jupiterd.cluster.facts.facts import RoleAssigned
 from jupiterd.cycle.base.key_hosts import read_key_hosts
 from jupiterd.cycle.domain.generator import Generator
 from jupiterd.daemon.app.node import Node
-from jupiterd.daemon.commands.commands import Commands
 from jupiterd.daemon.cycles import generator_trial
 from jupiterd.daemon.cycles.generator_trial import try_generator
 from jupiterd.daemon.leader.leading import Leading
@@ -54,7 +53,7 @@ async def test_a_cycle_whose_generator_has_no_such_model_never_begins(tmp_path: 
             domain = DOMAIN.format(path=tmp_path)
             arguments = {"domain_name": "bread", "domain_yaml": domain, "generator": server(served)}
             with pytest.raises(GeneratorRefusedError, match=r"one: .*HTTP 404, no such model"):
-                await Commands(node).execute("cycle.start", arguments)
+                await node.commands.execute("cycle.start", arguments)
             assert node.journal.state.cycles == {}
 
 

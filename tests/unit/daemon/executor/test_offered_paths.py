@@ -13,7 +13,6 @@ from jupiterd.cluster.planning.asking_node import asking_node
 from jupiterd.cycle.data.local_paths import local_paths
 from jupiterd.daemon.app.node import Node
 from jupiterd.daemon.catalog.dataset_catalog import data_sets
-from jupiterd.daemon.commands.commands import Commands
 from jupiterd.daemon.executor.offered_paths import OfferedPaths
 from jupiterd.daemon.leader.leading import Leading
 from jupiterd.daemon.runtime.clock import now_s
@@ -78,7 +77,7 @@ async def test_what_its_own_command_line_names_is_read_and_after_a_restart_too(
     asked = {"source": {"kind": "folder", "path": str(diary)}, "name": "diary"}
     async with members(tmp_path) as (one, two):
         with pytest.raises(Exception, match="nobody leads"):
-            await Commands(two).execute("data.prepare", asked)
+            await two.commands.execute("data.prepare", asked)
         assert OfferedPaths(one.state_dir.asked_paths, ())._asked == {}, "others don't learn of it"
     async with members(tmp_path / "again") as (one, _), serving(tmp_path, "two") as two:
         assert two.runner.offered.check("prepare", prepare(diary).params, "one", "two") is None
@@ -302,9 +301,9 @@ async def test_a_command_reads_where_it_was_typed_and_nowhere_else(
         everybody = [one.identity.node_id, two.identity.node_id]
         monkeypatch.setattr(Leading, "fit_nodes", lambda _: everybody)  # no heartbeats here
         at_two = {"source": source, "node": two.identity.node_id}
-        await Commands(one).execute("data.prepare", {**at_two, "name": "stolen"})
+        await one.commands.execute("data.prepare", {**at_two, "name": "stolen"})
         await until(lambda: run_of(one, "stolen").failed is not None)
-        await Commands(two).execute("data.prepare", {**at_two, "name": "own"})
+        await two.commands.execute("data.prepare", {**at_two, "name": "own"})
         await until(lambda: run_of(one, "own").prepared is not None)
         stolen, own = run_of(one, "stolen"), run_of(one, "own")
     assert stolen.failed is not None

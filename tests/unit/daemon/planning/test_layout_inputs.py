@@ -38,6 +38,7 @@ from jupiterd.daemon.planning.layout_inputs import (
 from jupiterd.daemon.planning.requested_machines import Exchanges, RequestedMachines
 from jupiterd.daemon.planning.throughput_history import measured_layouts
 from jupiterd.ids import ArtifactId, CycleId, NodeId
+from jupiterd.protocol.commands.train_commands import StartTraining
 from tests.support.cluster.building import (
     checkpoint,
     commanded,
@@ -166,7 +167,7 @@ ASKED = {"data": "letters", "model": "1m", "settings": {"seq_len": 64, "max_step
 
 async def test_a_start_tells_the_plan_though_nothing_was_measured(tmp_path: Path) -> None:
     async with leads(tmp_path, data_asked(), MADE) as leading:
-        told = (await start_training(leading, ASKED))["layouts"]
+        told = (await start_training(leading, StartTraining.read(ASKED)))["layouts"]
         assert told["chosen"]["title"].endswith(" alone on torch")
         assert told["chosen"]["tokens_per_s"] is None
 
@@ -176,7 +177,7 @@ async def test_a_start_expects_what_the_plan_does(tmp_path: Path) -> None:
         stopped = replace(commanded(STOPPED, 1), cycle=EARLIER)
         measured = epoch(1, (leading.self_id,), 400_000)
         await leading.record(replace(training(), cycle=EARLIER), *measured, stopped)
-        done = await start_training(leading, ASKED)
+        done = await start_training(leading, StartTraining.read(ASKED))
         assert done["layouts"]["chosen"]["tokens_per_s"] == 10_000
         assert done["expected"]["tokens_per_s"] == 10_000
 

@@ -13,12 +13,14 @@ from jupiterd.cluster.planning.engines import EngineChoice
 from jupiterd.cluster.values.hardware import Gpu, Hardware
 from jupiterd.cycle.runs.run_settings import RunSettings
 from jupiterd.cycle.training.plan import ModelShape, parse_model
-from jupiterd.daemon.commands.commands import Commands
+from jupiterd.daemon.commands.cycle_lifecycle import plan_cycle, start_cycle
 from jupiterd.daemon.commands.train_commands import start_training
 from jupiterd.daemon.leader.leading import Leading
 from jupiterd.daemon.planning.training_estimate import device_of, smallest_device
 from jupiterd.errors import TooLargeForDeviceError, UsageError
 from jupiterd.ids import CycleId, NodeId
+from jupiterd.protocol.commands.cycle_commands import PlanCycle, StartCycle
+from jupiterd.protocol.commands.train_commands import StartTraining
 from tests.support.cluster.building import checkpoint, commanded, data_asked, opened, training
 from tests.support.daemon.two_nodes import found, serving
 from tests.unit.daemon.commands.test_train_commands import MADE, leads, of_latest
@@ -43,7 +45,7 @@ def recorded(leading: Leading) -> tuple[TrainingStarted, RunSettings, ModelShape
 
 async def test_the_reply_says_what_is_to_be_expected(tmp_path: Path) -> None:
     async with leads(tmp_path, data_asked(), MADE, ram_bytes=16 * GB) as leading:
-        done = await start_training(leading, {**ASKED, "model": "1m"})
+        done = await start_training(leading, StartTraining.read({**ASKED, "model": "1m"}))
         said, expected = done["sheet"], done["expected"]
         assert said[0].startswith("Model 1m: d_model=128, layers=3, heads=2, seq_len=64")
         assert said[1].startswith("Precision fp32 | Autocast=OFF | GradScaler=OFF | AdamW")
@@ -61,14 +63,14 @@ async def test_the_reply_says_what_is_to_be_expected(tmp_path: Path) -> None:
 async def test_steps_that_only_the_data_tells_are_not_made_up(tmp_path: Path) -> None:
     async with leads(tmp_path) as leading:
         source = {"source": {"kind": "folder", "path": "/poems"}, "name": "poems", "node": "n"}
-        done = await start_training(leading, {**source, "model": "1m"})
+        done = await start_training(leading, StartTraining.read({**source, "model": "1m"}))
         assert done["sheet"][-2].endswith("as many steps as the data takes")
         assert done["expected"]["steps"] is None
 
 
 async def test_a_plan_that_is_too_large_is_recorded_as_it_fits(tmp_path: Path) -> None:
     async with leads(tmp_path, data_asked(), MADE, gpus=(gpu(memory_gb=16),)) as leading:
-        done = await start_training(leading, {**ASKED, "model": "1b"})
+        done = await start_training(leading, StartTraining.read({**ASKED, "model": "1b"}))
         assert "to fit the smallest device: " in done["sheet"][-1]
         _, settings, _ = recorded(leading)
         assert settings.optimizer == "muon"
@@ -79,7 +81,9 @@ async def test_a_plan_that_is_too_large_is_recorded_as_it_fits(tmp_path: Path) -
 async def test_a_batch_that_is_too_large_for_the_memory_is_cut_up(tmp_path: Path) -> None:
     settings = {"seq_len": 64, "batch_size": 480, "gradient_checkpointing": "off"}
     async with leads(tmp_path, data_asked(), MADE, ram_bytes=GB * 3 // 4) as leading:
-        done = await start_training(leading, {**ASKED, "model": "1m", "settings": settings})
+        done = await start_training(
+            leading, StartTraining.read({**ASKED, "model": "1m", "settings": settings})
+        )
         _, kept, _ = recorded(leading)
         assert 0 < kept.micro_batch < 480
         assert (kept.batch_sequences, done["batch_sequences"]) == (480 * 32, 480 * 32)
@@ -89,7 +93,7 @@ async def test_what_fits_nowhere_is_refused_with_the_nearest_size_that_does(tmp_
     async with leads(tmp_path, data_asked(), MADE, ram_bytes=2 * GB) as leading:
         before = leading.journal.ledger.head()
         with pytest.raises(TooLargeForDeviceError) as caught:
-            await start_training(leading, {**ASKED, "model": "1b"})
+            await start_training(leading, StartTraining.read({**ASKED, "model": "1b"}))
         assert "1b needs" in caught.value.message
         assert "the smallest device has 2.0 GB" in caught.value.message
         assert "of which 0.2 GB are kept in reserve" in caught.value.message
@@ -104,16 +108,17 @@ async def test_a_model_that_mlx_can_t_load_is_refused_before_anything_starts(
         gptj = json.dumps({**GPT2, "model_type": "gptj"})
         with pytest.raises(UsageError, match=r"MLX can't .* gptj") as caught:
             await start_training(
-                leading, {**ASKED, "model": "mine", "config": gptj, "engine": "mlx"}
+                leading,
+                StartTraining.read({**ASKED, "model": "mine", "config": gptj, "engine": "mlx"}),
             )
         assert "--engine torch" in caught.value.hint
-        await start_training(leading, {**ASKED, "model": "1m", "engine": "mlx"})
+        await start_training(leading, StartTraining.read({**ASKED, "model": "1m", "engine": "mlx"}))
 
 
 async def test_a_configuration_is_a_model_too(tmp_path: Path) -> None:
     async with leads(tmp_path, data_asked(), MADE) as leading:
         told = {"model": "my gpt2", "config": json.dumps(GPT2)}
-        done = await start_training(leading, {**ASKED, **told})
+        done = await start_training(leading, StartTraining.read({**ASKED, **told}))
         run, settings, shape = recorded(leading)
         assert (run.model, shape.size, shape.architecture) == ("my gpt2", "my-gpt2", "gpt2")
         assert (shape.layers, shape.hidden, shape.config["layer_norm_epsilon"]) == (2, 32, 1e-5)
@@ -124,7 +129,7 @@ async def test_a_configuration_is_a_model_too(tmp_path: Path) -> None:
 async def test_weights_to_begin_with_are_recorded(tmp_path: Path) -> None:
     async with leads(tmp_path, data_asked(), MADE) as leading:
         told = {"model": "mine", "config": json.dumps(GPT2), "weights": "a" * 64}
-        done = await start_training(leading, {**ASKED, **told})
+        done = await start_training(leading, StartTraining.read({**ASKED, **told}))
         assert recorded(leading)[1].start_from == "a" * 64
         told = done["sheet"][-3:-1]
         assert told[0] == "Starts from the weights of mine"
@@ -134,7 +139,7 @@ async def test_weights_to_begin_with_are_recorded(tmp_path: Path) -> None:
 async def test_weights_that_are_given_are_tuned_by_a_recipe_of_their_own(tmp_path: Path) -> None:
     async with leads(tmp_path, data_asked(), MADE) as leading:
         told = {"model": "mine", "config": json.dumps(GPT2), "weights": "a" * 64}
-        done = await start_training(leading, {**ASKED, **told})
+        done = await start_training(leading, StartTraining.read({**ASKED, **told}))
         assert recorded(leading)[1].recipe == "tuning"
         rate = done["expected"]["learning_rate"]
         assert 2e-5 <= rate < 1e-4
@@ -145,7 +150,9 @@ async def test_a_rate_that_is_high_for_given_weights_is_called_so(tmp_path: Path
     async with leads(tmp_path, data_asked(), MADE) as leading:
         told = {"model": "mine", "config": json.dumps(GPT2), "weights": "a" * 64}
         settings = {**ASKED["settings"], "learning_rate": 3e-3}
-        done = await start_training(leading, {**ASKED, **told, "settings": settings})
+        done = await start_training(
+            leading, StartTraining.read({**ASKED, **told, "settings": settings})
+        )
         assert done["expected"]["learning_rate"] == 3e-3
         assert "0.003 is high for weights that are given" in done["sheet"][-1]
 
@@ -170,7 +177,9 @@ async def test_a_configuration_that_can_t_be_is_refused_in_a_line(
 ) -> None:
     async with leads(tmp_path, data_asked(), MADE) as leading:
         with pytest.raises(UsageError) as caught:
-            await start_training(leading, {**ASKED, "model": "mine", "config": config})
+            await start_training(
+                leading, StartTraining.read({**ASKED, "model": "mine", "config": config})
+            )
         assert says in caught.value.message
         assert "\n" not in caught.value.message
 
@@ -180,7 +189,7 @@ async def test_data_that_the_weights_have_no_words_for_is_refused(tmp_path: Path
     async with leads(tmp_path, data_asked(), more) as leading:
         told = {"model": "mine", "config": json.dumps(GPT2), "weights": "a" * 64}
         with pytest.raises(UsageError, match="has 900 kinds of tokens"):
-            await start_training(leading, {**ASKED, **told})
+            await start_training(leading, StartTraining.read({**ASKED, **told}))
 
 
 async def test_the_speed_of_an_earlier_run_of_the_model_is_expected_again(tmp_path: Path) -> None:
@@ -196,7 +205,7 @@ async def test_the_speed_of_an_earlier_run_of_the_model_is_expected_again(tmp_pa
         replace(commanded(STOPPED, 1), cycle=earlier),
     )
     async with leads(tmp_path, data_asked(), MADE, *facts) as leading:
-        done = await start_training(leading, {**ASKED, "model": "1m"})
+        done = await start_training(leading, StartTraining.read({**ASKED, "model": "1m"}))
         assert done["expected"]["tokens_per_s"] == 8_000 / 40 / 2, "of one rank of two"
         assert done["sheet"][-1].startswith("Expected ")
 
@@ -257,9 +266,9 @@ async def test_a_cycle_is_planned_for_the_memory_as_well(tmp_path: Path) -> None
         one.leadership.leading = leading
         text = (Path(__file__).parents[4] / "config/domains/python.yaml").read_text()
         told = {"domain_yaml": text, "domain_name": "python"}
-        planned = await Commands(one)._plan_cycle(leading, {**told, "size": "1b"})
+        planned = await plan_cycle(leading, PlanCycle.read({**told, "size": "1b"}))
         assert not one.journal.state.cycles  # nothing is started by that
-        done = await Commands(one)._start_cycle(leading, {**told, "size": "1b"})
+        done = await start_cycle(leading, StartCycle.read({**told, "size": "1b"}))
         assert planned["sheet"] == done["sheet"]
         started = leading.cycle(CycleId(done["cycle"])).started
         assert started is not None

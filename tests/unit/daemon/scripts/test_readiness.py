@@ -14,6 +14,7 @@ from jupiterd.daemon.scripts.question import LaunchQuestion
 from jupiterd.daemon.scripts.readiness import Readiness
 from jupiterd.errors import DeviceBusyError, MalformedError, NotFoundError, RefusedError
 from jupiterd.ids import NodeId
+from jupiterd.protocol.commands.script_commands import PrepareLaunch
 from jupiterd.rpc.script_pb2 import PrepareScriptRequest
 
 GPUS = tuple(Gpu("H", f"GPU-{letter}", 1 << 30, "cuda") for letter in "ab")
@@ -91,7 +92,7 @@ async def test_a_gpu_on_which_a_gang_trains_is_refused(
 
 def test_each_machine_is_asked_for_what_is_said_of_it() -> None:
     one, two = NodeId("1" * 32), NodeId("2" * 32)
-    asked = LaunchQuestion.of({
+    asked = LaunchQuestion.of(PrepareLaunch.read({
         "nodes": "one,two",
         "per_node": "two=3",
         "devices": ["two=cpu"],
@@ -102,7 +103,7 @@ def test_each_machine_is_asked_for_what_is_said_of_it() -> None:
         "script": "/home/a/code/train.py",
         "files": ["train.py"],
         "environment": {"HF_HOME": "/models"},
-    })  # fmt: skip
+    }))  # fmt: skip
     requests = asked.requests([one, two], {one: "one", two: "two"}, one)
     first, second = requests[one], requests[two]
     assert (first.folder, first.per_node, first.devices) == ("/home/a/code", 0, "")
@@ -115,7 +116,7 @@ def test_each_machine_is_asked_for_what_is_said_of_it() -> None:
 def test_a_machine_of_an_older_version_is_asked_for_its_python_by_name() -> None:
     own = NodeId("1" * 32)
     asked = LaunchQuestion.of(
-        {"nodes": "all", "engine": "torch", "program": "", "folder": "/x", "script": ""}
+        PrepareLaunch(nodes="all", engine="torch", program="", folder="/x", script="")
     )
     request = asked.requests([own], {own: "one"}, own)[own]
     assert (request.program, request.own_python) == ("python", True)

@@ -1,0 +1,122 @@
+"""One verb: what is asked for, who carries it out, and what is added before it goes there.
+
+Owns the form of a row of the table of verbs. Doesn't know any verb (`verb_table`), or how a command
+comes to the leader (`commands`).
+"""
+
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, TypeVar
+
+from jupiterd.protocol.commands.command import Command
+
+if TYPE_CHECKING:
+    from jupiterd.daemon.leader.leading import Leading
+
+Answer = Mapping[str, object]
+"""What came of a command, as a document without its schema."""
+
+C = TypeVar("C", bound=Command)
+
+
+class Where(StrEnum):
+    """Who carries a verb out."""
+
+    LOCAL = "local"
+    """The daemon that is asked: it changes nothing for the cluster."""
+    LEADER = "leader"
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """What the daemon that is asked adds to a command, of its machine's disk, or what it sees."""
+
+    before_order: Callable[[Command], Awaitable[Command]]
+    before_try: Callable[[Command, Collection[str]], Awaitable[Command]]
+    """The same where it is only tried; takes the folders whose models are yet to be fetched."""
+
+
+@dataclass(frozen=True)
+class Verb:
+    """One row."""
+
+    request: type[Command]
+    where: Where
+    carry_out: "Callable[[Leading | None, Command], Awaitable[Answer]]"
+    """Takes the term at the leader, and None elsewhere."""
+    preparation: Preparation | None = None
+    forecast: "Callable[[Leading, Command], Awaitable[Answer]] | None" = None
+    """Says what would come of it, with all its checks."""
+    longest_s: float | None = None
+    """How long it may take, while the leader goes on with other commands; None: one at a time."""
+
+    @property
+    def name(self) -> str:
+        """Return it as it travels."""
+        return self.request.VERB
+
+    @property
+    def is_long(self) -> bool:
+        """Say whether others go on meanwhile."""
+        return self.longest_s is not None
+
+
+def local(request: type[C], carry_out: Callable[[C], Awaitable[Answer]]) -> Verb:
+    """Return a verb that the daemon carries out that is asked."""
+
+    async def carry(_term: "Leading | None", command: Command) -> Answer:
+        return await carry_out(_of_kind(request, command))
+
+    return Verb(request, Where.LOCAL, carry)
+
+
+def at_leader(
+    request: type[C],
+    carry_out: "Callable[[Leading, C], Awaitable[Answer]]",
+    preparation: Preparation | None = None,
+    forecast: "Callable[[Leading, C], Awaitable[Answer]] | None" = None,
+    longest_s: float | None = None,
+) -> Verb:
+    """Return a verb that the leader carries out."""
+
+    async def carry(term: "Leading | None", command: Command) -> Answer:
+        if term is None:
+            raise TypeError(f"{request.VERB} needs a term")
+        return await carry_out(term, _of_kind(request, command))
+
+    foretell = None if forecast is None else _checked_forecast(request, forecast)
+    return Verb(request, Where.LEADER, carry, preparation, foretell, longest_s)
+
+
+def prepared(
+    request: type[C],
+    before_order: Callable[[C], Awaitable[C]],
+    before_try: Callable[[C, Collection[str]], Awaitable[C]] | None = None,
+) -> Preparation:
+    """Return what is added to commands of a kind, by default the same where they are only tried."""
+
+    async def ordered(command: Command) -> Command:
+        return await before_order(_of_kind(request, command))
+
+    async def tried(command: Command, to_fetch: Collection[str]) -> Command:
+        if before_try is None:
+            return await before_order(_of_kind(request, command))
+        return await before_try(_of_kind(request, command), to_fetch)
+
+    return Preparation(ordered, tried)
+
+
+def _checked_forecast(
+    request: type[C], forecast: "Callable[[Leading, C], Awaitable[Answer]]"
+) -> "Callable[[Leading, Command], Awaitable[Answer]]":
+    async def foretell(term: "Leading", command: Command) -> Answer:
+        return await forecast(term, _of_kind(request, command))
+
+    return foretell
+
+
+def _of_kind(request: type[C], command: Command) -> C:
+    if not isinstance(command, request):
+        raise TypeError(f"{command.VERB} isn't {request.VERB}")
+    return command

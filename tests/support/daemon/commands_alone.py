@@ -1,0 +1,14 @@
+"""The commands of a daemon that leads a term which no loop of its own has begun."""
+
+from dataclasses import replace
+
+from jupiterd.daemon.app.command_wiring import lead_of, table_of
+from jupiterd.daemon.app.node import Node
+from jupiterd.daemon.commands.commands import Commands
+from jupiterd.daemon.leader.leading import Leading
+
+
+def alone_with(node: Node, term: Leading) -> Commands:
+    """Return a node's commands, carried out in this term without any look at the election."""
+    lead = replace(lead_of(node), leading=lambda: term, check_awake=lambda: None)
+    return Commands(table_of(node), node.journal, lead)

@@ -128,11 +128,18 @@ async def test_a_folder_is_laid_out_once_whoever_waits_for_it_no_more(
         monkeypatch.setattr(shipped_folders, "_copy", lambda source, _: copied.append(source))
         monkeypatch.setattr(shutil, "copytree", slow)
         order = replace(ORDER, shipped=artifact)
+        lay_out, asked = shipped.laid_out, asyncio.Queue[str]()
+
+        async def laid_out(artifact: ArtifactId, run: str) -> Path:
+            asked.put_nowait(run)
+            return await lay_out(artifact, run)
+
+        monkeypatch.setattr(shipped, "laid_out", laid_out)
         first = asyncio.ensure_future(shipped.placed(order))
-        await asyncio.sleep(0.1)
+        await asyncio.wait_for(asked.get(), 5.0)
         first.cancel()
         second = asyncio.ensure_future(shipped.placed(order))
-        await asyncio.sleep(0.1)
+        await asyncio.wait_for(asked.get(), 5.0)
         may_go_on.set()
         placed = await second
     assert placed.folder == str(shipped.folders / "jupiter-1")

@@ -26,6 +26,7 @@ from jupiterd.gc_pause import collector_paused
 from jupiterd.protocol.frames import LINK_FD_VARIABLE
 
 CONVERSIONS = "jupiterd.workers.train.architectures.skeleton:load_conversions"
+TENSORBOARD = "jupiterd.workers.train.report.tensorboard:load_library"
 
 PRELOADED: Mapping[str, Sequence[str]] = {
     "torch": (
@@ -34,12 +35,14 @@ PRELOADED: Mapping[str, Sequence[str]] = {
         "jupiterd.workers.generate.samples",
         "jupiterd.workers.proxies.student",
         CONVERSIONS,
+        TENSORBOARD,
     ),
     "mlx": (
         "jupiterd.workers.train.mlx.mlx_rank",
         "jupiterd.workers.train.mlx.mlx_engine",
         "jupiterd.workers.train.rank_training",
         CONVERSIONS,
+        TENSORBOARD,
     ),
 }
 """Kind -> the modules of its workers; a function after a colon fills what they share."""

@@ -5,12 +5,21 @@ OSError, as with any other file: tensorboardX's own writer has a thread for this
 full disk without a word, and then makes its caller wait for ever.
 """
 
+import importlib
 import socket
 import struct
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
+
+
+def load_library() -> None:
+    """Import what an event file is written with, where it is installed: 30 ms that a gang waits."""
+    with suppress(ImportError):
+        for name in ("record_writer", "proto.event_pb2", "proto.summary_pb2"):
+            importlib.import_module(f"tensorboardX.{name}")
 
 
 class EventFileWriter:

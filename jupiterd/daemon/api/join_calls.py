@@ -27,7 +27,7 @@ from jupiterd.ports import Address
 from jupiterd.rpc import peer_pb2
 
 if TYPE_CHECKING:
-    from jupiterd.daemon.leader.leading import Leading
+    from jupiterd.daemon.leader.term_services import TermServices
 
 log = logging.getLogger(__name__)
 
@@ -40,7 +40,7 @@ DECISIONS = peer_pb2.JoinReply.Decision
 class JoinPolicy:
     """Who decides, and by what of this machine."""
 
-    leading: "Callable[[], Leading | None]"
+    leading: "Callable[[], TermServices | None]"
     """None where another node leads."""
     leader: Callable[[], tuple[NodeId | None, list[str]]]
     """Who leads, and where it answers."""
@@ -88,7 +88,9 @@ class JoinCalls:
         async with self._admitting:  # one after the other, or a token would let in two
             decision, reason = await self._admit(leading, who, request, token)
         if decision is Admission.PENDING and request.commitment:
-            return receive(leading.waiting, who, address.host if address else "", request, reason)
+            return receive(
+                leading.admissions.waiting, who, address.host if address else "", request, reason
+            )
         if decision is not Admission.ADMITTED:
             self._refusals.count("not-let-in", short(who), reason)
             return peer_pb2.JoinReply(decision=DECISIONS.REFUSED, reason=reason)
@@ -124,7 +126,7 @@ class JoinCalls:
 
     async def _admit(
         self,
-        leading: "Leading",
+        leading: "TermServices",
         who: NodeId,
         request: peer_pb2.JoinRequest,
         token: TokenIssued | None,
@@ -136,10 +138,10 @@ class JoinCalls:
         if decision is Admission.ADMITTED and who not in state.members:
             name = told_text(request.name)
             admission = NodeAdmitted(who, name, request.certificate_pem, reason, letting_in)
-            await leading.record(admission)
+            await leading.term.record(admission)
             log.info("admitted", extra={"node": short(who), "reason": reason})
         if decision is Admission.ADMITTED:
-            leading.waiting.drop(who)
+            leading.admissions.waiting.drop(who)
         return decision, reason
 
     def _proved_token(self, who: NodeId, request: peer_pb2.JoinRequest) -> TokenIssued | None:

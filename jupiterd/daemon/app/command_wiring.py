@@ -194,10 +194,11 @@ def _doers_of(daemon: Ordered) -> Doers:
         return {}
 
     async def check_allreduce(term: "Leading", command: CheckAllreduce) -> Answer:
-        return await checks.run(term, command.to_plain())
+        asked = command.to_plain()
+        return await checks.run(term.placement, term.calls, term.connectivity, asked)
 
     async def attempt(term: "Leading", command: TryGenerator) -> Answer:
-        return await try_generator(term, command.to_plain())
+        return await try_generator(term.placement, term.calls, command.to_plain())
 
     return Doers(
         check_links=daemon.link_measurement.check,

@@ -23,8 +23,15 @@ from jupiterd.daemon.executor.dispatcher import Dispatcher
 from jupiterd.daemon.executor.gang_holder import GangHolder
 from jupiterd.daemon.executor.preflight_listener import PreflightListener
 from jupiterd.daemon.executor.worker_runner import WorkerRunner
+from jupiterd.daemon.leader.admissions import Admissions
+from jupiterd.daemon.leader.artifact_reach import ArtifactReach
+from jupiterd.daemon.leader.connectivity import Connectivity
 from jupiterd.daemon.leader.leading import Leading
+from jupiterd.daemon.leader.machines import Machines
+from jupiterd.daemon.leader.placement import Placement
 from jupiterd.daemon.leader.progress_board import ProgressBoard
+from jupiterd.daemon.leader.term import Term
+from jupiterd.daemon.leader.work_calls import WorkCalls
 from jupiterd.daemon.ledger.anti_entropy import AntiEntropy
 from jupiterd.daemon.ledger.replica import Replica
 from jupiterd.daemon.links.address_book import load_addresses
@@ -196,20 +203,20 @@ class Parts:
 
     def _begin_reign(self, number: int) -> Leading:
         """Return what the leader's shells share in the term of that number."""
+        own, journal, pulse = self.identity.node_id, self.journal, self.pulse
+        term = Term(number, own, journal, self.exchange, pulse.alive, pulse.check_awake)
+        machines = Machines(
+            own, journal, self.peers, pulse.alive, pulse.answering, self.outlook.hardware_of
+        )
+        placement = Placement(machines, journal, self.written.roles)
+        dispatcher = Dispatcher(own, self.holder, self.peers)
         return Leading(
-            term=number,
-            self_id=self.identity.node_id,
-            journal=self.journal,
-            dispatcher=Dispatcher(self.identity.node_id, self.holder, self.peers),
-            library=self.library,
-            peers=self.peers,
+            term=term,
             board=ProgressBoard(self.outlook.phases_before()),
-            probes=self.probes,
-            alive=self.pulse.alive,
-            answering=self.pulse.answering,
-            hardware_of=self.outlook.hardware_of,
-            exchange=self.exchange,
-            waiting=PendingJoins(self.journal.cluster, self.identity.node_id, now_s()),
-            check_awake=self.pulse.check_awake,
-            written_roles=self.written.roles,
+            machines=machines,
+            placement=placement,
+            reach=ArtifactReach(term, machines, self.library),
+            calls=WorkCalls(term, machines, placement, dispatcher),
+            connectivity=Connectivity(own, self.peers, self.probes),
+            admissions=Admissions(PendingJoins(journal.cluster, own, now_s())),
         )

@@ -7,17 +7,16 @@ the ids of their own tokenizer alone. It is made at the leader, before anything 
 import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from jupiterd.cluster.facts.facts import DataRequested, WorkCompleted
+from jupiterd.cluster.ledger.state import State
 from jupiterd.cycle.data.tokenizer_identity import TokenizerIdentity, difference
+from jupiterd.daemon.artifacts.artifact_cache import ArtifactCache
 from jupiterd.daemon.catalog.brought_tokenizer import read_identity
 from jupiterd.daemon.catalog.dataset_catalog import find_data
 from jupiterd.errors import NotFoundError, UsageError
 from jupiterd.ids import ArtifactId
-
-if TYPE_CHECKING:
-    from jupiterd.daemon.leader.leading import Leading
 
 ARGUMENT: Final = "tokenizer_of_weights"
 """What the daemon that has the folder says of its tokenizer: a plain identity; empty: none."""
@@ -51,7 +50,9 @@ def cut_for_weights(arguments: Mapping[str, Any], data: DataRequested) -> DataRe
     return replace(data, tokenizer=str(arguments["weights"]))
 
 
-async def check_same_tokenizer(leading: "Leading", arguments: Mapping[str, Any]) -> str:
+async def check_same_tokenizer(
+    state: State, library: ArtifactCache, arguments: Mapping[str, Any]
+) -> str:
     """Return what is to be said of data and weights; empty: their tokenizer is the same.
 
     Raises:
@@ -60,10 +61,10 @@ async def check_same_tokenizer(leading: "Leading", arguments: Mapping[str, Any])
     """
     if ARGUMENT not in arguments or "source" in arguments:  # none said so, or it is to be cut
         return ""
-    data, made = find_data(leading.journal.state, str(arguments.get("data") or ""))
+    data, made = find_data(state, str(arguments.get("data") or ""))
     if not (said := arguments[ARGUMENT]):
         return f"{arguments['model']} has no tokenizer to compare with that of {data.name}"
-    theirs = await _tokenizer_of(leading, data, made)
+    theirs = await _tokenizer_of(library, data, made)
     if why := difference(theirs, TokenizerIdentity.from_plain(said)):
         raise UsageError(
             f"the data set {data.name} was cut by another tokenizer than that of "
@@ -74,10 +75,10 @@ async def check_same_tokenizer(leading: "Leading", arguments: Mapping[str, Any])
 
 
 async def _tokenizer_of(
-    leading: "Leading", data: DataRequested, made: WorkCompleted
+    library: ArtifactCache, data: DataRequested, made: WorkCompleted
 ) -> TokenizerIdentity:
     try:
-        folder = await leading.library.ensure(ArtifactId(made.outputs["tokenizer"]))
+        folder = await library.ensure(ArtifactId(made.outputs["tokenizer"]))
     except NotFoundError as error:
         raise NotFoundError(
             f"nobody in reach has the tokenizer of the data set {data.name}",

@@ -42,14 +42,14 @@ async def tried(
 
     It returns the cycle or training that would be stopped or gone on with; empty: none.
     """
-    shadow = copy.copy(leading)
+    shadow = copy.copy(leading.term)
 
     async def record(*facts: Fact) -> None:
         raise _ReachedError(facts)
 
     shadow.record = record
     try:
-        await carry_out(shadow, command)
+        await carry_out(replace(leading, term=shadow), command)
     except _ReachedError as reached:
         steered = (fact for fact in reached.facts if isinstance(fact, CycleStateSet))
         return str(next((fact.cycle for fact in steered), ""))

@@ -72,13 +72,15 @@ def asked_cycle(leading: "Leading", command: DescribedCycle) -> tuple[CycleStart
     options = CycleOptions.parse(command.training or {})
     text, domain = options.in_domain(text, parse_domain(text, f"{command.domain_name}.yaml"))
     generator = _generator(domain, command)
-    check_writers(leading, command.to_plain(), ("generator", "judge"))
+    check_writers(leading.placement, command.to_plain(), ("generator", "judge"))
     of_itself = {} if generator else _base_that_writes(domain, command)
     generator = generator or of_itself
     text, domain = recorded(text, domain, generator, by_base=bool(of_itself))
     if not 1 <= command.rounds <= MAX_ROUNDS:
         raise UsageError(f"rounds must be from 1 to {MAX_ROUNDS}, not {command.rounds}")
-    nodes, most = named_nodes(leading, EVERYBODY if command.nodes is None else command.nodes)
+    nodes, most = named_nodes(
+        leading.term.state, leading.machines, EVERYBODY if command.nodes is None else command.nodes
+    )
     suiting = _suiting_size(leading, command, nodes)
     size = command.size or suiting.size
     started = CycleStarted(
@@ -105,7 +107,7 @@ def asked_cycle(leading: "Leading", command: DescribedCycle) -> tuple[CycleStart
     model, settings, foretold = _foretold(
         leading, replace(started, model_yaml=given), wanted, settings, text
     )
-    if written := written_before(leading, command.writer or ""):
+    if written := written_before(leading.term.state, leading.placement, command.writer or ""):
         foretold["writing"] = written
     if suiting.reason:
         foretold["size"] = {"size": suiting.size, "reason": suiting.reason}
@@ -240,7 +242,7 @@ def _suiting_size(
     if not tokens or _init(command):
         return SizeChoice("1m", "")
     engine = _engine(command)
-    machines = trainers(leading, nodes)
+    machines = trainers(leading.placement, nodes)
     if not machines:
         return size_for_data(tokens, engine, [])
     choice = choose_engine(engine, machines)
@@ -332,13 +334,13 @@ def _foretold(
     sequences = told.tokens // shape.seq_len
     plan, later = planned_rounds(shape, settings, overrides, started.seed, sequences)
     choice = _choice(leading, wanted)
-    settings = checked_islands(leading, wanted, shape, plan, settings)
+    settings = checked_islands(leading.fleet_view, wanted, shape, plan, settings)
     settings = settings if choice is None else settings.shared_by(len(choice.gang))
     plan, later = planned_rounds(shape, settings, overrides, started.seed, sequences)
     if choice is None:
         return text, settings, {}
-    islands = islands_of_round(leading, wanted, shape, plan, settings)
-    settings = settings.shared_by(ranks_in(leading, islands))
+    islands = islands_of_round(leading.fleet_view, wanted, shape, plan, settings)
+    settings = settings.shared_by(ranks_in(leading.machines, islands))
     plan, later = planned_rounds(shape, settings, overrides, started.seed, sequences)
     gang = replace(choice, gang=choice.gang[: plan.batch_sequences])
     decided, least = (
@@ -346,7 +348,7 @@ def _foretold(
         0 if sequences else settings.least_batch,
     )
     is_open = 0 < least < plan.batch_sequences
-    expected = estimate(leading, gang, shape, plan, asked=decided, is_open=is_open)
+    expected = estimate(leading.fleet_view, gang, shape, plan, asked=decided, is_open=is_open)
     cost = CycleCost(
         started.rounds,
         RoundCost.of(shape, plan),
@@ -392,7 +394,7 @@ def _advice(expected: "TrainingEstimate", cost: "CycleCost") -> list[str]:
 
 def _choice(leading: "Leading", wanted: RequestedMachines) -> EngineChoice | None:
     """Return who would train; raises MissingExtraError where no machine that is here could."""
-    if machines := trainers(leading, wanted.nodes):
+    if machines := trainers(leading.placement, wanted.nodes):
         choice = choose_engine(wanted.engine, machines)
         return replace(choice, gang=choice.gang[: wanted.most or None])
     found = [leading.hardware_of(node) for node in leading.alive()]

@@ -72,7 +72,9 @@ async def _checked_training(
     leading: "Leading", command: StartTraining
 ) -> tuple[Sequence[Fact], dict[str, Any]]:
     facts, told = planned_training(leading, command)
-    if untold := await check_same_tokenizer(leading, command.to_plain()):
+    if untold := await check_same_tokenizer(
+        leading.term.state, leading.reach.library, command.to_plain()
+    ):
         told["sheet"].append(untold)
     return facts, told
 
@@ -97,7 +99,9 @@ def planned_training(
     from jupiterd.cycle.training.plan import parse_model
 
     wanted = check_wanted(AUTO if command.engine is None else command.engine)
-    nodes, most = named_nodes(leading, EVERYBODY if command.nodes is None else command.nodes)
+    nodes, most = named_nodes(
+        leading.term.state, leading.machines, EVERYBODY if command.nodes is None else command.nodes
+    )
     settings = _settings(command, most)
     model, text = _model(command, settings.seq_len)
     preset = parse_model(text)
@@ -123,7 +127,7 @@ def planned_training(
     sequences = 0 if made is None else sequences_in(tokens, settings.seq_len)
     plan = first_plan_of_run(preset, gang.model_copy(update={"max_steps": None}), sequences)
     asked = RequestedMachines(engine, nodes, most, settings.islands, Exchanges.of(settings))
-    settings = with_gang(leading, asked, choice, shape, plan, settings)
+    settings = with_gang(leading.fleet_view, asked, choice, shape, plan, settings)
     plan = (
         plan_of_run(preset, settings, sequences)
         if sequences
@@ -132,7 +136,7 @@ def planned_training(
     islands = islands_of_settings(settings)
     least = 0 if sequences else settings.least_batch
     decided, is_open = replace(asked, chosen=tuple(islands)), 0 < least < plan.batch_sequences
-    expected = estimate(leading, choice, shape, plan, asked=decided, is_open=is_open)
+    expected = estimate(leading.fleet_view, choice, shape, plan, asked=decided, is_open=is_open)
     settings = kept_as(settings, expected.fit)
     started = TrainingStarted(
         cycle=run,
@@ -263,7 +267,7 @@ def _what_hinders(run: CycleState) -> str:
 
 def _gang(leading: "Leading", engine: str, nodes: tuple[NodeId, ...], most: int) -> EngineChoice:
     """Return who would train just now: the batch is theirs together, ever after."""
-    machines = trainers(leading, nodes)
+    machines = trainers(leading.placement, nodes)
     if not machines:
         leading.check_not_drained("can train", nodes)
         found = [leading.hardware_of(node) for node in nodes or leading.alive()]

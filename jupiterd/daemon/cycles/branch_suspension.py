@@ -25,7 +25,9 @@ from jupiterd.cluster.ledger.progress_tree import Leaf
 from jupiterd.cluster.ledger.trunk import trunk_of
 from jupiterd.cluster.values.bounds import edit_after
 from jupiterd.cluster.values.branch_names import branch_name
-from jupiterd.daemon.leader.leading import Leading
+from jupiterd.daemon.leader.artifact_reach import ArtifactReach
+from jupiterd.daemon.leader.progress_board import ProgressBoard
+from jupiterd.daemon.leader.term import Term
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.errors import JupiterError
 from jupiterd.ids import ArtifactId, CycleId, short
@@ -37,50 +39,62 @@ MAX_PARKED_AT_ONCE = 64
 """Checkpoints of one line that are looked for, from its end on."""
 
 
-async def watch_lines(leading: Leading) -> None:
+async def watch_lines(term: Term, board: ProgressBoard, reach: ArtifactReach) -> None:
     """Park lines and let them compete again, until cancelled."""
     absences = Absences()
     while True:
-        for cycle_id, cycle in tuple(leading.journal.state.cycles.items()):
-            await _try_to_settle(leading, cycle_id, cycle, absences)
+        for cycle_id, cycle in tuple(term.state.cycles.items()):
+            await _try_to_settle(term, board, reach, cycle_id, cycle, absences)
         await asyncio.sleep(LOOK_S)
 
 
 async def _try_to_settle(
-    leading: Leading, cycle_id: CycleId, cycle: CycleState, absences: Absences
+    term: Term,
+    board: ProgressBoard,
+    reach: ArtifactReach,
+    cycle_id: CycleId,
+    cycle: CycleState,
+    absences: Absences,
 ) -> None:
     try:
-        await take_up(leading, cycle_id, cycle)
-        await set_aside(leading, cycle_id, cycle, absences)
+        await take_up(term, board, reach, cycle_id, cycle)
+        await set_aside(term, board, reach, cycle_id, cycle, absences)
     except JupiterError as error:
-        if leading.is_over:
+        if term.is_over:
             raise
         log.warning("line_not_settled", extra={"cycle": cycle_id, "reason": error.message})
 
 
-async def take_up(leading: Leading, cycle_id: CycleId, cycle: CycleState) -> None:
+async def take_up(
+    term: Term, board: ProgressBoard, reach: ArtifactReach, cycle_id: CycleId, cycle: CycleState
+) -> None:
     """Let lines compete again whose checkpoint has turned up."""
-    missing = sorted(cycle.parked - leading.damaged)
-    back = [leaf for leaf in missing if await _is_here(leading, leaf)]
+    missing = sorted(cycle.parked - reach.damaged)
+    back = [leaf for leaf in missing if await _is_here(reach, leaf)]
     if back:
-        await _record(leading, cycle_id, cycle, back, is_parked=False)
+        await _record(term, board, cycle_id, cycle, back, is_parked=False)
 
 
 async def set_aside(
-    leading: Leading, cycle_id: CycleId, cycle: CycleState, absences: Absences
+    term: Term,
+    board: ProgressBoard,
+    reach: ArtifactReach,
+    cycle_id: CycleId,
+    cycle: CycleState,
+    absences: Absences,
 ) -> None:
     """Park the line that counts if its checkpoint has been missing for long enough."""
-    is_at_rest = partial(_is_at_rest, leading, cycle_id, cycle)
+    is_at_rest = partial(_is_at_rest, term, cycle_id, cycle)
     leaf = None if is_at_rest() else cycle.leaf_without(frozenset())
     wanted = [] if leaf is None else [leaf.checkpoint.artifact, *_trunk(cycle)]
-    absent = [each for each in wanted if not await _is_here(leading, each)]
+    absent = [each for each in wanted if not await _is_here(reach, each)]
     if not absent:
         absences.found(cycle_id)
     elif absences.is_over(now_s(), cycle_id, absent[0]):
         is_trunk = absent[0] != wanted[0]
-        missing = absent if is_trunk else await _missing(leading, cycle)
+        missing = absent if is_trunk else await _missing(reach, cycle)
         if missing and not is_at_rest():
-            await _record(leading, cycle_id, cycle, missing, is_parked=True)
+            await _record(term, board, cycle_id, cycle, missing, is_parked=True)
 
 
 def _trunk(cycle: CycleState) -> list[str]:
@@ -90,43 +104,49 @@ def _trunk(cycle: CycleState) -> list[str]:
     return [] if has_begun else list(filter(None, [trunk_of(cycle, number)]))
 
 
-def _is_at_rest(leading: Leading, cycle_id: CycleId, cycle: CycleState) -> bool:
+def _is_at_rest(term: Term, cycle_id: CycleId, cycle: CycleState) -> bool:
     if cycle.begun is None or cycle.finished:
         return True
-    islands = islands_of(leading.journal.state.cycles, cycle_id)
+    islands = islands_of(term.state.cycles, cycle_id)
     return any(each.open_epochs for each in [cycle, *(island for island, _ in islands)])
 
 
-async def _missing(leading: Leading, cycle: CycleState) -> list[str]:
+async def _missing(reach: ArtifactReach, cycle: CycleState) -> list[str]:
     """Return what must be parked so that the line ends in what is here; nothing where none does."""
     missing: list[str] = []
     for _ in range(MAX_PARKED_AT_ONCE):
         leaf: Leaf | None = cycle.leaf_without(frozenset(missing))
         if leaf is None:
             return []
-        if await _is_here(leading, leaf.checkpoint.artifact):
+        if await _is_here(reach, leaf.checkpoint.artifact):
             return missing
         missing.append(leaf.checkpoint.artifact)
     return []
 
 
-async def _is_here(leading: Leading, checkpoint: str) -> bool:
-    return await leading.library.is_in_reach(ArtifactId(checkpoint))
+async def _is_here(reach: ArtifactReach, checkpoint: str) -> bool:
+    return await reach.library.is_in_reach(ArtifactId(checkpoint))
 
 
 async def _record(
-    leading: Leading, cycle_id: CycleId, cycle: CycleState, leaves: list[str], *, is_parked: bool
+    term: Term,
+    board: ProgressBoard,
+    cycle_id: CycleId,
+    cycle: CycleState,
+    leaves: list[str],
+    *,
+    is_parked: bool,
 ) -> None:
     for leaf in leaves:
         extra = {"cycle": cycle_id, "branch": branch_name(cycle_id, leaf)}
         log.info("line_parked" if is_parked else "line_taken_up", extra=extra)
-    await leading.record(
+    await term.record(
         *(
             LineParked(cycle_id, leaf, is_parked, edit_after(cycle.parking_edit(leaf)))
             for leaf in leaves
         )
     )
     if is_parked:
-        leading.board.explain(
+        board.explain(
             cycle_id, f"nobody in reach has checkpoint {short(leaves[0])}; going on without it"
         )

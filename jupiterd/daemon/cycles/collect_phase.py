@@ -16,7 +16,8 @@ from jupiterd.cycle.domain.domain import Domain
 from jupiterd.cycle.domain.shared_hosts import in_turns
 from jupiterd.cycle.phases.source_reading import source_parts
 from jupiterd.cycle.phases.view import RoundView, item_id
-from jupiterd.daemon.leader.leading import Leading
+from jupiterd.daemon.leader.progress_board import ProgressBoard
+from jupiterd.daemon.leader.term import Term
 from jupiterd.daemon.leader.work_item import ItemRunner
 from jupiterd.errors import EmptySourceError, JupiterError, SourceUnreachableError
 
@@ -27,10 +28,15 @@ class CollectPhase:
     """Collects from the sources of one round, for one term."""
 
     def __init__(
-        self, leading: Leading, runner: ItemRunner, domain: Domain, look: Callable[[], RoundView]
+        self,
+        term: Term,
+        board: ProgressBoard,
+        runner: ItemRunner,
+        domain: Domain,
+        look: Callable[[], RoundView],
     ) -> None:
         """Take the way to run items, and `look`, which returns the round as it is now."""
-        self._leading = leading
+        self._term, self._board = term, board
         self._runner = runner
         self._look = look
         view = look()
@@ -63,7 +69,7 @@ class CollectPhase:
         if lost and not self._is_enough():
             raise self._too_little(lost)
         if lost:
-            await self._leading.record(*(self._fact(*each) for each in sorted(lost.items())))
+            await self._term.record(*(self._fact(*each) for each in sorted(lost.items())))
 
     async def _collect_in_turn(
         self, items: Sequence[WorkItem], lost: dict[str, JupiterError], check: Callable[[], None]
@@ -83,9 +89,9 @@ class CollectPhase:
             lost[item.id] = error
             source = self._name(item.id)
             log.warning("source_lost", extra={"source": source, "reason": error.message})
-            self._leading.board.explain(self._cycle, f"source {source} failed: {error.message}")
+            self._board.explain(self._cycle, f"source {source} failed: {error.message}")
         else:
-            await self._leading.record(done)
+            await self._term.record(done)
 
     def _name(self, item: str) -> str:
         part = self._parts[item]
@@ -100,13 +106,13 @@ class CollectPhase:
     def _fact(self, item: str, error: JupiterError) -> WorkCompleted:
         part = self._parts[item]
         result = in_place_of(part.source.name, error.message, self._before[item], part.place)
-        steering = self._leading.cycle(self._cycle).steering
+        steering = self._term.cycle(self._cycle).steering
         return WorkCompleted(
             cycle=self._cycle,
             round=self._round,
             phase=str(Phase.COLLECT),
             item=steering.recorded_id(self._round, str(Phase.COLLECT), item),
-            node=self._leading.self_id,
+            node=self._term.self_id,
             outputs=result.outputs,
             counts=result.counts,
             summary=result.summary,

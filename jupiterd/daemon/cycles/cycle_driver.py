@@ -41,9 +41,9 @@ from jupiterd.daemon.cycles.speculation_discard import anew, writes_otherwise
 from jupiterd.daemon.cycles.speculative_generation import generating_ahead
 from jupiterd.daemon.cycles.train_phase import ranks_here, trainer_of_round
 from jupiterd.daemon.leader.bounded_concurrency import run_spread, training_places
-from jupiterd.daemon.leader.leading import Leading
 from jupiterd.daemon.leader.skipped_item import done_without
 from jupiterd.daemon.leader.step_loop import step_until_finished
+from jupiterd.daemon.leader.term_services import TermServices
 from jupiterd.daemon.leader.work_item import GENERATING, TRAINING_ALONE, ItemRunner
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.errors import (
@@ -63,10 +63,11 @@ SPREAD = frozenset({GENERATING, TRAINING_ALONE})
 class CycleDriver:
     """Conducts one cycle until it is finished or the term is over."""
 
-    def __init__(self, leading: Leading, cycle: CycleId) -> None:
-        self._leading = leading
+    def __init__(self, services: TermServices, cycle: CycleId) -> None:
+        self._services = services
+        self._term, self._board = services.term, services.board
         self._cycle = cycle
-        started = leading.cycle(cycle).started
+        started = services.term.cycle(cycle).started
         if started is None:
             raise Bug(f"cycle {cycle} was never started")
         self._started = started
@@ -74,11 +75,13 @@ class CycleDriver:
         self._domain = self._as_told
         overrides = self._domain.training.model_dump(exclude_none=True)
         self._shape = parse_model(started.model_yaml, overrides)
-        self._runner = ItemRunner(leading, cycle)
+        self._runner = ItemRunner(
+            services.term, services.board, services.placement, services.reach, services.calls, cycle
+        )
 
     async def conduct(self) -> None:
         """Go on from what the ledger says; an error that won't mend ends the cycle."""
-        await step_until_finished(self._leading, self._cycle, self._step)
+        await step_until_finished(self._term, self._board, self._cycle, self._step)
 
     async def _step(self) -> None:
         view = self._view()
@@ -89,45 +92,64 @@ class CycleDriver:
         match step:
             case RunItems(Phase.COLLECT) if all(each.task == READING for each in step.items):
                 self._begin(view, step.phase)
-                collecting = CollectPhase(self._leading, self._runner, self._domain, self._view)
+                collecting = CollectPhase(
+                    self._term,
+                    self._board,
+                    self._runner,
+                    self._domain,
+                    self._view,
+                )
                 await collecting.run(step.items, lambda: self._check_line(view))
             case RunItems(Phase.GENERATE):
                 self._begin(view, step.phase)
-                generating = GeneratePhase(self._leading, self._runner, view)
+                generating = GeneratePhase(
+                    self._term,
+                    self._board,
+                    self._services.placement,
+                    self._runner,
+                    view,
+                )
                 await generating.run(step.items, lambda: self._check_line(view))
             case RunItems():
                 await self._run_items(view, step)
             case TrainRound():
                 self._begin(view, Phase.TRAIN)
-                trainer = await trainer_of_round(self._leading, self._cycle, view.round)
-                async with generating_ahead(self._leading, view, self._ahead(view)):
+                trainer = await trainer_of_round(self._services, self._cycle, view.round)
+                async with generating_ahead(
+                    self._term,
+                    self._board,
+                    self._services.placement,
+                    self._runner,
+                    view,
+                    self._ahead(view),
+                ):
                     await trainer.train(step)
             case CloseRound(verdict):
                 await self._close(view, verdict)
 
     async def _waits_before(self, view: RoundView, step: Step) -> bool:
         """Pause where people want to be asked between the phases, and haven't answered yet."""
-        cycle = self._leading.cycle(self._cycle)
+        cycle = self._term.cycle(self._cycle)
         place = boundary(view, step) if is_interactive(cycle, self._started) else None
         if place is None or cycle.steering.is_approved(*place):
             return False
-        node = self._leading.self_id
-        await self._leading.record(paused_now(cycle, self._cycle, waiting_after(place), node))
+        node = self._term.self_id
+        await self._term.record(paused_now(cycle, self._cycle, waiting_after(place), node))
         return True
 
     def _ahead(self, view: RoundView) -> tuple[WorkItem, ...]:
         """Return what is written for the next round by now: nothing that people may change."""
-        if is_interactive(self._leading.cycle(self._cycle), self._started):
+        if is_interactive(self._term.cycle(self._cycle), self._started):
             return ()
         return ahead(view, self._domain)
 
     def _domain_of(self, round_number: int) -> Domain:
         """Return the domain with what people have changed for this round."""
-        changes = self._leading.cycle(self._cycle).steering.settings(round_number)
+        changes = self._term.cycle(self._cycle).steering.settings(round_number)
         return with_changes(self._as_told, changes)
 
     def _view(self) -> RoundView:
-        cycle = self._leading.cycle(self._cycle)
+        cycle = self._term.cycle(self._cycle)
         number = cycle.rounds_committed + 1
         self._domain = self._domain_of(number)
         last = cycle.last_checkpoint(number)
@@ -146,7 +168,7 @@ class CycleDriver:
             looks=looks_before(cycle, number, "" if last is None else last.artifact),
             attempts=cycle.steering.attempts(str(Phase.GENERATE)),
             student=last_student(cycle),
-            purged=self._leading.purged(self._started),
+            purged=self._term.purged(self._started),
             of_others=generator_from(self._started.generator),
             first_model=str(self._started.settings.get("start_from", "")),
             base=base_of(self._started.settings),
@@ -156,12 +178,14 @@ class CycleDriver:
         )
 
     def _begin(self, view: RoundView, phase: Phase) -> None:
-        self._leading.board.begin(self._cycle, view.round, phase, now_s())
+        self._board.begin(self._cycle, view.round, phase, now_s())
 
     async def _run_items(self, view: RoundView, step: RunItems) -> None:
         self._begin(view, step.phase)
         by_task = {task: [i for i in step.items if i.task == task] for task in SPREAD}
-        generating = GeneratePhase(self._leading, self._runner, view)
+        generating = GeneratePhase(
+            self._term, self._board, self._services.placement, self._runner, view
+        )
         async with asyncio.TaskGroup() as group:
             for item in (each for each in step.items if each.task not in SPREAD):
                 group.create_task(self._run_item(view, item), name=item.id)
@@ -171,7 +195,7 @@ class CycleDriver:
                 group.create_task(
                     run_spread(
                         trained,
-                        lambda _: training_places(self._leading),
+                        lambda _: training_places(self._services.placement),
                         lambda item: self._run_item(view, item),
                     )
                 )
@@ -179,13 +203,13 @@ class CycleDriver:
     async def _run_item(self, view: RoundView, item: WorkItem) -> None:
         done = await self._run_with_what_there_is(view, item)
         result = WorkResult(done.outputs, done.counts, done.summary)
-        await self._leading.record(done, *self._manifest(view, item, result))
+        await self._term.record(done, *self._manifest(view, item, result))
 
     async def _run_with_what_there_is(self, view: RoundView, item: WorkItem) -> WorkCompleted:
         """Do an item; where it has too little text, say which sources it lacks."""
         try:
             if item.task == ASKING:
-                return await hear_judge(self._leading, self._runner, view, item)
+                return await hear_judge(self._term, self._board, self._runner, view, item)
             return await self._runner.run(view.round, item, check=lambda: self._check_line(view))
         except EmptySourceError as error:
             lost = lost_in(view)
@@ -198,7 +222,7 @@ class CycleDriver:
                 raise
             # The gate goes on without this small student, and says so.
             log.warning("student_too_large", extra={"item": item.id, "reason": error.message})
-            return done_without(self._leading, view, item, error)
+            return done_without(self._term, self._board, view, item, error)
 
     def _check_line(self, view: RoundView) -> None:
         """Raise LineChangedError where another line counts by now: its work is another."""
@@ -211,7 +235,7 @@ class CycleDriver:
     ) -> tuple[ManifestFrozen, ...]:
         if item.phase is not Phase.PACK:
             return ()
-        line = self._leading.cycle(self._cycle).line()
+        line = self._term.cycle(self._cycle).line()
         first_pack = view.completed.get(item_id(1, Phase.PACK, 0), result)
         return (
             ManifestFrozen(
@@ -224,8 +248,8 @@ class CycleDriver:
                 shards=(result.outputs["shards"],),
                 sequences=int(result.counts["sequences"]),
                 tokens=int(result.counts["tokens"]),
-                attempt=self._leading.cycle(self._cycle).steering.attempt(view.round, item.phase),
-                ranks=ranks_here(self._leading, self._cycle),
+                attempt=self._term.cycle(self._cycle).steering.attempt(view.round, item.phase),
+                ranks=ranks_here(self._term, self._services.placement, self._cycle),
             ),
         )
 
@@ -234,16 +258,16 @@ class CycleDriver:
         if candidate is None:
             raise Bug("a round is closed before it is trained")
         verdict = str(judged.summary["verdict"])
-        await self._leading.keep_two_copies(candidate, self._leading.self_id)
-        if not self._leading.cycle(self._cycle).ends_at(view.round, candidate):
+        await self._services.reach.keep_two_copies(candidate, self._term.self_id)
+        if not self._term.cycle(self._cycle).ends_at(view.round, candidate):
             raise LineChangedError(
                 f"round {view.round} is no longer the end of the line that counts"
             )
-        cycles = self._leading.journal.state.cycles
+        cycles = self._term.state.cycles
         over = RoundCommitted(self._cycle, view.round, candidate, verdict, "")
         cycle = cycles[self._cycle]
         after = standing_of(cycle, self._domain, [*cycle.rounds, over])
-        await self._leading.record(
+        await self._term.record(
             VerdictReached(
                 cycle=self._cycle,
                 round=view.round,
@@ -264,4 +288,4 @@ class CycleDriver:
         kinds = self._domain.generation.kinds
         if not writes_otherwise(kinds, view.standing, after, view.of_others):
             return []
-        return anew(self._leading.cycle(self._cycle), self._cycle, view.round + 1)
+        return anew(self._term.cycle(self._cycle), self._cycle, view.round + 1)

@@ -13,8 +13,10 @@ from jupiterd.cycle.base.work_item import WorkItem
 from jupiterd.cycle.generation.generation_options import WITHOUT
 from jupiterd.cycle.phases.view import RoundView
 from jupiterd.daemon.leader.bounded_concurrency import engine_places, run_spread
-from jupiterd.daemon.leader.leading import Leading
+from jupiterd.daemon.leader.placement import Placement
+from jupiterd.daemon.leader.progress_board import ProgressBoard
 from jupiterd.daemon.leader.skipped_item import done_without
+from jupiterd.daemon.leader.term import Term
 from jupiterd.daemon.leader.work_item import ItemRunner, is_asked_elsewhere
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.daemon.runtime.work_events import Advanced
@@ -30,9 +32,16 @@ slow server each would take the other's turn for silence."""
 class GeneratePhase:
     """Generates for one round, for one term."""
 
-    def __init__(self, leading: Leading, runner: ItemRunner, view: RoundView) -> None:
+    def __init__(
+        self,
+        term: Term,
+        board: ProgressBoard,
+        placement: Placement,
+        runner: ItemRunner,
+        view: RoundView,
+    ) -> None:
         """Take the way to run items, and the round."""
-        self._leading = leading
+        self._term, self._board, self._placement = term, board, placement
         self._runner = runner
         self._view = view
         self._lost: JupiterError | None = None
@@ -54,16 +63,16 @@ class GeneratePhase:
 
     def _places(self, item: WorkItem) -> int:
         """Return how many items may run: a second one on a node would take memory and no time."""
-        return SERVER_ITEMS if is_asked_elsewhere(item) else engine_places(self._leading)
+        return SERVER_ITEMS if is_asked_elsewhere(item) else engine_places(self._placement)
 
     async def _generate(self, item: WorkItem, check: Callable[[], None]) -> None:
-        await self._leading.record(await self._done(item, check))
+        await self._term.record(await self._done(item, check))
 
     async def _done(self, item: WorkItem, check: Callable[[], None]) -> WorkCompleted:
         named = self._view.of_others
         is_named = named is not None and item.params["generator"] == named.id
         if is_named and self._lost is not None:
-            return done_without(self._leading, self._view, item, self._lost)
+            return done_without(self._term, self._board, self._view, item, self._lost)
         only_on = named.node if named is not None and is_named else ""
         try:
             done = await self._runner.run(
@@ -74,7 +83,7 @@ class GeneratePhase:
                 raise
             log.warning("generator_lost", extra={"reason": error.message})
             self._lost = error
-            return done_without(self._leading, self._view, item, error)
+            return done_without(self._term, self._board, self._view, item, error)
         if is_named and WITHOUT in done.summary:  # it was lost on the way
             self._lost = GeneratorUnreachableError(str(done.summary[WITHOUT]))
             log.warning("generator_lost", extra={"reason": self._lost.message})
@@ -83,4 +92,4 @@ class GeneratePhase:
         return done
 
     def _show(self, item: WorkItem, reading: Advanced) -> None:
-        self._leading.board.advance(self._view.cycle, item.id, reading, now_s())
+        self._board.advance(self._view.cycle, item.id, reading, now_s())

@@ -7,17 +7,17 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from jupiterd.daemon.catalog.model_specs import parsed_config, presets
+from jupiterd.daemon.leader.placement import Placement
 from jupiterd.daemon.planning.training_estimate import device_of
 
 if TYPE_CHECKING:
     from jupiterd.cycle.training.engine_options import DeviceAbilities
-    from jupiterd.daemon.leader.leading import Leading
 
 CONFIG = "_config"
 """After `generator` or `judge`: the text of that model's config.json."""
 
 
-def check_writers(leading: "Leading", arguments: Mapping[str, Any], roles: Iterable[str]) -> None:
+def check_writers(placement: Placement, arguments: Mapping[str, Any], roles: Iterable[str]) -> None:
     """Refuse a generator or a judge that no machine could write with, by its configuration.
 
     Raises:
@@ -29,11 +29,13 @@ def check_writers(leading: "Leading", arguments: Mapping[str, Any], roles: Itera
     for role in roles:
         if text := str(arguments.get(f"{role}{CONFIG}") or ""):
             name = str((arguments.get(role) or {}).get("name", role))
-            check_writer(name, parsed_config(text, name), presets()[0].recipe, _devices(leading))
+            check_writer(name, parsed_config(text, name), presets()[0].recipe, _devices(placement))
 
 
-def _devices(leading: "Leading") -> "list[DeviceAbilities]":
-    machines = (leading.hardware_of(seat.node) for seat in leading.seats() if seat.has_engine)
+def _devices(placement: Placement) -> "list[DeviceAbilities]":
+    machines = (
+        placement.machines.hardware_of(seat.node) for seat in placement.seats() if seat.has_engine
+    )
     return [
         device_of(engine, machine)
         for machine in machines

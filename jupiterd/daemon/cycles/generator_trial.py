@@ -10,18 +10,17 @@ import secrets
 from collections.abc import Mapping
 from contextlib import aclosing
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from jupiterd.cluster.planning.engines import AUTO
 from jupiterd.cycle.domain.generator import Generator, generator_from
+from jupiterd.daemon.leader.placement import Placement
+from jupiterd.daemon.leader.work_calls import WorkCalls
 from jupiterd.errors import (
     DeviceBusyError,
     PeerUnreachableError,
 )
 from jupiterd.ids import ArtifactId, CycleId, NodeId
-
-if TYPE_CHECKING:
-    from jupiterd.daemon.leader.leading import Leading
 
 log = logging.getLogger(__name__)
 
@@ -36,7 +35,9 @@ SERVER_S: Final = 60.0
 """A server that hasn't answered by then is busy with others, or loads its model."""
 
 
-async def try_generator(leading: "Leading", arguments: Mapping[str, Any]) -> dict[str, Any]:
+async def try_generator(
+    placement: Placement, calls: WorkCalls, arguments: Mapping[str, Any]
+) -> dict[str, Any]:
     """Have the model answer one short prompt on a machine that would ask it; say whether it did.
 
     It isn't tried where nobody can just now, nor where its weights take too long to be brought, or
@@ -52,8 +53,8 @@ async def try_generator(leading: "Leading", arguments: Mapping[str, Any]) -> dic
         return {"is_tried": False}
     limit_s = SERVER_S if generator.url else LONGEST_S
     try:
-        node = _place(leading, generator)
-        await asyncio.wait_for(_tried(leading, node, generator, arguments), limit_s)
+        node = _place(placement, generator)
+        await asyncio.wait_for(_tried(calls, node, generator, arguments), limit_s)
     except TimeoutError:
         told = "gave no answer" if generator.url else "wasn't loaded"
         log.info("generator_not_tried", extra={"reason": f"{told} within {limit_s:g} s"})
@@ -64,20 +65,20 @@ async def try_generator(leading: "Leading", arguments: Mapping[str, Any]) -> dic
     return {"is_tried": True}
 
 
-def _place(leading: "Leading", generator: Generator) -> NodeId:
+def _place(placement: Placement, generator: Generator) -> NodeId:
     """Return who tries it; raises PeerUnreachableError where nobody can."""
-    if generator.node in leading.fit_nodes():
+    if generator.node in placement.machines.fit_nodes():
         return NodeId(generator.node)
-    return leading.place(needs_engine=bool(generator.artifact))
+    return placement.place(needs_engine=bool(generator.artifact))
 
 
 async def _tried(
-    leading: "Leading", node: NodeId, generator: Generator, arguments: Mapping[str, Any]
+    calls: WorkCalls, node: NodeId, generator: Generator, arguments: Mapping[str, Any]
 ) -> None:
     server = {"server": generator.to_plain()} if generator.url else {}
     params = {"generator": generator.id, "engine": str(arguments.get("engine", AUTO)), **server}
-    order = leading.order(CycleId(secrets.token_hex(4)), "try", TASK, params)
+    order = calls.order(CycleId(secrets.token_hex(4)), "try", TASK, params)
     inputs = {"model": ArtifactId(generator.artifact)} if generator.artifact else {}
-    async with aclosing(leading.run(node, replace(order, inputs=inputs))) as events:
+    async with aclosing(calls.run(node, replace(order, inputs=inputs))) as events:
         async for _ in events:
             pass

@@ -8,8 +8,9 @@ import logging
 from jupiterd.cluster.facts.facts import WorkCompleted
 from jupiterd.cycle.base.work_item import WorkItem
 from jupiterd.cycle.phases.view import RoundView
-from jupiterd.daemon.leader.leading import Leading
+from jupiterd.daemon.leader.progress_board import ProgressBoard
 from jupiterd.daemon.leader.skipped_item import done_without
+from jupiterd.daemon.leader.term import Term
 from jupiterd.daemon.leader.work_item import ItemRunner
 from jupiterd.errors import JupiterError
 
@@ -21,7 +22,7 @@ answer is given up sooner, by the runner."""
 
 
 async def hear_judge(
-    leading: Leading, runner: ItemRunner, view: RoundView, item: WorkItem
+    term: Term, board: ProgressBoard, runner: ItemRunner, view: RoundView, item: WorkItem
 ) -> WorkCompleted:
     """Return what came of asking a judge, or that it couldn't be had; not recorded yet."""
     only_on = "" if view.judge is None else view.judge.node
@@ -31,4 +32,4 @@ async def hear_judge(
         )
     except JupiterError as error:
         log.warning("judge_lost", extra={"reason": error.message})
-        return done_without(leading, view, item, error)
+        return done_without(term, board, view, item, error)

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from jupiterd.daemon.cycles.term_duties import Founding, found, lead
 from jupiterd.daemon.leader.leading import Leading
+from jupiterd.daemon.leader.term_services import TermServices
 from jupiterd.errors import JupiterError
 
 log = logging.getLogger(__name__)
@@ -32,7 +33,7 @@ class Leadership:
     def on_lead(self, term: int) -> None:
         """Begin to lead, or lead on under a higher term: nothing is disturbed."""
         if self.leading is not None:
-            self.leading.term = term
+            self.leading.term.number = term
             return
         self.leading = self._begin(term)
         self._task = self._group.create_task(self._lead(self.leading), name="lead")
@@ -40,15 +41,15 @@ class Leadership:
     def on_step_down(self, reason: str) -> None:
         """End the reign, with everything it has started."""
         if self.leading is not None:
-            self.leading.is_over = True
+            self.leading.term.is_over = True
             self.leading = None
         if self._task is not None:
             self._task.cancel(reason)
 
-    async def _lead(self, leading: Leading) -> None:
-        while not leading.is_over:
+    async def _lead(self, services: TermServices) -> None:
+        while not services.term.is_over:
             try:
-                await self._reign(leading)
+                await self._reign(services)
             except JupiterError as error:
                 log.warning("leading_failed", extra={"reason": error.message})
                 await asyncio.sleep(AGAIN_S)
@@ -56,7 +57,7 @@ class Leadership:
                 log.exception("leading_failed")
                 await asyncio.sleep(AGAIN_S)
 
-    async def _reign(self, leading: Leading) -> None:
-        await leading.exchange.unite(leading.answering())
-        await found(leading, self._own)
-        await lead(leading)
+    async def _reign(self, services: TermServices) -> None:
+        await services.term.exchange.unite(services.machines.answering())
+        await found(services.term, self._own)
+        await lead(services)

@@ -15,9 +15,10 @@ from jupiterd.cycle.runs.run_phases import CloseRun, FreezeManifest, RunView, ne
 from jupiterd.cycle.runs.run_plan import sequences_in
 from jupiterd.cycle.runs.run_settings import RunSettings
 from jupiterd.daemon.gangs.gang_supervisor import GangSupervisor
+from jupiterd.daemon.gangs.trained_round import TrainedRound
 from jupiterd.daemon.islands.island_coordinator import IslandCoordinator
-from jupiterd.daemon.leader.leading import Leading
 from jupiterd.daemon.leader.step_loop import step_until_finished
+from jupiterd.daemon.leader.term_services import TermServices
 from jupiterd.daemon.leader.work_item import ItemRunner
 from jupiterd.daemon.planning.training_spec import ROUND, data_of, result_of, training_of
 from jupiterd.daemon.runtime.clock import now_s
@@ -30,21 +31,24 @@ log = logging.getLogger(__name__)
 class RunDriver:
     """Conducts one run until it is finished or the term is over."""
 
-    def __init__(self, leading: Leading, run: CycleId) -> None:
-        self._leading = leading
+    def __init__(self, services: TermServices, run: CycleId) -> None:
+        self._services = services
+        self._term, self._board = services.term, services.board
         self._run = run
-        self._runner = ItemRunner(leading, run)
-        training = leading.cycle(run).training
+        self._runner = ItemRunner(
+            services.term, services.board, services.placement, services.reach, services.calls, run
+        )
+        training = services.term.cycle(run).training
         self._unscored: ArtifactId | None = None
         self._settings = None if training is None else RunSettings.parse(dict(training.settings))
 
     async def conduct(self) -> None:
         """Go on from what the ledger says; an error that won't mend ends the run."""
-        await step_until_finished(self._leading, self._run, self._step)
+        await step_until_finished(self._term, self._board, self._run, self._step)
 
     @property
     def _state(self) -> CycleState:
-        return self._leading.cycle(self._run)
+        return self._term.cycle(self._run)
 
     async def _step(self) -> None:
         step, reason = next_run_step(self._view())
@@ -55,17 +59,17 @@ class RunDriver:
             case RunItems():
                 await self._run_item(step)
             case FreezeManifest(data):
-                await self._leading.record(self._manifest(data))
+                await self._term.record(self._manifest(data))
             case TrainRound():
                 self._begin(Phase.TRAIN)
                 await self._trainer().train(step)
             case CloseRun(model):
-                await self._leading.keep_two_copies(model, self._leading.self_id)
+                await self._services.reach.keep_two_copies(model, self._term.self_id)
                 if not self._state.ends_at(ROUND, model):
                     raise LineChangedError("the run's model is no longer the end of its line")
                 done = RoundCommitted(self._run, ROUND, model, "", "")
-                cycles = self._leading.journal.state.cycles
-                await self._leading.record(done, *stopped_with(cycles, self._run, "it is trained"))
+                cycles = self._term.state.cycles
+                await self._term.record(done, *stopped_with(cycles, self._run, "it is trained"))
 
     def _view(self) -> RunView:
         state = self._state
@@ -75,7 +79,7 @@ class RunDriver:
             source=None if requested is None else requested.source,
             tokenizer="" if requested is None else requested.tokenizer,
             is_training=state.training is not None,
-            data=data_of(self._leading, self._run),
+            data=data_of(self._term.state, self._run),
             has_manifest=ROUND in state.manifests,
             trained=last.artifact if last is not None and last.is_final else None,
             completed={fact.item: result_of(fact) for fact in state.completed.values()},
@@ -83,7 +87,7 @@ class RunDriver:
         )
 
     def _begin(self, phase: Phase) -> None:
-        self._leading.board.begin(self._run, ROUND, phase, now_s())
+        self._board.begin(self._run, ROUND, phase, now_s())
 
     async def _validate(self, step: RunItems) -> None:
         """Score the model, if that can be done: a run that is trained doesn't fail for it."""
@@ -95,7 +99,7 @@ class RunDriver:
                 raise
             log.warning("validation_failed", extra={"run": self._run, "reason": error.message})
             trouble = f"the model couldn't be validated: {error.message}"
-            self._leading.board.explain(self._run, trouble)
+            self._board.explain(self._run, trouble)
             self._unscored = model
 
     async def _run_item(self, step: RunItems) -> None:
@@ -105,7 +109,7 @@ class RunDriver:
         (item,) = step.items
         node = requested.node if is_bound and requested is not None else ""
         trained = self._view().trained
-        await self._leading.record(
+        await self._term.record(
             await self._runner.run(ROUND, item, node, lambda: self._check_line(trained))
         )
 
@@ -134,7 +138,9 @@ class RunDriver:
         )
 
     def _trainer(self) -> GangSupervisor | IslandCoordinator:
-        training = training_of(self._leading, self._run)
+        training = training_of(self._term.state, self._run)
         if training.settings.island_nodes:
-            return IslandCoordinator(self._leading, training)
-        return GangSupervisor(self._leading, self._run, ROUND, training.shape, training.plan)
+            return IslandCoordinator(self._services, training)
+        return GangSupervisor(
+            self._services, TrainedRound(self._run, ROUND, training.shape, training.plan)
+        )

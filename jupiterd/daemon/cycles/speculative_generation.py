@@ -16,8 +16,9 @@ from jupiterd.cycle.base.work_item import Phase, WorkItem
 from jupiterd.cycle.generation.generation_options import WITHOUT
 from jupiterd.cycle.phases.view import RoundView
 from jupiterd.daemon.cycles.generate_phase import SERVER_ITEMS
-from jupiterd.daemon.leader.leading import Leading
+from jupiterd.daemon.leader.placement import Placement
 from jupiterd.daemon.leader.progress_board import ProgressBoard
+from jupiterd.daemon.leader.term import Term
 from jupiterd.daemon.leader.work_item import ItemRunner, is_asked_elsewhere
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.errors import GeneratorUnreachableError, JupiterError
@@ -31,10 +32,15 @@ LOOK_S = 1.0
 
 @asynccontextmanager
 async def generating_ahead(
-    leading: Leading, view: RoundView, items: Sequence[WorkItem]
+    term: Term,
+    board: ProgressBoard,
+    placement: Placement,
+    runner: ItemRunner,
+    view: RoundView,
+    items: Sequence[WorkItem],
 ) -> AsyncGenerator[None]:
     """Generate these items of the next round as long as the context is open."""
-    ahead = _Ahead(leading, view, items)
+    ahead = _Ahead(term, board, placement, runner, view, items)
     task = asyncio.get_running_loop().create_task(ahead.run(), name="generating ahead")
     try:
         yield
@@ -45,13 +51,21 @@ async def generating_ahead(
 
 
 class _Ahead:
-    def __init__(self, leading: Leading, view: RoundView, items: Sequence[WorkItem]) -> None:
-        self._leading = leading
+    def __init__(
+        self,
+        term: Term,
+        board: ProgressBoard,
+        placement: Placement,
+        runner: ItemRunner,
+        view: RoundView,
+        items: Sequence[WorkItem],
+    ) -> None:
+        self._term, self._shared_board, self._placement = term, board, placement
         self._view = view
         self._waiting = list(items)
         self._board = ProgressBoard()
         self._board.begin(view.cycle, view.round + 1, Phase.GENERATE, now_s())
-        self._runner = ItemRunner(leading, view.cycle, self._board)
+        self._runner = runner.showing_on(self._board)
         self._busy: set[NodeId] = set()
 
     async def run(self) -> None:
@@ -70,11 +84,11 @@ class _Ahead:
                         group.create_task(self._generate(self._waiting.pop(0), node))
                 await asyncio.sleep(LOOK_S)
                 (shown,) = self._board.to_plain(now_s())
-                self._leading.board.note(self._view.cycle, {"ahead": shown["gang"]})
+                self._shared_board.note(self._view.cycle, {"ahead": shown["gang"]})
 
     def _free_nodes(self) -> list[NodeId]:
         """Return who may do the next item: it mustn't slow those that train."""
-        seats = [seat for seat in self._leading.seats() if seat.node not in self._busy]
+        seats = [seat for seat in self._placement.seats() if seat.node not in self._busy]
         if self._waiting and is_asked_elsewhere(self._waiting[0]):
             named = self._view.of_others
             only_on = "" if named is None else named.node
@@ -91,7 +105,7 @@ class _Ahead:
             done = await self._runner.run(self._view.round + 1, item, node, is_needed=lambda: False)
             if WITHOUT in done.summary:  # the round itself asks for the rest
                 raise GeneratorUnreachableError(str(done.summary[WITHOUT]))
-            await self._leading.record(done)
+            await self._term.record(done)
         except JupiterError as error:  # the round itself tries it again, and says why it can't
             log.info("ahead_failed", extra={"item": item.id, "reason": error.message})
             self._waiting.clear()

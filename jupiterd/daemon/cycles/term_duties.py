@@ -23,7 +23,11 @@ from jupiterd.cluster.planning.roles import Candidate, assign
 from jupiterd.cluster.values.bounds import edit_after
 from jupiterd.cycle.base.work_item import Phase
 from jupiterd.daemon.cycles.branch_suspension import watch_lines
-from jupiterd.daemon.leader.leading import Leading
+from jupiterd.daemon.leader.admissions import Admissions
+from jupiterd.daemon.leader.placement import Placement
+from jupiterd.daemon.leader.progress_board import ProgressBoard
+from jupiterd.daemon.leader.term import Term
+from jupiterd.daemon.leader.term_services import TermServices
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.errors import JupiterError
 from jupiterd.ids import CycleId
@@ -49,31 +53,31 @@ class Founding:
     """Nobody is let in unless somebody opens it."""
 
 
-async def found(leading: Leading, own: Founding) -> None:
+async def found(term: Term, own: Founding) -> None:
     """Write the first entry of a cluster that has none yet."""
-    if len(leading.journal.ledger) == 0:
+    if len(term.journal.ledger) == 0:
         door = (WindowSet(is_open=False, edit=1), DoorShut(())) if own.closed else ()
-        await leading.record(ClusterFounded(CLUSTER_LABEL), own.admission, *door)
+        await term.record(ClusterFounded(CLUSTER_LABEL), own.admission, *door)
 
 
-async def lead(leading: Leading) -> None:
+async def lead(services: TermServices) -> None:
     """Assign roles and conduct cycles until cancelled."""
     tasks: dict[CycleId, asyncio.Task[None]] = {}
     async with asyncio.TaskGroup() as group:
-        group.create_task(watch_lines(leading), name="lines")
+        group.create_task(watch_lines(services.term, services.board, services.reach), name="lines")
         while True:
-            await _try_to_settle(leading)
-            for cycle_id, cycle in leading.journal.state.cycles.items():
+            await _try_to_settle(services.term, services.placement, services.admissions)
+            for cycle_id, cycle in services.term.state.cycles.items():
                 task = tasks.get(cycle_id)
-                if cycle.finished or not counts(leading.journal.state.cycles, cycle):
+                if cycle.finished or not counts(services.term.state.cycles, cycle):
                     if task is not None and not task.done():
                         log.info("cycle_ends", extra={"cycle": cycle_id})
                         task.cancel()
                 elif cycle.begun is not None and (task is None or task.done()):
                     tasks[cycle_id] = group.create_task(
-                        _conduct(leading, cycle_id), name=f"cycle {cycle_id}"
+                        _conduct(services, cycle_id), name=f"cycle {cycle_id}"
                     )
-            await _news(leading)
+            await _news(services.term)
 
 
 async def get_ready() -> None:
@@ -94,72 +98,74 @@ def _drivers() -> "tuple[type[CycleDriver], type[RunDriver], type[IslandTask]]":
     return CycleDriver, RunDriver, IslandTask
 
 
-async def _conduct(leading: Leading, cycle: CycleId) -> None:
+async def _conduct(services: TermServices, cycle: CycleId) -> None:
     of_cycles, of_runs, of_islands = _drivers()
-    state = leading.cycle(cycle)
+    state = services.term.cycle(cycle)
     kind = of_cycles if state.started is not None else of_runs if is_whole(state) else of_islands
     try:
-        conductor = kind(leading, cycle)
+        conductor = kind(services, cycle)
     except JupiterError as error:  # its domain is of another version, whose node may lead later
-        await _leave_to_others(leading, cycle, error.message)
+        await _leave_to_others(services.term, services.board, cycle, error.message)
     else:
         await conductor.conduct()
 
 
-async def _leave_to_others(leading: Leading, cycle: CycleId, reason: str) -> None:
+async def _leave_to_others(term: Term, board: ProgressBoard, cycle: CycleId, reason: str) -> None:
     """Say why a cycle doesn't go on here, and look again much later."""
     log.warning("cycle_unreadable", extra={"cycle": cycle, "reason": reason})
-    current = leading.cycle(cycle).rounds_committed + 1
-    leading.board.begin(cycle, current, Phase.COLLECT, now_s())
-    leading.board.explain(cycle, f"this version can't go on with it: {reason}")
+    current = term.cycle(cycle).rounds_committed + 1
+    board.begin(cycle, current, Phase.COLLECT, now_s())
+    board.explain(cycle, f"this version can't go on with it: {reason}")
     try:
         await asyncio.sleep(UNREADABLE_S)
     finally:
-        leading.board.end(cycle)
+        board.end(cycle)
 
 
-async def _news(leading: Leading) -> None:
+async def _news(term: Term) -> None:
     """Wait for an entry, or a moment: members come and go without one."""
     try:
         async with asyncio.timeout(LOOK_S):
-            await leading.journal.changed_since(leading.journal.version)
+            await term.journal.changed_since(term.journal.version)
     except TimeoutError:
         return
 
 
-async def _try_to_settle(leading: Leading) -> None:
+async def _try_to_settle(term: Term, placement: Placement, admissions: Admissions) -> None:
     """Record what time and newcomers call for; what can't be now is tried at the next look."""
     try:
-        await _assign_roles(leading)
-        await _close_when_over(leading)
-        if shut := shut_with(leading.journal.state, leading.self_id):
-            await leading.record(*shut)
-        for token in leading.token_timer.expired(now_s(), leading.journal.state.tokens):
-            await leading.record(TokenWithdrawn(token, "it is a day old"))
+        await _assign_roles(term, placement)
+        await _close_when_over(term, admissions)
+        if shut := shut_with(term.state, term.self_id):
+            await term.record(*shut)
+        for token in admissions.token_timer.expired(now_s(), term.state.tokens):
+            await term.record(TokenWithdrawn(token, "it is a day old"))
     except JupiterError as error:
-        if leading.is_over:
+        if term.is_over:
             raise
         log.warning("not_recorded", extra={"reason": error.message})
 
 
-async def _close_when_over(leading: Leading) -> None:
-    state = leading.journal.state
+async def _close_when_over(term: Term, admissions: Admissions) -> None:
+    state = term.state
     is_open = closes_by_itself(state)
-    if leading.window.is_over(now_s(), state.window_edit, is_open=is_open):
+    if admissions.window.is_over(now_s(), state.window_edit, is_open=is_open):
         log.info("window_closed", extra={"reason": "it has been open for ten minutes"})
-        await leading.record(WindowSet(is_open=False, edit=edit_after(state.window_edit)))
+        await term.record(WindowSet(is_open=False, edit=edit_after(state.window_edit)))
 
 
-async def _assign_roles(leading: Leading) -> None:
-    state = leading.journal.state
+async def _assign_roles(term: Term, placement: Placement) -> None:
+    state = term.state
     candidates = [
         Candidate(node, hardware)
-        for node in sorted(leading.alive() & set(state.members))
-        if (hardware := leading.hardware_of(node)) is not None
+        for node in sorted(placement.machines.alive() & set(state.members))
+        if (hardware := placement.machines.hardware_of(node)) is not None
     ]
     changes: list[RoleAssigned] = []
     pins = {node: pin.role for node, pin in state.pins.items()}
-    roles = assign(candidates, pins, leading.written_roles(), leading.program_of(leading.self_id))
+    roles = assign(
+        candidates, pins, placement.written_roles(), placement.machines.program_of(term.self_id)
+    )
     for node, (role, reason) in roles.items():
         known = state.roles.get(node)
         if known is None or (known.role, known.reason) != (str(role), reason):
@@ -168,4 +174,4 @@ async def _assign_roles(leading: Leading) -> None:
     if changes:
         for change in changes:
             log.info("role_assigned", extra={"node": change.node[:8], "role": change.role})
-        await leading.record(*changes)
+        await term.record(*changes)

@@ -17,10 +17,15 @@ from jupiterd.cluster.planning.engines import choose_engine
 from jupiterd.cluster.planning.island_nodes import read, written
 from jupiterd.cluster.training.named_trainers import most_ranks, named_trainers
 from jupiterd.daemon.gangs.gang_supervisor import GangSupervisor
+from jupiterd.daemon.gangs.trained_round import TrainedRound
 from jupiterd.daemon.islands.island_coordinator import IslandCoordinator
 from jupiterd.daemon.islands.island_plan import islands_of_round, ranks_in, wanted_of_round
-from jupiterd.daemon.leader.leading import Leading
-from jupiterd.daemon.leader.progress_board import TRAINED_BY
+from jupiterd.daemon.leader.fleet_view import FleetView
+from jupiterd.daemon.leader.machines import Machines
+from jupiterd.daemon.leader.placement import Placement
+from jupiterd.daemon.leader.progress_board import TRAINED_BY, ProgressBoard
+from jupiterd.daemon.leader.term import Term
+from jupiterd.daemon.leader.term_services import TermServices
 from jupiterd.daemon.planning.gang_plan import TRAINING_ROLES, trainers
 from jupiterd.daemon.planning.requested_machines import AUTO_ISLANDS, OFF
 from jupiterd.daemon.planning.training_spec import TrainingSpec, training_of
@@ -37,40 +42,44 @@ LOOK_S = 0.25
 
 
 async def trainer_of_round(
-    leading: Leading, cycle: CycleId, round_number: int
+    services: TermServices, cycle: CycleId, round_number: int
 ) -> GangSupervisor | IslandCoordinator:
     """Return what conducts the training of a round that is packed, and not trained yet.
 
     Raises:
         PeerUnreachableError: nobody who is alive can train.
     """
-    training, state = training_of(leading, cycle, round_number), leading.cycle(cycle)
-    by_one_gang = GangSupervisor(leading, cycle, round_number, training.shape, training.plan)
+    training, state = (
+        training_of(services.term.state, cycle, round_number),
+        services.term.cycle(cycle),
+    )
+    whole = TrainedRound(cycle, round_number, training.shape, training.plan)
+    by_one_gang = GangSupervisor(services, whole)
     if _has_gang(state, training):
         return by_one_gang
     if not state.outer_line(round_number):
-        training = await _decided(leading, training)
+        training = await _decided(services.term, services.board, services.fleet_view, training)
         if not training.settings.island_nodes:
             return by_one_gang
-    ranks = _ranks(leading, training)
-    apart = training_of(leading, cycle, round_number, by_islands=True, ranks=ranks)
+    ranks = _ranks(services.term, services.machines, training)
+    apart = training_of(services.term.state, cycle, round_number, by_islands=True, ranks=ranks)
     nodes = {"island_nodes": training.settings.island_nodes}
     return IslandCoordinator(
-        leading, replace(apart, settings=apart.settings.model_copy(update=nodes))
+        services, replace(apart, settings=apart.settings.model_copy(update=nodes))
     )
 
 
-def ranks_here(leading: Leading, cycle: CycleId) -> int:
+def ranks_here(term: Term, placement: Placement, cycle: CycleId) -> int:
     """Return the ranks of the gang that could train a round now; 0 where its steps are as asked.
 
     Where the text decides how many sequences a step has, each of them takes one: a machine that
     came after the cycle's start would have nothing to do otherwise.
     """
-    state = leading.cycle(cycle)
+    state = term.cycle(cycle)
     begun = state.started
     if begun is None or not begun.settings.get("least_batch"):
         return 0
-    machines = trainers(leading, named_trainers(state))
+    machines = trainers(placement, named_trainers(state))
     try:
         choice = choose_engine(begun.engine, machines, most_ranks=most_ranks(state) or None)
     except MissingExtraError:  # nobody who is here has it
@@ -78,14 +87,14 @@ def ranks_here(leading: Leading, cycle: CycleId) -> int:
     return len(choice.gang)
 
 
-def _ranks(leading: Leading, training: TrainingSpec) -> int:
+def _ranks(term: Term, machines: Machines, training: TrainingSpec) -> int:
     """Return how many ranks share a step, of islands that have begun or are to begin.
 
     Where they have begun, that many are recorded: whoever leads has the same plan.
     """
-    cycles, run = leading.journal.state.cycles, training.started.cycle
+    cycles, run = term.state.cycles, training.started.cycle
     begun = [least_batch_of(island) for _, island in islands_in(cycles, run, training.round)]
-    return max(begun) if begun else ranks_in(leading, read(training.settings.island_nodes))
+    return max(begun) if begun else ranks_in(machines, read(training.settings.island_nodes))
 
 
 def _has_gang(state: CycleState, training: TrainingSpec) -> bool:
@@ -98,20 +107,22 @@ def _has_gang(state: CycleState, training: TrainingSpec) -> bool:
     return begun in places and not state.outer_line(training.round)
 
 
-async def _decided(leading: Leading, training: TrainingSpec) -> TrainingSpec:
+async def _decided(
+    term: Term, board: ProgressBoard, fleet_view: FleetView, training: TrainingSpec
+) -> TrainingSpec:
     """Return the training with the islands that are best now; as it was where one gang is."""
     settings = training.settings
     if settings.islands == OFF:
         return training
     named = training.started.nodes
-    await _gather(leading, named)
+    await _gather(term, fleet_view.placement, named)
     wanted = wanted_of_round(training.started.engine, settings, named)
-    islands = islands_of_round(leading, wanted, training.shape, training.plan, settings)
+    islands = islands_of_round(fleet_view, wanted, training.shape, training.plan, settings)
     extra = {"cycle": training.started.cycle, "round": training.round, "islands": len(islands)}
     log.info("round_is_trained_by", extra=extra)
     is_asked = settings.islands != AUTO_ISLANDS
-    told = _told(len(islands), len(trainers(leading, wanted.nodes)), is_asked=is_asked)
-    leading.board.note(training.started.cycle, {TRAINED_BY: told})
+    told = _told(len(islands), len(trainers(fleet_view.placement, wanted.nodes)), is_asked=is_asked)
+    board.note(training.started.cycle, {TRAINED_BY: told})
     nodes = {"island_nodes": written(islands)}
     return replace(training, settings=settings.model_copy(update=nodes))
 
@@ -127,11 +138,11 @@ def _told(islands: int, machines: int, *, is_asked: bool) -> str:
     return f"one gang trains this round, no islands {lacks}"
 
 
-async def _gather(leading: Leading, named: Collection[NodeId]) -> None:
+async def _gather(term: Term, placement: Placement, named: Collection[NodeId]) -> None:
     """Wait a moment for members that have trained and aren't here."""
-    state = leading.journal.state
+    state = term.state
     roles = {node: role.role for node, role in state.roles.items() if node in state.members}
     wanted = {*named} or {node for node, role in roles.items() if role in TRAINING_ROLES}
     until_s = now_s() + PATIENCE_S
-    while wanted - trainers(leading, named).keys() and now_s() < until_s:  # noqa: ASYNC110 - roles change without telling
+    while wanted - trainers(placement, named).keys() and now_s() < until_s:  # noqa: ASYNC110 - roles change without telling
         await asyncio.sleep(LOOK_S)

@@ -8,7 +8,8 @@ from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass, replace
 
-from jupiterd.daemon.leader.leading import Leading
+from jupiterd.daemon.leader.machines import Machines
+from jupiterd.daemon.leader.work_calls import WorkCalls
 from jupiterd.daemon.runtime.work_events import Started, WorkEvent, WorkOrder
 from jupiterd.errors import PeerUnreachableError, TimedOutError
 from jupiterd.ids import NodeId
@@ -29,7 +30,7 @@ class Adopted:
 
 @asynccontextmanager
 async def adopted(
-    leading: Leading, orders: Sequence[tuple[NodeId, WorkOrder]]
+    machines: Machines, calls: WorkCalls, orders: Sequence[tuple[NodeId, WorkOrder]]
 ) -> AsyncGenerator[Adopted]:
     """Follow these pieces of work, each on its node, until the context is left; they go on then.
 
@@ -37,14 +38,14 @@ async def adopted(
         JupiterError: some of it doesn't run, or its node is gone, obeys another leader or runs
             another version.
     """
-    if not {node for node, _ in orders} <= leading.answering():
+    if not {node for node, _ in orders} <= machines.answering():
         raise PeerUnreachableError("a member of the gang has gone")
-    if not all(leading.is_alike(node) for node, _ in orders):
+    if not all(machines.is_alike(node) for node, _ in orders):
         raise PeerUnreachableError("a member of the gang runs another version of Jupiter")
     async with AsyncExitStack() as stack:
         streams = [
             await stack.enter_async_context(
-                aclosing(leading.run(node, replace(order, is_attach=True)))
+                aclosing(calls.run(node, replace(order, is_attach=True)))
             )
             for node, order in orders
         ]

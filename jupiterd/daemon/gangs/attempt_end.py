@@ -9,16 +9,18 @@ from collections.abc import Set as AbstractSet
 
 from jupiterd.cluster.facts.facts import LEFT_OPEN, EpochClosed
 from jupiterd.cycle.training.horizon import Horizon, end_step
-from jupiterd.cycle.training.plan import ModelShape, TrainPlan
 from jupiterd.daemon.gangs.checkpoint_lineage import CheckpointLineage
 from jupiterd.daemon.gangs.surviving_states import latest, wish_for
+from jupiterd.daemon.gangs.trained_round import TrainedRound
 from jupiterd.daemon.gangs.transition_timing import TransitionTiming
-from jupiterd.daemon.leader.leading import Leading
+from jupiterd.daemon.leader.artifact_reach import ArtifactReach
+from jupiterd.daemon.leader.term import Term
+from jupiterd.daemon.leader.work_calls import WorkCalls
 from jupiterd.daemon.planning.gang_plan import GangPlan
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.daemon.runtime.work_events import CheckpointMade, KeepWish
 from jupiterd.errors import JupiterError
-from jupiterd.ids import CycleId, NodeId
+from jupiterd.ids import NodeId
 
 log = logging.getLogger(__name__)
 
@@ -32,19 +34,17 @@ class AttemptEnd:
 
     def __init__(
         self,
-        leading: Leading,
-        cycle: CycleId,
+        term: Term,
+        reach: ArtifactReach,
+        calls: WorkCalls,
         line: CheckpointLineage,
         change: TransitionTiming,
-        shape: ModelShape,
-        plan: TrainPlan,
+        of: TrainedRound,
     ) -> None:
-        self._leading = leading
-        self._cycle = cycle
+        self._term, self._reach, self._calls = term, reach, calls
         self._line = line
         self._change = change
-        self._shape = shape
-        self._plan = plan
+        self._of = of
 
     async def end(
         self,
@@ -64,19 +64,21 @@ class AttemptEnd:
         elapsed_s = round(now_s() - launch.began_s, 3)
         try:
             wish = await self._wish(launch) if keeps else None
-            kept = await self._leading.end_gang(launch.gang, launch.epoch, wish, silent)
+            kept = await self._calls.end_gang(launch.gang, launch.epoch, wish, silent)
             kept += [told for told in unrecorded if told[0] not in silent]
             self._change.mark("ended")
             is_joined = not keeps and reason not in (FINISHED, LEFT_OPEN)
-            last = await latest(self._leading, kept, self._end_step(kept) if is_joined else 0)
+            last = await latest(
+                self._term, self._reach, kept, self._end_step(kept) if is_joined else 0
+            )
             if keeps:  # one that was cut off may have recorded meanwhile what it alone holds
                 await self._line.look(launch)
-            facts = self._line.facts_of(last, launch, self._plan)
+            facts = self._line.facts_of(last, launch, self._of.plan)
             if self._line.is_trained_in(launch.epoch) or any(fact.is_final for fact in facts):
                 reason, code = FINISHED, ""  # whatever became of its ranks then
             told = self._told(reason, is_over=any(fact.is_final for fact in facts))
-            closed = EpochClosed(self._cycle, launch.epoch, told, elapsed_s, code)
-            await self._leading.record(*facts, *self._line.parked_for(last), closed)
+            closed = EpochClosed(self._of.cycle, launch.epoch, told, elapsed_s, code)
+            await self._term.record(*facts, *self._line.parked_for(last), closed)
             self._change.mark("closed")
         except JupiterError as error:
             extra = {"epoch": launch.epoch, "reason": error.message}
@@ -84,7 +86,9 @@ class AttemptEnd:
 
     def _end_step(self, kept: Sequence[tuple[NodeId, CheckpointMade]]) -> int:
         """Return where training ends, as far as what was kept has decided it."""
-        return min((end_step(self._plan, Horizon.of(made.horizon)) for _, made in kept), default=0)
+        return min(
+            (end_step(self._of.plan, Horizon.of(made.horizon)) for _, made in kept), default=0
+        )
 
     def _told(self, reason: str, *, is_over: bool) -> str:
         is_over = is_over or self._line.is_over()
@@ -93,4 +97,4 @@ class AttemptEnd:
     async def _wish(self, launch: GangPlan) -> KeepWish:
         """Return what is wanted of the survivors: a step that no line in reach has got to yet."""
         await self._line.look(launch)
-        return wish_for(self._shape, self._line.step())
+        return wish_for(self._of.shape, self._line.step())

@@ -16,7 +16,8 @@ from jupiterd.cluster.ledger.trunk import trunk_of
 from jupiterd.cluster.values.bounds import edit_after
 from jupiterd.cycle.training.horizon import Horizon, is_on_trunk, is_over
 from jupiterd.cycle.training.plan import TrainPlan
-from jupiterd.daemon.leader.leading import Leading
+from jupiterd.daemon.leader.artifact_reach import ArtifactReach
+from jupiterd.daemon.leader.term import Term
 from jupiterd.daemon.planning.gang_plan import GangPlan
 from jupiterd.daemon.runtime.work_events import CheckpointMade
 from jupiterd.errors import LineChangedError
@@ -32,8 +33,8 @@ MAX_MISSING = 8
 class CheckpointLineage:
     """The end of the line that the running epoch is on."""
 
-    def __init__(self, leading: Leading, cycle: CycleId, round_number: int) -> None:
-        self._leading = leading
+    def __init__(self, term: Term, reach: ArtifactReach, cycle: CycleId, round_number: int) -> None:
+        self._term, self._reach = term, reach
         self._cycle = cycle
         self._round = round_number
         self.start = ""
@@ -42,14 +43,14 @@ class CheckpointLineage:
         """The last checkpoint, or empty at the root."""
         self._missing: set[str] = set()
         """Of the newest checkpoints, those that nobody in reach holds."""
-        self._trunk = trunk_of(leading.cycle(cycle), round_number)
+        self._trunk = trunk_of(term.cycle(cycle), round_number)
 
     def is_over(self) -> bool:
         """Say whether nothing is left to train: it's done, or isn't what comes next on the line.
 
         Where the trunk can't be gone on with after all, the round has another plan.
         """
-        cycle = self._leading.cycle(self._cycle)
+        cycle = self._term.cycle(self._cycle)
         last = cycle.last_checkpoint(self._round)
         is_trained = last is not None and last.is_final
         is_other = trunk_of(cycle, self._round) != self._trunk
@@ -57,7 +58,7 @@ class CheckpointLineage:
 
     def is_trained_in(self, epoch: int) -> bool:
         """Say whether an epoch has made what its round ends with: then nothing was lost in it."""
-        last = self._leading.cycle(self._cycle).last_checkpoint(self._round)
+        last = self._term.cycle(self._cycle).last_checkpoint(self._round)
         return last is not None and last.is_final and last.epoch == epoch
 
     def follow(self, launch: GangPlan) -> None:
@@ -66,20 +67,20 @@ class CheckpointLineage:
         self._take_up(launch)
 
     def _take_up(self, launch: GangPlan) -> None:
-        last = self._leading.cycle(self._cycle).last_of_epoch(launch.epoch, self._missing)
+        last = self._term.cycle(self._cycle).last_of_epoch(launch.epoch, self._missing)
         self.tip = (launch.follows or launch.from_checkpoint) if last is None else last.artifact
 
     async def look(self, launch: GangPlan) -> None:
         """Take up the line of an epoch as far as it can be gone on from."""
         self._missing = set()
         while len(self._missing) < MAX_MISSING:
-            cycle = self._leading.cycle(self._cycle)
+            cycle = self._term.cycle(self._cycle)
             newest = (
                 cycle.last_checkpoint(self._round, self._missing),
                 cycle.last_of_epoch(launch.epoch, self._missing),
             )
             found = {fact.artifact for fact in newest if fact is not None}
-            gone = {each for each in found if not await self._leading.is_in_reach(each)}
+            gone = {each for each in found if not await self._reach.is_in_reach(each)}
             if not gone:
                 break
             self._missing |= gone
@@ -87,12 +88,12 @@ class CheckpointLineage:
 
     def step(self) -> int:
         """Return the last recorded step of the round, on the line that counts."""
-        last = self._leading.cycle(self._cycle).last_checkpoint(self._round, self._missing)
+        last = self._term.cycle(self._cycle).last_checkpoint(self._round, self._missing)
         return 0 if last is None else last.step
 
     def parked_for(self, made: CheckpointMade | None) -> Sequence[LineParked]:
         """Return what is to be recorded so that a state that is here counts; see above."""
-        cycle = self._leading.cycle(self._cycle)
+        cycle = self._term.cycle(self._cycle)
         last = cycle.last_checkpoint(self._round)
         here = max(self.step(), 0 if made is None else made.step)
         if last is None or last.artifact not in self._missing:
@@ -120,17 +121,17 @@ class CheckpointLineage:
         if not facts:
             return
         if facts[-1].is_final or not self._is_held_by_others():
-            await self._leading.keep_two_copies(made.artifact, node)
-        await self._leading.record(*facts)
+            await self._reach.keep_two_copies(made.artifact, node)
+        await self._term.record(*facts)
         self.tip = made.artifact
-        if not self._leading.cycle(self._cycle).ends_at(self._round, made.artifact):
+        if not self._term.cycle(self._cycle).ends_at(self._round, made.artifact):
             raise LineChangedError(
                 f"attempt {launch.epoch} trained a line of the cycle that counts no more"
             )
 
     def _is_held_by_others(self) -> bool:
-        cycles = self._leading.journal.state.cycles
-        return is_held_by_others(cycles, self._leading.cycle(self._cycle))
+        cycles = self._term.state.cycles
+        return is_held_by_others(cycles, self._term.cycle(self._cycle))
 
     def facts_of(
         self, made: CheckpointMade | None, launch: GangPlan, plan: TrainPlan
@@ -142,7 +143,7 @@ class CheckpointLineage:
         """
         if made is None or self._is_recorded(made, launch.epoch):
             return ()
-        above = self._leading.cycle(self._cycle).checkpoint(self.tip)
+        above = self._term.cycle(self._cycle).checkpoint(self.tip)
         is_inside = above is not None and above.round == self._round
         least = above.tokens + 1 if above is not None and is_inside else 0
         horizon = Horizon.of(made.horizon)
@@ -180,6 +181,6 @@ class CheckpointLineage:
         )
 
     def _is_recorded(self, made: CheckpointMade, epoch: int) -> bool:
-        last = self._leading.cycle(self._cycle).last_of_epoch(epoch, self._missing)
+        last = self._term.cycle(self._cycle).last_of_epoch(epoch, self._missing)
         is_old = last is not None and made.step <= last.step
         return is_old or made.artifact == self.tip  # told twice: nothing hangs below itself

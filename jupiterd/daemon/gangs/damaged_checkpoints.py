@@ -7,18 +7,27 @@ how a branch is found (`progress_tree`).
 import logging
 
 from jupiterd.cluster.facts.facts import LineParked
-from jupiterd.daemon.leader.leading import Leading
+from jupiterd.daemon.leader.artifact_reach import ArtifactReach
+from jupiterd.daemon.leader.progress_board import ProgressBoard
+from jupiterd.daemon.leader.term import Term
 from jupiterd.ids import CycleId, short
 
 log = logging.getLogger(__name__)
 
 
-async def set_aside(leading: Leading, cycle: CycleId, artifact: str, reason: str) -> None:
+async def set_aside(
+    term: Term,
+    board: ProgressBoard,
+    reach: ArtifactReach,
+    cycle: CycleId,
+    artifact: str,
+    reason: str,
+) -> None:
     """Let no line compete that ends in a damaged checkpoint, for as long as this reign lasts."""
-    leading.damaged.add(artifact)
-    state = leading.cycle(cycle)
+    reach.damaged.add(artifact)
+    state = term.cycle(cycle)
     if artifact not in state.parked:
         edit = state.parking_edit(artifact) + 1
-        await leading.record(LineParked(cycle, artifact, is_parked=True, edit=edit, reason=reason))
+        await term.record(LineParked(cycle, artifact, is_parked=True, edit=edit, reason=reason))
     log.warning("checkpoint_set_aside", extra={"artifact": short(artifact), "reason": reason})
-    leading.board.explain(cycle, f"{reason}; going on from the checkpoint before it")
+    board.explain(cycle, f"{reason}; going on from the checkpoint before it")

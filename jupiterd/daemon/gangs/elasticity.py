@@ -15,8 +15,9 @@ from dataclasses import dataclass
 
 from jupiterd.cluster.training.elasticity import Elasticity
 from jupiterd.daemon.gangs.gang_reachability import GangReachability
-from jupiterd.daemon.leader.leading import Leading
 from jupiterd.daemon.leader.orphan_attempts import close_strays
+from jupiterd.daemon.leader.term import Term
+from jupiterd.daemon.leader.work_calls import WorkCalls
 from jupiterd.daemon.planning.gang_plan import GangPlan
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.errors import JupiterError
@@ -52,12 +53,12 @@ class GangChanges:
 
 @asynccontextmanager
 async def changing(
-    leading: Leading, launch: GangPlan, reach: GangReachability, changes: GangChanges
+    term: Term, calls: WorkCalls, launch: GangPlan, reach: GangReachability, changes: GangChanges
 ) -> AsyncGenerator[None]:
     """Let nodes join and leave while the gang is followed, and close what else is open."""
-    stop = _Stop(leading, launch, changes)
+    stop = _Stop(calls, launch, changes)
     async with asyncio.TaskGroup() as group:
-        beside = close_strays(leading, changes.cycle, launch.epoch)
+        beside = close_strays(term, changes.cycle, launch.epoch)
         work = (_grow(launch, reach, changes, stop), _shrink(changes, stop), beside)
         tasks = [group.create_task(each) for each in work]
         yield
@@ -68,8 +69,8 @@ async def changing(
 class _Stop:
     """Tells a gang to stop after its running step; once is enough."""
 
-    def __init__(self, leading: Leading, launch: GangPlan, changes: GangChanges) -> None:
-        self._leading = leading
+    def __init__(self, calls: WorkCalls, launch: GangPlan, changes: GangChanges) -> None:
+        self._calls = calls
         self._launch = launch
         self._changes = changes
         self._asking = asyncio.Lock()
@@ -82,10 +83,10 @@ class _Stop:
             return self._is_told
 
     async def _tell(self, reason: str) -> bool:
-        launch, dispatcher = self._launch, self._leading.dispatcher
+        launch = self._launch
         self._changes.on_stop(reason)
         try:
-            await dispatcher.stop_after_step(launch.gang[0], self._leading.term, launch.epoch)
+            await self._calls.stop_after_step(launch.gang[0], launch.epoch)
         except JupiterError as error:
             self._changes.on_not_told()
             log.warning("gang_not_stopped", extra={"reason": error.message})

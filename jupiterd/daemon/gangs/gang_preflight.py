@@ -13,9 +13,12 @@ from dataclasses import dataclass, replace
 from jupiterd.cluster.planning.engines import TORCH
 from jupiterd.cluster.planning.rank_placement import CUDA
 from jupiterd.cycle.training.memory import checkpoint_bytes, needs_on
-from jupiterd.cycle.training.plan import ModelShape, TrainPlan
 from jupiterd.daemon.gangs.micro_batch_sizes import MicroBatchSizes
-from jupiterd.daemon.leader.leading import Leading
+from jupiterd.daemon.gangs.trained_round import TrainedRound
+from jupiterd.daemon.leader.machines import Machines
+from jupiterd.daemon.leader.progress_board import ProgressBoard
+from jupiterd.daemon.leader.term import Term
+from jupiterd.daemon.leader.work_calls import WorkCalls
 from jupiterd.daemon.leader.work_item import wait_out
 from jupiterd.daemon.planning.gang_plan import GangPlan
 from jupiterd.daemon.planning.training_estimate import device_of
@@ -25,7 +28,7 @@ from jupiterd.errors import (
     JupiterError,
     PeerUnreachableError,
 )
-from jupiterd.ids import CycleId, NodeId
+from jupiterd.ids import NodeId
 from jupiterd.rpc import peer_pb2
 
 log = logging.getLogger(__name__)
@@ -48,16 +51,15 @@ class GangPreflight:
 
     def __init__(
         self,
-        leading: Leading,
-        cycle: CycleId,
-        shape: ModelShape,
-        plan: TrainPlan,
+        term: Term,
+        board: ProgressBoard,
+        machines: Machines,
+        calls: WorkCalls,
+        of: TrainedRound,
         memory: MicroBatchSizes,
     ) -> None:
-        self._leading = leading
-        self._cycle = cycle
-        self._shape = shape
-        self._plan = plan
+        self._term, self._board, self._machines, self._calls = term, board, machines, calls
+        self._of = of
         self._memory = memory
         self._refusals: dict[NodeId, _Refusal] = {}
 
@@ -79,11 +81,11 @@ class GangPreflight:
             try:
                 return await self.prepared(plan)
             except DrainedError as error:
-                if self._leading.is_over or is_over():
+                if self._term.is_over or is_over():
                     raise
                 if error.message != told:
                     log.info("training_waits", extra={"reason": (told := error.message)})
-                await wait_out(self._leading.board, self._cycle, error.message)
+                await wait_out(self._board, self._of.cycle, error.message)
 
     async def prepared(self, plan: PlanLaunch) -> GangPlan:
         """Return a launch whose members all have room for their ranks, with their micro batches.
@@ -128,7 +130,7 @@ class GangPreflight:
 
     def _sharing(self, nodes: Sequence[NodeId]) -> dict[NodeId, Sequence[NodeId]]:
         """Return which of them run on the machine of each: they are asked at the same time."""
-        machines = {node: self._leading.hardware_of(node) for node in nodes}
+        machines = {node: self._machines.hardware_of(node) for node in nodes}
         hosts = {node: machine.host if machine else "" for node, machine in machines.items()}
         return {
             node: [other for other in nodes if hosts[other] == host] if host else [node]
@@ -146,24 +148,24 @@ class GangPreflight:
             engine=engine,
             ranks=ranks,
             needs=self._needs(engine, node, len(sharing)),
-            checkpoint_bytes=checkpoint_bytes(self._shape, self._plan.options),
+            checkpoint_bytes=checkpoint_bytes(self._of.shape, self._of.plan.options),
         )
         try:
-            with self._leading.named(node):
-                micro_batch, note = await self._leading.dispatcher.prepare(node, request)
+            with self._term.named(node):
+                micro_batch, note = await self._calls.prepare(node, request)
         except JupiterError as error:  # no answer is one too: a driver that hangs holds nobody up
             left_out = sharing[-1] if node == sharing[0] else node
             if isinstance(error, PeerUnreachableError):
-                self._leading.pass_over(left_out := node)
+                self._machines.pass_over(left_out := node)
             self._refusals[left_out] = _Refusal(now_s() + LEFT_OUT_S, error)
             log.warning("rank_refused", extra={"node": node[:8], "reason": error.message})
             return ""
         self._refusals.pop(node, None)
         self._memory.limit(node, micro_batch)
-        return f"{self._leading.names().get(node, node[:8])}: {note}" if note else ""
+        return f"{self._machines.names().get(node, node[:8])}: {note}" if note else ""
 
     def _needs(self, engine: str, node: NodeId, sharing: int) -> list[peer_pb2.RankNeed]:
-        machine = self._leading.hardware_of(node)
+        machine = self._machines.hardware_of(node)
         (micro_batch,) = self._memory.of((node,))
         if machine is None:
             return []
@@ -171,7 +173,7 @@ class GangPreflight:
             machine = replace(machine, gpus=())
         device = device_of(engine, machine)
         times = 1 if device.kind == CUDA else sharing
-        needs = needs_on(device, self._shape, self._plan, micro_batch)
+        needs = needs_on(device, self._of.shape, self._of.plan, micro_batch)
         return [peer_pb2.RankNeed(micro_batch=n, size_bytes=times * needed) for n, needed in needs]
 
     def _told_of_left_out(self) -> list[str]:

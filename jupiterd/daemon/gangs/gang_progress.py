@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from jupiterd.cluster.planning.predicted_throughput import PREDICTED
 from jupiterd.cycle.training.memory import flops_per_token
 from jupiterd.daemon.gangs.rank_orders import RankOrders
-from jupiterd.daemon.leader.leading import Leading
-from jupiterd.daemon.leader.progress_board import FLOPS_PER_TOKEN, PEAK
+from jupiterd.daemon.leader.progress_board import FLOPS_PER_TOKEN, PEAK, ProgressBoard
 from jupiterd.daemon.planning.gang_plan import GangPlan
 from jupiterd.daemon.runtime.work_events import Advanced
 from jupiterd.ids import CycleId
@@ -18,14 +17,14 @@ from jupiterd.ids import CycleId
 class GangProgress:
     """The gang of one cycle, or of one island, as people see it."""
 
-    def __init__(self, leading: Leading, cycle: CycleId, orders: RankOrders) -> None:
-        self._leading = leading
+    def __init__(self, board: ProgressBoard, cycle: CycleId, orders: RankOrders) -> None:
+        self._board = board
         self._cycle = cycle
         self._orders = orders
 
     def begin(self, launch: GangPlan) -> None:
         """Show a gang that is about to train, or is followed from now on."""
-        board = self._leading.board
+        board = self._board
         board.restart_rate(self._cycle)
         board.show_gang(self._cycle, self._ranks(launch), {})
         board.note(
@@ -34,20 +33,20 @@ class GangProgress:
                 PREDICTED: launch.predicted_tokens_per_s or None,
                 "epoch": launch.epoch,
                 "resumed_from_step": launch.from_step,
-                FLOPS_PER_TOKEN: float(flops_per_token(self._orders.shape)),
+                FLOPS_PER_TOKEN: float(flops_per_token(self._orders.of.shape)),
                 PEAK: self._orders.peak(launch),
             },
         )
 
     def workers(self, workers: Mapping[int, Mapping[str, object]]) -> None:
         """Show what is new of some ranks."""
-        self._leading.board.restart_rate(self._cycle)
-        self._leading.board.show_gang(self._cycle, [], workers)
+        self._board.restart_rate(self._cycle)
+        self._board.show_gang(self._cycle, [], workers)
 
     def stepped(self, rank: int, event: Advanced) -> None:
         """Show how far a rank is, and how fast it is itself."""
         own = event.values.get("rank_tokens_per_s")
-        self._leading.board.stepped(self._cycle, rank, event.done, own)
+        self._board.stepped(self._cycle, rank, event.done, own)
 
     def _ranks(self, launch: GangPlan) -> list[dict[str, object]]:
         return [

@@ -11,8 +11,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from jupiterd.cluster.links.gang_links import Link, hindering, left_out, lossy_links
 from jupiterd.cluster.planning.engines import MLX
 from jupiterd.cluster.training.elasticity import Elasticity
-from jupiterd.daemon.gangs.rendezvous import Place, Reach, try_routes
-from jupiterd.daemon.leader.leading import Leading
+from jupiterd.daemon.gangs.rendezvous import Place, try_routes
+from jupiterd.daemon.leader.connectivity import Connectivity
+from jupiterd.daemon.leader.machines import Machines
 from jupiterd.daemon.links.reachability_probe import try_all_links
 from jupiterd.daemon.planning.gang_plan import GangPlan
 from jupiterd.daemon.runtime.clock import now_s
@@ -27,25 +28,31 @@ BAD_LINK = "its link loses packets, or carries none"
 class GangReachability:
     """What one leader finds out about the links of its gang."""
 
-    def __init__(self, leading: Leading, growth: Elasticity, name: Callable[[NodeId], str]) -> None:
-        self._leading = leading
+    def __init__(
+        self,
+        machines: Machines,
+        connectivity: Connectivity,
+        growth: Elasticity,
+        name: Callable[[NodeId], str],
+    ) -> None:
+        self._machines, self._connectivity = machines, connectivity
         self.growth = growth
         self._name = name
         self._unsuited: dict[NodeId, tuple[str, ...]] = {}
         """Whose addresses didn't do, with those that it had then: trying again can't help."""
 
     async def prove_routes(
-        self, leading: Reach, gang: Sequence[NodeId], *, reserve: bool
+        self, connectivity: Connectivity, gang: Sequence[NodeId], *, reserve: bool
     ) -> dict[NodeId, Place]:
         """Return where each is reached; where not all can be, the next gang is formed without some.
 
         Raises:
             JupiterError: one can't reach another.
         """
-        routes = await try_routes(leading, gang, reserve=reserve)
+        routes = await try_routes(connectivity, gang, reserve=reserve)
         bad = routes.bad
         self._note_unsuited(routes.unsuited)
-        own = self._leading.self_id
+        own = self._connectivity.self_id
         stay = () if own in gang else (own,)
         self._leave_out(left_out(bad, self._in_order([*stay, *gang]), stay), bad)
         for error in bad.values():
@@ -56,9 +63,9 @@ class GangReachability:
         """Return who is why nothing comes of a gang, by its links; it is left out from now on."""
         if len(launch.nodes) == 1:
             return []
-        own = self._leading.self_id
-        trials = await try_all_links(self._leading.peers, own, self._in_order(launch.nodes))
-        answering = self._leading.answering()
+        own = self._connectivity.self_id
+        trials = await try_all_links(self._connectivity.peers, own, self._in_order(launch.nodes))
+        answering = self._machines.answering()
         quiet = [node for node in launch.nodes if node not in answering]
         gone = quiet or hindering(trials, self._in_order(launch.nodes), own)
         self._leave_out(gone, {})
@@ -73,11 +80,11 @@ class GangReachability:
             return frozenset()
         order = [*launch.nodes, *tried]
         routes, trials = await asyncio.gather(
-            try_routes(self._leading, order, reserve=launch.choice.engine == MLX),
-            try_all_links(self._leading.peers, self._leading.self_id, order),
+            try_routes(self._connectivity, order, reserve=launch.choice.engine == MLX),
+            try_all_links(self._connectivity.peers, self._connectivity.self_id, order),
         )
         self._note_unsuited(routes.unsuited.intersection(tried))
-        stay = (self._leading.self_id, *launch.nodes)
+        stay = (self._connectivity.self_id, *launch.nodes)
         gone = left_out(routes.bad.keys() | lossy_links(trials), [*stay, *tried], stay)
         self._leave_out(gone, routes.bad)
         met = frozenset(tried) - frozenset(gone)
@@ -94,17 +101,17 @@ class GangReachability:
 
     def _addresses(self, node: NodeId) -> tuple[str, ...]:
         """Return where a node can be reached; none for ourselves, who are never a newcomer."""
-        peer = self._leading.peers.get(node)
+        peer = self._connectivity.peers.get(node)
         return () if peer is None else (peer.shared_host, *sorted(peer.addresses))
 
     def _in_order(self, gang: Sequence[NodeId]) -> list[NodeId]:
         """Return the nodes of a gang, ourselves first: of two that are alike the other one goes."""
-        own = self._leading.self_id
+        own = self._connectivity.self_id
         return sorted(dict.fromkeys(gang), key=lambda node: node != own)
 
     def _leave_out(self, nodes: Sequence[NodeId], bad: Mapping[Link, JupiterError]) -> None:
         for node in nodes:
-            self._leading.pass_over(node)
+            self._machines.pass_over(node)
             if self.growth.leave_out(node, now_s()):
                 why = next((error.message for link, error in bad.items() if node in link), "")
                 extra = {"node": self._name(node), "reason": why or BAD_LINK}

@@ -23,7 +23,6 @@ from jupiterd.cluster.planning.engines import MLX
 from jupiterd.cluster.training.elasticity import Elasticity
 from jupiterd.cluster.training.gang_watchdog import GangWatchdog, Silent
 from jupiterd.cycle.phases.steps import TrainRound
-from jupiterd.cycle.training.plan import ModelShape, TrainPlan
 from jupiterd.daemon.artifacts.checkpoint_integrity import whole_start
 from jupiterd.daemon.executor import deferred_inputs
 from jupiterd.daemon.gangs.adoption import Adopted, adopted
@@ -44,12 +43,14 @@ from jupiterd.daemon.gangs.rendezvous import Rendezvous, meet_at_store, meet_in_
 from jupiterd.daemon.gangs.root_cause import deepest
 from jupiterd.daemon.gangs.scale_candidates import ScaleCandidates
 from jupiterd.daemon.gangs.surviving_states import wish_for
+from jupiterd.daemon.gangs.trained_round import TrainedRound
 from jupiterd.daemon.gangs.transition_timing import TransitionTiming
 from jupiterd.daemon.gangs.watchdog_timer import Verdict, as_error, watching
 from jupiterd.daemon.leader.checkpoint_alarm import CheckpointAlarm
-from jupiterd.daemon.leader.leading import Leading, name_of
 from jupiterd.daemon.leader.pseudo_gradients import ReportedPseudoGradient
-from jupiterd.daemon.planning.gang_plan import GangPlan, plan_launch
+from jupiterd.daemon.leader.term_services import TermServices
+from jupiterd.daemon.planning.gang_plan import GangPlan, choose, plan_launch
+from jupiterd.daemon.planning.rank_order import by_links
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.daemon.runtime.work_events import (
     BEGINS,
@@ -95,38 +96,29 @@ LISTEN_TIMEOUT_S = 20.0
 class GangSupervisor:
     """Conducts the training of one round for one term."""
 
-    def __init__(
-        self,
-        leading: Leading,
-        cycle: CycleId,
-        round_number: int,
-        shape: ModelShape,
-        plan: TrainPlan,
-        parent: str = "",
-    ) -> None:
-        """Begin to conduct; parent: the run of which an island is trained, or empty."""
-        self._leading = leading
-        self._cycle = cycle
-        self._anew = IslandReseed(leading, cycle, CycleId(parent)) if parent else None
-        self._round = round_number
-        self._shape = shape
-        self._plan = plan
-        self._orders = RankOrders(leading, cycle, round_number, shape, plan, parent)
-        self._line = CheckpointLineage(leading, cycle, round_number)
-        self._alarm = CheckpointAlarm(leading, cycle)
-        self._shown = GangProgress(leading, cycle, self._orders)
+    def __init__(self, services: TermServices, of: TrainedRound) -> None:
+        self._services = services
+        self._of, self._cycle = of, of.cycle
+        term, board, machines = services.term, services.board, services.machines
+        reach, calls = services.reach, services.calls
+        self._term, self._board = term, board
+        parent = CycleId(of.parent)
+        self._anew = IslandReseed(term, board, reach, of.cycle, parent) if parent else None
+        self._orders = RankOrders(term, machines, reach, calls, of)
+        self._line = CheckpointLineage(term, reach, of.cycle, of.round)
+        self._alarm = CheckpointAlarm(board, machines, of.cycle)
+        self._shown = GangProgress(board, of.cycle, self._orders)
         self._commits = CheckpointCommits()
-        self._memory = MicroBatchSizes(plan.micro_batch_sequences)
-        self._preparation = GangPreflight(leading, cycle, shape, plan, self._memory)
+        self._memory = MicroBatchSizes(of.plan.micro_batch_sequences)
+        self._preparation = GangPreflight(term, board, machines, calls, of, self._memory)
         self._change = TransitionTiming(now_s)
-        self._ending = AttemptEnd(leading, cycle, self._line, self._change, shape, plan)
+        self._ending = AttemptEnd(term, reach, calls, self._line, self._change, of)
         self._reason = FINISHED
         """Why the running epoch ends when its ranks have come to an end by themselves."""
-        self._plan_launch = partial(plan_launch, leading, cycle, round_number)
         self._growth = Elasticity()
-        self._late = LateJoiners(leading)
-        self._name = partial(name_of, leading)
-        self._reach = GangReachability(leading, self._growth, self._name)
+        self._late = LateJoiners(term, reach)
+        self._name = machines.name_of
+        self._reach = GangReachability(machines, services.connectivity, self._growth, self._name)
         self._listening = asyncio.Semaphore(0)
         self._watch = GangWatchdog(0, 0.0)
         self._silent: set[NodeId] = set()
@@ -148,7 +140,7 @@ class GangSupervisor:
                     self._alarm.check()
             except* JupiterError as group:
                 error = deepest(group)
-                if self._leading.is_over:  # a group that was ending anyway may have lost our cancel
+                if self._term.is_over:  # it was ending anyway, and may have lost our cancel
                     raise
                 is_set_aside = await self._set_aside(group)
                 if is_set_aside or self._line.step() > before:
@@ -171,7 +163,7 @@ class GangSupervisor:
             return
         log.warning("training_interrupted", extra={"reason": why})
         if is_told:
-            self._leading.board.explain(self._cycle, f"{why}; trying again")
+            self._board.explain(self._cycle, f"{why}; trying again")
 
     async def _set_aside(self, group: BaseExceptionGroup[JupiterError]) -> bool:
         """Let the next epoch start from another checkpoint where this one's is of no use."""
@@ -180,7 +172,8 @@ class GangSupervisor:
         damage = next((e for e in all_of(group) if isinstance(e, CorruptCheckpointError)), None)
         if damage is None or not self._line.start:
             return False
-        await set_aside(self._leading, self._cycle, self._line.start, damage.message)
+        reach, start = self._services.reach, self._line.start
+        await set_aside(self._term, self._board, reach, self._cycle, start, damage.message)
         return True
 
     async def _go_on(self) -> bool:
@@ -188,13 +181,13 @@ class GangSupervisor:
 
         Whatever else is open is ended: an older epoch, or one that we ourselves couldn't close.
         """
-        left = self._leading.cycle(self._cycle).open_epochs
+        left = self._term.cycle(self._cycle).open_epochs
         for opened in left[:-1]:
             await self._end(GangPlan.of(opened), LEFT_OPEN)
         for opened in left[-1:]:
             launch = GangPlan.of(opened)
             self._change.begin(launch.epoch)
-            if opened.round != self._round:
+            if opened.round != self._of.round:
                 await self._end(launch, LEFT_OPEN)
                 continue
             self._line.follow(launch)
@@ -206,7 +199,9 @@ class GangSupervisor:
     async def _adopt(self, launch: GangPlan) -> bool:
         """Follow a running gang to its end; say no where not all of it can be followed."""
         async with AsyncExitStack() as stack:
-            following = adopted(self._leading, self._orders.all(launch))
+            following = adopted(
+                self._services.machines, self._services.calls, self._orders.all(launch)
+            )
             try:
                 gang = await stack.enter_async_context(following)
             except JupiterError as error:
@@ -214,13 +209,13 @@ class GangSupervisor:
                 log.warning("epoch_not_adopted", extra=extra)
                 return False
             log.info("epoch_adopted", extra={"epoch": launch.epoch})
-            await self._leading.record(EpochAdopted(self._cycle, launch.epoch))
+            await self._term.record(EpochAdopted(self._cycle, launch.epoch))
             launch = replace(launch, began_s=now_s() - gang.running_s)
             await self._see_through(launch, self._follow_adopted(gang, launch))
         return True
 
     async def _run_epoch(self, step: TrainRound) -> None:
-        self._memory.take_up(self._leading.cycle(self._cycle).epochs_opened, self._round)
+        self._memory.take_up(self._term.cycle(self._cycle).epochs_opened, self._of.round)
         launch = await self._preparation.prepared_once_resumed(self._planned, self._line.is_over)
         if self._line.is_over():  # meanwhile
             return
@@ -228,18 +223,22 @@ class GangSupervisor:
         log.info("engine_chosen", extra={"engine": choice.label, "reason": choice.reason})
         self._line.start = launch.from_checkpoint
         inputs = await self._orders.inputs(step, launch)  # without them nothing is recorded
-        await whole_start(self._leading.library, inputs)
+        await whole_start(self._services.reach.library, inputs)
         if not self._anew:  # its ranks all wait for what the others have learned
             launch = await self._late.named(launch)
-        launch = launch_foretold(self._orders, launch)
-        await self._leading.record(self._line.opened(launch))
+        launch = launch_foretold(self._term, self._services.fleet_view, self._of, launch)
+        await self._term.record(self._line.opened(launch))
         self._change.mark("opened")
         self._line.follow(launch)
         await self._see_through(launch, self._run_gang(inputs, launch))
 
     def _planned(self, without: AbstractSet[NodeId]) -> GangPlan:
-        ranks = self._plan.batch_sequences
-        return self._plan_launch(max_ranks=ranks, without=without, shunned=self._growth.left_out)
+        ranks = self._of.plan.batch_sequences
+        state, shunned = self._term.cycle(self._cycle), self._growth.left_out
+        placement = self._services.placement
+        chosen = choose(placement, state, max_ranks=ranks, without=without, shunned=shunned)
+        choice = by_links(self._services.connectivity, chosen)
+        return plan_launch(state, self._of.round, self._term.next_epoch(self._cycle), choice)
 
     async def _see_through(self, launch: GangPlan, work: Awaitable[None]) -> None:
         """Wait for an epoch's end, and say how it ended; a later leader sees to it after us."""
@@ -255,14 +254,14 @@ class GangSupervisor:
             log.warning("epoch_ended", extra={"epoch": launch.epoch, "reason": reason})
             raise
         finally:
-            if not self._leading.is_over:
+            if not self._term.is_over:
                 await asyncio.shield(self._end(launch, reason, code, keeps=keeps))
 
     async def _end(
         self, launch: GangPlan, reason: str, code: str = "", *, keeps: bool = False
     ) -> None:
         if self._anew:
-            self._leading.ways.set_training(self._cycle, is_training=False)
+            self._services.pseudo_gradients.set_training(self._cycle, is_training=False)
         commits, self._commits = self._commits, CheckpointCommits()
         unrecorded, silent = commits.unrecorded, frozenset(self._silent)
         await self._ending.end(
@@ -273,7 +272,7 @@ class GangSupervisor:
         async with self._watching(launch):
             await self._orders.spread(inputs, launch)
             self._shown.begin(launch)
-            self._leading.board.explain(self._cycle, "")
+            self._board.explain(self._cycle, "")
             self._change.mark("spread")
             await self._form_gang(inputs, launch)
 
@@ -289,7 +288,7 @@ class GangSupervisor:
                 for rank, node in enumerate(launch.gang):
                     params = self._orders.params(launch, meeting, rank)
                     order = replace(self._orders.rank(launch, rank), params=params, inputs=inputs)
-                    events = self._leading.run(node, order)
+                    events = self._services.calls.run(node, order)
                     if launch.is_ring and rank == len(launch.gang) - 1:
                         await self._others_listen(rank)
                     group.create_task(self._follow(rank, node, events, launch))
@@ -301,10 +300,10 @@ class GangSupervisor:
 
     def _watching(self, launch: GangPlan) -> AbstractAsyncContextManager[None]:
         """Let silence of a rank's node, or of all its steps, end the epoch."""
-        save_s = wish_for(self._shape, 0).within_s
+        save_s = wish_for(self._of.shape, 0).within_s
         self._silent.clear()
         longest_busy_s, rate = self._watch.longest_busy_s, launch.predicted_tokens_per_s
-        foretold_s = self._plan.batch_sequences * self._shape.seq_len / rate if rate else None
+        foretold_s = self._of.plan.batch_sequences * self._of.shape.seq_len / rate if rate else None
         first_step_s = self._watch.next_first_step_s(foretold_s)
         self._watch = GangWatchdog(len(launch.gang), now_s(), save_s, longest_busy_s, first_step_s)
         return watching(
@@ -326,7 +325,10 @@ class GangSupervisor:
         def goes_on() -> None:
             self._reason = FINISHED
 
-        members = ScaleCandidates(self._leading, self._cycle, self._plan, self._preparation, launch)
+        services = self._services
+        members = ScaleCandidates(
+            services.term, services.placement, services.reach, self._of, self._preparation, launch
+        )
         self._growth.begin(frozenset(launch.gang), now_s())
         plan = GangChanges(
             self._cycle,
@@ -338,13 +340,13 @@ class GangSupervisor:
             goes_on,
             self._commits.hold,
         )
-        return changing(self._leading, launch, self._reach, plan)
+        return changing(services.term, services.calls, launch, self._reach, plan)
 
     def _lost(self, verdict: Verdict, launch: GangPlan) -> JupiterError:
         if isinstance(verdict, Silent):
             for rank in (verdict.rank, *verdict.others):
                 self._silent.add(launch.gang[rank])
-                self._leading.pass_over(launch.gang[rank])
+                self._services.machines.pass_over(launch.gang[rank])
         else:
             self._late.were_too_slow(launch.late)
         return as_error(
@@ -356,7 +358,7 @@ class GangSupervisor:
         gone = await self._reach.hindering(launch)
         if gone:
             # What they are asked would be long on its way; they end their part by themselves.
-            self._silent.update(set(gone) - {self._leading.self_id})
+            self._silent.update(set(gone) - {self._term.self_id})
             names = ", ".join(sorted(map(self._name, gone)))
             raise PeerUnreachableError(f"nothing comes of the gang: the link of {names} is bad")
 
@@ -369,7 +371,7 @@ class GangSupervisor:
 
     async def _follow_adopted(self, gang: Adopted, launch: GangPlan) -> None:
         self._shown.begin(launch)
-        self._leading.board.explain(self._cycle, "")
+        self._board.explain(self._cycle, "")
         async with (
             self._committing(launch),
             self._watching(launch),
@@ -382,9 +384,9 @@ class GangSupervisor:
     async def _meeting(self, launch: GangPlan) -> Rendezvous:
         prove = self._reach.prove_routes
         if launch.choice.engine == MLX:
-            return await meet_in_ring(self._leading, launch.gang, prove)
+            return await meet_in_ring(self._services.connectivity, launch.gang, prove)
         store = self._orders.store(launch)
-        return await meet_at_store(self._leading, launch.gang, store, prove)
+        return await meet_at_store(self._services.connectivity, launch.gang, store, prove)
 
     async def _follow(
         self, rank: int, node: NodeId, work: AsyncGenerator[WorkEvent], launch: GangPlan
@@ -452,7 +454,7 @@ class GangSupervisor:
 
     def _note(self, rank: int, node: NodeId, event: WorkEvent, launch: GangPlan) -> None:
         """Take in what one rank says; rank 0 also tells of steps and checkpoints."""
-        board = self._leading.board
+        board = self._board
         match event:
             case Started(pid, device, _):
                 self._change.mark("spawned")
@@ -463,7 +465,7 @@ class GangSupervisor:
                 self._change.mark("joined")
                 if self._anew:
                     self._watch.waits()
-                    self._leading.ways.set_training(self._cycle, is_training=True)
+                    self._services.pseudo_gradients.set_training(self._cycle, is_training=True)
                 self._shown.workers({rank: {"device": device}})
                 if note:
                     log.info("rank_joined", extra={"rank": rank, "device": device, "note": note})
@@ -474,7 +476,9 @@ class GangSupervisor:
                 self._commits.add(node, event)
             case WayMade():
                 self._watch.waits()
-                self._leading.ways.tell(self._cycle, ReportedPseudoGradient(event, node, now_s()))
+                self._services.pseudo_gradients.tell(
+                    self._cycle, ReportedPseudoGradient(event, node, now_s())
+                )
             case Unsaved(step, message):
                 self._alarm.ring(step, message, node)
             case _:
@@ -484,12 +488,12 @@ class GangSupervisor:
         self._shown.stepped(rank, event)
         if rank == 0:
             self._change.finish(launch.epoch)
-            self._leading.board.advance(self._cycle, "train", event, now_s())
+            self._board.advance(self._cycle, "train", event, now_s())
 
     async def _try_to_commit(self, node: NodeId, made: CheckpointMade, launch: GangPlan) -> None:
         """Record a checkpoint; without room training goes on, and the next one contains it."""
         try:
-            await self._line.commit(node, made, launch, self._plan)
+            await self._line.commit(node, made, launch, self._of.plan)
         except DiskFullError as error:
             self._alarm.ring(made.step, error.message)
         else:

@@ -37,7 +37,9 @@ from jupiterd.cluster.training.island_seeds import (
 from jupiterd.cycle.islands.outer_orders import ADRIFT, QUARANTINED
 from jupiterd.daemon.gangs.damaged_checkpoints import set_aside
 from jupiterd.daemon.gangs.lost_outer_steps import LostOuterSteps
-from jupiterd.daemon.leader.leading import Leading
+from jupiterd.daemon.leader.artifact_reach import ArtifactReach
+from jupiterd.daemon.leader.progress_board import ProgressBoard
+from jupiterd.daemon.leader.term import Term
 from jupiterd.errors import IslandLeftOutError, IslandLostError, JupiterError, StateNotFetchedError
 from jupiterd.ids import CycleId, short
 
@@ -47,11 +49,13 @@ log = logging.getLogger(__name__)
 class IslandReseed:
     """That of one island, for one term."""
 
-    def __init__(self, leading: Leading, island: CycleId, run: CycleId) -> None:
-        self._leading = leading
+    def __init__(
+        self, term: Term, board: ProgressBoard, reach: ArtifactReach, island: CycleId, run: CycleId
+    ) -> None:
+        self._term, self._board, self._reach = term, board, reach
         self._island = island
         self._run = run
-        training = leading.cycle(island).training
+        training = term.cycle(island).training
         self._round = 1 if training is None else training.parent_round
         """Of the run, or the cycle, of which it is a part."""
         self._looked_at: dict[str, str] = {}
@@ -62,7 +66,7 @@ class IslandReseed:
         self._begun_after = self._end_number() if self._has_just_begun() else -1
         """Number of the last outer step there was when it began anew: what it told in the rounds
         until then is of what it had before."""
-        self._lost_line = LostOuterSteps(leading, run, self._round)
+        self._lost_line = LostOuterSteps(term, board, reach, run, self._round)
 
     def check(self) -> None:
         """Look whether a gang that trains is to end for it.
@@ -96,7 +100,7 @@ class IslandReseed:
         """
         found = self._seeds()
         for seed in found:
-            if self._is_new(seed) and await self._leading.is_in_reach(seed.artifact):
+            if self._is_new(seed) and await self._reach.is_in_reach(seed.artifact):
                 await self._record(seed, error)
                 return True
         if await self._lost_line.set_aside():
@@ -107,16 +111,16 @@ class IslandReseed:
             return False  # from what it has saved since, which may be set aside; or they save first
         if not start:
             raise IslandLostError(f"this island can't begin anew: {error.message}") from error
-        await set_aside(self._leading, self._island, start, error.message)
+        await set_aside(self._term, self._board, self._reach, self._island, start, error.message)
         return True
 
     @property
     def _state(self) -> CycleState:
-        return self._leading.cycle(self._island)
+        return self._term.cycle(self._island)
 
     @property
     def _line(self) -> Steps:
-        return self._leading.cycle(self._run).outer_line(self._round)
+        return self._term.cycle(self._run).outer_line(self._round)
 
     def _end_number(self) -> int:
         return max((step.number for step in self._line.values()), default=-1)
@@ -130,13 +134,13 @@ class IslandReseed:
         return any(not state.finished for state in self._others())
 
     def _others(self) -> list[CycleState]:
-        islands = islands_of(self._leading.journal.state.cycles, self._run)
+        islands = islands_of(self._term.state.cycles, self._run)
         return [state for state, started in islands if started.cycle != self._island]
 
     def _seeds(self) -> list[CheckpointCommitted]:
         """Return what there is to begin with, tried or not; nothing that turned out damaged."""
         found = seeds(self._line, self._others(), ADRIFT)
-        return [seed for seed in found if seed.artifact not in self._leading.damaged]
+        return [seed for seed in found if seed.artifact not in self._reach.damaged]
 
     def _is_new(self, seed: CheckpointCommitted) -> bool:
         """Say whether it hasn't begun with that before."""
@@ -144,12 +148,12 @@ class IslandReseed:
 
     async def _record(self, seed: CheckpointCommitted, error: JupiterError) -> None:
         last = self._state.last_checkpoint(ROUND)
-        await self._leading.record(begun_anew(self._island, seed, last))
+        await self._term.record(begun_anew(self._island, seed, last))
         self._begun_after, self._seen = self._end_number(), ()
         extra = {"island": self._island, "from_step": seed.step, "of": short(seed.cycle)}
         log.warning("island_begins_anew", extra={**extra, "reason": error.message})
         told = f"{error.message}; going on from another island's step {seed.step}"
-        self._leading.board.explain(self._island, told)
+        self._board.explain(self._island, told)
 
 
 def _last_saved(island: CycleState) -> str:

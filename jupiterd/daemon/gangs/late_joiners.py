@@ -9,7 +9,8 @@ import logging
 from collections.abc import Iterable
 from dataclasses import replace
 
-from jupiterd.daemon.leader.leading import Leading
+from jupiterd.daemon.leader.artifact_reach import ArtifactReach
+from jupiterd.daemon.leader.term import Term
 from jupiterd.daemon.planning.gang_plan import GangPlan
 from jupiterd.ids import ArtifactId, NodeId, short
 
@@ -19,8 +20,8 @@ log = logging.getLogger(__name__)
 class LateJoiners:
     """Those of one leader's gangs; who was too slow once gets its state before the others train."""
 
-    def __init__(self, leading: Leading) -> None:
-        self._leading = leading
+    def __init__(self, term: Term, reach: ArtifactReach) -> None:
+        self._term, self._reach = term, reach
         self._slow: set[NodeId] = set()
 
     def were_too_slow(self, nodes: Iterable[NodeId]) -> None:
@@ -35,7 +36,9 @@ class LateJoiners:
         if not launch.from_step or len(launch.nodes) == 1:
             return launch
         state = ArtifactId(launch.from_checkpoint)
-        has = await asyncio.gather(*(_has(self._leading, node, state) for node in launch.nodes))
+        has = await asyncio.gather(
+            *(_has(self._term, self._reach, node, state) for node in launch.nodes)
+        )
         lack = {node for node, holds in zip(launch.nodes, has, strict=True) if holds is False}
         late = frozenset(lack - self._slow)
         if not late or True not in has:
@@ -45,10 +48,10 @@ class LateJoiners:
         return replace(turned(launch, first), late=late)
 
 
-async def _has(leading: Leading, node: NodeId, state: ArtifactId) -> bool | None:
-    if node == leading.self_id:
-        return leading.library.store.holds(state)
-    return await leading.library.is_held_by(node, state)
+async def _has(term: Term, reach: ArtifactReach, node: NodeId, state: ArtifactId) -> bool | None:
+    if node == term.self_id:
+        return reach.library.store.holds(state)
+    return await reach.library.is_held_by(node, state)
 
 
 def turned(launch: GangPlan, first: NodeId) -> GangPlan:

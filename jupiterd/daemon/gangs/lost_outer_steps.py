@@ -12,7 +12,9 @@ from jupiterd.cluster.artifacts.retention import WAYS_KEPT
 from jupiterd.cluster.facts.facts import OuterStepParked
 from jupiterd.cluster.ledger.lost_outer_line import steps_to_park
 from jupiterd.cluster.ledger.outer_line import Steps
-from jupiterd.daemon.leader.leading import Leading
+from jupiterd.daemon.leader.artifact_reach import ArtifactReach
+from jupiterd.daemon.leader.progress_board import ProgressBoard
+from jupiterd.daemon.leader.term import Term
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.ids import CycleId, short
 
@@ -25,8 +27,15 @@ PATIENCE_S = 20.0
 class LostOuterSteps:
     """What one island that can't go on sees of its run's line, in one term."""
 
-    def __init__(self, leading: Leading, run: CycleId, round_number: int) -> None:
-        self._leading = leading
+    def __init__(
+        self,
+        term: Term,
+        board: ProgressBoard,
+        reach: ArtifactReach,
+        run: CycleId,
+        round_number: int,
+    ) -> None:
+        self._term, self._board, self._reach = term, board, reach
         self._run = run
         self._round = round_number
         self._missing_since_s: float | None = None
@@ -42,13 +51,13 @@ class LostOuterSteps:
         if now_s() - self._missing_since_s < PATIENCE_S:
             return False
         log.warning("outer_line_parked", extra={"run": self._run, "from_step": short(to_park[0])})
-        await self._leading.record(*(OuterStepParked(self._run, step) for step in to_park))
+        await self._term.record(*(OuterStepParked(self._run, step) for step in to_park))
         told = "nobody in reach has what the last outer steps merged; going on without them"
-        self._leading.board.explain(self._run, told)
+        self._board.explain(self._run, told)
         return True
 
     async def _to_park(self) -> list[str]:
-        cycle = self._leading.cycle(self._run)
+        cycle = self._term.cycle(self._run)
         line = cycle.outer_line(self._round)
         end = next(reversed([*line]), "")
         if not end or await self._is_in_reach(line, end):
@@ -62,4 +71,4 @@ class LostOuterSteps:
     async def _is_in_reach(self, steps: Steps, key: str) -> bool:
         """Say whether whoever stands before this step could take it."""
         ways = steps[key].ways
-        return all(await asyncio.gather(*(self._leading.is_in_reach(way) for way in ways)))
+        return all(await asyncio.gather(*(self._reach.is_in_reach(way) for way in ways)))

@@ -14,16 +14,19 @@ from jupiterd.cluster.training import tunnel_plan
 from jupiterd.cluster.training.tunnel_plan import GANG_ENCRYPTION, TunnelPlan, is_encrypted
 from jupiterd.cycle.phases.steps import TrainRound
 from jupiterd.cycle.runs.run_settings import OF_TUNING
-from jupiterd.cycle.training.plan import ModelShape, TrainPlan
 from jupiterd.daemon.executor import deferred_inputs
 from jupiterd.daemon.executor.curve_paths import NUMBER
 from jupiterd.daemon.gangs.peak_flops import peak_of_gang
 from jupiterd.daemon.gangs.rendezvous import Rendezvous
-from jupiterd.daemon.leader.leading import Leading
+from jupiterd.daemon.gangs.trained_round import TrainedRound
+from jupiterd.daemon.leader.artifact_reach import ArtifactReach
+from jupiterd.daemon.leader.machines import Machines
+from jupiterd.daemon.leader.term import Term
+from jupiterd.daemon.leader.work_calls import WorkCalls
 from jupiterd.daemon.planning.gang_plan import GangPlan
 from jupiterd.daemon.runtime.work_events import WorkOrder
 from jupiterd.errors import JupiterError
-from jupiterd.ids import ArtifactId, CycleId, NodeId, short
+from jupiterd.ids import ArtifactId, NodeId, short
 
 log = logging.getLogger(__name__)
 
@@ -35,13 +38,11 @@ TASKS = {MLX: "train_mlx"}
 class RankOrders:
     """The orders of one round's epochs."""
 
-    leading: Leading
-    cycle: CycleId
-    round: int
-    shape: ModelShape
-    plan: TrainPlan
-    parent: str = ""
-    """The run of which an island is trained, or empty."""
+    term: Term
+    machines: Machines
+    reach: ArtifactReach
+    calls: WorkCalls
+    of: TrainedRound
 
     def all(self, launch: GangPlan) -> Sequence[tuple[NodeId, WorkOrder]]:
         """Return what runs in an epoch, and where: its ranks."""
@@ -53,7 +54,7 @@ class RankOrders:
 
     def store(self, launch: GangPlan) -> str:
         """Return the name of the store where its ranks meet: no other attempt's."""
-        return f"{self.cycle}/r{self.round}/{launch.epoch}"
+        return f"{self.of.cycle}/r{self.of.round}/{launch.epoch}"
 
     def params(self, launch: GangPlan, meeting: Rendezvous, rank: int) -> dict[str, object]:
         """Return what a rank must know."""
@@ -61,8 +62,8 @@ class RankOrders:
             **asdict(place_of(launch.gang, rank)),
             "device": self.device(launch, rank),
             "backend": launch.choice.backend,
-            "shape": self.shape.to_plain(),
-            "plan": self.plan.to_plain(),
+            "shape": self.of.shape.to_plain(),
+            "plan": self.of.plan.to_plain(),
             "round": self._round_of_data,
             "rank": rank,
             "members": self._names(launch),
@@ -91,13 +92,13 @@ class RankOrders:
 
     def _of_island(self) -> dict[str, object]:
         """Return what only an island's ranks are told: where their outer steps come from."""
-        started = self.leading.cycle(self.cycle).training if self.parent else None
+        started = self.term.cycle(self.of.cycle).training if self.of.parent else None
         if started is None:
             return {}
         told = {
-            "run": self.parent,
+            "run": self.of.parent,
             "round": self._round_of_data,
-            "island": self.cycle,
+            "island": self.of.cycle,
             NUMBER: number_of(started),
             "kind": self.asked("ways") or "int8",
         }
@@ -106,8 +107,8 @@ class RankOrders:
     @property
     def _round_of_data(self) -> int:
         """Return the round whose data is trained on: an island's run has one of its own."""
-        training = self.leading.cycle(self.cycle).training if self.parent else None
-        return self.round if training is None else training.parent_round
+        training = self.term.cycle(self.of.cycle).training if self.of.parent else None
+        return self.of.round if training is None else training.parent_round
 
     async def inputs(self, step: TrainRound, launch: GangPlan) -> dict[str, ArtifactId]:
         """Bring what the ranks need to this node, and return it by name.
@@ -121,10 +122,10 @@ class RankOrders:
         elif first := self.asked("start_from"):
             inputs["weights"] = ArtifactId(first)
         for artifact in inputs.values():
-            await self.leading.fetch(artifact)
+            await self.reach.fetch(artifact)
         for number, artifact in enumerate(step.held_out):
             try:
-                await self.leading.fetch(artifact)
+                await self.reach.fetch(artifact)
             except JupiterError as error:
                 log.warning("no_validation_loss", extra={"reason": error.message})
             else:
@@ -133,46 +134,46 @@ class RankOrders:
 
     async def spread(self, inputs: Mapping[str, ArtifactId], launch: GangPlan) -> None:
         """Bring the inputs to the members, but for the state to those that fetch it later."""
-        others = [node for node in launch.nodes if node != self.leading.self_id]
-        await self.leading.library.spread(deferred_inputs.at_once(inputs), others)
+        others = [node for node in launch.nodes if node != self.term.self_id]
+        await self.reach.library.spread(deferred_inputs.at_once(inputs), others)
         if (state := inputs.get(deferred_inputs.STATE)) is not None:
             in_time = [node for node in others if node not in launch.late]
-            await self.leading.library.spread([state], in_time)
+            await self.reach.library.spread([state], in_time)
 
     def asked(self, setting: str) -> str:
         """Return what people asked of a training run or a cycle; empty where they didn't say."""
-        state = self.leading.cycle(self.cycle)
+        state = self.term.cycle(self.of.cycle)
         asked = state.training or state.started
         return "" if asked is None else str(asked.settings.get(setting) or "")
 
     def _loss_at(self, checkpoint: str) -> float:
-        known = self.leading.cycle(self.cycle).checkpoint(checkpoint)
+        known = self.term.cycle(self.of.cycle).checkpoint(checkpoint)
         return 0.0 if known is None else known.loss
 
     def _horizon_at(self, checkpoint: str) -> Mapping[str, float]:
         """Return what was decided by a checkpoint of this round: of an earlier one nothing."""
-        known = self.leading.cycle(self.cycle).checkpoint(checkpoint)
-        is_of_this = known is not None and known.round == self.round
+        known = self.term.cycle(self.of.cycle).checkpoint(checkpoint)
+        is_of_this = known is not None and known.round == self.of.round
         return dict(known.horizon) if known is not None and is_of_this else {}
 
     def _names(self, launch: GangPlan) -> list[str]:
         """Return the name of each rank's node, for what ranks say of each other."""
-        names = self.leading.names()
+        names = self.machines.names()
         return [names.get(node, short(node)) for node in launch.gang]
 
     def device(self, launch: GangPlan, rank: int) -> str:
         """Return where a rank computes; MLX chooses by itself, and says so once it runs."""
         if launch.choice.engine == MLX:
             return CPU
-        hardware = self.leading.hardware_of(launch.gang[rank])
+        hardware = self.machines.hardware_of(launch.gang[rank])
         return device_of(hardware, place_of(launch.gang, rank).local_rank)
 
     def peak(self, launch: GangPlan) -> float | None:
         """Return what the gang's devices can do together at best; None where nobody knows."""
-        machines = map(self.leading.hardware_of, launch.gang)
+        machines = map(self.machines.hardware_of, launch.gang)
         devices = [self.device(launch, rank) for rank in range(len(launch.gang))]
         return peak_of_gang(zip(machines, devices, strict=True))
 
     def _order(self, launch: GangPlan, part: str, task: str) -> WorkOrder:
-        name = f"r{self.round}/train/{launch.epoch}{part}"
-        return replace(self.leading.order(self.cycle, name, task, {}), epoch=launch.epoch)
+        name = f"r{self.of.round}/train/{launch.epoch}{part}"
+        return replace(self.calls.order(self.of.cycle, name, task, {}), epoch=launch.epoch)

@@ -11,27 +11,31 @@ from dataclasses import replace
 
 from jupiterd.cluster.facts.facts import EpochOpened, OuterStepTaken, TrainingStarted
 from jupiterd.cluster.planning.layouts import Island
-from jupiterd.daemon.gangs.rank_orders import RankOrders
-from jupiterd.daemon.leader.leading import Leading
+from jupiterd.daemon.gangs.trained_round import TrainedRound
+from jupiterd.daemon.leader.fleet_view import FleetView
+from jupiterd.daemon.leader.term import Term
 from jupiterd.daemon.planning.gang_plan import GangPlan
 from jupiterd.daemon.planning.layout_inputs import predicted_of_islands, predicted_tokens_per_s
 from jupiterd.daemon.planning.requested_machines import Exchanges
 from jupiterd.daemon.planning.training_spec import TrainingSpec
 
 
-def launch_foretold(orders: RankOrders, launch: GangPlan) -> GangPlan:
+def launch_foretold(
+    term: Term, fleet_view: FleetView, of: TrainedRound, launch: GangPlan
+) -> GangPlan:
     """Return a launch with what is predicted of its gang, or was when that first began."""
-    opened = orders.leading.cycle(orders.cycle).epochs_opened.values()
-    before = [each for each in opened if each.round == orders.round and _is_of(each, launch)]
+    opened = term.cycle(of.cycle).epochs_opened.values()
+    before = [each for each in opened if each.round == of.round and _is_of(each, launch)]
     rate = next((each.predicted_tokens_per_s for each in before), 0.0)
     if not rate:
-        found = predicted_tokens_per_s(orders.leading, launch.choice, orders.shape, orders.plan)
+        found = predicted_tokens_per_s(fleet_view, launch.choice, of.shape, of.plan)
         rate = _kept(found)
     return replace(launch, predicted_tokens_per_s=rate)
 
 
 def step_foretold(
-    leading: Leading,
+    term: Term,
+    fleet_view: FleetView,
     training: TrainingSpec,
     taken: OuterStepTaken,
     islands: Sequence[TrainingStarted],
@@ -39,19 +43,20 @@ def step_foretold(
     """Return an outer step with what those are predicted who have a part in its round.
 
     Args:
-        leading: of this term.
+        term: the term.
+        fleet_view: what is known of the machines.
         training: the run's, or the cycle's round.
         taken: the step, before it is recorded.
         islands: at least those that have a part.
     """
-    before = reversed([*leading.cycle(taken.cycle).outer_line(taken.round).values()])
+    before = reversed([*term.cycle(taken.cycle).outer_line(taken.round).values()])
     same = (step for step in before if step.batches.keys() == taken.batches.keys())
     rate = next((step.predicted_tokens_per_s for step in same if step.predicted_tokens_per_s), 0.0)
     parts = [Island.of(each.engine, each.nodes) for each in islands if each.cycle in taken.batches]
     if parts and not rate:
         shape, plan = training.shape, training.plan
         exchanges = Exchanges(training.settings.ways, taken.steps)
-        rate = _kept(predicted_of_islands(leading, parts, shape, plan, exchanges))
+        rate = _kept(predicted_of_islands(fleet_view, parts, shape, plan, exchanges))
     return replace(taken, predicted_tokens_per_s=rate)
 
 

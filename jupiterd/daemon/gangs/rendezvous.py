@@ -14,9 +14,7 @@ from jupiterd.cluster.links.gang_links import Link
 from jupiterd.cluster.planning.gang_hosts import gang_hosts
 from jupiterd.cluster.training.store_place import StorePlace
 from jupiterd.daemon.executor import gang_stores
-from jupiterd.daemon.executor.preflight_listener import PreflightListener
-from jupiterd.daemon.leader.leading import Leading
-from jupiterd.daemon.links.peers import Peers
+from jupiterd.daemon.leader.connectivity import Connectivity
 from jupiterd.errors import BadRouteError, JupiterError, from_wire
 from jupiterd.ids import NodeId
 from jupiterd.net.scopes import in_scope, without_scope
@@ -29,29 +27,6 @@ LOOPBACK_HOST = "127.0.0.1"
 
 Place = peer_pb2.OpenProbeReply
 """Where a member is reached, and the ports that it has opened and found."""
-
-
-class Reach(Protocol):
-    """A node that lets members prove their routes: the leader, or one that runs a script."""
-
-    @property
-    def self_id(self) -> NodeId:
-        """Return its own id."""
-        ...
-
-    @property
-    def probes(self) -> PreflightListener:
-        """Return its own listeners."""
-        ...
-
-    @property
-    def peers(self) -> Peers:
-        """Return its links to the others."""
-        ...
-
-    def host_of(self, node: NodeId, *, seen_from: NodeId) -> str:
-        """Return where a member is reached."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -99,14 +74,14 @@ class Prove(Protocol):
     """Proves that the members of a gang reach each other."""
 
     async def __call__(
-        self, leading: "Reach", gang: Sequence[NodeId], *, reserve: bool
+        self, connectivity: Connectivity, gang: Sequence[NodeId], *, reserve: bool
     ) -> dict[NodeId, Place]:
         """Return where each is reached; see `prove_routes`."""
         ...
 
 
 async def meet_at_store(
-    leading: Leading, gang: Sequence[NodeId], name: str, prove: Prove | None = None
+    connectivity: Connectivity, gang: Sequence[NodeId], name: str, prove: Prove | None = None
 ) -> Rendezvous:
     """Prove the routes, and say where the ranks' store is; rank 0's node opens it with its rank.
 
@@ -115,7 +90,7 @@ async def meet_at_store(
     """
     if len(gang) == 1:
         return Rendezvous()
-    places = await (prove or prove_routes)(leading, gang, reserve=False)
+    places = await (prove or prove_routes)(connectivity, gang, reserve=False)
     interfaces = {node: place.interface for node, place in places.items()}
     return Rendezvous(
         places[gang[0]].host,
@@ -127,7 +102,7 @@ async def meet_at_store(
 
 
 async def meet_in_ring(
-    leading: Leading, gang: Sequence[NodeId], prove: Prove | None = None
+    connectivity: Connectivity, gang: Sequence[NodeId], prove: Prove | None = None
 ) -> Rendezvous:
     """Prove the routes, on ports of their own, and find one more on each node for the ring.
 
@@ -138,7 +113,7 @@ async def meet_in_ring(
     """
     if len(gang) == 1:
         return Rendezvous()
-    places = await (prove or prove_routes)(leading, gang, reserve=True)
+    places = await (prove or prove_routes)(connectivity, gang, reserve=True)
     return Rendezvous(
         interfaces={node: place.interface for node, place in places.items()},
         ring=tuple(f"{places[node].host}:{places[node].reserved_port}" for node in gang),
@@ -152,33 +127,35 @@ def _hosts_of(places: Mapping[NodeId, Place]) -> tuple[str, ...]:
 
 
 async def prove_routes(
-    leading: "Reach", gang: Sequence[NodeId], *, reserve: bool
+    connectivity: Connectivity, gang: Sequence[NodeId], *, reserve: bool
 ) -> dict[NodeId, Place]:
     """Let every member open a listener and every other connect to it, over real TCP.
 
     Raises:
         JupiterError: a member can't reach another one, or can't be asked; the message names them.
     """
-    routes = await try_routes(leading, gang, reserve=reserve)
+    routes = await try_routes(connectivity, gang, reserve=reserve)
     for error in routes.bad.values():
         raise error
     return dict(routes.places)
 
 
-async def try_routes(leading: "Reach", gang: Sequence[NodeId], *, reserve: bool) -> Routes:
+async def try_routes(
+    connectivity: Connectivity, gang: Sequence[NodeId], *, reserve: bool
+) -> Routes:
     """Do the same, and return what came of it; `reserve`: for a ring, which knows IPv4 alone."""
     members = list(dict.fromkeys(gang))
     opened = await asyncio.gather(
-        *(_try_to_open(leading, node, members, reserve=reserve) for node in members)
+        *(_try_to_open(connectivity, node, members, reserve=reserve) for node in members)
     )
     places: dict[NodeId, Place] = {}
     bad: dict[Link, JupiterError] = {}
     for node, place in zip(members, opened, strict=True):
         if isinstance(place, JupiterError):
-            bad[frozenset((leading.self_id, node))] = place
+            bad[frozenset((connectivity.self_id, node))] = place
         else:
             places[node] = place
-    found = await asyncio.gather(*(_unreached(leading, node, places) for node in places))
+    found = await asyncio.gather(*(_unreached(connectivity, node, places) for node in places))
     bad |= {link: error for each in found for link, error in each.items()}
     bad |= _without_ipv4(places) if reserve else {}
     unsuited = [
@@ -207,25 +184,25 @@ def _of_ipv6(places: Mapping[NodeId, Place]) -> list[NodeId]:
 
 
 async def _try_to_open(
-    leading: "Reach", node: NodeId, members: Sequence[NodeId], *, reserve: bool
+    connectivity: Connectivity, node: NodeId, members: Sequence[NodeId], *, reserve: bool
 ) -> Place | JupiterError:
     try:
-        return await _open_probe(leading, node, members, reserve=reserve)
+        return await _open_probe(connectivity, node, members, reserve=reserve)
     except JupiterError as error:
         return error
 
 
 async def _unreached(
-    leading: "Reach", node: NodeId, places: Mapping[NodeId, Place]
+    connectivity: Connectivity, node: NodeId, places: Mapping[NodeId, Place]
 ) -> dict[Link, JupiterError]:
     """Return the links from a node over which it can't reach the other, and why."""
     others = [other for other in places if other != node]
     own = places[node].interface
     targets = [f"{in_scope(places[o].host, own)}:{places[o].port}" for o in others]
     try:
-        reply = await _probe(leading, node, targets)
+        reply = await _probe(connectivity, node, targets)
     except JupiterError as error:
-        return {frozenset((leading.self_id, node)): error}
+        return {frozenset((connectivity.self_id, node)): error}
     return {
         frozenset((node, others[number])): BadRouteError(failure.message, failure.hint)
         for number, failure in zip(reply.unreached, reply.failures, strict=False)
@@ -234,15 +211,15 @@ async def _unreached(
 
 
 async def _open_probe(
-    leading: "Reach", node: NodeId, members: Sequence[NodeId], *, reserve: bool
+    connectivity: Connectivity, node: NodeId, members: Sequence[NodeId], *, reserve: bool
 ) -> Place:
-    other = _neighbour(leading, node, members)
-    toward = LOOPBACK_HOST if other == node else leading.host_of(other, seen_from=node)
+    other = _neighbour(connectivity, node, members)
+    toward = LOOPBACK_HOST if other == node else connectivity.host_of(other, seen_from=node)
     request = peer_pb2.OpenProbeRequest(toward=without_scope(toward), reserve=reserve)
-    if node == leading.self_id:
-        reply = await leading.probes.open(request)
+    if node == connectivity.self_id:
+        reply = await connectivity.probes.open(request)
     else:
-        peer = leading.peers.require(node)
+        peer = connectivity.peers.require(node)
         try:
             reply = await peer.channels.control.OpenProbe(request, timeout=PROBE_TIMEOUT_S)
         except grpc.aio.AioRpcError as error:
@@ -252,23 +229,25 @@ async def _open_probe(
     return reply
 
 
-def _neighbour(leading: "Reach", node: NodeId, members: Sequence[NodeId]) -> NodeId:
+def _neighbour(connectivity: Connectivity, node: NodeId, members: Sequence[NodeId]) -> NodeId:
     """Return another member that we know the way to, ourselves if there is none.
 
     One that is alone is its own neighbour, and so are we where we know none of the others.
     """
     others = [member for member in members if member != node]
-    known = (o for o in others if o == leading.self_id or leading.peers.get(o) is not None)
-    return next(known, leading.self_id if others else node)
+    known = (
+        o for o in others if o == connectivity.self_id or connectivity.peers.get(o) is not None
+    )
+    return next(known, connectivity.self_id if others else node)
 
 
 async def _probe(
-    leading: "Reach", node: NodeId, targets: Sequence[str]
+    connectivity: Connectivity, node: NodeId, targets: Sequence[str]
 ) -> peer_pb2.ProbeRoutesReply:
     request = peer_pb2.ProbeRoutesRequest(targets=targets)
-    if node == leading.self_id:
-        return await leading.probes.prove(request)
-    peer = leading.peers.require(node)
+    if node == connectivity.self_id:
+        return await connectivity.probes.prove(request)
+    peer = connectivity.peers.require(node)
     try:
         return await peer.channels.control.ProbeRoutes(request, timeout=PROBE_TIMEOUT_S)
     except grpc.aio.AioRpcError as error:

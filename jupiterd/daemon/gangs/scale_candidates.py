@@ -8,12 +8,14 @@ from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 
 from jupiterd.cluster.planning.engines import EngineChoice
-from jupiterd.cycle.training.plan import TrainPlan
 from jupiterd.daemon.gangs.gang_preflight import GangPreflight
-from jupiterd.daemon.leader.leading import Leading
+from jupiterd.daemon.gangs.trained_round import TrainedRound
+from jupiterd.daemon.leader.artifact_reach import ArtifactReach
+from jupiterd.daemon.leader.placement import Placement
+from jupiterd.daemon.leader.term import Term
 from jupiterd.daemon.planning.gang_plan import GangPlan, choose
 from jupiterd.errors import JupiterError
-from jupiterd.ids import ArtifactId, CycleId, NodeId
+from jupiterd.ids import ArtifactId, NodeId
 
 
 class ScaleCandidates:
@@ -21,15 +23,15 @@ class ScaleCandidates:
 
     def __init__(
         self,
-        leading: Leading,
-        cycle: CycleId,
-        plan: TrainPlan,
+        term: Term,
+        placement: Placement,
+        reach: ArtifactReach,
+        of: TrainedRound,
         preparation: GangPreflight,
         launch: GangPlan,
     ) -> None:
-        self._leading = leading
-        self._cycle = cycle
-        self._plan = plan
+        self._term, self._placement, self._reach = term, placement, reach
+        self._of = of
         self._preparation = preparation
         self._launch = launch
 
@@ -39,21 +41,22 @@ class ScaleCandidates:
 
     def drained(self) -> frozenset[NodeId]:
         """Return the members that people have drained meanwhile."""
-        return self._leading.drained() & {*self._launch.gang}
+        return self._placement.drained() & {*self._launch.gang}
 
     async def bring(
         self, newcomers: AbstractSet[NodeId], inputs: Iterable[ArtifactId]
     ) -> frozenset[NodeId]:
         """Let newcomers get ready, and return those that are."""
         ready = await self._preparation.ready(self._best().engine, newcomers)
-        await self._leading.library.spread(inputs, ready)
+        await self._reach.library.spread(inputs, ready)
         return ready
 
     def _best(self) -> EngineChoice:
-        ranks, without = self._plan.batch_sequences, self._preparation.left_out
+        ranks, without = self._of.plan.batch_sequences, self._preparation.left_out
         running = self._launch.choice
         try:
-            found = choose(self._leading, self._cycle, max_ranks=ranks, without=without)
+            state = self._term.cycle(self._of.cycle)
+            found = choose(self._placement, state, max_ranks=ranks, without=without)
         except JupiterError:
             return running
         is_known = found.engine == running.engine or self._have_trained(found)
@@ -64,7 +67,7 @@ class ScaleCandidates:
 
         Else a gang on another one might end for a newcomer, and then its members not be fit for it.
         """
-        opened = self._leading.cycle(self._cycle).epochs_opened.values()
+        opened = self._term.cycle(self._of.cycle).epochs_opened.values()
         return any(
             epoch.engine.partition("/")[0] == choice.engine and {*choice.gang} <= {*epoch.gang}
             for epoch in opened

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 
 from jupiterd.cycle.training.plan import ModelShape
 from jupiterd.cycle.training.save_clock import checkpoint_bytes
-from jupiterd.daemon.leader.leading import Leading
+from jupiterd.daemon.leader.artifact_reach import ArtifactReach
+from jupiterd.daemon.leader.term import Term
 from jupiterd.daemon.runtime.work_events import CheckpointMade, KeepWish
 from jupiterd.errors import JupiterError
 from jupiterd.ids import NodeId
@@ -25,7 +26,8 @@ def wish_for(shape: ModelShape, after_step: int) -> KeepWish:
 
 
 async def latest(
-    leading: Leading,
+    term: Term,
+    reach: ArtifactReach,
     kept: Sequence[tuple[NodeId, CheckpointMade]],
     joined_before_step: int = 0,
 ) -> CheckpointMade | None:
@@ -41,8 +43,8 @@ async def latest(
     is_fetched = best.step < joined_before_step
     holders = [node for node, made in kept if made.artifact == best.artifact]
     try:
-        if len(holders) == 1 and not (is_fetched and holders[0] == leading.self_id):
-            await leading.keep_two_copies(best.artifact, holders[0])
+        if len(holders) == 1 and not (is_fetched and holders[0] == term.self_id):
+            await reach.keep_two_copies(best.artifact, holders[0])
     except JupiterError:  # its only holder has gone, too
         return None
     return best

@@ -58,7 +58,7 @@ from jupiterd.daemon.islands.outer_round_collection import LOOK_S, OuterRoundCol
 from jupiterd.daemon.islands.outer_round_timing import OuterRoundTiming
 from jupiterd.daemon.islands.state_divergence import without_drifted
 from jupiterd.daemon.leader.island_progress import OUTER_STEP
-from jupiterd.daemon.leader.leading import Leading
+from jupiterd.daemon.leader.term_services import TermServices
 from jupiterd.daemon.leader.work_item import ItemRunner
 from jupiterd.daemon.planning.layout_inputs import inner_steps_of, speeds_of_islands
 from jupiterd.daemon.planning.training_spec import ROUND, TrainingSpec
@@ -83,8 +83,9 @@ TRAINING, IN, STARTING, AWAY, FAILED = "training", "in", "starting", "away", "fa
 class IslandCoordinator:
     """Conducts the training of one run, or of one round, by its islands, for one term."""
 
-    def __init__(self, leading: Leading, training: TrainingSpec) -> None:
-        self._leading = leading
+    def __init__(self, services: TermServices, training: TrainingSpec) -> None:
+        self._services = services
+        self._term, self._board = services.term, services.board
         self._run = training.started.cycle
         self._round = training.round
         self._of = training
@@ -102,9 +103,15 @@ class IslandCoordinator:
         await self._close_gangs()
         if not self._state.outer_line(self._round):
             await self._begin(step)
-        elif begun := going_on_in(self._leading.journal.state.cycles, self._run, self._round):
-            await self._leading.record(*begun)
-        async with joining(self._leading, self._of):
+        elif begun := going_on_in(self._term.state.cycles, self._run, self._round):
+            await self._term.record(*begun)
+        async with joining(
+            self._term,
+            self._board,
+            self._services.reach,
+            self._services.fleet_view,
+            self._of,
+        ):
             while not self._is_over():
                 await self._go_on()
 
@@ -117,7 +124,7 @@ class IslandCoordinator:
     async def _close_gangs(self) -> None:
         """Close what another group has begun with one gang: the islands' line counts."""
         for opened in self._state.open_epochs:
-            await self._leading.record(EpochClosed(self._run, opened.epoch, BY_ISLANDS))
+            await self._term.record(EpochClosed(self._run, opened.epoch, BY_ISLANDS))
 
     async def _go_on(self) -> None:
         rounds = open_rounds(self._state, self._round)
@@ -130,10 +137,10 @@ class IslandCoordinator:
 
     @property
     def _state(self) -> CycleState:
-        return self._leading.cycle(self._run)
+        return self._term.cycle(self._run)
 
     def _islands(self) -> dict[CycleId, tuple[CycleState, TrainingStarted]]:
-        found = islands_in(self._leading.journal.state.cycles, self._run, self._round)
+        found = islands_in(self._term.state.cycles, self._run, self._round)
         return {started.cycle: (state, started) for state, started in found}
 
     async def _begin(self, step: TrainRound) -> None:
@@ -144,7 +151,7 @@ class IslandCoordinator:
             for number, island in enumerate(read(self._of.settings.island_nodes), 1)
         ]
         speeds = speeds_of_islands(
-            self._leading, [*map(_island, islands)], self._of.shape, self._of.plan
+            self._services.fleet_view, [*map(_island, islands)], self._of.shape, self._of.plan
         )
         members = self._members(islands, speeds)
         taken: list[OuterStepTaken] = []
@@ -152,7 +159,7 @@ class IslandCoordinator:
             begun = replace(order, total_tokens=self._of.tokens)
             fact = self._fact(begun, islands, fact_hash(taken[-1]) if taken else "")
             taken.append(self._times.timed(fact, {}))
-        await self._leading.record(*islands, *taken)
+        await self._term.record(*islands, *taken)
         log.info("islands_begin", extra={"run": self._run, "islands": len(islands)})
 
     async def _drawn(self, step: TrainRound) -> ArtifactId:
@@ -160,8 +167,15 @@ class IslandCoordinator:
         item = drawing(self._of.shape.to_plain(), self._of.plan.to_plain(), step.tokenizer)
         done = self._state.completed.get((self._round, item.id))
         if done is None:
-            done = await ItemRunner(self._leading, self._run).run(self._round, item)
-            await self._leading.record(done)
+            done = await ItemRunner(
+                self._term,
+                self._board,
+                self._services.placement,
+                self._services.reach,
+                self._services.calls,
+                self._run,
+            ).run(self._round, item)
+            await self._term.record(done)
         return done.outputs["weights"]
 
     async def _see_through(self, rounds: Sequence[tuple[str, OuterStepTaken]]) -> None:
@@ -169,7 +183,8 @@ class IslandCoordinator:
         (after, taken), newest = rounds[0], rounds[-1]
         last, _ = newest
         gathering = OuterRoundCollection(
-            self._leading,
+            self._services.reach,
+            self._services.pseudo_gradients,
             after,
             [*map(CycleId, taken.batches)],
             is_first=taken.number < taken.lag,
@@ -187,10 +202,26 @@ class IslandCoordinator:
         if closing.quarantined and not (closing.counted or closing.missing):
             raise LossDivergedError("no island has weights that are numbers any more")
         if not closing.counted and not self._taking_part(taken, closing, gathering.ways):
-            await self._leading.ways.news(LOOK_S)  # nobody could train the next round either
+            await self._services.pseudo_gradients.news(
+                LOOK_S
+            )  # nobody could train the next round either
             return
-        closing = without_drifted(self._leading, self._run, newest, closing, gathering.ways)
-        closing = await without_strangers(self._leading, self._run, taken, closing, gathering.ways)
+        closing = without_drifted(
+            self._term,
+            self._board,
+            self._services.machines,
+            newest,
+            closing,
+            gathering.ways,
+        )
+        closing = await without_strangers(
+            self._term,
+            self._board,
+            self._services.machines,
+            taken,
+            closing,
+            gathering.ways,
+        )
         await self._let_go(taken, gathering.ways)
         there = self._taking_part(taken, closing, gathering.ways)
         there = there or [*map(CycleId, closing.counted)]
@@ -206,23 +237,23 @@ class IslandCoordinator:
         fact = self._fact(order, islands, last, ways)
         asked = max(step.scored_step for step in self._state.outer_line(self._round).values())
         fact = with_decisions(self._of, fact, horizon, taken, asked)
-        await self._leading.record(self._times.timed(fact, gathering.ways))
+        await self._term.record(self._times.timed(fact, gathering.ways))
         self._tell(order, closing)
 
     async def _let_go(self, taken: OuterStepTaken, ways: Mapping[str, Way]) -> None:
         """End islands that came later, are far slower than others, and that nobody asked for."""
-        pinned = self._leading.pinned_trainers()
+        pinned = self._services.placement.pinned_trainers()
         begun = [started for _, started in self._islands().values()]
         islands = [started for started in begun if not pinned & {*started.nodes}]
         before = self._state.outer_line(self._round).get(taken.parent)
         rounds = [taken.batches, *([] if before is None else [before.batches])]
         speeds = {each: way.tokens_per_s for each, way in ways.items()}
         planned = self._planned()
-        cycles = self._leading.journal.state.cycles
+        cycles = self._term.state.cycles
         for island in too_slow(islands, planned, rounds, speeds):
             log.info("island_let_go", extra={"run": self._run, "island": island})
             edit = edit_after(cycles[island].wanted_edit)
-            await self._leading.record(CycleStateSet(island, STOPPED, TOO_SLOW, edit))
+            await self._term.record(CycleStateSet(island, STOPPED, TOO_SLOW, edit))
 
     def _next(
         self,
@@ -256,14 +287,14 @@ class IslandCoordinator:
 
         One that hasn't caught up has none: all others would wait for it, round after round.
         """
-        reached = self._leading.board.reading(island, Phase.TRAIN, OUTER_STEP)
+        reached = self._board.reading(island, Phase.TRAIN, OUTER_STEP)
         has_caught_up = reached is not None and reached >= taken.number
-        is_at_work = self._leading.ways.is_training(island) and has_caught_up
+        is_at_work = self._services.pseudo_gradients.is_training(island) and has_caught_up
         return (island in ways or is_at_work) and not self._is_gone(island)
 
     def _is_gone(self, island: CycleId) -> bool:
         _, started = self._islands()[island]
-        return self._has_ended(island) or not self._leading.alive() & {*started.nodes}
+        return self._has_ended(island) or not self._services.machines.alive() & {*started.nodes}
 
     def _has_ended(self, island: CycleId) -> bool:
         state, _ = self._islands()[island]
@@ -308,7 +339,7 @@ class IslandCoordinator:
         ]
 
     def _ranks(self, started: TrainingStarted) -> int:
-        machines = map(self._leading.hardware_of, started.nodes)
+        machines = map(self._services.machines.hardware_of, started.nodes)
         return sum(1 if each is None else ranks_of(each, started.engine) for each in machines)
 
     def _planned(self) -> int:
@@ -325,7 +356,7 @@ class IslandCoordinator:
     ) -> OuterStepTaken:
         taken = fact_of(order, self._run, after, ways)
         taken = replace(taken, round=self._round, start=self._of.start)
-        return step_foretold(self._leading, self._of, taken, islands)
+        return step_foretold(self._term, self._services.fleet_view, self._of, taken, islands)
 
     def _every_steps(self, islands: Sequence[TrainingStarted], step_s: float | None = None) -> int:
         """Return how many steps a round has.
@@ -337,7 +368,7 @@ class IslandCoordinator:
             return asked
         found = [*map(_island, islands)]
         shape, plan, ways = self._of.shape, self._of.plan, self._of.settings.ways
-        return inner_steps_of(self._leading, found, shape, plan, ways, step_s)
+        return inner_steps_of(self._services.fleet_view, found, shape, plan, ways, step_s)
 
     async def _finish(self, taken: OuterStepTaken) -> None:
         """Record the final checkpoint: that of the first island that has recorded its own.
@@ -346,13 +377,13 @@ class IslandCoordinator:
         """
         self._show(taken, taken, dict.fromkeys(self._islands(), TRAINING))
         self._sound_seen_s = now_s()
-        while not (self._leading.is_over or self._is_over()):
+        while not (self._term.is_over or self._is_over()):
             self._check_any_left()
             if (made := self._last_weights()) is not None:
-                await self._leading.record(last_weights(self._of, made, taken))
+                await self._term.record(last_weights(self._of, made, taken))
                 await self._others_end()
                 return
-            await self._leading.ways.news(LOOK_S)
+            await self._services.pseudo_gradients.news(LOOK_S)
 
     def _last_weights(self) -> CheckpointCommitted | None:
         """Return the last weights of all, as the first island has recorded them.
@@ -381,10 +412,10 @@ class IslandCoordinator:
             return
         until_s = now_s() + MOMENT_S
         while self._is_any_at_work() and now_s() < until_s:
-            await self._leading.ways.news(LOOK_S)
-        cycles = self._leading.journal.state.cycles
+            await self._services.pseudo_gradients.news(LOOK_S)
+        cycles = self._term.state.cycles
         if left := stopped_in(cycles, self._run, self._round, "its round is trained"):
-            await self._leading.record(*left)
+            await self._term.record(*left)
 
     def _is_any_at_work(self) -> bool:
         islands = self._islands().items()
@@ -397,7 +428,7 @@ class IslandCoordinator:
         many, missing = len(taken.batches), gathering.missing
         if gathering.ways and missing:
             text = f"outer step {last.number + 1}: {many - len(missing)} of {many} islands are in"
-            self._leading.board.explain(self._run, text)
+            self._board.explain(self._run, text)
         states = {each: self._word(each, taken, gathering) for each in self._islands()}
         self._show(taken, last, states)
 
@@ -416,7 +447,7 @@ class IslandCoordinator:
             "tokens_per_s": of_all(line, NEWEST).tokens_per_s,
             "predicted_tokens_per_s": newest([*line.values()]),
         }
-        self._leading.board.note(self._run, {"outer": outer})
+        self._board.note(self._run, {"outer": outer})
 
     def _word(self, island: CycleId, taken: OuterStepTaken, gathering: OuterRoundCollection) -> str:
         """Return what an island does just now, in a word."""
@@ -427,7 +458,7 @@ class IslandCoordinator:
             return AWAY
         if island in gathering.ways:
             return IN
-        is_at_work = self._leading.ways.is_training(island)
+        is_at_work = self._services.pseudo_gradients.is_training(island)
         return TRAINING if is_at_work and island in taken.batches else STARTING
 
     def _tell(self, order: OuterOrder, closing: Closing) -> None:
@@ -435,7 +466,7 @@ class IslandCoordinator:
         left_out |= {"strangers": len(closing.strangers), "adrift": len(closing.adrift)}
         extra = {"run": self._run, "number": order.number, "counted": len(closing.counted)}
         log.info("outer_step_taken", extra=extra | left_out)
-        self._leading.board.explain(self._run, told(order.number, closing))
+        self._board.explain(self._run, told(order.number, closing))
 
 
 def told(number: int, closing: Closing) -> str:

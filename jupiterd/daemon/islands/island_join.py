@@ -24,7 +24,10 @@ from jupiterd.cluster.values.hardware import Hardware
 from jupiterd.cycle.islands.outer_orders import ADRIFT
 from jupiterd.cycle.training.architectures import can_train
 from jupiterd.daemon.catalog.outer_step_mapping import open_rounds
-from jupiterd.daemon.leader.leading import Leading
+from jupiterd.daemon.leader.artifact_reach import ArtifactReach
+from jupiterd.daemon.leader.fleet_view import FleetView
+from jupiterd.daemon.leader.progress_board import ProgressBoard
+from jupiterd.daemon.leader.term import Term
 from jupiterd.daemon.planning.gang_plan import trainers
 from jupiterd.daemon.planning.layout_inputs import slow_beside
 from jupiterd.daemon.planning.training_spec import TrainingSpec
@@ -38,9 +41,15 @@ LOOK_S = 1.0
 
 
 @asynccontextmanager
-async def joining(leading: Leading, training: TrainingSpec) -> AsyncGenerator[None]:
+async def joining(
+    term: Term,
+    board: ProgressBoard,
+    reach: ArtifactReach,
+    fleet_view: FleetView,
+    training: TrainingSpec,
+) -> AsyncGenerator[None]:
     """Let machines become islands of a run meanwhile."""
-    newcomers = IslandJoin(leading, training)
+    newcomers = IslandJoin(term, board, reach, fleet_view, training)
     async with asyncio.TaskGroup() as group:
         task = group.create_task(newcomers.watch())
         yield
@@ -50,8 +59,15 @@ async def joining(leading: Leading, training: TrainingSpec) -> AsyncGenerator[No
 class IslandJoin:
     """Those of one run, for one term."""
 
-    def __init__(self, leading: Leading, training: TrainingSpec) -> None:
-        self._leading = leading
+    def __init__(
+        self,
+        term: Term,
+        board: ProgressBoard,
+        reach: ArtifactReach,
+        fleet_view: FleetView,
+        training: TrainingSpec,
+    ) -> None:
+        self._term, self._board, self._reach, self._fleet_view = term, board, reach, fleet_view
         self._of = training
         self._run = training.started.cycle
         self._round = training.round
@@ -69,7 +85,7 @@ class IslandJoin:
             try:
                 await self.look(now_s())
             except JupiterError as error:
-                if self._leading.is_over:
+                if self._term.is_over:
                     raise
                 log.warning("no_island_joins", extra={"reason": error.message})
 
@@ -79,7 +95,7 @@ class IslandJoin:
         It waits for the first checkpoint of any island: there would be all steps to catch up on.
         Once all steps were given out nobody is needed any more.
         """
-        rounds = open_rounds(self._leading.cycle(self._run), self._round)
+        rounds = open_rounds(self._term.cycle(self._run), self._round)
         if not rounds or not rounds[-1][1].steps:
             return
         await self._let_in_again()
@@ -96,22 +112,26 @@ class IslandJoin:
 
     async def _let_in_again(self) -> None:
         """Let machines go on that were let go as too slow, and that people want since then."""
-        pinned = self._leading.pinned_trainers()
+        pinned = self._fleet_view.placement.pinned_trainers()
         for state, island in self._islands:
             if state.wanted_reason == TOO_SLOW and pinned & {*island.nodes}:
                 edit = edit_after(state.wanted_edit)
                 wanted = CycleStateSet(island.cycle, RUNNING, "people want it to train", edit)
-                await self._leading.record(wanted)
+                await self._term.record(wanted)
 
     @property
     def _islands(self) -> list[tuple[CycleState, TrainingStarted]]:
-        return islands_in(self._leading.journal.state.cycles, self._run, self._round)
+        return islands_in(self._term.state.cycles, self._run, self._round)
 
     def _found(self, islands: list[TrainingStarted]) -> dict[NodeId, str]:
         usable = {each for each in (TORCH, MLX) if can_train(each, self._of.shape)}
-        known = {node: self._leading.hardware_of(node) for each in islands for node in each.nodes}
+        known = {
+            node: self._fleet_view.machines.hardware_of(node)
+            for each in islands
+            for node in each.nodes
+        }
         at_work: dict[NodeId, Hardware] = {node: m for node, m in known.items() if m is not None}
-        machines = at_work | trainers(self._leading)
+        machines = at_work | trainers(self._fleet_view.placement)
         batch = self._of.plan.batch_sequences
         return newcomers(self._of.started, islands, machines, usable, batch)
 
@@ -124,15 +144,15 @@ class IslandJoin:
         unknown = engines.keys() - self._slow
         if beside and unknown:
             new = [Island.of(engines[node], [node]) for node in unknown]
-            self._slow |= slow_beside(self._leading, beside, new, self._of.shape, self._of.plan)
-        slow = self._slow - self._leading.pinned_trainers()
+            self._slow |= slow_beside(self._fleet_view, beside, new, self._of.shape, self._of.plan)
+        slow = self._slow - self._fleet_view.placement.pinned_trainers()
         return [node for node in engines if node not in slow]
 
     async def _seed(self) -> CheckpointCommitted | None:
-        line = self._leading.cycle(self._run).outer_line(self._round)
+        line = self._term.cycle(self._run).outer_line(self._round)
         for seed in seeds(line, [state for state, _ in self._islands], ADRIFT):
-            is_whole = seed.artifact not in self._leading.damaged
-            if is_whole and await self._leading.is_in_reach(seed.artifact):
+            is_whole = seed.artifact not in self._reach.damaged
+            if is_whole and await self._reach.is_in_reach(seed.artifact):
                 return seed
         return None
 
@@ -153,12 +173,12 @@ class IslandJoin:
         )
 
     async def _record(self, island: TrainingStarted, seed: CheckpointCommitted) -> None:
-        await self._leading.record(island, begun_anew(island.cycle, seed, None))
+        await self._term.record(island, begun_anew(island.cycle, seed, None))
         (node,) = island.nodes
         extra = {"run": self._run, "node": short(node), "engine": island.engine}
         log.info("island_joins", extra={**extra, "from_step": seed.step})
-        name = self._leading.names().get(node, short(node))
-        self._leading.board.explain(self._run, f"{name} joins as an island of its own")
+        name = self._fleet_view.machines.names().get(node, short(node))
+        self._board.explain(self._run, f"{name} joins as an island of its own")
 
 
 def _goes_on(island: CycleState) -> bool:

@@ -12,7 +12,8 @@ from jupiterd.cluster.planning.engines import EngineChoice, choose_engine, ranks
 from jupiterd.cluster.planning.island_nodes import meant, read, written
 from jupiterd.cluster.planning.layouts import Island, Kind
 from jupiterd.cluster.values.hardware import Hardware
-from jupiterd.daemon.leader.leading import name_of
+from jupiterd.daemon.leader.fleet_view import FleetView
+from jupiterd.daemon.leader.machines import Machines
 from jupiterd.daemon.planning.layout_inputs import formed_islands, planned_layouts
 from jupiterd.daemon.planning.requested_machines import (
     AUTO_ISLANDS,
@@ -28,7 +29,6 @@ from jupiterd.ids import NodeId
 if TYPE_CHECKING:  # these models take 8 MB, idle or not
     from jupiterd.cycle.runs.run_settings import RunSettings
     from jupiterd.cycle.training.plan import ModelShape, TrainPlan
-    from jupiterd.daemon.leader.leading import Leading
 
 LEAST_ISLANDS = 2
 
@@ -39,7 +39,7 @@ def islands_of_settings(settings: "RunSettings") -> Sequence[Island]:
 
 
 def with_gang(
-    leading: "Leading",
+    fleet_view: FleetView,
     asked: RequestedMachines,
     choice: EngineChoice,
     shape: "ModelShape",
@@ -49,7 +49,7 @@ def with_gang(
     """Return a run's settings with who trains it: so many ranks, and the islands if there are any.
 
     Args:
-        leading: of this term.
+        fleet_view: what is known of the machines.
         asked: who is to train.
         choice: the gang, where there are no islands.
         shape: the model.
@@ -59,17 +59,17 @@ def with_gang(
     Raises:
         UsageError: islands are asked for, and one machine could train.
     """
-    machines = asked.machines(leading)
+    machines = asked.machines(fleet_view.placement)
     if settings.islands == AUTO_ISLANDS:
         of_gang = _settled(settings, len(choice.gang)).batch_sequences
         room = of_gang if settings.least_batch else plan.batch_sequences
-        islands = _best(leading, asked, choice, shape, plan, room)
+        islands = _best(fleet_view, asked, choice, shape, plan, room)
         return _settled(settings, len(choice.gang), islands)
     if ":" in settings.islands:
-        islands = meant(settings.islands, leading.names())
-        machines = _machines_of(leading, islands)
+        islands = meant(settings.islands, fleet_view.machines.names())
+        machines = _machines_of(fleet_view.machines, islands)
     elif settings.islands in (ON, PREFERRED):
-        islands = formed_islands(leading, choice, shape, plan, machines, asked.engine)
+        islands = formed_islands(fleet_view, choice, shape, plan, machines, asked.engine)
         if settings.islands == PREFERRED and len(islands) < LEAST_ISLANDS:
             return _settled(settings, len(choice.gang))
     else:
@@ -90,7 +90,7 @@ def wanted_of_round(
 
 
 def checked_islands(
-    leading: "Leading",
+    fleet_view: FleetView,
     asked: RequestedMachines,
     shape: "ModelShape",
     plan: "TrainPlan",
@@ -101,7 +101,7 @@ def checked_islands(
     A step whose sequences follow from the text has one for each rank of theirs at the least.
 
     Args:
-        leading: of this term.
+        fleet_view: what is known of the machines.
         asked: who is to train.
         shape: the model.
         plan: how the first round is trained.
@@ -112,14 +112,14 @@ def checked_islands(
         UsageError: islands are asked for that can't be.
     """
     if settings.islands in (ON, PREFERRED):
-        machines = asked.machines(leading)
-        islands = _formed(leading, asked.engine, shape, plan, machines) if machines else ()
+        machines = asked.machines(fleet_view.placement)
+        islands = _formed(fleet_view, asked.engine, shape, plan, machines) if machines else ()
         if settings.islands == PREFERRED and len(islands) < LEAST_ISLANDS:
             return settings
         _check_that_there_are_two(islands, machines)
     elif ":" in settings.islands:
-        islands = meant(settings.islands, leading.names())
-        machines = _machines_of(leading, islands)
+        islands = meant(settings.islands, fleet_view.machines.names())
+        machines = _machines_of(fleet_view.machines, islands)
     else:
         return settings
     most = _most_ranks(shape, plan, settings)
@@ -134,7 +134,7 @@ def checked_islands(
 
 
 def islands_of_round(
-    leading: "Leading",
+    fleet_view: FleetView,
     asked: RequestedMachines,
     shape: "ModelShape",
     plan: "TrainPlan",
@@ -147,7 +147,7 @@ def islands_of_round(
     `RunSettings.shared_by`.
 
     Args:
-        leading: of this term.
+        fleet_view: what is known of the machines.
         asked: who is to train.
         shape: the model.
         plan: how the round is trained.
@@ -158,18 +158,18 @@ def islands_of_round(
     """
     if settings.island_nodes or settings.islands == OFF:
         return read(settings.island_nodes)
-    machines, room = asked.machines(leading), _most_ranks(shape, plan, settings)
+    machines, room = asked.machines(fleet_view.placement), _most_ranks(shape, plan, settings)
     if not machines:
         raise PeerUnreachableError("no node that is alive can train")
     if settings.islands not in (ON, PREFERRED):
-        return _best(leading, asked, _gang(asked.engine, plan, machines), shape, plan, room)
-    islands = _formed(leading, asked.engine, shape, plan, machines)
+        return _best(fleet_view, asked, _gang(asked.engine, plan, machines), shape, plan, room)
+    islands = _formed(fleet_view, asked.engine, shape, plan, machines)
     return islands if len(islands) > 1 and _ranks(islands, machines) <= room else ()
 
 
-def ranks_in(leading: "Leading", islands: Sequence[Island]) -> int:
+def ranks_in(machines: Machines, islands: Sequence[Island]) -> int:
     """Return how many ranks islands have, on those of their machines that are here."""
-    found = {node: leading.hardware_of(node) for island in islands for node in island.nodes}
+    found = {node: machines.hardware_of(node) for island in islands for node in island.nodes}
     pairs = ((found[node], island.engine) for island in islands for node in island.nodes)
     return sum(ranks_of(machine, engine) for machine, engine in pairs if machine is not None)
 
@@ -181,14 +181,14 @@ def _most_ranks(shape: "ModelShape", plan: "TrainPlan", settings: "RunSettings")
 
 
 def _formed(
-    leading: "Leading",
+    fleet_view: FleetView,
     engine: str,
     shape: "ModelShape",
     plan: "TrainPlan",
     machines: Mapping[NodeId, Hardware],
 ) -> Sequence[Island]:
     choice = _gang(engine, plan, machines)
-    return formed_islands(leading, choice, shape, plan, machines, engine)
+    return formed_islands(fleet_view, choice, shape, plan, machines, engine)
 
 
 def _gang(engine: str, plan: "TrainPlan", machines: Mapping[NodeId, Hardware]) -> EngineChoice:
@@ -203,7 +203,7 @@ def _settled(settings: "RunSettings", ranks: int, islands: Sequence[Island] = ()
 
 
 def _best(
-    leading: "Leading",
+    fleet_view: FleetView,
     asked: RequestedMachines,
     choice: EngineChoice,
     shape: "ModelShape",
@@ -216,8 +216,8 @@ def _best(
     """
     if asked.most:
         return ()
-    machines = asked.machines(leading)
-    best = planned_layouts(leading, choice, shape, plan, machines, asked).chosen.layout
+    machines = asked.machines(fleet_view.placement)
+    best = planned_layouts(fleet_view, choice, shape, plan, machines, asked).chosen.layout
     has_enough = _ranks(best.islands, machines) <= room
     return best.islands if best.kind is Kind.ISLANDS and has_enough else ()
 
@@ -230,24 +230,24 @@ def _check_that_there_are_two(islands: Sequence[Island], machines: Collection[No
         )
 
 
-def _machines_of(leading: "Leading", islands: Sequence[Island]) -> Mapping[NodeId, Hardware]:
+def _machines_of(machines: Machines, islands: Sequence[Island]) -> Mapping[NodeId, Hardware]:
     """Return the machines that people have named.
 
     Raises:
         UsageError: one isn't here, or hasn't got the engine that it is to train on.
     """
-    machines: dict[NodeId, Hardware] = {}
+    found: dict[NodeId, Hardware] = {}
     for island in islands:
         for node in island.nodes:
-            hardware = leading.hardware_of(node)
+            hardware = machines.hardware_of(node)
             if hardware is None or island.engine not in hardware.engines:
-                name = name_of(leading, node)
+                name = machines.name_of(node)
                 raise UsageError(
                     f"--islands: {name} has no {island.engine}",
                     f"jupiterctl node show {quote(name)}",
                 )
-            machines[node] = hardware
-    return machines
+            found[node] = hardware
+    return found
 
 
 def _ranks(islands: Sequence[Island], machines: Mapping[NodeId, Hardware]) -> int:

@@ -9,8 +9,9 @@ from jupiterd.cluster.ledger.island_runs import is_trained_in, least_batch_of, p
 from jupiterd.cluster.values.bounds import edit_after
 from jupiterd.cycle.base.work_item import Phase
 from jupiterd.daemon.gangs.gang_supervisor import GangSupervisor
-from jupiterd.daemon.leader.leading import Leading
+from jupiterd.daemon.gangs.trained_round import TrainedRound
 from jupiterd.daemon.leader.step_loop import step_until_finished
+from jupiterd.daemon.leader.term_services import TermServices
 from jupiterd.daemon.planning.training_spec import ROUND, training_of
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.ids import CycleId
@@ -19,44 +20,44 @@ from jupiterd.ids import CycleId
 class IslandTask:
     """Conducts one island until it is trained or the term is over."""
 
-    def __init__(self, leading: Leading, island: CycleId) -> None:
-        self._leading = leading
+    def __init__(self, services: TermServices, island: CycleId) -> None:
+        self._services = services
+        self._term, self._board = services.term, services.board
         self._island = island
-        self._run = parent_of(leading.cycle(island))
-        training = leading.cycle(island).training
+        self._run = parent_of(services.term.cycle(island))
+        training = services.term.cycle(island).training
         self._round = ROUND if training is None else training.parent_round
         """Of the run: a cycle has several."""
         self._least_batch = 0 if training is None else least_batch_of(training)
 
     async def conduct(self) -> None:
         """Go on from what the ledger says; an error that won't mend ends the island alone."""
-        await step_until_finished(self._leading, self._island, self._step)
+        await step_until_finished(self._term, self._board, self._island, self._step)
 
     @property
     def _state(self) -> CycleState:
-        return self._leading.cycle(self._island)
+        return self._term.cycle(self._island)
 
     async def _step(self) -> None:
         last = self._state.last_checkpoint(ROUND)
         if last is not None and last.is_final:
-            await self._leading.record(RoundCommitted(self._island, ROUND, last.artifact, "", ""))
+            await self._term.record(RoundCommitted(self._island, ROUND, last.artifact, "", ""))
         elif self._is_over():
             edit = edit_after(self._state.wanted_edit)
             stopped = CycleStateSet(self._island, STOPPED, "what it is a part of is over", edit)
-            await self._leading.record(stopped)
+            await self._term.record(stopped)
         else:
             await self._train()
 
     def _is_over(self) -> bool:
-        run = self._leading.cycle(self._run)
+        run = self._term.cycle(self._run)
         return run.finished or is_trained_in(run, self._round)
 
     async def _train(self) -> None:
-        leading, shared_by = self._leading, self._least_batch
-        training = training_of(leading, self._run, self._round, by_islands=True, ranks=shared_by)
-        board = self._leading.board
+        state, shared_by = self._term.state, self._least_batch
+        training = training_of(state, self._run, self._round, by_islands=True, ranks=shared_by)
+        board = self._board
         board.begin(self._island, ROUND, Phase.TRAIN, now_s(), part_of=self._run)
-        conductor = GangSupervisor(
-            self._leading, self._island, ROUND, training.shape, training.plan, self._run
-        )
+        part = TrainedRound(self._island, ROUND, training.shape, training.plan, self._run)
+        conductor = GangSupervisor(self._services, part)
         await conductor.train(training.data)

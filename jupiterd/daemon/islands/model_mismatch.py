@@ -13,7 +13,9 @@ from jupiterd.cluster.facts.facts import CycleFailed, OuterStepTaken
 from jupiterd.cluster.ledger.island_runs import islands_of, number_of
 from jupiterd.cycle.islands.outer_round import Closing, Way
 from jupiterd.cycle.training.model_fingerprint import ModelMismatch, strangers
-from jupiterd.daemon.leader.leading import Leading, name_of
+from jupiterd.daemon.leader.machines import Machines
+from jupiterd.daemon.leader.progress_board import ProgressBoard
+from jupiterd.daemon.leader.term import Term
 from jupiterd.errors import StrangeIslandError
 from jupiterd.ids import CycleId
 
@@ -21,8 +23,9 @@ log = logging.getLogger(__name__)
 
 
 async def without_strangers(
-    leading: Leading,
-    run: CycleId,
+    term: Term,
+    board: ProgressBoard,
+    machines: Machines,
     taken: OuterStepTaken,
     closing: Closing,
     ways: Mapping[str, Way],
@@ -36,11 +39,18 @@ async def without_strangers(
         return closing
     found = await asyncio.to_thread(strangers, told, {*taken.islands})
     for island, apart in found.items():
-        await _refuse(leading, run, CycleId(island), apart)
+        await _refuse(term, board, machines, taken.cycle, CycleId(island), apart)
     return closing.without(found)
 
 
-async def _refuse(leading: Leading, run: CycleId, island: CycleId, apart: ModelMismatch) -> None:
+async def _refuse(
+    term: Term,
+    board: ProgressBoard,
+    machines: Machines,
+    run: CycleId,
+    island: CycleId,
+    apart: ModelMismatch,
+) -> None:
     error = StrangeIslandError(
         f"it trains another model: with the same weights its logits are {apart.most:.2g} off those "
         f"of the others, and {apart.allowed:.2g} is allowed"
@@ -48,14 +58,14 @@ async def _refuse(leading: Leading, run: CycleId, island: CycleId, apart: ModelM
     log.warning(
         "island_refused", extra={"run": run, "island": island, "apart": f"{apart.most:.3g}"}
     )
-    name = island_name(leading, run, island)
-    leading.board.explain(run, f"{name} isn't let in: {error.message}")
-    await leading.record(CycleFailed(island, error.code, error.message, error.hint))
+    name = island_name(term, machines, run, island)
+    board.explain(run, f"{name} isn't let in: {error.message}")
+    await term.record(CycleFailed(island, error.code, error.message, error.hint))
 
 
-def island_name(leading: Leading, run: CycleId, island: CycleId) -> str:
+def island_name(term: Term, machines: Machines, run: CycleId, island: CycleId) -> str:
     """Return what people call an island: its number, its machines and its engine."""
-    found = islands_of(leading.journal.state.cycles, run)
+    found = islands_of(term.state.cycles, run)
     started = next(each for _, each in found if each.cycle == island)
-    nodes = ", ".join(name_of(leading, node) for node in started.nodes)
+    nodes = ", ".join(machines.name_of(node) for node in started.nodes)
     return f"island {number_of(started)} ({nodes}, {started.engine})"

@@ -8,8 +8,8 @@ import logging
 from collections.abc import Callable, Collection, Mapping
 
 from jupiterd.cycle.islands.outer_round import Closing, OuterRound, Way
-from jupiterd.daemon.leader.leading import Leading
-from jupiterd.daemon.leader.pseudo_gradients import ReportedPseudoGradient
+from jupiterd.daemon.leader.artifact_reach import ArtifactReach
+from jupiterd.daemon.leader.pseudo_gradients import PseudoGradients, ReportedPseudoGradient
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.daemon.runtime.work_events import WayMade
 from jupiterd.errors import JupiterError
@@ -34,7 +34,8 @@ class OuterRoundCollection:
 
     def __init__(
         self,
-        leading: Leading,
+        reach: ArtifactReach,
+        pseudo_gradients: PseudoGradients,
         after: str,
         islands: Collection[CycleId],
         *,
@@ -44,13 +45,14 @@ class OuterRoundCollection:
         """Begin to gather.
 
         Args:
-            leading: of this term.
+            reach: what keeps a second copy of what is told.
+            pseudo_gradients: what the gangs of the islands tell.
             after: hash of the outer step that the round follows.
             islands: who has a part in it.
             is_first: whether it is the run's first round, or was ordered with it.
             lag: see `outer_orders.LAGS`.
         """
-        self._leading = leading
+        self._reach, self._pseudo_gradients = reach, pseudo_gradients
         self._after = after
         self._islands = sorted(islands)
         self._round = OuterRound(islands, is_first=is_first, lag=lag, opened_s=now_s())
@@ -91,14 +93,14 @@ class OuterRoundCollection:
                         await asyncio.wait(self._copying)
                     if (closing := self._round.closing(now_s())) is not None:
                         return closing
-                await self._leading.ways.news(LOOK_S if self._round.ways else QUIET_LOOK_S)
+                await self._pseudo_gradients.news(LOOK_S if self._round.ways else QUIET_LOOK_S)
             for task in self._copying:
                 task.cancel()
         return None
 
     def _take_up(self, group: asyncio.TaskGroup) -> None:
         for island in self._islands:
-            told = self._leading.ways.of(island, self._after)
+            told = self._pseudo_gradients.of(island, self._after)
             is_left_alone = now_s() < self._again_s.get(island, 0.0)
             if told is None or is_left_alone or island in self._round.ways:
                 continue
@@ -112,7 +114,7 @@ class OuterRoundCollection:
     async def _copy(self, island: CycleId, told: ReportedPseudoGradient) -> None:
         """Give a way a second place: whoever made it may be gone when the others want it."""
         try:
-            await self._leading.keep_two_copies(told.way.artifact, told.node)
+            await self._reach.keep_two_copies(told.way.artifact, told.node)
         except JupiterError as error:
             log.warning("way_not_copied", extra={"island": short(island), "reason": error.message})
             self._round.take_back(island)

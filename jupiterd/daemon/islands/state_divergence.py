@@ -12,15 +12,18 @@ from jupiterd.cycle.islands.outer_orders import ADRIFT
 from jupiterd.cycle.islands.outer_round import Closing, Way
 from jupiterd.cycle.training.state_divergence import adrift
 from jupiterd.daemon.islands.model_mismatch import island_name
-from jupiterd.daemon.leader.leading import Leading
+from jupiterd.daemon.leader.machines import Machines
+from jupiterd.daemon.leader.progress_board import ProgressBoard
+from jupiterd.daemon.leader.term import Term
 from jupiterd.ids import CycleId
 
 log = logging.getLogger(__name__)
 
 
 def without_drifted(
-    leading: Leading,
-    run: CycleId,
+    term: Term,
+    board: ProgressBoard,
+    machines: Machines,
     newest: tuple[str, OuterStepTaken],
     closing: Closing,
     ways: Mapping[str, Way],
@@ -31,6 +34,7 @@ def without_drifted(
         there is no fault
     """
     last, taken = newest
+    run = taken.cycle
     told = {island: way.digest for island, way in ways.items() if way.stands_at == last}
     found = adrift(told, closing.counted, taken.islands)
     for island in found:
@@ -38,6 +42,6 @@ def without_drifted(
             "island_adrift",
             extra={"run": run, "island": island, "digest": told[island].hex()},
         )
-        name = island_name(leading, run, CycleId(island))
-        leading.board.explain(run, f"{name} is left out and begins anew: {ADRIFT}")
+        name = island_name(term, machines, run, CycleId(island))
+        board.explain(run, f"{name} is left out and begins anew: {ADRIFT}")
     return closing.without_adrift(found)

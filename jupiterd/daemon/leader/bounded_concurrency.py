@@ -8,8 +8,7 @@ from collections.abc import Callable, Coroutine, Sequence
 
 from jupiterd.cluster.planning.roles import Role
 from jupiterd.cycle.base.work_item import WorkItem
-from jupiterd.daemon.leader.leading import Leading
-from jupiterd.daemon.leader.work_item import slow_nodes
+from jupiterd.daemon.leader.placement import Placement
 
 LOOK_S = 1.0
 """So often it is looked whether more nodes are here."""
@@ -32,13 +31,15 @@ async def run_spread(
             )
 
 
-def engine_places(leading: Leading) -> int:
+def engine_places(placement: Placement) -> int:
     """Return how many items may load a model: a second one on a node takes memory and no time."""
-    seats = leading.seats()
+    seats = placement.seats()
     return max(1, sum(seat.has_engine and seat.role != Role.IDLE for seat in seats))
 
 
-def training_places(leading: Leading) -> int:
+def training_places(placement: Placement) -> int:
     """Return how many nodes train by themselves at the same time: those with GPUs, if any."""
-    slow = slow_nodes(leading)
-    return max(1, engine_places(leading) if not slow else len(leading.fit_workers()) - len(slow))
+    slow = placement.slow_workers()
+    return max(
+        1, engine_places(placement) if not slow else len(placement.fit_workers()) - len(slow)
+    )

@@ -9,7 +9,7 @@ import asyncio
 import logging
 
 from jupiterd.cluster.facts.facts import EpochClosed
-from jupiterd.daemon.leader.leading import Leading
+from jupiterd.daemon.leader.term import Term
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.errors import JupiterError
 from jupiterd.ids import CycleId
@@ -25,24 +25,24 @@ for it might be the other one's."""
 REASON = "another gang trains this cycle"
 
 
-async def close_strays(leading: Leading, cycle: CycleId, epoch: int) -> None:
+async def close_strays(term: Term, cycle: CycleId, epoch: int) -> None:
     """Close whatever stays open beside this epoch, for ever."""
     seen_s: dict[int, float] = {}
     while True:
         await asyncio.sleep(LOOK_S)
-        for other in _open_beside(leading, cycle, epoch):
+        for other in _open_beside(term, cycle, epoch):
             if now_s() - seen_s.setdefault(other, now_s()) >= MEETING_S:
-                await _close(leading, cycle, other)
+                await _close(term, cycle, other)
 
 
-def _open_beside(leading: Leading, cycle: CycleId, epoch: int) -> list[int]:
-    opened = [each.epoch for each in leading.cycle(cycle).open_epochs]
+def _open_beside(term: Term, cycle: CycleId, epoch: int) -> list[int]:
+    opened = [each.epoch for each in term.cycle(cycle).open_epochs]
     return [other for other in opened if other != epoch] if epoch in opened else []
 
 
-async def _close(leading: Leading, cycle: CycleId, epoch: int) -> None:
+async def _close(term: Term, cycle: CycleId, epoch: int) -> None:
     try:
-        await leading.record(EpochClosed(cycle, epoch, REASON))
+        await term.record(EpochClosed(cycle, epoch, REASON))
         log.info("stray_epoch_closed", extra={"epoch": epoch})
     except JupiterError as error:
         extra = {"epoch": epoch, "reason": error.message}

@@ -11,8 +11,10 @@ from typing import Final
 
 from jupiterd.cluster.artifacts.replication_policy import Copy, Holder, copies_to_make, of_record
 from jupiterd.cluster.ledger.state import State
-from jupiterd.daemon.leader.leading import Leading
-from jupiterd.daemon.leader.replication import holders_among
+from jupiterd.daemon.leader.artifact_reach import ArtifactReach
+from jupiterd.daemon.leader.machines import Machines
+from jupiterd.daemon.leader.term import Term
+from jupiterd.daemon.leader.term_services import TermServices
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.errors import JupiterError
 from jupiterd.ids import ArtifactId, NodeId, short
@@ -30,7 +32,7 @@ class ReReplication:
     """The leader's care for second copies."""
 
     def __init__(
-        self, hears: Callable[[], frozenset[NodeId]], leading: Callable[[], Leading | None]
+        self, hears: Callable[[], frozenset[NodeId]], leading: Callable[[], TermServices | None]
     ) -> None:
         """`hears`: the members that are alive; `leading`: None where another node leads."""
         self._hears, self._leading = hears, leading
@@ -45,24 +47,24 @@ class ReReplication:
         """Look again and again; ask only where something has changed."""
         while True:
             await asyncio.sleep(TICK_S)
-            alive, leading = self._hears(), self._leading()
+            alive, services = self._hears(), self._leading()
             is_calm, self._alive = alive == self._alive, alive
-            if leading is not None and is_calm and len(alive) > 1:
-                await self.look(leading, now_s())
+            if services is not None and is_calm and len(alive) > 1:
+                await self.look(services.term, services.machines, services.reach, now_s())
 
-    async def look(self, leading: Leading, at_s: float) -> None:
+    async def look(self, term: Term, machines: Machines, reach: ArtifactReach, at_s: float) -> None:
         """Have copied what has one copy, unless all was well and nothing has changed since."""
-        self._forget_refusals((leading.term, self._alive), at_s)
-        now = leading.term, self._alive, leading.journal.version
+        self._forget_refusals((term.number, self._alive), at_s)
+        now = term.number, self._alive, term.journal.version
         if now == self._seen:
             return
-        needed = leading.journal.derived(_of_record)
-        holders = await self._holders(leading, sorted(needed))
+        needed = term.journal.derived(_of_record)
+        holders = await self._holders(machines, reach, sorted(needed))
         copies = copies_to_make(needed, holders, self._refused)
         for copy in copies:
-            if leading.is_over:
+            if term.is_over:
                 return
-            await self._make(leading, copy, at_s)
+            await self._make(term, reach, copy, at_s)
         self._seen = None if copies else now
 
     def _forget_refusals(self, asked_in: tuple[int, frozenset[NodeId]], at_s: float) -> None:
@@ -73,30 +75,32 @@ class ReReplication:
             self._seen = None
         self._asked_in, self._refused = asked_in, kept
 
-    async def _make(self, leading: Leading, copy: Copy, at_s: float) -> None:
-        is_copied = await _is_copied(leading, copy)
+    async def _make(self, term: Term, reach: ArtifactReach, copy: Copy, at_s: float) -> None:
+        is_copied = await _is_copied(term, reach, copy)
         if is_copied:
             extra = {"artifact": short(copy.artifact), "node": short(copy.to)}
             log.info("copy_made", extra=extra)
         elif is_copied is not None:
             self._refused[copy] = at_s
 
-    async def _holders(self, leading: Leading, needed: list[ArtifactId]) -> list[Holder]:
+    async def _holders(
+        self, machines: Machines, reach: ArtifactReach, needed: list[ArtifactId]
+    ) -> list[Holder]:
         if not needed:
             return []
-        return await holders_among(leading, sorted(leading.answering()), needed)
+        return await reach.holders_among(sorted(machines.answering()), needed)
 
 
 def _of_record(state: State) -> frozenset[ArtifactId]:
     return of_record(state.cycles)
 
 
-async def _is_copied(leading: Leading, copy: Copy) -> bool | None:
+async def _is_copied(term: Term, reach: ArtifactReach, copy: Copy) -> bool | None:
     """Say whether a copy was made; None where it isn't all there yet."""
-    if copy.to != leading.self_id:
-        return await leading.library.copy_to(copy.to, copy.artifact)
+    if copy.to != term.self_id:
+        return await reach.library.copy_to(copy.to, copy.artifact)
     try:
-        await leading.library.ensure(copy.artifact)
+        await reach.library.ensure(copy.artifact)
     except JupiterError as error:
         log.warning("copy_not_made", extra={"reason": error.message})
         return False

@@ -8,7 +8,8 @@ from collections.abc import Awaitable, Callable
 
 from jupiterd.cluster.facts.facts import CycleFailed
 from jupiterd.cluster.ledger.island_runs import failed_with
-from jupiterd.daemon.leader.leading import Leading
+from jupiterd.daemon.leader.progress_board import ProgressBoard
+from jupiterd.daemon.leader.term import Term
 from jupiterd.daemon.leader.work_item import wait_out
 from jupiterd.error_groups import all_of
 from jupiterd.errors import JupiterError
@@ -18,26 +19,28 @@ log = logging.getLogger(__name__)
 
 
 async def step_until_finished(
-    leading: Leading, cycle: CycleId, step: Callable[[], Awaitable[None]]
+    term: Term, board: ProgressBoard, cycle: CycleId, step: Callable[[], Awaitable[None]]
 ) -> None:
     """Do what comes next again and again; an error that won't mend ends the cycle."""
     try:
-        while not (leading.is_over or leading.cycle(cycle).finished):
-            await _try_step(leading, cycle, step)
+        while not (term.is_over or term.cycle(cycle).finished):
+            await _try_step(term, board, cycle, step)
     finally:
-        leading.board.end(cycle)
+        board.end(cycle)
 
 
-async def _try_step(leading: Leading, cycle: CycleId, step: Callable[[], Awaitable[None]]) -> None:
+async def _try_step(
+    term: Term, board: ProgressBoard, cycle: CycleId, step: Callable[[], Awaitable[None]]
+) -> None:
     try:
         await step()
     except* JupiterError as group:
         error = all_of(group)[0]
-        if leading.is_over:  # a group that was ending anyway may have lost our cancel
+        if term.is_over:  # a group that was ending anyway may have lost our cancel
             raise
         if error.may_mend:
-            await wait_out(leading.board, cycle, error.message)
+            await wait_out(board, cycle, error.message)
         else:
             log.warning("cycle_failed", extra={"cycle": cycle, "reason": error.message})
             failed = CycleFailed(cycle, error.code, error.message, error.hint)
-            await leading.record(*failed_with(leading.journal.state.cycles, failed))
+            await term.record(*failed_with(term.state.cycles, failed))

@@ -15,10 +15,13 @@ from jupiterd.cluster.planning.asking_node import ASKED_AT, asking_node
 from jupiterd.cycle.base.work_item import WorkItem, WorkResult
 from jupiterd.cycle.data.local_paths import local_paths
 from jupiterd.cycle.phases.judge import ASKING
+from jupiterd.daemon.leader.artifact_reach import ArtifactReach
 from jupiterd.daemon.leader.item_failures import ItemFailures
-from jupiterd.daemon.leader.leading import Leading, name_of
+from jupiterd.daemon.leader.placement import Placement
 from jupiterd.daemon.leader.progress_board import ProgressBoard
 from jupiterd.daemon.leader.retry_policy import RetryPolicy
+from jupiterd.daemon.leader.term import Term
+from jupiterd.daemon.leader.work_calls import WorkCalls
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.daemon.runtime.work_events import Advanced, Finished, Started
 from jupiterd.errors import (
@@ -99,23 +102,25 @@ def needs_engine(item: WorkItem) -> bool:
     return item.task not in NEEDS_NO_ENGINE and not is_asked_elsewhere(item)
 
 
-def slow_nodes(leading: Leading) -> frozenset[NodeId]:
-    """Return the nodes without a GPU, where others have one: none of them trains by itself."""
-    fit = leading.fit_workers()
-    fast = {node for node in fit if (found := leading.hardware_of(node)) and found.gpus}
-    return frozenset(fit) - fast if fast else frozenset()
-
-
 class ItemRunner:
     """Runs the items of one cycle or run for one term."""
 
     def __init__(
-        self, leading: Leading, cycle: CycleId, board: ProgressBoard | None = None
+        self,
+        term: Term,
+        board: ProgressBoard,
+        placement: Placement,
+        reach: ArtifactReach,
+        calls: WorkCalls,
+        cycle: CycleId,
     ) -> None:
-        """Take the cycle, and where its progress is shown: on the leader's board unless told."""
-        self._leading = leading
-        self._cycle = cycle
-        self._board = leading.board if board is None else board
+        """Take the parts of the term, where progress is shown, and the cycle."""
+        self._term, self._board, self._placement = term, board, placement
+        self._reach, self._calls, self._cycle = reach, calls, cycle
+
+    def showing_on(self, board: ProgressBoard) -> "ItemRunner":
+        """Return a runner of the same cycle that shows its progress elsewhere."""
+        return ItemRunner(self._term, board, self._placement, self._reach, self._calls, self._cycle)
 
     async def run(
         self,
@@ -156,7 +161,7 @@ class ItemRunner:
                 # A folder lies on one machine only: it is looked for on each.
                 empty.append(error)
                 without |= {node} if node is not None else frozenset()
-                is_tried = without.issuperset(self._leading.fit_workers())
+                is_tried = without.issuperset(self._placement.fit_workers())
                 if only_on or isinstance(error, TooLittleTextError) or is_tried:
                     raise _telling(empty) from None
             except SourceUnreachableError as error:
@@ -210,7 +215,7 @@ class ItemRunner:
         await wait_out(self._board, self._cycle, trouble, MEMORY_RETRY_S)
         check()
         for _ in range(MAX_BUSY_LOOKS):
-            if not self._leading.is_busy(node):
+            if not self._placement.is_busy(node):
                 return
             told = f"{trouble}; other work runs there, and is waited for"
             await wait_out(self._board, self._cycle, told, BUSY_RETRY_S)
@@ -220,26 +225,30 @@ class ItemRunner:
         """Return the nodes that can do it."""
         if only_on:
             return {NodeId(only_on)}
-        fit = self._leading.fit_workers()
+        fit = self._placement.fit_workers()
         if not needs_engine(item):
             return fit
-        return [node for node in fit if (has := self._leading.hardware_of(node)) and has.engines]
+        return [
+            node
+            for node in fit
+            if (has := self._placement.machines.hardware_of(node)) and has.engines
+        ]
 
     def _one_more(self, without: frozenset[NodeId], node: NodeId | None) -> frozenset[NodeId]:
         """Return who couldn't just now; once that is everybody, each gets another turn."""
         last = frozenset() if node is None else frozenset({node})
         found = without | last
-        return last if found.issuperset(self._leading.fit_workers()) else found
+        return last if found.issuperset(self._placement.fit_workers()) else found
 
     def _named(self, node: str) -> NodeId:
         """Return the node that was named, as soon as it is here."""
-        if node not in self._leading.fit_nodes():
-            member = self._leading.journal.state.members.get(NodeId(node))
+        if node not in self._placement.machines.fit_nodes():
+            member = self._term.state.members.get(NodeId(node))
             name = node[:8] if member is None else member.name
             raise PeerUnreachableError(
                 f"only {name} can do that, and it isn't here", "start jupiterd on that machine"
             )
-        self._leading.check_not_drained("can do it", {NodeId(node)}, needs_engine=False)
+        self._placement.check_not_drained("can do it", {NodeId(node)}, needs_engine=False)
         return NodeId(node)
 
     def _place(
@@ -254,26 +263,26 @@ class ItemRunner:
         A path is looked for first where somebody has named it: nobody else reads it unasked.
         """
         asked_at = self._asked_at(item)
-        if asked_at in self._leading.fit_workers() and asked_at not in without | too_small:
+        if asked_at in self._placement.fit_workers() and asked_at not in without | too_small:
             return asked_at
         if item.task == TRAINING_ALONE:
-            without |= slow_nodes(self._leading)
+            without |= self._placement.slow_workers()
         needs = needs_engine(item)
         try:
-            return self._leading.place(needs_engine=needs, without=without | too_small)
+            return self._placement.place(needs_engine=needs, without=without | too_small)
         except PeerUnreachableError:
             if not too_small:
-                return self._leading.place(needs_engine=needs)
+                return self._placement.place(needs_engine=needs)
             return self._larger(too_small, needs_engine=needs)
 
     def _larger(self, too_small: frozenset[NodeId], *, needs_engine: bool) -> NodeId:
         """Choose among the others; raises PeerUnreachableError where none of them is here."""
         try:
-            return self._leading.place(needs_engine=needs_engine, without=too_small)
+            return self._placement.place(needs_engine=needs_engine, without=too_small)
         except DrainedError:
             raise
         except PeerUnreachableError:
-            names = ", ".join(sorted(name_of(self._leading, node) for node in too_small))
+            names = ", ".join(sorted(self._placement.machines.name_of(node) for node in too_small))
             raise PeerUnreachableError(
                 f"memory ran out on {names}, and nobody else is here who can do it"
             ) from None
@@ -282,19 +291,19 @@ class ItemRunner:
         """Return where somebody has named the paths that an item reads; empty where it has none."""
         if not local_paths(item.task, item.params):
             return NodeId("")
-        return asking_node(self._leading.cycle(self._cycle))
+        return asking_node(self._term.cycle(self._cycle))
 
     async def _try(
         self, round_number: int, item: WorkItem, node: NodeId, trying: RetryPolicy
     ) -> WorkCompleted:
         began_s, phase = now_s(), str(item.phase)
-        steering = self._leading.cycle(self._cycle).steering
+        steering = self._term.cycle(self._cycle).steering
         recorded = steering.recorded_id(round_number, phase, item.id)
         asked_at = self._asked_at(item)
         params = {**item.params, **({ASKED_AT: asked_at} if asked_at else {})}
-        order = self._leading.order(self._cycle, recorded, item.task, params)
+        order = self._calls.order(self._cycle, recorded, item.task, params)
         result = None
-        async for event in self._leading.run(node, replace(order, inputs=item.inputs)):
+        async for event in self._calls.run(node, replace(order, inputs=item.inputs)):
             if isinstance(event, Started):
                 self._board.explain(self._cycle, "")
             elif isinstance(event, Advanced):
@@ -321,7 +330,7 @@ class ItemRunner:
     async def _keep_two_copies(self, maker: NodeId, result: WorkResult) -> None:
         try:
             for artifact in result.outputs.values():
-                await self._leading.keep_two_copies(artifact, maker)
+                await self._reach.keep_two_copies(artifact, maker)
         except NotFoundError as error:
             raise PeerUnreachableError(
                 f"the maker of a result has gone: {error.message}"

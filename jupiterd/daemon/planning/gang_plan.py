@@ -14,11 +14,10 @@ from jupiterd.cluster.planning.engines import MLX, EngineChoice, choose_engine
 from jupiterd.cluster.training.named_trainers import most_ranks, named_trainers
 from jupiterd.cluster.training.tunnel_plan import GANG_ENCRYPTION, ON
 from jupiterd.cluster.values.hardware import Hardware
-from jupiterd.daemon.leader.leading import Leading
-from jupiterd.daemon.planning.rank_order import by_links
+from jupiterd.daemon.leader.placement import Placement
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.errors import MissingExtraError, NcclFailedError, PeerUnreachableError
-from jupiterd.ids import CycleId, NodeId
+from jupiterd.ids import NodeId
 
 TRAINING_ROLES = frozenset({"trainer", "hybrid"})
 
@@ -78,35 +77,12 @@ class GangPlan:
         )
 
 
-def plan_launch(
-    leading: Leading,
-    cycle: CycleId,
-    round_number: int,
-    *,
-    max_ranks: int,
-    without: AbstractSet[NodeId] = frozenset(),
-    shunned: AbstractSet[NodeId] = frozenset(),
-) -> GangPlan:
-    """Plan the next epoch of a round, with at most so many ranks.
-
-    Args:
-        leading: of this term.
-        cycle: whose round is trained.
-        round_number: the round.
-        max_ranks: more would have nothing to do.
-        without: who can't take part.
-        shunned: who takes part only where nobody else can.
-
-    Raises:
-        PeerUnreachableError: nobody who is alive can train, on the engine that was asked for.
-    """
-    chosen = choose(leading, cycle, max_ranks=max_ranks, without=without, shunned=shunned)
-    choice = by_links(leading, chosen)
-    state = leading.cycle(cycle)
+def plan_launch(state: CycleState, round_number: int, epoch: int, choice: EngineChoice) -> GangPlan:
+    """Plan the next epoch of a round: where it goes on, with whoever was chosen."""
     last = state.last_checkpoint(round_number)
     start, end = start_of(state, round_number), state.start_of(round_number)
     return GangPlan(
-        epoch=leading.next_epoch(cycle),
+        epoch=epoch,
         choice=choice,
         from_checkpoint=start if last is None else last.artifact,
         from_step=0 if last is None else last.step,
@@ -116,24 +92,30 @@ def plan_launch(
 
 
 def choose(
-    leading: Leading,
-    cycle: CycleId,
+    placement: Placement,
+    state: CycleState,
     *,
     max_ranks: int,
     without: AbstractSet[NodeId] = frozenset(),
     shunned: AbstractSet[NodeId] = frozenset(),
 ) -> EngineChoice:
-    """Return who would train just now, and on what; see `plan_launch`.
+    """Return who would train just now, and on what, with at most so many ranks.
+
+    Args:
+        placement: who may be given work.
+        state: of the cycle whose round is trained.
+        max_ranks: more would have nothing to do.
+        without: who can't take part.
+        shunned: who takes part only where nobody else can.
 
     Raises:
         PeerUnreachableError: nobody who is alive can train, on the engine that was asked for.
     """
-    state = leading.cycle(cycle)
     named = named_trainers(state)
-    machines = trainers(leading, named, without)
+    machines = trainers(placement, named, without)
     machines = {node: machines[node] for node in machines if node not in shunned} or machines
     if not machines:
-        leading.check_not_drained("can train", named)
+        placement.check_not_drained("can train", named)
         raise PeerUnreachableError("no node that is alive can train")
     max_ranks = min(max_ranks, most_ranks(state) or max_ranks)
     try:
@@ -163,7 +145,7 @@ def nccl_failure(cycle: CycleState) -> str:
 
 
 def trainers(
-    leading: Leading,
+    placement: Placement,
     named: Collection[NodeId] = (),
     without: AbstractSet[NodeId] = frozenset(),
 ) -> dict[NodeId, Hardware]:
@@ -172,7 +154,7 @@ def trainers(
     Where people have named some, those train, whatever their roles; without a trainer, any one. A
     trainer that can't take part just now is one all the same: it is waited for.
     """
-    seats = [seat for seat in leading.seats() if seat.has_engine]
+    seats = [seat for seat in placement.seats() if seat.has_engine]
     able = [seat for seat in seats if seat.node not in without]
     if named:
         chosen = [seat for seat in able if seat.node in named]
@@ -180,5 +162,5 @@ def trainers(
         chosen = [seat for seat in able if seat.role in TRAINING_ROLES]
     else:
         chosen = able[:1]
-    found = {seat.node: leading.hardware_of(seat.node) for seat in chosen}
+    found = {seat.node: placement.machines.hardware_of(seat.node) for seat in chosen}
     return {node: hardware for node, hardware in found.items() if hardware is not None}

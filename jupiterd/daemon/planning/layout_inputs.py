@@ -36,6 +36,9 @@ from jupiterd.cluster.planning.layouts import (
     slow,
 )
 from jupiterd.cluster.values.hardware import Hardware
+from jupiterd.daemon.leader.fleet_view import FleetView
+from jupiterd.daemon.leader.machines import Machines
+from jupiterd.daemon.leader.placement import Placement
 from jupiterd.daemon.planning.prediction_bias import corrections
 from jupiterd.daemon.planning.rank_order import qualities
 from jupiterd.daemon.planning.requested_machines import (
@@ -49,13 +52,12 @@ from jupiterd.ids import NodeId
 
 if TYPE_CHECKING:
     from jupiterd.cycle.training.plan import ModelShape, TrainPlan
-    from jupiterd.daemon.leader.leading import Leading
 
 Trainers = Mapping[NodeId, Hardware]
 
 
 def planned_layouts(
-    leading: "Leading",
+    fleet_view: FleetView,
     choice: EngineChoice,
     shape: "ModelShape",
     plan: "TrainPlan",
@@ -65,7 +67,7 @@ def planned_layouts(
     """Return the best layout of a training, and the others.
 
     Args:
-        leading: the term.
+        fleet_view: what is known of the machines.
         choice: who trains where nobody asks for anything else.
         shape: the model.
         plan: how it is trained.
@@ -75,56 +77,56 @@ def planned_layouts(
     job = _job(shape, plan, asked.exchanges)
     unasked = Island.of(choice.engine, choice.gang)
     # A role may have changed since these were chosen.
-    machines = {**_machines_of(leading, [unasked, *asked.chosen]), **trainers}
+    machines = {**_machines_of(fleet_view.machines, [unasked, *asked.chosen]), **trainers}
     engines = _engines(shape, machines, asked.engine, [unasked, *asked.chosen])
-    fleet = _measured(leading, shape, job, engines, machines)
-    known = corrections(leading, shape, fleet, job)
+    fleet = _measured(fleet_view, shape, job, engines, machines)
+    known = corrections(fleet_view.state, shape, fleet, job)
     layout = Layout.of(asked.chosen) if asked.chosen else None
     return plan_layouts(fleet, job, unasked, known, asked.choosable, layout)
 
 
 def predicted_tokens_per_s(
-    leading: "Leading", choice: EngineChoice, shape: "ModelShape", plan: "TrainPlan"
+    fleet_view: FleetView, choice: EngineChoice, shape: "ModelShape", plan: "TrainPlan"
 ) -> float | None:
     """Return what a gang that is about to train is predicted; None where nobody can know."""
-    return predicted_of_islands(leading, [Island.of(choice.engine, choice.gang)], shape, plan)
+    return predicted_of_islands(fleet_view, [Island.of(choice.engine, choice.gang)], shape, plan)
 
 
 def predicted_of_islands(
-    leading: "Leading",
+    fleet_view: FleetView,
     islands: Sequence[Island],
     shape: "ModelShape",
     plan: "TrainPlan",
     exchanges: Exchanges = AS_PLANNED,
 ) -> float | None:
     """Return what islands that train are predicted, exchanges among it; None: nobody can know."""
-    machines = _machines_of(leading, islands)
+    machines = _machines_of(fleet_view.machines, islands)
     if not islands or len(machines) < sum(len(island.nodes) for island in islands):
         return None
     job = _job(shape, plan, exchanges)
-    fleet = _fleet_of(leading, islands, machines, shape, job)
-    known = corrections(leading, shape, fleet, job)
+    fleet = _fleet_of(fleet_view, islands, machines, shape, job)
+    known = corrections(fleet_view.state, shape, fleet, job)
     return predict(fleet, job, Layout.of(islands), known).tokens_per_s
 
 
 def speeds_of_islands(
-    leading: "Leading", islands: Sequence[Island], shape: "ModelShape", plan: "TrainPlan"
+    fleet_view: FleetView, islands: Sequence[Island], shape: "ModelShape", plan: "TrainPlan"
 ) -> list[float]:
     """Return what each island trains on in a second by itself, as measured before.
 
     0 for all where one of them was never measured: a part of the speeds shares no step.
     """
-    machines, unknown = _machines_of(leading, islands), [0.0] * len(islands)
+    machines, unknown = _machines_of(fleet_view.machines, islands), [0.0] * len(islands)
     if len(machines) < sum(len(island.nodes) for island in islands):
         return unknown
     job = _job(shape, plan)
-    fleet = _fleet_of(leading, islands, machines, shape, job)
+    fleet = _fleet_of(fleet_view, islands, machines, shape, job)
     found = [predict(fleet, job, Layout.of([island])).tokens_per_s or 0.0 for island in islands]
     return found if all(found) else unknown
 
 
 def formed_islands(
-    leading: "Leading",
+    fleet_view: FleetView,
     choice: EngineChoice,
     shape: "ModelShape",
     plan: "TrainPlan",
@@ -136,11 +138,11 @@ def formed_islands(
     On a machine that wasn't measured on what it is made for the engine is that.
     """
     able = _engines(shape, trainers, wanted, [Island.of(choice.engine, choice.gang)])
-    return islands_by_link(_measured(leading, shape, _job(shape, plan), able, trainers))
+    return islands_by_link(_measured(fleet_view, shape, _job(shape, plan), able, trainers))
 
 
 def slow_beside(
-    leading: "Leading",
+    fleet_view: FleetView,
     islands: Sequence[Island],
     newcomers: Collection[Island],
     shape: "ModelShape",
@@ -151,14 +153,14 @@ def slow_beside(
     newcomers: each of one machine, on the engine that it would train on
     """
     everybody = [*islands, *newcomers]
-    machines = _machines_of(leading, everybody)
+    machines = _machines_of(fleet_view.machines, everybody)
     known = [each for each in everybody if machines.keys() >= {*each.nodes}]
-    fleet = _fleet_of(leading, known, machines, shape, _job(shape, plan))
+    fleet = _fleet_of(fleet_view, known, machines, shape, _job(shape, plan))
     return slow(fleet) & {node for island in newcomers for node in island.nodes}
 
 
 def inner_steps_of(
-    leading: "Leading",
+    fleet_view: FleetView,
     islands: Sequence[Island],
     shape: "ModelShape",
     plan: "TrainPlan",
@@ -168,7 +170,7 @@ def inner_steps_of(
     """Return how many steps islands had best train between two exchanges.
 
     Args:
-        leading: the term.
+        fleet_view: what is known of the machines.
         islands: who trains.
         shape: the model.
         plan: how it is trained.
@@ -176,12 +178,12 @@ def inner_steps_of(
         step_s: how long one takes, as measured; else as it is predicted, and where nobody can know
             that, the exchanges are as frequent as they may be.
     """
-    machines = _machines_of(leading, islands)
+    machines = _machines_of(fleet_view.machines, islands)
     known = [island for island in islands if machines.keys() >= {*island.nodes}]
     if len(known) < 2:
         return FEWEST_INNER_STEPS
     job = _job(shape, plan, Exchanges(ways))
-    fleet = _fleet_of(leading, known, machines, shape, job)
+    fleet = _fleet_of(fleet_view, known, machines, shape, job)
     predicted = predict(fleet, job, Layout.of(known))
     if step_s:
         return inner_steps(predicted.sync_s, step_s)
@@ -218,14 +220,14 @@ def _engines(
     return {node: engines for node, engines in found.items() if engines}
 
 
-def _machines_of(leading: "Leading", islands: Sequence[Island]) -> dict[NodeId, Hardware]:
+def _machines_of(machines: Machines, islands: Sequence[Island]) -> dict[NodeId, Hardware]:
     """Return the machines of islands, as far as their hardware is known."""
-    found = {node: leading.hardware_of(node) for island in islands for node in island.nodes}
+    found = {node: machines.hardware_of(node) for island in islands for node in island.nodes}
     return {node: hardware for node, hardware in found.items() if hardware is not None}
 
 
 def _fleet_of(
-    leading: "Leading",
+    fleet_view: FleetView,
     islands: Sequence[Island],
     machines: Trainers,
     shape: "ModelShape",
@@ -233,32 +235,37 @@ def _fleet_of(
 ) -> Fleet:
     """Return the fleet of islands' machines, each with its island's engine."""
     engines = {node: (island.engine,) for island in islands for node in island.nodes}
-    return _measured(leading, shape, job, engines, machines)
+    return _measured(fleet_view, shape, job, engines, machines)
 
 
 def _measured(
-    leading: "Leading",
+    fleet_view: FleetView,
     shape: "ModelShape",
     job: Job,
     engines: Mapping[NodeId, tuple[str, ...]],
     trainers: Trainers,
 ) -> Fleet:
     """Return the machines with their engines and links, as far as anything was measured."""
-    known = qualities(leading, engines)
+    known = qualities(fleet_view.connectivity, engines)
     wires = {frozenset(ends): Wire.of(known[ends]) for ends in combinations(engines, 2)}
-    blank = {node: _machine(leading, node, trainers[node], engines[node], {}) for node in engines}
+    blank = {
+        node: _machine(fleet_view.placement, node, trainers[node], engines[node], {})
+        for node in engines
+    }
     speeds = {
         engine: tokens_per_s_of_nodes(
-            leading, engine, shape, partial(_sum_s, Fleet(blank, wires), job, engine)
+            fleet_view.state, engine, shape, partial(_sum_s, Fleet(blank, wires), job, engine)
         )
         for engine in {engine for each in engines.values() for engine in each}
     }
-    machines = {n: _machine(leading, n, trainers[n], engines[n], speeds) for n in engines}
+    machines = {
+        n: _machine(fleet_view.placement, n, trainers[n], engines[n], speeds) for n in engines
+    }
     return Fleet(machines, wires)
 
 
 def _machine(
-    leading: "Leading",
+    placement: Placement,
     node: NodeId,
     hardware: Hardware,
     engines: Collection[str],
@@ -269,7 +276,7 @@ def _machine(
         {engine: speeds.get(engine, {}).get(node, 0.0) for engine in engines},
         {engine: ranks_of(hardware, engine) for engine in engines},
         own_engine(hardware),
-        node in leading.pinned_trainers(),
+        node in placement.pinned_trainers(),
     )
 
 

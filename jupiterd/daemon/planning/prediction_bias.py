@@ -9,27 +9,25 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from jupiterd.cluster.ledger.state import State
 from jupiterd.cluster.planning.layouts import Fleet, Job, Kind, predict
 from jupiterd.cluster.planning.prediction_error import correction
 from jupiterd.daemon.planning.throughput_history import MeasuredLayout, measured_layouts
 
 if TYPE_CHECKING:
     from jupiterd.cycle.training.plan import ModelShape
-    from jupiterd.daemon.leader.leading import Leading
 
 NEWEST = 20
 """So many are looked at."""
 
 
-def corrections(
-    leading: "Leading", shape: "ModelShape", fleet: Fleet, job: Job
-) -> dict[Kind, float]:
+def corrections(state: State, shape: "ModelShape", fleet: Fleet, job: Job) -> dict[Kind, float]:
     """Return what layouts of each kind are as fast as, compared with what is predicted of them.
 
     Machines that aren't known any more say nothing; a lone one was measured, not predicted.
     """
     pairs: dict[Kind, list[tuple[float, float]]] = {}
-    for measured in islice(measured_layouts(leading, shape), NEWEST):
+    for measured in islice(measured_layouts(state, shape), NEWEST):
         if predicted := _predicted(fleet, job, measured):
             kind = measured.layout.kind
             pairs.setdefault(kind, []).insert(0, (predicted, measured.did.tokens_per_s))

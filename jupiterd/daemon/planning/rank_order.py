@@ -7,17 +7,15 @@ knows those between others too. Doesn't know how an order is found (`cluster.rin
 import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from jupiterd.cluster.links.ring_order import in_ring_order
 from jupiterd.cluster.planning.engines import EngineChoice
 from jupiterd.cluster.values.interface_kind import InterfaceKind
 from jupiterd.cluster.values.link_quality import MAX_TOLD, LinkQuality, read_qualities
+from jupiterd.daemon.leader.connectivity import Connectivity
 from jupiterd.daemon.links.peers import Peers
 from jupiterd.ids import NodeId, short
-
-if TYPE_CHECKING:
-    from jupiterd.daemon.leader.leading import Leading
 
 log = logging.getLogger(__name__)
 
@@ -37,24 +35,26 @@ def told_qualities(peers: Peers) -> ToldQualities:
     return dict(list(known.items())[:MAX_TOLD])
 
 
-def by_links(leading: "Leading", choice: EngineChoice) -> EngineChoice:
+def by_links(connectivity: Connectivity, choice: EngineChoice) -> EngineChoice:
     """Return the choice with its ranks in the order of the best links; the reason says so."""
-    costs = _costs_s(leading, choice.gang)
+    costs = _costs_s(connectivity, choice.gang)
     order = in_ring_order(choice.gang, lambda one, other: costs[one, other])
     reason = "; ".join(filter(None, [choice.reason, order.reason]))
     return replace(choice, gang=order.gang, reason=reason)
 
 
-def _costs_s(leading: "Leading", gang: tuple[NodeId, ...]) -> dict[tuple[NodeId, NodeId], float]:
+def _costs_s(
+    connectivity: Connectivity, gang: tuple[NodeId, ...]
+) -> dict[tuple[NodeId, NodeId], float]:
     """Return what each link costs."""
-    return {ends: quality.cost_s for ends, quality in qualities(leading, gang).items()}
+    return {ends: quality.cost_s for ends, quality in qualities(connectivity, gang).items()}
 
 
 def qualities(
-    leading: "Leading", nodes: Iterable[NodeId]
+    connectivity: Connectivity, nodes: Iterable[NodeId]
 ) -> dict[tuple[NodeId, NodeId], LinkQuality]:
     """Return every link both ways round, in the eyes of that end which thinks worse of it."""
-    known = known_qualities(leading.peers, leading.self_id, nodes)
+    known = known_qualities(connectivity.peers, connectivity.self_id, nodes)
     return {ends: quality or UNKNOWN for ends, quality in known.items()}
 
 

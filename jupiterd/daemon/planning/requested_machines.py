@@ -7,17 +7,19 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Self
 
+from jupiterd.cluster.ledger.state import State
 from jupiterd.cluster.planning.engines import AUTO
 from jupiterd.cluster.planning.layouts import ONE_GANG, Island, Kind
 from jupiterd.cluster.values.hardware import Hardware
 from jupiterd.cluster.values.node_names import find_node
+from jupiterd.daemon.leader.machines import Machines
+from jupiterd.daemon.leader.placement import Placement
 from jupiterd.daemon.planning.gang_plan import trainers
 from jupiterd.errors import UsageError
 from jupiterd.ids import NodeId
 
 if TYPE_CHECKING:
     from jupiterd.cycle.runs.run_settings import RunSettings
-    from jupiterd.daemon.leader.leading import Leading
 
 EVERYBODY = "all"
 OFF, ON, AUTO_ISLANDS = "off", "on", "auto"
@@ -63,16 +65,16 @@ class RequestedMachines:
         """Return how machines may train together."""
         return ONE_GANG if self.islands == OFF else frozenset(Kind)
 
-    def machines(self, leading: "Leading") -> dict[NodeId, Hardware]:
+    def machines(self, placement: Placement) -> dict[NodeId, Hardware]:
         """Return those that are here."""
-        found = trainers(leading, self.nodes)
+        found = trainers(placement, self.nodes)
         return dict(islice(found.items(), self.most or None))
 
 
 ANYBODY = RequestedMachines()
 
 
-def named_nodes(leading: "Leading", wanted: str) -> tuple[tuple[NodeId, ...], int]:
+def named_nodes(state: State, machines: Machines, wanted: str) -> tuple[tuple[NodeId, ...], int]:
     """Return the nodes that are named, none where anybody may, and the most ranks (0: any).
 
     Raises:
@@ -82,11 +84,11 @@ def named_nodes(leading: "Leading", wanted: str) -> tuple[tuple[NodeId, ...], in
     if wanted == EVERYBODY:
         return (), 0
     if wanted.isdecimal():
-        if not 1 <= int(wanted) <= len(leading.journal.state.members):
-            many = len(leading.journal.state.members)
+        if not 1 <= int(wanted) <= len(state.members):
+            many = len(state.members)
             raise UsageError(f"--nodes {wanted}: the cluster has {many}", "jupiterctl node list")
         return (), int(wanted)
-    names = leading.names()
+    names = machines.names()
     found = [find_node(names, name.strip()) for name in wanted.split(",") if name.strip()]
     if not found:
         raise UsageError("--nodes names nobody", "--nodes all, a number, or NAME,NAME")

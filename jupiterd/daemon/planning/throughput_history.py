@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from jupiterd.cluster.facts.facts import TrainingStarted
 from jupiterd.cluster.ledger.cycle_state import CycleState
 from jupiterd.cluster.ledger.island_runs import is_trained_in, islands_in
+from jupiterd.cluster.ledger.state import State
 from jupiterd.cluster.links.allreduce_cost import DIFFERENCE_BYTES
 from jupiterd.cluster.planning import outer_throughput
 from jupiterd.cluster.planning.attempt_throughput import ended, stretch
@@ -23,7 +24,6 @@ from jupiterd.ids import CycleId, NodeId
 
 if TYPE_CHECKING:
     from jupiterd.cycle.training.plan import ModelShape
-    from jupiterd.daemon.leader.leading import Leading
 
 NEWEST_EPOCHS = 50
 """So many are looked at: machines and links change, and a run that was often struck has many."""
@@ -58,13 +58,13 @@ class MeasuredLayout:
     """Of a weight in what islands exchanged."""
 
 
-def tokens_per_s_of_a_rank(leading: "Leading", engine: str, shape: "ModelShape") -> float:
+def tokens_per_s_of_a_rank(state: State, engine: str, shape: "ModelShape") -> float:
     """Return what one rank trained on in a second when that model was last trained; 0: never."""
-    return next((m.of_a_rank for m in _gangs(leading, engine, shape) if m.did.tokens > 0), 0.0)
+    return next((m.of_a_rank for m in _gangs(state, engine, shape) if m.did.tokens > 0), 0.0)
 
 
 def tokens_per_s_of_nodes(
-    leading: "Leading",
+    state: State,
     engine: str,
     shape: "ModelShape",
     sum_s: Callable[[Collection[NodeId]], float],
@@ -79,7 +79,7 @@ def tokens_per_s_of_nodes(
     alone: dict[NodeId, float] = {}
     shared: dict[NodeId, float] = {}
     sums_s: dict[frozenset[NodeId], float] = {}
-    for measured in islice(_gangs(leading, engine, shape), NEWEST_EPOCHS):
+    for measured in islice(_gangs(state, engine, shape), NEWEST_EPOCHS):
         did, nodes = measured.did, frozenset(measured.gang)
         if did.tokens <= 0:
             continue
@@ -93,18 +93,18 @@ def tokens_per_s_of_nodes(
     return shared | alone
 
 
-def measured_layouts(leading: "Leading", shape: "ModelShape") -> Iterator[MeasuredLayout]:
+def measured_layouts(state: State, shape: "ModelShape") -> Iterator[MeasuredLayout]:
     """Yield what several machines have done together with such a model, the newest first."""
-    for run in _runs_of(leading, shape.size):
+    for run in _runs_of(state, shape.size):
         for opened, closed in reversed(list(ended(run))):
             engine, _, _ = opened.engine.partition("/")
             did = stretch(run, opened, closed)
             if len(set(opened.gang)) > 1 and did.tokens > 0:
                 yield MeasuredLayout(Layout.of([Island.of(engine, opened.gang)]), did)
-        yield from _of_islands(leading, run)
+        yield from _of_islands(state, run)
 
 
-def _of_islands(leading: "Leading", run: CycleState) -> Iterator[MeasuredLayout]:
+def _of_islands(state: State, run: CycleState) -> Iterator[MeasuredLayout]:
     """Yield what the islands of a run's rounds have done together, those of the newest first.
 
     Only of rounds that are over: what runs isn't predicted by itself. Of each the islands count
@@ -117,7 +117,7 @@ def _of_islands(leading: "Leading", run: CycleState) -> Iterator[MeasuredLayout]
         line = run.outer_line(number)
         usual_ones = outer_throughput.usual_islands(line)
         did = outer_throughput.of_all(line, islands=usual_ones)
-        islands = islands_in(leading.journal.state.cycles, CycleId(cycle_id or ""), number)
+        islands = islands_in(state.cycles, CycleId(cycle_id or ""), number)
         parts = [each for _, each in islands if each.cycle in usual_ones]
         if did.tokens and len(parts) > 1:
             layout = Layout.of(Island.of(each.engine, each.nodes) for each in parts)
@@ -126,29 +126,29 @@ def _of_islands(leading: "Leading", run: CycleState) -> Iterator[MeasuredLayout]
             yield MeasuredLayout(layout, did, round(usual), sent)
 
 
-def _gangs(leading: "Leading", engine: str, shape: "ModelShape") -> Iterator[Measured]:
+def _gangs(state: State, engine: str, shape: "ModelShape") -> Iterator[Measured]:
     """Yield what has been measured of such a model on such an engine, the newest first."""
-    for run in _runs_of(leading, shape.size):
+    for run in _runs_of(state, shape.size):
         started, epochs = run.training, reversed(list(ended(run)))
         if started is not None and started.parent and run.epochs_opened:
-            yield from _island(leading, run, started) if started.engine == engine else ()
+            yield from _island(state, run, started) if started.engine == engine else ()
             continue
         for opened, closed in epochs:
             if opened.engine.partition("/")[0] == engine:
                 yield Measured(opened.gang, stretch(run, opened, closed))
 
 
-def _island(leading: "Leading", run: CycleState, started: TrainingStarted) -> Iterator[Measured]:
+def _island(state: State, run: CycleState, started: TrainingStarted) -> Iterator[Measured]:
     """Yield what an island has done; the gang that it had last counts for all of it."""
-    parent = leading.journal.state.cycles.get(CycleId(started.parent))
+    parent = state.cycles.get(CycleId(started.parent))
     line = {} if parent is None else parent.outer_line(started.parent_round)
     last = run.epochs_opened[max(run.epochs_opened)]
     if (did := outer_throughput.of_island(line, started.cycle)).tokens:
         yield Measured(last.gang, did)
 
 
-def _runs_of(leading: "Leading", size: str) -> Iterator[CycleState]:
-    cycles = leading.journal.state.cycles.values()
+def _runs_of(state: State, size: str) -> Iterator[CycleState]:
+    cycles = state.cycles.values()
     runs = sorted(cycles, key=lambda run: run.start_order, reverse=True)
     return (run for run in runs if _is_of(run, size))
 

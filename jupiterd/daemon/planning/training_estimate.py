@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 from jupiterd.cluster.planning.engines import MLX, EngineChoice, ranks_of
 from jupiterd.cluster.planning.layout_choice import plan_document
 from jupiterd.cluster.values.hardware import Hardware, lent_to_gpu_bytes
+from jupiterd.daemon.leader.fleet_view import FleetView
+from jupiterd.daemon.leader.machines import Machines
 from jupiterd.daemon.planning.gang_plan import trainers
 from jupiterd.daemon.planning.layout_inputs import planned_layouts
 from jupiterd.daemon.planning.requested_machines import ANYBODY, RequestedMachines
@@ -22,7 +24,6 @@ if TYPE_CHECKING:  # these models take 8 MB, idle or not
     from jupiterd.cycle.training.engine_options import DeviceAbilities
     from jupiterd.cycle.training.memory import Fit
     from jupiterd.cycle.training.plan import ModelShape, TrainPlan
-    from jupiterd.daemon.leader.leading import Leading
 
 _BEFORE_AMPERE = re.compile(r"\b([TVPKM]\d+|GTX|TITAN|Quadro|RTX 20\d\d)\b")
 """NVIDIA's names of GPUs that compute no bf16."""
@@ -42,7 +43,7 @@ class TrainingEstimate:
 
 
 def estimate(
-    leading: "Leading",
+    fleet_view: FleetView,
     choice: EngineChoice,
     shape: "ModelShape",
     plan: "TrainPlan",
@@ -53,7 +54,7 @@ def estimate(
     """Return the plan as it fits the smallest device of the gang.
 
     Args:
-        leading: the term.
+        fleet_view: what is known of the machines.
         choice: engine and members.
         shape: the model, with the vocabulary and the sequences that it will have.
         plan: what was asked for; 0 steps where nobody knows how many the data takes.
@@ -75,14 +76,14 @@ def estimate(
     for gang in gangs:
         check_engine(gang.engine, shape)
     check_documents_apart(shape, plan.options)
-    device = smallest_device(leading, gangs)
+    device = smallest_device(fleet_view.machines, gangs)
     sizes = [] if not device.memory_bytes else [_sized(each, shape) for each in presets()]
     fit = plan_that_fits(shape, plan, device, sizes)
     options = resolve(fit.plan.options, device, fits=not fit.gradient_checkpointing)
-    ranks = _ranks(leading, gangs) if asked.chosen else len(choice.gang)
-    machines = trainers(leading, asked.nodes)
-    layouts = planned_layouts(leading, choice, shape, fit.plan, machines, asked)
-    before = ranks * tokens_per_s_of_a_rank(leading, choice.engine, shape)
+    ranks = _ranks(fleet_view.machines, gangs) if asked.chosen else len(choice.gang)
+    machines = trainers(fleet_view.placement, asked.nodes)
+    layouts = planned_layouts(fleet_view, choice, shape, fit.plan, machines, asked)
+    before = ranks * tokens_per_s_of_a_rank(fleet_view.state, choice.engine, shape)
     speed = layouts.tokens_per_s or (0.0 if asked.chosen else before)
     flops_per_s = speed * flops_per_token(shape)
     whole = Gang(ranks, device.memory_bytes, flops_per_s, device.ram_bytes)
@@ -112,7 +113,7 @@ def estimate(
             "eta_s": round(tokens / speed, 1) if speed and tokens else None,
             "changes": list(fit.changes),
         },
-        plan_document(layouts, leading.names()),
+        plan_document(layouts, fleet_view.machines.names()),
     )
 
 
@@ -123,14 +124,14 @@ def _sized(preset: "ModelShape", like: "ModelShape") -> "ModelShape":
     return fitted(preset, like.seq_len, 0)
 
 
-def _ranks(leading: "Leading", gangs: Sequence[EngineChoice]) -> int:
-    pairs = [(gang.engine, leading.hardware_of(node)) for gang in gangs for node in gang.gang]
+def _ranks(machines: Machines, gangs: Sequence[EngineChoice]) -> int:
+    pairs = [(gang.engine, machines.hardware_of(node)) for gang in gangs for node in gang.gang]
     return sum(1 if machine is None else ranks_of(machine, engine) for engine, machine in pairs)
 
 
-def smallest_device(leading: "Leading", gangs: Sequence[EngineChoice]) -> "DeviceAbilities":
+def smallest_device(machines: Machines, gangs: Sequence[EngineChoice]) -> "DeviceAbilities":
     """Return the device with the least memory for a rank; ranks on one machine share its memory."""
-    pairs = [(gang.engine, leading.hardware_of(node)) for gang in gangs for node in gang.gang]
+    pairs = [(gang.engine, machines.hardware_of(node)) for gang in gangs for node in gang.gang]
     there = [(engine, machine) for engine, machine in pairs if machine is not None]
     sharing = Counter(machine.host for _, machine in there if machine.host)
     devices = [

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from jupiterd.cluster.facts.facts import CycleStarted, TrainingStarted, WorkCompleted
 from jupiterd.cluster.ledger.cycle_state import CycleState
+from jupiterd.cluster.ledger.state import State
 from jupiterd.cluster.ledger.trunk import trunk_of
 from jupiterd.cluster.planning.asking_node import ASKED_AT
 from jupiterd.cluster.training.named_trainers import NODES, named_trainers
@@ -26,7 +27,6 @@ from jupiterd.cycle.runs.run_settings import (
 )
 from jupiterd.cycle.training.plan import ModelShape, TrainPlan, derive, parse_model
 from jupiterd.cycle.training.tuning import shortly_warmed, tuned
-from jupiterd.daemon.leader.leading import Leading
 from jupiterd.errors import Bug, NotFoundError
 from jupiterd.ids import CycleId
 from jupiterd.protocol.frames import Scalar
@@ -59,7 +59,7 @@ class TrainingSpec:
 
 
 def training_of(
-    leading: Leading,
+    ledger: State,
     run: CycleId,
     round_number: int = ROUND,
     *,
@@ -75,11 +75,11 @@ def training_of(
     Raises:
         NotFoundError: the data set isn't known here.
     """
-    state = leading.cycle(run)
+    state = ledger.cycles[run]
     if state.started is not None:
         begun = state.started
         return _of_a_round(state, begun, round_number, by_islands=by_islands, ranks=ranks)
-    started, data = state.training, data_of(leading, run)
+    started, data = state.training, data_of(ledger, run)
     if started is None or data is None or ROUND not in state.manifests:
         raise Bug("a run is trained before its data set is there")
     settings = RunSettings.parse(dict(started.settings))
@@ -144,16 +144,16 @@ def _of_a_run(begun: CycleStarted) -> dict[str, Scalar]:
     return {name: value for name, value in begun.settings.items() if name not in _OF_CYCLES}
 
 
-def data_of(leading: Leading, run: CycleId) -> WorkResult | None:
+def data_of(ledger: State, run: CycleId) -> WorkResult | None:
     """Return the data set that a run trains on, its own or another run's; None: not made yet.
 
     Raises:
         NotFoundError: it isn't known here.
     """
-    state = leading.cycle(run)
+    state = ledger.cycles[run]
     maker: CycleState | None = state
     if state.training is not None:
-        maker = leading.journal.state.cycles.get(state.training.data)
+        maker = ledger.cycles.get(state.training.data)
     made = None if maker is None else maker.prepared
     if made is None and state.requested is None:
         raise NotFoundError("the data set of this run isn't known here")

@@ -15,6 +15,10 @@ from jupiterd.cluster.planning.engines import AUTO, MLX, EngineChoice, choose_en
 from jupiterd.cluster.planning.rank_placement import device_of, place_of
 from jupiterd.cycle.base.work_item import WorkResult
 from jupiterd.daemon.gangs.rendezvous import Rendezvous, meet_at_store, meet_in_ring
+from jupiterd.daemon.leader.connectivity import Connectivity
+from jupiterd.daemon.leader.machines import Machines
+from jupiterd.daemon.leader.placement import Placement
+from jupiterd.daemon.leader.work_calls import WorkCalls
 from jupiterd.daemon.planning.gang_plan import trainers
 from jupiterd.daemon.planning.rank_order import by_links
 from jupiterd.daemon.runtime.work_events import Finished, WorkOrder
@@ -32,7 +36,6 @@ from jupiterd.ids import CycleId, NodeId
 
 if TYPE_CHECKING:
     from jupiterd.cluster.values.hardware import Hardware
-    from jupiterd.daemon.leader.leading import Leading
 
 LONGEST_S: Final = 100.0
 MEETING_S: Final = 60.0
@@ -48,7 +51,13 @@ class AllreduceCheck:
     def __init__(self) -> None:
         self._is_running = False
 
-    async def run(self, leading: "Leading", arguments: Mapping[str, Any]) -> dict[str, Any]:
+    async def run(
+        self,
+        placement: Placement,
+        calls: WorkCalls,
+        connectivity: Connectivity,
+        arguments: Mapping[str, Any],
+    ) -> dict[str, Any]:
         """Return a row for each machine: its rank, and how the sum went there.
 
         Raises:
@@ -59,43 +68,58 @@ class AllreduceCheck:
             raise ConflictError("a check of this kind runs already", "try again in a minute")
         self._is_running = True
         try:
-            machines = _machines(leading, str(arguments.get("nodes") or ""))
+            machines = _machines(placement, str(arguments.get("nodes") or ""))
             wanted = str(arguments.get("engine") or AUTO)
-            choice = by_links(leading, choose_engine(wanted, machines))
-            rows = await _rows(leading, choice)
+            choice = by_links(connectivity, choose_engine(wanted, machines))
+            rows = await _rows(placement.machines, calls, connectivity, choice)
         finally:
             self._is_running = False
         left_out = [
-            {**_row(leading, node, None, choice), "result": "left out", "note": choice.reason}
+            {
+                **_row(placement.machines, node, None, choice),
+                "result": "left out",
+                "note": choice.reason,
+            }
             for node in machines
             if node not in choice.gang
         ]
         return {"engine": choice.label, "reason": choice.reason, "nodes": [*rows, *left_out]}
 
 
-def _machines(leading: "Leading", wanted: str) -> "dict[NodeId, Hardware]":
+def _machines(placement: Placement, wanted: str) -> "dict[NodeId, Hardware]":
     """Return the machines that would train just now, or those that were asked for."""
     if not wanted:
-        found = trainers(leading)
+        found = trainers(placement)
     else:
-        meant = chosen_nodes(wanted, leading.names(), leading.alive(), leading.self_id)
-        known = {node: leading.hardware_of(node) for node in meant if leading.is_alike(node)}
+        meant = chosen_nodes(
+            wanted,
+            placement.machines.names(),
+            placement.machines.alive(),
+            placement.machines.self_id,
+        )
+        known = {
+            node: placement.machines.hardware_of(node)
+            for node in meant
+            if placement.machines.is_alike(node)
+        }
         found = {node: hardware for node, hardware in known.items() if hardware is not None}
     if not found:
         raise PeerUnreachableError("no node that is alive can train")
     return found
 
 
-async def _rows(leading: "Leading", choice: EngineChoice) -> list[Row]:
-    rows = [_row(leading, node, rank, choice) for rank, node in enumerate(choice.gang)]
-    orders = _Orders(leading, choice)
+async def _rows(
+    machines: Machines, calls: WorkCalls, connectivity: Connectivity, choice: EngineChoice
+) -> list[Row]:
+    rows = [_row(machines, node, rank, choice) for rank, node in enumerate(choice.gang)]
+    orders = _Orders(machines, calls, connectivity, choice)
     ranks: list[asyncio.Future[WorkResult]] = []
     failure: JupiterError | None = None
     try:
         async with asyncio.timeout(MEETING_S):
             meeting = await orders.meeting()
             ranks += [
-                asyncio.ensure_future(_result(leading, node, orders.rank(meeting, rank)))
+                asyncio.ensure_future(_result(calls, node, orders.rank(meeting, rank)))
                 for rank, node in enumerate(choice.gang)
             ]
             await _settled(ranks)
@@ -118,8 +142,8 @@ async def _settled(ranks: Sequence[asyncio.Future[WorkResult]]) -> None:
         await asyncio.wait(ranks)
 
 
-async def _result(leading: "Leading", node: NodeId, order: WorkOrder) -> WorkResult:
-    async with aclosing(leading.run(node, order)) as events:
+async def _result(calls: WorkCalls, node: NodeId, order: WorkOrder) -> WorkResult:
+    async with aclosing(calls.run(node, order)) as events:
         async for event in events:
             if isinstance(event, Finished):
                 return event.result
@@ -129,22 +153,24 @@ async def _result(leading: "Leading", node: NodeId, order: WorkOrder) -> WorkRes
 class _Orders:
     """The orders of one check."""
 
-    def __init__(self, leading: "Leading", choice: EngineChoice) -> None:
-        self._leading = leading
+    def __init__(
+        self, machines: Machines, calls: WorkCalls, connectivity: Connectivity, choice: EngineChoice
+    ) -> None:
+        self._machines, self._calls, self._connectivity = machines, calls, connectivity
         self._choice = choice
         self._check = CycleId(f"check-{secrets.token_hex(4)}")
 
     async def meeting(self) -> Rendezvous:
         """Prove the routes, and say where the ranks meet."""
         if self._choice.engine == MLX:
-            return await meet_in_ring(self._leading, self._choice.gang)
-        return await meet_at_store(self._leading, self._choice.gang, self._check)
+            return await meet_in_ring(self._connectivity, self._choice.gang)
+        return await meet_at_store(self._connectivity, self._choice.gang, self._check)
 
     def rank(self, meeting: Rendezvous, rank: int) -> WorkOrder:
         """Return what one rank does."""
         gang = self._choice.gang
         place = place_of(gang, rank)
-        hardware = self._leading.hardware_of(gang[rank])
+        hardware = self._machines.hardware_of(gang[rank])
         params: dict[str, object] = {
             **asdict(place),
             "device": device_of(hardware, place.local_rank),
@@ -156,14 +182,14 @@ class _Orders:
             **meeting.params(gang[rank]),
             "size_bytes": SIZE_BYTES,
         }
-        order = self._leading.order(self._check, f"sync-{rank}", "check_sync", {})
+        order = self._calls.order(self._check, f"sync-{rank}", "check_sync", {})
         return replace(order, params=params)
 
 
-def _row(leading: "Leading", node: NodeId, rank: int | None, choice: EngineChoice) -> Row:
+def _row(machines: Machines, node: NodeId, rank: int | None, choice: EngineChoice) -> Row:
     return {
         "node": node,
-        "name": leading.names().get(node, node),
+        "name": machines.names().get(node, node),
         "rank": rank,
         "device": None,
         "engine": choice.label,

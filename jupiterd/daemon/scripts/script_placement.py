@@ -16,6 +16,7 @@ from jupiterd.cluster.values.bounds import MAX_NUMBER
 from jupiterd.cluster.values.node_names import find_node
 from jupiterd.daemon.executor.preflight_listener import PreflightListener
 from jupiterd.daemon.gangs.rendezvous import Place, prove_routes
+from jupiterd.daemon.leader.connectivity import Connectivity
 from jupiterd.daemon.ledger.replica import Replica
 from jupiterd.daemon.links.peers import Peers
 from jupiterd.daemon.links.refused_connections import RefusedConnections
@@ -29,7 +30,6 @@ from jupiterd.errors import (
     UsageError,
 )
 from jupiterd.ids import NodeId
-from jupiterd.net.interfaces import source_address_toward
 from jupiterd.protocol.call_errors import from_rpc
 from jupiterd.protocol.commands.script_commands import NoteKnocks, PrepareLaunch
 from jupiterd.protocol.frames import Knocked
@@ -96,7 +96,7 @@ class ScriptPlacement:
             is_mac = self._system_of(chosen[0]) == "Darwin"
             return {chosen[0]: Place(host=LOOPBACK, interface="lo0" if is_mac else "lo")}
         proved = await prove_routes(
-            _Here(self._own, self._probes, self._peers), chosen, reserve=False
+            Connectivity(self._own, self._peers, self._probes), chosen, reserve=False
         )
         for place in proved.values():
             if ":" in place.host:
@@ -174,18 +174,3 @@ def chosen_nodes(
         if node not in alive:
             raise PeerUnreachableError(f"{names[node]} isn't alive just now")
     return sorted(dict.fromkeys(meant), key=lambda node: node != own)
-
-
-class _Here:
-    """This node as one that lets members prove their routes."""
-
-    def __init__(self, own: NodeId, probes: PreflightListener, peers: Peers) -> None:
-        self.self_id = own
-        self.probes = probes
-        self.peers = peers
-
-    def host_of(self, node: NodeId, *, seen_from: NodeId) -> str:
-        """Return the host of a member; our own is the address that leads to the asker."""
-        if node != self.self_id:
-            return self.peers.require(node).shared_host
-        return source_address_toward(self.peers.require(seen_from).shared_host)[0]

@@ -269,7 +269,7 @@ async def version_differs(desk: Desk) -> Ending:
 async def node_waits(desk: Desk) -> Ending:
     await desk.lead()
     assert desk.node.leading is not None
-    waiting = desk.node.leading.waiting
+    waiting = desk.node.leading.admissions.waiting
     begin(waiting, now_s(), NEW)
     show(waiting, now_s() + 1, NEW)
     yield

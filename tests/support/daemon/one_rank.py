@@ -2,19 +2,13 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
-from types import SimpleNamespace
-from typing import cast
 
-from jupiterd.cluster.ledger.cycle_state import CycleState
-from jupiterd.cluster.ledger.state import State
 from jupiterd.cluster.planning.engines import MLX, EngineChoice
 from jupiterd.cluster.training.gang_watchdog import GangWatchdog
 from jupiterd.cycle.base.work_item import Phase
 from jupiterd.cycle.training.plan import TrainPlan
 from jupiterd.daemon.gangs.gang_supervisor import GangSupervisor
-from jupiterd.daemon.leader.leading import Leading
-from jupiterd.daemon.leader.progress_board import ProgressBoard
-from jupiterd.daemon.leader.pseudo_gradients import PseudoGradients
+from jupiterd.daemon.gangs.trained_round import TrainedRound
 from jupiterd.daemon.planning.gang_plan import GangPlan
 from jupiterd.daemon.runtime.work_events import WorkEvent
 from jupiterd.errors import (
@@ -22,6 +16,7 @@ from jupiterd.errors import (
 )
 from jupiterd.ids import CycleId, NodeId
 from tests.support.daemon.shapes import tiny_shape
+from tests.support.daemon.term_parts import FakeTerm, services_of
 
 CYCLE = CycleId("c" * 16)
 A, B = NodeId("a"), NodeId("b")
@@ -36,18 +31,13 @@ class OneRank:
     """As much of a term of leading as following a rank needs: its events come from a list."""
 
     def __init__(self, *events: WorkEvent, is_slow: bool = False) -> None:
-        self.board = ProgressBoard()
+        self.term = FakeTerm(A)
+        self.term.know(CYCLE)
+        self.services = services_of(self.term)
+        self.board, self.ways = self.services.board, self.services.pseudo_gradients
         self.board.begin(CYCLE, 1, Phase.TRAIN, 0.0)
-        self.ways = PseudoGradients()
-        self.journal = SimpleNamespace(state=State())
         self._events = events
         self._is_slow = is_slow
-
-    def cycle(self, _cycle: CycleId) -> CycleState:
-        return CycleState()
-
-    def hardware_of(self, _node: NodeId) -> None:
-        return None
 
     async def run(self) -> AsyncGenerator[WorkEvent]:
         for event in self._events:
@@ -57,7 +47,8 @@ class OneRank:
 
 
 def following(rank: OneRank, launch: GangPlan = LAUNCH, parent: str = "") -> GangSupervisor:
-    conductor = GangSupervisor(cast("Leading", rank), CYCLE, 1, tiny_shape(), PLAN, parent)
+    rank.term.know(CycleId(parent))
+    conductor = GangSupervisor(rank.services, TrainedRound(CYCLE, 1, tiny_shape(), PLAN, parent))
     conductor._shown.begin(launch)
     conductor._watch = GangWatchdog(len(launch.gang), 0.0)
     return conductor

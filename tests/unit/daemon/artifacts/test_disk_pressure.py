@@ -15,7 +15,7 @@ from jupiterd.daemon.runtime.clock import wall_s
 from jupiterd.ids import ArtifactId
 from tests.support.cluster.building import CYCLE, checkpoint, data_asked, training
 from tests.unit.daemon.artifacts.test_artifact_cache import taken_in, three
-from tests.unit.daemon.leader.test_replication import have
+from tests.unit.daemon.leader.test_artifact_reach import have
 
 pytestmark = pytest.mark.net
 

@@ -10,6 +10,8 @@ import pytest
 
 from jupiterd.cluster.facts.facts import CycleStarted, Fact, RoundCommitted
 from jupiterd.cluster.ledger.cycle_state import CycleState
+from jupiterd.cluster.ledger.entry import Writer
+from jupiterd.cluster.planning.placement import Seat
 from jupiterd.cluster.training.named_trainers import most_ranks, named_trainers
 from jupiterd.cluster.values.hardware import Hardware
 from jupiterd.cycle.domain.domain import parse_domain
@@ -22,18 +24,21 @@ from jupiterd.daemon.commands import start_cycle as asking
 from jupiterd.daemon.commands.start_cycle import asked_cycle
 from jupiterd.daemon.cycles.cycle_driver import CycleDriver
 from jupiterd.daemon.gangs.rank_orders import RankOrders
-from jupiterd.daemon.leader.progress_board import ProgressBoard
+from jupiterd.daemon.gangs.trained_round import TrainedRound
+from jupiterd.daemon.leader.term_services import TermServices
 from jupiterd.daemon.planning import requested_machines
 from jupiterd.daemon.planning import training_estimate as estimating
 from jupiterd.daemon.planning.gang_plan import nccl_failure
 from jupiterd.daemon.planning.training_spec import training_of
 from jupiterd.errors import NotFoundError, TooLargeForDeviceError, UsageError
-from jupiterd.ids import NodeId
+from jupiterd.ids import CycleId, NodeId
 from jupiterd.locations import config_folder
 from jupiterd.protocol.commands.cycle_commands import StartCycle
+from tests.support.cluster.building import founded_ledger
+from tests.support.daemon.term_parts import FakeTerm, services_of
 from tests.unit.daemon.commands.test_train_commands import leads
 from tests.unit.daemon.cycles.test_train_phase import packed
-from tests.unit.daemon.planning.test_layout_inputs import BOX, MAC, NAMES, epoch, leading_of
+from tests.unit.daemon.planning.test_layout_inputs import BOX, MAC, epoch, leading_of
 from tests.unit.daemon.planning.test_rank_order import A, B, C
 from tests.unit.daemon.planning.test_training_estimate import gpu
 
@@ -47,8 +52,7 @@ def asked(
     monkeypatch: pytest.MonkeyPatch, *facts: Fact, nodes: tuple[NodeId, ...] = (A, B), **said: Any
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """The settings and what is foretold where A is a Mac, and the others are boxes with torch."""
-    leading: Any = leading_of(*facts, a=MAC)
-    leading.names = lambda: NAMES
+    leading = leading_of(*facts, a=MAC)
     machines = {node: leading.hardware_of(node) for node in nodes}
     for module in (requested_machines, asking, estimating):
         monkeypatch.setattr(module, "trainers", lambda *_: machines)
@@ -116,9 +120,8 @@ def test_a_cycle_that_is_to_be_encrypted_says_so_and_sums_over_no_nccl(
 def test_what_is_said_of_the_training_is_recorded_with_the_cycle(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    leading: Any = leading_of(a=MAC)
-    leading.names = lambda: NAMES
-    leading.journal = SimpleNamespace(state=SimpleNamespace(members={A, B}, cycles={}))
+    ledger = founded_ledger(Writer(A, "a"), [B])
+    leading = replace(leading_of(a=MAC), term=FakeTerm(A, ledger.state))
     machines = {node: leading.hardware_of(node) for node in (A, B)}
 
     def named(_: Any, nodes: tuple[NodeId, ...] = ()) -> dict[NodeId, Any]:
@@ -144,7 +147,7 @@ def test_what_is_said_of_the_training_is_recorded_with_the_cycle(
 
 async def test_a_cycle_may_be_asked_for_while_nobody_who_trains_is_here(tmp_path: Path) -> None:
     async with leads(tmp_path) as leading:
-        leading.hardware_of = lambda _: None
+        leading.machines.hardware_of = lambda _: None
         started, foretold = asked_cycle(leading, StartCycle.read(DOMAIN))
         assert (started.settings["islands"], foretold) == ("auto", {})
         with pytest.raises(UsageError, match="there is 0"):
@@ -154,8 +157,7 @@ async def test_a_cycle_may_be_asked_for_while_nobody_who_trains_is_here(tmp_path
 def test_what_each_round_costs_is_foretold_by_its_own_tokens(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    leading: Any = leading_of(a=MAC)
-    leading.names = lambda: NAMES
+    leading = leading_of(a=MAC)
     machines = {node: leading.hardware_of(node) for node in (A,)}
     for module in (requested_machines, asking, estimating):
         monkeypatch.setattr(module, "trainers", lambda *_: machines)
@@ -182,6 +184,13 @@ def test_a_speed_that_is_known_gives_each_round_its_time() -> None:
     assert "0.47 million tokens, 7 min 40 s: trunk" in cost.lines()[1]
 
 
+def knowing(state: CycleState, cycle: CycleId) -> TermServices:
+    """Return a term whose ledger has this one cycle."""
+    term = FakeTerm()
+    term.state.cycles[cycle] = state
+    return services_of(term)
+
+
 CONFIG = {
     "model_type": "qwen3", "vocab_size": 3_000, "hidden_size": 64, "num_hidden_layers": 2,
     "num_attention_heads": 1, "intermediate_size": 128, "max_position_embeddings": 4_096,
@@ -192,9 +201,8 @@ BASE = {"model": "base", "config": json.dumps(CONFIG), "weights": "a" * 64}
 def begun_with(
     monkeypatch: pytest.MonkeyPatch, machine: Hardware = MAC, **init: Any
 ) -> CycleStarted:
-    leading: Any = leading_of(a=machine)
-    leading.names = lambda: NAMES
-    leading.seats = lambda: [SimpleNamespace(node=A, has_engine=True)]
+    leading = leading_of(a=machine)
+    leading.placement.seats = lambda: [Seat(A, "hybrid", True, 0)]
     for module in (requested_machines, asking, estimating):
         monkeypatch.setattr(module, "trainers", lambda *_: {A: leading.hardware_of(A)})
     return asked_cycle(leading, StartCycle.read({**DOMAIN, "init": init}))[0]
@@ -208,16 +216,15 @@ def test_a_cycle_may_begin_with_a_model_that_others_made(monkeypatch: pytest.Mon
     assert (shape.vocab_size, shape.hidden, shape.seq_len) == (3_000, 64, asking.USUAL_SEQ_LEN)
     state = CycleState()
     state.apply(started, (1, A, "u", 1))
-    leading: Any = SimpleNamespace(
-        cycle=lambda _: state, purged=lambda _: frozenset(), board=ProgressBoard()
-    )
+    leading = knowing(state, started.cycle)
     view = CycleDriver(leading, started.cycle)._view()
     assert view.first_model == "a" * 64
     state.apply(replace(packed(1), cycle=started.cycle), (1, A, "u", 2))
-    first = training_of(leading, started.cycle, 1)
+    first = training_of(leading.term.state, started.cycle, 1)
     assert first.settings.start_from == "a" * 64
     assert (first.plan.weight_decay, first.plan.learning_rate < 1e-4) == (0.0, True)
-    orders = RankOrders(leading, started.cycle, 1, shape, derive(shape, 1))
+    trained = TrainedRound(started.cycle, 1, shape, derive(shape, 1))
+    orders = RankOrders(leading.term, leading.machines, leading.reach, leading.calls, trained)
     assert orders.asked("start_from") == "a" * 64, "the gang's ranks load it"
 
 
@@ -284,8 +291,7 @@ def test_a_base_is_recommended_to_those_who_have_none(
     monkeypatch.setitem(
         DOMAIN, "domain_yaml", f"{DOMAIN['domain_yaml'].rstrip()}\ninit: {in_domain}\n"
     )
-    leading: Any = leading_of(a=MAC)
-    leading.names = lambda: NAMES
+    leading = leading_of(a=MAC)
     for module in (requested_machines, asking, estimating):
         monkeypatch.setattr(module, "trainers", lambda *_: {A: leading.hardware_of(A)})
     _, foretold = asked_cycle(leading, StartCycle.read({**DOMAIN, **asked}))
@@ -293,8 +299,7 @@ def test_a_base_is_recommended_to_those_who_have_none(
 
 
 def test_text_that_is_known_decides_the_size_and_the_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    leading: Any = leading_of(a=MAC)
-    leading.names = lambda: NAMES
+    leading = leading_of(a=MAC)
     machines = {node: leading.hardware_of(node) for node in (A,)}
     for module in (requested_machines, asking, estimating):
         monkeypatch.setattr(module, "trainers", lambda *_: machines)
@@ -345,9 +350,7 @@ def test_a_chat_model_asks_and_answers_questions_where_nobody_else_writes(
     assert parse_domain(started.domain_yaml, "d.yaml").generation.kinds == ("question_answer",)
     state = CycleState()
     state.apply(started, (1, A, "u", 1))
-    leading: Any = SimpleNamespace(
-        cycle=lambda _: state, purged=lambda _: frozenset(), board=ProgressBoard()
-    )
+    leading = knowing(state, started.cycle)
     assert CycleDriver(leading, started.cycle)._view().loss_on == "answers"
     assert _students_of(state, started) == ("b" * 64,), "the better student writes after it"
 
@@ -356,8 +359,8 @@ def training_of_settings(state: CycleState) -> dict[str, Any]:
     """Return the settings with which a round of the cycle is trained."""
     assert state.started is not None
     state.apply(replace(packed(1), cycle=state.started.cycle), (1, A, "u", 2))
-    leading: Any = SimpleNamespace(cycle=lambda _: state)
-    return training_of(leading, state.started.cycle, 1).settings.to_scalars()
+    leading = knowing(state, state.started.cycle)
+    return training_of(leading.term.state, state.started.cycle, 1).settings.to_scalars()
 
 
 def _students_of(state: CycleState, started: CycleStarted) -> tuple[str, ...]:

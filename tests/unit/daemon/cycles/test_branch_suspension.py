@@ -11,7 +11,7 @@ from jupiterd.cluster.ledger.trunk import start_of
 from jupiterd.daemon.app.node import Node
 from jupiterd.daemon.cycles import branch_suspension
 from jupiterd.daemon.cycles.branch_suspension import set_aside, take_up
-from jupiterd.daemon.leader.leading import Leading
+from jupiterd.daemon.leader.term_services import TermServices
 from jupiterd.daemon.queries.cluster.branches_document import branches_document
 from jupiterd.ids import ArtifactId
 from tests.support.cluster.building import CYCLE, checkpoint, commanded, round_over, started
@@ -35,10 +35,12 @@ async def parted(node: Node, folder: Path, *more: Fact) -> str:
     return here
 
 
-async def look(node: Node, absences: Absences | None = None) -> Leading:
+async def look(node: Node, absences: Absences | None = None) -> TermServices:
     leading = node._begin_reign(1)
-    await take_up(leading, CYCLE, cycle_of(node))
-    await set_aside(leading, CYCLE, cycle_of(node), absences or Absences())
+    await take_up(leading.term, leading.board, leading.reach, CYCLE, cycle_of(node))
+    await set_aside(
+        leading.term, leading.board, leading.reach, CYCLE, cycle_of(node), absences or Absences()
+    )
     return leading
 
 

@@ -14,7 +14,7 @@ from jupiterd.cluster.facts.facts import CycleStarted, RoleAssigned, WorkComplet
 from jupiterd.cycle.base.work_item import Phase
 from jupiterd.daemon.cycles.cycle_driver import CycleDriver
 from jupiterd.daemon.leader import work_item
-from jupiterd.daemon.leader.leading import Leading
+from jupiterd.daemon.leader.term_services import TermServices
 from jupiterd.daemon.leader.work_item import Patience
 from jupiterd.daemon.queries.cycle.cycle_document import cycle_document
 from jupiterd.errors import SourceUnreachableError
@@ -38,9 +38,11 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     reasons: list[str] = []
     real = work_item.wait_out
 
-    async def wait_out(term: Leading, cycle: CycleId, trouble: str, pause_s: float = 0.0) -> None:
+    async def wait_out(
+        leading: TermServices, cycle: CycleId, trouble: str, pause_s: float = 0.0
+    ) -> None:
         reasons.append(trouble)
-        await real(term, cycle, trouble, pause_s)
+        await real(leading, cycle, trouble, pause_s)
 
     monkeypatch.setattr(work_item, "wait_out", wait_out)
     return reasons
@@ -79,26 +81,26 @@ def project(folder: Path) -> str:
 
 
 @asynccontextmanager
-async def leading(folder: Path, start: CycleStarted) -> AsyncGenerator[Leading]:
+async def a_term(folder: Path, start: CycleStarted) -> AsyncGenerator[TermServices]:
     async with serving(folder, "one", readable_folders=(folder,)) as one:
         own = RoleAssigned(one.identity.node_id, "hybrid", "it is alone", 1)
         await found(one, facts=(own, start))
         yield one._begin_reign(1)
 
 
-async def collect(term: Leading) -> None:
-    await CycleDriver(term, CYCLE)._step()
+async def collect(leading: TermServices) -> None:
+    await CycleDriver(leading, CYCLE)._step()
 
 
-def collected(term: Leading, number: int = 1) -> dict[str, WorkCompleted]:
-    done = term.cycle(CYCLE).completed.values()
+def collected(leading: TermServices, number: int = 1) -> dict[str, WorkCompleted]:
+    done = leading.term.cycle(CYCLE).completed.values()
     return {
         fact.item: fact for fact in done if fact.phase == Phase.COLLECT and fact.round == number
     }
 
 
-def told(term: Leading) -> str:
-    shown = cycle_document(term.cycle(CYCLE), None, model=None, has_leader=True)
+def told(leading: TermServices) -> str:
+    shown = cycle_document(leading.term.cycle(CYCLE), None, model=None, has_leader=True)
     rows = [row for row in shown["phases"] if row["phase"] == "collect"]
     return str(rows[-1]["detail"])
 
@@ -106,19 +108,19 @@ def told(term: Leading) -> str:
 async def test_the_others_go_on_without_a_repository_that_is_gone(tmp_path: Path) -> None:
     source = project(tmp_path / "project")
     shutil.rmtree(tmp_path / "project")
-    async with leading(tmp_path, domain_of(tmp_path, source)) as term:
-        await collect(term)
-        there, gone = (collected(term)[f"r1/collect/{number}"] for number in (0, 1))
+    async with a_term(tmp_path, domain_of(tmp_path, source)) as leading:
+        await collect(leading)
+        there, gone = (collected(leading)[f"r1/collect/{number}"] for number in (0, 1))
         assert there.counts["documents"] > 0
         assert (gone.outputs, gone.counts) == ({}, {})
         assert (
             f"source project failed: one: file://{tmp_path}/project can't be fetched: fatal: "
-            in (told(term))
+            in (told(leading))
         )
-        assert told(term).endswith("there is none of it, the next round tries it anew")
-        await collect(term)
+        assert told(leading).endswith("there is none of it, the next round tries it anew")
+        await collect(leading)
         assert {"r1/collect/clean/0"} == {
-            item for _, item in term.cycle(CYCLE).completed if "/clean/" in item
+            item for _, item in leading.term.cycle(CYCLE).completed if "/clean/" in item
         }
 
 
@@ -126,28 +128,28 @@ async def test_what_was_collected_before_stays_and_a_source_that_comes_back_is_r
     tmp_path: Path,
 ) -> None:
     source = project(tmp_path / "project")
-    async with leading(tmp_path, domain_of(tmp_path, source, files=False)) as term:
-        await collect(term)
-        first = collected(term)["r1/collect/0"]
-        await end_round(term, 1)
+    async with a_term(tmp_path, domain_of(tmp_path, source, files=False)) as leading:
+        await collect(leading)
+        first = collected(leading)["r1/collect/0"]
+        await end_round(leading, 1)
         (tmp_path / "project").rename(tmp_path / "moved")
-        await collect(term)
-        second = collected(term, 2)["r2/collect/0"]
+        await collect(leading)
+        second = collected(leading, 2)["r2/collect/0"]
         kept = {name: artifact for name, artifact in first.outputs.items() if name != "skipped"}
         assert second.outputs == kept
         assert second.counts["documents"] == first.counts["documents"]
-        assert "what was collected of it before is used" in told(term)
-        await end_round(term, 2)
+        assert "what was collected of it before is used" in told(leading)
+        await end_round(leading, 2)
         (tmp_path / "moved").rename(tmp_path / "project")
-        await collect(term)
-        third = collected(term, 3)["r3/collect/0"]
+        await collect(leading)
+        third = collected(leading, 3)["r3/collect/0"]
         assert third.outputs["documents"] == first.outputs["documents"]
         assert third.summary == {}
 
 
-async def end_round(term: Leading, number: int) -> None:
+async def end_round(leading: TermServices, number: int) -> None:
     line = [checkpoint(f"k{number}", f"k{number - 1}" if number > 1 else "", number, is_final=True)]
-    await term.record(*line, round_over(f"k{number}", number))
+    await leading.term.record(*line, round_over(f"k{number}", number))
 
 
 async def test_a_site_that_never_answers_is_asked_a_few_times_and_longer_where_it_is_needed(
@@ -156,21 +158,21 @@ async def test_a_site_that_never_answers_is_asked_a_few_times_and_longer_where_i
     with socket.create_server(("127.0.0.1", 0)) as silent:  # connections are made, and no more
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"
         source = _SITE.format(url=url)
-        async with leading(tmp_path / "spared", domain_of(tmp_path / "spared", source)) as term:
-            await collect(term)
+        async with a_term(tmp_path / "spared", domain_of(tmp_path / "spared", source)) as leading:
+            await collect(leading)
             assert len(asked) == 2 - 1  # after the last one nobody waits
-            assert f"source site failed: one: the site {url}/ can't be reached" in told(term)
+            assert f"source site failed: one: the site {url}/ can't be reached" in told(leading)
         asked.clear()
         needed = domain_of(tmp_path / "needed", source, files=False)
-        async with leading(tmp_path / "needed", needed) as term:
-            await CycleDriver(term, CYCLE).conduct()
+        async with a_term(tmp_path / "needed", needed) as leading:
+            await CycleDriver(leading, CYCLE).conduct()
             assert len(asked) == 3 - 1
-            failed = term.cycle(CYCLE).failed
+            failed = leading.term.cycle(CYCLE).failed
             assert failed is not None
             assert failed.code == "source-unreachable"
             assert failed.message == f"one: the site {url}/ can't be reached"
             assert failed.hint == "check the address, and this machine's way to it"
-            assert collected(term) == {}
+            assert collected(leading) == {}
 
 
 async def test_where_all_are_gone_each_is_named(tmp_path: Path) -> None:
@@ -178,15 +180,15 @@ async def test_where_all_are_gone_each_is_named(tmp_path: Path) -> None:
     start = domain_of(tmp_path, source)
     for folder in ("project", "code"):
         shutil.rmtree(tmp_path / folder)
-    async with leading(tmp_path, start) as term:
+    async with a_term(tmp_path, start) as leading:
         with pytest.raises(SourceUnreachableError) as caught:
-            await collect(term)
+            await collect(leading)
         message = caught.value.message
         assert message.startswith("too little text without what failed: ")
         assert f"source code: the data source {tmp_path}/code is no folder" in message
         assert "source project: one: file://" in message
         assert "\n" not in message
-        assert collected(term) == {}  # whoever leads next begins anew
+        assert collected(leading) == {}  # whoever leads next begins anew
 
 
 async def test_too_little_text_for_a_sequence_says_what_is_missing(tmp_path: Path) -> None:
@@ -195,9 +197,9 @@ async def test_too_little_text_for_a_sequence_says_what_is_missing(tmp_path: Pat
     shutil.rmtree(tmp_path / "project")
     for each in sorted((tmp_path / "code").rglob("*.py")):
         each.write_text("x = 1\n")
-    async with leading(tmp_path, start) as term:
-        await CycleDriver(term, CYCLE).conduct()
-        failed = term.cycle(CYCLE).failed
+    async with a_term(tmp_path, start) as leading:
+        await CycleDriver(leading, CYCLE).conduct()
+        failed = leading.term.cycle(CYCLE).failed
         assert failed is not None
         assert failed.code == "empty-source"
         assert "left no real text" in failed.message
@@ -214,9 +216,9 @@ async def test_two_sources_of_one_host_are_read_one_after_the_other(tmp_path: Pa
         named = "{{kind: web, name: {part}, urls: ['{url}/{part}'], max_depth: 1, delay_s: 0.0, "
         told = named + "allow_private_addresses: true, license: MIT}}"
         sources = [told.format(part=part, url=site.url) for part in ("one", "two")]
-        async with leading(tmp_path, domain_of(tmp_path, *sources, files=False)) as term:
-            await collect(term)
-            assert [fact.counts["documents"] for fact in collected(term).values()] == [4, 4]
+        async with a_term(tmp_path, domain_of(tmp_path, *sources, files=False)) as leading:
+            await collect(leading)
+            assert [fact.counts["documents"] for fact in collected(leading).values()] == [4, 4]
     pages = [path for path in site.asked if path != "/robots.txt"]
     assert sorted(pages[:4]) == ["/one", "/one-0", "/one-1", "/one-2"]
     assert sorted(pages[4:]) == ["/two", "/two-0", "/two-1", "/two-2"]
@@ -235,14 +237,14 @@ async def test_of_several_sites_each_is_read_by_itself_and_one_that_is_lost_is_n
             site.put(f"/{name}", page(name))
         two = f"http://localhost:{silent.getsockname()[1]}"
         source = told_of.format(one=site.url, two=two)
-        async with leading(tmp_path, domain_of(tmp_path, source, files=False)) as term:
-            await collect(term)
-            found = collected(term)
+        async with a_term(tmp_path, domain_of(tmp_path, source, files=False)) as leading:
+            await collect(leading)
+            found = collected(leading)
             assert {item: fact.counts.get("documents") for item, fact in found.items()} == {
                 "r1/collect/0/0": 3, "r1/collect/0/1": None,
             }  # fmt: skip
-            assert f"source sites (part 2 of 2) failed: one: the site {two}/" in told(term)
-            assert told(term).startswith(f"{found['r1/collect/0/0'].counts['bytes']:,.0f} bytes")
+            assert f"source sites (part 2 of 2) failed: one: the site {two}/" in told(leading)
+            assert told(leading).startswith(f"{found['r1/collect/0/0'].counts['bytes']:,.0f} bytes")
             assert asked
-            await collect(term)
-            assert "r1/collect/clean/0" in collected(term)
+            await collect(leading)
+            assert "r1/collect/clean/0" in collected(leading)

@@ -19,7 +19,6 @@ from jupiterd.cycle.domain.domain import parse_domain
 from jupiterd.cycle.phases.steps import CloseRound, RunItems
 from jupiterd.cycle.phases.table import next_step
 from jupiterd.daemon.cycles.cycle_driver import CycleDriver
-from jupiterd.daemon.leader.leading import Leading
 from jupiterd.daemon.leader.work_item import ItemRunner
 from jupiterd.errors import LineChangedError, OutOfMemoryError
 from jupiterd.ids import ArtifactId
@@ -44,7 +43,7 @@ def a_trained_round() -> tuple[Recording, CycleDriver]:
         model_yaml=(folder / "models" / "1m.yaml").read_text(),
     )
     term = Recording(start, replace(checkpoint("k1", step=100), is_final=True))
-    return term, CycleDriver(cast("Leading", term), CYCLE)
+    return term, CycleDriver(term.services, CYCLE)
 
 
 async def test_a_round_is_closed_on_the_line_that_counts() -> None:
@@ -89,7 +88,7 @@ def a_collected_round(*, interactive: bool) -> tuple[Recording, CycleDriver]:
         for number in range(len(parse_domain(text, "python.yaml").data_sources))
     ]
     term = Recording(start, *collected)
-    return term, CycleDriver(cast("Leading", term), CYCLE)
+    return term, CycleDriver(term.services, CYCLE)
 
 
 async def test_an_interactive_cycle_waits_once_behind_a_phase() -> None:

@@ -21,7 +21,7 @@ from jupiterd.daemon.cycles.cycle_driver import CycleDriver
 from jupiterd.daemon.cycles.lost_generator import lost_generator_findings
 from jupiterd.daemon.cycles.speculative_generation import generating_ahead
 from jupiterd.daemon.leader import work_item
-from jupiterd.daemon.leader.leading import Leading
+from jupiterd.daemon.leader.term_services import TermServices
 from jupiterd.daemon.leader.work_item import Patience
 from jupiterd.daemon.queries.cycle.cycle_document import cycle_document
 from jupiterd.errors import UsageError
@@ -69,7 +69,7 @@ def bread(folder: Path, served: Answering) -> CycleStarted:
 
 
 @asynccontextmanager
-async def leading(folder: Path, served: Answering) -> AsyncGenerator[Leading]:
+async def a_term(folder: Path, served: Answering) -> AsyncGenerator[TermServices]:
     start = bread(folder, served)
     async with serving(folder, "one", readable_folders=(folder,)) as one:
         own = RoleAssigned(one.identity.node_id, "hybrid", "it is alone", 1)
@@ -77,43 +77,44 @@ async def leading(folder: Path, served: Answering) -> AsyncGenerator[Leading]:
         yield one._begin_reign(1)
 
 
-async def collect(term: Leading) -> None:
+async def collect(leading: TermServices) -> None:
     """Read the text, clean it, and part it."""
     for _ in range(3):
-        await step(term)
+        await step(leading)
 
 
-async def step(term: Leading) -> None:
-    await CycleDriver(term, CYCLE)._step()
+async def step(leading: TermServices) -> None:
+    await CycleDriver(leading, CYCLE)._step()
 
 
-def shown(term: Leading) -> dict[str, Any]:
-    return cycle_document(term.cycle(CYCLE), None, model=None, has_leader=True)
+def shown(leading: TermServices) -> dict[str, Any]:
+    return cycle_document(leading.term.cycle(CYCLE), None, model=None, has_leader=True)
 
 
-def row(term: Leading) -> dict[str, Any]:
-    return next(each for each in shown(term)["phases"] if each["phase"] == "generate")
+def row(leading: TermServices) -> dict[str, Any]:
+    return next(each for each in shown(leading)["phases"] if each["phase"] == "generate")
 
 
 async def test_a_named_generator_writes_from_the_first_round_on(tmp_path: Path) -> None:
     with answering(lambda _, n: answer(f"What is loaf {n}?\n{FAQ}", tokens=100)) as served:
-        async with leading(tmp_path, served) as term:
-            await collect(term)
-            await step(term)
-            done = [term.cycle(CYCLE).completed[1, f"r1/generate/{n}"] for n in range(4)]
+        async with a_term(tmp_path, served) as leading:
+            await collect(leading)
+            await step(leading)
+            done = [leading.term.cycle(CYCLE).completed[1, f"r1/generate/{n}"] for n in range(4)]
             made = [
-                [*read_samples(term.library.store.path(fact.outputs["samples"]))] for fact in done
+                [*read_samples(leading.reach.library.store.path(fact.outputs["samples"]))]
+                for fact in done
             ]
             parents = [{each.parents[0] for each in samples} for samples in made]
             assert list(map(len, made)) == [5, 1, 5, 1]
             assert sum(map(len, parents)) == len(set().union(*parents))
-            assert row(term)["detail"].startswith("12 samples from 12 prompts, 1,200 tokens")
-            (node,) = shown(term)["generators"]
-            assert node["node"] == term.self_id
+            assert row(leading)["detail"].startswith("12 samples from 12 prompts, 1,200 tokens")
+            (node,) = shown(leading)["generators"]
+            assert node["node"] == leading.term.self_id
             assert node["tokens_per_s"] > 0
             assert node["accepted_per_min"] == pytest.approx(0.6 * node["tokens_per_s"])
-            await step(term)
-            cleaned = term.cycle(CYCLE).completed[1, "r1/filter/2"]
+            await step(leading)
+            cleaned = leading.term.cycle(CYCLE).completed[1, "r1/filter/2"]
             assert cleaned.outputs.keys() == {"clean", "dropped"}
     assert {body["model"] for body in served.asked} == {"tiny"}
 
@@ -122,20 +123,20 @@ async def test_a_round_goes_on_without_a_server_that_cannot_be_had(
     tmp_path: Path,
 ) -> None:
     with answering(lambda *_: trouble(401, "no")) as served:
-        async with leading(tmp_path, served) as term:
-            await collect(term)
-            await step(term)
+        async with a_term(tmp_path, served) as leading:
+            await collect(leading)
+            await step(leading)
             assert (
                 f"without what 4 of 4 items would give: one: {served.url}: HTTP 401, no"
-                in (row(term)["detail"])
+                in (row(leading)["detail"])
             )
-            await step(term)
-            assert (1, "r1/filter/0") in term.cycle(CYCLE).completed
-            assert (1, "r1/filter/2") not in term.cycle(CYCLE).completed
-            assert term.cycle(CYCLE).failed is None
-            lost = shown(term)["lost_generator"]
+            await step(leading)
+            assert (1, "r1/filter/0") in leading.term.cycle(CYCLE).completed
+            assert (1, "r1/filter/2") not in leading.term.cycle(CYCLE).completed
+            assert leading.term.cycle(CYCLE).failed is None
+            lost = shown(leading)["lost_generator"]
             assert (lost["round"], lost["name"], lost["items"], lost["of"]) == (1, "tiny", 4, 4)
-            (finding,) = lost_generator_findings(term.journal.state.cycles.values())
+            (finding,) = lost_generator_findings(leading.term.state.cycles.values())
             assert (finding.code, finding.about) == ("generator-lost", CYCLE)
             assert finding.detail.endswith("HTTP 401, no")
 
@@ -148,16 +149,16 @@ async def test_what_a_server_answered_before_it_went_away_is_kept_and_the_loss_i
         return said if number < 3 else trouble(404, "gone")
 
     with answering(reply) as served:
-        async with leading(tmp_path, served) as term:
-            await collect(term)
-            await step(term)
-            first = term.cycle(CYCLE).completed[1, "r1/generate/0"]
+        async with a_term(tmp_path, served) as leading:
+            await collect(leading)
+            await step(leading)
+            first = leading.term.cycle(CYCLE).completed[1, "r1/generate/0"]
             assert 1 <= first.counts["prompts"] == first.counts["samples"] <= 3
             assert "of 5 prompts were answered" in str(first.summary["without"])
             assert len(served.asked) <= 8, "the other items don't ask it once more"
-            assert shown(term)["lost_generator"]["items"] == 4
-            await step(term)
-            assert (1, "r1/filter/2") in term.cycle(CYCLE).completed
+            assert shown(leading)["lost_generator"]["items"] == 4
+            await step(leading)
+            assert (1, "r1/filter/2") in leading.term.cycle(CYCLE).completed
 
 
 async def test_a_domain_that_names_no_templates_has_the_usual_tasks_written(
@@ -171,12 +172,12 @@ async def test_a_domain_that_names_no_templates_has_the_usual_tasks_written(
         async with serving(tmp_path, "one", readable_folders=(tmp_path,)) as one:
             own = RoleAssigned(one.identity.node_id, "hybrid", "it is alone", 1)
             await found(one, facts=(own, start))
-            term = one._begin_reign(1)
-            await collect(term)
-            await step(term)
-            writers = shown(term)["writers"]
+            leading = one._begin_reign(1)
+            await collect(leading)
+            await step(leading)
+            writers = shown(leading)["writers"]
             assert [each["template"] for each in writers] == list(USUAL)
-            done = term.cycle(CYCLE).completed_in(1, Phase.GENERATE).values()
+            done = leading.term.cycle(CYCLE).completed_in(1, Phase.GENERATE).values()
             assert {str(fact.summary["template"]) for fact in done} == {*USUAL}
             assert sum(fact.counts["samples"] for fact in done) >= 3
     asked = [body["messages"][0]["content"] for body in served.asked]
@@ -212,16 +213,23 @@ def test_a_judge_of_the_domain_file_that_nobody_looked_for_is_told() -> None:
 
 async def test_the_next_round_is_written_while_this_one_trains(tmp_path: Path) -> None:
     with answering(lambda _, n: answer(f"What is loaf {n}?\n{FAQ}", tokens=100)) as served:
-        async with leading(tmp_path, served) as term:
-            await collect(term)
-            conductor = CycleDriver(term, CYCLE)
+        async with a_term(tmp_path, served) as leading:
+            await collect(leading)
+            conductor = CycleDriver(leading, CYCLE)
             items = ahead(conductor._view(), conductor._domain)
             assert [item.id for item in items] == ["r2/generate/0", "r2/generate/2"]
-            async with generating_ahead(term, conductor._view(), items):
-                completed = term.cycle(CYCLE).completed
+            async with generating_ahead(
+                leading.term,
+                leading.board,
+                leading.placement,
+                conductor._runner,
+                conductor._view(),
+                items,
+            ):
+                completed = leading.term.cycle(CYCLE).completed
                 await until(lambda: {(2, item.id) for item in items} <= set(completed))
             assert ahead(conductor._view(), conductor._domain) == ()
-            assert row(term)["state"] == "waiting"  # of this round nothing was said
+            assert row(leading)["state"] == "waiting"  # of this round nothing was said
 
 
 async def test_what_fails_ahead_is_left_to_the_round_itself(
@@ -229,10 +237,17 @@ async def test_what_fails_ahead_is_left_to_the_round_itself(
 ) -> None:
     caplog.set_level("INFO")
     with answering(lambda *_: trouble(401, "no")) as served:
-        async with leading(tmp_path, served) as term:
-            await collect(term)
-            conductor = CycleDriver(term, CYCLE)
+        async with a_term(tmp_path, served) as leading:
+            await collect(leading)
+            conductor = CycleDriver(leading, CYCLE)
             items = ahead(conductor._view(), conductor._domain)
-            async with generating_ahead(term, conductor._view(), items):
+            async with generating_ahead(
+                leading.term,
+                leading.board,
+                leading.placement,
+                conductor._runner,
+                conductor._view(),
+                items,
+            ):
                 await until(lambda: "ahead_failed" in caplog.text)
-            assert not [item for number, item in term.cycle(CYCLE).completed if number == 2]
+            assert not [item for number, item in leading.term.cycle(CYCLE).completed if number == 2]

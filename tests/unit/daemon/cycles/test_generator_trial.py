@@ -13,7 +13,7 @@ from jupiterd.cycle.domain.generator import Generator
 from jupiterd.daemon.app.node import Node
 from jupiterd.daemon.cycles import generator_trial
 from jupiterd.daemon.cycles.generator_trial import try_generator
-from jupiterd.daemon.leader.leading import Leading
+from jupiterd.daemon.leader.term_services import TermServices
 from jupiterd.errors import (
     CorruptArtifactError,
     GeneratorRefusedError,
@@ -28,7 +28,7 @@ pytestmark = [pytest.mark.net, pytest.mark.timeout(120)]
 
 
 @asynccontextmanager
-async def leading(folder: Path, **told: Any) -> AsyncGenerator[tuple[Node, Leading]]:
+async def leading(folder: Path, **told: Any) -> AsyncGenerator[tuple[Node, TermServices]]:
     async with serving(folder, "one", **told) as one:
         await found(one, facts=(RoleAssigned(one.identity.node_id, "hybrid", "it is alone", 1),))
         one.leadership.leading = one._begin_reign(1)
@@ -42,7 +42,7 @@ def server(served: Answering, **changes: str) -> dict[str, Any]:
 async def test_a_server_that_answers_is_taken(tmp_path: Path) -> None:
     with answering(lambda *_: answer("Hello!")) as served:
         async with leading(tmp_path) as (_, term):
-            told = await try_generator(term, {"generator": server(served)})
+            told = await try_generator(term.placement, term.calls, {"generator": server(served)})
     assert told == {"is_tried": True}
     assert [body["messages"][0]["content"] for body in served.asked] == ["Say hello."]
 
@@ -64,7 +64,7 @@ async def test_a_key_that_jupiterd_does_not_have_is_told_before_the_start(tmp_pa
         for told, said in (({"api_keys": bound}, "has no NO"), ({}, "one: .* isn't bound to that")):
             async with leading(tmp_path / said[:3], **told) as (_, term):
                 with pytest.raises(GeneratorRefusedError, match=said):
-                    await try_generator(term, {"generator": named})
+                    await try_generator(term.placement, term.calls, {"generator": named})
     assert served.asked == []
 
 
@@ -73,7 +73,9 @@ async def test_a_folder_is_loaded_and_writes(tmp_path: Path) -> None:
     async with leading(tmp_path) as (_, term):
         whole = term.library.store.ingest(folder)
         named = Generator("mine", artifact=whole).to_plain()
-        assert await try_generator(term, {"generator": named}) == {"is_tried": True}
+        assert await try_generator(term.placement, term.calls, {"generator": named}) == {
+            "is_tried": True
+        }
 
 
 async def test_a_folder_that_takes_long_to_be_brought_hinders_no_cycle(
@@ -83,7 +85,9 @@ async def test_a_folder_that_takes_long_to_be_brought_hinders_no_cycle(
     folder = write_model(tmp_path / "model", "llama")
     async with leading(tmp_path) as (_, term):
         named = Generator("mine", artifact=term.library.store.ingest(folder)).to_plain()
-        assert await try_generator(term, {"generator": named}) == {"is_tried": False}
+        assert await try_generator(term.placement, term.calls, {"generator": named}) == {
+            "is_tried": False
+        }
 
 
 async def test_a_server_that_is_busy_with_others_hinders_no_cycle(
@@ -91,12 +95,16 @@ async def test_a_server_that_is_busy_with_others_hinders_no_cycle(
 ) -> None:
     with answering(lambda *_: trouble(429, "slow down")) as served:
         async with leading(tmp_path / "busy") as (_, term):
-            assert await try_generator(term, {"generator": server(served)}) == {"is_tried": True}
+            assert await try_generator(
+                term.placement, term.calls, {"generator": server(served)}
+            ) == {"is_tried": True}
     assert len(served.asked) == PATIENCE.tries
     monkeypatch.setattr(generator_trial, "SERVER_S", 0.01)
     with answering(lambda *_: answer("Hello!")) as served:
         async with leading(tmp_path / "slow") as (_, term):
-            assert await try_generator(term, {"generator": server(served)}) == {"is_tried": False}
+            assert await try_generator(
+                term.placement, term.calls, {"generator": server(served)}
+            ) == {"is_tried": False}
 
 
 async def test_a_folder_that_cannot_be_loaded_is_told(tmp_path: Path) -> None:
@@ -106,4 +114,4 @@ async def test_a_folder_that_cannot_be_loaded_is_told(tmp_path: Path) -> None:
         broken = term.library.store.ingest(folder)
         named = Generator("mine", artifact=broken).to_plain()
         with pytest.raises(CorruptArtifactError, match="no tokenizer can be read"):
-            await try_generator(term, {"generator": named})
+            await try_generator(term.placement, term.calls, {"generator": named})

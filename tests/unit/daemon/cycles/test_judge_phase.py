@@ -30,7 +30,7 @@ from jupiterd.daemon.catalog.gate_history import last_student
 from jupiterd.daemon.cycles import judge_phase
 from jupiterd.daemon.cycles.cycle_driver import CycleDriver
 from jupiterd.daemon.leader import work_item
-from jupiterd.daemon.leader.leading import Leading
+from jupiterd.daemon.leader.term_services import TermServices
 from jupiterd.daemon.leader.work_item import ItemRunner, Patience
 from jupiterd.daemon.queries.cycle.cycle_document import cycle_document
 from jupiterd.errors import PeerUnreachableError
@@ -115,7 +115,7 @@ class Made:
 
 
 @asynccontextmanager
-async def tied_round(folder: Path, url: str) -> AsyncGenerator[tuple[Leading, Made]]:
+async def tied_round(folder: Path, url: str) -> AsyncGenerator[tuple[TermServices, Made]]:
     async with serving(folder, "one", threads=1) as one:
         judge = Generator("oak", url=url, model="oak", node=one.identity.node_id)
         start = replace(
@@ -131,18 +131,18 @@ async def tied_round(folder: Path, url: str) -> AsyncGenerator[tuple[Leading, Ma
         yield one._begin_reign(1), made
 
 
-async def closed(term: Leading) -> dict[str, Any]:
+async def closed(leading: TermServices) -> dict[str, Any]:
     """Go on to the end of the round; return what its verdict says."""
     for _ in range(8):
-        if 2 in term.cycle(CYCLE).verdicts:
+        if 2 in leading.term.cycle(CYCLE).verdicts:
             break
-        await CycleDriver(term, CYCLE)._step()
-    folder = term.library.store.path(term.cycle(CYCLE).verdicts[2].artifact)
+        await CycleDriver(leading, CYCLE)._step()
+    folder = leading.reach.library.store.path(leading.term.cycle(CYCLE).verdicts[2].artifact)
     return json.loads((folder / VERDICT_FILE).read_text())
 
 
-def items_of_gate(term: Leading) -> list[str]:
-    done = term.cycle(CYCLE).completed
+def items_of_gate(leading: TermServices) -> list[str]:
+    done = leading.term.cycle(CYCLE).completed
     return sorted(item.rpartition("/")[0] for _, item in done if item.startswith("r2/gate"))
 
 
@@ -150,10 +150,10 @@ async def test_a_tie_is_put_before_a_judge_and_the_verdict_can_be_reached_again_
     tmp_path: Path,
 ) -> None:
     with answering(knowing(each.text for each in held_out())) as served:
-        async with tied_round(tmp_path, served.url) as (term, made):
-            verdict = await closed(term)
+        async with tied_round(tmp_path, served.url) as (leading, made):
+            verdict = await closed(leading)
             asked = len(served.asked)
-            assert items_of_gate(term) == [
+            assert items_of_gate(leading) == [
                 "r2/gate/0", "r2/gate/2", "r2/gate/judge/ask", "r2/gate/judge/write",
             ]  # fmt: skip
             found = verdict["verdict"]["tie_break"]
@@ -163,8 +163,8 @@ async def test_a_tie_is_put_before_a_judge_and_the_verdict_can_be_reached_again_
             assert verdict["given"]["judge"]["id"] == f"{served.url}#oak"
             assert verdict["schema"] == "jupiter/verdict/v4"
 
-            store = term.library.store
-            recorded = store.path(term.cycle(CYCLE).verdicts[2].artifact)
+            store = leading.reach.library.store
+            recorded = store.path(leading.term.cycle(CYCLE).verdicts[2].artifact)
             pieces = [store.path(ArtifactId(each)) for each in verdict["given"]["scores"].values()]
             for material in ([recorded], pieces):
                 assert decide_again(recorded, material).is_same
@@ -173,18 +173,18 @@ async def test_a_tie_is_put_before_a_judge_and_the_verdict_can_be_reached_again_
             assert "First the judge oak was tried on 60 pairs" in told
             assert f"the candidate won {preference['wins']}" in told
 
-            assert term.cycle(CYCLE).verdicts[2].verdict == verdict["verdict"]["decision"]
-            assert last_student(term.cycle(CYCLE)) == made.student, "the one to beat stays"
-            shown = cycle_document(term.cycle(CYCLE), None, model=None, has_leader=True)
+            assert leading.term.cycle(CYCLE).verdicts[2].verdict == verdict["verdict"]["decision"]
+            assert last_student(leading.term.cycle(CYCLE)) == made.student, "the one to beat stays"
+            shown = cycle_document(leading.term.cycle(CYCLE), None, model=None, has_leader=True)
             row = next(p for p in shown["phases"] if (p["round"], p["phase"]) == (2, "gate"))
             assert row["done"] == 90
 
 
 async def test_a_judge_that_cannot_be_had_ends_no_cycle(tmp_path: Path) -> None:
     with answering(lambda *_: trouble(401, "no")) as served:
-        async with tied_round(tmp_path, served.url) as (term, _):
-            verdict = await closed(term)
-            assert term.cycle(CYCLE).failed is None
+        async with tied_round(tmp_path, served.url) as (leading, _):
+            verdict = await closed(leading)
+            assert leading.term.cycle(CYCLE).failed is None
     assert verdict["verdict"]["decision"] == "HOLD"
     assert (
         f"the judge couldn't be had: one: {served.url}: HTTP 401, no"
@@ -208,7 +208,7 @@ async def test_a_machine_that_has_gone_with_the_judge_is_not_waited_for_for_ever
     view = replace(conductor._view(), judge=judge)
     asking = WorkItem("r1/gate/judge/ask/k1", Phase.GATE, "ask_judge")
     done = await judge_phase.hear_judge(
-        cast("Leading", term), cast("ItemRunner", _NobodyThere()), view, asking
+        term.term, term.board, cast("ItemRunner", _NobodyThere()), view, asking
     )
     assert done.outputs == {}
     assert done.summary == {"without": "only away can do that, and it isn't here"}

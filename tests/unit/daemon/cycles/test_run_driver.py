@@ -5,7 +5,6 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import cast
 
 import pytest
 
@@ -15,7 +14,9 @@ from jupiterd.daemon.cycles.run_driver import RunDriver
 from jupiterd.daemon.executor.dispatcher import Dispatcher
 from jupiterd.daemon.gangs.gang_supervisor import GangSupervisor
 from jupiterd.daemon.leader import work_item
-from jupiterd.daemon.leader.leading import Leading
+from jupiterd.daemon.leader.artifact_reach import ArtifactReach
+from jupiterd.daemon.leader.placement import Placement
+from jupiterd.daemon.leader.term_services import TermServices
 from jupiterd.daemon.runtime.work_events import Advanced, Finished, Started, WorkEvent, WorkOrder
 from jupiterd.errors import (
     EmptySourceError,
@@ -34,7 +35,7 @@ COUNTS = {"tokens": 10_000.0, "vocab_size": 300.0}
 MADE = WorkCompleted(CYCLE, 1, "pack", "r1/pack/0", NODES[0], OUTPUTS, COUNTS)
 
 
-class Workers:
+class Workers(Dispatcher):
     """Does every order the same way."""
 
     def __init__(self, ending: WorkResult | JupiterError) -> None:
@@ -51,14 +52,16 @@ class Workers:
 
 
 @asynccontextmanager
-async def leads(folder: Path, workers: Workers, *facts: Fact) -> AsyncGenerator[Leading]:
+async def leads(folder: Path, workers: Workers, *facts: Fact) -> AsyncGenerator[TermServices]:
     async with serving(folder, "one") as one:
         own = RoleAssigned(one.identity.node_id, "hybrid", "it is alone", 1)
         await found(one, facts=(own, *facts))
-        yield replace(one._begin_reign(1), dispatcher=cast("Dispatcher", workers))
+        leading = one._begin_reign(1)
+        leading.calls.dispatcher = workers
+        yield leading
 
 
-async def conduct(leading: Leading) -> None:
+async def conduct(leading: TermServices) -> None:
     async with asyncio.timeout(TIMEOUT_S):
         await RunDriver(leading, CYCLE).conduct()
 
@@ -71,7 +74,7 @@ async def test_a_data_set_is_made_and_the_run_is_over(tmp_path: Path) -> None:
     workers = Workers(WorkResult(OUTPUTS, COUNTS))
     async with leads(tmp_path, workers, anywhere()) as leading:
         await conduct(leading)
-        run = leading.cycle(CYCLE)
+        run = leading.term.cycle(CYCLE)
         assert run.finished
         assert run.prepared is not None
         assert run.prepared.outputs == OUTPUTS
@@ -84,7 +87,7 @@ async def test_a_folder_without_text_ends_the_run_with_the_reason(tmp_path: Path
     workers = Workers(EmptySourceError("the folder /letters is empty", "write some"))
     async with leads(tmp_path, workers, anywhere(), training()) as leading:
         await conduct(leading)
-        failed = leading.cycle(CYCLE).failed
+        failed = leading.term.cycle(CYCLE).failed
         assert failed is not None
         assert (failed.code, failed.message, failed.hint) == (
             "empty-source", "the folder /letters is empty", "write some",
@@ -96,14 +99,14 @@ async def test_what_ends_an_item_is_what_was_said_last_where_there_was_too_littl
 ) -> None:
     """A machine before it just didn't have the folder."""
     two = list(NODES[:2])
-    monkeypatch.setattr(Leading, "fit_workers", lambda _: two)
-    monkeypatch.setattr(Leading, "place", lambda *_, **__: two[0])
+    monkeypatch.setattr(Placement, "fit_workers", lambda _: two)
+    monkeypatch.setattr(Placement, "place", lambda *_, **__: two[0])
     said = [TooLittleTextError("it has 3 documents"), EmptySourceError("there is no /letters")]
     workers = Workers(WorkResult({}))
     monkeypatch.setattr(workers, "run", lambda *_: _raising(said.pop()))
     async with leads(tmp_path, workers, anywhere()) as leading:
         await conduct(leading)
-        failed = leading.cycle(CYCLE).failed
+        failed = leading.term.cycle(CYCLE).failed
     assert failed is not None
     assert (failed.code, failed.message) == ("too-little-text", "it has 3 documents")
 
@@ -120,7 +123,7 @@ async def test_a_way_to_the_internet_is_tried_for_a_while_and_not_for_ever(
     workers = Workers(SourceUnreachableError("wikipedia can't be had: no route"))
     async with leads(tmp_path, workers, anywhere()) as leading:
         await conduct(leading)
-        failed = leading.cycle(CYCLE).failed
+        failed = leading.term.cycle(CYCLE).failed
         assert failed is not None
         assert failed.code == "source-unreachable"
         assert "wikipedia can't be had" in failed.message
@@ -137,10 +140,10 @@ async def test_text_on_a_machine_that_is_away_is_waited_for(tmp_path: Path) -> N
         conducting.cancel()
         await asyncio.wait({conducting})
         assert workers.orders == []
-        assert leading.cycle(CYCLE).failed is None
+        assert leading.term.cycle(CYCLE).failed is None
 
 
-def _detail(leading: Leading) -> str:
+def _detail(leading: TermServices) -> str:
     return "".join(live["detail"] for live in leading.board.to_plain(0.0))
 
 
@@ -150,7 +153,7 @@ async def test_what_is_trained_on_is_frozen_at_the_length_that_was_asked_for(
     workers = Workers(WorkResult({}))
     async with leads(tmp_path, workers, anywhere(), MADE, training()) as leading:
         await RunDriver(leading, CYCLE)._step()
-        manifest = leading.cycle(CYCLE).manifests[1]
+        manifest = leading.term.cycle(CYCLE).manifests[1]
         assert (manifest.sequences, manifest.tokens) == (9_999 // 64, 10_000)
         assert manifest.shards == (OUTPUTS["shards"],)
 
@@ -161,7 +164,7 @@ async def test_too_little_text_for_one_sequence_ends_the_run_with_the_reason(
     asked = replace(training(), settings={"seq_len": 20_000, "ranks": 1})
     async with leads(tmp_path, Workers(WorkResult({})), anywhere(), MADE, asked) as leading:
         await conduct(leading)
-        failed = leading.cycle(CYCLE).failed
+        failed = leading.term.cycle(CYCLE).failed
         assert failed is not None
         assert "10,000 tokens, and one sequence takes 20,001" in failed.message
 
@@ -187,7 +190,7 @@ async def test_a_run_that_is_trained_does_not_fail_for_its_validation(
     facts = (anywhere(), made, training(), manifest, trained)
     async with leads(tmp_path, Validators(WorkResult({})), *facts) as leading:
         await conduct(leading)
-        run = leading.cycle(CYCLE)
+        run = leading.term.cycle(CYCLE)
         assert (run.failed, run.rounds_committed) == (None, 1)
 
 
@@ -196,10 +199,10 @@ async def test_results_and_models_are_kept_where_all_is_well(
 ) -> None:
     kept: list[str] = []
 
-    async def keep(_leading: Leading, artifact: ArtifactId, _holder: NodeId) -> None:
+    async def keep(_leading: TermServices, artifact: ArtifactId, _holder: NodeId) -> None:
         kept.append(artifact)
 
-    monkeypatch.setattr(Leading, "keep_two_copies", keep)
+    monkeypatch.setattr(ArtifactReach, "keep_two_copies", keep)
     manifest = ManifestFrozen(CYCLE, 1, "", OUTPUTS["tokenizer"], (OUTPUTS["shards"],), 9, 900)
     facts = (anywhere(), training(), manifest, checkpoint("k", is_final=True))
     async with leads(tmp_path, Workers(WorkResult(OUTPUTS, COUNTS)), *facts) as leading:
@@ -218,9 +221,9 @@ async def test_the_plan_is_the_same_whoever_leads(tmp_path: Path) -> None:
             await conductor._step()
             gang = conductor._trainer()
             assert isinstance(gang, GangSupervisor)
-            plans.append((gang._plan, gang._shape))
+            plans.append((gang._of.plan, gang._of.shape))
     assert plans[0] == plans[1]
-    plan, shape = gang._plan, gang._shape
+    plan, shape = gang._of.plan, gang._of.shape
     assert (plan.steps, plan.batch_sequences) == (200, 64)
     assert (shape.seq_len, shape.vocab_size) == (64, 4096)
 

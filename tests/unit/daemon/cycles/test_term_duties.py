@@ -22,10 +22,10 @@ async def test_a_cycle_of_another_version_waits_with_a_reason_and_holds_up_nothi
         await lead(one)
         assert one.leading is not None
         board = one.leading.board
-        await one.leading.record(started())  # of its domain this version understands nothing
+        await one.leading.term.record(started())  # of its domain this version understands nothing
         await until(lambda: "can't go on with it" in str(board.to_plain(now_s())))
         assert not one.journal.state.cycles[CYCLE].finished
-        await one.leading.record(commanded("stopped", 1), WindowSet(is_open=True, edit=1))
+        await one.leading.term.record(commanded("stopped", 1), WindowSet(is_open=True, edit=1))
         await until(lambda: board.to_plain(now_s()) == [])
 
 

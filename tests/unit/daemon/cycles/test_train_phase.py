@@ -32,7 +32,7 @@ from jupiterd.cluster.ledger.island_runs import (
     least_batch_of,
 )
 from jupiterd.cluster.ledger.lww_registers import fact_hash
-from jupiterd.cluster.planning.engines import MLX, TORCH
+from jupiterd.cluster.planning.engines import MLX, TORCH, EngineChoice
 from jupiterd.cluster.planning.layouts import Island
 from jupiterd.cycle.base.work_item import Phase, WorkItem, WorkResult
 from jupiterd.daemon.catalog.islands_audit import audit_round, rounds_of_islands
@@ -41,8 +41,9 @@ from jupiterd.daemon.cycles.cycle_driver import CycleDriver
 from jupiterd.daemon.cycles.train_phase import ranks_here, trainer_of_round
 from jupiterd.daemon.gangs.gang_supervisor import GangSupervisor
 from jupiterd.daemon.islands.island_coordinator import IslandCoordinator
-from jupiterd.daemon.leader.leading import Leading
+from jupiterd.daemon.leader.artifact_reach import ArtifactReach
 from jupiterd.daemon.leader.pseudo_gradients import ReportedPseudoGradient
+from jupiterd.daemon.leader.term_services import TermServices
 from jupiterd.daemon.planning.gang_plan import plan_launch
 from jupiterd.daemon.planning.training_spec import training_of
 from jupiterd.daemon.queries.cycle.cycle_document import cycle_document
@@ -53,6 +54,8 @@ from jupiterd.locations import config_folder
 from tests.support.cluster.building import CYCLE, NODES, round_over, started
 from tests.support.daemon.two_nodes import TIMEOUT_S, until
 from tests.unit.daemon.cycles.test_run_driver import Workers, leads
+
+ALONE = EngineChoice(TORCH, (NodeId("a"),), "as asked")
 
 CONFIG = config_folder()
 DOMAIN = (CONFIG / "domains" / "python.yaml").read_text()
@@ -92,48 +95,50 @@ BEGUN = (packed(1), packed(2), trained(FIRST), round_over(FIRST))
 @asynccontextmanager
 async def a_cycle(
     folder: Path, monkeypatch: pytest.MonkeyPatch, *facts: Fact, **settings: str | int
-) -> AsyncGenerator[Leading]:
-    async def keep(_leading: Leading, _artifact: ArtifactId, _holder: object) -> None:
+) -> AsyncGenerator[TermServices]:
+    async def keep(_reach: ArtifactReach, _artifact: ArtifactId, _holder: object) -> None:
         pass
 
-    monkeypatch.setattr(Leading, "keep_two_copies", keep)
+    monkeypatch.setattr(ArtifactReach, "keep_two_copies", keep)
     monkeypatch.setattr(train_phase, "PATIENCE_S", 0.0)
     async with leads(folder, Workers(WorkResult({"weights": DRAWN}))) as leading:
-        await leading.record(asked(leading.self_id, **settings), *facts)
+        await leading.term.record(asked(leading.term.self_id, **settings), *facts)
         yield leading
 
 
 @asynccontextmanager
-async def conducting(leading: Leading, number: int) -> AsyncGenerator[asyncio.Task[None]]:
+async def conducting(leading: TermServices, number: int) -> AsyncGenerator[asyncio.Task[None]]:
     trainer = await trainer_of_round(leading, CYCLE, number)
     assert isinstance(trainer, IslandCoordinator)
     async with asyncio.timeout(TIMEOUT_S):
-        task = asyncio.ensure_future(trainer.train(training_of(leading, CYCLE, number).data))
+        task = asyncio.ensure_future(
+            trainer.train(training_of(leading.term.state, CYCLE, number).data)
+        )
         await until(lambda: task.done() or bool(line(leading, number)))
         yield task
         task.cancel()
         await asyncio.wait({task})
 
 
-def line(leading: Leading, number: int) -> list[OuterStepTaken]:
-    return [*leading.cycle(CYCLE).outer_line(number).values()]
+def line(leading: TermServices, number: int) -> list[OuterStepTaken]:
+    return [*leading.term.cycle(CYCLE).outer_line(number).values()]
 
 
-def islands(leading: Leading, number: int) -> list[TrainingStarted]:
-    cycles = leading.journal.state.cycles
+def islands(leading: TermServices, number: int) -> list[TrainingStarted]:
+    cycles = leading.term.state.cycles
     return [begun for _, begun in islands_in(cycles, CYCLE, number)]
 
 
-def say(leading: Leading, island: CycleId, number: int) -> None:
+def say(leading: TermServices, island: CycleId, number: int) -> None:
     """Let an island's gang tell of its way in the outer round that is open."""
     last = line(leading, number)[-1]
-    seq_len = training_of(leading, CYCLE, number).shape.seq_len
+    seq_len = training_of(leading.term.state, CYCLE, number).shape.seq_len
     tokens = last.steps * last.batches[island] * seq_len
     way = WayMade(ArtifactId(island * 4), fact_hash(last), tokens, 1.0, 10.0)
-    leading.ways.tell(island, ReportedPseudoGradient(way, leading.self_id, 0.0))
+    leading.pseudo_gradients.tell(island, ReportedPseudoGradient(way, leading.term.self_id, 0.0))
 
 
-async def go_through(leading: Leading, number: int) -> None:
+async def go_through(leading: TermServices, number: int) -> None:
     """Let the islands tell of one way after another, until training is over."""
     while (last := line(leading, number)[-1]).steps:
         for island in last.batches:
@@ -141,12 +146,12 @@ async def go_through(leading: Leading, number: int) -> None:
         await until(lambda last=last: len(line(leading, number)) > last.number + 1)
 
 
-async def save_last(leading: Leading, number: int, model: ArtifactId) -> None:
+async def save_last(leading: TermServices, number: int, model: ArtifactId) -> None:
     """Let the first island record the last weights of all."""
     first = islands(leading, number)[0].cycle
     last = line(leading, number)[-1]
     made = CheckpointCommitted(first, 1, "", model, 77, last.first_step, 9, 9, 2.5, is_final=True)
-    await leading.record(made)
+    await leading.term.record(made)
 
 
 async def test_a_rounds_islands_begin_with_the_model_of_the_round_before(
@@ -162,7 +167,7 @@ async def test_a_rounds_islands_begin_with_the_model_of_the_round_before(
             assert (first.round, first.start, first.steps) == (2, FIRST, EVERY)
             assert first.total_tokens == 1_000, "the cycle's tokens go on"
             assert not line(leading, 1)
-            of_island = training_of(leading, CYCLE, 2)
+            of_island = training_of(leading.term.state, CYCLE, 2)
             assert of_island.data.shards == "2" * 64
         async with conducting(leading, 2):  # another leader goes on with the same
             assert islands(leading, 2) == [one, other]
@@ -175,7 +180,7 @@ async def test_islands_are_recorded_with_a_sequence_for_each_where_the_text_make
     frozen = ManifestFrozen(CYCLE, 1, "", ArtifactId("7" * 64), (ArtifactId("1" * 64),), 20, 5_120)
     told: dict[str, str | int] = {"recipe": "tuning", "least_batch": 1}
     async with a_cycle(tmp_path, monkeypatch, packed(1), frozen, **told) as leading:
-        assert training_of(leading, CYCLE, 1).plan.batch_sequences == 1
+        assert training_of(leading.term.state, CYCLE, 1).plan.batch_sequences == 1
         for _ in range(2):
             async with conducting(leading, 1):
                 (first,) = line(leading, 1)
@@ -196,9 +201,9 @@ async def test_a_gang_s_round_has_a_sequence_for_each_that_could_train_when_it_w
     told: dict[str, str | int] = {"recipe": "tuning", "least_batch": 1, "islands": "off"}
     told["island_nodes"] = ""
     async with a_cycle(tmp_path, monkeypatch, *BEGUN, *frozen, **told) as leading:
-        plans = [training_of(leading, CYCLE, number).plan for number in (1, 2)]
+        plans = [training_of(leading.term.state, CYCLE, number).plan for number in (1, 2)]
         assert [plan.batch_sequences for plan in plans] == [1, 3]
-        assert ranks_here(leading, CYCLE) == 1
+        assert ranks_here(leading.term, leading.placement, CYCLE) == 1
         trainer = await trainer_of_round(leading, CYCLE, 2)
         assert isinstance(trainer, GangSupervisor)
 
@@ -223,7 +228,7 @@ async def test_a_first_round_begins_with_weights_that_are_drawn_and_later_ones_w
         async with conducting(leading, 1):
             first = islands(leading, 1)
             assert {island.settings["start_from"] for island in first} == {DRAWN}
-        await leading.record(trained(FIRST), round_over(FIRST))
+        await leading.term.record(trained(FIRST), round_over(FIRST))
         async with conducting(leading, 2):
             second = islands(leading, 2)
         ids = [island.cycle for island in (*first, *second)]
@@ -239,15 +244,15 @@ async def test_a_round_is_over_with_the_last_weights_of_an_island_and_so_are_the
             await go_through(leading, 2)
             await save_last(leading, 2, SECOND)
             await task
-        state = leading.cycle(CYCLE)
+        state = leading.term.cycle(CYCLE)
         final = state.last_checkpoint(2)
         assert final is not None
-        plan = training_of(leading, CYCLE, 2).plan
+        plan = training_of(leading.term.state, CYCLE, 2).plan
         assert (final.artifact, final.parent, final.step) == (SECOND, FIRST, plan.steps)
         assert final.is_final
         assert final.tokens == line(leading, 2)[-1].total_tokens > 1_000
         assert {state.wanted for state, _ in islands_of(cycles_of(leading), CYCLE)} == {"stopped"}
-        seq_len = training_of(leading, CYCLE, 2).shape.seq_len
+        seq_len = training_of(leading.term.state, CYCLE, 2).shape.seq_len
         proved = audit_round(state, 2, seq_len)
         assert rounds_of_islands(state) == [2]
         assert proved.audit.problems == ()
@@ -262,14 +267,14 @@ async def test_a_round_is_over_with_the_last_weights_of_an_island_and_so_are_the
         assert "2 islands" in row["detail"]
 
 
-def document(leading: Leading) -> dict[str, Any]:
+def document(leading: TermServices) -> dict[str, Any]:
     cycles = cycles_of(leading)
     found = counting_islands(cycles, CYCLE)
     return cycle_document(cycles[CYCLE], None, model=None, has_leader=True, islands=found)
 
 
-def cycles_of(leading: Leading):
-    return leading.journal.state.cycles
+def cycles_of(leading: TermServices):
+    return leading.term.state.cycles
 
 
 async def test_a_closed_round_leaves_no_island_behind(
@@ -278,14 +283,14 @@ async def test_a_closed_round_leaves_no_island_behind(
     async with a_cycle(tmp_path, monkeypatch, *BEGUN) as leading:
         async with conducting(leading, 2):
             await go_through(leading, 2)
-        await leading.record(trained(SECOND, 2, FIRST, 9_999))
+        await leading.term.record(trained(SECOND, 2, FIRST, 9_999))
         conductor = CycleDriver(leading, CYCLE)
         judged = WorkResult(
             {"verdict": ArtifactId("4" * 64)}, {},
             {"verdict": "HOLD", "reason": "as good", "val_bpb": 2.5},
         )  # fmt: skip
         await conductor._close(conductor._view(), judged)
-        assert leading.cycle(CYCLE).rounds_committed == 2
+        assert leading.term.cycle(CYCLE).rounds_committed == 2
         assert all(state.finished for state, _ in islands_of(cycles_of(leading), CYCLE))
 
 
@@ -296,17 +301,17 @@ async def test_islands_of_another_line_rest_until_theirs_counts_again(
     async with a_cycle(tmp_path, monkeypatch, *BEGUN, *branch) as leading:
         async with conducting(leading, 2) as task:
             before, steps = islands(leading, 2), line(leading, 2)
-            await leading.record(LinePinned(CYCLE, OTHER, 1))
+            await leading.term.record(LinePinned(CYCLE, OTHER, 1))
             await task  # it trains what counts no more
-        assert not any(counts(cycles_of(leading), leading.cycle(i.cycle)) for i in before)
+        assert not any(counts(cycles_of(leading), leading.term.cycle(i.cycle)) for i in before)
         assert line(leading, 2) == []
         async with conducting(leading, 2):
             begun = islands(leading, 2)
             assert {island.settings["start_from"] for island in begun} == {OTHER}
             assert not {i.cycle for i in begun} & {i.cycle for i in before}
-        await leading.record(LinePinned(CYCLE, FIRST, 2))
+        await leading.term.record(LinePinned(CYCLE, FIRST, 2))
         assert (islands(leading, 2), line(leading, 2)) == (before, steps)
-        assert all(counts(cycles_of(leading), leading.cycle(i.cycle)) for i in before)
+        assert all(counts(cycles_of(leading), leading.term.cycle(i.cycle)) for i in before)
 
 
 async def test_islands_of_a_cycle_that_was_stopped_go_on_with_it_but_for_the_slow_one(
@@ -315,13 +320,13 @@ async def test_islands_of_a_cycle_that_was_stopped_go_on_with_it_but_for_the_slo
     async with a_cycle(tmp_path, monkeypatch, *BEGUN) as leading:
         async with conducting(leading, 2):
             one, other = (island.cycle for island in islands(leading, 2))
-        await leading.record(
+        await leading.term.record(
             CycleStateSet(one, "stopped", "stopped by a person", 1),
             CycleStateSet(other, "stopped", TOO_SLOW, 1),
         )
         async with conducting(leading, 2):
-            await until(lambda: leading.cycle(one).wanted == "running")
-            assert leading.cycle(other).wanted == "stopped"
+            await until(lambda: leading.term.cycle(one).wanted == "running")
+            assert leading.term.cycle(other).wanted == "stopped"
 
 
 async def test_what_a_gang_has_begun_a_gang_goes_on_with(
@@ -350,15 +355,15 @@ async def test_a_gang_goes_on_with_the_trunk_and_hangs_what_it_makes_below_the_c
 ) -> None:
     async with a_cycle(tmp_path, monkeypatch, *ON_TRUNK, islands="off", island_nodes="") as leading:
         assert isinstance(await trainer_of_round(leading, CYCLE, 2), GangSupervisor)
-        found = training_of(leading, CYCLE, 2)
+        found = training_of(leading.term.state, CYCLE, 2)
         assert found.plan.warmup_steps == 0
         assert found.plan.learning_rate == found.shape.recipe.learning_rate
-        launch = plan_launch(leading, CYCLE, 2, max_ranks=1)
+        launch = plan_launch(leading.term.cycle(CYCLE), 2, 1, ALONE)
         assert (launch.from_checkpoint, launch.from_step, launch.follows) == (ENDED, 0, FIRST)
-        await leading.record(LineParked(CYCLE, ENDED, is_parked=True, edit=1))
-        launch = plan_launch(leading, CYCLE, 2, max_ranks=1)
+        await leading.term.record(LineParked(CYCLE, ENDED, is_parked=True, edit=1))
+        launch = plan_launch(leading.term.cycle(CYCLE), 2, 1, ALONE)
         assert (launch.from_checkpoint, launch.follows) == (FIRST, "")
-        assert training_of(leading, CYCLE, 2).plan.warmup_steps > 0, "with new moments"
+        assert training_of(leading.term.state, CYCLE, 2).plan.warmup_steps > 0, "with new moments"
 
 
 async def test_a_conductor_whose_trunk_is_lost_leaves_the_round_to_one_with_another_plan(
@@ -366,10 +371,10 @@ async def test_a_conductor_whose_trunk_is_lost_leaves_the_round_to_one_with_anot
 ) -> None:
     async with a_cycle(tmp_path, monkeypatch, *ON_TRUNK, islands="off", island_nodes="") as leading:
         trainer = await trainer_of_round(leading, CYCLE, 2)
-        await leading.record(LineParked(CYCLE, ENDED, is_parked=True, edit=1))
-        await trainer.train(training_of(leading, CYCLE, 2).data)
-        assert not leading.cycle(CYCLE).open_epochs
-        assert leading.cycle(CYCLE).last_checkpoint(2) is None
+        await leading.term.record(LineParked(CYCLE, ENDED, is_parked=True, edit=1))
+        await trainer.train(training_of(leading.term.state, CYCLE, 2).data)
+        assert not leading.term.cycle(CYCLE).open_epochs
+        assert leading.term.cycle(CYCLE).last_checkpoint(2) is None
 
 
 async def test_islands_begin_with_the_last_candidate_and_warm_up(
@@ -378,7 +383,7 @@ async def test_islands_begin_with_the_last_candidate_and_warm_up(
     async with a_cycle(tmp_path, monkeypatch, *ON_TRUNK) as leading:
         async with conducting(leading, 2):
             assert {island.settings["start_from"] for island in islands(leading, 2)} == {FIRST}
-        plan = training_of(leading, CYCLE, 2, by_islands=True).plan
+        plan = training_of(leading.term.state, CYCLE, 2, by_islands=True).plan
         assert (plan.warmup_steps > 0, plan.keeps_trunk) == (True, False)
 
 
@@ -396,13 +401,13 @@ async def test_where_groups_apart_did_either_a_gangs_steps_count_and_its_promise
     async with a_cycle(tmp_path, monkeypatch, *BEGUN) as leading:
         async with conducting(leading, 2):
             begun = islands(leading, 2)
-        await leading.record(EpochOpened(CYCLE, 2, 5, NODES[:1], "torch", FIRST, 0))
+        await leading.term.record(EpochOpened(CYCLE, 2, 5, NODES[:1], "torch", FIRST, 0))
         async with conducting(leading, 2):
-            await until(lambda: not leading.cycle(CYCLE).open_epochs)
+            await until(lambda: not leading.term.cycle(CYCLE).open_epochs)
             step = replace(trained(SECOND, 2, FIRST, 2_000), is_final=False)
-            await leading.record(step)
+            await leading.term.record(step)
         assert isinstance(await trainer_of_round(leading, CYCLE, 2), GangSupervisor)
-        assert not any(counts(cycles_of(leading), leading.cycle(i.cycle)) for i in begun)
+        assert not any(counts(cycles_of(leading), leading.term.cycle(i.cycle)) for i in begun)
 
 
 @pytest.mark.parametrize("islands", ["auto", "off", "on"])
@@ -449,7 +454,7 @@ async def test_islands_that_were_planned_are_told_as_such(
 ) -> None:
     settings = {"islands": "auto", "island_nodes": ""}
     async with a_cycle(tmp_path, monkeypatch, *BEGUN, **settings) as leading:
-        parts = [Island.of(MLX, [leading.self_id]), Island.of(TORCH, [NODES[1]])]
+        parts = [Island.of(MLX, [leading.term.self_id]), Island.of(TORCH, [NODES[1]])]
         monkeypatch.setattr(train_phase, "islands_of_round", lambda *_: parts)
         leading.board.begin(CYCLE, 2, Phase.TRAIN, now_s())
         assert isinstance(await trainer_of_round(leading, CYCLE, 2), IslandCoordinator)
@@ -457,6 +462,6 @@ async def test_islands_that_were_planned_are_told_as_such(
         assert details(leading) == [said]
 
 
-def details(leading: Leading) -> list[str]:
+def details(leading: TermServices) -> list[str]:
     """What people read of each running phase."""
     return [running["detail"] for running in leading.board.to_plain(now_s())]

@@ -14,7 +14,7 @@ from jupiterd.cycle.data.local_paths import local_paths
 from jupiterd.daemon.app.node import Node
 from jupiterd.daemon.catalog.dataset_catalog import data_sets
 from jupiterd.daemon.executor.offered_paths import OfferedPaths
-from jupiterd.daemon.leader.leading import Leading
+from jupiterd.daemon.leader.machines import Machines
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.daemon.runtime.work_events import WorkOrder
 from jupiterd.errors import NotOfferedError
@@ -299,7 +299,7 @@ async def test_a_command_reads_where_it_was_typed_and_nowhere_else(
         take_for_alive(one, two)
         two.pulse.election._leader = one.identity.node_id
         everybody = [one.identity.node_id, two.identity.node_id]
-        monkeypatch.setattr(Leading, "fit_nodes", lambda _: everybody)  # no heartbeats here
+        monkeypatch.setattr(Machines, "fit_nodes", lambda _: everybody)  # no heartbeats here
         at_two = {"source": source, "node": two.identity.node_id}
         await one.commands.execute("data.prepare", {**at_two, "name": "stolen"})
         await until(lambda: run_of(one, "stolen").failed is not None)

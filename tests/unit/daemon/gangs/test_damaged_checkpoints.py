@@ -106,17 +106,19 @@ async def test_damaged_weights_to_begin_with_end_a_run_and_a_checkpoint_does_not
 async def test_a_line_that_was_set_aside_stays_so_for_the_reign(tmp_path: Path) -> None:
     facts = (data_asked(), MADE, training(), checkpoint("a" * 64, tokens=100))
     async with leads(tmp_path, *facts) as leading:
-        newest = made_in(leading_store := leading.library.store, tmp_path)
-        await leading.record(checkpoint(newest, "a" * 64, tokens=200))
-        run = leading.cycle(CYCLE)
+        newest = made_in(leading_store := leading.reach.library.store, tmp_path)
+        await leading.term.record(checkpoint(newest, "a" * 64, tokens=200))
+        run = leading.term.cycle(CYCLE)
         assert [fact.artifact for fact in run.line()] == ["a" * 64, newest]
-        await set_aside(leading, CYCLE, newest, "checkpoint b is damaged")
+        await set_aside(
+            leading.term, leading.board, leading.reach, CYCLE, newest, "checkpoint b is damaged"
+        )
         assert [fact.artifact for fact in run.line()] == ["a" * 64]
         ((_, parked),) = run.parkings()
         assert parked.reason == "checkpoint b is damaged"
         assert leading_store.holds(ArtifactId(newest))
-        await take_up(leading, CYCLE, run)
+        await take_up(leading.term, leading.board, leading.reach, CYCLE, run)
         assert newest in run.parked, "it can be fetched, and can't be used"
-        leading.damaged.clear()
-        await take_up(leading, CYCLE, run)
+        leading.reach.damaged.clear()
+        await take_up(leading.term, leading.board, leading.reach, CYCLE, run)
         assert newest not in run.parked, "another leader tries it again"

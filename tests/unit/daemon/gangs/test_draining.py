@@ -3,7 +3,6 @@
 import asyncio
 from dataclasses import replace
 from pathlib import Path
-from typing import cast
 
 import pytest
 
@@ -15,47 +14,50 @@ from jupiterd.daemon.app.node import Node
 from jupiterd.daemon.gangs import elasticity
 from jupiterd.daemon.gangs.elasticity import GangChanges, changing
 from jupiterd.daemon.gangs.gang_reachability import GangReachability
-from jupiterd.daemon.leader.leading import Leading
+from jupiterd.daemon.leader.term_services import TermServices
 from jupiterd.daemon.leader.work_item import ItemRunner
 from jupiterd.daemon.planning.gang_plan import choose, trainers
 from jupiterd.errors import DrainedError, NotFoundError, PeerUnreachableError
 from jupiterd.ids import NodeId
 from tests.support.cluster.building import CYCLE, started
 from tests.support.daemon.one_rank import LAUNCH, A, B
+from tests.support.daemon.term_parts import FakeCalls, FakeMachines, FakeTerm, connected
 from tests.support.daemon.two_nodes import lead, serving, take_for_alive, unite
 
 WITH_TORCH = Hardware("Linux", "x86_64", "a CPU", 8, 16 << 30, engines=("torch",))
 ITEM = WorkItem(Phase.GENERATE, "generate/0", "generate", {"prompt": "x"}, {"model": "m"})
 
 
-async def leading_of(one: Node, other: Node) -> Leading:
+async def leading_of(one: Node, other: Node) -> TermServices:
     """Return the term of the first of two, both of which could train."""
     await unite(one, other)
     await one.journal.append(1, [started()])
     await lead(one)
     assert one.leading is not None
     take_for_alive(one, other)
-    one.leading.alive = one.leading.answering = one.alive
-    one.leading.hardware_of = lambda _: WITH_TORCH
+    one.leading.machines.alive = one.leading.machines.answering = one.alive
+    one.leading.machines.hardware_of = lambda _: WITH_TORCH
     return one.leading
 
 
-async def drain(leading: Leading, *nodes: Node) -> None:
-    await leading.record(*(RolePinned(node.identity.node_id, "idle", 1) for node in nodes))
+async def drain(leading: TermServices, *nodes: Node) -> None:
+    await leading.term.record(*(RolePinned(node.identity.node_id, "idle", 1) for node in nodes))
 
 
 async def test_who_is_drained_gets_no_item_and_trains_no_more(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one, serving(tmp_path, "two") as two:
         leading = await leading_of(one, two)
         own, other = one.identity.node_id, two.identity.node_id
-        assert {seat.node for seat in leading.seats()} == {own, other}
+        assert {seat.node for seat in leading.placement.seats()} == {own, other}
         await drain(leading, two)
-        leading._running[own] = 5
-        assert leading.place(needs_engine=False) == own, "though the other one has nothing to do"
-        assert (leading.is_busy(own), leading.is_busy(other)) == (True, False)
-        assert trainers(leading).keys() == {own}
-        assert trainers(leading, (own, other)).keys() == {own}, "whoever was named"
-        assert other in leading.fit_nodes(), "it stays a member, and gives what it holds"
+        leading.placement._running[own] = 5
+        assert leading.placement.place(needs_engine=False) == own, (
+            "though the other one has nothing to do"
+        )
+        assert (leading.placement.is_busy(own), leading.placement.is_busy(other)) == (True, False)
+        assert trainers(leading.placement).keys() == {own}
+        assert trainers(leading.placement, (own, other)).keys() == {own}, "whoever was named"
+        assert other in leading.machines.fit_nodes(), "it stays a member, and gives what it holds"
 
 
 async def test_where_all_are_drained_it_is_said_how_it_goes_on(tmp_path: Path) -> None:
@@ -64,22 +66,26 @@ async def test_where_all_are_drained_it_is_said_how_it_goes_on(tmp_path: Path) -
         await drain(leading, one, two)
         told = "are drained, and nobody else can train; to let it go on: jupiterctl node resume "
         with pytest.raises(DrainedError, match=told) as refused:
-            choose(leading, CYCLE, max_ranks=8)
+            choose(leading.placement, leading.term.cycle(CYCLE), max_ranks=8)
         assert refused.value.may_mend, "a cycle waits for it, and doesn't fail"
         with pytest.raises(DrainedError, match="nobody else can do it"):
-            ItemRunner(leading, CYCLE)._place(ITEM, frozenset())
+            ItemRunner(
+                leading.term, leading.board, leading.placement, leading.reach, leading.calls, CYCLE
+            )._place(ITEM, frozenset())
         name = one.settings.name
         with pytest.raises(DrainedError, match=f"{name} is drained"):
-            ItemRunner(leading, CYCLE)._named(one.identity.node_id)
+            ItemRunner(
+                leading.term, leading.board, leading.placement, leading.reach, leading.calls, CYCLE
+            )._named(one.identity.node_id)
 
 
 async def test_a_machine_without_an_engine_is_not_what_training_waits_for(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one, serving(tmp_path, "two") as two:
         leading = await leading_of(one, two)
-        leading.hardware_of = lambda _: replace(WITH_TORCH, engines=())
+        leading.machines.hardware_of = lambda _: replace(WITH_TORCH, engines=())
         await drain(leading, one, two)
         with pytest.raises(PeerUnreachableError, match="no node that is alive can train"):
-            choose(leading, CYCLE, max_ranks=8)
+            choose(leading.placement, leading.term.cycle(CYCLE), max_ranks=8)
 
 
 async def test_the_command_says_how_many_are_left_to_work(tmp_path: Path) -> None:
@@ -90,21 +96,19 @@ async def test_the_command_says_how_many_are_left_to_work(tmp_path: Path) -> Non
             assert done["workers_left"] == left
 
 
-class Gang:
+class Gang(FakeCalls):
     """As much of a term as stopping a gang takes: who is asked to, and what is told meanwhile."""
 
-    term = 7
-
     def __init__(self) -> None:
-        self.dispatcher = self
+        super().__init__()
         self.drained: set[NodeId] = set()
-        self.asked: list[NodeId] = []
+        self.stops: list[NodeId] = []
         self.told: list[str] = []
         self.is_deaf = False
         self.stopped = asyncio.Event()
 
-    async def stop_after_step(self, node: NodeId, _term: int, _epoch: int) -> None:
-        self.asked.append(node)
+    async def stop_after_step(self, node: NodeId, epoch: int) -> None:
+        self.stops.append(node)
         if self.is_deaf:
             self.is_deaf = False
             raise NotFoundError("no rank of attempt 3 runs here just now")
@@ -126,8 +130,11 @@ class Gang:
             lambda: self.told.append("goes on"),
             lambda: self.told.append("stops"),
         )
-        reach = GangReachability(cast("Leading", self), Elasticity(), str)
-        async with asyncio.timeout(10.0), changing(cast("Leading", self), LAUNCH, reach, changes):
+        reach = GangReachability(FakeMachines(), connected(), Elasticity(), str)
+        async with (
+            asyncio.timeout(10.0),
+            changing(FakeTerm(), self, LAUNCH, reach, changes),
+        ):
             await self.stopped.wait()
 
 
@@ -146,7 +153,7 @@ async def test_a_member_that_is_drained_leaves_after_the_running_step(
     gang = Gang()
     gang.drained = {leaver, NodeId("of no gang")}
     await gang.until_stopped()
-    assert gang.asked == [A], "rank 0 tells the others"
+    assert gang.stops == [A], "rank 0 tells the others"
     assert gang.told == [f"{named} is drained", "stops"]
 
 

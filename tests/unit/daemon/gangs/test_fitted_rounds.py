@@ -8,16 +8,19 @@ import pytest
 
 from jupiterd.cluster.facts.facts import CheckpointCommitted, ManifestFrozen, WorkCompleted
 from jupiterd.cluster.ledger.cycle_state import CycleFact
+from jupiterd.cluster.ledger.state import State
 from jupiterd.cycle.training.horizon import Horizon
 from jupiterd.cycle.training.plan import TrainPlan, parse_model
 from jupiterd.daemon.gangs.checkpoint_lineage import CheckpointLineage
 from jupiterd.daemon.gangs.rank_orders import RankOrders
 from jupiterd.daemon.gangs.rendezvous import Rendezvous
+from jupiterd.daemon.gangs.trained_round import TrainedRound
 from jupiterd.daemon.planning.training_spec import training_of
 from jupiterd.daemon.runtime.work_events import CheckpointMade
 from jupiterd.ids import ArtifactId
 from jupiterd.locations import config_folder
 from tests.support.cluster.building import CYCLE, NODES, round_over, started
+from tests.support.daemon.term_parts import FakeCalls, FakeMachines, FakeReach, FakeTerm
 from tests.unit.daemon.queries.cycle.test_cycle_document import folded
 
 CONFIG = config_folder()
@@ -54,9 +57,14 @@ def trained(steps: int) -> CheckpointCommitted:
     )
 
 
+def state_of(*facts: CycleFact) -> State:
+    state = State()
+    state.cycles[CYCLE] = folded(*facts)
+    return state
+
+
 def plan_of(number: int, *facts: CycleFact, by_islands: bool = False, ranks: int = 0) -> TrainPlan:
-    leading: Any = SimpleNamespace(cycle=lambda _: folded(*facts))
-    return training_of(leading, CYCLE, number, by_islands=by_islands, ranks=ranks).plan
+    return training_of(state_of(*facts), CYCLE, number, by_islands=by_islands, ranks=ranks).plan
 
 
 def test_a_first_round_on_little_text_may_grow_from_four_passes_to_sixteen() -> None:
@@ -124,10 +132,12 @@ def test_each_rank_of_a_rounds_islands_has_a_sequence_of_a_small_step(
 def recorded(step: int, horizon: Horizon) -> CheckpointCommitted:
     """What a leader records of a checkpoint of round 1."""
     facts = [BEGUN, *packed(1, 80)]
-    leading: Any = SimpleNamespace(cycle=lambda _: folded(*facts))
+    term = FakeTerm(state=state_of(*facts))
     launch: Any = SimpleNamespace(epoch=1, from_checkpoint="")
     made = CheckpointMade(TRAINED, step, step * 1024, step * 4, 3.0, horizon.to_plain())
-    (fact,) = CheckpointLineage(leading, CYCLE, 1).facts_of(made, launch, plan_of(1, *facts))
+    (fact,) = CheckpointLineage(term, FakeReach(term), CYCLE, 1).facts_of(
+        made, launch, plan_of(1, *facts)
+    )
     return fact
 
 
@@ -146,14 +156,13 @@ def test_what_was_decided_is_recorded_and_says_which_checkpoint_is_the_last() ->
 def test_ranks_hear_of_what_was_decided_in_this_round_alone() -> None:
     known = recorded(104, Horizon(step=104, loss=3.0, best_step=104, best_loss=3.0, decay_from=104))
     shape = parse_model(BEGUN.model_yaml)
-    leading: Any = SimpleNamespace(cycle=lambda _: folded(BEGUN, *packed(1, 80), known))
+    term, machines = FakeTerm(state=state_of(BEGUN, *packed(1, 80), known)), FakeMachines()
     launch: Any = SimpleNamespace(
         gang=(NODES[0],), nodes=(NODES[0],), choice=SimpleNamespace(backend="gloo", engine="torch"),
         micro_batches=(4,),
         epoch=2, from_step=104, from_checkpoint=TRAINED, late_ranks=(),
     )  # fmt: skip
-    leading.names = dict
-    leading.hardware_of = lambda _: None
     for number, told in ((1, known.horizon), (2, {})):
-        orders = RankOrders(leading, CYCLE, number, shape, plan_of(1, BEGUN, *packed(1, 80)))
+        trained = TrainedRound(CYCLE, number, shape, plan_of(1, BEGUN, *packed(1, 80)))
+        orders = RankOrders(term, machines, FakeReach(term), FakeCalls(), trained)
         assert orders.params(launch, Rendezvous(), 0)["horizon"] == told

@@ -1,8 +1,7 @@
 """Members are asked before a gang is formed; those that refuse are done without."""
 
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import cast
 
 import pytest
@@ -15,7 +14,7 @@ from jupiterd.cycle.training.memory import needs_on
 from jupiterd.daemon.gangs import gang_preflight
 from jupiterd.daemon.gangs.gang_preflight import LEFT_OUT_S, GangPreflight
 from jupiterd.daemon.gangs.micro_batch_sizes import MicroBatchSizes
-from jupiterd.daemon.leader.leading import Leading
+from jupiterd.daemon.gangs.trained_round import TrainedRound
 from jupiterd.daemon.leader.progress_board import ProgressBoard
 from jupiterd.daemon.planning.gang_plan import GangPlan
 from jupiterd.errors import (
@@ -30,6 +29,7 @@ from jupiterd.errors import (
 from jupiterd.ids import CycleId, NodeId
 from jupiterd.rpc import peer_pb2
 from tests.support.daemon.one_rank import CYCLE
+from tests.support.daemon.term_parts import FakeCalls, FakeMachines, FakeTerm
 from tests.unit.cycle.training.test_memory import PRESETS, plan
 
 A, B = NodeId("a" * 32), NodeId("b" * 32)
@@ -40,44 +40,33 @@ FULL = DeviceFullError("beta: cpu has 0.1 GB free, and a gang needs 0.4 GB there
 Answer = tuple[int, str] | JupiterError
 
 
-@dataclass
-class Term:
+class Asking(FakeCalls):
     """As much of a term of leading as asking takes: each node answers as it was told to."""
 
-    answers: Mapping[NodeId, Answer]
-    asked: list[tuple[NodeId, peer_pb2.PrepareRanksRequest]] = field(default_factory=list)
-    passed_over: set[NodeId] = field(default_factory=set)
-    board: ProgressBoard = field(default_factory=ProgressBoard)
-    is_over = False
+    machine = MACHINE
 
-    def pass_over(self, node: NodeId) -> None:
-        self.passed_over.add(node)
+    def __init__(self, answers: Mapping[NodeId, Answer]) -> None:
+        super().__init__()
+        self.answers = answers
+        self.requests: list[tuple[NodeId, peer_pb2.PrepareRanksRequest]] = []
+        self.machines = FakeMachines({A: self.machine, B: self.machine}, {A: "alpha", B: "beta"})
 
     @property
-    def dispatcher(self) -> "Term":
-        return self
+    def passed_over(self) -> set[NodeId]:
+        return {*self.machines.passed_over}
 
     async def prepare(self, node: NodeId, request: peer_pb2.PrepareRanksRequest) -> tuple[int, str]:
-        self.asked.append((node, request))
+        self.requests.append((node, request))
         answer = self.answers[node]
         if isinstance(answer, JupiterError):
             raise answer
         return answer
 
-    @contextmanager
-    def named(self, _node: NodeId) -> Generator[None]:
-        yield
 
-    def names(self) -> dict[NodeId, str]:
-        return {A: "alpha", B: "beta"}
-
-    def hardware_of(self, _node: NodeId) -> Hardware:
-        return MACHINE
-
-
-def preparing(term: Term) -> GangPreflight:
-    shape = PRESETS["1m"]
-    return GangPreflight(cast("Leading", term), CYCLE, shape, plan(shape), MicroBatchSizes(USUAL))
+def preparing(asking: Asking) -> GangPreflight:
+    trained = TrainedRound(CYCLE, 1, PRESETS["1m"], plan(PRESETS["1m"]))
+    sizes = MicroBatchSizes(USUAL)
+    return GangPreflight(FakeTerm(), ProgressBoard(), asking.machines, asking, trained, sizes)
 
 
 def launch_of(*gang: NodeId) -> GangPlan:
@@ -92,11 +81,11 @@ def all_but(without: object) -> GangPlan:
 
 
 async def test_each_node_is_asked_once_with_what_each_micro_batch_needs():
-    term = Term({A: (USUAL, ""), B: (USUAL, "")})
+    term = Asking({A: (USUAL, ""), B: (USUAL, "")})
     launch = await preparing(term).prepared(all_but)
     assert (launch.gang, launch.micro_batches) == ((A, A, B), (USUAL,) * 3)
     assert launch.choice.reason == "as asked"
-    (alpha, request), (beta, other) = term.asked
+    (alpha, request), (beta, other) = term.requests
     assert (alpha, request.ranks, beta, other.ranks) == (A, 2, B, 1)
     assert request.checkpoint_bytes == 12 * parameter_count(PRESETS["1m"])
     needs = [(need.micro_batch, need.size_bytes) for need in request.needs]
@@ -108,10 +97,10 @@ async def test_nodes_of_one_machine_are_asked_for_what_they_take_of_it_together(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async def asked_of(machine: Hardware) -> dict[NodeId, int]:
-        monkeypatch.setattr(Term, "hardware_of", lambda *_: machine)
-        term = Term({A: (USUAL, ""), B: (USUAL, "")})
+        monkeypatch.setattr(Asking, "machine", machine)
+        term = Asking({A: (USUAL, ""), B: (USUAL, "")})
         await preparing(term).prepared(lambda _: launch_of(A, B))
-        return {node: request.needs[0].size_bytes for node, request in term.asked}
+        return {node: request.needs[0].size_bytes for node, request in term.requests}
 
     apart, together = await asked_of(MACHINE), await asked_of(replace(MACHINE, host="one"))
     assert together == {node: 2 * needed for node, needed in apart.items()}
@@ -120,12 +109,12 @@ async def test_nodes_of_one_machine_are_asked_for_what_they_take_of_it_together(
 async def test_of_two_nodes_on_one_machine_one_trains_where_both_have_no_room(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(Term, "hardware_of", lambda *_: replace(MACHINE, host="one"))
-    term = Term({})
+    monkeypatch.setattr(Asking, "machine", replace(MACHINE, host="one"))
+    term = Asking({})
     needs = [size for _, size in needs_of_one()]
 
     async def prepare(node: NodeId, request: peer_pb2.PrepareRanksRequest) -> tuple[int, str]:
-        term.asked.append((node, request))
+        term.requests.append((node, request))
         if request.needs[0].size_bytes > needs[0]:
             raise ModelTooLargeError("cpu has too little for two")
         return USUAL, ""
@@ -133,7 +122,7 @@ async def test_of_two_nodes_on_one_machine_one_trains_where_both_have_no_room(
     monkeypatch.setattr(term, "prepare", prepare)
     launch = await preparing(term).prepared(lambda gone: launch_of(*sorted({A, B} - gone)))
     assert launch.gang == (A,)
-    assert [node for node, _ in term.asked] == [A, B, A]
+    assert [node for node, _ in term.requests] == [A, B, A]
 
 
 def needs_of_one() -> list[tuple[int, int]]:
@@ -156,7 +145,7 @@ async def test_where_all_are_drained_a_gang_is_planned_once_one_is_resumed(
         return launch_of(A)
 
     monkeypatch.setattr(gang_preflight, "wait_out", wait_out)
-    preparation = preparing(Term({A: (USUAL, "")}))
+    preparation = preparing(Asking({A: (USUAL, "")}))
     launch = await preparation.prepared_once_resumed(drained_twice, lambda: is_over)
     assert (launch.gang, shown) == ((A,), ["alpha is drained"] * 2)
     shown.clear()
@@ -166,7 +155,7 @@ async def test_where_all_are_drained_a_gang_is_planned_once_one_is_resumed(
 
 
 async def test_a_node_with_less_room_takes_fewer_at_a_time():
-    launch = await preparing(Term({A: (USUAL, ""), B: (2, "micro batches of 2: why")})).prepared(
+    launch = await preparing(Asking({A: (USUAL, ""), B: (2, "micro batches of 2: why")})).prepared(
         all_but
     )
     assert launch.micro_batches == (USUAL, USUAL, 2)
@@ -174,7 +163,7 @@ async def test_a_node_with_less_room_takes_fewer_at_a_time():
 
 
 async def test_the_gang_forms_without_a_node_that_is_too_small():
-    launch = await preparing(Term({A: (USUAL, ""), B: FULL})).prepared(all_but)
+    launch = await preparing(Asking({A: (USUAL, ""), B: FULL})).prepared(all_but)
     assert launch.gang == (A, A)
     assert launch.choice.reason == f"as asked; left out: {FULL.message}"
 
@@ -182,7 +171,7 @@ async def test_the_gang_forms_without_a_node_that_is_too_small():
 async def test_a_node_that_refused_is_asked_again_after_a_while(monkeypatch: pytest.MonkeyPatch):
     now_s = 100.0
     monkeypatch.setattr(gang_preflight, "now_s", lambda: now_s)
-    term = Term({A: (USUAL, ""), B: FULL})
+    term = Asking({A: (USUAL, ""), B: FULL})
     preparation = preparing(term)
     await preparation.prepared(all_but)
     assert preparation.left_out == {B}
@@ -194,26 +183,26 @@ async def test_a_node_that_refused_is_asked_again_after_a_while(monkeypatch: pyt
 async def test_where_all_refuse_the_reason_is_told_and_waiting_may_help():
     too_large = ModelTooLargeError("alpha: too small")
     with pytest.raises(DeviceFullError) as refused:
-        await preparing(Term({A: too_large, B: FULL})).prepared(all_but)
+        await preparing(Asking({A: too_large, B: FULL})).prepared(all_but)
     assert refused.value is FULL
 
 
 async def test_where_all_are_too_small_for_ever_nobody_waits():
     small = ModelTooLargeError("too small")
     with pytest.raises(ModelTooLargeError):
-        await preparing(Term({A: small, B: small})).prepared(all_but)
+        await preparing(Asking({A: small, B: small})).prepared(all_but)
 
 
 async def test_a_gang_is_not_disturbed_for_a_newcomer_that_would_refuse():
-    preparation = preparing(Term({A: (USUAL, ""), B: DeviceBusyError("held by another gang")}))
+    preparation = preparing(Asking({A: (USUAL, ""), B: DeviceBusyError("held by another gang")}))
     assert await preparation.ready(TORCH, frozenset({A, B})) == {A}
     assert preparation.left_out == {B}
 
 
 async def test_a_newcomer_is_asked_for_all_of_its_devices():
-    term = Term({B: (USUAL, "")})
+    term = Asking({B: (USUAL, "")})
     await preparing(term).ready(TORCH, frozenset({B}))
-    ((_, request),) = term.asked
+    ((_, request),) = term.requests
     assert request.ranks == 0, "else one whose second GPU is held would stop the gang in vain"
 
 
@@ -221,12 +210,12 @@ async def test_a_newcomer_is_asked_for_all_of_its_devices():
 async def test_a_node_that_does_not_answer_keeps_nobody_else_from_training(
     error: type[JupiterError],
 ):
-    term = Term({A: (USUAL, ""), B: error("beta says nothing")})
+    term = Asking({A: (USUAL, ""), B: error("beta says nothing")})
     assert (await preparing(term).prepared(all_but)).gang == (A, A)
     assert term.passed_over == ({B} if error is PeerUnreachableError else set())
 
 
 @pytest.mark.parametrize("error", [PeerUnreachableError, TimedOutError])
 async def test_a_newcomer_that_does_not_answer_costs_the_gang_nothing(error: type[JupiterError]):
-    preparation = preparing(Term({A: (USUAL, ""), B: error("beta says nothing")}))
+    preparation = preparing(Asking({A: (USUAL, ""), B: error("beta says nothing")}))
     assert await preparation.ready(TORCH, frozenset({A, B})) == {A}

@@ -33,8 +33,13 @@ class Three:
         assert nodes[0].leading is not None
         self.leading = nodes[0].leading
         self.answering = frozenset(self.ids)
-        self.leading.answering = lambda: self.answering  # nobody beats here
-        self.reach = GangReachability(self.leading, self.growth, lambda node: f"node {node}")
+        self.leading.machines.answering = lambda: self.answering  # nobody beats here
+        self.reach = GangReachability(
+            self.leading.machines,
+            self.leading.connectivity,
+            self.growth,
+            lambda node: f"node {node}",
+        )
 
     def launch(self, gang: Sequence[NodeId]) -> GangPlan:
         return GangPlan(1, EngineChoice(TORCH, tuple(gang), "as asked"), "", 0, 0.0)
@@ -75,7 +80,7 @@ def gamma_loses_packets(three: Three, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def test_all_meet_where_nothing_is_in_the_way(three: Three) -> None:
-    places = await three.reach.prove_routes(three.leading, three.ids, reserve=False)
+    places = await three.reach.prove_routes(three.leading.connectivity, three.ids, reserve=False)
     assert list(places) == list(three.ids)
     assert await three.reach.hindering(three.launch(three.ids)) == []
     met = await three.reach.can_be_met(three.launch(three.ids[:2]), three.ids[2:])
@@ -88,18 +93,18 @@ async def test_one_whom_the_others_can_not_reach_is_left_out_of_the_next_gang(
     three: Three, caplog: pytest.LogCaptureFixture
 ) -> None:
     with pytest.raises(BadRouteError, match="can't reach"):
-        await three.reach.prove_routes(three.leading, three.ids, reserve=False)
+        await three.reach.prove_routes(three.leading.connectivity, three.ids, reserve=False)
     assert three.growth.left_out == {three.ids[2]}
     assert "left_out_of_gang" in caplog.text
-    assert three.ids[2] not in three.leading.fit_nodes()
-    rest = await three.reach.prove_routes(three.leading, three.ids[:2], reserve=True)
+    assert three.ids[2] not in three.leading.machines.fit_nodes()
+    rest = await three.reach.prove_routes(three.leading.connectivity, three.ids[:2], reserve=True)
     assert list(rest) == list(three.ids[:2])
 
 
 async def test_one_to_whom_there_is_no_link_is_left_out(three: Three) -> None:
     await three.nodes[0].peers.unlink(three.ids[2])
     with pytest.raises(JupiterError, match="no link"):
-        await three.reach.prove_routes(three.leading, three.ids, reserve=False)
+        await three.reach.prove_routes(three.leading.connectivity, three.ids, reserve=False)
     assert three.growth.left_out == {three.ids[2]}
 
 
@@ -108,14 +113,14 @@ async def test_the_leader_is_not_the_one_that_goes_where_its_only_other_has_gone
 ) -> None:
     await three.nodes[0].peers.unlink(three.ids[1])
     with pytest.raises(JupiterError, match="no link"):
-        await three.reach.prove_routes(three.leading, three.ids[:2], reserve=False)
+        await three.reach.prove_routes(three.leading.connectivity, three.ids[:2], reserve=False)
     assert three.growth.left_out == {three.ids[1]}
 
 
 async def test_a_leader_that_only_leads_leaves_out_whom_it_has_no_link_to(three: Three) -> None:
     await three.nodes[0].peers.unlink(three.ids[1])
     with pytest.raises(JupiterError, match="no link"):
-        await three.reach.prove_routes(three.leading, three.ids[1:], reserve=False)
+        await three.reach.prove_routes(three.leading.connectivity, three.ids[1:], reserve=False)
     assert three.growth.left_out == {three.ids[1]}
 
 
@@ -176,7 +181,7 @@ async def test_a_ring_goes_on_without_one_that_has_ipv6_alone_and_never_tries_it
     three: Three, gamma_has_ipv6_alone: list[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     with pytest.raises(BadRouteError, match="needs IPv4"):
-        await three.reach.prove_routes(three.leading, three.ids, reserve=True)
+        await three.reach.prove_routes(three.leading.connectivity, three.ids, reserve=True)
     assert three.growth.left_out == {three.ids[2]}
     gang = GangPlan(1, EngineChoice(MLX, three.ids[:2], "as asked"), "", 0, 0.0)
     times = len(gamma_has_ipv6_alone)
@@ -184,6 +189,6 @@ async def test_a_ring_goes_on_without_one_that_has_ipv6_alone_and_never_tries_it
         assert await three.reach.can_be_met(gang, three.ids[2:]) == frozenset()
     assert len(gamma_has_ipv6_alone) == times, "as long as its addresses are the same"
     assert caplog.text.count("left_out_of_gang") == 1
-    three.leading.peers.require(three.ids[2]).addresses = ("10.0.0.3:47470",)
+    three.leading.connectivity.peers.require(three.ids[2]).addresses = ("10.0.0.3:47470",)
     await three.reach.can_be_met(gang, three.ids[2:])
     assert len(gamma_has_ipv6_alone) == times + 1

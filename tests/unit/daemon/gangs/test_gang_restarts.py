@@ -97,7 +97,7 @@ async def test_a_gang_that_was_left_by_one_is_formed_anew_at_once_without_it(
         if B not in conductor._growth.left_out:
             conductor._growth.leave_out(B, now_s())
             raise BadRouteError("alpha can't reach beta")
-        await conductor._leading.record(
+        await conductor._term.record(
             CheckpointCommitted(CYCLE, 1, "", ArtifactId("k"), 1, 100, 1, 1, 1.0, True)
         )
 
@@ -151,8 +151,10 @@ async def test_who_was_left_out_joins_again_where_all_trained_on_another_engine_
 ) -> None:
     """Two Macs go on as an MLX ring where a Linux machine was left out; with it, it was torch."""
     before = [EpochOpened(CYCLE, 1, 1, (A, B, C), "torch/gloo", "", 0)] if has_trained else []
-    conductor = epoch_on(Recording(*before), "")
-    conductor._plan = PLAN.model_copy(update={"batch_sequences": 8})
+    term = Recording(*before)
+    conductor = epoch_on(term, "")
+    plan = PLAN.model_copy(update={"batch_sequences": 8})
+    conductor._of = replace(conductor._of, plan=plan)
     all_three = EngineChoice(TORCH, (A, B, C), "not all are Macs")
     asked: list[tuple[str, frozenset[NodeId]]] = []
 
@@ -162,9 +164,8 @@ async def test_who_was_left_out_joins_again_where_all_trained_on_another_engine_
 
     monkeypatch.setattr(scale_candidates, "choose", lambda *_, **__: all_three)
     monkeypatch.setattr(conductor._preparation, "ready", ready)
-    members = ScaleCandidates(
-        conductor._leading, CYCLE, conductor._plan, conductor._preparation, LAUNCH
-    )
+    placement, of = term.services.placement, conductor._of
+    members = ScaleCandidates(term.term, placement, term.reach, of, conductor._preparation, LAUNCH)
     assert members.eligible() == ({A, B, C} if has_trained else {A, B})
     await members.bring(frozenset({C}), ())
     assert asked == [(TORCH if has_trained else MLX, {C})]

@@ -10,6 +10,7 @@ import pytest
 from jupiterd.cluster.facts.facts import (
     CheckpointCommitted,
     EpochClosed,
+    Fact,
     LinePinned,
     RoundCommitted,
 )
@@ -27,8 +28,7 @@ from jupiterd.cluster.training.gang_watchdog import (
 from jupiterd.cycle.base.work_item import Phase
 from jupiterd.cycle.phases.steps import TrainRound
 from jupiterd.daemon.gangs.gang_supervisor import GangSupervisor
-from jupiterd.daemon.leader.leading import Leading
-from jupiterd.daemon.leader.progress_board import ProgressBoard
+from jupiterd.daemon.gangs.trained_round import TrainedRound
 from jupiterd.daemon.planning.gang_plan import GangPlan
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.daemon.runtime.work_events import (
@@ -46,7 +46,7 @@ from jupiterd.errors import (
     NoLeaderError,
     PeerUnreachableError,
 )
-from jupiterd.ids import ArtifactId, CycleId, NodeId
+from jupiterd.ids import ArtifactId, CycleId
 from tests.support.cluster.building import outer_step, training
 from tests.support.daemon.one_rank import CYCLE, LAUNCH, PLAN, A, B, OneRank
 from tests.support.daemon.recording_term import (
@@ -59,17 +59,16 @@ from tests.support.daemon.recording_term import (
     tell,
 )
 from tests.support.daemon.shapes import tiny_shape
+from tests.support.daemon.term_parts import FakeMachines, FakeTerm, services_of
 from tests.unit.daemon.gangs.test_gang_restarts import TIMEOUT_S
 
 
-class LostTerm:
+class LostTerm(FakeTerm):
     """A term that ends while an epoch runs; whatever is asked of it afterwards is refused."""
 
-    def __init__(self) -> None:
-        self.is_over = False
-        self.asked = 0
+    asked = 0
 
-    def cycle(self, _cycle: CycleId) -> CycleState:
+    def cycle(self, cycle: CycleId) -> CycleState:
         self.asked += 1
         if self.asked > 3:  # the epoch has begun
             self.is_over = True
@@ -79,7 +78,7 @@ class LostTerm:
 
 async def test_training_ends_with_the_term_even_where_the_cancel_was_lost() -> None:
     term = LostTerm()
-    conductor = GangSupervisor(cast("Leading", term), CYCLE, 1, tiny_shape(), PLAN)
+    conductor = GangSupervisor(services_of(term), TrainedRound(CYCLE, 1, tiny_shape(), PLAN))
     step = TrainRound(ArtifactId("s"), ArtifactId("t"))
     with pytest.raises(ExceptionGroup) as ended:
         await conductor.train(step)
@@ -103,7 +102,7 @@ async def test_what_is_made_before_the_rate_falls_is_on_the_trunk() -> None:
     plan = ending_at(100).model_copy(
         update={"warmup_steps": 0, "decay_steps": 20, "keeps_trunk": True}
     )
-    conductor = GangSupervisor(cast("Leading", term), CYCLE, 2, tiny_shape(), plan)
+    conductor = GangSupervisor(term.services, TrainedRound(CYCLE, 2, tiny_shape(), plan))
     launch = replace(LAUNCH, from_checkpoint="t1", from_step=0, follows="d1")
     assert GangPlan.of(conductor._line.opened(launch)).follows == "d1", "another leader knows it"
     conductor._line.follow(launch)
@@ -124,12 +123,12 @@ async def test_what_an_island_saves_on_the_way_is_copied_where_no_other_has_its_
     line = epoch_on(term, "")._line
     for artifact, step, islands in (("k1", 10, (CYCLE,)), ("k2", 20, (CYCLE, other))):
         taken = replace(outer_step(0), cycle=run, islands=islands)
-        term.journal.state.cycles[run] = CycleState()
-        term.journal.state.cycles[run].apply(taken, (1, A, "u", 1))
+        term.term.state.cycles[run] = CycleState()
+        term.term.state.cycles[run].apply(taken, (1, A, "u", 1))
         await line.commit(A, made(artifact, step), LAUNCH, ending_at(30))
-    assert term.copied == ["k1"]
+    assert term.reach.copied == ["k1"]
     await line.commit(A, made("k3", 30), LAUNCH, ending_at(30))
-    assert term.copied == ["k1", "k3"]
+    assert term.reach.copied == ["k1", "k3"]
 
 
 @pytest.mark.parametrize(
@@ -154,44 +153,39 @@ async def test_an_epoch_whose_line_counts_no_more_keeps_its_leaf_and_ends(
     assert "k2" in [leaf.key for leaf in term.state.leaves()]
 
 
-class FullTerm(Recording):
-    """A term of a leader whose disk is full, until it is told otherwise."""
+class FullDisk(FakeTerm):
+    """A term whose leader has no room for facts, until a test clears its disk."""
 
     is_full = True
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.board = ProgressBoard()
-        self.board.begin(CYCLE, 1, Phase.TRAIN, 0.0)
-
-    def names(self) -> dict[NodeId, str]:
-        return {A: "alpha", B: "beta"}
-
-    def detail(self) -> str:
-        return self.board.to_plain(1.0)[0]["detail"]
-
-    async def record(self, *facts: CycleFact) -> None:
+    async def record(self, *facts: Fact) -> None:
         if self.is_full:
             raise DiskFullError("alpha: no room")
         await super().record(*facts)
 
 
 async def test_training_goes_on_while_no_disk_has_room_for_a_checkpoint() -> None:
-    term = FullTerm()
-    conductor = epoch_on(cast("Recording", term), "")
+    term = FullDisk(A)
+    term.know(CYCLE)
+    names = {A: "alpha", B: "beta"}
+    parts = services_of(term, machines=FakeMachines(names=names))
+    parts.board.begin(CYCLE, 1, Phase.TRAIN, 0.0)
+    conductor = GangSupervisor(parts, TrainedRound(CYCLE, 1, tiny_shape(), PLAN))
+
+    def detail() -> str:
+        return parts.board.to_plain(1.0)[0]["detail"]
+
     conductor._note(0, B, Unsaved(10, "no room left"), LAUNCH)
-    assert term.detail() == (
-        "beta: no room left; training goes on without the checkpoint of step 10"
-    )
+    assert detail() == ("beta: no room left; training goes on without the checkpoint of step 10")
     await tell(conductor, made("k2", 20))
-    assert term.detail().startswith("alpha: no room; training goes on")
+    assert detail().startswith("alpha: no room; training goes on")
     with pytest.raises(DiskFullError, match="alpha: no room"):
         conductor._alarm.check()
     await tell(conductor, made("k2", 20))
     term.is_full = False
     await tell(conductor, made("k3", 30))
     conductor._alarm.check()
-    assert (term.detail(), len(term.recorded)) == ("", 1)
+    assert (detail(), len(term.recorded)) == ("", 1)
 
 
 async def test_where_a_node_joins_one_of_the_states_that_all_have_written_is_recorded() -> None:
@@ -215,7 +209,7 @@ async def test_a_round_that_is_not_the_next_one_any_more_is_trained_no_further()
 
 async def test_a_rank_is_followed_while_its_checkpoint_is_copied() -> None:
     term = Recording()
-    term.may_copy.clear()
+    term.reach.may_copy.clear()
     conductor = epoch_on(term, "")
     conductor._watch = GangWatchdog(2, 0.0)
 
@@ -225,7 +219,7 @@ async def test_a_rank_is_followed_while_its_checkpoint_is_copied() -> None:
         yield made("k2", 20)
         yield Alive()
         assert steps(term) == [], "they are still being copied"
-        term.may_copy.set()
+        term.reach.may_copy.set()
 
     async with asyncio.timeout(TIMEOUT_S), conductor._committing(LAUNCH):
         await conductor._follow(0, A, events(), LAUNCH)
@@ -237,8 +231,8 @@ async def test_what_could_not_be_copied_before_its_rank_was_lost_is_not_lost(
     kept: int | None, line: list[int]
 ) -> None:
     term = Recording()
-    term.may_copy.clear()
-    term.kept = [] if kept is None else [made("kept", kept)]
+    term.reach.may_copy.clear()
+    term.calls.kept = [] if kept is None else [(A, made("kept", kept))]
     conductor = epoch_on(term, "")
 
     async def lose_it() -> None:
@@ -249,7 +243,7 @@ async def test_what_could_not_be_copied_before_its_rank_was_lost_is_not_lost(
 
     with pytest.raises(ExceptionGroup):
         await lose_it()
-    term.may_copy.set()
+    term.reach.may_copy.set()
     await conductor._end(LAUNCH, "rank 0 was lost", keeps=True)
     assert steps(term) == line
     term.recorded.clear()
@@ -263,13 +257,13 @@ async def test_a_rank_lost_after_the_last_step_is_no_trouble_of_its_attempt(
 ) -> None:
     final = replace(checkpoint("k1", step=100), epoch=LAUNCH.epoch, is_final=True)
     term = Recording(*([final] if is_recorded else []))
-    term.kept = [] if is_recorded else [made("k1", 100)]
+    term.calls.kept = [] if is_recorded else [(A, made("k1", 100))]
     lost = "beta ended the work x/r1/train/3/1 without a result"
     await epoch_on(term, "")._end(LAUNCH, lost, "unreachable", keeps=True)
     closed = cast("EpochClosed", term.recorded[-1])
     assert (closed.reason, closed.code) == ("finished", "")
     assert term.state.last_checkpoint(1) is not None
-    term.kept = []
+    term.calls.kept = []
     await epoch_on(term, "")._end(replace(LAUNCH, epoch=4), lost, "unreachable")
     assert cast("EpochClosed", term.recorded[-1]).reason == lost, "another attempt's own trouble"
 
@@ -289,14 +283,14 @@ async def test_all_that_are_silent_are_left_out_even_a_member_that_was_just_remo
     error = conductor._lost(Silent(1, 2.1, (0,)), LAUNCH)
     assert error.message == f"{B} has said nothing for 2.1 s"
     assert conductor._silent == {A, B}
-    assert set(term.passed_over) == {A, B}
+    assert set(term.machines.passed_over) == {A, B}
 
 
 async def test_a_first_step_that_never_ends_is_told_and_the_next_gang_gets_its_time() -> None:
     conductor = epoch_on(Recording(), "")
-    conductor._shape = tiny_shape()
-    conductor._plan = PLAN.model_copy(update={"batch_sequences": 4})
-    tokens = 4 * conductor._shape.seq_len
+    plan = PLAN.model_copy(update={"batch_sequences": 4})
+    conductor._of = replace(conductor._of, plan=plan)
+    tokens = 4 * tiny_shape().seq_len
     launch = replace(LAUNCH, predicted_tokens_per_s=tokens / 1.0)  # a second a step
 
     async def judged() -> Silent | Stuck | None:

@@ -8,13 +8,15 @@ import pytest
 
 from jupiterd.cluster.facts.facts import CheckpointCommitted, CycleFailed, TrainingStarted
 from jupiterd.cluster.ledger.lww_registers import fact_hash
+from jupiterd.cluster.planning.engines import TORCH, EngineChoice
 from jupiterd.cluster.training.island_seeds import BY_NO_GANG
 from jupiterd.cycle.base.work_item import WorkResult
 from jupiterd.cycle.islands.outer_orders import ADRIFT, QUARANTINED
 from jupiterd.daemon.catalog.outer_step_mapping import open_rounds
 from jupiterd.daemon.gangs import lost_outer_steps
 from jupiterd.daemon.gangs.island_reseed import IslandReseed, reason_to_begin_anew
-from jupiterd.daemon.leader.leading import Leading
+from jupiterd.daemon.leader.artifact_reach import ArtifactReach
+from jupiterd.daemon.leader.term_services import TermServices
 from jupiterd.daemon.planning.gang_plan import plan_launch
 from jupiterd.errors import (
     IslandLeftOutError,
@@ -22,7 +24,7 @@ from jupiterd.errors import (
     StateNotFetchedError,
     WorkerCrashedError,
 )
-from jupiterd.ids import ArtifactId, CycleId
+from jupiterd.ids import ArtifactId, CycleId, NodeId
 from tests.support.cluster.building import CYCLE, outer_step, training
 from tests.unit.daemon.cycles.test_run_driver import Workers, leads
 from tests.unit.daemon.leader.test_going_on import MACHINE
@@ -33,21 +35,21 @@ AGAIN = IslandLeftOutError("its way was left out twice running")
 FIRST_WEIGHTS = "9" * 64
 
 
-def island(cycle: CycleId, leading: Leading) -> TrainingStarted:
+def island(cycle: CycleId, leading: TermServices) -> TrainingStarted:
     asked = training()
     settings = {**asked.settings, "start_from": FIRST_WEIGHTS}
     return replace(
         asked, cycle=cycle, name=f"letters/{cycle[0]}", parent=CYCLE, settings=settings,
-        nodes=(leading.self_id,), engine="torch",
+        nodes=(leading.term.self_id,), engine="torch",
     )  # fmt: skip
 
 
-async def take_step(leading: Leading, *left_out: CycleId, reason: str = QUARANTINED) -> None:
+async def take_step(leading: TermServices, *left_out: CycleId, reason: str = QUARANTINED) -> None:
     """Add an outer step to the line, and a round of 30 steps in which both have a part."""
-    rounds = open_rounds(leading.cycle(CYCLE))
+    rounds = open_rounds(leading.term.cycle(CYCLE))
     number, parent = (rounds[-1][1].number + 1, rounds[-1][0]) if rounds else (0, "")
     step = replace(outer_step(number, parent), batches={ONE: 4, TWO: 4})
-    await leading.record(replace(step, left_out=dict.fromkeys(left_out, reason)))
+    await leading.term.record(replace(step, left_out=dict.fromkeys(left_out, reason)))
 
 
 def saved(cycle: CycleId, step: int, tokens: int = 0, parent: str = "") -> CheckpointCommitted:
@@ -58,55 +60,54 @@ def saved(cycle: CycleId, step: int, tokens: int = 0, parent: str = "") -> Check
 
 
 @pytest.fixture
-async def leading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[Leading]:
+async def leading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[TermServices]:
     """A term whose run has two islands, and three rounds behind it."""
 
-    async def is_in_reach(_leading: Leading, artifact: str) -> bool:
+    async def is_in_reach(_reach: ArtifactReach, artifact: str) -> bool:
         return artifact not in GONE
 
     GONE.clear()
-    monkeypatch.setattr(Leading, "is_in_reach", is_in_reach)
-    async with leads(tmp_path, Workers(WorkResult({}))) as term:
-        term = replace(  # noqa: PLW2901 - the same with a machine
-            term,
-            hardware_of=lambda _: replace(MACHINE, engines=("torch",)),
-            answering=lambda: frozenset({term.self_id}),
-        )
-        await term.record(training(), island(ONE, term), island(TWO, term))
+    monkeypatch.setattr(ArtifactReach, "is_in_reach", is_in_reach)
+    async with leads(tmp_path, Workers(WorkResult({}))) as leading:
+        leading.machines.hardware_of = lambda _: replace(MACHINE, engines=("torch",))
+        leading.machines.answering = lambda: frozenset({leading.term.self_id})
+        await leading.term.record(training(), island(ONE, leading), island(TWO, leading))
         for _ in range(3):
-            await take_step(term)
-        yield term
+            await take_step(leading)
+        yield leading
 
+
+ALONE = EngineChoice(TORCH, (NodeId("a"),), "as asked")
 
 GONE: set[str] = set()
 """Nobody in reach has these."""
 
 
-def two(leading: Leading) -> IslandReseed:
-    return IslandReseed(leading, TWO, CYCLE)
+def two(leading: TermServices) -> IslandReseed:
+    return IslandReseed(leading.term, leading.board, leading.reach, TWO, CYCLE)
 
 
-def start(leading: Leading) -> tuple[str, int]:
-    launch = plan_launch(leading, TWO, 1, max_ranks=8)
+def start(leading: TermServices) -> tuple[str, int]:
+    launch = plan_launch(leading.term.cycle(TWO), 1, 1, ALONE)
     return launch.from_checkpoint, launch.from_step
 
 
 async def test_the_next_epoch_starts_from_the_newest_checkpoint_of_another(
-    leading: Leading,
+    leading: TermServices,
 ) -> None:
     own, seed = saved(TWO, 80, tokens=9_000), saved(ONE, 65)
-    await leading.record(own, saved(ONE, 40), replace(seed, parent=saved(ONE, 40).artifact))
+    await leading.term.record(own, saved(ONE, 40), replace(seed, parent=saved(ONE, 40).artifact))
     assert start(leading) == (own.artifact, 80)
     assert await two(leading).begin(own.artifact, WITHOUT)
     assert start(leading) == (seed.artifact, 65)
-    last = leading.cycle(TWO).last_checkpoint(1)
+    last = leading.term.cycle(TWO).last_checkpoint(1)
     assert last is not None
     assert (last.parent, last.epoch, last.tokens) == (own.artifact, BY_NO_GANG, 9_001)
 
 
-async def test_where_that_cant_catch_up_either_the_next_one_is_tried(leading: Leading) -> None:
+async def test_where_that_cant_catch_up_either_the_next_one_is_tried(leading: TermServices) -> None:
     older, newer = saved(ONE, 40), saved(ONE, 65)
-    await leading.record(older, replace(newer, parent=older.artifact))
+    await leading.term.record(older, replace(newer, parent=older.artifact))
     assert await two(leading).begin("", WITHOUT)
     assert start(leading) == (newer.artifact, 65)
     assert await two(leading).begin(newer.artifact, WITHOUT)
@@ -115,9 +116,11 @@ async def test_where_that_cant_catch_up_either_the_next_one_is_tried(leading: Le
     assert start(leading) == (older.artifact, 40)
 
 
-async def test_what_nobody_in_reach_has_is_passed_over_and_waited_for(leading: Leading) -> None:
+async def test_what_nobody_in_reach_has_is_passed_over_and_waited_for(
+    leading: TermServices,
+) -> None:
     older, newer = saved(ONE, 40), saved(ONE, 65)
-    await leading.record(older, replace(newer, parent=older.artifact))
+    await leading.term.record(older, replace(newer, parent=older.artifact))
     GONE.update((older.artifact, newer.artifact))
     assert not await two(leading).begin("", WITHOUT)
     assert start(leading) == ("", 0)
@@ -127,33 +130,33 @@ async def test_what_nobody_in_reach_has_is_passed_over_and_waited_for(leading: L
 
 
 async def test_where_no_other_has_saved_anything_it_goes_back_to_the_first_weights(
-    leading: Leading,
+    leading: TermServices,
 ) -> None:
     older, newer = saved(TWO, 40), saved(TWO, 65)
-    await leading.record(older, replace(newer, parent=older.artifact))
+    await leading.term.record(older, replace(newer, parent=older.artifact))
     for before, after in ((newer, (older.artifact, 40)), (older, ("", 0))):
         assert await two(leading).begin(before.artifact, WITHOUT)
         assert start(leading) == after
     assert not await two(leading).begin("", WITHOUT), "the other one will save something"
-    await leading.record(CycleFailed(ONE, "work-failed", "its GPU is gone", ""))
+    await leading.term.record(CycleFailed(ONE, "work-failed", "its GPU is gone", ""))
     with pytest.raises(IslandLostError, match="went on without this one"):
         await two(leading).begin("", WITHOUT)
 
 
 async def test_what_it_has_saved_since_the_first_weights_is_tried_before_it_is_lost(
-    leading: Leading,
+    leading: TermServices,
 ) -> None:
     own = saved(TWO, 40)
-    await leading.record(own, CycleFailed(ONE, "work-failed", "its GPU is gone", ""))
+    await leading.term.record(own, CycleFailed(ONE, "work-failed", "its GPU is gone", ""))
     assert not await two(leading).begin("", WITHOUT), "its epoch has begun with the first weights"
     assert start(leading) == (own.artifact, 40)
     assert await two(leading).begin(own.artifact, WITHOUT)
     assert start(leading) == ("", 0)
 
 
-async def test_a_gang_ends_once_its_way_was_left_out_twice_running(leading: Leading) -> None:
+async def test_a_gang_ends_once_its_way_was_left_out_twice_running(leading: TermServices) -> None:
     anew = two(leading)
-    await leading.record(saved(ONE, 65))
+    await leading.term.record(saved(ONE, 65))
     anew.check()
     await take_step(leading, TWO)
     anew.check()
@@ -161,37 +164,37 @@ async def test_a_gang_ends_once_its_way_was_left_out_twice_running(leading: Lead
     with pytest.raises(IslandLeftOutError, match="twice running"):
         anew.check()
     anew.check()  # once for each such step
-    IslandReseed(leading, ONE, CYCLE).check()
+    IslandReseed(leading.term, leading.board, leading.reach, ONE, CYCLE).check()
 
 
 async def test_a_gang_whose_weights_are_not_those_of_the_others_ends_at_once_and_once(
-    leading: Leading,
+    leading: TermServices,
 ) -> None:
     anew, own = two(leading), saved(TWO, 65)
-    await leading.record(own)
+    await leading.term.record(own)
     await take_step(leading, TWO, reason=ADRIFT)
     anew.check()  # nobody else has saved anything, and it goes on meanwhile
     seed = saved(ONE, 65)
-    await leading.record(seed)
+    await leading.term.record(seed)
     with pytest.raises(IslandLeftOutError, match="aren't those of the others") as raised:
         anew.check()
     assert await anew.begin(own.artifact, raised.value)
     assert start(leading) == (seed.artifact, 65)
-    await leading.record(replace(saved(ONE, 95), parent=seed.artifact))
+    await leading.term.record(replace(saved(ONE, 95), parent=seed.artifact))
     anew.check()
     await take_step(leading, TWO, reason=ADRIFT)  # of what it had told before it began anew
     anew.check()
     await take_step(leading, TWO, reason=ADRIFT)
     with pytest.raises(IslandLeftOutError):
         anew.check()
-    IslandReseed(leading, ONE, CYCLE).check()
+    IslandReseed(leading.term, leading.board, leading.reach, ONE, CYCLE).check()
 
 
 async def test_an_island_that_has_begun_anew_is_left_alone_by_whoever_leads_next(
-    leading: Leading,
+    leading: TermServices,
 ) -> None:
     older, newer = saved(ONE, 40), saved(ONE, 65)
-    await leading.record(older, replace(newer, parent=older.artifact))
+    await leading.term.record(older, replace(newer, parent=older.artifact))
     await take_step(leading, TWO, reason=ADRIFT)
     with pytest.raises(IslandLeftOutError) as raised:
         two(leading).check()
@@ -207,29 +210,29 @@ async def test_an_island_that_has_begun_anew_is_left_alone_by_whoever_leads_next
 
 
 async def test_an_island_begins_with_nothing_that_another_one_saved_with_other_weights(
-    leading: Leading,
+    leading: TermServices,
 ) -> None:
     older, newer = saved(ONE, 40), saved(ONE, 65)
-    await leading.record(older, replace(newer, parent=older.artifact))
+    await leading.term.record(older, replace(newer, parent=older.artifact))
     await take_step(leading, ONE, reason=ADRIFT)
     assert await two(leading).begin("", WITHOUT)
     assert start(leading) == (older.artifact, 40)
 
 
 async def test_one_that_has_tried_all_that_there_is_trains_on_with_other_weights(
-    leading: Leading,
+    leading: TermServices,
 ) -> None:
-    await leading.record(saved(ONE, 65))
+    await leading.term.record(saved(ONE, 65))
     assert await two(leading).begin("", AGAIN)
     await take_step(leading, TWO, reason=ADRIFT)
     two(leading).check()
 
 
 async def test_where_nothing_can_take_its_place_a_state_that_is_left_out_stays(
-    leading: Leading,
+    leading: TermServices,
 ) -> None:
     own = saved(TWO, 65)
-    await leading.record(own)
+    await leading.term.record(own)
     assert not await two(leading).begin(own.artifact, AGAIN)
     assert start(leading) == (own.artifact, 65)
 
@@ -242,22 +245,22 @@ def test_only_a_state_that_is_of_no_use_is_a_reason() -> None:
 
 
 async def test_where_nobody_in_reach_has_what_the_end_of_the_line_merged_it_goes_on_without(
-    leading: Leading, monkeypatch: pytest.MonkeyPatch
+    leading: TermServices, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now_s = 100.0
     monkeypatch.setattr(lost_outer_steps, "now_s", lambda: now_s)
     own, away = saved(TWO, 65), saved(ONE, 65)
     way = ArtifactId("6" * 64)
     GONE.update((away.artifact, way))
-    before = open_rounds(leading.cycle(CYCLE))[-1][0]
+    before = open_rounds(leading.term.cycle(CYCLE))[-1][0]
     last = replace(outer_step(3, before), ways=(way,))
-    await leading.record(own, away, last)
+    await leading.term.record(own, away, last)
     end = fact_hash(last)
     island = two(leading)
     for at_s, there in ((100.0, end), (100.0 + lost_outer_steps.PATIENCE_S, before)):
         now_s = at_s
         assert not await island.begin(own.artifact, WITHOUT)
         assert start(leading) == (own.artifact, 65)
-        assert [*leading.cycle(CYCLE).outer_line()][-1] == there
+        assert [*leading.term.cycle(CYCLE).outer_line()][-1] == there
     GONE.clear()
     assert await island.begin(own.artifact, WITHOUT), "who is back has something to begin with"

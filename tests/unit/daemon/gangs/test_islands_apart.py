@@ -23,7 +23,8 @@ from jupiterd.cluster.values.hardware import Hardware
 from jupiterd.cycle.base.work_item import Phase, WorkResult
 from jupiterd.daemon.app.node import Node
 from jupiterd.daemon.gangs.gang_supervisor import GangSupervisor
-from jupiterd.daemon.leader.leading import Leading
+from jupiterd.daemon.gangs.trained_round import TrainedRound
+from jupiterd.daemon.leader.term_services import TermServices
 from jupiterd.daemon.planning.training_spec import training_of
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.daemon.runtime.work_events import CheckpointMade, Finished, Joined
@@ -104,15 +105,13 @@ async def apart(folder: Path) -> AsyncGenerator[tuple[Node, Node, ArtifactId, Ar
         yield ours, theirs, good, lost
 
 
-def leads(node: Node, *others: Node) -> Leading:
+def leads(node: Node, *others: Node) -> TermServices:
     """The term of a node that knows what the others are."""
     everybody = frozenset(each.identity.node_id for each in (node, *others))
-    return replace(
-        node._begin_reign(3),
-        alive=lambda: everybody,
-        answering=lambda: everybody,
-        hardware_of=lambda _: MACHINE,
-    )
+    leading = node._begin_reign(3)
+    leading.term.alive = leading.machines.alive = leading.machines.answering = lambda: everybody
+    leading.machines.hardware_of = lambda _: MACHINE
+    return leading
 
 
 async def test_the_island_whose_outer_steps_do_not_count_begins_anew_from_one_whose_do(
@@ -123,8 +122,8 @@ async def test_the_island_whose_outer_steps_do_not_count_begins_anew_from_one_wh
         theirs.holder._workers = workers
         leading = leads(ours, theirs)
         leading.board.begin(THEIRS, 1, Phase.TRAIN, now_s())
-        found = training_of(leading, CYCLE)
-        conductor = GangSupervisor(leading, THEIRS, 1, found.shape, found.plan, CYCLE)
+        found = training_of(leading.term.state, CYCLE)
+        conductor = GangSupervisor(leading, TrainedRound(THEIRS, 1, found.shape, found.plan, CYCLE))
         training = asyncio.ensure_future(conductor.train(found.data))
         await until(lambda: len(workers.running) == 1)
         (first,) = workers.running
@@ -132,7 +131,7 @@ async def test_the_island_whose_outer_steps_do_not_count_begins_anew_from_one_wh
         workers.say(first, Joined("cpu", ""), gone_on)
         await until(lambda: bool(workers.running - {first}))
         (second,) = workers.running
-        epochs = leading.cycle(THEIRS).epochs_opened.values()
+        epochs = leading.term.cycle(THEIRS).epochs_opened.values()
         assert [(each.from_checkpoint, each.from_step) for each in epochs] == [
             (lost, 19),
             (good, 24),
@@ -142,7 +141,7 @@ async def test_the_island_whose_outer_steps_do_not_count_begins_anew_from_one_wh
         last = CheckpointMade(end, found.plan.steps, 10, 10, 2.0)
         workers.say(second, Joined("cpu", ""), last, Finished(WorkResult({})))
         await training
-        line = leading.cycle(THEIRS).line()
+        line = leading.term.cycle(THEIRS).line()
         assert [each.artifact for each in line if isinstance(each, CheckpointCommitted)][-3:] == [
             lost, good, end,
         ]  # fmt: skip

@@ -1,7 +1,6 @@
 """Islands whose ways the leader leaves out for what they have: another model, or other weights."""
 
 from array import array
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,7 @@ from jupiterd.cycle.islands.outer_orders import ADRIFT, STRANGER
 from jupiterd.daemon.gangs.island_reseed import IslandReseed
 from jupiterd.daemon.islands import island_coordinator
 from jupiterd.daemon.islands.island_coordinator import IslandCoordinator
-from jupiterd.daemon.leader.leading import Leading
+from jupiterd.daemon.leader.term_services import TermServices
 from jupiterd.errors import IslandLeftOutError
 from jupiterd.ids import ArtifactId, CycleId
 from tests.support.cluster.building import CYCLE
@@ -30,7 +29,7 @@ from tests.unit.daemon.islands.test_island_coordinator import (
 )
 
 
-def listened(leading: Leading, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def listened(leading: TermServices, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Return what people are told from now on."""
     explained, explain = list[str](), leading.board.explain
 
@@ -55,7 +54,7 @@ async def test_an_island_that_trains_another_model_is_not_let_in_and_people_are_
         assert (then.islands, then.batches) == ((one,), {one: BATCH})
         assert then.left_out == {other: STRANGER}
         assert then.positions[one].startswith(first.positions[other])
-        failed = leading.cycle(other).failed
+        failed = leading.term.cycle(other).failed
         assert failed is not None
         assert (
             "its logits are 0.25 off those of the others, and 0.0001 is allowed" in failed.message
@@ -86,7 +85,7 @@ async def test_an_island_whose_weights_are_not_those_of_the_others_is_left_out_u
         assert then.left_out == {first: ADRIFT}
         assert set(then.batches) == {*rest}, "it has to get the weights of the others first"
         assert then.positions[rest[0]].startswith(begun.positions[first])
-        assert leading.cycle(first).failed is None, "its model is that of the others"
+        assert leading.term.cycle(first).failed is None, "its model is that of the others"
         (told_at_once,) = [text for text in explained if ADRIFT in text]
         assert told_at_once.startswith("island ")
         await until(lambda: "outer step 1: 2 of 3 islands, one is adrift" in explained)
@@ -105,20 +104,20 @@ async def test_the_gang_of_an_island_whose_weights_are_not_those_of_the_others_b
 ) -> None:
     async with trains(tmp_path, monkeypatch, sync=sync) as (leading, _), conducting(leading):
         one, other = sorted(each.cycle for each in islands(leading))
-        anew = IslandReseed(leading, other, CYCLE)
+        anew = IslandReseed(leading.term, leading.board, leading.reach, other, CYCLE)
         model = ArtifactId("a" * 64)
         saved = CheckpointCommitted(one, 1, "", model, 1, 12, 9, 9, 2.5, is_final=False)
-        await leading.record(saved)
+        await leading.term.record(saved)
         anew.check()
         say(leading, one, digest=b"right")
         say(leading, other, digest=b"other")
         await until(lambda: bool(line(leading)[-1].left_out))
         assert line(leading)[-1].left_out == {other: ADRIFT}, "of two, the first one is believed"
-        IslandReseed(leading, one, CYCLE).check()
+        IslandReseed(leading.term, leading.board, leading.reach, one, CYCLE).check()
         with pytest.raises(IslandLeftOutError) as raised:
             anew.check()
         assert await anew.begin("", raised.value)
-        begun = leading.cycle(other).last_checkpoint(1)
+        begun = leading.term.cycle(other).last_checkpoint(1)
         assert begun is not None
         assert (begun.artifact, begun.step) == (model, 12)
         anew.check()
@@ -150,20 +149,20 @@ async def test_last_weights_of_an_island_that_was_adrift_count_where_no_other_is
     monkeypatch.setitem(SETTINGS, "max_steps", EVERY)
     of_two = trains(tmp_path, monkeypatch, second=ELSEWHERE)
     async with of_two as (leading, _):
-        alive = {leading.self_id, ELSEWHERE}
-        term = replace(leading, alive=lambda: frozenset(alive))
-        async with conducting(term) as task:
-            there = {each.nodes[0]: each.cycle for each in islands(term)}
+        alive = {leading.term.self_id, ELSEWHERE}
+        leading.machines.alive = lambda: frozenset(alive)
+        async with conducting(leading) as task:
+            there = {each.nodes[0]: each.cycle for each in islands(leading)}
             first = min(there.values())
             for island in there.values():
-                say(term, island, digest=b"right" if island == first else b"other")
-            await until(lambda: len(line(term)) > 1)
-            (apart,) = line(term)[-1].left_out
+                say(leading, island, digest=b"right" if island == first else b"other")
+            await until(lambda: len(line(leading)) > 1)
+            (apart,) = line(leading)[-1].left_out
             model = ArtifactId("a" * 64)
             final = CheckpointCommitted(
                 CycleId(apart), 1, "", model, 4, EVERY, 9, 9, 2.5, is_final=True
             )
-            await term.record(final)
+            await leading.term.record(final)
             looks.clear()
             await until(lambda: len(looks) > 1 or task.done())
             assert not task.done(), "the other one has what all have"
@@ -173,6 +172,6 @@ async def test_last_weights_of_an_island_that_was_adrift_count_where_no_other_is
             assert not task.done(), "who is away often comes back"
             monkeypatch.setattr(island_coordinator, "LOST_GRACE_S", 0.0)
             await task
-            last = term.cycle(CYCLE).last_checkpoint(1)
+            last = leading.term.cycle(CYCLE).last_checkpoint(1)
             assert last is not None
             assert last.artifact == model

@@ -12,7 +12,7 @@ from jupiterd.cluster.planning.engines import MLX, EngineChoice
 from jupiterd.daemon.app.node import Node
 from jupiterd.daemon.executor import deferred_inputs
 from jupiterd.daemon.gangs.late_joiners import LateJoiners, turned
-from jupiterd.daemon.leader.leading import Leading
+from jupiterd.daemon.leader.term_services import TermServices
 from jupiterd.daemon.planning.gang_plan import GangPlan
 from jupiterd.daemon.runtime.work_events import WorkOrder
 from jupiterd.ids import ArtifactId, NodeId
@@ -59,11 +59,14 @@ async def test_who_lacks_the_state_is_late_and_another_is_first(two: tuple[Node,
     own, newcomer = leader.identity.node_id, other.identity.node_id
     state = state_of(leader)
     planned = launch(newcomer, own, state=state)
-    begun = await LateJoiners(leading_of(leader)).named(planned)
+    begun = await LateJoiners(leading_of(leader).term, leading_of(leader).reach).named(planned)
     assert (begun.gang, begun.late, begun.late_ranks) == ((own, newcomer), {newcomer}, (1,))
 
     await other.library.ensure(state)
-    assert await LateJoiners(leading_of(leader)).named(planned) == planned
+    assert (
+        await LateJoiners(leading_of(leader).term, leading_of(leader).reach).named(planned)
+        == planned
+    )
 
 
 async def test_whose_state_was_too_slow_once_gets_it_before_the_gang_is_formed(
@@ -71,7 +74,7 @@ async def test_whose_state_was_too_slow_once_gets_it_before_the_gang_is_formed(
 ) -> None:
     leader, other = two
     own, newcomer = leader.identity.node_id, other.identity.node_id
-    late = LateJoiners(leading_of(leader))
+    late = LateJoiners(leading_of(leader).term, leading_of(leader).reach)
     planned = launch(newcomer, own, state=state_of(leader))
     assert (await late.named(planned)).late == {newcomer}
     late.were_too_slow({newcomer})
@@ -84,9 +87,14 @@ async def test_nobody_is_late_where_a_round_begins_or_nobody_has_the_state(
     leader, other = two
     own, newcomer = leader.identity.node_id, other.identity.node_id
     first = launch(newcomer, own, state=state_of(leader), step=0)
-    assert await LateJoiners(leading_of(leader)).named(first) == first
+    assert (
+        await LateJoiners(leading_of(leader).term, leading_of(leader).reach).named(first) == first
+    )
     unknown = launch(newcomer, own, state="f" * 64)
-    assert await LateJoiners(leading_of(leader)).named(unknown) == unknown
+    assert (
+        await LateJoiners(leading_of(leader).term, leading_of(leader).reach).named(unknown)
+        == unknown
+    )
 
 
 async def test_a_late_input_is_fetched_from_a_peer_and_handed_in(two: tuple[Node, Node]) -> None:
@@ -117,6 +125,6 @@ async def test_an_input_that_nobody_has_is_told_as_one_that_will_not_come(
     assert "no node that can be reached holds artifact" in handed[0].reason
 
 
-def leading_of(node: Node) -> Leading:
+def leading_of(node: Node) -> TermServices:
     assert node.leading is not None
     return node.leading

@@ -2,12 +2,10 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
 
 import pytest
 
-from jupiterd.cluster.facts.facts import EpochOpened, OuterStepTaken
-from jupiterd.cluster.ledger.state import State
+from jupiterd.cluster.facts.facts import EpochOpened, Fact, OuterStepTaken
 from jupiterd.cluster.planning.engines import TORCH, EngineChoice
 from jupiterd.cluster.planning.predicted_throughput import PREDICTED
 from jupiterd.cycle.base.work_item import Phase
@@ -18,8 +16,8 @@ from jupiterd.daemon.gangs.checkpoint_lineage import CheckpointLineage
 from jupiterd.daemon.gangs.gang_progress import GangProgress
 from jupiterd.daemon.gangs.rank_orders import RankOrders
 from jupiterd.daemon.gangs.recorded_predictions import launch_foretold
-from jupiterd.daemon.leader.leading import Leading
-from jupiterd.daemon.leader.progress_board import ProgressBoard
+from jupiterd.daemon.gangs.trained_round import TrainedRound
+from jupiterd.daemon.leader.term_services import TermServices
 from jupiterd.daemon.planning.gang_plan import GangPlan
 from jupiterd.ids import ArtifactId, NodeId
 from tests.support.cluster.building import CYCLE, opened, training
@@ -47,26 +45,23 @@ def plan() -> TrainPlan:
     return derive(shape(), 1)
 
 
-def term(*facts: Any) -> Any:
+def term(*facts: Fact) -> TermServices:
     """A term that knows a run which is about to train, too."""
     leading = leading_of(*KNOWN, training(), *facts)
-    state: State = leading.journal.state
-    leading.cycle = state.cycles.get
-    leading.board = ProgressBoard()
     leading.board.begin(CYCLE, 1, Phase.TRAIN, 0.0)
     return leading
 
 
-def orders(leading: Any, round_number: int = 1) -> RankOrders:
-    return RankOrders(cast("Leading", leading), CYCLE, round_number, shape(), plan())
+def trained(round_number: int = 1) -> TrainedRound:
+    return TrainedRound(CYCLE, round_number, shape(), plan())
 
 
 def launch(*gang: NodeId, backend: str = "gloo") -> GangPlan:
     return GangPlan(3, EngineChoice(TORCH, gang, "as asked", backend), "", 0, 0.0)
 
 
-def foretold(leading: Any, *gang: NodeId, round_number: int = 1) -> float:
-    found = launch_foretold(orders(leading, round_number), launch(*gang))
+def foretold(leading: TermServices, *gang: NodeId, round_number: int = 1) -> float:
+    found = launch_foretold(leading.term, leading.fleet_view, trained(round_number), launch(*gang))
     return found.predicted_tokens_per_s
 
 
@@ -82,17 +77,18 @@ def test_a_gang_is_predicted_once_in_a_round_and_another_one_anew() -> None:
 
 def test_what_nobody_can_predict_is_kept_as_nothing() -> None:
     leading = term()
-    leading.hardware_of = {}.get
+    leading.machines.hardware_of = {}.get
     assert foretold(leading, A, B) == 0.0
 
 
 def test_an_epoch_keeps_what_was_predicted_of_it_and_whoever_adopts_it_shows_the_same() -> None:
     leading = term()
-    begun = launch_foretold(orders(leading), launch(A, B))
-    kept = CheckpointLineage(cast("Leading", leading), CYCLE, 1).opened(begun)
+    begun = launch_foretold(leading.term, leading.fleet_view, trained(), launch(A, B))
+    kept = CheckpointLineage(leading.term, leading.reach, CYCLE, 1).opened(begun)
     assert kept.predicted_tokens_per_s == begun.predicted_tokens_per_s > 0
     adopted = GangPlan.of(replace(kept, predicted_tokens_per_s=777.0))
-    GangProgress(cast("Leading", leading), CYCLE, orders(leading)).begin(adopted)
+    orders = RankOrders(leading.term, leading.machines, leading.reach, leading.calls, trained())
+    GangProgress(leading.board, CYCLE, orders).begin(adopted)
     (running,) = leading.board.to_plain(1.0)
     assert running["values"]["predicted_tokens_per_s"] == 777
 
@@ -130,23 +126,24 @@ async def test_islands_are_predicted_when_they_begin_and_keep_that_while_they_tr
 ) -> None:
     async with trains(tmp_path, monkeypatch, second=ELSEWHERE) as (leading, _):
         machine = replace(MACHINE, engines=("torch",))
-        both = frozenset({leading.self_id, ELSEWHERE})
-        known = replace(leading, hardware_of=lambda _: machine, alive=lambda: both)
-        await leading.record(
+        both = frozenset({leading.term.self_id, ELSEWHERE})
+        leading.machines.hardware_of = lambda _: machine
+        leading.machines.alive = lambda: both
+        await leading.term.record(
             replace(training(), cycle=EARLIER),
-            *epoch(1, (leading.self_id,), 120_000, "mlx"),
+            *epoch(1, (leading.term.self_id,), 120_000, "mlx"),
             *epoch(2, (ELSEWHERE,), 40_000),
         )
-        async with conducting(known):
-            first, *_ = predictions(line(known))
+        async with conducting(leading):
+            first, *_ = predictions(line(leading))
             assert 2_000 < first < 4_000, "3,000 and 1,000, less their exchanges"
-            while (last := line(known)[-1]).steps:
-                await until(lambda: shown(known)["values"].get(PREDICTED) == first)
-                for part in islands(known):
-                    say(known, part.cycle, elapsed_s=0.01)
-                await until(lambda last=last: line(known)[-1] != last)
-            assert [step.steps for step in line(known)] == [20, 20, 10, 0]
-            assert predictions(line(known)) == [first, first, first, 0]
+            while (last := line(leading)[-1]).steps:
+                await until(lambda: shown(leading)["values"].get(PREDICTED) == first)
+                for part in islands(leading):
+                    say(leading, part.cycle, elapsed_s=0.01)
+                await until(lambda last=last: line(leading)[-1] != last)
+            assert [step.steps for step in line(leading)] == [20, 20, 10, 0]
+            assert predictions(line(leading)) == [first, first, first, 0]
 
 
 async def test_of_islands_that_were_never_measured_nothing_is_predicted(

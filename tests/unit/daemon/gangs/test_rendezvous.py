@@ -11,7 +11,7 @@ async def test_ranks_of_one_machine_alone_meet_over_its_loopback(tmp_path: Path)
         await lead(node)
         assert node.leading is not None
         own = node.identity.node_id
-        places = await prove_routes(node.leading, (own, own), reserve=False)
+        places = await prove_routes(node.leading.connectivity, (own, own), reserve=False)
         assert list(places) == [own]
         assert places[own].host == "127.0.0.1"
         assert places[own].interface.startswith("lo")

@@ -26,8 +26,10 @@ from jupiterd.cycle.islands.outer_orders import QUARANTINED
 from jupiterd.cycle.islands.outer_round import Closing
 from jupiterd.daemon.catalog.outer_step_mapping import open_rounds
 from jupiterd.daemon.islands.island_coordinator import IslandCoordinator, told
-from jupiterd.daemon.leader.leading import Leading
+from jupiterd.daemon.leader.artifact_reach import ArtifactReach
+from jupiterd.daemon.leader.machines import Machines
 from jupiterd.daemon.leader.pseudo_gradients import ReportedPseudoGradient
+from jupiterd.daemon.leader.term_services import TermServices
 from jupiterd.daemon.planning.training_spec import training_of
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.daemon.runtime.work_events import Advanced, WayMade
@@ -65,33 +67,35 @@ async def trains(
     has_third: bool = False,
     sync: str = "blocking",
     sync_every: int = EVERY,
-) -> AsyncGenerator[tuple[Leading, Workers]]:
+) -> AsyncGenerator[tuple[TermServices, Workers]]:
     """A term whose run has two islands, or three, on the node that leads where none is named."""
 
-    async def keep(_leading: Leading, _artifact: ArtifactId, _holder: object) -> None:
+    async def keep(_reach: ArtifactReach, _artifact: ArtifactId, _holder: object) -> None:
         pass
 
-    async def is_in_reach(_leading: Leading, _artifact: str) -> bool:
+    async def is_in_reach(_reach: ArtifactReach, _artifact: str) -> bool:
         return True
 
-    monkeypatch.setattr(Leading, "keep_two_copies", keep)
-    monkeypatch.setattr(Leading, "is_in_reach", is_in_reach)
+    monkeypatch.setattr(ArtifactReach, "keep_two_copies", keep)
+    monkeypatch.setattr(ArtifactReach, "is_in_reach", is_in_reach)
     workers = Workers(WorkResult({"weights": WEIGHTS}))
     manifest = ManifestFrozen(CYCLE, 1, "", OUTPUTS["tokenizer"], (OUTPUTS["shards"],), 99, 9_999)
     before = (replace(data_asked(), node=""), MADE, manifest, *facts)
     async with leads(folder, workers, *before) as leading:
-        engines = f"mlx:{leading.self_id} torch:{second or leading.self_id}"
-        nodes = {"island_nodes": f"{engines} torch:{leading.self_id}" if has_third else engines}
+        engines = f"mlx:{leading.term.self_id} torch:{second or leading.term.self_id}"
+        nodes = {
+            "island_nodes": f"{engines} torch:{leading.term.self_id}" if has_third else engines
+        }
         how = {**SETTINGS, **nodes, "sync": sync, "sync_every": sync_every}
         asked = replace(training(), model_yaml=PRESET, settings=how)
-        await leading.record(asked)
+        await leading.term.record(asked)
         leading.board.begin(CYCLE, 1, Phase.TRAIN, now_s())
         yield leading, workers
 
 
 @asynccontextmanager
-async def conducting(leading: Leading) -> AsyncGenerator[asyncio.Task[None]]:
-    found = training_of(leading, CYCLE)
+async def conducting(leading: TermServices) -> AsyncGenerator[asyncio.Task[None]]:
+    found = training_of(leading.term.state, CYCLE)
     conductor = IslandCoordinator(leading, found)
     async with asyncio.timeout(TIMEOUT_S):
         task = asyncio.ensure_future(conductor.train(found.data))
@@ -101,22 +105,22 @@ async def conducting(leading: Leading) -> AsyncGenerator[asyncio.Task[None]]:
         await asyncio.wait({task})
 
 
-def line(leading: Leading) -> list[OuterStepTaken]:
-    return [*leading.cycle(CYCLE).outer_line().values()]
+def line(leading: TermServices) -> list[OuterStepTaken]:
+    return [*leading.term.cycle(CYCLE).outer_line().values()]
 
 
-def shown(leading: Leading) -> dict[str, Any]:
+def shown(leading: TermServices) -> dict[str, Any]:
     """What people see of the run."""
     (running,) = leading.board.to_plain(now_s())
     return running
 
 
-def islands(leading: Leading) -> list[TrainingStarted]:
-    return [started for _, started in islands_of(leading.journal.state.cycles, CYCLE)]
+def islands(leading: TermServices) -> list[TrainingStarted]:
+    return [started for _, started in islands_of(leading.term.state.cycles, CYCLE)]
 
 
 def say(
-    leading: Leading,
+    leading: TermServices,
     island: CycleId,
     norm: float = 1.0,
     elapsed_s: float = 10.0,
@@ -128,20 +132,22 @@ def say(
 
     stands_at: the outer step that its digest is of; the newest one, where it isn't given
     """
-    rounds = open_rounds(leading.cycle(CYCLE))
+    rounds = open_rounds(leading.term.cycle(CYCLE))
     (name, taken), (newest, _) = rounds[0], rounds[-1]
     tokens = taken.steps * taken.batches[island] * SEQ_LEN
     about = elapsed_s, logits, 0, stands_at or newest, digest
     way = WayMade(ArtifactId(island * 4), name, tokens, norm, *about)
-    leading.ways.tell(island, ReportedPseudoGradient(way, leading.self_id, now_s()))
+    leading.pseudo_gradients.tell(
+        island, ReportedPseudoGradient(way, leading.term.self_id, now_s())
+    )
 
 
-def reach(leading: Leading, island: CycleId, number: int) -> None:
+def reach(leading: TermServices, island: CycleId, number: int) -> None:
     """Let an island's gang tell which outer step its weights contain."""
     leading.board.begin(island, 1, Phase.TRAIN, now_s(), part_of=CYCLE)
     told_of = Advanced(0, STEPS, "steps", {"outer_step": float(number)})
     leading.board.advance(island, "train", told_of, now_s())
-    leading.ways.set_training(island, is_training=True)
+    leading.pseudo_gradients.set_training(island, is_training=True)
 
 
 async def test_all_islands_begin_with_weights_that_are_drawn_once(
@@ -156,7 +162,7 @@ async def test_all_islands_begin_with_weights_that_are_drawn_once(
         one, other = islands(leading)
         assert (one.name, other.name) == ("letters/1", "letters/2")
         assert (one.engine, other.engine) == ("mlx", "torch")
-        assert one.nodes == other.nodes == (leading.self_id,)
+        assert one.nodes == other.nodes == (leading.term.self_id,)
         assert one.parent == other.parent == CYCLE
         assert one.settings["start_from"] == WEIGHTS
         assert one.settings["island_nodes"] == ""
@@ -184,9 +190,9 @@ async def test_a_run_is_over_once_an_island_has_recorded_the_last_weights(
         await until(lambda: shown(leading)["done"] == STEPS)  # while the last weights are written
         model = ArtifactId("a" * 64)
         made = CheckpointCommitted(one, 1, "", model, 4, STEPS, 9, 9, 2.5, is_final=True)
-        await leading.record(made)
+        await leading.term.record(made)
         await task
-        final = leading.cycle(CYCLE).last_checkpoint(1)
+        final = leading.term.cycle(CYCLE).last_checkpoint(1)
         assert final is not None
         assert (final.artifact, final.step, final.tokens, final.cursor, final.loss) == (
             model, STEPS, STEPS * BATCH * SEQ_LEN, STEPS * BATCH, 2.5,
@@ -221,7 +227,7 @@ async def test_rounds_that_overlap_are_closed_one_after_another_while_the_next_i
             assert line(leading)[-1].total_tokens == STEPS * BATCH * SEQ_LEN
             model = ArtifactId("a" * 64)
             made = CheckpointCommitted(one, 1, "", model, 4, STEPS, 9, 9, 2.5, is_final=True)
-            await leading.record(made)
+            await leading.term.record(made)
             await task
 
 
@@ -254,13 +260,13 @@ async def test_who_was_faster_before_takes_more_from_the_beginning(
 ) -> None:
     async with trains(tmp_path, monkeypatch, second=ELSEWHERE) as (leading, _):
         machine = replace(MACHINE, engines=("torch",))
-        term = replace(leading, hardware_of=lambda _: machine)
-        fast = trained_before(1, "mlx", leading.self_id, tokens=90_000)
-        await leading.record(replace(training(), cycle=EARLIER), *fast)
-        await leading.record(*trained_before(2, "torch", ELSEWHERE, tokens=30_000))
-        async with conducting(term):
-            one, other = (each.cycle for each in islands(term))
-            assert line(term)[0].batches == {one: 6, other: 2}
+        leading.machines.hardware_of = lambda _: machine
+        fast = trained_before(1, "mlx", leading.term.self_id, tokens=90_000)
+        await leading.term.record(replace(training(), cycle=EARLIER), *fast)
+        await leading.term.record(*trained_before(2, "torch", ELSEWHERE, tokens=30_000))
+        async with conducting(leading):
+            one, other = (each.cycle for each in islands(leading))
+            assert line(leading)[0].batches == {one: 6, other: 2}
 
 
 def trained_before(epoch: int, engine: str, node: NodeId, tokens: int) -> list[Fact]:
@@ -276,7 +282,7 @@ async def test_nobody_waits_for_an_island_that_has_failed_and_its_data_comes_bac
     async with trains(tmp_path, monkeypatch) as (leading, _), conducting(leading):
         one, other = sorted(each.cycle for each in islands(leading))
         say(leading, other)
-        await leading.record(CycleFailed(one, "work-failed", "its GPU is gone", ""))
+        await leading.term.record(CycleFailed(one, "work-failed", "its GPU is gone", ""))
         await until(lambda: len(line(leading)) > 1)
         first, then = line(leading)
         assert (then.islands, then.batches) == ((other,), {other: BATCH})
@@ -314,7 +320,7 @@ async def test_where_all_islands_have_failed_the_run_does_with_their_reason(
             CycleFailed(each.cycle, "too-large", "the model fits nowhere", "take a smaller one")
             for each in islands(leading)
         ]
-        await leading.record(*failures)
+        await leading.term.record(*failures)
         assert "the model fits nowhere" in str(await failure(task))
 
 
@@ -344,12 +350,12 @@ async def test_a_way_counts_once_it_can_be_had_and_is_told_of_only_once(
         one, other = sorted(each.cycle for each in islands(leading))
         asked, is_back = asyncio.Event(), asyncio.Event()
 
-        async def lose(_leading: Leading, artifact: ArtifactId, _holder: object) -> None:
+        async def lose(_leading: TermServices, artifact: ArtifactId, _holder: object) -> None:
             if artifact == one * 4 and not is_back.is_set():
                 asked.set()
                 raise JupiterError("its node is gone")
 
-        monkeypatch.setattr(Leading, "keep_two_copies", lose)
+        monkeypatch.setattr(ArtifactReach, "keep_two_copies", lose)
         say(leading, one)
         await asked.wait()
         say(leading, other)
@@ -370,7 +376,7 @@ async def test_an_outer_step_of_another_leader_is_gone_on_from(
             first, number=1, parent=fact_hash(first), islands=(one,), ways=(WEIGHTS,),
             tokens=(5_120,), total_tokens=5_120, first_step=20,
         )  # fmt: skip
-        await leading.record(theirs)
+        await leading.term.record(theirs)
         say(leading, one)
         say(leading, other)
         await until(lambda: len(line(leading)) > 2)
@@ -411,23 +417,23 @@ async def test_an_island_whose_machine_was_away_has_a_part_again_once_it_trains(
 ) -> None:
     monkeypatch.setitem(SETTINGS, "max_steps", 90)
     async with trains(tmp_path, monkeypatch, second=ELSEWHERE) as (leading, _):
-        alive = {leading.self_id, ELSEWHERE}
-        term = replace(leading, alive=lambda: frozenset(alive))
-        async with conducting(term):
-            one, other = (each.cycle for each in islands(term))
-            say(term, one, elapsed_s=5.0)
-            say(term, other, elapsed_s=15.0)
-            await until(lambda: len(line(term)) > 1)
-            assert line(term)[1].batches == {one: 6, other: 2}
+        alive = {leading.term.self_id, ELSEWHERE}
+        leading.machines.alive = lambda: frozenset(alive)
+        async with conducting(leading):
+            one, other = (each.cycle for each in islands(leading))
+            say(leading, one, elapsed_s=5.0)
+            say(leading, other, elapsed_s=15.0)
+            await until(lambda: len(line(leading)) > 1)
+            assert line(leading)[1].batches == {one: 6, other: 2}
             alive.remove(ELSEWHERE)
-            say(term, one)
-            await until(lambda: len(line(term)) > 2)
-            assert set(line(term)[2].batches) == {one}
+            say(leading, one)
+            await until(lambda: len(line(leading)) > 2)
+            assert set(line(leading)[2].batches) == {one}
             alive.add(ELSEWHERE)  # its old gang is over by now, and the new one has caught up
-            reach(term, other, 2)
-            say(term, one)
-            await until(lambda: len(line(term)) > 3)
-            assert line(term)[3].batches == {one: 6, other: 2}, "it is as fast as it was"
+            reach(leading, other, 2)
+            say(leading, one)
+            await until(lambda: len(line(leading)) > 3)
+            assert line(leading)[3].batches == {one: 6, other: 2}, "it is as fast as it was"
 
 
 async def test_a_machine_that_comes_is_an_island_of_the_next_round_once_it_trains(
@@ -436,32 +442,33 @@ async def test_a_machine_that_comes_is_an_island_of_the_next_round_once_it_train
     monkeypatch.setattr("jupiterd.daemon.islands.island_join.LOOK_S", 0.01)
     monkeypatch.setattr("jupiterd.daemon.islands.island_join.SETTLE_S", 0.0)
     async with trains(tmp_path, monkeypatch) as (leading, _):
-        found = frozenset((leading.self_id, ELSEWHERE))
+        found = frozenset((leading.term.self_id, ELSEWHERE))
         machine = replace(MACHINE, engines=("torch",))
         trainer = RoleAssigned(ELSEWHERE, "trainer", "it is fast", 1)
-        await leading.record(admitted(ELSEWHERE), trainer)
-        monkeypatch.setattr(Leading, "fit_nodes", lambda _: sorted(found))
-        term = replace(leading, alive=lambda: found, hardware_of=lambda _: machine)
-        async with conducting(term):
-            one, other = (each.cycle for each in islands(term))
+        await leading.term.record(admitted(ELSEWHERE), trainer)
+        monkeypatch.setattr(Machines, "fit_nodes", lambda _: sorted(found))
+        leading.machines.hardware_of = lambda _: machine
+        leading.machines.alive = lambda: found
+        async with conducting(leading):
+            one, other = (each.cycle for each in islands(leading))
             saved = CheckpointCommitted(
                 one, 1, "", ArtifactId("a" * 64), 1, 12, 9, 9, 2.5, is_final=False
             )
-            await term.record(saved)
-            await until(lambda: len(islands(term)) > 2)
-            *_, third = islands(term)
+            await leading.term.record(saved)
+            await until(lambda: len(islands(leading)) > 2)
+            *_, third = islands(leading)
             assert (third.name, third.nodes, third.engine) == ("letters/3", (ELSEWHERE,), "torch")
             assert (third.parent, third.settings["start_from"]) == (CYCLE, WEIGHTS)
-            begun = term.cycle(third.cycle).last_checkpoint(1)
+            begun = leading.term.cycle(third.cycle).last_checkpoint(1)
             assert begun is not None
             assert (begun.artifact, begun.step, begun.parent) == (saved.artifact, 12, "")
             for number, takes_part in ((1, {one, other}), (2, {one, other, third.cycle})):
-                say(term, one)
-                say(term, other)
-                await until(lambda number=number: len(line(term)) > number)
-                assert set(line(term)[number].batches) == takes_part
-                reach(term, third.cycle, number)
-            assert len(islands(term)) == 3
+                say(leading, one)
+                say(leading, other)
+                await until(lambda number=number: len(line(leading)) > number)
+                assert set(line(leading)[number].batches) == takes_part
+                reach(leading, third.cycle, number)
+            assert len(islands(leading)) == 3
 
 
 async def test_one_that_came_and_is_far_too_slow_is_let_go(
@@ -470,7 +477,7 @@ async def test_one_that_came_and_is_far_too_slow_is_let_go(
     async with trains(tmp_path, monkeypatch) as (leading, _), conducting(leading):
         first, other = islands(leading)
         third = replace(first, cycle=CycleId("3" * 16), name="letters/3")
-        await leading.record(third)
+        await leading.term.record(third)
         reach(leading, third.cycle, 0)
         for number in (1, 2):
             for each in (first, other, third)[: number + 1]:
@@ -481,7 +488,7 @@ async def test_one_that_came_and_is_far_too_slow_is_let_go(
             say(leading, each.cycle, elapsed_s=100.0 if each is third else 1.0)
         await until(lambda: len(line(leading)) > 3)
         assert third.cycle in line(leading)[3].islands, "what it has done counts"
-        assert leading.cycle(third.cycle).wanted == "stopped"
+        assert leading.term.cycle(third.cycle).wanted == "stopped"
 
 
 @pytest.mark.parametrize(

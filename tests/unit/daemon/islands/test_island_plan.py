@@ -20,7 +20,6 @@ from jupiterd.daemon.islands.island_plan import (
     wanted_of_round,
     with_gang,
 )
-from jupiterd.daemon.leader.leading import Leading
 from jupiterd.daemon.planning import requested_machines
 from jupiterd.daemon.planning.requested_machines import RequestedMachines
 from jupiterd.errors import UsageError
@@ -44,14 +43,14 @@ def decided(
     least_batch: int = 0,
 ) -> RunSettings:
     """What is made of `--islands` where A is a Mac, and the others are boxes with torch."""
-    leading: Any = leading_of(*facts, a=mac, link=link)
-    machines = {node: leading.hardware_of(node) for node in nodes}
+    leading = leading_of(*facts, a=mac, link=link)
+    machines = {node: leading.machines.hardware_of(node) for node in nodes}
     monkeypatch.setattr(requested_machines, "trainers", lambda *_: machines)
     settings = RunSettings(islands=cast("Any", islands), ranks=7, least_batch=least_batch)
     choice = choose_engine("auto", machines)
     plan = derive(shape(), 1).model_copy(update={"batch_sequences": batch})
     asked = RequestedMachines(islands=islands)
-    return with_gang(cast("Leading", leading), asked, choice, shape(), plan, settings)
+    return with_gang(leading.fleet_view, asked, choice, shape(), plan, settings)
 
 
 def test_islands_that_are_asked_for_have_an_engine_each(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,14 +124,14 @@ def test_a_step_that_the_text_made_small_has_room_for_all_islands(
 ) -> None:
     small = decided(monkeypatch, "auto", batch=1, least_batch=least_batch)
     assert islands_of_settings(small) == (MIXED if have_room else ())
-    leading: Any = leading_of(a=MAC)
-    machines = {node: leading.hardware_of(node) for node in (A, B, C)}
+    leading = leading_of(a=MAC)
+    machines = {node: leading.machines.hardware_of(node) for node in (A, B, C)}
     monkeypatch.setattr(requested_machines, "trainers", lambda *_: machines)
     settings = RunSettings(islands="on", least_batch=least_batch)
     plan = derive(shape(), 1).model_copy(update={"batch_sequences": 2})
     asked = wanted_of_round("auto", settings)
-    found = islands_of_round(cast("Leading", leading), asked, shape(), plan, settings)
-    assert ranks_in(leading, found) == (3 if have_room else 0)
+    found = islands_of_round(leading.fleet_view, asked, shape(), plan, settings)
+    assert ranks_in(leading.machines, found) == (3 if have_room else 0)
 
 
 def test_one_machine_makes_no_islands(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,8 +13,9 @@ from jupiterd.cycle.training.plan import TrainPlan
 from jupiterd.daemon.cycles import term_duties
 from jupiterd.daemon.gangs.rank_orders import RankOrders
 from jupiterd.daemon.gangs.rendezvous import Rendezvous
+from jupiterd.daemon.gangs.trained_round import TrainedRound
 from jupiterd.daemon.islands.island_task import IslandTask
-from jupiterd.daemon.leader.leading import Leading
+from jupiterd.daemon.leader.term_services import TermServices
 from jupiterd.daemon.planning.gang_plan import GangPlan
 from jupiterd.ids import CycleId
 from tests.support.cluster.building import CYCLE, checkpoint, commanded, data_asked, training
@@ -35,7 +36,7 @@ def leading_with(folder: Path, *facts: Fact):
     return leads(folder, Workers(WorkResult({})), data_asked(), MADE, training(), part(), *facts)
 
 
-async def conduct(leading: Leading) -> None:
+async def conduct(leading: TermServices) -> None:
     async with asyncio.timeout(TIMEOUT_S):
         await IslandTask(leading, ISLAND).conduct()
 
@@ -44,15 +45,15 @@ async def test_an_island_that_is_trained_is_over(tmp_path: Path) -> None:
     last = replace(checkpoint("k", is_final=True), cycle=ISLAND)
     async with leading_with(tmp_path, last) as leading:
         await conduct(leading)
-        island = leading.cycle(ISLAND)
+        island = leading.term.cycle(ISLAND)
         assert [done.parent for done in island.rounds] == ["k"]
-        assert not leading.cycle(CYCLE).finished
+        assert not leading.term.cycle(CYCLE).finished
 
 
 async def test_an_island_whose_run_is_over_is_over_too(tmp_path: Path) -> None:
     async with leading_with(tmp_path, commanded("stopped", 1)) as leading:
         await conduct(leading)
-        island = leading.cycle(ISLAND)
+        island = leading.term.cycle(ISLAND)
         assert (island.wanted, island.rounds_committed) == ("stopped", 0)
 
 
@@ -65,7 +66,7 @@ async def test_a_leader_conducts_an_island_as_a_part_of_its_run(
         async def conduct(self: object) -> None:
             pass
 
-        def begin(self: object, _leading: Leading, cycle: CycleId) -> None:
+        def begin(self: object, _leading: TermServices, cycle: CycleId) -> None:
             conducted.append((name, cycle))
 
         return type(name, (), {"__init__": begin, "conduct": conduct})
@@ -80,9 +81,17 @@ async def test_a_leader_conducts_an_island_as_a_part_of_its_run(
 
 async def test_a_rank_of_an_island_is_told_of_what_it_is_a_part(tmp_path: Path) -> None:
     async with leads(tmp_path, Workers(WorkResult({})), training(), part(ways="bf16")) as leading:
-        launch = GangPlan(3, EngineChoice(MLX, (leading.self_id,), "as asked"), "", 0, 0.0, (4,))
+        launch = GangPlan(
+            3, EngineChoice(MLX, (leading.term.self_id,), "as asked"), "", 0, 0.0, (4,)
+        )
         meeting, plan = Rendezvous(), TrainPlan.model_construct(steps=100)
-        orders = RankOrders(leading, ISLAND, 1, tiny_shape(), plan, CYCLE)
+        orders = RankOrders(
+            leading.term,
+            leading.machines,
+            leading.reach,
+            leading.calls,
+            TrainedRound(ISLAND, 1, tiny_shape(), plan, CYCLE),
+        )
         told = orders.params(launch, meeting, 0)["island"]
         assert told == {
             "run": CYCLE,
@@ -91,5 +100,5 @@ async def test_a_rank_of_an_island_is_told_of_what_it_is_a_part(tmp_path: Path) 
             "number": 1,
             "kind": "bf16",
         }
-        of_a_run = replace(orders, cycle=CYCLE, parent="")
+        of_a_run = replace(orders, of=replace(orders.of, cycle=CYCLE, parent=""))
         assert "island" not in of_a_run.params(launch, meeting, 0)

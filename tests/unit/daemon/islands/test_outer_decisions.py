@@ -12,8 +12,8 @@ from jupiterd.cycle.training import held_out_measures
 from jupiterd.cycle.training.horizon import Horizon, end_step
 from jupiterd.cycle.training.plan import TrainPlan
 from jupiterd.daemon.catalog.outer_step_mapping import open_rounds
-from jupiterd.daemon.leader.leading import Leading
 from jupiterd.daemon.leader.pseudo_gradients import ReportedPseudoGradient
+from jupiterd.daemon.leader.term_services import TermServices
 from jupiterd.daemon.planning.training_spec import training_of
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.daemon.runtime.work_events import WayMade
@@ -44,18 +44,20 @@ def loss_at(step: int) -> float:
     return 4 + abs(step - 110) / 1000
 
 
-def tell(leading: Leading) -> None:
+def tell(leading: TermServices) -> None:
     """Let both islands say what they have scored since they began the round that is open."""
-    ((name, taken),) = open_rounds(leading.cycle(CYCLE))
+    ((name, taken),) = open_rounds(leading.term.cycle(CYCLE))
     step = taken.scored_step
     scored = {"scored_step": step, "held_out": loss_at(step) if step else 0.0}
     for island in map(CycleId, taken.batches):
         tokens = taken.steps * taken.batches[island] * 64
         way = replace(WayMade(ArtifactId(island * 4), name, tokens, 1.0, 10.0), **scored)
-        leading.ways.tell(island, ReportedPseudoGradient(way, leading.self_id, now_s()))
+        leading.pseudo_gradients.tell(
+            island, ReportedPseudoGradient(way, leading.term.self_id, now_s())
+        )
 
 
-async def walk(leading: Leading, rounds: int) -> list[OuterStepTaken]:
+async def walk(leading: TermServices, rounds: int) -> list[OuterStepTaken]:
     """Close so many rounds, or all that there are."""
     for _ in range(rounds):
         before = len(line(leading))
@@ -66,8 +68,8 @@ async def walk(leading: Leading, rounds: int) -> list[OuterStepTaken]:
     return line(leading)
 
 
-def plan_of(leading: Leading) -> TrainPlan:
-    return training_of(leading, CYCLE).plan
+def plan_of(leading: TermServices) -> TrainPlan:
+    return training_of(leading.term.state, CYCLE).plan
 
 
 async def test_islands_take_more_than_four_passes_while_the_loss_of_merged_weights_falls(
@@ -95,9 +97,9 @@ async def test_islands_take_more_than_four_passes_while_the_loss_of_merged_weigh
             made = CheckpointCommitted(
                 one, 1, "", MODEL, 4, taken[-1].first_step, 9, 9, 2.5, is_final=True
             )
-            await leading.record(replace(made, horizon=told))
+            await leading.term.record(replace(made, horizon=told))
             await task
-            final = leading.cycle(CYCLE).last_checkpoint(1)
+            final = leading.term.cycle(CYCLE).last_checkpoint(1)
             assert final is not None
             assert final.horizon["best_step"] == 114
 
@@ -122,12 +124,14 @@ async def test_what_an_island_scored_whose_way_does_not_count_decides_nothing(
 ) -> None:
     async with trains(tmp_path, monkeypatch) as (leading, _), conducting(leading):
         await walk(leading, 1)
-        (name, taken) = open_rounds(leading.cycle(CYCLE))[0]
+        (name, taken) = open_rounds(leading.term.cycle(CYCLE))[0]
         assert taken.scored_step == 3
         one, other = map(CycleId, taken.batches)
         for island, norm, loss in ((one, float("inf"), 1.0), (other, 1.0, 4.5)):
             way = WayMade(ArtifactId(island * 4), name, 64, norm, 10.0)
             said = replace(way, scored_step=3, held_out=loss)
-            leading.ways.tell(island, ReportedPseudoGradient(said, leading.self_id, now_s()))
+            leading.pseudo_gradients.tell(
+                island, ReportedPseudoGradient(said, leading.term.self_id, now_s())
+            )
         await until(lambda: len(line(leading)) > 2)
         assert Horizon.of(line(leading)[-1].horizon).best_loss == 4.5

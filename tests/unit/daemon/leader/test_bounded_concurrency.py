@@ -1,8 +1,7 @@
 """How many items run at a time, and on which nodes small students are trained."""
 
 import asyncio
-from types import SimpleNamespace
-from typing import Any, cast
+from dataclasses import replace
 
 import pytest
 
@@ -11,9 +10,8 @@ from jupiterd.cluster.values.hardware import Gpu, Hardware
 from jupiterd.cycle.base.work_item import Phase, WorkItem
 from jupiterd.daemon.leader import bounded_concurrency
 from jupiterd.daemon.leader.bounded_concurrency import run_spread, training_places
-from jupiterd.daemon.leader.leading import Leading
-from jupiterd.daemon.leader.work_item import slow_nodes
 from jupiterd.ids import NodeId
+from tests.support.daemon.term_parts import FakeMachines, FakePlacement
 
 
 def items(count: int) -> list[WorkItem]:
@@ -62,24 +60,22 @@ async def test_what_fails_ends_the_others() -> None:
         await run_spread(items(3), lambda _: 2, do)
 
 
-def leading(**gpus_of: int) -> Leading:
-    """Return who leads nodes with so many GPUs."""
-    nodes = [NodeId(name) for name in gpus_of]
-    gpu = cast("Gpu", object())
-    found = SimpleNamespace(
-        fit_workers=lambda: nodes,
-        hardware_of=lambda node: cast(
-            "Hardware", SimpleNamespace(gpus=(gpu,) * gpus_of[node], engines={"torch": "2"})
-        ),
-        seats=lambda: [Seat(node, "hybrid", True, 0) for node in nodes],
+def placed(**gpus_of: int) -> FakePlacement:
+    """Return who gets work on nodes with so many GPUs."""
+    box = Hardware("Linux", "x86_64", "cpu", 8, 16 << 30, engines=("torch",))
+    machines = {
+        NodeId(name): replace(box, gpus=(Gpu("a GPU", name, 8 << 30, "cuda"),) * count)
+        for name, count in gpus_of.items()
+    }
+    return FakePlacement(
+        FakeMachines(machines), [Seat(node, "hybrid", True, 0) for node in machines]
     )
-    return cast("Leading", cast("Any", found))
 
 
 def test_small_students_are_trained_where_there_are_gpus() -> None:
-    mixed = leading(a=0, b=1, c=2)
-    assert slow_nodes(mixed) == {"a"}
+    mixed = placed(a=0, b=1, c=2)
+    assert mixed.slow_workers() == {"a"}
     assert training_places(mixed) == 2
-    without = leading(a=0, b=0, c=0)
-    assert slow_nodes(without) == frozenset()
+    without = placed(a=0, b=0, c=0)
+    assert without.slow_workers() == frozenset()
     assert training_places(without) == 3

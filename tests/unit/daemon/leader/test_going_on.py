@@ -3,8 +3,6 @@
 import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import replace
-from types import SimpleNamespace
-from typing import cast
 
 import pytest
 
@@ -16,27 +14,32 @@ from jupiterd.cluster.facts.facts import (
     EpochOpened,
     LineParked,
 )
-from jupiterd.cluster.ledger.cycle_state import CycleFact, CycleState
+from jupiterd.cluster.ledger.cycle_state import CycleFact
 from jupiterd.cluster.values.hardware import Hardware
 from jupiterd.cycle.base.work_item import Phase, WorkResult
 from jupiterd.cycle.training.plan import derive
 from jupiterd.daemon.gangs.gang_supervisor import GangSupervisor
-from jupiterd.daemon.leader.leading import Leading
-from jupiterd.daemon.leader.progress_board import ProgressBoard
+from jupiterd.daemon.gangs.trained_round import TrainedRound
 from jupiterd.daemon.planning.gang_plan import nccl_failure
 from jupiterd.daemon.runtime.work_events import (
     Advanced,
     CheckpointMade,
     Finished,
     Joined,
-    KeepWish,
     Started,
     WorkEvent,
     WorkOrder,
 )
-from jupiterd.errors import NcclFailedError, NoLeaderError, NotFoundError, WorkFailedError
+from jupiterd.errors import NcclFailedError, NotFoundError, WorkFailedError
 from jupiterd.ids import ArtifactId, CycleId, NodeId
 from tests.support.daemon.shapes import tiny_shape
+from tests.support.daemon.term_parts import (
+    FakeCalls,
+    FakeMachines,
+    FakeReach,
+    FakeTerm,
+    services_of,
+)
 
 CYCLE = CycleId("c" * 16)
 A, B, OLD, NEW = NodeId("a"), NodeId("b"), NodeId("old"), NodeId("new")
@@ -58,12 +61,7 @@ def committed(step: int, parent: str = "") -> CheckpointCommitted:
     )
 
 
-class Library:
-    async def spread(self, _artifacts: object, _nodes: object = ()) -> None:
-        pass
-
-
-class Term:
+class Term(FakeTerm):
     """A term of leading whose members say what a test tells, and whose ledger is a list."""
 
     def __init__(
@@ -72,46 +70,19 @@ class Term:
         *before: CycleFact,
         alive: Sequence[NodeId] = (A, B, NEW),
     ) -> None:
-        self.self_id = NEW
-        self.is_over = False
-        self.library = Library()
-        self.board = ProgressBoard()
+        super().__init__(NEW)
+        self.know(CYCLE, *before)
+        machine = replace(MACHINE, devices=("cuda:0", "cuda:2"))
+        known = {node: machine if node == A else MACHINE for node in (A, B, NEW, OLD)}
+        machines = FakeMachines(known, answering=alive)
+        self.reach, self.calls = FakeReach(self), FakeCalls(self._run)
+        self.services = services_of(self, machines=machines, reach=self.reach, calls=self.calls)
+        self.board = self.services.board
         self.board.begin(CYCLE, 1, Phase.TRAIN, 0.0)
-        self.recorded: list[CycleFact] = []
-        self.has_recorded = asyncio.Event()
-        self.ended: list[tuple[tuple[NodeId, ...], int]] = []
-        self.wishes: list[KeepWish | None] = []
-        self.kept: list[tuple[NodeId, CheckpointMade]] = []
-        self.asked: list[tuple[NodeId, WorkOrder]] = []
         self.followed: set[str] = set()
-        self.out_of_reach: set[str] = set()
-        self.peers: dict[NodeId, object] = {}
-        self.journal = SimpleNamespace(state=SimpleNamespace(cycles={}))
         self._told = told
-        self._alive = frozenset(alive)
-        self._state = CycleState()
-        for fact in before:
-            self._state.apply(fact, (1, OLD, "u", 1))
 
-    def is_alike(self, _node: NodeId) -> bool:
-        return True
-
-    def answering(self) -> frozenset[NodeId]:
-        return self._alive
-
-    def hardware_of(self, node: NodeId) -> Hardware:
-        return replace(MACHINE, devices=("cuda:0", "cuda:2") if node == A else ())
-
-    def cycle(self, _cycle: CycleId) -> CycleState:
-        return self._state
-
-    def order(
-        self, cycle: CycleId, item: str, task: str, params: Mapping[str, object]
-    ) -> WorkOrder:
-        return WorkOrder(f"{cycle[:8]}/{item}", 2, task, params, {})
-
-    async def run(self, node: NodeId, order: WorkOrder) -> AsyncGenerator[WorkEvent]:
-        self.asked.append((node, order))
+    async def _run(self, _node: NodeId, order: WorkOrder) -> AsyncGenerator[WorkEvent]:
         self.followed.add(order.id)
         try:
             for event in self._told[order.id]:
@@ -123,35 +94,11 @@ class Term:
         finally:
             self.followed.discard(order.id)
 
-    async def fetch(self, _artifact: ArtifactId) -> None:
-        pass
-
-    async def keep_two_copies(self, _artifact: ArtifactId, _holder: NodeId) -> None:
-        pass
-
-    async def is_in_reach(self, artifact: str) -> bool:
-        return artifact not in self.out_of_reach
-
-    async def record(self, *facts: CycleFact) -> None:
-        if self.is_over:
-            raise NoLeaderError("this node no longer leads")
-        self.recorded += facts
-        self.has_recorded.set()
-        for fact in facts:
-            self._state.apply(fact, (2, NEW, "v", len(self.recorded)))
-
-    async def end_gang(
-        self, gang: tuple[NodeId, ...], epoch: int, wish: KeepWish | None, _silent: object
-    ) -> list[tuple[NodeId, CheckpointMade]]:
-        self.ended.append((gang, epoch))
-        self.wishes.append(wish)
-        return self.kept
-
 
 def conductor(term: Term) -> GangSupervisor:
     sizes = {"steps": STEPS, "checkpoint_every_steps": 100, "micro_batch_sequences": 8}
     plan = derive(tiny_shape(), 1).model_copy(update=sizes)
-    return GangSupervisor(cast("Leading", term), CYCLE, 1, tiny_shape(), plan)
+    return GangSupervisor(term.services, TrainedRound(CYCLE, 1, tiny_shape(), plan))
 
 
 async def test_a_gang_that_is_all_there_is_followed_to_its_end() -> None:
@@ -168,8 +115,8 @@ async def test_a_gang_that_is_all_there_is_followed_to_its_end() -> None:
     assert isinstance(closed, EpochClosed)
     assert (closed.epoch, closed.reason) == (3, "finished")
     assert closed.elapsed_s >= STARTED.running_s
-    assert term.ended == [((A, B), 3)], "all of it is ended"
-    assert [(node, order.id, order.epoch, order.is_attach) for node, order in term.asked] == [
+    assert term.calls.ended == [((A, B), 3)], "all of it is ended"
+    assert [(node, order.id, order.epoch, order.is_attach) for node, order in term.calls.asked] == [
         (A, RANKS[0], 3, True),
         (B, RANKS[1], 3, True),
     ]
@@ -197,7 +144,7 @@ async def test_rings_and_gangs_of_one_have_no_store(
     opened = replace(OPENED, engine=engine, gang=gang)
     term = Term({rank: [STARTED, Joined("cpu", ""), DONE] for rank in RANKS}, opened)
     assert await conductor(term)._go_on()
-    assert [order.id for _, order in term.asked] == list(asked)
+    assert [order.id for _, order in term.calls.asked] == list(asked)
 
 
 @pytest.mark.parametrize("missing", RANKS)
@@ -208,14 +155,14 @@ async def test_a_gang_that_is_not_all_there_is_ended(missing: str) -> None:
     (closed,) = term.recorded
     assert isinstance(closed, EpochClosed)
     assert (closed.epoch, closed.reason) == (3, LEFT_OPEN)
-    assert term.ended == [((A, B), 3)]
+    assert term.calls.ended == [((A, B), 3)]
     assert term.followed == set()
 
 
 async def test_nobody_waits_for_a_member_that_died_with_the_leader() -> None:
     term = Term({}, OPENED, alive=[A, NEW])
     assert not await conductor(term)._go_on()
-    assert term.asked == []
+    assert term.calls.asked == []
     assert [type(fact) for fact in term.recorded] == [EpochClosed]
 
 
@@ -225,7 +172,7 @@ async def test_a_gang_of_another_round_is_ended_and_so_are_older_epochs() -> Non
     assert not await conductor(term)._go_on()
     closed = [fact for fact in term.recorded if isinstance(fact, EpochClosed)]
     assert [fact.epoch for fact in closed] == [1, 2]
-    assert term.asked == []
+    assert term.calls.asked == []
 
 
 async def test_a_rank_that_dies_after_the_adoption_ends_the_epoch() -> None:
@@ -238,7 +185,7 @@ async def test_a_rank_that_dies_after_the_adoption_ends_the_epoch() -> None:
     assert adoption == EpochAdopted(CYCLE, 3)
     assert isinstance(closed, EpochClosed)
     assert closed.reason == "the worker was killed"
-    assert term.ended == [((A, B), 3)]
+    assert term.calls.ended == [((A, B), 3)]
 
 
 async def test_two_ranks_of_one_node_are_followed_each_on_its_device() -> None:
@@ -246,10 +193,10 @@ async def test_two_ranks_of_one_node_are_followed_each_on_its_device() -> None:
     ranks["cccccccc/r1/train/3/0"] = [STARTED, saved(300), DONE]
     term = Term(ranks, replace(OPENED, gang=(A, A, B), engine="torch/nccl"))
     assert await conductor(term)._go_on()
-    assert [(node, order.id) for node, order in term.asked] == [
+    assert [(node, order.id) for node, order in term.calls.asked] == [
         *zip((A, A, B), ranks, strict=True),
     ]
-    assert term.ended == [((A, A, B), 3)]
+    assert term.calls.ended == [((A, A, B), 3)]
     (shown,) = term.board.to_plain(1.0)
     assert [(seat["node"], seat["engine"]) for seat in shown["gang"]] == [
         (node, "torch/nccl") for node in (A, A, B)
@@ -281,20 +228,20 @@ async def test_the_last_step_of_the_survivors_is_recorded_before_the_epoch_is_cl
     killed = WorkFailedError("the worker was killed")
     told = [STARTED, saved(100), killed]
     term = Term({RANKS[0]: told, RANKS[1]: [STARTED]}, OPENED)
-    term.kept = [(A, saved(150)), (B, saved(151))]
+    term.calls.kept = [(A, saved(150)), (B, saved(151))]
     with pytest.raises(ExceptionGroup):
         await conductor(term)._go_on()
     on_trunk = replace(committed(100), on_trunk=True)
     assert term.recorded[1:-1] == [on_trunk, committed(151, "k100")]
     assert isinstance(term.recorded[-1], EpochClosed)
-    (wish,) = term.wishes
+    (wish,) = term.calls.wishes
     assert wish is not None
     assert wish.after_step == 100
 
 
 async def test_a_new_leader_records_what_the_gang_of_the_last_one_has_finished() -> None:
     term = Term({}, OPENED, committed(100), alive=[A, NEW])
-    term.kept = [(A, saved(170))]
+    term.calls.kept = [(A, saved(170))]
     assert not await conductor(term)._go_on()
     assert term.recorded[0] == committed(170, "k100")
     assert isinstance(term.recorded[1], EpochClosed)
@@ -302,7 +249,7 @@ async def test_a_new_leader_records_what_the_gang_of_the_last_one_has_finished()
 
 async def test_a_step_that_is_recorded_already_is_not_recorded_again() -> None:
     term = Term({}, OPENED, committed(200), alive=[A, NEW])
-    term.kept = [(A, saved(150))]
+    term.calls.kept = [(A, saved(150))]
     assert not await conductor(term)._go_on()
     assert [type(fact) for fact in term.recorded] == [EpochClosed]
 
@@ -311,9 +258,9 @@ async def test_of_a_line_that_counts_no_more_only_what_is_longer_is_kept_and_cou
     """Groups met; the machine that had been alone was a step further, and the gang is by now."""
     other = replace(committed(250), epoch=2, artifact=ArtifactId("x250"))
     term = Term({}, OPENED, committed(200), other, alive=[A, NEW])
-    term.kept = [(A, saved(265))]
+    term.calls.kept = [(A, saved(265))]
     assert not await conductor(term)._go_on()
-    (wish,) = term.wishes
+    (wish,) = term.calls.wishes
     assert wish is not None
     assert wish.after_step == 250
     assert term.recorded[0] == committed(265, "k200")
@@ -325,9 +272,9 @@ async def test_of_a_line_that_counts_no_more_only_what_is_longer_is_kept_and_cou
 async def test_nobody_waits_for_one_step_that_a_machine_that_was_cut_off_alone_holds() -> None:
     """It recorded what it had kept, and that word came through before its cable was out."""
     term = Term({}, OPENED, committed(100), committed(151, "k100"), alive=[A, NEW])
-    term.out_of_reach, term.kept = {"k151"}, [(A, saved(150))]
+    term.reach.out_of_reach, term.calls.kept = {"k151"}, [(A, saved(150))]
     assert not await conductor(term)._go_on()
-    (wish,) = term.wishes
+    (wish,) = term.calls.wishes
     assert wish is not None
     assert wish.after_step == 100
     kept, parked, _ = term.recorded
@@ -342,7 +289,7 @@ async def test_nobody_waits_for_one_step_that_a_machine_that_was_cut_off_alone_h
 
 async def test_more_than_one_step_is_waited_for_before_a_line_is_parked() -> None:
     term = Term({}, OPENED, committed(100), committed(152, "k100"), alive=[A, NEW])
-    term.out_of_reach, term.kept = {"k152"}, [(A, saved(150))]
+    term.reach.out_of_reach, term.calls.kept = {"k152"}, [(A, saved(150))]
     assert not await conductor(term)._go_on()
     assert [type(fact) for fact in term.recorded] == [CheckpointCommitted, EpochClosed]
     last = term.cycle(CYCLE).last_checkpoint(1)
@@ -359,7 +306,7 @@ async def test_a_leader_that_is_replaced_leaves_the_gang_to_the_next() -> None:
     with pytest.raises(asyncio.CancelledError):
         await going_on
     assert term.recorded == [EpochAdopted(CYCLE, 3)]
-    assert term.ended == []
+    assert term.calls.ended == []
     assert term.followed == set()
 
 
@@ -370,6 +317,6 @@ async def test_a_cycle_that_is_stopped_ends_the_gang() -> None:
     going_on.cancel()
     with pytest.raises(asyncio.CancelledError):
         await going_on
-    assert term.ended == [((A, B), 3)]
+    assert term.calls.ended == [((A, B), 3)]
     assert isinstance(term.recorded[-1], EpochClosed)
     assert term.recorded[-1].reason == "it was stopped"

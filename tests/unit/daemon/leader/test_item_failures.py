@@ -2,17 +2,18 @@
 
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from types import SimpleNamespace
-from typing import Any, cast
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
+from jupiterd.cluster.values.hardware import Hardware
 from jupiterd.cycle.base.work_item import HALVINGS, Phase, WorkItem, WorkResult
 from jupiterd.daemon.leader import work_item
-from jupiterd.daemon.leader.leading import Leading
+from jupiterd.daemon.leader.machines import Machines
 from jupiterd.daemon.leader.progress_board import ProgressBoard
 from jupiterd.daemon.leader.work_item import MAX_FAILURES, ItemRunner
-from jupiterd.daemon.runtime.work_events import Finished, WorkOrder
+from jupiterd.daemon.runtime.work_events import Finished, WorkEvent, WorkOrder
 from jupiterd.errors import (
     ModelTooLargeError,
     OutOfMemoryError,
@@ -22,17 +23,19 @@ from jupiterd.errors import (
 from jupiterd.ids import ArtifactId, NodeId
 from jupiterd.workers.memory_room import halved
 from tests.support.cluster.building import CYCLE
+from tests.support.daemon.term_parts import (
+    FakeCalls,
+    FakeMachines,
+    FakePlacement,
+    FakeReach,
+    FakeTerm,
+)
 
 BEGINS_WITH = 64
 MODEL = {"model": ArtifactId("a1" * 32)}
 
 
-def order(_: object, __: str, task: str, params: Mapping[str, Any]) -> WorkOrder:
-    return WorkOrder("w", 1, task, params, {})
-
-
-def recorded_id(_: int, __: str, item: str) -> str:
-    return item
+BOX = Hardware("Linux", "x86_64", "a CPU", 8, 16 << 30)
 
 
 class Cluster:
@@ -46,7 +49,7 @@ class Cluster:
         """How often each is asked for in vain."""
         self.is_busy: Callable[[NodeId], bool] = lambda _: False
 
-    async def work(self, node: NodeId, order: WorkOrder) -> AsyncGenerator[object]:
+    async def work(self, node: NodeId, order: WorkOrder) -> AsyncGenerator[WorkEvent]:
         if self.faults:
             self.tries.append((node, BEGINS_WITH))
             raise WorkFailedError(self.faults[len(self.tries) - 1])
@@ -68,26 +71,37 @@ class Cluster:
             self.away[name] -= 1
         raise PeerUnreachableError("nobody is here")
 
+    def machine(self, node: NodeId) -> Hardware:
+        return replace(BOX, engines=() if node in self.without_engine else ("torch",))
+
     @property
-    def leading(self) -> Leading:
-        leading = SimpleNamespace(
-            run=self.work,
-            board=ProgressBoard(),
-            fit_workers=lambda: [NodeId(name) for name in self.rooms],
-            hardware_of=lambda node: SimpleNamespace(
-                gpus=(), engines=() if node in self.without_engine else ("torch",)
-            ),
-            names=dict,
-            is_busy=self.is_busy,
-            place=self.place,
-            order=order,
-            cycle=lambda *_: SimpleNamespace(steering=SimpleNamespace(recorded_id=recorded_id)),
-        )
-        return cast("Leading", leading)
+    def runner(self) -> ItemRunner:
+        term, machines = FakeTerm(), FakeMachines()
+        term.know(CYCLE)
+        machines.hardware_of = self.machine
+        places, reach, calls = Places(self, machines), FakeReach(term), FakeCalls(self.work)
+        return ItemRunner(term, ProgressBoard(), places, reach, calls, CYCLE)
 
     async def run(self, task: str = "generate", params: Mapping[str, Any] | None = None) -> None:
         item = WorkItem("r1/generate/0", Phase.GENERATE, task, params or {}, MODEL)
-        await ItemRunner(self.leading, CYCLE).run(1, item)
+        await self.runner.run(1, item)
+
+
+class Places(FakePlacement):
+    """A cluster's nodes, which take turns as it says."""
+
+    def __init__(self, cluster: Cluster, machines: Machines) -> None:
+        super().__init__(machines)
+        self._cluster = cluster
+
+    def fit_workers(self) -> list[NodeId]:
+        return [NodeId(name) for name in self._cluster.rooms]
+
+    def is_busy(self, node: NodeId) -> bool:
+        return self._cluster.is_busy(node)
+
+    def place(self, *, needs_engine: bool, without: frozenset[NodeId] = frozenset()) -> NodeId:
+        return self._cluster.place(needs_engine=needs_engine, without=without)
 
 
 @pytest.fixture(autouse=True)
@@ -172,7 +186,7 @@ async def test_it_is_said_for_whom_it_waits() -> None:
     cluster.away["two"] = 2
     item = WorkItem("r1/pack/0", Phase.PACK, "pack", {}, {})
     with pytest.raises(PeerUnreachableError, match="memory ran out on one, and nobody else"):
-        ItemRunner(cluster.leading, CYCLE)._place(item, frozenset(), frozenset({NodeId("one")}))
+        cluster.runner._place(item, frozenset(), frozenset({NodeId("one")}))
 
 
 async def test_nobody_waits_for_a_machine_that_can_not_do_it() -> None:

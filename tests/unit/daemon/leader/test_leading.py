@@ -8,7 +8,7 @@ import pytest
 
 from jupiterd.cluster.facts.facts import ClusterFounded
 from jupiterd.daemon.app.node import Node
-from jupiterd.daemon.leader import leading
+from jupiterd.daemon.leader import term
 from jupiterd.daemon.ledger import anti_entropy
 from jupiterd.daemon.runtime.work_events import CheckpointMade, KeepWish
 from jupiterd.errors import DiskFullError, NoLeaderError
@@ -56,21 +56,21 @@ async def test_a_gang_is_ended_without_waiting_for_a_member_that_has_fallen_sile
 
         monkeypatch.setattr(one.holder, "end", kept)
         deaf(other, monkeypatch)
-        one.leading.alive = lambda: frozenset(gang)
-        one.leading.answering = lambda: frozenset({own})
+        one.leading.machines.alive = lambda: frozenset(gang)
+        one.leading.machines.answering = lambda: frozenset({own})
         async with asyncio.timeout(TIMEOUT_S):
-            await one.leading.end_gang(gang, EPOCH, WISH)
+            await one.leading.calls.end_gang(gang, EPOCH, WISH)
         assert asked == [own]
-        assert one.leading.fit_nodes() == [own]
-        one.leading.answering = lambda: frozenset(gang)
-        assert set(one.leading.fit_nodes()) == {own, silent}
+        assert one.leading.machines.fit_nodes() == [own]
+        one.leading.machines.answering = lambda: frozenset(gang)
+        assert set(one.leading.machines.fit_nodes()) == {own, silent}
 
 
 async def test_a_leader_records_nothing_before_its_cluster_is_founded(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
         one.leadership.on_lead(1)
         assert one.leading is not None
-        await one.leading.record(admission_of(other))
+        await one.leading.term.record(admission_of(other))
         assert isinstance(one.journal.ledger.entries()[0].facts[0], ClusterFounded)
         assert other.identity.node_id in one.journal.state.members
         kept, _ = one.journal.lacking({}, EVERYTHING_BYTES)
@@ -83,14 +83,14 @@ async def test_a_leader_that_has_no_room_to_found_its_cluster_says_so(
     def full(_raws: Sequence[bytes]) -> None:
         raise DiskFullError("no room left for the ledger")
 
-    monkeypatch.setattr(leading, "FOUNDING_S", 0.1)
+    monkeypatch.setattr(term, "FOUNDING_S", 0.1)
     async with serving(tmp_path, "one") as one:
         monkeypatch.setattr(one.file, "append", full)
         one.leadership.on_lead(1)
         await until(lambda: bool(one.journal.trouble))
         assert one.leading is not None
         with pytest.raises(NoLeaderError, match="yet to be founded: no room left"):
-            await one.leading.record(started())
+            await one.leading.term.record(started())
 
 
 async def test_a_new_leader_begins_without_waiting_for_the_silent_one_before_it(
@@ -112,8 +112,11 @@ async def test_an_epoch_number_is_given_to_one_cycle_alone(tmp_path: Path) -> No
         await lead(node)
         leading = node.leading
         assert leading is not None
-        assert [leading.next_epoch(one), leading.next_epoch(one)] == [1, 1]  # it never began
-        assert [leading.next_epoch(other), leading.next_epoch(one)] == [2, 3]
+        assert [leading.term.next_epoch(one), leading.term.next_epoch(one)] == [
+            1,
+            1,
+        ]  # it never began
+        assert [leading.term.next_epoch(other), leading.term.next_epoch(one)] == [2, 3]
 
 
 async def test_gangs_that_are_planned_at_the_same_moment_have_epochs_of_their_own(
@@ -123,8 +126,8 @@ async def test_gangs_that_are_planned_at_the_same_moment_have_epochs_of_their_ow
         await found(one, facts=(started(), opened(4)))
         leading = one._begin_reign(1)
         other = CycleId("e" * 16)
-        assert [leading.next_epoch(CYCLE), leading.next_epoch(CYCLE)] == [5, 5]
-        assert leading.next_epoch(other) == 6
-        assert leading.next_epoch(CYCLE) == 7, "a node obeys rising ones only"
-        await leading.record(opened(7))
-        assert leading.next_epoch(other) == 8
+        assert [leading.term.next_epoch(CYCLE), leading.term.next_epoch(CYCLE)] == [5, 5]
+        assert leading.term.next_epoch(other) == 6
+        assert leading.term.next_epoch(CYCLE) == 7, "a node obeys rising ones only"
+        await leading.term.record(opened(7))
+        assert leading.term.next_epoch(other) == 8

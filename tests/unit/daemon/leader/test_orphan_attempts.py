@@ -1,45 +1,43 @@
 """Where groups met that had both trained, one gang goes on and the other is closed."""
 
 import asyncio
-from typing import cast
 
 import pytest
 
-from jupiterd.cluster.facts.facts import EpochClosed, EpochOpened
-from jupiterd.cluster.ledger.cycle_state import CycleState
+from jupiterd.cluster.facts.facts import EpochClosed, EpochOpened, Fact
 from jupiterd.daemon.leader import orphan_attempts
-from jupiterd.daemon.leader.leading import Leading
 from jupiterd.daemon.leader.orphan_attempts import REASON, close_strays
 from jupiterd.errors import DiskFullError
 from jupiterd.ids import CycleId, NodeId
+from tests.support.daemon.term_parts import FakeTerm
 
 CYCLE, A = CycleId("c" * 32), NodeId("a" * 32)
 OURS, THEIRS = 13, 14
 
 
-class Term:
+class Term(FakeTerm):
     """A term that follows one epoch."""
 
     def __init__(self, *epochs: int) -> None:
-        self.state = CycleState()
-        self.closed: list[EpochClosed] = []
+        super().__init__(A)
+        self.know(CYCLE)
         self.failures = 0
         for epoch in epochs:
             self.open(epoch)
 
+    @property
+    def closed(self) -> list[EpochClosed]:
+        return [fact for fact in self.recorded if isinstance(fact, EpochClosed)]
+
     def open(self, epoch: int) -> None:
         opened = EpochOpened(CYCLE, 1, epoch, (A,), "mlx", "", 0)
-        self.state.apply(opened, (1, A, "u", epoch))
+        self.cycle(CYCLE).apply(opened, (1, A, "u", epoch))
 
-    def cycle(self, _cycle: CycleId) -> CycleState:
-        return self.state
-
-    async def record(self, fact: EpochClosed) -> None:
+    async def record(self, *facts: Fact) -> None:
         if self.failures:
             self.failures -= 1
             raise DiskFullError("no room")
-        self.closed.append(fact)
-        self.state.apply(fact, (2, A, "u", len(self.closed)))
+        await super().record(*facts)
 
 
 @pytest.fixture(autouse=True)
@@ -49,7 +47,7 @@ def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def closed_within(term: Term, timeout_s: float) -> list[int]:
-    task = asyncio.ensure_future(close_strays(cast("Leading", term), CYCLE, OURS))
+    task = asyncio.ensure_future(close_strays(term, CYCLE, OURS))
     await asyncio.wait([task], timeout=timeout_s)
     assert not task.done()
     task.cancel()

@@ -12,9 +12,9 @@ from jupiterd.cluster.facts.facts import DoorShut
 from jupiterd.cluster.ledger.island_runs import Cycles
 from jupiterd.daemon.app.node import Node
 from jupiterd.daemon.artifacts import artifact_cache, artifact_service
-from jupiterd.daemon.leader import replication
-from jupiterd.daemon.leader.leading import Leading
+from jupiterd.daemon.leader import artifact_reach
 from jupiterd.daemon.leader.re_replication import REFUSED_S, ReReplication
+from jupiterd.daemon.leader.term_services import TermServices
 from jupiterd.errors import DiskFullError
 from jupiterd.ids import ArtifactId, NodeId
 from tests.support.cluster.building import checkpoint, data_asked, pinned, training
@@ -37,26 +37,26 @@ async def test_what_one_node_alone_has_is_copied_to_another_and_then_nobody_is_a
         await lead(one)
         leading = one.leading
         assert leading is not None
-        leading.answering = one.library._alive
+        leading.machines.answering = one.library._alive
         # The door is shut as a leader records it, or it would make up for it between two looks.
         begun = [data_asked(), training(), DoorShut(())]
         await one.journal.append(1, [*begun, checkpoint(artifact)])
         upkeep = watching(one)
         upkeep._alive = one.library._alive()
-        await upkeep.look(leading, 0.0)
+        await upkeep.look(leading.term, leading.machines, leading.reach, 0.0)
         (second,) = [node for node in others if node.library.store.holds(artifact)]
         assert not any(node.library.store.holds(unnamed) for node in others)
-        await upkeep.look(leading, 0.0)  # all is well
+        await upkeep.look(leading.term, leading.machines, leading.reach, 0.0)  # all is well
         asked: list[object] = []
         monkeypatch.setattr(one.library, "held_by", asked.append)
-        await upkeep.look(leading, 0.0)
+        await upkeep.look(leading.term, leading.machines, leading.reach, 0.0)
         assert asked == []
         monkeypatch.undo()
         monkeypatch.setattr(replication_policy, "LITTLE_BYTES", 1)
         one.library.store.remove(artifact)  # as if its machine had gone
         upkeep._alive = frozenset(node.identity.node_id for node in (one, *others[:1], *others[1:]))
         upkeep._seen = None
-        await upkeep.look(leading, 0.0)
+        await upkeep.look(leading.term, leading.machines, leading.reach, 0.0)
         assert sum(node.library.store.holds(artifact) for node in nodes) == 2
         assert second.library.store.holds(artifact)
 
@@ -68,14 +68,14 @@ def watching(node: Node) -> ReReplication:
 @asynccontextmanager
 async def led_by_the_first_with_a_checkpoint(
     folder: Path,
-) -> AsyncGenerator[tuple[tuple[Node, Node, Node], Leading, ArtifactId]]:
+) -> AsyncGenerator[tuple[tuple[Node, Node, Node], TermServices, ArtifactId]]:
     async with three(folder) as nodes:
         one = nodes[0]
         artifact, _ = taken_in(one, folder)
         await lead(one)
         leading = one.leading
         assert leading is not None
-        leading.answering = one.library._alive
+        leading.machines.answering = one.library._alive
         # As a leader records it, or it would make up for it while a test looks.
         begun = [data_asked(), training(), DoorShut(())]
         await one.journal.append(1, [*begun, checkpoint(artifact)])
@@ -114,12 +114,12 @@ async def test_who_refused_is_asked_again_after_an_hour_and_not_before(
         upkeep, others = watching(nodes[0]), Full(nodes[1:])
         upkeep._alive = nodes[0].library._alive()
         for _ in range(4):
-            await upkeep.look(leading, 0.0)
+            await upkeep.look(leading.term, leading.machines, leading.reach, 0.0)
         assert (others.asked, holders(nodes, artifact)) == (2, 1)
         others.is_full = False
-        await upkeep.look(leading, REFUSED_S - 1)
+        await upkeep.look(leading.term, leading.machines, leading.reach, REFUSED_S - 1)
         assert others.asked == 2
-        await upkeep.look(leading, REFUSED_S)
+        await upkeep.look(leading.term, leading.machines, leading.reach, REFUSED_S)
         assert holders(nodes, artifact) == 2
 
 
@@ -139,10 +139,10 @@ async def test_what_is_to_be_copied_is_worked_out_again_only_once_the_ledger_has
         upkeep, others = watching(nodes[0]), Full(nodes[1:])
         upkeep._alive = nodes[0].library._alive()
         for _ in range(3):
-            await upkeep.look(leading, 0.0)
+            await upkeep.look(leading.term, leading.machines, leading.reach, 0.0)
         assert (others.asked, times) == (2, 1)
         await nodes[0].journal.append(1, [pinned(artifact)])
-        await upkeep.look(leading, 0.0)
+        await upkeep.look(leading.term, leading.machines, leading.reach, 0.0)
         assert times == 2
 
 
@@ -153,13 +153,13 @@ async def test_who_refused_is_asked_again_once_others_are_alive(
     async with led_by_the_first_with_a_checkpoint(tmp_path) as (nodes, leading, artifact):
         upkeep, others = watching(nodes[0]), Full(nodes[1:])
         upkeep._alive = nodes[0].library._alive()
-        await upkeep.look(leading, 0.0)
+        await upkeep.look(leading.term, leading.machines, leading.reach, 0.0)
         others.is_full = False
         upkeep._refused = dict.fromkeys(
             (replication_policy.Copy(artifact, node.identity.node_id) for node in nodes[1:]), 0.0
         )
         upkeep._alive |= {NodeId("somebody who came")}
-        await upkeep.look(leading, 1.0)
+        await upkeep.look(leading.term, leading.machines, leading.reach, 1.0)
         assert holders(nodes, artifact) == 2
 
 
@@ -174,10 +174,10 @@ async def test_a_copy_that_takes_longer_than_one_call_is_asked_for_again(
         monkeypatch.setattr(artifact_cache, "COPY_TIMEOUT_S", 0.2)
         for node in nodes[1:]:
             monkeypatch.setattr(node.library, "replicate", never)
-        await upkeep.look(leading, 0.0)
+        await upkeep.look(leading.term, leading.machines, leading.reach, 0.0)
         monkeypatch.undo()
         monkeypatch.setattr(replication_policy, "LITTLE_BYTES", 1)
-        await upkeep.look(leading, 1.0)
+        await upkeep.look(leading.term, leading.machines, leading.reach, 1.0)
         assert holders(nodes, artifact) == 2
         assert store.holds(artifact)
 
@@ -214,7 +214,7 @@ async def test_who_answers_slowly_is_not_taken_for_one_that_holds_nothing(
         monkeypatch.setattr(one.library, "held_by", noted)
         upkeep = watching(one)
         upkeep._alive = one.library._alive()
-        await upkeep.look(leading, 0.0)
+        await upkeep.look(leading.term, leading.machines, leading.reach, 0.0)
         assert waits_s == [artifact_cache.ASK_TIMEOUT_S] * 3
-        await leading.keep_two_copies(artifact, leading.self_id)
-        assert waits_s[3:] == [replication.ANSWER_S] * 2
+        await leading.reach.keep_two_copies(artifact, leading.term.self_id)
+        assert waits_s[3:] == [artifact_reach.ANSWER_S] * 2

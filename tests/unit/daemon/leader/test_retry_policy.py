@@ -1,24 +1,30 @@
 """How long an item is tried: from the first failure since it last got on."""
 
 from collections.abc import AsyncGenerator, Iterator
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
 from jupiterd.cluster.facts.facts import WorkCompleted
+from jupiterd.cluster.planning.placement import Seat
 from jupiterd.cycle.base.work_item import Phase, WorkItem, WorkResult
 from jupiterd.cycle.phases.judge import ASKING
 from jupiterd.daemon.cycles.judge_phase import LONGEST_S
 from jupiterd.daemon.leader import work_item
-from jupiterd.daemon.leader.leading import Leading
 from jupiterd.daemon.leader.progress_board import ProgressBoard
 from jupiterd.daemon.leader.retry_policy import A_WHILE_S, RetryPolicy
 from jupiterd.daemon.leader.work_item import SPARED, ItemRunner
-from jupiterd.daemon.runtime.work_events import Advanced, Finished, WorkOrder
+from jupiterd.daemon.runtime.work_events import Advanced, Finished, WorkEvent
 from jupiterd.errors import GeneratorUnreachableError, PeerUnreachableError
 from jupiterd.ids import NodeId
 from tests.support.cluster.building import CYCLE
+from tests.support.daemon.term_parts import (
+    FakeCalls,
+    FakeMachines,
+    FakePlacement,
+    FakeReach,
+    FakeTerm,
+)
 
 SILENT = GeneratorUnreachableError("the server is silent")
 GONE = PeerUnreachableError("the machine is gone")
@@ -47,7 +53,7 @@ Try = tuple[float, list[int], Exception | None]
 async def tried(clock: Clock, tries: Iterator[Try], **limits: Any) -> WorkCompleted:
     """Have an item done by a worker that does this, each time it is asked."""
 
-    async def work(_: NodeId, __: object) -> AsyncGenerator[object]:
+    async def work(_: NodeId, __: object) -> AsyncGenerator[WorkEvent]:
         lasts_s, readings, error = next(tries)
         for done in readings:
             yield Advanced(done, 100, "prompts", {})
@@ -56,17 +62,10 @@ async def tried(clock: Clock, tries: Iterator[Try], **limits: Any) -> WorkComple
             raise error
         yield Finished(WorkResult({}, {}, {}))
 
-    leading = SimpleNamespace(
-        run=work,
-        board=ProgressBoard(),
-        fit_workers=lambda: ["one"],
-        place=lambda **_: NodeId("one"),
-        order=lambda *_: WorkOrder("w", 1, ASKING, {}, {}),
-        cycle=lambda _: SimpleNamespace(
-            steering=SimpleNamespace(recorded_id=lambda _, __, item: item)
-        ),
-    )
-    runner = ItemRunner(cast("Leading", leading), CYCLE)
+    term, one = FakeTerm(), NodeId("one")
+    term.know(CYCLE)
+    placement = FakePlacement(FakeMachines(), [Seat(one, "hybrid", True, 0)])
+    runner = ItemRunner(term, ProgressBoard(), placement, FakeReach(term), FakeCalls(work), CYCLE)
     return await runner.run(1, ITEM, is_needed=lambda: False, **limits)
 
 

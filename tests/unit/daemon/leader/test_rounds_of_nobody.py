@@ -1,12 +1,11 @@
 """Rounds in which nothing can be merged: who is sick or away doesn't end a run for the others."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from jupiterd.cycle.islands.outer_orders import QUARANTINED
-from jupiterd.daemon.leader.leading import Leading
+from jupiterd.daemon.leader.term_services import TermServices
 from tests.support.daemon.two_nodes import until
 from tests.unit.daemon.islands.test_island_coordinator import (
     ELSEWHERE,
@@ -51,17 +50,17 @@ async def test_an_island_with_no_numbers_waits_for_those_that_train(
         assert line(leading)[-1].islands == (well,)
 
 
-def looks_at(leading: Leading) -> list[float]:
+def looks_at(leading: TermServices) -> list[float]:
     """Return a list that grows each time the round is looked at."""
     seen: list[float] = []
-    news = leading.ways.news
+    news = leading.pseudo_gradients.news
 
     async def counted(_timeout_s: float) -> None:
         seen.append(0.0)
         await news(0.01)
 
-    leading.ways.news = counted  # pyright: ignore[reportAttributeAccessIssue]
-    leading.ways._news.set()
+    leading.pseudo_gradients.news = counted  # pyright: ignore[reportAttributeAccessIssue]
+    leading.pseudo_gradients._news.set()
     return seen
 
 
@@ -100,14 +99,14 @@ async def test_who_has_no_numbers_ends_no_run_of_others_that_are_only_away(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with trains(tmp_path, monkeypatch, second=ELSEWHERE) as (leading, _):
-        alive = {leading.self_id, ELSEWHERE}
-        term = replace(leading, alive=lambda: frozenset(alive))
-        async with conducting(term) as task:
-            sick, _ = (each.cycle for each in islands(term))
+        alive = {leading.term.self_id, ELSEWHERE}
+        leading.machines.alive = lambda: frozenset(alive)
+        async with conducting(leading) as task:
+            sick, _ = (each.cycle for each in islands(leading))
             alive.discard(ELSEWHERE)
-            say(term, sick, norm=float("nan"))
-            await until(lambda: len(line(term)) > 1 or task.done())
+            say(leading, sick, norm=float("nan"))
+            await until(lambda: len(line(leading)) > 1 or task.done())
             assert not task.done()
-            step = line(term)[1]
+            step = line(leading)[1]
             assert (step.islands, step.left_out[sick]) == ((), QUARANTINED)
             assert set(step.batches) == {sick}, "it gets the weights of all, and goes on"

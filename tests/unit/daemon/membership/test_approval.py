@@ -82,7 +82,7 @@ async def test_who_is_approved_with_its_words_is_a_member_with_the_next_question
         order = {"node": "new", "words": words_at(one).upper()}
         done = await one.commands.execute_here("node.approve", order)
         assert done["node"] == new.identity.node_id
-        assert one.leading.waiting.shown(now_s()) == []
+        assert one.leading.admissions.waiting.shown(now_s()) == []
         await greet(new, one)
         assert new.journal.cluster == one.journal.cluster
         admitted = new.journal.state.members[new.identity.node_id]
@@ -191,10 +191,10 @@ async def test_a_leader_is_asked_every_second_at_one_of_its_addresses_alone(tmp_
     async with serving(tmp_path, "one") as one, serving(tmp_path, "new") as new:
         await closed(one)
         first = await greet(new, one)
-        asked_s = one.leading.waiting._entries[new.identity.node_id].seen_at
+        asked_s = one.leading.admissions.waiting._entries[new.identity.node_id].seen_at
         second = Attempt(now_s())
         await new.greeter._greet(Address("localhost", one.outlook.port), second)
-        assert one.leading.waiting._entries[new.identity.node_id].seen_at == asked_s
+        assert one.leading.admissions.waiting._entries[new.identity.node_id].seen_at == asked_s
         assert second.due_s - now_s() > ASK_OTHERS_S - 1.0
         assert ASK_LEADER_S - 1.0 < first.due_s - asked_s < ASK_LEADER_S + 1.0
 
@@ -210,7 +210,7 @@ async def test_what_is_not_of_the_right_size_is_refused(tmp_path: Path) -> None:
                 await way.control.Join(request, timeout=TIMEOUT_S)
             assert error.value.code() is grpc.StatusCode.PERMISSION_DENIED
         assert one.leading is not None
-        assert one.leading.waiting._entries == {}
+        assert one.leading.admissions.waiting._entries == {}
         await way.close()
 
 

@@ -55,12 +55,12 @@ async def test_a_member_of_the_next_version_has_no_role_until_it_is_alike(
         assert "the leader 0.1.0" in one.journal.state.roles[theirs].reason
         leading = one.leading
         assert leading is not None
-        assert leading.fit_nodes() == [own]
-        assert [seat.node for seat in leading.seats()] == [own]
-        assert set(leading.well_nodes()) == {own, theirs}  # where second copies may go
+        assert leading.machines.fit_nodes() == [own]
+        assert [seat.node for seat in leading.placement.seats()] == [own]
+        assert set(leading.machines.well_nodes()) == {own, theirs}  # where second copies may go
         run(new, "0.1.4", one)
         await until(lambda: one.journal.state.roles[theirs].role == "hybrid")
-        assert set(leading.fit_nodes()) == {own, theirs}
+        assert set(leading.machines.fit_nodes()) == {own, theirs}
 
 
 async def test_a_gang_of_another_version_is_not_adopted(
@@ -74,9 +74,9 @@ async def test_a_gang_of_another_version_is_not_adopted(
         await lead(one)
         leading = one.leading
         assert leading is not None
-        order = leading.order(CYCLE, "1/train/rank-0", "train", {})
+        order = leading.calls.order(CYCLE, "1/train/rank-0", "train", {})
         with pytest.raises(PeerUnreachableError, match="another version"):
-            async with adopted(leading, [(old.identity.node_id, order)]):
+            async with adopted(leading.machines, leading.calls, [(old.identity.node_id, order)]):
                 pass
 
 

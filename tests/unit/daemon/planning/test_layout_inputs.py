@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -27,6 +26,8 @@ from jupiterd.cycle.training.architectures import parameter_count
 from jupiterd.cycle.training.plan import ModelShape, derive, parse_model
 from jupiterd.daemon.catalog.model_specs import model_text
 from jupiterd.daemon.commands.train_commands import start_training
+from jupiterd.daemon.leader.leading import Leading
+from jupiterd.daemon.leader.term_services import TermServices
 from jupiterd.daemon.planning.layout_inputs import (
     inner_steps_of,
     planned_layouts,
@@ -47,8 +48,9 @@ from tests.support.cluster.building import (
     outer_step,
     training,
 )
+from tests.support.daemon.term_parts import FakeMachines, FakeTerm, connected, services_of
 from tests.unit.daemon.commands.test_train_commands import MADE, leads
-from tests.unit.daemon.planning.test_rank_order import A, B, C, Peers
+from tests.unit.daemon.planning.test_rank_order import A, B, C, SeenPeers
 
 NAMES = {A: "a", B: "b", C: "c"}
 BOX = Hardware("Linux", "x86_64", "cpu", 8, 64 * 10**9, (), ("torch",))
@@ -72,35 +74,38 @@ def epoch(number: int, gang: tuple[NodeId, ...], tokens: int, engine: str = TORC
     ]
 
 
-def leading_of(*facts: Fact, link: LinkQuality = GIGABIT, **machines: Hardware) -> Any:
+def leading_of(*facts: Fact, link: LinkQuality = GIGABIT, **machines: Hardware) -> Leading:
     state = State()
     for number, fact in enumerate([replace(training(), cycle=EARLIER), *facts]):
         state.apply(fact, (1, number, "0" * 64))
     found = {node: machines.get(name, BOX) for node, name in NAMES.items()}
     views = {node: {other: link for other in NAMES if other != node} for node in NAMES}
-    return SimpleNamespace(
-        self_id=A,
-        peers=Peers(views),
-        journal=SimpleNamespace(state=state),
-        hardware_of=found.get,
-        pinned_trainers=frozenset,
+    return services_of(
+        FakeTerm(A, state),
+        machines=FakeMachines(found, NAMES),
+        connectivity=connected(SeenPeers(views), A),
     )
 
 
-def planned(leading: Any, *nodes: NodeId, wanted: str = "auto") -> dict[str, Any]:
-    machines = {node: leading.hardware_of(node) for node in nodes}
+def planned(leading: TermServices, *nodes: NodeId, wanted: str = "auto") -> dict[str, Any]:
+    machines = {node: leading.machines.hardware_of(node) for node in nodes}
     choice = choose_engine(wanted, machines)
     plan = derive(shape(), 1)
     return plan_document(
-        planned_layouts(leading, choice, shape(), plan, machines, RequestedMachines(wanted)), NAMES
+        planned_layouts(
+            leading.fleet_view, choice, shape(), plan, machines, RequestedMachines(wanted)
+        ),
+        NAMES,
     )
 
 
 def test_a_gang_is_planned_though_one_of_it_trains_no_longer() -> None:
     leading = leading_of(*epoch(1, (A,), 40_000), *epoch(2, (B,), 80_000))
     gang, plan = EngineChoice(TORCH, (A, B), "as asked", "gloo"), derive(shape(), 1)
-    known = {A: leading.hardware_of(A)}
-    made = planned_layouts(leading, gang, shape(), plan, known, RequestedMachines("auto"))
+    known = {A: leading.machines.hardware_of(A)}
+    made = planned_layouts(
+        leading.fleet_view, gang, shape(), plan, known, RequestedMachines("auto")
+    )
     assert plan_document(made, NAMES)["unasked"] == "a, b together, all-reduce on torch"
 
 
@@ -128,7 +133,9 @@ def test_the_same_gang_is_predicted_what_it_did() -> None:
     tokens = 10 * plan.batch_sequences * shape().seq_len
     leading = leading_of(*epoch(1, (A, B, C), tokens))
     gang = EngineChoice(TORCH, (A, B, C), "as asked", "gloo")
-    assert predicted_tokens_per_s(leading, gang, shape(), plan) == pytest.approx(tokens / 40)
+    assert predicted_tokens_per_s(leading.fleet_view, gang, shape(), plan) == pytest.approx(
+        tokens / 40
+    )
 
 
 def test_a_link_that_nobody_measured_takes_nothing_off_a_measured_time() -> None:
@@ -159,7 +166,9 @@ def test_a_mac_and_a_box_are_islands_that_can_t_run_yet() -> None:
 
 def test_nobody_predicts_a_gang_that_was_never_measured() -> None:
     gang = EngineChoice(TORCH, (A, B), "as asked", "gloo")
-    assert predicted_tokens_per_s(leading_of(), gang, shape(), derive(shape(), 1)) is None
+    assert (
+        predicted_tokens_per_s(leading_of().fleet_view, gang, shape(), derive(shape(), 1)) is None
+    )
 
 
 ASKED = {"data": "letters", "model": "1m", "settings": {"seq_len": 64, "max_steps": 10}}
@@ -175,8 +184,8 @@ async def test_a_start_tells_the_plan_though_nothing_was_measured(tmp_path: Path
 async def test_a_start_expects_what_the_plan_does(tmp_path: Path) -> None:
     async with leads(tmp_path, data_asked(), MADE) as leading:
         stopped = replace(commanded(STOPPED, 1), cycle=EARLIER)
-        measured = epoch(1, (leading.self_id,), 400_000)
-        await leading.record(replace(training(), cycle=EARLIER), *measured, stopped)
+        measured = epoch(1, (leading.term.self_id,), 400_000)
+        await leading.term.record(replace(training(), cycle=EARLIER), *measured, stopped)
         done = await start_training(leading, StartTraining.read(ASKED))
         assert done["layouts"]["chosen"]["tokens_per_s"] == 10_000
         assert done["expected"]["tokens_per_s"] == 10_000
@@ -222,13 +231,13 @@ def test_the_planner_corrects_itself_by_what_islands_came_to() -> None:
     running = leading_of(*islands_run(START, (60.0, 30.0))[:-1])
     far = leading_of(*islands_run(START, (60.0, 30.0)))
     islands, plan = [Island.of(TORCH, [A]), Island.of(TORCH, [B])], derive(shape(), 1)
-    as_is = predicted_of_islands(near, islands, shape(), plan, EVERY_30)
+    as_is = predicted_of_islands(near.fleet_view, islands, shape(), plan, EVERY_30)
     assert as_is is not None
     assert as_is == pytest.approx(2_000, rel=0.1)
-    assert predicted_of_islands(running, islands, shape(), plan, EVERY_30) == as_is
-    corrected = predicted_of_islands(far, islands, shape(), plan, EVERY_30)
+    assert predicted_of_islands(running.fleet_view, islands, shape(), plan, EVERY_30) == as_is
+    corrected = predicted_of_islands(far.fleet_view, islands, shape(), plan, EVERY_30)
     assert corrected == pytest.approx(60_000 / 60, rel=0.1)
-    alone = predicted_of_islands(far, islands[:1], shape(), plan)
+    alone = predicted_of_islands(far.fleet_view, islands[:1], shape(), plan)
     assert alone == 1_000, "another kind of layout isn't corrected by it"
 
 
@@ -237,7 +246,8 @@ def test_islands_that_sent_more_correct_nothing_of_those_that_send_less() -> Non
     wifi, in_fp32 = LinkQuality(InterfaceKind.WIFI, 0.01, 2e6), Exchanges("fp32", 30)
     running = leading_of(*islands_run(START, (31.0, 30.0))[:-1], link=wifi)
     as_is, slower = (
-        predicted_of_islands(running, islands, shape(), plan, how) for how in (EVERY_30, in_fp32)
+        predicted_of_islands(running.fleet_view, islands, shape(), plan, how)
+        for how in (EVERY_30, in_fp32)
     )
     assert as_is is not None
     assert slower is not None
@@ -250,7 +260,9 @@ def test_islands_that_sent_more_correct_nothing_of_those_that_send_less() -> Non
         for fact in islands_run(START, (30.0 + exchange_s, 30.0))
     ]
     leading = leading_of(*sent, link=wifi)
-    assert predicted_of_islands(leading, islands, shape(), plan, EVERY_30) == pytest.approx(as_is)
+    assert predicted_of_islands(
+        leading.fleet_view, islands, shape(), plan, EVERY_30
+    ) == pytest.approx(as_is)
 
 
 def test_an_island_that_was_lost_in_the_end_does_not_pass_for_as_fast_as_all() -> None:
@@ -262,31 +274,36 @@ def test_an_island_that_was_lost_in_the_end_does_not_pass_for_as_fast_as_all() -
         tokens=last.tokens[:1], first_step=120,
     )  # fmt: skip
     leading = leading_of(*facts, alone, stopped)
-    found = list(measured_layouts(leading, shape()))
+    found = list(measured_layouts(leading.term.state, shape()))
     both = Layout.of([Island.of(TORCH, [A]), Island.of(TORCH, [B])])
     assert [(each.layout, each.did.tokens) for each in found] == [(both, 120_000)]
     islands, plan = [Island.of(TORCH, [A])], derive(shape(), 1)
-    assert predicted_of_islands(leading, islands, shape(), plan) == 1_000
+    assert predicted_of_islands(leading.fleet_view, islands, shape(), plan) == 1_000
 
 
 def test_islands_are_as_fast_as_they_were_and_nobody_is_where_one_of_them_is_new() -> None:
     islands, plan = [Island.of(TORCH, [A]), Island.of(TORCH, [B])], derive(shape(), 1)
     leading = leading_of(*epoch(1, (A,), 40_000), *epoch(2, (B,), 80_000))
-    assert speeds_of_islands(leading, islands, shape(), plan) == [1_000, 2_000]
+    assert speeds_of_islands(leading.fleet_view, islands, shape(), plan) == [1_000, 2_000]
     newcomer = Island.of(TORCH, [C])
-    assert speeds_of_islands(leading, [*islands, newcomer], shape(), plan) == [0, 0, 0]
-    assert speeds_of_islands(leading_of(), islands, shape(), plan) == [0, 0]
+    assert speeds_of_islands(leading.fleet_view, [*islands, newcomer], shape(), plan) == [0, 0, 0]
+    assert speeds_of_islands(leading_of().fleet_view, islands, shape(), plan) == [0, 0]
     gone = leading_of(*epoch(1, (A,), 40_000), *epoch(2, (B,), 80_000))
-    gone.hardware_of = {A: BOX}.get
-    assert speeds_of_islands(gone, islands, shape(), plan) == [0, 0]
+    gone.machines.hardware_of = {A: BOX}.get
+    assert speeds_of_islands(gone.fleet_view, islands, shape(), plan) == [0, 0]
 
 
-def planned_islands(leading: Any, exchanges: Exchanges, *chosen: Island) -> dict[str, Any]:
+def planned_islands(leading: TermServices, exchanges: Exchanges, *chosen: Island) -> dict[str, Any]:
     """Return what is told of islands where these were chosen; else of those that are best."""
-    plan, machines = derive(shape(), 1), {node: leading.hardware_of(node) for node in (A, B)}
+    plan, machines = (
+        derive(shape(), 1),
+        {node: leading.machines.hardware_of(node) for node in (A, B)},
+    )
     asked = RequestedMachines(islands="auto", exchanges=exchanges, chosen=chosen)
     choice = choose_engine("auto", machines)
-    told = plan_document(planned_layouts(leading, choice, shape(), plan, machines, asked), NAMES)
+    told = plan_document(
+        planned_layouts(leading.fleet_view, choice, shape(), plan, machines, asked), NAMES
+    )
     rows = [told["chosen"], *told["alternatives"]]
     return next(row for row in rows if row["layout"] == Kind.ISLANDS)
 
@@ -306,7 +323,7 @@ def test_islands_that_send_more_exchange_less_often() -> None:
     leading, plan = leading_of(), derive(shape(), 1)
     islands = [Island.of(TORCH, [A]), Island.of(TORCH, [B])]
     small, large = (
-        inner_steps_of(leading, islands, shape(), plan, ways, step_s=0.01)
+        inner_steps_of(leading.fleet_view, islands, shape(), plan, ways, step_s=0.01)
         for ways in ("int8", "fp32")
     )
     assert large == pytest.approx(4 * small, rel=0.1)
@@ -314,7 +331,7 @@ def test_islands_that_send_more_exchange_less_often() -> None:
 
 def test_islands_that_people_have_named_are_predicted_too() -> None:
     leading = leading_of(*epoch(1, (A,), 40_000, MLX), *epoch(2, (B,), 80_000))
-    leading.hardware_of = {A: replace(BOX, engines=("mlx", "torch")), B: BOX}.get
+    leading.machines.hardware_of = {A: replace(BOX, engines=("mlx", "torch")), B: BOX}.get
     told = planned_islands(leading, Exchanges(), Island.of(MLX, [A]), Island.of(TORCH, [B]))
     assert told["title"] == "2 islands: a (mlx), b (torch)"
     assert told["tokens_per_s"] == pytest.approx(3_000, rel=0.1)
@@ -323,6 +340,8 @@ def test_islands_that_people_have_named_are_predicted_too() -> None:
 def test_a_machine_that_was_slow_before_is_no_newcomer_unless_people_want_it() -> None:
     leading, plan = leading_of(*epoch(1, (A,), 40_000), *epoch(2, (B,), 4_000)), derive(shape(), 1)
     islands, new = [Island.of(TORCH, [A])], [Island.of(TORCH, [B]), Island.of(TORCH, [C])]
-    assert slow_beside(leading, islands, new, shape(), plan) == {B}, "nobody has measured C"
-    leading.pinned_trainers = lambda: frozenset({B})
-    assert slow_beside(leading, islands, new, shape(), plan) == frozenset()
+    assert slow_beside(leading.fleet_view, islands, new, shape(), plan) == {B}, (
+        "nobody has measured C"
+    )
+    leading.placement.pinned_trainers = lambda: frozenset({B})
+    assert slow_beside(leading.fleet_view, islands, new, shape(), plan) == frozenset()

@@ -7,8 +7,10 @@ from typing import Any
 from jupiterd.cluster.planning.engines import TORCH, EngineChoice
 from jupiterd.cluster.values.interface_kind import InterfaceKind
 from jupiterd.cluster.values.link_quality import MAX_TOLD, LinkQuality
+from jupiterd.daemon.links.peers import Peers
 from jupiterd.daemon.planning.rank_order import by_links, told_qualities
 from jupiterd.ids import NodeId
+from tests.support.daemon.term_parts import connected
 
 A, B, C, D = (NodeId(letter * 32) for letter in "abcd")
 THUNDERBOLT = LinkQuality(InterfaceKind.THUNDERBOLT)
@@ -16,7 +18,7 @@ WIFI = LinkQuality(InterfaceKind.WIFI)
 Views = Mapping[NodeId, Mapping[NodeId, LinkQuality]]
 
 
-class Peers:
+class SeenPeers(Peers):
     """As much of the links to others as their order needs; A leads, and its links are its own."""
 
     def __init__(self, views: Views) -> None:
@@ -32,8 +34,7 @@ class Peers:
 
 
 def ordered(gang: tuple[NodeId, ...], views: Views) -> EngineChoice:
-    leading: Any = SimpleNamespace(self_id=A, peers=Peers(views))
-    return by_links(leading, EngineChoice(TORCH, gang, "as asked", "gloo"))
+    return by_links(connected(SeenPeers(views), A), EngineChoice(TORCH, gang, "as asked", "gloo"))
 
 
 def test_links_between_others_count_as_much_as_the_leaders_own() -> None:
@@ -63,5 +64,5 @@ def test_links_that_nobody_tells_of_leave_the_order_as_it_is() -> None:
 
 def test_others_are_told_of_so_many_links_and_no_more() -> None:
     many = {NodeId(f"{number:08}" + "0" * 24): WIFI for number in range(40)}
-    peers: Any = Peers({A: many})
+    peers = SeenPeers({A: many})
     assert len(told_qualities(peers)) == MAX_TOLD

@@ -15,13 +15,14 @@ from jupiterd.cycle.runs.run_settings import RunSettings
 from jupiterd.cycle.training.plan import ModelShape, parse_model
 from jupiterd.daemon.commands.cycle_lifecycle import plan_cycle, start_cycle
 from jupiterd.daemon.commands.train_commands import start_training
-from jupiterd.daemon.leader.leading import Leading
+from jupiterd.daemon.leader.term_services import TermServices
 from jupiterd.daemon.planning.training_estimate import device_of, smallest_device
 from jupiterd.errors import TooLargeForDeviceError, UsageError
 from jupiterd.ids import CycleId, NodeId
 from jupiterd.protocol.commands.cycle_commands import PlanCycle, StartCycle
 from jupiterd.protocol.commands.train_commands import StartTraining
 from tests.support.cluster.building import checkpoint, commanded, data_asked, opened, training
+from tests.support.daemon.term_parts import FakeMachines
 from tests.support.daemon.two_nodes import found, serving
 from tests.unit.daemon.commands.test_train_commands import MADE, leads, of_latest
 
@@ -37,7 +38,7 @@ def gpu(name: str = "NVIDIA H100 80GB HBM3", memory_gb: int = 80) -> Gpu:
     return Gpu(name, "GPU-1", memory_gb * GB, "cuda")
 
 
-def recorded(leading: Leading) -> tuple[TrainingStarted, RunSettings, ModelShape]:
+def recorded(leading: TermServices) -> tuple[TrainingStarted, RunSettings, ModelShape]:
     _, run = of_latest(leading)
     assert run is not None
     return run, RunSettings.parse(dict(run.settings)), parse_model(run.model_yaml)
@@ -91,14 +92,14 @@ async def test_a_batch_that_is_too_large_for_the_memory_is_cut_up(tmp_path: Path
 
 async def test_what_fits_nowhere_is_refused_with_the_nearest_size_that_does(tmp_path: Path) -> None:
     async with leads(tmp_path, data_asked(), MADE, ram_bytes=2 * GB) as leading:
-        before = leading.journal.ledger.head()
+        before = leading.term.journal.ledger.head()
         with pytest.raises(TooLargeForDeviceError) as caught:
             await start_training(leading, StartTraining.read({**ASKED, "model": "1b"}))
         assert "1b needs" in caught.value.message
         assert "the smallest device has 2.0 GB" in caught.value.message
         assert "of which 0.2 GB are kept in reserve" in caught.value.message
         assert caught.value.hint.startswith("the nearest size that fits is 25m; or train on ")
-        assert leading.journal.ledger.head() == before
+        assert leading.term.journal.ledger.head() == before
 
 
 async def test_a_model_that_mlx_can_t_load_is_refused_before_anything_starts(
@@ -243,13 +244,11 @@ def test_ranks_on_one_machine_share_its_memory() -> None:
     one = Hardware("Linux", "x86_64", "cpu", 8, 16 * GB, (), ("torch",), host="desk")
     machines = {"a": one, "b": one, "c": replace(one, host="other"), "d": replace(one, host="")}
 
-    class Term:
-        def hardware_of(self, node: str) -> Hardware:
-            return machines[node]
+    known = FakeMachines({NodeId(name): machine for name, machine in machines.items()})
 
     def smallest(*nodes: str) -> int:
         gang = EngineChoice("torch", cast("tuple[NodeId, ...]", nodes), "")
-        return smallest_device(cast("Leading", Term()), [gang]).memory_bytes
+        return smallest_device(known, [gang]).memory_bytes
 
     assert smallest("a", "b", "c") == 8 * GB
     assert smallest("a", "c", "d") == 16 * GB
@@ -270,7 +269,7 @@ async def test_a_cycle_is_planned_for_the_memory_as_well(tmp_path: Path) -> None
         assert not one.journal.state.cycles  # nothing is started by that
         done = await start_cycle(leading, StartCycle.read({**told, "size": "1b"}))
         assert planned["sheet"] == done["sheet"]
-        started = leading.cycle(CycleId(done["cycle"])).started
+        started = leading.term.cycle(CycleId(done["cycle"])).started
         assert started is not None
         shape = parse_model(started.model_yaml)
         assert shape.recipe.options.optimizer == "muon"

@@ -1,9 +1,9 @@
-"""Warm processes that a test run's daemons get their workers from, so that torch is imported once.
+"""Warm processes that a test run's programs and workers come from: what they import, once for all.
 
     python -m tests.support.fork_server FOLDER    (ends when its standard input closes)
 
-Owns one warm process per kind (`warm_process`), started when a daemon first asks for it. Doesn't
-know what is asked: that is between a daemon (`warm_jupiterd`) and the warm process.
+Owns one warm process per kind (`warm_process`), started when it is first wanted. Doesn't know what
+for: that is between a daemon (`warm_jupiterd`) or a test (`warm_program`) and the warm process.
 """
 
 import contextlib
@@ -33,6 +33,11 @@ PID = "pid"
 """The file that tells which process serves."""
 
 KINDS = ("torch", "mlx")
+"""Of workers and nurseries with an engine."""
+
+PROGRAMS = "jupiterd"
+"""The kind of jupiterd and jupiterctl; each process shows it in its command line."""
+
 BACKLOG = 64
 _PR_SET_PDEATHSIG = 1
 _ROOT = Path(__file__).parents[2]
@@ -98,9 +103,11 @@ def main(folder: Path) -> None:
     environments = {
         kind: worker_environment("train", {"engine": kind, "threads": 1}) for kind in KINDS
     }
+    # As a daemon does before it imports grpc, whose log isn't ours.
+    environments[PROGRAMS] = {**os.environ, "GRPC_VERBOSITY": "NONE"}
     (folder / PID).write_text(str(os.getpid()))
     (folder / ENVIRONMENTS).write_text(json.dumps(environments))
-    waiting = {_listening(folder / kind): kind for kind in KINDS}
+    waiting = {_listening(folder / kind): kind for kind in environments}
     print("ready", flush=True)
     while True:
         readable, _, _ = select.select([sys.stdin, *waiting], [], [])

@@ -1,21 +1,24 @@
-"""A process that has imported all that an engine needs; workers and nurseries are forked from it.
+"""A process that has imported what programs of one kind need; tests' processes are forked from it.
 
     python -m tests.support.warm_process KIND LISTENER
 
-Owns the imports, and giving a fork what a process that was started cold has: the daemon's network,
-working folder, environment and descriptors, and a session of its own. It ends with its daemon, as
-that one does. What differs: its libraries were imported before it began, and it is no child of the
-daemon's, but of a process named after it (`child_of`), which tells the daemon how it ended.
+Owns the imports, and giving a fork what a process that was started cold has: the network, working
+folder, environment and descriptors that are wanted, and a session of its own. It ends with whoever
+asked for it: a daemon, or a test. What differs: its libraries were imported before it began, what
+is registered for its exit isn't run, and it is no child of whoever asked, but of a process named
+after that one (`child_of`), which reports how it ended.
 
     in   (SOCK_SEQPACKET) msgpack {module, arguments, environment, numbers} and descriptors: the
          network, the working folder, the output, then what `numbers` names
-    out  {pid}, and {status} when it has ended
+    out  {pid} with a descriptor of the process, and {status} when it has ended
 """
 
 import ctypes
 import fcntl
 import gc
+import importlib
 import os
+import pkgutil
 import runpy
 import select
 import signal
@@ -33,6 +36,9 @@ from jupiterd.gc_pause import collector_paused
 from jupiterd.workers.forkserver import PRELOADED, import_numpy, preload
 from tests.support.fork_server import child_of, end_with_parent
 
+PACKAGES: Mapping[str, Sequence[str]] = {"jupiterd": ("jupiterd.daemon", "jupiterd.ctl")}
+"""Kind -> the packages that its programs take their modules from, most of them when first used."""
+
 MAX_ORDER_BYTES = 1 << 16
 MAX_DESCRIPTORS = 16
 _ASIDE = 512
@@ -46,10 +52,8 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 def main(kind: str, listener: socket.socket) -> None:
     """Import, then fork for whoever asks."""
     end_with_parent()
-    import_numpy()
     with collector_paused():
-        for name in PRELOADED[kind]:
-            preload(name)
+        import_all(kind)
     sys.modules.pop(
         "jupiterd.workers.forkserver"
     )  # whoever is to be one runs it from its first line
@@ -68,22 +72,37 @@ def main(kind: str, listener: socket.socket) -> None:
         connection.close()
 
 
+def import_all(kind: str) -> None:
+    """Import what processes of a kind need, now or later."""
+    for package in PACKAGES.get(kind, ()):
+        folders = importlib.import_module(package).__path__
+        for module in pkgutil.walk_packages(folders, f"{package}."):
+            if not module.name.endswith("__main__"):
+                importlib.import_module(module.name)
+    if kind in PRELOADED:
+        import_numpy()
+    for name in PRELOADED.get(kind, ()):
+        preload(name)
+
+
 def serve(connection: socket.socket) -> None:
-    """Fork what a daemon asks for, and tell it how that ends; end with the daemon."""
+    """Fork what a process asks for, and tell it how that ends; end with that process."""
     end_with_parent()
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     _LIBC.prctl(_PR_SET_NAME, child_of(_peer(connection)).encode())
     data, descriptors, _, _ = socket.recv_fds(connection, MAX_ORDER_BYTES, MAX_DESCRIPTORS)
     if not data:
         return
+    begun, beginning = os.pipe()
     pid = os.fork()
     if not pid:
         connection.close()
         _become(msgpack.unpackb(data), descriptors)
-    for descriptor in descriptors:
+    for descriptor in (*descriptors, beginning):
         os.close(descriptor)
-    connection.sendall(msgpack.packb({"pid": pid}))
+    os.read(begun, 1)  # it ends once the fork has what it is to have, and nothing else
     ended = os.pidfd_open(pid)
+    socket.send_fds(connection, [msgpack.packb({"pid": pid})], [ended])
     readable, _, _ = select.select([connection, ended], [], [])
     if ended in readable:
         status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
@@ -103,13 +122,14 @@ def _become(order: Mapping[str, Any], descriptors: Sequence[int]) -> None:
     """Run a module as `python -m` does; never return."""
     status = 1
     try:
+        end_with_parent()
         os.setsid()
         network, folder, *others = [_aside(descriptor) for descriptor in descriptors]
         _enter(network)
         os.fchdir(folder)
-        _take(others, order["numbers"])
         os.environ.clear()
         os.environ.update(order["environment"])
+        _take(others, order["numbers"])
         sys.argv = [order["module"], *order["arguments"]]
         status = _run(order["module"])
         sys.stdout.flush()

@@ -16,7 +16,7 @@ import msgpack
 from jupiterd.processes.interpreter import Process, start_module
 from jupiterd.processes.warm_pool import LATE
 from jupiterd.protocol.frames import LINK_FD_VARIABLE
-from tests.support.fork_server import ENVIRONMENTS, FOLDER_VARIABLE
+from tests.support.fork_server import ENVIRONMENTS, FOLDER_VARIABLE, KINDS
 
 ENGINES = frozenset(
     {
@@ -84,7 +84,7 @@ def kind_for(environment: Mapping[str, str]) -> str | None:
         read = json.loads((_folder() / ENVIRONMENTS).read_text())
     except OSError:  # it is another user's
         return None
-    return next((kind for kind, theirs in read.items() if theirs == early), None)
+    return next((kind for kind in KINDS if read[kind] == early), None)
 
 
 def _folder() -> Path:

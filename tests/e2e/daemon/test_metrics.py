@@ -12,7 +12,8 @@ from prometheus_client.samples import Sample
 
 from jupiterd import __version__
 from jupiterd.daemon.observability.metrics_table import TABLE, Kind
-from tests.support.daemons.cluster import BIN, Cluster, Daemon, running
+from tests.support.daemons.cluster import Cluster, Daemon, running
+from tests.support.fork_server import jupiterd_command
 
 pytestmark = [
     pytest.mark.smoke,
@@ -46,7 +47,7 @@ def samples_of(text: str) -> dict[str, list[Sample]]:
 
 def with_metrics(folder: Path) -> Daemon:
     """Return a daemon that serves metrics and meets nobody else's by multicast."""
-    options = (BIN / "jupiterd", "--metrics", "0", "--scope", folder.name)
+    options = (*jupiterd_command(), "--metrics", "0", "--scope", folder.name)
     return Daemon(folder, "node-1", command=options)
 
 

@@ -10,8 +10,9 @@ import pytest
 from jupiterd.cluster.planning.roles import PINNED, WRITTEN
 from jupiterd.errors import ExitCode
 from tests.e2e.newcomers.test_bad_input import jupiterd, refusal
-from tests.support.daemons.cluster import BIN, LOOK_S, Cluster, Daemon, Document, running
+from tests.support.daemons.cluster import LOOK_S, Cluster, Daemon, Document, running
 from tests.support.daemons.surroundings import own_network
+from tests.support.fork_server import jupiterd_command
 
 pytestmark = [
     pytest.mark.net,
@@ -64,7 +65,7 @@ async def test_daemons_that_multicast_does_not_unite_meet_at_the_hosts_of_a_file
         async with running([one]) as alone:
             (view,) = await alone.meet()
             file.write_text(FILE.format(address=view["nodes"][0]["addresses"][0]))
-            scoped = (BIN / "jupiterd", "--scope", "attic", "--cluster", file)
+            scoped = (*jupiterd_command(), "--scope", "attic", "--cluster", file)
             two = Daemon(tmp_path, "two", prefix, command=scoped)
             async with running([two]):
                 cluster = Cluster([one, two])

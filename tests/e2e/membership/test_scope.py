@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.daemons.cluster import BIN, Cluster, Daemon, running
+from tests.support.daemons.cluster import Cluster, Daemon, running
 from tests.support.daemons.surroundings import own_network
+from tests.support.fork_server import jupiterd_command
 
 pytestmark = [
     pytest.mark.net,
@@ -13,7 +14,7 @@ pytestmark = [
     pytest.mark.timeout(120),
 ]
 
-SCOPED = (BIN / "jupiterd", "--scope", "attic")
+SCOPED = (*jupiterd_command(), "--scope", "attic")
 
 
 async def test_a_closed_cluster_beside_them_is_no_trouble_to_daemons_of_another_scope(

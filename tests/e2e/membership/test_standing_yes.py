@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.daemons.cluster import BIN, LOOK_S, Cluster, Daemon, Document, running
+from tests.support.daemons.cluster import LOOK_S, Cluster, Daemon, Document, running
 from tests.support.daemons.surroundings import own_network
+from tests.support.fork_server import jupiterd_command
 
 pytestmark = [
     pytest.mark.net,
@@ -61,5 +62,5 @@ async def test_a_file_names_one_and_trust_lan_means_all(tmp_path: Path) -> None:
 
 async def begin_again(daemon: Daemon, *options: str) -> None:
     await asyncio.to_thread(daemon.stop)
-    daemon.command = (BIN / "jupiterd", *options)
+    daemon.command = (*jupiterd_command(), *options)
     daemon.start()

@@ -9,10 +9,12 @@ import pytest
 
 from jupiterd.errors import ExitCode, MissingExtraError
 from tests.support.daemons.bare_python import bare_python
-from tests.support.daemons.cluster import BIN, Cluster, Daemon, running
+from tests.support.daemons.cluster import Cluster, Daemon, running
 from tests.support.daemons.surroundings import own_network
 from tests.support.daemons.users import as_user, why_not
+from tests.support.fork_server import jupiterd_command
 from tests.support.sources.tiny_domain import write_domain
+from tests.support.warm_program import run_program
 
 pytestmark = [
     pytest.mark.smoke,
@@ -46,13 +48,8 @@ def refusal(done: subprocess.CompletedProcess[str]) -> tuple[int, str, str]:
 
 def jupiterd(*options: str | Path, prefix: Sequence[str] = ()) -> subprocess.CompletedProcess[str]:
     """Run a daemon that is expected to give up at once."""
-    return subprocess.run(
-        [*prefix, BIN / "jupiterd", "--local", "--port", "0", *options],
-        capture_output=True,
-        text=True,
-        timeout=TIMEOUT_S,
-        check=False,
-    )
+    command = [*prefix, *jupiterd_command(), "--local", "--port", "0", *options]
+    return run_program(command, TIMEOUT_S)
 
 
 def test_without_a_daemon_the_socket_is_named_and_how_to_start_one(tmp_path: Path) -> None:

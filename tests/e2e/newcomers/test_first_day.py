@@ -14,10 +14,11 @@ from jupiterd.cluster.membership.call_rights import OF_TRUSTED_MEMBERS
 from jupiterd.ctl.main import cli
 from jupiterd.exit_codes import ExitCode
 from tests.support.ctl.command_tree import commands
-from tests.support.daemons.cluster import BIN, Daemon, running
+from tests.support.daemons.cluster import Daemon, running
 from tests.support.daemons.surroundings import own_network
 from tests.support.daemons.training_runs import write_letters
 from tests.support.sources.tiny_domain import write_domain
+from tests.support.warm_program import JUPITERCTL, run_program
 
 START = "train start --data letters --model 1m --seq-len 64 --max-steps 2 --wait --timeout 100"
 WALK = """
@@ -168,12 +169,5 @@ async def test_all_of_them_typed_where_nobody_has_said_yes(tmp_path: Path) -> No
 async def typed(daemon: Daemon, line: str) -> subprocess.CompletedProcess[str]:
     """Run a command line of a walk as somebody on that machine types it."""
     folder = daemon.log.parent
-    return await asyncio.to_thread(
-        subprocess.run,
-        [BIN / "jupiterctl", "--state-dir", daemon.state_dir, *line.split()],
-        capture_output=True,
-        text=True,
-        timeout=150,
-        check=False,
-        cwd=folder,
-    )
+    command = [JUPITERCTL, "--state-dir", daemon.state_dir, *line.split()]
+    return await asyncio.to_thread(run_program, command, 150, folder)

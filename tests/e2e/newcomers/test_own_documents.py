@@ -4,7 +4,6 @@ import contextlib
 import json
 import resource
 import subprocess
-import sys
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
@@ -13,6 +12,7 @@ import pytest
 from tests.support.daemons.cluster import Cluster, Daemon, running
 from tests.support.daemons.surroundings import own_network
 from tests.support.sources.mixed_folder import write_mixed_folder
+from tests.support.warm_program import JUPITERCTL, run_program
 
 pytestmark = [
     pytest.mark.net,
@@ -98,11 +98,5 @@ def _ctl(
 ) -> subprocess.CompletedProcess[str]:
     """Run jupiterctl in the daemon's folder, where a user would stand."""
     daemon = cluster[0]
-    return subprocess.run(
-        [Path(sys.executable).parent / "jupiterctl", "--state-dir", daemon.state_dir, *arguments],
-        capture_output=True,
-        text=True,
-        timeout=timeout_s,
-        check=False,
-        cwd=daemon.log.parent,
-    )
+    command = [JUPITERCTL, "--state-dir", daemon.state_dir, *arguments]
+    return run_program(command, timeout_s, daemon.log.parent)

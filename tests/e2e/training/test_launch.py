@@ -16,6 +16,7 @@ import pytest
 
 from tests.support.daemons.cluster import BIN, Cluster, Daemon, all_gone, running
 from tests.support.daemons.surroundings import own_network
+from tests.support.fork_server import jupiterd_command
 
 pytestmark = [
     pytest.mark.net,
@@ -185,7 +186,7 @@ async def two_daemons(folder: Path, *options: str):
     """Run two daemons that nobody but themselves can meet, the second with these options."""
     with own_network() as prefix:
         first = Daemon(folder, "one", prefix)
-        second = Daemon(folder, "two", prefix, command=(BIN / "jupiterd", *options))
+        second = Daemon(folder, "two", prefix, command=(*jupiterd_command(), *options))
         async with running([first, second]) as cluster:
             await cluster.say_yes()
             yield cluster, prefix

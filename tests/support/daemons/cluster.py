@@ -28,6 +28,7 @@ from jupiterd.processes.orphans import reap
 from jupiterd.store.ledger_file import LedgerFile
 from tests.support.daemons.surroundings import own_network
 from tests.support.fork_server import forked_for, jupiterd_command
+from tests.support.warm_program import JUPITERCTL, Program, Streams, run_program, start_program
 
 BIN = Path(sys.executable).parent
 NAMES = ("node-1", "node-2", "node-3")
@@ -44,6 +45,9 @@ class Daemon:
 
     threads = 1
     """Of each worker: the daemons share this machine's cores."""
+
+    options: Sequence[str] = ("--local", "--port", "0")
+    """What else the program is told: here, to be one of several on this machine."""
 
     def __init__(
         self,
@@ -62,7 +66,7 @@ class Daemon:
         # Those of one cluster share this machine's disk; one that is alone reads what it is told.
         shared = {"JUPITER_READABLE_FOLDERS": str(folder)} if name in NAMES else {}
         self._environment = {**os.environ, **self._scope(), **shared, **(environment or {})}
-        self.process: subprocess.Popen[bytes] | None = None
+        self.process: Program | None = None
 
     def _scope(self) -> dict[str, str]:
         """Without a network of its own it meets none of the tests that run beside this one."""
@@ -71,17 +75,12 @@ class Daemon:
 
     def start(self) -> None:
         """Start the process; it answers some moments later."""
-        options = ["--local", "--port", "0", "--name", self.name, "--state-dir", self.state_dir]
-        options += ["--threads", str(self.threads)]
+        named = ("--name", self.name, "--state-dir", self.state_dir)
+        command = [*self.prefix, *self.command, *named, "--threads", str(self.threads)]
         with self.log.open("ab") as log:
-            self.process = subprocess.Popen(
-                [*self.prefix, *self.command, *options],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                cwd=self.log.parent,
-                env=self._environment,
-                start_new_session=True,
+            streams = Streams(subprocess.DEVNULL, log.fileno(), log.fileno())
+            self.process = start_program(
+                [*command, *self.options], self._environment, self.log.parent, streams
             )
 
     @property
@@ -241,13 +240,8 @@ class Cluster:
         self, *arguments: str, daemon: Daemon | None = None, timeout_s: float = 120.0
     ) -> subprocess.CompletedProcess[str]:
         """Run jupiterctl against one of the daemons, as a user would."""
-        return subprocess.run(
-            [BIN / "jupiterctl", "--state-dir", (daemon or self[0]).state_dir, *arguments],
-            capture_output=True,
-            text=True,
-            timeout=timeout_s,
-            check=False,
-        )
+        state_dir = (daemon or self[0]).state_dir
+        return run_program([JUPITERCTL, "--state-dir", state_dir, *arguments], timeout_s)
 
     def told(self, what: str) -> str:
         """Return a failure's text with the end of every log."""

@@ -7,7 +7,6 @@ import asyncio
 import contextlib
 import os
 import signal
-import subprocess
 import time
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from pathlib import Path
@@ -28,20 +27,6 @@ class Machine(Daemon):
         super().__init__(folder, f"m{host.number}", host.inside.prefix)
         self.host = host
         self.options = options
-
-    def start(self) -> None:
-        """Start the process; it answers some moments later."""
-        options = ["--name", self.name, "--state-dir", str(self.state_dir), "--threads", "1"]
-        with self.log.open("ab") as log:
-            self.process = subprocess.Popen(
-                [*self.prefix, *self.command, *options, *self.options],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                cwd=self.log.parent,
-                env={**os.environ, "PYTHONUNBUFFERED": "1"},
-                start_new_session=True,
-            )
 
     def stop(self) -> None:
         """Ask it to end in order, and don't wait."""

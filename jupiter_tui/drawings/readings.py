@@ -164,4 +164,6 @@ def _round(cycle: Mapping[str, Any]) -> Line:
     resumed = cycle.get("resumed_from_step")
     since = f", from step {resumed:,}" if resumed else ""
     encrypted = ", encrypted" if cycle.get("gang_encrypted") else ""
-    return line(f"{words}, attempt {cycle.get('attempt') or cycle['epoch']}{since}{encrypted}")
+    return line(
+        f"{words}, attempt {cycle.get('attempt_in_round') or cycle['epoch']}{since}{encrypted}"
+    )

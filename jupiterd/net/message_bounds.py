@@ -24,8 +24,8 @@ MAYBE_UNKNOWN: Final = frozenset(
         "WorkCheckpoint.horizon",
         "WorkFinished.counts",
         "WorkProgress.values",
-        "WorkWay.held_out",
-        "WorkWay.norm",
+        "WorkPseudoGradient.held_out",
+        "WorkPseudoGradient.norm",
     }
 )
 """What diverged, or nobody could measure: infinite, or no number."""

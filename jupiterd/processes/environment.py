@@ -107,10 +107,7 @@ def worker_environment(
 
 
 def _of_generator(
-    task: str,
-    params: Mapping[str, Any],
-    daemon_environment: Mapping[str, str],
-    key_hosts: KeyHosts,
+    task: str, params: Mapping[str, Any], daemon_environment: Mapping[str, str], key_hosts: KeyHosts
 ) -> dict[str, str]:
     """Return what a worker needs to ask a server for text: the key that is named, and proxies."""
     server = params.get("server") if task in ASKING_SERVERS else None
@@ -164,7 +161,7 @@ def _gang_environment(params: Mapping[str, Any]) -> dict[str, str]:
         "LOCAL_WORLD_SIZE": str(params.get("local_world_size", 1)),
         "NODE_RANK": str(params.get("node_rank", params.get("rank", 0))),
         "GROUP_RANK": str(params.get("node_rank", params.get("rank", 0))),
-        "JUPITER_EPOCH": str(params.get("epoch", 0)),
+        "JUPITER_ATTEMPT": str(params.get("epoch", 0)),
     }
     if interface := str(params.get("interface", "")):
         # gloo would else resolve the host name, which Debian maps to 127.0.1.1.

@@ -37,7 +37,7 @@ LATE = NCCL_NAMES | frozenset(
         "LOCAL_WORLD_SIZE",
         "NODE_RANK",
         "GROUP_RANK",
-        "JUPITER_EPOCH",
+        "JUPITER_ATTEMPT",
         "GLOO_SOCKET_IFNAME",
     }
 )

@@ -78,14 +78,14 @@ class OuterStepArrived:
     step: str
     """Its own name; empty where it won't come."""
     number: int = 0
-    ways: Sequence[str] = ()
-    """Folders of the ways that are merged, in their order, on this machine."""
+    pseudo_gradients: Sequence[str] = ()
+    """Folders of the pseudo-gradients that are merged, in their order, on this machine."""
     tokens: Sequence[int] = ()
     """How weighty each is."""
     rate: float = 0.0
     momentum: float = 0.0
     lag: int = 1
-    """So many steps before this one the ways that it merges began."""
+    """So many steps before this one the pseudo-gradients that it merges began."""
     first_step: int = 0
     steps: int = 0
     """Inner steps of the round that it orders; 0: none are left."""
@@ -96,7 +96,7 @@ class OuterStepArrived:
     reason: str = ""
     """Why it won't come."""
     is_counted: bool = True
-    """This island's own way is among those that are merged."""
+    """This island's own pseudo-gradient is among those that are merged."""
     is_compared: bool = True
     """Logits of what follows are asked for: an island has a part in the round that isn't known."""
     horizon: Mapping[str, float] = field(default_factory=dict[str, float])
@@ -170,8 +170,8 @@ class OuterStepWanted:
 
 
 @dataclass(frozen=True)
-class WayWritten:
-    """Worker to daemon: an island's way since an outer step lies at `path`, packed."""
+class PseudoGradientWritten:
+    """Worker to daemon: an island's pseudo-gradient since an outer step lies at `path`, packed."""
 
     path: str
     after: str
@@ -179,7 +179,7 @@ class WayWritten:
     tokens: int
     """Trained on since then."""
     norm: float
-    """The way's length; infinite where a weight isn't a number."""
+    """The pseudo-gradient's length; infinite where a weight isn't a number."""
     elapsed_s: float
     """How long the inner steps took."""
     logits: bytes = b""
@@ -306,7 +306,7 @@ Frame = (
     | InputArrived
     | OuterStepArrived
     | OuterStepWanted
-    | WayWritten
+    | PseudoGradientWritten
     | Progressed
     | RankBusy
     | CheckpointWritten
@@ -331,7 +331,7 @@ _KINDS: dict[str, type[Frame]] = {
         InputArrived,
         OuterStepArrived,
         OuterStepWanted,
-        WayWritten,
+        PseudoGradientWritten,
         Progressed,
         RankBusy,
         CheckpointWritten,

@@ -250,21 +250,21 @@ class NotePathReply(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...
 
-class MeasureWaysRequest(_message.Message):
+class MeasurePathsRequest(_message.Message):
     __slots__ = ("node",)
     NODE_FIELD_NUMBER: _ClassVar[int]
     node: str
     def __init__(self, node: _Optional[str] = ...) -> None: ...
 
-class MeasureWaysReply(_message.Message):
-    __slots__ = ("ways", "failure")
-    WAYS_FIELD_NUMBER: _ClassVar[int]
+class MeasurePathsReply(_message.Message):
+    __slots__ = ("paths", "failure")
+    PATHS_FIELD_NUMBER: _ClassVar[int]
     FAILURE_FIELD_NUMBER: _ClassVar[int]
-    ways: _containers.RepeatedCompositeFieldContainer[MeasuredWay]
+    paths: _containers.RepeatedCompositeFieldContainer[MeasuredPath]
     failure: Failure
-    def __init__(self, ways: _Optional[_Iterable[_Union[MeasuredWay, _Mapping]]] = ..., failure: _Optional[_Union[Failure, _Mapping]] = ...) -> None: ...
+    def __init__(self, paths: _Optional[_Iterable[_Union[MeasuredPath, _Mapping]]] = ..., failure: _Optional[_Union[Failure, _Mapping]] = ...) -> None: ...
 
-class MeasuredWay(_message.Message):
+class MeasuredPath(_message.Message):
     __slots__ = ("target", "source", "interface", "kind", "active", "answers", "rtt_ms", "out_mbit_per_s", "in_mbit_per_s", "note")
     TARGET_FIELD_NUMBER: _ClassVar[int]
     SOURCE_FIELD_NUMBER: _ClassVar[int]
@@ -406,14 +406,14 @@ class ReportReply(_message.Message):
     def __init__(self, versions: _Optional[_Mapping[str, str]] = ..., processes: _Optional[_Iterable[_Union[RunningProcess, _Mapping]]] = ..., log: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class RunningProcess(_message.Message):
-    __slots__ = ("task", "id", "epoch")
+    __slots__ = ("task", "id", "attempt")
     TASK_FIELD_NUMBER: _ClassVar[int]
     ID_FIELD_NUMBER: _ClassVar[int]
-    EPOCH_FIELD_NUMBER: _ClassVar[int]
+    ATTEMPT_FIELD_NUMBER: _ClassVar[int]
     task: str
     id: str
-    epoch: int
-    def __init__(self, task: _Optional[str] = ..., id: _Optional[str] = ..., epoch: _Optional[int] = ...) -> None: ...
+    attempt: int
+    def __init__(self, task: _Optional[str] = ..., id: _Optional[str] = ..., attempt: _Optional[int] = ...) -> None: ...
 
 class PreVoteRequest(_message.Message):
     __slots__ = ("term", "stability", "cluster")
@@ -608,7 +608,7 @@ class PrepareRanksReply(_message.Message):
     def __init__(self, micro_batch: _Optional[int] = ..., note: _Optional[str] = ..., failure: _Optional[_Union[Failure, _Mapping]] = ...) -> None: ...
 
 class WorkRequest(_message.Message):
-    __slots__ = ("id", "term", "epoch", "task", "params", "inputs", "attach")
+    __slots__ = ("id", "term", "attempt", "task", "params", "inputs", "attach")
     class InputsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -618,19 +618,19 @@ class WorkRequest(_message.Message):
         def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
     ID_FIELD_NUMBER: _ClassVar[int]
     TERM_FIELD_NUMBER: _ClassVar[int]
-    EPOCH_FIELD_NUMBER: _ClassVar[int]
+    ATTEMPT_FIELD_NUMBER: _ClassVar[int]
     TASK_FIELD_NUMBER: _ClassVar[int]
     PARAMS_FIELD_NUMBER: _ClassVar[int]
     INPUTS_FIELD_NUMBER: _ClassVar[int]
     ATTACH_FIELD_NUMBER: _ClassVar[int]
     id: str
     term: int
-    epoch: int
+    attempt: int
     task: str
     params: bytes
     inputs: _containers.ScalarMap[str, str]
     attach: bool
-    def __init__(self, id: _Optional[str] = ..., term: _Optional[int] = ..., epoch: _Optional[int] = ..., task: _Optional[str] = ..., params: _Optional[bytes] = ..., inputs: _Optional[_Mapping[str, str]] = ..., attach: _Optional[bool] = ...) -> None: ...
+    def __init__(self, id: _Optional[str] = ..., term: _Optional[int] = ..., attempt: _Optional[int] = ..., task: _Optional[str] = ..., params: _Optional[bytes] = ..., inputs: _Optional[_Mapping[str, str]] = ..., attach: _Optional[bool] = ...) -> None: ...
 
 class StoreRequest(_message.Message):
     __slots__ = ("store", "verb", "keys", "values", "within_s")
@@ -652,28 +652,28 @@ class StoreReply(_message.Message):
     value: bytes
     def __init__(self, value: _Optional[bytes] = ...) -> None: ...
 
-class EndEpochRequest(_message.Message):
-    __slots__ = ("term", "epoch", "keep_within_s", "keep_after_step", "after_step")
+class EndAttemptRequest(_message.Message):
+    __slots__ = ("term", "attempt", "keep_within_s", "keep_after_step", "after_step")
     TERM_FIELD_NUMBER: _ClassVar[int]
-    EPOCH_FIELD_NUMBER: _ClassVar[int]
+    ATTEMPT_FIELD_NUMBER: _ClassVar[int]
     KEEP_WITHIN_S_FIELD_NUMBER: _ClassVar[int]
     KEEP_AFTER_STEP_FIELD_NUMBER: _ClassVar[int]
     AFTER_STEP_FIELD_NUMBER: _ClassVar[int]
     term: int
-    epoch: int
+    attempt: int
     keep_within_s: float
     keep_after_step: int
     after_step: bool
-    def __init__(self, term: _Optional[int] = ..., epoch: _Optional[int] = ..., keep_within_s: _Optional[float] = ..., keep_after_step: _Optional[int] = ..., after_step: _Optional[bool] = ...) -> None: ...
+    def __init__(self, term: _Optional[int] = ..., attempt: _Optional[int] = ..., keep_within_s: _Optional[float] = ..., keep_after_step: _Optional[int] = ..., after_step: _Optional[bool] = ...) -> None: ...
 
-class EndEpochReply(_message.Message):
+class EndAttemptReply(_message.Message):
     __slots__ = ("kept",)
     KEPT_FIELD_NUMBER: _ClassVar[int]
     kept: WorkCheckpoint
     def __init__(self, kept: _Optional[_Union[WorkCheckpoint, _Mapping]] = ...) -> None: ...
 
 class WorkEvent(_message.Message):
-    __slots__ = ("progress", "checkpoint", "listening", "finished", "failure", "started", "joined", "alive", "unsaved", "way")
+    __slots__ = ("progress", "checkpoint", "listening", "finished", "failure", "started", "joined", "alive", "unsaved", "pseudo_gradient")
     PROGRESS_FIELD_NUMBER: _ClassVar[int]
     CHECKPOINT_FIELD_NUMBER: _ClassVar[int]
     LISTENING_FIELD_NUMBER: _ClassVar[int]
@@ -683,7 +683,7 @@ class WorkEvent(_message.Message):
     JOINED_FIELD_NUMBER: _ClassVar[int]
     ALIVE_FIELD_NUMBER: _ClassVar[int]
     UNSAVED_FIELD_NUMBER: _ClassVar[int]
-    WAY_FIELD_NUMBER: _ClassVar[int]
+    PSEUDO_GRADIENT_FIELD_NUMBER: _ClassVar[int]
     progress: WorkProgress
     checkpoint: WorkCheckpoint
     listening: WorkListening
@@ -693,8 +693,8 @@ class WorkEvent(_message.Message):
     joined: WorkJoined
     alive: WorkAlive
     unsaved: WorkUnsaved
-    way: WorkWay
-    def __init__(self, progress: _Optional[_Union[WorkProgress, _Mapping]] = ..., checkpoint: _Optional[_Union[WorkCheckpoint, _Mapping]] = ..., listening: _Optional[_Union[WorkListening, _Mapping]] = ..., finished: _Optional[_Union[WorkFinished, _Mapping]] = ..., failure: _Optional[_Union[Failure, _Mapping]] = ..., started: _Optional[_Union[WorkStarted, _Mapping]] = ..., joined: _Optional[_Union[WorkJoined, _Mapping]] = ..., alive: _Optional[_Union[WorkAlive, _Mapping]] = ..., unsaved: _Optional[_Union[WorkUnsaved, _Mapping]] = ..., way: _Optional[_Union[WorkWay, _Mapping]] = ...) -> None: ...
+    pseudo_gradient: WorkPseudoGradient
+    def __init__(self, progress: _Optional[_Union[WorkProgress, _Mapping]] = ..., checkpoint: _Optional[_Union[WorkCheckpoint, _Mapping]] = ..., listening: _Optional[_Union[WorkListening, _Mapping]] = ..., finished: _Optional[_Union[WorkFinished, _Mapping]] = ..., failure: _Optional[_Union[Failure, _Mapping]] = ..., started: _Optional[_Union[WorkStarted, _Mapping]] = ..., joined: _Optional[_Union[WorkJoined, _Mapping]] = ..., alive: _Optional[_Union[WorkAlive, _Mapping]] = ..., unsaved: _Optional[_Union[WorkUnsaved, _Mapping]] = ..., pseudo_gradient: _Optional[_Union[WorkPseudoGradient, _Mapping]] = ...) -> None: ...
 
 class WorkUnsaved(_message.Message):
     __slots__ = ("step", "message")
@@ -704,7 +704,7 @@ class WorkUnsaved(_message.Message):
     message: str
     def __init__(self, step: _Optional[int] = ..., message: _Optional[str] = ...) -> None: ...
 
-class WorkWay(_message.Message):
+class WorkPseudoGradient(_message.Message):
     __slots__ = ("artifact", "after", "tokens", "norm", "elapsed_s", "logits", "size_bytes", "stands_at", "digest", "scored_step", "held_out", "counted")
     ARTIFACT_FIELD_NUMBER: _ClassVar[int]
     AFTER_FIELD_NUMBER: _ClassVar[int]

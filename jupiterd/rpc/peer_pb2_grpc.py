@@ -86,8 +86,8 @@ class PeerStub:
                 _registered_method=True)
         self.MeasureWays = channel.unary_unary(
                 '/jupiter.v1.Peer/MeasureWays',
-                request_serializer=jupiter_dot_v1_dot_peer__pb2.MeasureWaysRequest.SerializeToString,
-                response_deserializer=jupiter_dot_v1_dot_peer__pb2.MeasureWaysReply.FromString,
+                request_serializer=jupiter_dot_v1_dot_peer__pb2.MeasurePathsRequest.SerializeToString,
+                response_deserializer=jupiter_dot_v1_dot_peer__pb2.MeasurePathsReply.FromString,
                 _registered_method=True)
         self.TraceSamples = channel.unary_unary(
                 '/jupiter.v1.Peer/TraceSamples',
@@ -156,8 +156,8 @@ class PeerStub:
                 _registered_method=True)
         self.EndEpoch = channel.unary_unary(
                 '/jupiter.v1.Peer/EndEpoch',
-                request_serializer=jupiter_dot_v1_dot_peer__pb2.EndEpochRequest.SerializeToString,
-                response_deserializer=jupiter_dot_v1_dot_peer__pb2.EndEpochReply.FromString,
+                request_serializer=jupiter_dot_v1_dot_peer__pb2.EndAttemptRequest.SerializeToString,
+                response_deserializer=jupiter_dot_v1_dot_peer__pb2.EndAttemptReply.FromString,
                 _registered_method=True)
 
 
@@ -210,14 +210,14 @@ class PeerServicer:
         raise NotImplementedError('Method not implemented!')
 
     def UsePath(self, request, context):
-        """Of two ways between two nodes one is used by both: the smaller node id says which.
+        """Of two paths between two nodes one is used by both: the smaller node id says which.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def TakeBytes(self, request_iterator, context):
-        """How much does this way carry? Takes bytes, or sends some: for a second, and 64 MiB at most.
+        """How much does this path carry? Takes bytes, or sends some: for a second, and 64 MiB at most.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -230,14 +230,14 @@ class PeerServicer:
         raise NotImplementedError('Method not implemented!')
 
     def NotePath(self, request, context):
-        """How much one of the ways between the two carries, as the caller has measured.
+        """How much one of the paths between the two carries, as the caller has measured.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def MeasureWays(self, request, context):
-        """Measures the ways from the callee to another member, because somebody at the caller wants to know.
+        """Measures the paths from the callee to another member, because somebody at the caller wants to know.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -335,7 +335,8 @@ class PeerServicer:
         raise NotImplementedError('Method not implemented!')
 
     def EndEpoch(self, request, context):
-        """Ends the work of an epoch, and says so when none of it runs any more.
+        """Ends the work of an attempt, and says so when none of it runs any more.
+        an attempt was called an epoch when this got its name
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -396,8 +397,8 @@ def add_PeerServicer_to_server(servicer, server):
             ),
             'MeasureWays': grpc.unary_unary_rpc_method_handler(
                     servicer.MeasureWays,
-                    request_deserializer=jupiter_dot_v1_dot_peer__pb2.MeasureWaysRequest.FromString,
-                    response_serializer=jupiter_dot_v1_dot_peer__pb2.MeasureWaysReply.SerializeToString,
+                    request_deserializer=jupiter_dot_v1_dot_peer__pb2.MeasurePathsRequest.FromString,
+                    response_serializer=jupiter_dot_v1_dot_peer__pb2.MeasurePathsReply.SerializeToString,
             ),
             'TraceSamples': grpc.unary_unary_rpc_method_handler(
                     servicer.TraceSamples,
@@ -466,8 +467,8 @@ def add_PeerServicer_to_server(servicer, server):
             ),
             'EndEpoch': grpc.unary_unary_rpc_method_handler(
                     servicer.EndEpoch,
-                    request_deserializer=jupiter_dot_v1_dot_peer__pb2.EndEpochRequest.FromString,
-                    response_serializer=jupiter_dot_v1_dot_peer__pb2.EndEpochReply.SerializeToString,
+                    request_deserializer=jupiter_dot_v1_dot_peer__pb2.EndAttemptRequest.FromString,
+                    response_serializer=jupiter_dot_v1_dot_peer__pb2.EndAttemptReply.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -765,8 +766,8 @@ class Peer:
             request,
             target,
             '/jupiter.v1.Peer/MeasureWays',
-            jupiter_dot_v1_dot_peer__pb2.MeasureWaysRequest.SerializeToString,
-            jupiter_dot_v1_dot_peer__pb2.MeasureWaysReply.FromString,
+            jupiter_dot_v1_dot_peer__pb2.MeasurePathsRequest.SerializeToString,
+            jupiter_dot_v1_dot_peer__pb2.MeasurePathsReply.FromString,
             options,
             channel_credentials,
             insecure,
@@ -1143,8 +1144,8 @@ class Peer:
             request,
             target,
             '/jupiter.v1.Peer/EndEpoch',
-            jupiter_dot_v1_dot_peer__pb2.EndEpochRequest.SerializeToString,
-            jupiter_dot_v1_dot_peer__pb2.EndEpochReply.FromString,
+            jupiter_dot_v1_dot_peer__pb2.EndAttemptRequest.SerializeToString,
+            jupiter_dot_v1_dot_peer__pb2.EndAttemptReply.FromString,
             options,
             channel_credentials,
             insecure,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from jupiterd.cluster.facts import dismissal_fact, facts, outer_step_facts
+from jupiterd.cluster.facts import attempt_facts, dismissal_fact, facts, outer_step_facts
 from tests.docs.pages import ROOT, blocks, inline_code, prose
 
 PAGE = ROOT / "ARCHITECTURE.md"
@@ -73,7 +73,11 @@ def test_every_module_and_folder_that_is_named_is_there(page):
 @each_page
 def test_every_fact_that_is_named_can_be_recorded(page):
     told = set(_FACT.findall(prose(page)))
-    known = {name for module in (facts, outer_step_facts, dismissal_fact) for name in vars(module)}
+    known = {
+        name
+        for module in (facts, attempt_facts, outer_step_facts, dismissal_fact)
+        for name in vars(module)
+    }
     assert told - known - NO_FACTS == set()
 
 

@@ -205,7 +205,7 @@ READERS: Mapping[str, Reader] = {
     "Hello, a stranger's cluster": _message(peer_pb2.ClusterSummary, from_message),
     "RunWork, an order": _message(peer_pb2.WorkRequest, WorkOrder.from_proto),
     "RunWork, what comes back": _message(peer_pb2.WorkEvent, from_proto),
-    "EndEpoch": _message(peer_pb2.EndEpochRequest, KeepWish.from_proto),
+    "EndEpoch": _message(peer_pb2.EndAttemptRequest, KeepWish.from_proto),
     "AskReport, what comes back": _message(peer_pb2.ReportReply, read_reply),
     "ReadCurves, what comes back": _message(peer_pb2.CurvesReply, curves_of),
     "Scripts.Run, an order": _message(script_pb2.ScriptOrder, order_from_proto),
@@ -229,17 +229,13 @@ READERS: Mapping[str, Reader] = {
         lambda given: parse_token(given.decode(errors="replace")),
     ),
     "a worker's frames": Reader(
-        lambda chance: encode(Progressed(1, 2, text(chance), {"x": 1.0})) * 2,
-        _read_frames,
-        (Bug,),
+        lambda chance: encode(Progressed(1, 2, text(chance), {"x": 1.0})) * 2, _read_frames, (Bug,)
     ),
     "a question of a local program": Reader(
         lambda chance: as_json({"document": plain(chance)}), noun_of
     ),
     "an answer of the daemon": Reader(
-        lambda chance: as_json({"document": {"x": plain(chance)}}),
-        read_answer,
-        (JupiterError, Bug),
+        lambda chance: as_json({"document": {"x": plain(chance)}}), read_answer, (JupiterError, Bug)
     ),
     "a multicast packet": Reader(
         lambda chance: announcement(chance.randrange(99), chance.randrange(65536)), _read_dns, ()

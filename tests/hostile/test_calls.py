@@ -32,7 +32,7 @@ CALLS = [
 ]
 SAID = {
     "Peer.RunWork": peer_pb2.WorkRequest(id="x", term=1, task="store", params=b"\x80"),
-    "Peer.EndEpoch": peer_pb2.EndEpochRequest(term=1, epoch=1),
+    "Peer.EndEpoch": peer_pb2.EndAttemptRequest(term=1, attempt=1),
     "Peer.UseStore": peer_pb2.StoreRequest(store="x", verb="count", within_s=1.0),
     "Peer.Command": peer_pb2.CommandRequest(verb="x", arguments_json="{}"),
 }
@@ -52,15 +52,15 @@ async def asked(folder: Path, *members: Identity, removed: Identity) -> AsyncIte
         keys = (*members, removed)
         admissions = [NodeAdmitted(key.node_id, "x", key.certificate_pem, "") for key in keys]
         await found(one, facts=tuple(admissions))
-        named = one.journal.state.roster.admissions_of(removed.node_id)
-        await one.journal.append(1, [NodeRemoved(removed.node_id, named, {})])
+        named = one.replica.state.roster.admissions_of(removed.node_id)
+        await one.replica.append(1, [NodeRemoved(removed.node_id, named, {})])
         yield one
 
 
 async def follow(node: Node, leader: Identity, term: int) -> None:
     """Let a node hear a leader, and obey it from then on."""
-    node.pulse._tell(Beat(leader.node_id, term, leader.node_id))
-    await node.pulse.followed.check(leader.node_id, term)
+    node.heartbeats._tell(Beat(leader.node_id, term, leader.node_id))
+    await node.heartbeats.followed.check(leader.node_id, term)
 
 
 async def answer(channel: Any, name: str) -> tuple[str, str]:
@@ -98,9 +98,9 @@ async def test_each_call_is_for_those_whom_its_row_names(tmp_path: Path) -> None
         gang = [node.identity.node_id, leader.node_id]
         meeting = {"rank": 0, gang_stores.PARAM: StorePlace.of("x", gang).to_plain()}
         stack.enter_context(node.runner.stores.opened(meeting))
-        node.pulse.roster_changed()
+        node.heartbeats.roster_changed()
         await follow(node, former, 1)
-        node.pulse._tell(SaidGoodbye(former.node_id))
+        node.heartbeats._tell(SaidGoodbye(former.node_id))
         await follow(node, leader, 2)
         found: dict[str, list[str]] = {name: [] for name in people}
         keys = (stranger, member, removed, former, leader)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from jupiterd.cluster.facts.facts import NodeAdmitted, NodeRemoved, WindowSet
+from jupiterd.cluster.facts.facts import NodeAdmitted, NodeRemoved, PairingWindowSet
 from jupiterd.cluster.ledger import entry as entry_form
 from jupiterd.cluster.membership.presence import Ticked
 from jupiterd.daemon.app.node import Node
@@ -38,25 +38,25 @@ async def scene(folder: Path) -> AsyncIterator[Scene]:
         liar = named_identity(folder, "liar")
         await unite(one, other)
         admission = NodeAdmitted(liar.node_id, "liar", liar.certificate_pem, "window open")
-        await one.journal.append(1, [admission])
+        await one.replica.append(1, [admission])
         await share(one, other)
-        one.pulse._act(one.pulse.election._lead(2, "it was elected"))
+        one.heartbeats._act(one.heartbeats.election._lead(2, "it was elected"))
         hear(one, other)
-        assert other.pulse.election.leader == one.identity.node_id
+        assert other.heartbeats.election.leader == one.identity.node_id
         yield Scene(one, other, liar)
 
 
 def hear(speaker: Node, listener: Node) -> None:
     """Let a heartbeat arrive."""
-    beat = speaker.pulse.message(listener.identity.node_id)
-    listener.pulse.heard(speaker.identity.node_id, beat)
+    beat = speaker.heartbeats.message(listener.identity.node_id)
+    listener.heartbeats.heard(speaker.identity.node_id, beat)
 
 
 async def share(source: Node, target: Node) -> None:
     """Let everything come over that the target takes."""
-    raws, _ = source.journal.lacking(target.journal.ledger.tips(), 1 << 20)
-    await target.journal.absorb(raws)
-    target.pulse.roster_changed()
+    raws, _ = source.replica.lacking(target.replica.ledger.tips(), 1 << 20)
+    await target.replica.absorb(raws)
+    target.heartbeats.roster_changed()
 
 
 def signed(liar: Identity, cluster: ClusterId, term: int) -> bytes:
@@ -69,27 +69,27 @@ def signed(liar: Identity, cluster: ClusterId, term: int) -> bytes:
 def beats(scene: Scene, node: Node, term: int) -> tuple[str, bytes]:
     """Follow who leads, and know of a greater term: who leads goes above it, and all the others."""
     leader = scene.one.identity.node_id
-    beat = peer_pb2.Heartbeat(cluster=node.journal.cluster, term=term, leader=leader, echo_s=1.0)
+    beat = peer_pb2.Heartbeat(cluster=node.replica.cluster, term=term, leader=leader, echo_s=1.0)
     return "Beat", beat.SerializeToString()
 
 
 def exchanges(scene: Scene, node: Node, term: int) -> tuple[str, bytes]:
-    raw = signed(scene.liar, node.journal.cluster, term)
-    request = peer_pb2.ExchangeRequest(cluster=node.journal.cluster, entries=[raw], roster=[raw])
+    raw = signed(scene.liar, node.replica.cluster, term)
+    request = peer_pb2.ExchangeRequest(cluster=node.replica.cluster, entries=[raw], roster=[raw])
     return "Exchange", request.SerializeToString()
 
 
 def orders(_: Scene, __: Node, term: int) -> tuple[str, bytes]:
-    request = peer_pb2.WorkRequest(id="x", term=term, epoch=term, task="store", params=b"\x80")
+    request = peer_pb2.WorkRequest(id="x", term=term, attempt=term, task="store", params=b"\x80")
     return "RunWork", request.SerializeToString()
 
 
 def ends(_: Scene, __: Node, term: int) -> tuple[str, bytes]:
-    return "EndEpoch", peer_pb2.EndEpochRequest(term=term, epoch=term).SerializeToString()
+    return "EndEpoch", peer_pb2.EndAttemptRequest(term=term, attempt=term).SerializeToString()
 
 
 def asks(_: Scene, node: Node, term: int) -> tuple[str, bytes]:
-    request = peer_pb2.PreVoteRequest(term=term, cluster=node.journal.cluster)
+    request = peer_pb2.PreVoteRequest(term=term, cluster=node.replica.cluster)
     return "AskPreVote", request.SerializeToString()
 
 
@@ -115,24 +115,28 @@ async def test_a_huge_number_of_a_member_ends_nothing(tmp_path: Path, lie: Lie) 
                     assert "fault" not in str(error)  # noqa: PT017
         await goes_on(told)
     async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
-        assert max(one.pulse.election.term, other.pulse.election.term) < 10, "on disk, too"
+        assert max(one.heartbeats.election.term, other.heartbeats.election.term) < 10, (
+            "on disk, too"
+        )
         assert other.holder._obedience._highest.term < 10
 
 
 async def goes_on(told: Scene) -> None:
     """The liar is removed, a new leader is elected, records and orders, and is obeyed."""
-    one, other, state = told.one, told.other, told.one.journal.state
+    one, other, state = told.one, told.other, told.one.replica.state
     hear(other, one)
     hear(one, other)
     gone = NodeRemoved(told.liar.node_id, state.roster.admissions_of(told.liar.node_id), {})
-    await one.journal.append(one.pulse.election.term, [gone])
+    await one.replica.append(one.heartbeats.election.term, [gone])
     await share(one, other)
-    assert set(other.journal.state.members) == {n.identity.node_id for n in (one, other)}
-    other.pulse._act(other.pulse.election._lead(one.pulse.election.term + 1, "the first is gone"))
-    term = other.pulse.election.term
-    await other.journal.append(term, [WindowSet(is_open=True, edit=state.window_edit + 1)])
+    assert set(other.replica.state.members) == {n.identity.node_id for n in (one, other)}
+    other.heartbeats._act(
+        other.heartbeats.election._lead(one.heartbeats.election.term + 1, "the first is gone")
+    )
+    term = other.heartbeats.election.term
+    await other.replica.append(term, [PairingWindowSet(is_open=True, edit=state.window_edit + 1)])
     await share(other, one)
-    assert one.journal.state.window_open
+    assert one.replica.state.window_open
     await one.holder._obedience.check(other.identity.node_id, term, 1)
     assert term < 10
 
@@ -143,11 +147,11 @@ async def test_who_tells_ever_greater_terms_drives_a_cluster_no_faster_than_it_h
     async with scene(tmp_path) as told:
         one, other = told.one, told.other
         for _ in range(12):
-            method, raw = beats(told, other, other.pulse.election.term + 2**18)
+            method, raw = beats(told, other, other.heartbeats.election.term + 2**18)
             await call(told.liar, other, f"/jupiter.v1.Peer/{method}", raw)
-        assert 2 < other.pulse.election.term <= 2 + 2**20
-        other.pulse._tell(Ticked(0.0))
+        assert 2 < other.heartbeats.election.term <= 2 + 2**20
+        other.heartbeats._tell(Ticked(0.0))
         hear(other, one)
         hear(one, other)
-        leads = one.pulse.election
-        assert (leads.leader, leads.term) == (one.identity.node_id, other.pulse.election.term)
+        leads = one.heartbeats.election
+        assert (leads.leader, leads.term) == (one.identity.node_id, other.heartbeats.election.term)

@@ -206,8 +206,8 @@ async def test_odd_requests_of_strangers_are_refused_or_answered(tmp_path: Path,
         odd += [hellos.map(peer_pb2.HelloRequest.SerializeToString)] if verb == "Hello" else []
         await fuzz(150, st.one_of(odd), ask)
         assert set(one.refusals.to_plain()) <= KINDS
-        assert list(one.journal.state.members) == [one.identity.node_id]
-        assert len(one.greeter.addresses) <= 256
+        assert list(one.replica.state.members) == [one.identity.node_id]
+        assert len(one.handshake.addresses) <= 256
         await way.close()
 
 
@@ -257,18 +257,18 @@ async def impostor(folder: Path) -> AsyncIterator[tuple[Impostor, Address]]:
 
 
 def assert_untouched(node: Node, cluster: str) -> None:
-    assert node.journal.cluster == cluster
+    assert node.replica.cluster == cluster
     assert list(node.peers) == []
-    assert node.greeter.joining.pending_reason.isprintable()
-    assert len(node.greeter.joining.pending_reason) <= 400
-    assert len(node.greeter.addresses) <= 256
+    assert node.handshake.joining.pending_reason.isprintable()
+    assert len(node.handshake.joining.pending_reason) <= 400
+    assert len(node.handshake.addresses) <= 256
 
 
 async def test_a_server_that_answers_oddly_moves_nobody(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with serving(tmp_path, "one") as one, impostor(tmp_path) as (fake, address):
-        cluster = one.journal.cluster
+        cluster = one.replica.cluster
         good = peer_pb2.HelloReply(
             summary=peer_pb2.ClusterSummary(cluster="0" * 32, open=True, members=9)
         ).SerializeToString()
@@ -292,8 +292,8 @@ async def test_a_server_that_answers_oddly_moves_nobody(
 
         async def greet(said: dict[str, bytes]) -> None:
             fake.replies = {verb: [reply] for verb, reply in said.items()}
-            one.greeter.seen = SeenClusters()
-            await one.greeter._greet(address, Attempt(now_s()))
+            one.handshake.seen = SeenClusters()
+            await one.handshake._greet(address, Attempt(now_s()))
             assert_untouched(one, cluster)
 
         caplog.set_level(logging.WARNING)
@@ -303,15 +303,15 @@ async def test_a_server_that_answers_oddly_moves_nobody(
 
 async def test_a_server_that_talks_without_end_is_cut_off(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one, impostor(tmp_path) as (fake, address):
-        cluster = one.journal.cluster
+        cluster = one.replica.cluster
         long = peer_pb2.HelloReply(
             summary=peer_pb2.ClusterSummary(cluster="0" * 32, open=True, members=9),
             member_addresses=["192.0.2.1:1"] * 10_000,
         )
         fake.replies = {"Hello": [long.SerializeToString()]}
-        await one.greeter._greet(address, Attempt(now_s()))
+        await one.handshake._greet(address, Attempt(now_s()))
         assert_untouched(one, cluster)
-        assert one.greeter.seen.within() == []
+        assert one.handshake.seen.within() == []
 
 
 HARDWARE = ("system", "machine", "cpu", "cores", "ram_bytes", "engines", "on_mains")
@@ -339,8 +339,8 @@ async def test_odd_heartbeats_of_a_member_change_nothing_that_people_see(tmp_pat
         peer = one.peers.require(other.identity.node_id)
 
         async def hear(message: peer_pb2.Heartbeat) -> None:
-            message.cluster = one.journal.cluster
-            one.pulse.heard(other.identity.node_id, message)
+            message.cluster = one.replica.cluster
+            one.heartbeats.heard(other.identity.node_id, message)
             for text in (peer.name, peer.run_nonce, *peer.addresses):
                 assert text.isprintable()
                 assert len(text) <= 80

@@ -31,11 +31,7 @@ pytestmark = pytest.mark.net
 
 METHODS = [
     f"/jupiter.v1.{service}/{method.name}"
-    for service, file in (
-        ("Peer", peer_pb2),
-        ("Artifacts", artifact_pb2),
-        ("Scripts", script_pb2),
-    )
+    for service, file in (("Peer", peer_pb2), ("Artifacts", artifact_pb2), ("Scripts", script_pb2))
     for method in file.DESCRIPTOR.services_by_name[service].methods
     if method.name not in open_calls()
 ]
@@ -125,7 +121,7 @@ async def test_another_s_name_on_a_certificate_changes_nobody_s_id(
     )
     raw = request.SerializeToString()
     assert await refusal(disguised, one, "/jupiter.v1.Peer/Join", raw) == "bad-certificate"
-    assert set(one.journal.state.members) == {one.identity.node_id}
+    assert set(one.replica.state.members) == {one.identity.node_id}
 
 
 async def test_a_key_of_another_kind_is_nobody_s(one: Node, stranger: Identity) -> None:
@@ -160,7 +156,7 @@ async def test_a_proof_that_was_overheard_and_a_token_used_twice_let_in_nobody(
     assert await join(newcomer, one, token, proof_of(newcomer)) == DECISIONS.ADMITTED
     assert await join(stranger, one, token, proof_of(newcomer)) == DECISIONS.REFUSED
     assert await join(stranger, one, token, proof_of(stranger)) == DECISIONS.REFUSED
-    assert stranger.node_id not in one.journal.state.members
+    assert stranger.node_id not in one.replica.state.members
     assert one.refusals.to_plain() == {"bad-token": 2, "not-let-in": 3}
 
 
@@ -238,12 +234,9 @@ async def gathered(calls: list[Any]) -> list[grpc.aio.AioRpcError]:
 
 
 async def test_a_fault_of_ours_is_logged_once_and_tells_the_caller_nothing(
-    one: Node,
-    stranger: Identity,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
+    one: Node, stranger: Identity, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(one.greeter, "note_caller", lambda *_: 1 // 0)
+    monkeypatch.setattr(one.handshake, "note_caller", lambda *_: 1 // 0)
     raw = peer_pb2.HelloRequest(port=9).SerializeToString()
     for _ in range(3):
         with pytest.raises(grpc.aio.AioRpcError) as error:

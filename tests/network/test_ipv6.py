@@ -92,4 +92,4 @@ async def test_two_machines_with_link_local_addresses_alone_train_together(tmp_p
             )
             assert ended.returncode == 0, machines.told(ended.stderr)
             (run,) = machines[0].state().cycles.values()
-            assert [len(set(opened.gang)) for opened in run.epochs_opened.values()] == [2]
+            assert [len(set(opened.gang)) for opened in run.attempts_opened.values()] == [2]

@@ -56,11 +56,11 @@ async def test_a_gang_whose_ranks_hear_each_other_no_more_is_formed_anew(tmp_pat
         links.block_all_but(leader.host, daemons)  # the daemons go on hearing each other
         began_s = time.monotonic()
         trained = await machines.recorded(
-            lambda trained: bool(trained.epochs_closed), "its end", 30.0, leader
+            lambda trained: bool(trained.attempts_closed), "its end", 30.0, leader
         )
         assert time.monotonic() - began_s < LEAST_STEP_S + SLACK_S
-        (closed,) = trained.epochs_closed.values()
+        (closed,) = trained.attempts_closed.values()
         # One of the two may have heard the last sum, and the other not: then that one is named.
         assert closed.reason.startswith("no step has come to its end for")
         links.restore(leader.host)
-        await machines.recorded(lambda trained: bool(trained.open_epochs), "more", 30.0, leader)
+        await machines.recorded(lambda trained: bool(trained.open_attempts), "more", 30.0, leader)

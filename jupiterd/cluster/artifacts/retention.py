@@ -17,15 +17,9 @@ from dataclasses import fields
 from functools import cache
 from itertools import islice, takewhile
 
+from jupiterd.cluster.facts.attempt_facts import AttemptClosed, AttemptOpened
 from jupiterd.cluster.facts.fact_wire import to_wire
-from jupiterd.cluster.facts.facts import (
-    CheckpointCommitted,
-    EpochClosed,
-    EpochOpened,
-    Fact,
-    OuterStepTaken,
-    UnknownFact,
-)
+from jupiterd.cluster.facts.facts import CheckpointCommitted, Fact, OuterStepTaken, UnknownFact
 from jupiterd.cluster.ledger.cycle_state import CycleFact, CycleState
 from jupiterd.cluster.ledger.island_runs import is_outlived
 from jupiterd.cluster.ledger.progress_tree import Leaf
@@ -74,7 +68,7 @@ def old_ways(cycles: Iterable[CycleState]) -> frozenset[ArtifactId]:
             last = max(step.number for step in cycle.outer_line(number).values())
             for step in steps:
                 kept = not is_over and step.number > last - WAYS_KEPT
-                (needed if kept else gone).update(step.ways)
+                (needed if kept else gone).update(step.pseudo_gradients)
     return frozenset(gone - needed)
 
 
@@ -140,10 +134,10 @@ def _checkpoints(cycle: CycleState) -> list[CheckpointCommitted]:
 def _needed(cycle: CycleState, superseded: AbstractSet[ArtifactId]) -> Iterator[str]:
     """Yield every checkpoint that isn't superseded, and whatever other facts may refer to."""
     yield from (fact.artifact for fact in _checkpoints(cycle) if fact.artifact not in superseded)
-    over = cycle.epochs_closed
+    over = cycle.attempts_closed
     for _, fact in cycle.placed():
-        is_over = isinstance(fact, EpochOpened) and fact.epoch in over
-        if not isinstance(fact, CheckpointCommitted | EpochClosed) and not is_over:
+        is_over = isinstance(fact, AttemptOpened) and fact.attempt in over
+        if not isinstance(fact, CheckpointCommitted | AttemptClosed) and not is_over:
             yield from texts(fact)
 
 

@@ -11,6 +11,7 @@ from typing import ClassVar
 class AlarmDismissed:
     """Setting, one for each alarm: people have seen it, or it is over since they had."""
 
+    TYPE: ClassVar[str] = "AlarmDismissed"
     VERSION: ClassVar[int] = 1
     key: str
     cause: str

@@ -1,7 +1,8 @@
 """The form of facts on the wire: type, version and fields.
 
 Owns it, and what becomes of a fact that another version has written: unknown ones are kept and
-relayed, not folded. Doesn't know what a fact says.
+relayed, not folded. A fact's TYPE is its name on the wire, and WIRE_NAMES has those of fields that
+are called otherwise here; neither ever changes. Doesn't know what a fact says.
 """
 
 from collections.abc import Callable, Mapping
@@ -13,14 +14,15 @@ from jupiterd.cluster.facts.facts import Fact, KnownFact, UnknownFact
 
 Values = tuple[Any, ...]
 
-_TYPES: Mapping[str, type[KnownFact]] = {kind.__name__: kind for kind in get_args(KnownFact)}
+_TYPES: Mapping[str, type[KnownFact]] = {kind.TYPE: kind for kind in get_args(KnownFact)}
 
 
 def to_wire(fact: Fact) -> tuple[str, int, dict[str, Any]]:
     """Return (type, version, fields) with nothing but what msgpack knows inside."""
     if isinstance(fact, UnknownFact):
         return fact.type, fact.version, dict(fact.body)
-    return type(fact).__name__, fact.VERSION, {name: getattr(fact, name) for name in _names(fact)}
+    said = {wire: getattr(fact, name) for name, wire in _fields_of(type(fact)).items()}
+    return fact.TYPE, fact.VERSION, said
 
 
 def from_wire(type_name: str, version: int, body: Mapping[str, Any]) -> Fact:
@@ -32,7 +34,9 @@ def from_wire(type_name: str, version: int, body: Mapping[str, Any]) -> Fact:
     if kind is None or version != kind.VERSION or not _fit(kind, set(body)):
         return UnknownFact(type_name, version, body)
     values: dict[str, Any] = {
-        name: tuple(value) if isinstance(value, list) else value for name, value in body.items()
+        name: tuple(value) if isinstance(value := body[wire], list) else value
+        for name, wire in _fields_of(kind).items()
+        if wire in body
     }
     return kind(**values)
 
@@ -43,7 +47,7 @@ def reader(type_name: str, version: int, names: tuple[str, ...]) -> Callable[[Va
     It raises ValueError where there are more values than names, or fewer.
     """
     kind = _TYPES.get(type_name)
-    if kind is not None and version == kind.VERSION and names == _fields_of(kind)[0]:
+    if kind is not None and version == kind.VERSION and names == tuple(_fields_of(kind).values()):
         return lambda values: kind(*values) if len(values) == len(names) else _miscounted()
     return lambda values: from_wire(type_name, version, dict(zip(names, values, strict=True)))
 
@@ -52,21 +56,23 @@ def _miscounted() -> NoReturn:
     raise ValueError("a fact has as many values as it has fields")
 
 
-def _names(fact: KnownFact) -> tuple[str, ...]:
-    return _fields_of(type(fact))[0]
-
-
 def _fit(kind: type[KnownFact], names: set[str]) -> bool:
-    known, needed = _fields_of(kind)
-    return needed <= names and names.issubset(known)
+    return _needed(kind) <= names and names.issubset(_fields_of(kind).values())
 
 
 @cache
-def _fields_of(kind: type[KnownFact]) -> tuple[tuple[str, ...], frozenset[str]]:
-    """Return the names of all fields, in their order, and of those that have no default."""
-    needed = (
-        item.name
+def _fields_of(kind: type[KnownFact]) -> Mapping[str, str]:
+    """Return the names of all fields, in their order, each with its name on the wire."""
+    wire: Mapping[str, str] = getattr(kind, "WIRE_NAMES", {})
+    return {item.name: wire.get(item.name, item.name) for item in fields(kind)}
+
+
+@cache
+def _needed(kind: type[KnownFact]) -> frozenset[str]:
+    """Return the names on the wire of the fields that have no default."""
+    names = _fields_of(kind)
+    return frozenset(
+        names[item.name]
         for item in fields(kind)
         if item.default is MISSING and item.default_factory is MISSING
     )
-    return tuple(item.name for item in fields(kind)), frozenset(needed)

@@ -11,9 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final
 
+from jupiterd.cluster.facts.attempt_facts import AttemptAdopted, AttemptClosed, AttemptOpened
 from jupiterd.cluster.facts.dismissal_fact import AlarmDismissed
 from jupiterd.cluster.facts.lifecycle_facts import LifecycleFact
-from jupiterd.cluster.facts.outer_step_facts import OuterStepParked, OuterStepTaken
+from jupiterd.cluster.facts.outer_step_facts import OuterStepAbandoned, OuterStepTaken
 from jupiterd.cluster.facts.phase_facts import SteeringFact
 from jupiterd.cluster.facts.steering import StudentSteered
 from jupiterd.ids import ArtifactId, ClusterId, CycleId, NodeId
@@ -24,6 +25,7 @@ from jupiterd.protocol.frames import Scalar
 class ClusterFounded:
     """Set fact: the first entry of every cluster."""
 
+    TYPE: ClassVar[str] = "ClusterFounded"
     VERSION: ClassVar[int] = 1
     label: str
 
@@ -36,6 +38,7 @@ WALKED_IN: Final = "it walked in through the open door"
 class NodeAdmitted:
     """Set fact: this key is a member; one more of it, for another reason, says yes to it."""
 
+    TYPE: ClassVar[str] = "NodeAdmitted"
     VERSION: ClassVar[int] = 1
     node: NodeId
     name: str
@@ -54,6 +57,7 @@ class NodeAdmitted:
 class TokenIssued:
     """Set fact: whoever proves that it knows this secret is let in, whatever the window."""
 
+    TYPE: ClassVar[str] = "TokenIssued"
     VERSION: ClassVar[int] = 1
     token: str
     """Its id, 16 hex digits."""
@@ -67,6 +71,7 @@ class TokenIssued:
 class TokenWithdrawn:
     """Withdrawal: that token lets nobody in any more."""
 
+    TYPE: ClassVar[str] = "TokenWithdrawn"
     VERSION: ClassVar[int] = 1
     token: str
     reason: str
@@ -76,6 +81,7 @@ class TokenWithdrawn:
 class NodeRemoved:
     """Withdrawal: this key is no longer a member, wherever it was admitted by these entries."""
 
+    TYPE: ClassVar[str] = "NodeRemoved"
     VERSION: ClassVar[int] = 1
     node: NodeId
     admissions: tuple[str, ...]
@@ -85,9 +91,10 @@ class NodeRemoved:
 
 
 @dataclass(frozen=True)
-class DoorShut:
+class PairingWindowLocked:
     """Set fact, beside what first shuts the door: whom others than trusted members had let in."""
 
+    TYPE: ClassVar[str] = "DoorShut"
     VERSION: ClassVar[int] = 1
     admissions: tuple[str, ...]
     """The admissions by such members, see `roster.admission_name`: none that turns up later counts,
@@ -98,6 +105,7 @@ class DoorShut:
 class ClusterRenamed:
     """Setting: the cluster's name for people."""
 
+    TYPE: ClassVar[str] = "ClusterRenamed"
     VERSION: ClassVar[int] = 1
     label: str
     edit: int
@@ -107,6 +115,7 @@ class ClusterRenamed:
 class ClusterMerged:
     """Set fact: one cluster becomes part of another; in the first it is consent, in that a deed."""
 
+    TYPE: ClassVar[str] = "ClusterMerged"
     VERSION: ClassVar[int] = 1
     absorbed: ClusterId
     into: ClusterId
@@ -118,6 +127,7 @@ class ClusterMerged:
 class RolePinned:
     """Setting, one for each node: the role that people want it to have, or empty for none."""
 
+    TYPE: ClassVar[str] = "RolePinned"
     VERSION: ClassVar[int] = 1
     node: NodeId
     role: str
@@ -128,6 +138,7 @@ class RolePinned:
 class RoleAssigned:
     """Setting, one for each node: what the leader wants it to do, and why."""
 
+    TYPE: ClassVar[str] = "RoleAssigned"
     VERSION: ClassVar[int] = 1
     node: NodeId
     role: str
@@ -136,9 +147,10 @@ class RoleAssigned:
 
 
 @dataclass(frozen=True)
-class WindowSet:
+class PairingWindowSet:
     """Setting: the pairing window; closing beats a concurrent opening."""
 
+    TYPE: ClassVar[str] = "WindowSet"
     VERSION: ClassVar[int] = 1
     is_open: bool
     edit: int
@@ -148,6 +160,7 @@ class WindowSet:
 class CycleStarted:
     """Set fact: somebody asked for a cycle, with everything that decides how it goes."""
 
+    TYPE: ClassVar[str] = "CycleStarted"
     VERSION: ClassVar[int] = 1
     cycle: CycleId
     domain: str
@@ -178,6 +191,7 @@ class CycleStarted:
 class DataRequested:
     """Set fact: somebody asked for text to be made into a data set; its run may train on it too."""
 
+    TYPE: ClassVar[str] = "DataRequested"
     VERSION: ClassVar[int] = 1
     cycle: CycleId
     """Id of the run, which stands where a cycle's does."""
@@ -197,6 +211,7 @@ class DataRequested:
 class TrainingStarted:
     """Set fact: somebody asked for a training run, with everything that decides how it goes."""
 
+    TYPE: ClassVar[str] = "TrainingStarted"
     VERSION: ClassVar[int] = 1
     cycle: CycleId
     """Id of the run, which stands where a cycle's does."""
@@ -222,6 +237,7 @@ class TrainingStarted:
 class CycleStateSet:
     """Command, one for each cycle: run, pause or stop."""
 
+    TYPE: ClassVar[str] = "CycleStateSet"
     VERSION: ClassVar[int] = 1
     cycle: CycleId
     wanted: str
@@ -238,6 +254,7 @@ class CycleStateSet:
 class CycleFailed:
     """Set fact: the cycle can't go on by itself, and why; the last one in the order counts."""
 
+    TYPE: ClassVar[str] = "CycleFailed"
     VERSION: ClassVar[int] = 1
     cycle: CycleId
     code: str
@@ -249,6 +266,7 @@ class CycleFailed:
 class WorkCompleted:
     """Set fact: an item of a phase is done; the first in the order is in force."""
 
+    TYPE: ClassVar[str] = "WorkCompleted"
     VERSION: ClassVar[int] = 1
     cycle: CycleId
     round: int
@@ -265,6 +283,7 @@ class WorkCompleted:
 class ManifestFrozen:
     """Set fact: the shards that a round trains on; the first in the order is in force."""
 
+    TYPE: ClassVar[str] = "ManifestFrozen"
     VERSION: ClassVar[int] = 1
     cycle: CycleId
     round: int
@@ -282,61 +301,12 @@ class ManifestFrozen:
 
 
 @dataclass(frozen=True)
-class EpochOpened:
-    """Set fact: a gang is launched."""
-
-    VERSION: ClassVar[int] = 1
-    cycle: CycleId
-    round: int
-    epoch: int
-    gang: tuple[NodeId, ...]
-    """The members in rank order; a node with two ranks stands twice."""
-    engine: str
-    """Such as torch/gloo or mlx/ring; without the second part for a gang of one."""
-    from_checkpoint: str
-    """Artifact id of the checkpoint it starts from, or empty."""
-    from_step: int
-    engine_reason: str = ""
-    """Why it is that engine."""
-    micro_batches: tuple[int, ...] = ()
-    """Sequences that each rank holds in memory at a time; empty: as the plan says."""
-    follows: str = ""
-    """The line's end that its checkpoints hang below; empty: the one it starts from."""
-    predicted_tokens_per_s: float = 0.0
-    """Of that gang, when it began in this round; 0: nobody could know."""
-
-
-@dataclass(frozen=True)
-class EpochAdopted:
-    """Set fact: another leader follows that gang; the last in the order is in force."""
-
-    VERSION: ClassVar[int] = 1
-    cycle: CycleId
-    epoch: int
-
-
-LEFT_OPEN: Final = "its leader fell silent, and it couldn't be taken over"
-"""Why an epoch ended that nobody saw end: how long it trained isn't known."""
-
-
-@dataclass(frozen=True)
-class EpochClosed:
-    """Set fact: that gang has ended, unless a later leader has adopted it; the last is in force."""
-
-    VERSION: ClassVar[int] = 1
-    cycle: CycleId
-    epoch: int
-    reason: str
-    elapsed_s: float = 0.0
-    code: str = ""
-    """Of the error that ended it, if one did; see `errors`."""
-
-
-@dataclass(frozen=True)
 class CheckpointCommitted:
     """Progress: weights that contain the manifest's sequences [0, cursor) of this round."""
 
+    TYPE: ClassVar[str] = "CheckpointCommitted"
     VERSION: ClassVar[int] = 1
+    WIRE_NAMES: ClassVar[Mapping[str, str]] = {"attempt": "epoch"}
     LATER: ClassVar[Mapping[str, Any]] = {"on_trunk": False, "began_with": "", "horizon": {}}
     """Fields that came later: see `lww_registers.fact_hash`."""
     cycle: CycleId
@@ -344,7 +314,7 @@ class CheckpointCommitted:
     parent: str
     """Artifact id of the checkpoint before it on the line, or empty for the first."""
     artifact: ArtifactId
-    epoch: int
+    attempt: int
     step: int
     """Steps of this round."""
     tokens: int
@@ -357,19 +327,20 @@ class CheckpointCommitted:
     """Its rate hasn't begun to fall: a later round may go on from here, see `trunk`."""
     began_with: str = ""
     """Artifact id of the checkpoint that its gang had loaded: groups apart may each have opened an
-    epoch of that number. Empty: weights were drawn, or an older version wrote this."""
+    attempt of that number. Empty: weights were drawn, or an older version wrote this."""
     horizon: Mapping[str, float] = field(default_factory=dict[str, float])
     """What losses on held-out text had decided by then of where training ends, see
     `cycle.training.horizon`; empty where there is no such text, or an older version wrote this."""
 
 
 @dataclass(frozen=True)
-class LinePinned:
+class BranchPinned:
     """Setting, one for each cycle: the line that counts leads through this leaf, or the heaviest.
 
     Nothing is withdrawn by it: other lines stay as branches.
     """
 
+    TYPE: ClassVar[str] = "LinePinned"
     VERSION: ClassVar[int] = 1
     cycle: CycleId
     leaf: str
@@ -378,17 +349,19 @@ class LinePinned:
 
 
 @dataclass(frozen=True)
-class LineParked:
+class BranchSuspended:
     """Setting, one for each checkpoint: a line that ends in it doesn't compete, or does again.
 
     Nothing is withdrawn by it: nobody in reach has the checkpoint, and somebody may come with it.
     """
 
+    TYPE: ClassVar[str] = "LineParked"
     VERSION: ClassVar[int] = 1
+    WIRE_NAMES: ClassVar[Mapping[str, str]] = {"is_suspended": "is_parked"}
     cycle: CycleId
     leaf: str
     """Artifact id of the checkpoint that is missing."""
-    is_parked: bool
+    is_suspended: bool
     edit: int
     reason: str = ""
     """Empty where nobody in reach has it."""
@@ -398,6 +371,7 @@ class LineParked:
 class VerdictReached:
     """Set fact: what the gate said of a round's candidate; of one the first is in force."""
 
+    TYPE: ClassVar[str] = "VerdictReached"
     VERSION: ClassVar[int] = 1
     cycle: CycleId
     round: int
@@ -416,6 +390,7 @@ class VerdictReached:
 class RoundCommitted:
     """Progress: a round is over."""
 
+    TYPE: ClassVar[str] = "RoundCommitted"
     VERSION: ClassVar[int] = 1
     cycle: CycleId
     round: int
@@ -433,6 +408,7 @@ class SourcePurged:
     It also hits samples that arrive later. Models that were trained on it stay.
     """
 
+    TYPE: ClassVar[str] = "SourcePurged"
     VERSION: ClassVar[int] = 1
     domain: str
     source: str
@@ -454,14 +430,14 @@ KnownFact = (
     ClusterFounded
     | NodeAdmitted
     | NodeRemoved
-    | DoorShut
+    | PairingWindowLocked
     | TokenIssued
     | TokenWithdrawn
     | ClusterRenamed
     | ClusterMerged
     | RolePinned
     | RoleAssigned
-    | WindowSet
+    | PairingWindowSet
     | CycleStarted
     | DataRequested
     | TrainingStarted
@@ -469,14 +445,14 @@ KnownFact = (
     | CycleFailed
     | WorkCompleted
     | ManifestFrozen
-    | EpochOpened
-    | EpochAdopted
-    | EpochClosed
+    | AttemptOpened
+    | AttemptAdopted
+    | AttemptClosed
     | CheckpointCommitted
     | OuterStepTaken
-    | OuterStepParked
-    | LinePinned
-    | LineParked
+    | OuterStepAbandoned
+    | BranchPinned
+    | BranchSuspended
     | VerdictReached
     | StudentSteered
     | RoundCommitted

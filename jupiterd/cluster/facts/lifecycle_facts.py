@@ -13,6 +13,7 @@ from jupiterd.ids import CycleId
 class CycleExtended:
     """Setting, one for each cycle: how many rounds it has in all, more than it began with."""
 
+    TYPE: ClassVar[str] = "CycleExtended"
     VERSION: ClassVar[int] = 1
     cycle: CycleId
     rounds: int
@@ -24,6 +25,7 @@ class CycleExtended:
 class CycleRevived:
     """Withdrawal: why it failed before this entry counts no more; it goes on from what it has."""
 
+    TYPE: ClassVar[str] = "CycleRevived"
     VERSION: ClassVar[int] = 1
     cycle: CycleId
 
@@ -32,6 +34,7 @@ class CycleRevived:
 class FailureDismissed:
     """Set fact: people have seen why it failed before this entry; no alarm says so any more."""
 
+    TYPE: ClassVar[str] = "FailureDismissed"
     VERSION: ClassVar[int] = 1
     cycle: CycleId
     node: str = ""

@@ -12,12 +12,17 @@ from jupiterd.ids import ArtifactId, CycleId
 
 @dataclass(frozen=True)
 class OuterStepTaken:
-    """Progress between islands: the ways that were merged, and a round that they train.
+    """Progress between islands: the pseudo-gradients that were merged, and a round that they train.
 
     The first of a run merge nothing. Names of islands are the ids of their runs.
     """
 
+    TYPE: ClassVar[str] = "OuterStepTaken"
     VERSION: ClassVar[int] = 1
+    WIRE_NAMES: ClassVar[Mapping[str, str]] = {
+        "pseudo_gradients": "ways",
+        "pseudo_gradient_bytes": "way_bytes",
+    }
     LATER: ClassVar[Mapping[str, Any]] = {
         "start": "",
         "elapsed_s": 0.0,
@@ -37,11 +42,12 @@ class OuterStepTaken:
     parent: str
     """Hash of the fact of the step before, or empty."""
     islands: tuple[CycleId, ...]
-    """Those whose ways count, in the order in which they are merged."""
-    ways: tuple[ArtifactId, ...]
+    """Those whose pseudo-gradients count, in the order in which they are merged."""
+    pseudo_gradients: tuple[ArtifactId, ...]
     """One for each of them."""
     tokens: tuple[int, ...]
-    """What each of them has trained on; its way is as weighty, unless there are `weights`."""
+    """What each of them has trained on: the weight of its pseudo-gradient, unless there are
+    `weights`."""
     rate: float
     momentum: float
     total_tokens: int
@@ -59,7 +65,7 @@ class OuterStepTaken:
     returned: str = ""
     """Those that came back, and weren't given out again."""
     left_out: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Island -> why its way doesn't count."""
+    """Island -> why its pseudo-gradient doesn't count."""
     round: int = 1
     """Of a cycle; each begins anew."""
     start: str = ""
@@ -69,10 +75,10 @@ class OuterStepTaken:
     trained_s: Mapping[str, float] = field(default_factory=dict[str, float])
     """Island -> how long its steps took that are merged, without waiting; 0: nobody knows."""
     lag: int = 1
-    """So many steps before this one was ordered what the merged ways were trained in: 1, or 2 where
-    islands train on in the meantime."""
-    way_bytes: Mapping[str, int] = field(default_factory=dict[str, int])
-    """Island -> how large its way is; left out where nobody knows."""
+    """The round of the merged pseudo-gradients was ordered so many steps before this one: 1, or 2
+    where islands train on in the meantime."""
+    pseudo_gradient_bytes: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Island -> how large its pseudo-gradient is; left out where nobody knows."""
     predicted_tokens_per_s: float = 0.0
     """Of all who have a part in the round, with their exchanges, when these began to train
     together; 0: nobody could know."""
@@ -86,12 +92,13 @@ class OuterStepTaken:
 
 
 @dataclass(frozen=True)
-class OuterStepParked:
+class OuterStepAbandoned:
     """No line of outer steps leads through this one any more: nobody in reach could go on from it.
 
     It is never taken up again, since the data of its round were given out anew.
     """
 
+    TYPE: ClassVar[str] = "OuterStepParked"
     VERSION: ClassVar[int] = 1
     cycle: CycleId
     """The run, or the cycle."""

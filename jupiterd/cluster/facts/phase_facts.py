@@ -13,6 +13,7 @@ from jupiterd.ids import CycleId
 class PhaseApproved:
     """Set fact: somebody has looked at what a phase made, and the cycle goes on behind it."""
 
+    TYPE: ClassVar[str] = "PhaseApproved"
     VERSION: ClassVar[int] = 1
     cycle: CycleId
     round: int
@@ -28,6 +29,7 @@ class PhaseRedone:
     Nothing that was recorded is withdrawn.
     """
 
+    TYPE: ClassVar[str] = "PhaseRedone"
     VERSION: ClassVar[int] = 1
     cycle: CycleId
     round: int
@@ -42,6 +44,7 @@ class PhaseRedone:
 class SettingChanged:
     """Setting, one for each key and round: another value than the domain file's, from then on."""
 
+    TYPE: ClassVar[str] = "SettingChanged"
     VERSION: ClassVar[int] = 1
     cycle: CycleId
     setting: str

@@ -13,6 +13,7 @@ from jupiterd.ids import ArtifactId, CycleId
 class StudentSteered:
     """Command, one for each round and student: it comes into force after the round, or goes."""
 
+    TYPE: ClassVar[str] = "StudentSteered"
     VERSION: ClassVar[int] = 1
     cycle: CycleId
     after_round: int

@@ -7,19 +7,17 @@ from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from typing import Any, assert_never
 
+from jupiterd.cluster.facts.attempt_facts import AttemptAdopted, AttemptClosed, AttemptOpened
 from jupiterd.cluster.facts.facts import (
+    BranchPinned,
+    BranchSuspended,
     CheckpointCommitted,
     CycleFailed,
     CycleStarted,
     CycleStateSet,
     DataRequested,
-    EpochAdopted,
-    EpochClosed,
-    EpochOpened,
-    LineParked,
-    LinePinned,
     ManifestFrozen,
-    OuterStepParked,
+    OuterStepAbandoned,
     OuterStepTaken,
     RoundCommitted,
     TrainingStarted,
@@ -43,15 +41,15 @@ SetFact = (
     | CycleStateSet
     | WorkCompleted
     | ManifestFrozen
-    | EpochOpened
-    | EpochAdopted
-    | EpochClosed
+    | AttemptOpened
+    | AttemptAdopted
+    | AttemptClosed
     | VerdictReached
     | StudentSteered
     | OuterStepTaken
-    | OuterStepParked
+    | OuterStepAbandoned
 )
-CycleFact = SetFact | EndingFact | SteeringFact | LinePinned | LineParked | Progress
+CycleFact = SetFact | EndingFact | SteeringFact | BranchPinned | BranchSuspended | Progress
 Part = Register[Any, Any] | ProgressTree | Steering | Lifecycle | Promotions
 Begun = CycleStarted | TrainingStarted | DataRequested
 
@@ -75,17 +73,17 @@ class CycleState:
         self.lifecycle = Lifecycle()
         self._completed: Register[tuple[int, str], WorkCompleted] = Register(greatest_wins=False)
         self._manifests: Register[tuple[int, int], ManifestFrozen] = Register(greatest_wins=False)
-        self._opened: Register[int, EpochOpened] = Register(greatest_wins=False)
-        self._adopted: Register[int, EpochAdopted] = Register(greatest_wins=True)
-        self._closed: Register[int, EpochClosed] = Register(greatest_wins=True)
+        self._opened: Register[int, AttemptOpened] = Register(greatest_wins=False)
+        self._adopted: Register[int, AttemptAdopted] = Register(greatest_wins=True)
+        self._closed: Register[int, AttemptClosed] = Register(greatest_wins=True)
         self._verdicts: Register[tuple[int, str], VerdictReached] = Register(greatest_wins=False)
         self._outer_steps: Register[str, OuterStepTaken] = Register(greatest_wins=False)
         self._outer_lines: dict[tuple[int, str], Mapping[str, OuterStepTaken]] = {}
         """Those that were asked for since they last grew."""
         self._steered = Promotions(may_decide)
-        self._parked_steps: Register[str, OuterStepParked] = Register(greatest_wins=False)
-        self._pin: Register[str, LinePinned] = Register(greatest_wins=True)
-        self._parkings: Register[str, LineParked] = Register(greatest_wins=True)
+        self._abandoned_steps: Register[str, OuterStepAbandoned] = Register(greatest_wins=False)
+        self._pin: Register[str, BranchPinned] = Register(greatest_wins=True)
+        self._parkings: Register[str, BranchSuspended] = Register(greatest_wins=True)
         self._tree = ProgressTree()
         self.steering = Steering()
         self._counting: Mapping[tuple[int, str], WorkCompleted] | None = None
@@ -97,9 +95,9 @@ class CycleState:
         """Take in one fact of this cycle."""
         if isinstance(fact, CheckpointCommitted | RoundCommitted):
             self._tree.apply(fact, order)
-        elif isinstance(fact, LinePinned):
+        elif isinstance(fact, BranchPinned):
             self._apply_pin(fact, order)
-        elif isinstance(fact, LineParked):
+        elif isinstance(fact, BranchSuspended):
             self._apply_parking(fact, order)
         elif isinstance(fact, EndingFact):
             self.lifecycle.apply(fact, order)
@@ -109,13 +107,13 @@ class CycleState:
         else:
             self._apply_set_fact(fact, order)
 
-    def _apply_pin(self, fact: LinePinned, order: Order) -> None:
+    def _apply_pin(self, fact: BranchPinned, order: Order) -> None:
         if self._pin.offer(ONLY, fact, (fact.edit, *order)):
             self._tree.pin(fact.leaf)
 
-    def _apply_parking(self, fact: LineParked, order: Order) -> None:
+    def _apply_parking(self, fact: BranchSuspended, order: Order) -> None:
         if self._parkings.offer(fact.leaf, fact, (fact.edit, *order)):
-            self._tree.park(self.parked)
+            self._tree.park(self.suspended)
 
     def _apply_set_fact(self, fact: SetFact, order: Order) -> None:  # noqa: C901, PLR0912 - a case for each
         match fact:
@@ -132,12 +130,12 @@ class CycleState:
                 self._counting = self._in_phases = None
             case ManifestFrozen():
                 self._manifests.offer((fact.round, fact.attempt), fact, order)
-            case EpochOpened():
-                self._opened.offer(fact.epoch, fact, order)
-            case EpochAdopted():
-                self._adopted.offer(fact.epoch, fact, order)
-            case EpochClosed():
-                self._closed.offer(fact.epoch, fact, order)
+            case AttemptOpened():
+                self._opened.offer(fact.attempt, fact, order)
+            case AttemptAdopted():
+                self._adopted.offer(fact.attempt, fact, order)
+            case AttemptClosed():
+                self._closed.offer(fact.attempt, fact, order)
             case VerdictReached():
                 self._verdicts.offer((fact.round, fact.candidate), fact, order)
             case StudentSteered():
@@ -145,8 +143,8 @@ class CycleState:
             case OuterStepTaken():
                 if self._outer_steps.offer(fact_hash(fact), fact, order):
                     self._outer_lines.pop((fact.round, fact.start), None)
-            case OuterStepParked():
-                if self._parked_steps.offer(fact.step, fact, order):
+            case OuterStepAbandoned():
+                if self._abandoned_steps.offer(fact.step, fact, order):
                     self._outer_lines.clear()
             case _:
                 assert_never(fact)
@@ -270,26 +268,26 @@ class CycleState:
         return {number: fact for (number, at), fact in frozen if at == attempt(number, PREPARING)}
 
     @property
-    def epochs_opened(self) -> Mapping[int, EpochOpened]:
-        """Every epoch that was ever opened, by its number."""
+    def attempts_opened(self) -> Mapping[int, AttemptOpened]:
+        """Every attempt that was ever opened, by its number."""
         return self._opened.facts
 
     @property
-    def epochs_adopted(self) -> Mapping[int, EpochAdopted]:
-        """Every epoch that went on under another leader, by its number."""
+    def attempts_adopted(self) -> Mapping[int, AttemptAdopted]:
+        """Every attempt that went on under another leader, by its number."""
         return self._adopted.facts
 
     @property
-    def epochs_closed(self) -> Mapping[int, EpochClosed]:
-        """Every epoch that has ended, by its number.
+    def attempts_closed(self) -> Mapping[int, AttemptClosed]:
+        """Every attempt that has ended, by its number.
 
         Where a leader was replaced without knowing it, and closed what its successor has adopted,
         that doesn't count.
         """
         return {
-            epoch: fact
-            for epoch, fact in self._closed.facts.items()
-            if (self._closed.rank(epoch) or ()) >= (self._adopted.rank(epoch) or ())
+            attempt: fact
+            for attempt, fact in self._closed.facts.items()
+            if (self._closed.rank(attempt) or ()) >= (self._adopted.rank(attempt) or ())
         }
 
     @property
@@ -322,11 +320,11 @@ class CycleState:
     def outer_steps_in(self, round_number: int) -> Mapping[str, OuterStepTaken]:
         """Return a round's outer steps, on whatever line, but for those that are parked."""
         wanted = (round_number, self.start_of(round_number))
-        taken, parked = self._outer_steps.facts.items(), self._parked_steps.facts
+        taken, suspended = self._outer_steps.facts.items(), self._abandoned_steps.facts
         return {
             key: fact
             for key, fact in taken
-            if (fact.round, fact.start) == wanted and key not in parked
+            if (fact.round, fact.start) == wanted and key not in suspended
         }
 
     def has_outer_step(self, name: str) -> bool:
@@ -338,14 +336,14 @@ class CycleState:
         yield from self._outer_steps.facts.values()
 
     @property
-    def open_epochs(self) -> tuple[EpochOpened, ...]:
-        """The epochs that haven't ended, in the order of their numbers."""
-        numbers = sorted(set(self._opened.facts) - set(self.epochs_closed))
+    def open_attempts(self) -> tuple[AttemptOpened, ...]:
+        """The attempts that haven't ended, in the order of their numbers."""
+        numbers = sorted(set(self._opened.facts) - set(self.attempts_closed))
         return tuple(self._opened.facts[number] for number in numbers)
 
     @property
-    def next_epoch(self) -> int:
-        """A number that no epoch has had yet; the first is 1. One that leapt doesn't count."""
+    def next_attempt(self) -> int:
+        """A number that no attempt has had yet; the first is 1. One that leapt doesn't count."""
         return climbed((*self._opened.facts, *self._closed.facts)) + 1
 
     def line(self) -> tuple[Progress, ...]:
@@ -373,30 +371,30 @@ class CycleState:
         return pin.edit if pin else 0
 
     @property
-    def parked(self) -> frozenset[str]:
+    def suspended(self) -> frozenset[str]:
         """The checkpoints that were missing: lines that end in one don't compete."""
         found = self._parkings.facts.items()
-        return frozenset(leaf for leaf, fact in found if fact.is_parked)
+        return frozenset(leaf for leaf, fact in found if fact.is_suspended)
 
-    def parking_edit(self, leaf: str) -> int:
+    def suspension_edit(self, leaf: str) -> int:
         """The edit number of what was last said of a checkpoint; the next one carries one more."""
         fact = self._parkings.facts.get(leaf)
         return fact.edit if fact else 0
 
-    def parkings(self) -> list[tuple[int, LineParked]]:
-        """Return what was last said of each missing checkpoint, and which epoch was the last then.
+    def parkings(self) -> list[tuple[int, BranchSuspended]]:
+        """Return the last suspension of each missing checkpoint, and the last attempt before it.
 
         They come in the order of their entries.
         """
-        epochs = [(self._opened.order(epoch), epoch) for epoch in self._opened.facts]
+        attempts = [(self._opened.order(attempt), attempt) for attempt in self._opened.facts]
         return [
-            (max((epoch for at, epoch in epochs if at < order), default=0), fact)
+            (max((attempt for at, attempt in attempts if at < order), default=0), fact)
             for order, fact in sorted(self._parkings.placed(), key=lambda placed: placed[0])
         ]
 
     def leaf_without(self, missing: frozenset[str]) -> Leaf | None:
         """Return the leaf that would be canonical if these checkpoints were parked too."""
-        return self._tree.leaf_without(self.parked | missing)
+        return self._tree.leaf_without(self.suspended | missing)
 
     @property
     def rounds(self) -> tuple[RoundCommitted, ...]:
@@ -435,11 +433,11 @@ class CycleState:
         found = (fact for fact in self._tree.checkpoints() if fact.artifact == artifact)
         return next(found, None)
 
-    def last_of_epoch(
-        self, epoch: int, without: AbstractSet[str] = frozenset()
+    def last_of_attempt(
+        self, attempt: int, without: AbstractSet[str] = frozenset()
     ) -> CheckpointCommitted | None:
         """Return the newest checkpoint that a gang has made, on whatever line, but for these."""
-        found = (fact for fact in self._tree.checkpoints() if fact.epoch == epoch)
+        found = (fact for fact in self._tree.checkpoints() if fact.attempt == attempt)
         made = [fact for fact in found if fact.artifact not in without]
         return max(made, key=lambda fact: fact.step, default=None)
 
@@ -491,7 +489,7 @@ class CycleState:
             self._closed,
             self._verdicts,
             self._outer_steps,
-            self._parked_steps,
+            self._abandoned_steps,
             self._steered,
             self._pin,
             self._parkings,

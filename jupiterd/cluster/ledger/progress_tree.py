@@ -51,7 +51,7 @@ class Leaf:
     """Where the entry that first told of it stands."""
     is_pinned: bool
     """It is the pinned leaf, or descends from it."""
-    is_parked: bool
+    is_suspended: bool
     """It doesn't compete."""
 
     @property
@@ -91,7 +91,7 @@ class _Leaves:
     """The ends of all lines, the heaviest first."""
 
     competing: tuple[_Place, ...] = ()
-    parked: tuple[_Place, ...] = ()
+    suspended: tuple[_Place, ...] = ()
 
 
 class ProgressTree:
@@ -102,7 +102,7 @@ class ProgressTree:
         self._rounds: Register[str, RoundCommitted] = Register(greatest_wins=False)
         self._leaves: _Leaves | None = _Leaves()
         self._pinned = ""
-        self._parked: frozenset[str] = frozenset()
+        self._suspended: frozenset[str] = frozenset()
 
     def apply(self, fact: Progress, order: Order) -> None:
         """Take in one fact."""
@@ -123,8 +123,8 @@ class ProgressTree:
 
     def park(self, missing: frozenset[str]) -> None:
         """Let no line compete that ends in one of these checkpoints, and all others."""
-        if missing != self._parked:
-            self._parked, self._leaves = missing, None
+        if missing != self._suspended:
+            self._suspended, self._leaves = missing, None
 
     def line(self) -> tuple[Progress, ...]:
         """Return the canonical line from root to leaf; empty before the first checkpoint."""
@@ -134,33 +134,33 @@ class ProgressTree:
     def branches(self) -> tuple[Progress, ...]:
         """Return the other leaves, the heaviest first, and behind them those that are parked."""
         leaves = self._ranked_leaves()
-        return tuple(place.fact for place in (*leaves.competing[1:], *leaves.parked))
+        return tuple(place.fact for place in (*leaves.competing[1:], *leaves.suspended))
 
     def leaves(self) -> tuple[Leaf, ...]:
         """Return every leaf, the canonical one first and those that are parked last."""
         leaves = self._ranked_leaves()
         return (
-            *(self._leaf(place, is_parked=False) for place in leaves.competing),
-            *(self._leaf(place, is_parked=True) for place in leaves.parked),
+            *(self._leaf(place, is_suspended=False) for place in leaves.competing),
+            *(self._leaf(place, is_suspended=True) for place in leaves.suspended),
         )
 
     def leaf_without(self, missing: frozenset[str]) -> Leaf | None:
         """Return the leaf that would be canonical if these checkpoints were parked."""
         leaves = self._find_leaves(missing).competing
-        return self._leaf(leaves[0], is_parked=False) if leaves else None
+        return self._leaf(leaves[0], is_suspended=False) if leaves else None
 
     def checkpoints(self) -> Iterable[CheckpointCommitted]:
         """Return every checkpoint that is known, whether it has its place or not."""
         return self._checkpoints.facts.values()
 
-    def _leaf(self, place: _Place, *, is_parked: bool) -> Leaf:
+    def _leaf(self, place: _Place, *, is_suspended: bool) -> Leaf:
         return Leaf(
             fact=place.fact,
             rounds=place.rounds,
             checkpoint=place.checkpoint,
             order=self._order_of(place.fact),
             is_pinned=place.is_pinned,
-            is_parked=is_parked,
+            is_suspended=is_suspended,
         )
 
     def _order_of(self, fact: Progress) -> Order:
@@ -179,16 +179,16 @@ class ProgressTree:
 
     def _ranked_leaves(self) -> _Leaves:
         if self._leaves is None:
-            self._leaves = self._find_leaves(self._parked)
+            self._leaves = self._find_leaves(self._suspended)
         return self._leaves
 
-    def _find_leaves(self, parked: frozenset[str]) -> _Leaves:
+    def _find_leaves(self, suspended: frozenset[str]) -> _Leaves:
         places = self._places()
         competes = [False] * len(places)
         has_any, has_competing = list(competes), list(competes)
         for number in range(len(places) - 1, -1, -1):  # what hangs below a place comes behind it
             place, above = places[number]
-            competes[number] = has_competing[number] or place.checkpoint.artifact not in parked
+            competes[number] = has_competing[number] or place.checkpoint.artifact not in suspended
             if above is not None:
                 has_any[above] = True
                 has_competing[above] = has_competing[above] or competes[number]

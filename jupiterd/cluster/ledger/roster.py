@@ -22,11 +22,11 @@ from dataclasses import dataclass
 from blake3 import blake3
 
 from jupiterd.cluster.facts.fact_wire import to_wire
-from jupiterd.cluster.facts.facts import DoorShut, NodeAdmitted, NodeRemoved
+from jupiterd.cluster.facts.facts import NodeAdmitted, NodeRemoved, PairingWindowLocked
 from jupiterd.cluster.ledger.lww_registers import Order, canonical_bytes, fact_hash
 from jupiterd.ids import NodeId
 
-RosterFact = NodeAdmitted | NodeRemoved | DoorShut
+RosterFact = NodeAdmitted | NodeRemoved | PairingWindowLocked
 Placed = tuple[Order, RosterFact]
 Admission = tuple[Order, NodeAdmitted]
 
@@ -197,7 +197,7 @@ class _Evaluated:
 
 
 def _key(fact: RosterFact, order: Order) -> tuple[Order, NodeId, str]:
-    node = order[1] if isinstance(fact, DoorShut) else fact.node
+    node = order[1] if isinstance(fact, PairingWindowLocked) else fact.node
     return order, NodeId(node), type(fact).__name__
 
 
@@ -207,7 +207,7 @@ def _evaluate(facts: list[Placed], shut: Iterable[Order]) -> _Evaluated:
     namings = [
         (at, frozenset(fact.admissions))
         for at, fact in facts
-        if isinstance(fact, DoorShut) and _is_by_trusted(vouched, at, removals)
+        if isinstance(fact, PairingWindowLocked) and _is_by_trusted(vouched, at, removals)
     ]
     named = [names for _, names in namings]
     counting = [at for at in shut if _is_by_trusted(vouched, at, removals)]
@@ -241,7 +241,9 @@ def _counting_removals(facts: list[Placed]) -> list[NodeRemoved]:
     vouched: list[Admission] = []
     removals: list[NodeRemoved] = []
     for order, fact in facts:
-        if isinstance(fact, DoorShut) or not _is_by_one_of(vouched, order, fact, removals):
+        if isinstance(fact, PairingWindowLocked) or not _is_by_one_of(
+            vouched, order, fact, removals
+        ):
             continue
         if isinstance(fact, NodeRemoved):
             removals.append(fact)
@@ -302,10 +304,7 @@ def _is_by_trusted(vouched: list[Admission], order: Order, removals: list[NodeRe
 
 
 def _is_by_one_of(
-    admitted: list[Admission],
-    order: Order,
-    fact: RosterFact | None,
-    removals: list[NodeRemoved],
+    admitted: list[Admission], order: Order, fact: RosterFact | None, removals: list[NodeRemoved]
 ) -> bool:
     """Say whether some of these admissions lets the author write this fact."""
     author = order[1]

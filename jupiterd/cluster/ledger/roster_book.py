@@ -9,7 +9,7 @@ prove themselves: whoever knows one member follows the admissions from there to 
 from collections.abc import Mapping
 from operator import attrgetter
 
-from jupiterd.cluster.facts.facts import DoorShut, NodeAdmitted, NodeRemoved
+from jupiterd.cluster.facts.facts import NodeAdmitted, NodeRemoved, PairingWindowLocked
 from jupiterd.cluster.ledger.entry import Entry
 from jupiterd.cluster.ledger.roster import RosterFact
 
@@ -19,7 +19,11 @@ MAX_BOOK_BYTES = 1 << 20
 
 def roster_facts(entry: Entry) -> list[RosterFact]:
     """Return whom an entry admits and removes, and who was in as the door was shut."""
-    return [fact for fact in entry.facts if isinstance(fact, NodeAdmitted | NodeRemoved | DoorShut)]
+    return [
+        fact
+        for fact in entry.facts
+        if isinstance(fact, NodeAdmitted | NodeRemoved | PairingWindowLocked)
+    ]
 
 
 class RosterBook:

@@ -20,10 +20,11 @@ from jupiterd.cluster.facts.facts import (
     ClusterRenamed,
     CycleStarted,
     DataRequested,
-    DoorShut,
     Fact,
     NodeAdmitted,
     NodeRemoved,
+    PairingWindowLocked,
+    PairingWindowSet,
     RoleAssigned,
     RolePinned,
     SourcePurged,
@@ -31,7 +32,6 @@ from jupiterd.cluster.facts.facts import (
     TokenWithdrawn,
     TrainingStarted,
     UnknownFact,
-    WindowSet,
 )
 from jupiterd.cluster.ledger.cycle_state import CycleState
 from jupiterd.cluster.ledger.dismissals import Dismissals
@@ -57,8 +57,8 @@ class State:
         self._withdrawn: Register[str, TokenWithdrawn] = Register(greatest_wins=False)
         self._roles: Register[NodeId, RoleAssigned] = Register(greatest_wins=True)
         # What only trusted members decide is kept of each author: another's word hides none.
-        self._window: Register[tuple[str, bool], WindowSet] = Register(greatest_wins=True)
-        self._closings: Register[Order, WindowSet] = Register(greatest_wins=False)
+        self._window: Register[tuple[str, bool], PairingWindowSet] = Register(greatest_wins=True)
+        self._closings: Register[Order, PairingWindowSet] = Register(greatest_wins=False)
         self._purges: Register[tuple[str, str, str, str], SourcePurged] = Register(
             greatest_wins=False
         )
@@ -71,7 +71,7 @@ class State:
         match fact:
             case ClusterFounded():
                 self._founded.offer(ONLY, fact, order)
-            case NodeAdmitted() | NodeRemoved() | DoorShut():
+            case NodeAdmitted() | NodeRemoved() | PairingWindowLocked():
                 self._roster.apply(fact, order)
             case ClusterRenamed():
                 self._names.offer(ONLY, fact, (fact.edit, *order))
@@ -85,7 +85,7 @@ class State:
                 self._withdrawn.offer(fact.token, fact, order)
             case RoleAssigned():
                 self._roles.offer(fact.node, fact, (fact.edit, *order))
-            case WindowSet():
+            case PairingWindowSet():
                 if not fact.is_open:
                     self._closings.offer(order, fact, order)
                     self._roster.reconsider()
@@ -203,7 +203,7 @@ class State:
         return window.edit if window else 0
 
     @property
-    def _window_in_force(self) -> WindowSet | None:
+    def _window_in_force(self) -> PairingWindowSet | None:
         """Anybody may shut the door; who opens it is trusted."""
         counting = [
             key

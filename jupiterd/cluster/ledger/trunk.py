@@ -38,7 +38,7 @@ def trunk_of(cycle: CycleState, round_number: int) -> str:
     if begun is not None:
         return _loaded(cycle, begun)
     end = _end(cycle, last_good_round(cycle, round_number))
-    return "" if end is None or end.artifact in cycle.parked else end.artifact
+    return "" if end is None or end.artifact in cycle.suspended else end.artifact
 
 
 def start_of(cycle: CycleState, round_number: int) -> str:
@@ -75,11 +75,11 @@ def trunk_ends(cycle: CycleState) -> frozenset[str]:
 def _loaded(cycle: CycleState, begun: CheckpointCommitted) -> str:
     """Return what the gang had loaded that made a round's first checkpoint, if it is on a trunk.
 
-    Only of checkpoints that older versions wrote the epoch must tell it.
+    Only of checkpoints that older versions wrote the attempt must tell it.
     """
-    opened = cycle.epochs_opened.get(begun.epoch)
-    of_epoch = "" if opened is None else opened.from_checkpoint
-    loaded = cycle.checkpoint(begun.began_with or of_epoch)
+    opened = cycle.attempts_opened.get(begun.attempt)
+    of_attempt = "" if opened is None else opened.from_checkpoint
+    loaded = cycle.checkpoint(begun.began_with or of_attempt)
     is_trunk = loaded is not None and loaded.on_trunk and loaded.round < begun.round
     return loaded.artifact if loaded is not None and is_trunk else ""
 

@@ -9,10 +9,10 @@ from collections.abc import Iterable
 from jupiterd.cluster.facts.facts import (
     CycleStarted,
     DataRequested,
-    DoorShut,
     Fact,
+    PairingWindowLocked,
+    PairingWindowSet,
     TrainingStarted,
-    WindowSet,
 )
 from jupiterd.cluster.ledger.state import State
 from jupiterd.cluster.membership.admission import OPEN_COMMAND
@@ -38,21 +38,23 @@ def closes_by_itself(state: State) -> bool:
     return state.window_open and state.has_worked
 
 
-def shut_with(state: State, leader: NodeId, facts: Iterable[Fact] = ()) -> tuple[DoorShut, ...]:
+def shut_with(
+    state: State, leader: NodeId, facts: Iterable[Fact] = ()
+) -> tuple[PairingWindowLocked, ...]:
     """Return what a leader records beside facts that shut the door, or because it is shut.
 
     That is once, and by a trusted one: whoever else has shut it, or in an older version, has named
     nobody.
     """
     told, roster = tuple(facts), state.roster
-    is_named = roster.is_named or any(isinstance(fact, DoorShut) for fact in told)
+    is_named = roster.is_named or any(isinstance(fact, PairingWindowLocked) for fact in told)
     if leader not in roster.trusted or is_named:
         return ()
     is_shut = roster.is_shut or not state.window_open or any(map(_shuts, told))
-    return (DoorShut(roster.let_in_by_others()),) if is_shut else ()
+    return (PairingWindowLocked(roster.let_in_by_others()),) if is_shut else ()
 
 
 def _shuts(fact: Fact) -> bool:
-    if isinstance(fact, WindowSet):
+    if isinstance(fact, PairingWindowSet):
         return not fact.is_open
     return isinstance(fact, CycleStarted | DataRequested | TrainingStarted)

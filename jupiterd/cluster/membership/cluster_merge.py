@@ -11,10 +11,13 @@ one. So it doesn't matter who dies when, and whoever was away brings what it has
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from jupiterd.cluster.facts.attempt_facts import AttemptAdopted, AttemptClosed, AttemptOpened
 from jupiterd.cluster.facts.dismissal_fact import AlarmDismissed
 from jupiterd.cluster.facts.fact_wire import to_wire
 from jupiterd.cluster.facts.facts import (
     WALKED_IN,
+    BranchPinned,
+    BranchSuspended,
     CheckpointCommitted,
     ClusterFounded,
     ClusterMerged,
@@ -23,17 +26,13 @@ from jupiterd.cluster.facts.facts import (
     CycleStarted,
     CycleStateSet,
     DataRequested,
-    DoorShut,
-    EpochAdopted,
-    EpochClosed,
-    EpochOpened,
     Fact,
-    LineParked,
-    LinePinned,
     ManifestFrozen,
     NodeAdmitted,
     NodeRemoved,
-    OuterStepParked,
+    OuterStepAbandoned,
+    PairingWindowLocked,
+    PairingWindowSet,
     RoleAssigned,
     RolePinned,
     SourcePurged,
@@ -41,7 +40,6 @@ from jupiterd.cluster.facts.facts import (
     TokenWithdrawn,
     TrainingStarted,
     VerdictReached,
-    WindowSet,
     WorkCompleted,
 )
 from jupiterd.cluster.facts.lifecycle_facts import CycleExtended, CycleRevived, FailureDismissed
@@ -59,13 +57,13 @@ MAX_FACTS_BYTES = 32 << 10
 _OF_ITS_CLUSTER = (
     ClusterFounded,
     ClusterRenamed,
-    DoorShut,
+    PairingWindowLocked,
     NodeAdmitted,
     NodeRemoved,
     RoleAssigned,
     TokenIssued,
     TokenWithdrawn,
-    WindowSet,
+    PairingWindowSet,
 )
 """Facts about the absorbed cluster itself: its name, door and tokens go with it."""
 
@@ -82,17 +80,17 @@ _COMPETES_BY: Mapping[type[Fact], tuple[str, ...]] = {
     CycleExtended: ("cycle",),
     FailureDismissed: ("cycle",),
     AlarmDismissed: ("key",),
-    LinePinned: ("cycle",),
-    LineParked: ("cycle", "leaf"),
+    BranchPinned: ("cycle",),
+    BranchSuspended: ("cycle", "leaf"),
     WorkCompleted: ("cycle", "round", "item"),
     ManifestFrozen: ("cycle", "round", "attempt"),
     PhaseApproved: ("cycle", "round", "phase", "attempt"),
     PhaseRedone: ("cycle", "round", "phase", "attempt"),
     SettingChanged: ("cycle", "setting", "from_round"),
-    EpochOpened: ("cycle", "epoch"),
-    EpochAdopted: ("cycle", "epoch"),
-    EpochClosed: ("cycle", "epoch"),
-    OuterStepParked: ("cycle", "step"),
+    AttemptOpened: ("cycle", "attempt"),
+    AttemptAdopted: ("cycle", "attempt"),
+    AttemptClosed: ("cycle", "attempt"),
+    OuterStepAbandoned: ("cycle", "step"),
     CheckpointCommitted: ("cycle", "artifact"),
     VerdictReached: ("cycle", "round", "candidate"),
     StudentSteered: ("cycle", "after_round", "student"),
@@ -217,7 +215,7 @@ def _counting(state: State) -> Iterator[Fact]:
 
 
 def _is_outlived(fact: Fact, state: State, brought: State) -> bool:
-    """Say whether an epoch's adoption or end counts no more: recorded anew it would be the last.
+    """Say whether an attempt's adoption or end counts no more: recorded anew it would be the last.
 
     Nor does a failure that people went on from, or that they did so before it failed once more.
     """
@@ -226,11 +224,11 @@ def _is_outlived(fact: Fact, state: State, brought: State) -> bool:
             return brought.cycles[cycle].failed is None
         case CycleRevived(cycle):
             return brought.cycles[cycle].failed is not None
-        case EpochAdopted(cycle, epoch):
+        case AttemptAdopted(cycle, attempt):
             known = (side.cycles[cycle] for side in (state, brought) if cycle in side.cycles)
-            return any(epoch in side.epochs_closed for side in known)
-        case EpochClosed(cycle, epoch):
-            return epoch not in brought.cycles[cycle].epochs_closed
+            return any(attempt in side.attempts_closed for side in known)
+        case AttemptClosed(cycle, attempt):
+            return attempt not in brought.cycles[cycle].attempts_closed
         case _:
             return False
 

@@ -37,27 +37,27 @@ def check_followed(
 
 @dataclass(frozen=True)
 class Obeyed:
-    """The highest (term, epoch) that a node has obeyed, and who led in that term."""
+    """The highest (term, attempt) that a node has obeyed, and who led in that term."""
 
     term: int = 0
-    epoch: int = 0
+    attempt: int = 0
     leader: NodeId | None = None
     """None where nothing was obeyed yet, or by a program that didn't write it down."""
 
-    def after(self, leader: NodeId, term: int, epoch: int) -> "Obeyed":
-        """Return the highest once an order is obeyed; epoch 0 is of no gang.
+    def after(self, leader: NodeId, term: int, attempt: int) -> "Obeyed":
+        """Return the highest once an order is obeyed; attempt 0 is of no gang.
 
         Raises:
-            RefusedError: a higher term or epoch, or another leader in this term, has been obeyed.
+            RefusedError: a higher term or attempt, or another leader in this term, has been obeyed.
         """
-        is_outdated = term == self.term and 0 < epoch < self.epoch
+        is_outdated = term == self.term and 0 < attempt < self.attempt
         if is_outdated or term < self.least_term(leader):
-            of = f"{short(leader)}'s term {term}, attempt {epoch}"
+            of = f"{short(leader)}'s term {term}, attempt {attempt}"
             raise RefusedError(
                 f"an order of {of} came after {self.words}",
                 "the leader it came from has been replaced; nothing needs doing",
             )
-        return Obeyed(term, epoch or self.epoch, leader)
+        return Obeyed(term, attempt or self.attempt, leader)
 
     def least_term(self, leader: NodeId) -> int:
         """Return the lowest term in which orders of this leader are obeyed."""
@@ -67,15 +67,15 @@ class Obeyed:
     def words(self) -> str:
         """What people read."""
         whose = "" if self.leader is None else f" of {short(self.leader)}"
-        return f"term {self.term}, attempt {self.epoch}{whose}"
+        return f"term {self.term}, attempt {self.attempt}{whose}"
 
     def __str__(self) -> str:
-        return f"{self.term}/{self.epoch}/{self.leader or ''}"
+        return f"{self.term}/{self.attempt}/{self.leader or ''}"
 
     @classmethod
     def parse(cls, text: str) -> "Obeyed":
         """Read what `str` wrote; nothing has been obeyed where empty, or no leader's term is it."""
-        term, epoch, leader = (text or "0/0/").split("/")
-        if not (is_count(int(term)) and is_count(int(epoch))):
+        term, attempt, leader = (text or "0/0/").split("/")
+        if not (is_count(int(term)) and is_count(int(attempt))):
             return cls()
-        return cls(int(term), int(epoch), NodeId(leader) if leader else None)
+        return cls(int(term), int(attempt), NodeId(leader) if leader else None)

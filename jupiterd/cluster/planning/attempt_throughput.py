@@ -1,31 +1,31 @@
-"""How fast gangs have trained, as their epochs tell.
+"""How fast gangs have trained, as their attempts tell.
 
-Owns which epochs say anything, and what each has done. Pure. An epoch's time holds its start as
+Owns which attempts say anything, and what each has done. Pure. An attempt's time holds its start as
 well, so only long ones count. Doesn't know what was predicted, or of which model anybody asks.
 """
 
 from collections.abc import Iterator
 from typing import Final
 
-from jupiterd.cluster.facts.facts import EpochClosed, EpochOpened
+from jupiterd.cluster.facts.attempt_facts import AttemptClosed, AttemptOpened
 from jupiterd.cluster.ledger.cycle_state import CycleState
 from jupiterd.cluster.planning.outer_throughput import Stretch
 
 LEAST_S: Final = 20.0
-"""A shorter epoch says more about its start than about its speed."""
+"""A shorter attempt says more about its start than about its speed."""
 
 
-def ended(run: CycleState) -> Iterator[tuple[EpochOpened, EpochClosed]]:
-    """Yield the epochs that have ended and were long enough, in the order of their numbers."""
-    for epoch, closed in sorted(run.epochs_closed.items()):
-        opened = run.epochs_opened.get(epoch)
+def ended(run: CycleState) -> Iterator[tuple[AttemptOpened, AttemptClosed]]:
+    """Yield the attempts that have ended and were long enough, in the order of their numbers."""
+    for attempt, closed in sorted(run.attempts_closed.items()):
+        opened = run.attempts_opened.get(attempt)
         if opened is not None and closed.elapsed_s >= LEAST_S:
             yield opened, closed
 
 
-def stretch(run: CycleState, opened: EpochOpened, closed: EpochClosed) -> Stretch:
-    """Return what an epoch has added to its line, and how long that took, its start among it."""
-    last, start = run.last_of_epoch(opened.epoch), run.checkpoint(opened.from_checkpoint)
+def stretch(run: CycleState, opened: AttemptOpened, closed: AttemptClosed) -> Stretch:
+    """Return what an attempt has added to its line, and how long that took, its start among it."""
+    last, start = run.last_of_attempt(opened.attempt), run.checkpoint(opened.from_checkpoint)
     if last is None:
         return Stretch(0, 0, closed.elapsed_s)
     before = 0 if start is None else start.tokens

@@ -1,14 +1,15 @@
 """What a round was predicted to train on in a second, and what it came to.
 
 Owns that comparison, for people. Pure. Both are in the ledger: predictions stand in the facts that
-begin an epoch, or a round of islands, and what was done is what the next predictions are made of
+begin an attempt, or a round of islands, and what was done is what the next predictions are made of
 and corrected by (`attempt_throughput`, `outer_throughput`). Doesn't know how anything is predicted.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from jupiterd.cluster.facts.facts import EpochOpened, OuterStepTaken
+from jupiterd.cluster.facts.attempt_facts import AttemptOpened
+from jupiterd.cluster.facts.facts import OuterStepTaken
 from jupiterd.cluster.ledger.cycle_state import CycleState
 from jupiterd.cluster.ledger.island_runs import is_trained_in
 from jupiterd.cluster.planning import attempt_throughput, outer_throughput
@@ -29,8 +30,8 @@ class Compared:
     measured: float | None = None
 
 
-def newest(begun: Sequence[EpochOpened | OuterStepTaken]) -> float | None:
-    """Return what was predicted last of epochs, or of islands' rounds, in their order."""
+def newest(begun: Sequence[AttemptOpened | OuterStepTaken]) -> float | None:
+    """Return what was predicted last of attempts, or of islands' rounds, in their order."""
     found = (fact.predicted_tokens_per_s for fact in reversed(begun))
     return next((rate for rate in found if rate), None)
 
@@ -38,8 +39,8 @@ def newest(begun: Sequence[EpochOpened | OuterStepTaken]) -> float | None:
 def compared(run: CycleState, number: int = 1) -> Compared:
     """Return what a round that is over was predicted, and what it did; nothing of one that runs.
 
-    Of several epochs, or rounds of islands, each counts as long as it took; those of which nothing
-    was predicted don't, where there are others.
+    Of several attempts, or rounds of islands, each counts as long as it took; those of which
+    nothing was predicted don't, where there are others.
     """
     if not (run.finished or is_trained_in(run, number)):
         return Compared()
@@ -62,7 +63,7 @@ def _parts(run: CycleState, number: int) -> Sequence[Part]:
     ]
 
 
-def _begun(run: CycleState, number: int) -> Sequence[EpochOpened | OuterStepTaken]:
+def _begun(run: CycleState, number: int) -> Sequence[AttemptOpened | OuterStepTaken]:
     if line := run.outer_line(number):
         return [*line.values()]
-    return [fact for _, fact in sorted(run.epochs_opened.items()) if fact.round == number]
+    return [fact for _, fact in sorted(run.attempts_opened.items()) if fact.round == number]

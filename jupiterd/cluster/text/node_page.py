@@ -107,7 +107,7 @@ def _works(document: Row) -> Iterator[str]:
     if not seats and not processes:
         yield _fact("work", "none")
     for place, row in enumerate(processes):
-        attempt = f", epoch {row['epoch']}" if row.get("epoch") else ""
+        attempt = f", attempt {row['epoch']}" if row.get("epoch") else ""
         told = f"{plain(row.get('task'))} {plain(row.get('id'))}{attempt}"
         yield _fact("processes" * (not place), told)
 

@@ -1,7 +1,7 @@
 """When a node that could train, and isn't in the gang, is taken in.
 
 Owns that decision, and who is left out until it has been shown that the others can meet it. Doesn't
-know how a gang is launched, or the clock: the time is handed in. Taking a node in ends an epoch
+know how a gang is launched, or the clock: the time is handed in. Taking a node in ends an attempt
 after its running step, so it isn't done for whoever has only just come, nor again and again for one
 that keeps leaving.
 
@@ -27,11 +27,11 @@ AGAIN_S = 10.0
 """One that couldn't be met is tried again after that."""
 
 LEAST_EPOCH_S = 10.0
-"""How long an epoch lasts before another node may end it."""
+"""How long an attempt lasts before another node may end it."""
 
 
 class Elasticity:
-    """Who waits to train with one gang, through all its epochs."""
+    """Who waits to train with one gang, through all its attempts."""
 
     def __init__(self) -> None:
         self._gang: frozenset[NodeId] = frozenset()
@@ -47,7 +47,7 @@ class Elasticity:
         return frozenset(self._not_before_s)
 
     def begin(self, gang: AbstractSet[NodeId], now_s: float) -> None:
-        """Take in that an epoch begins with these members."""
+        """Take in that an attempt begins with these members."""
         for node in self._gang - gang:
             self._note_lost(node, now_s)
         for node in gang - self._gang:

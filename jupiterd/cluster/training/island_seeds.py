@@ -22,7 +22,7 @@ from jupiterd.cluster.ledger.outer_line import Steps
 from jupiterd.ids import CycleId
 
 BY_NO_GANG = 0
-"""Stands for the epoch of a checkpoint that an island has from another one."""
+"""Stands for the attempt of a checkpoint that an island has from another one."""
 
 ROUND = 1
 """An island's run has one round."""
@@ -63,7 +63,7 @@ def _own(island: CycleState) -> Iterator[CheckpointCommitted]:
     for fact in reversed(island.line()):
         if not isinstance(fact, CheckpointCommitted):
             continue
-        if fact.epoch == BY_NO_GANG:
+        if fact.attempt == BY_NO_GANG:
             return
         if not fact.is_final:
             yield fact
@@ -92,7 +92,7 @@ def begun_anew(
         seed,
         cycle=island,
         parent="" if last is None else last.artifact,
-        epoch=BY_NO_GANG,
+        attempt=BY_NO_GANG,
         tokens=seed.tokens if last is None else max(seed.tokens, last.tokens + 1),
         is_final=False,
     )

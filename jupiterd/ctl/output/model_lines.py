@@ -70,19 +70,19 @@ def training_lines(model: Row) -> list[str]:
         lines.append(
             f"round {row['round']}: {counted(row['steps'], 'step')}, {row['tokens']:,} tokens{loss}"
         )
-        lines += [f"  {_gang(epoch, model)}" for epoch in row["epochs"]]
+        lines += [f"  {_gang(attempt, model)}" for attempt in row["epochs"]]
     return lines
 
 
-def _gang(epoch: Row, model: Row) -> str:
+def _gang(attempt: Row, model: Row) -> str:
     machines: Mapping[str, str] = model.get("machines") or {}
-    nodes = sorted({plain(machines.get(node) or short(node)) for node in epoch["nodes"]})
-    took = "" if epoch["elapsed_s"] is None else f", {duration(epoch['elapsed_s'])}"
-    ranks = len(epoch["nodes"])
-    who = f"{epoch['island']}, " if epoch["island"] else ""
+    nodes = sorted({plain(machines.get(node) or short(node)) for node in attempt["nodes"]})
+    took = "" if attempt["elapsed_s"] is None else f", {duration(attempt['elapsed_s'])}"
+    ranks = len(attempt["nodes"])
+    who = f"{attempt['island']}, " if attempt["island"] else ""
     told = f"{counted(ranks, 'rank')} on {', '.join(nodes)}"
-    number = epoch.get("attempt") or epoch["epoch"]  # a daemon of before counts otherwise
-    return f"{who}attempt {number}: {plain(epoch['engine'])}, {told}{took}"
+    number = attempt.get("attempt_in_round") or attempt["epoch"]  # a daemon of before
+    return f"{who}attempt {number}: {plain(attempt['engine'])}, {told}{took}"
 
 
 def _data(data: Row | None) -> Iterator[str]:

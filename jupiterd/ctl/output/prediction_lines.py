@@ -1,7 +1,7 @@
 """What a training was predicted to do, beside what it does or did, as people read it.
 
 Owns the words. Doesn't know how either is found: the daemon tells. What has ended is measured of
-whole epochs, or rounds of islands, and these are what the next predictions are made of.
+whole attempts, or rounds of islands, and these are what the next predictions are made of.
 """
 
 from collections.abc import Mapping

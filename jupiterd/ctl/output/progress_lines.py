@@ -93,7 +93,7 @@ class Shown:
     ended: frozenset[PhaseKey] = frozenset()
     verdicts: frozenset[int] = frozenset()
     events: frozenset[int] = frozenset()
-    """Two islands' epochs may be told of in another order than that of their numbers."""
+    """Two islands' attempts may be told of in another order than that of their numbers."""
     is_waiting: bool = False
     paused_at: str = ""
     running_s: float = float("-inf")

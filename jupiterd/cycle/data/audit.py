@@ -26,9 +26,9 @@ class Committed:
     """Positions of this round that it contains: [0, cursor)."""
     tokens: int
     """Tokens trained on along the line."""
-    epoch: int
+    attempt: int
     began: int | None
-    """The cursor at which that epoch's gang began in this round; None where nobody knows."""
+    """The cursor at which that attempt's gang began in this round; None where nobody knows."""
     began_tokens: int | None = None
     """What the weights had been trained on that the gang had loaded, in an earlier round: on the
     trunk, fewer than those of the candidate that was judged. None: as many as it."""
@@ -51,7 +51,7 @@ class Range:
     first: int
     end: int
     name: str
-    epoch: int
+    attempt: int
 
 
 @dataclass(frozen=True)
@@ -78,9 +78,7 @@ class RoundAudit:
 
 
 def audit(
-    line: Sequence[Committed],
-    trained: Mapping[int, Trained],
-    by_islands: Collection[int] = (),
+    line: Sequence[Committed], trained: Mapping[int, Trained], by_islands: Collection[int] = ()
 ) -> tuple[RoundAudit, ...]:
     """Return a judgement of each round of a line, from its root on.
 
@@ -124,17 +122,17 @@ def _ranges(made: Sequence[Committed]) -> tuple[list[Range], list[str]]:
     ranges: list[Range] = []
     problems: list[str] = []
     for before, each in zip((None, *made), made, strict=False):
-        is_same_gang = before is not None and before.epoch == each.epoch
+        is_same_gang = before is not None and before.attempt == each.attempt
         first = before.cursor if before is not None and is_same_gang else each.began
         if first is None:
             problems.append(
-                f"nobody knows where attempt {each.epoch} began, which made {each.name}"
+                f"nobody knows where attempt {each.attempt} began, which made {each.name}"
             )
             continue
         if each.cursor < first:
             problems.append(f"{each.name} ends at {each.cursor}, before it begins at {first}")
             continue
-        ranges.append(Range(first, each.cursor, each.name, each.epoch))
+        ranges.append(Range(first, each.cursor, each.name, each.attempt))
     return ranges, problems
 
 

@@ -3,9 +3,9 @@
 Owns the arithmetic. Doesn't know facts or shards: it is handed the orders of the line's steps, the
 first one first.
 
-An island's positions are committed by the step that merges its way. So of all positions below the
-cursor each has been committed once, but for those of the rounds that are open, and those that came
-back and weren't given out again.
+An island's positions are committed by the step that merges its pseudo-gradient. So of all positions
+below the cursor each has been committed once, but for those of the rounds that are open, and those
+that came back and weren't given out again.
 """
 
 import itertools
@@ -60,7 +60,7 @@ def audit_outer_line(line: Sequence[OuterOrder], seq_len: int) -> OuterAudit:
 
 
 def _merged(line: Sequence[OuterOrder], step: OuterOrder) -> list[Range]:
-    """Return the positions of the ways that a step merges."""
+    """Return the positions of the pseudo-gradients that a step merges."""
     given = _closed_by(line, step)
     return [each for name in step.islands for each in given.get(name, ())]
 
@@ -72,13 +72,15 @@ def _closed_by(line: Sequence[OuterOrder], step: OuterOrder) -> Mapping[str, Seq
 
 
 def _not_handed_on(line: Sequence[OuterOrder]) -> list[str]:
-    """Return where a step merges a way of nobody's, or of other weight than its positions have."""
+    """Return where a merged pseudo-gradient has no island, or another weight than its positions."""
     problems = [] if not line[0].number else [f"the line begins with step {line[0].number}"]
     for before, step in itertools.pairwise(line):
         strangers = set(step.islands) - _closed_by(line, step).keys()
         if strangers:
             told = ", ".join(sorted(strangers))
-            problems.append(f"outer step {step.number} merges ways of {told}, who had no order")
+            problems.append(
+                f"outer step {step.number} merges pseudo-gradients of {told}, who had no order"
+            )
         if step.first_step != before.first_step + before.steps:
             problems.append(f"outer step {step.number} begins at inner step {step.first_step}")
     return problems

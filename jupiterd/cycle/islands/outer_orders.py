@@ -1,10 +1,11 @@
-"""The order of each outer round: how its ways are merged, and what every island trains on then.
+"""The order of each outer round: how pseudo-gradients are merged, and what islands train on then.
 
 Owns these decisions, which one leader takes and writes down. Pure. Doesn't know facts, nodes, or
 how speeds were measured. Names of islands come in any order, and go out sorted: in that order their
-ways are merged, and the positions of a round are cut.
+pseudo-gradients are merged, and the positions of a round are cut.
 
-    rate, momentum   1, and up to 0.6: Nesterov's momentum on the mean way (DiLoCo, 2311.08105), but
+    rate, momentum   1, and up to 0.6: Nesterov's momentum on the mean pseudo-gradient (DiLoCo,
+    2311.08105), but
                      with all of what islands have just gone, where DiLoCo takes 0.7 of it. The
                      momentum comes bit by bit, k / (k + 3) after k rounds (Nesterov's own course;
                      Su, Boyd and Candes, 1503.01243): a run of few rounds would overshoot for good.
@@ -13,11 +14,12 @@ ways are merged, and the positions of a round are cut.
                      `average`: 1 and 0 throughout
     batches          one step's sequences, in proportion to what each island does in a second
     positions        those that came back, then the next ones; cut in the order of the names
-    what comes back  the positions of an island whose way doesn't count
+    what comes back  the positions of an island whose pseudo-gradient doesn't count
 
-Each step orders a round of its own. `blocking`, a step merges the ways of the round before: islands
-wait for it. `overlapped`, it merges those of the round before that one, and everybody trains in the
-meantime; so two rounds are ordered in the beginning, and two are open at any time.
+Each step orders a round of its own. `blocking`, a step merges the pseudo-gradients of the round
+before: islands wait for it. `overlapped`, it merges those of the round before that one, and
+everybody trains in the meantime; so two rounds are ordered in the beginning, and two are open at
+any time.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -38,7 +40,8 @@ MOMENTUM: Final = 0.6
 
 BLOCKING, OVERLAPPED = "blocking", "overlapped"
 LAGS: Final = {BLOCKING: 1, OVERLAPPED: 2}
-"""How many steps before the one that merges them the ways began: so many rounds are open."""
+"""How many steps lie between an order and the step that merges its pseudo-gradients: so many
+rounds are open."""
 
 WARM_UP_ROUNDS: Final = 3
 """After so many the momentum is a half; after 5 it is whole."""
@@ -100,7 +103,7 @@ class OuterOrder:
 
     number: int
     islands: tuple[str, ...] = ()
-    """Those whose ways are merged."""
+    """Those whose pseudo-gradients are merged."""
     tokens: tuple[int, ...] = ()
     """What each of them has trained on."""
     weights: tuple[int, ...] = ()
@@ -116,7 +119,7 @@ class OuterOrder:
     left: Positions = field(default_factory=Positions)
     """What is yet to be given out."""
     left_out: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Island -> why its way doesn't count."""
+    """Island -> why its pseudo-gradient doesn't count."""
     lag: int = 1
     """See `LAGS`."""
 
@@ -158,11 +161,14 @@ def next_order(
         steps_before: of the round before the one that has closed; 0: there was none.
 
     Raises:
-        Bug: a way counts of an island that had no part in the round, or nobody trains the next.
+        Bug: a pseudo-gradient counts of an island that had no part in the round, or nobody trains
+        the next.
     """
     closed, last = open_rounds[0], open_rounds[-1]
     if not members or not {*closing.counted} <= closed.positions.keys():
-        raise Bug(f"the ways of {closing.counted} can't close {sorted(closed.positions)}'s round")
+        raise Bug(
+            f"pseudo-gradients of {closing.counted} can't close {sorted(closed.positions)}'s round"
+        )
     rate, momentum = rate_and_momentum(training, closed, steps_before)
     came_back = [
         each for name, ranges in closed.positions.items() if name not in closing.counted

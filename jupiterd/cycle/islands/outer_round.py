@@ -1,21 +1,21 @@
-"""When an outer round closes, and whose way counts in it.
+"""When an outer round closes, and whose pseudo-gradient counts in it.
 
 Owns these decisions, which one leader takes and writes down. Doesn't know the clock (the time is
-handed in), how ways travel, or what is in them.
+handed in), how pseudo-gradients travel, or what is in them.
 
 A round closes as soon as every island is in; otherwise a grace after the first one: a share of the
 time that the first one took. Nobody waits longer for a slow or a lost one, and no island's steps
 are thrown away for another's sake. In the first round nobody has been measured: all take as much of
 a step, however fast they are, and start at different times, so it is far more patient. What isn't a
-number, or is much longer than the others' ways (of three and more: of two nobody knows which one is
-at fault), is left out, and its island takes the weights of all. Whose weights aren't those of the
-others, `state_divergence` says.
+number, or is much longer than the others' pseudo-gradients (of three and more: of two nobody knows
+which one is at fault), is left out, and its island takes the weights of all. Whose weights aren't
+those of the others, `state_divergence` says.
 
 Where nobody waits, a fast island may be in almost a round before a slow one, whose steps of the
 round before were in time: the grace begins when that one could be in, too.
 
-The grace is that of ways that can be merged. As long as there are none, all others are waited for,
-and a while longer for those that are lost: then it closes with nothing.
+The grace is that of pseudo-gradients that can be merged. As long as there are none, all others are
+waited for, and a while longer for those that are lost: then it closes with nothing.
 """
 
 import math
@@ -37,17 +37,18 @@ next round. Less would cost an island its round whenever rounds of seconds meet 
 FIRST_GRACE = 9.0
 LEAST_FIRST_GRACE_S = 60.0
 """The same for the first round: an island may be ten times as slow, or still fetch its data. And
-where nobody knows how long a round took: after a change of leaders some ways are told once more."""
+where nobody knows how long a round took: after a change of leaders some pseudo-gradients are told
+once more."""
 
 LOST_GRACE_S = 60.0
-"""How long the lost are waited for where nobody is in with a way that can be merged."""
+"""How long the lost are waited for where nobody is in with a pseudo-gradient that can be merged."""
 
 MAX_TIMES_MEDIAN = 10.0
-"""A way so many times as long as the median of all is taken for a fault."""
+"""A pseudo-gradient so many times as long as the median of all is taken for a fault."""
 
 
 @dataclass(frozen=True)
-class Way:
+class PseudoGradient:
     """What an island says of its part of a round."""
 
     island: str
@@ -82,28 +83,28 @@ class Closing:
     """How a round ended."""
 
     counted: tuple[str, ...]
-    """Islands whose ways are merged, in their fixed order."""
+    """Islands whose pseudo-gradients are merged, in their fixed order."""
     tokens: tuple[int, ...]
     """Of those, in the same order."""
     quarantined: tuple[str, ...] = ()
-    """Their ways are left out, and they begin anew."""
+    """Their pseudo-gradients are left out, and they begin anew."""
     missing: tuple[str, ...] = ()
     """Whoever wasn't in."""
     strangers: tuple[str, ...] = ()
-    """Their ways are left out: they train another model."""
+    """Their pseudo-gradients are left out: they train another model."""
     adrift: tuple[str, ...] = ()
-    """Their ways are left out, and they begin anew: their weights or momentum aren't the others'.
-    """
+    """Their pseudo-gradients are left out, and they are reseeded: their weights or momentum aren't
+    the others'."""
     weights: tuple[int, ...] = ()
     """Of those that count, in their order: the tokens that their losses count; empty: all do."""
 
     def without(self, strangers: Collection[str]) -> "Closing":
-        """Return the same round with the ways of these left out."""
+        """Return the same round with the pseudo-gradients of these left out."""
         found = tuple(sorted({*self.counted} & {*strangers}))
         return replace(self._merging_none_of(strangers), strangers=found)
 
     def without_adrift(self, adrift: Collection[str]) -> "Closing":
-        """Return the same round with the ways of these left out, sound or not."""
+        """Return the same round with the pseudo-gradients of these left out, sound or not."""
         sick = tuple(each for each in self.quarantined if each not in adrift)
         found = tuple(sorted({*self.counted, *self.quarantined} & {*adrift}))
         return replace(self._merging_none_of(adrift), quarantined=sick, adrift=found)
@@ -139,9 +140,9 @@ class OuterRound:
         self._islands = frozenset(islands)
         self._opened_s = opened_s if lag > 1 else -math.inf
         self._lost: frozenset[str] = frozenset()
-        self._ways: dict[str, Way] = {}
+        self._pseudo_gradients: dict[str, PseudoGradient] = {}
         self._first_s: float | None = None
-        """When the first way came that can be merged."""
+        """When the first pseudo-gradient came that can be merged."""
         self._took_s = 0.0
         """How long the first of those took that tell it."""
         self._lost_since_s = math.inf
@@ -149,33 +150,36 @@ class OuterRound:
         self._grace = FIRST_GRACE if is_first else GRACE if lag == 1 else OVERLAPPED_GRACE
         self._least_grace_s = LEAST_FIRST_GRACE_S if is_first else LEAST_GRACE_S
 
-    def arrived(self, way: Way, now_s: float) -> None:
-        """Take in an island's way; only its first one counts, and a stranger's doesn't."""
-        if way.island not in self._islands or way.island in self._ways:
+    def arrived(self, pseudo_gradient: PseudoGradient, now_s: float) -> None:
+        """Take in an island's pseudo-gradient; only its first counts, and a stranger's doesn't."""
+        if (
+            pseudo_gradient.island not in self._islands
+            or pseudo_gradient.island in self._pseudo_gradients
+        ):
             return
-        self._ways[way.island] = way
-        if not _is_way(way):
+        self._pseudo_gradients[pseudo_gradient.island] = pseudo_gradient
+        if not _is_way(pseudo_gradient):
             return
         self._first_s = now_s if self._first_s is None else self._first_s
-        self._took_s = self._took_s or way.elapsed_s
+        self._took_s = self._took_s or pseudo_gradient.elapsed_s
 
     def take_back(self, island: str) -> None:
-        """Take in that an island's way can't be had after all."""
-        self._ways.pop(island, None)
+        """Take in that an island's pseudo-gradient can't be had after all."""
+        self._pseudo_gradients.pop(island, None)
 
     def set_lost(self, islands: Collection[str]) -> None:
-        """Take in who is gone just now: nobody waits for these; a way that came counts."""
+        """Take in who is gone just now: nobody waits for these; what came from them counts."""
         self._lost = self._islands.intersection(islands)
 
     @property
-    def ways(self) -> Mapping[str, Way]:
+    def pseudo_gradients(self) -> Mapping[str, PseudoGradient]:
         """Return what is in, by island."""
-        return self._ways
+        return self._pseudo_gradients
 
     @property
     def missing(self) -> tuple[str, ...]:
         """Return who isn't in."""
-        return tuple(sorted(self._islands - self._ways.keys()))
+        return tuple(sorted(self._islands - self._pseudo_gradients.keys()))
 
     @property
     def due_s(self) -> float | None:
@@ -188,7 +192,11 @@ class OuterRound:
 
     def closing(self, now_s: float) -> Closing | None:
         """Return how it ends, once it does; nothing counts where nothing could be merged."""
-        good = {way.island for way in self._ways.values() if self._is_sound(way)}
+        good = {
+            pseudo_gradient.island
+            for pseudo_gradient in self._pseudo_gradients.values()
+            if self._is_sound(pseudo_gradient)
+        }
         are_lost = self._lost.issuperset(self.missing)
         self._lost_since_s = min(self._lost_since_s, now_s) if are_lost else math.inf
         if good:
@@ -199,22 +207,24 @@ class OuterRound:
 
     def _ending(self, good: Collection[str]) -> Closing:
         counted = tuple(sorted(good))
-        weights = tuple(self._ways[island].counted for island in counted)
+        weights = tuple(self._pseudo_gradients[island].counted for island in counted)
         return Closing(
             counted,
-            tuple(self._ways[island].tokens for island in counted),
-            tuple(sorted(self._ways.keys() - {*good})),
+            tuple(self._pseudo_gradients[island].tokens for island in counted),
+            tuple(sorted(self._pseudo_gradients.keys() - {*good})),
             self.missing,
             weights=weights if all(weights) else (),
         )
 
-    def _is_sound(self, way: Way) -> bool:
-        if not _is_way(way):
+    def _is_sound(self, pseudo_gradient: PseudoGradient) -> bool:
+        if not _is_way(pseudo_gradient):
             return False
-        usual = median(each.norm for each in self._ways.values() if math.isfinite(each.norm))
-        return len(self._ways) < 3 or way.norm <= MAX_TIMES_MEDIAN * usual
+        usual = median(
+            each.norm for each in self._pseudo_gradients.values() if math.isfinite(each.norm)
+        )
+        return len(self._pseudo_gradients) < 3 or pseudo_gradient.norm <= MAX_TIMES_MEDIAN * usual
 
 
-def _is_way(way: Way) -> bool:
+def _is_way(pseudo_gradient: PseudoGradient) -> bool:
     """Say whether it has numbers, and something was trained for it."""
-    return math.isfinite(way.norm) and way.tokens > 0
+    return math.isfinite(pseudo_gradient.norm) and pseudo_gradient.tokens > 0

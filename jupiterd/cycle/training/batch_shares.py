@@ -13,7 +13,7 @@ from statistics import median
 from jupiterd.errors import Bug
 
 FIRST_LOOK_STEPS = 5
-"""Steps of an epoch before its first division by speed: the first ones warm up."""
+"""Steps of an attempt before its first division by speed: the first ones warm up."""
 
 LOOK_EVERY_STEPS = 10
 

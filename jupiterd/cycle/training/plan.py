@@ -120,7 +120,7 @@ class ModelShape(Plain):
 
 
 class TrainPlan(Plain):
-    """One round's training, the same for every epoch and every number of ranks."""
+    """One round's training, the same for every attempt and every number of ranks."""
 
     steps: int
     batch_sequences: int

@@ -21,8 +21,8 @@ Context = grpc.aio.ServicerContext[Any, Any]
 class Border:
     """What every call of another node is looked at for first."""
 
-    def __init__(self, journal: Replica, callers: Callers, followed: FollowedLeader) -> None:
-        self._journal, self._callers, self._followed = journal, callers, followed
+    def __init__(self, replica: Replica, callers: Callers, followed: FollowedLeader) -> None:
+        self._replica, self._callers, self._followed = replica, callers, followed
 
     def host(self, context: Context) -> str:
         """Return the host that it calls from; empty where that isn't known."""
@@ -35,7 +35,7 @@ class Border:
 
     def is_answered(self, who: NodeId) -> bool:
         """Say whether a node is a member that is answered just now."""
-        return not self._journal.clones.is_seen and who in self._journal.state.members
+        return not self._replica.clones.is_seen and who in self._replica.state.members
 
     def member(self, context: Context) -> NodeId:
         """Return the caller.
@@ -45,9 +45,9 @@ class Border:
             ConflictError: another machine uses this node's key.
         """
         who = caller(context)
-        if self._journal.clones.is_seen:
+        if self._replica.clones.is_seen:
             raise ConflictError("another machine uses this node's key")
-        if who not in self._journal.state.members:
+        if who not in self._replica.state.members:
             raise NotAMemberError(f"node {short(who)} is not a member of this cluster")
         return who
 

@@ -32,15 +32,15 @@ class HelloCalls:
     def __init__(
         self,
         name: str,
-        journal: Replica,
+        replica: Replica,
         peers: Peers,
-        greeter: Handshake,
+        handshake: Handshake,
         summary: Callable[[], Summary],
         shown: Shown,
     ) -> None:
         """`name`: of this node, for members; `summary`: what strangers are told of the cluster."""
-        self._name, self._journal, self._peers = name, journal, peers
-        self._greeter, self._summary, self._shown = greeter, summary, shown
+        self._name, self._replica, self._peers = name, replica, peers
+        self._handshake, self._summary, self._shown = handshake, summary, shown
 
     def answer(
         self, who: NodeId, host: str, address: Address | None, request: peer_pb2.HelloRequest
@@ -53,12 +53,12 @@ class HelloCalls:
             address: where it may answer, by its word; None where that can't be.
             request: what it says.
         """
-        is_caller = self._greeter.is_caller(who, request.greeting, str(address or host))
+        is_caller = self._handshake.is_caller(who, request.greeting, str(address or host))
         if address is not None:
-            self._greeter.note_caller(who, address, request.summary.cluster)
-            if self._journal.cluster in request.summary.absorbed:
-                self._greeter.addresses.hasten(address)
-        is_member = who in self._journal.state.members
+            self._handshake.note_caller(who, address, request.summary.cluster)
+            if self._replica.cluster in request.summary.absorbed:
+                self._handshake.addresses.hasten(address)
+        is_member = who in self._replica.state.members
         summary = self._summary()
         told = summary if is_member else summary.for_stranger(ClusterId(request.summary.cluster))
         return peer_pb2.HelloReply(
@@ -68,7 +68,7 @@ class HelloCalls:
             run_nonce=self._shown.run_nonce,
             member=is_member,
             is_caller=is_caller,
-            clone_at=self._journal.clones.seen_at if is_member else "",
+            clone_at=self._replica.clones.seen_at if is_member else "",
             member_addresses=self._peers.told_addresses(who) if is_member else (),
             members_port=self._shown.members_port if is_member else 0,
         )

@@ -56,14 +56,14 @@ class JoinCalls:
 
     def __init__(
         self,
-        journal: Replica,
-        greeter: Handshake,
+        replica: Replica,
+        handshake: Handshake,
         hand_over: HandOver,
         refusals: Refusals,
         policy: JoinPolicy,
     ) -> None:
         """Take what is agreed on, how others are met, who may decide, and by what it is decided."""
-        self._journal, self._greeter = journal, greeter
+        self._replica, self._handshake = replica, handshake
         self._hand_over, self._refusals, self._policy = hand_over, refusals, policy
         self._admitting = asyncio.Lock()
 
@@ -76,7 +76,7 @@ class JoinCalls:
             BadCertificateError: its certificate isn't that of the connection.
             RefusedError: what it sent to be approved isn't of the size that it must be.
         """
-        if self._greeter.joining.is_under_way:
+        if self._handshake.joining.is_under_way:
             return _pending("it is joining another cluster")
         leading = self._policy.leading()
         if leading is None:
@@ -95,12 +95,12 @@ class JoinCalls:
             self._refusals.count("not-let-in", short(who), reason)
             return peer_pb2.JoinReply(decision=DECISIONS.REFUSED, reason=reason)
         if address is not None:
-            self._greeter.addresses.note(address)
+            self._handshake.addresses.note(address)
         return peer_pb2.JoinReply(
             decision=DECISIONS.ADMITTED,
             reason=reason,
-            cluster=self._journal.cluster,
-            leader=self._journal.node,
+            cluster=self._replica.cluster,
+            leader=self._replica.node,
             proof=self._proof(Side.MEMBER, who, token) if token is not None else b"",
         )
 
@@ -115,9 +115,9 @@ class JoinCalls:
 
         This leader lets others walk in, as it did itself, until the door was shut once.
         """
-        is_known = who in self._journal.state.members
+        is_known = who in self._replica.state.members
         walks_in = (
-            token is None and self._policy.is_open() and not self._journal.state.roster.is_shut
+            token is None and self._policy.is_open() and not self._replica.state.roster.is_shut
         )
         if is_known or walks_in or self._hand_over.is_trusted:
             return False
@@ -131,7 +131,7 @@ class JoinCalls:
         request: peer_pb2.JoinRequest,
         token: TokenIssued | None,
     ) -> tuple[Admission, str]:
-        state, policy = self._journal.state, self._policy
+        state, policy = self._replica.state, self._policy
         letting_in = token.token if token is not None and token.token in state.tokens else ""
         apart = why_refused(told_text(request.version), policy.program())
         decision, reason = admit(state, policy.is_open(), who, letting_in, apart, policy.trusts_lan)
@@ -146,7 +146,7 @@ class JoinCalls:
 
     def _proved_token(self, who: NodeId, request: peer_pb2.JoinRequest) -> TokenIssued | None:
         """Return the join token whose secret the caller has proved to know, if there is one."""
-        token = self._journal.state.issued_tokens.get(request.token_id)
+        token = self._replica.state.issued_tokens.get(request.token_id)
         if token is not None and is_proved(self._proof(Side.NEWCOMER, who, token), request.proof):
             return token
         if request.token_id:
@@ -154,7 +154,7 @@ class JoinCalls:
         return None
 
     def _proof(self, side: Side, newcomer: NodeId, token: TokenIssued) -> bytes:
-        return prove(token.secret, side, self._journal.cluster, newcomer, self._journal.node)
+        return prove(token.secret, side, self._replica.cluster, newcomer, self._replica.node)
 
 
 def _check_certificate(who: NodeId, certificate: bytes) -> None:

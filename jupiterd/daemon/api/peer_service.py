@@ -33,10 +33,7 @@ from jupiterd.daemon.membership.heartbeat_loop import HeartbeatLoop
 from jupiterd.daemon.observability.report_wire import to_reply as to_reply_of_report
 from jupiterd.daemon.queries.cycle.curve_wire import Curves, curves_reply
 from jupiterd.daemon.runtime.work_events import KeepWish, WorkOrder, made_to_proto, to_proto
-from jupiterd.errors import (
-    JupiterError,
-    MalformedError,
-)
+from jupiterd.errors import JupiterError, MalformedError
 from jupiterd.ids import NodeId
 from jupiterd.net.credentials import caller
 from jupiterd.rpc import peer_pb2, peer_pb2_grpc
@@ -58,8 +55,8 @@ class TakesLedgers(Protocol):
 class ClusterParts:
     """What keeps the cluster together."""
 
-    journal: Replica
-    pulse: HeartbeatLoop
+    replica: Replica
+    heartbeats: HeartbeatLoop
     exchange: AntiEntropy
     merging: TakesLedgers
 
@@ -140,10 +137,10 @@ class PeerService(peer_pb2_grpc.PeerServicer):
         self, request: peer_pb2.RosterRequest, context: Context
     ) -> peer_pb2.RosterReply:
         """Tell who was a member which entries say that it is one no more."""
-        was_member = self._cluster.journal.state.roster.known(caller(context)) is not None
-        if not was_member or request.cluster != self._cluster.journal.cluster:
+        was_member = self._cluster.replica.state.roster.known(caller(context)) is not None
+        if not was_member or request.cluster != self._cluster.replica.cluster:
             return peer_pb2.RosterReply()  # perhaps its admission hasn't come here yet
-        entries = self._cluster.journal.ledger.roster_entries()
+        entries = self._cluster.replica.ledger.roster_entries()
         return peer_pb2.RosterReply(entries=[entry.raw for entry in entries])
 
     async def Beat(
@@ -159,13 +156,13 @@ class PeerService(peer_pb2_grpc.PeerServicer):
                 yield beat
 
         host = self._border.host(context)
-        async with aclosing(self._cluster.pulse.answers(who, of_member(), host)) as answers:
+        async with aclosing(self._cluster.heartbeats.answers(who, of_member(), host)) as answers:
             async for answer in answers:
                 yield answer
 
     async def Leave(self, request: peer_pb2.LeaveRequest, context: Context) -> peer_pb2.LeaveReply:
         """Take in that the caller stops."""
-        self._cluster.pulse.left(self._border.member(context), request)
+        self._cluster.heartbeats.left(self._border.member(context), request)
         return peer_pb2.LeaveReply()
 
     async def UsePath(
@@ -205,16 +202,16 @@ class PeerService(peer_pb2_grpc.PeerServicer):
         return peer_pb2.NotePathReply()
 
     async def MeasureWays(
-        self, request: peer_pb2.MeasureWaysRequest, context: Context
-    ) -> peer_pb2.MeasureWaysReply:
+        self, request: peer_pb2.MeasurePathsRequest, context: Context
+    ) -> peer_pb2.MeasurePathsReply:
         """Measure our ways to another member."""
         self._border.member(context)
         try:
-            return peer_pb2.MeasureWaysReply(
-                ways=await self._links.measurement.ways_to(NodeId(request.node))
+            return peer_pb2.MeasurePathsReply(
+                paths=await self._links.measurement.ways_to(NodeId(request.node))
             )
         except JupiterError as error:
-            return peer_pb2.MeasureWaysReply(failure=_failure(error))
+            return peer_pb2.MeasurePathsReply(failure=_failure(error))
 
     async def TraceSamples(
         self, request: peer_pb2.TraceRequest, context: Context
@@ -244,10 +241,12 @@ class PeerService(peer_pb2_grpc.PeerServicer):
     ) -> peer_pb2.PreVoteReply:
         """Say whether the caller may lead, as far as we see."""
         who = self._border.member(context)
-        if request.cluster != self._cluster.journal.cluster:
+        if request.cluster != self._cluster.replica.cluster:
             return peer_pb2.PreVoteReply(granted=False, reason="it is in another cluster")
-        granted, reason = self._cluster.pulse.answer_pre_vote(who, request.term, request.stability)
-        term = self._cluster.pulse.election.term
+        granted, reason = self._cluster.heartbeats.answer_pre_vote(
+            who, request.term, request.stability
+        )
+        term = self._cluster.heartbeats.election.term
         return peer_pb2.PreVoteReply(granted=granted, reason=reason, term=term)
 
     async def Exchange(
@@ -264,7 +263,7 @@ class PeerService(peer_pb2_grpc.PeerServicer):
     ) -> AsyncIterator[peer_pb2.SnapshotChunk]:
         """Send the ledger in short, as this node signs it."""
         self._border.member(context)
-        async for chunk in chunks_of(await self._cluster.journal.snapshot()):
+        async for chunk in chunks_of(await self._cluster.replica.snapshot()):
             yield chunk
 
     async def Command(
@@ -305,7 +304,7 @@ class PeerService(peer_pb2_grpc.PeerServicer):
     ) -> peer_pb2.TryLinksReply:
         """Try our links to other members."""
         self._border.member(context)
-        own, nodes = self._cluster.journal.node, map(NodeId, request.nodes)
+        own, nodes = self._cluster.replica.node, map(NodeId, request.nodes)
         return to_reply(await try_links(self._links.peers, own, nodes))
 
     async def RunWork(
@@ -332,16 +331,16 @@ class PeerService(peer_pb2_grpc.PeerServicer):
         return peer_pb2.StoreReply(value=value)
 
     async def EndEpoch(
-        self, request: peer_pb2.EndEpochRequest, context: Context
-    ) -> peer_pb2.EndEpochReply:
+        self, request: peer_pb2.EndAttemptRequest, context: Context
+    ) -> peer_pb2.EndAttemptReply:
         """End what a gang does here."""
         leader = await self._border.leader(context, request.term)
         if request.after_step:
-            await self._work.holder.stop_after_step(leader, request.term, request.epoch)
-            return peer_pb2.EndEpochReply()
+            await self._work.holder.stop_after_step(leader, request.term, request.attempt)
+            return peer_pb2.EndAttemptReply()
         wish = KeepWish.from_proto(request)
-        made = await self._work.holder.end(leader, request.term, request.epoch, wish)
-        return peer_pb2.EndEpochReply(kept=None if made is None else made_to_proto(made))
+        made = await self._work.holder.end(leader, request.term, request.attempt, wish)
+        return peer_pb2.EndAttemptReply(kept=None if made is None else made_to_proto(made))
 
 
 def _arguments(text: str) -> dict[str, Any]:

@@ -43,11 +43,7 @@ from jupiterd.daemon.view.local_view import LocalView
 from jupiterd.ids import ClusterId, NodeId
 from jupiterd.net.identity import Identity
 from jupiterd.net.static_discovery import StaticDiscovery
-from jupiterd.protocol.commands.check_commands import (
-    CheckAllreduce,
-    NoteFetch,
-    TryGenerator,
-)
+from jupiterd.protocol.commands.check_commands import CheckAllreduce, NoteFetch, TryGenerator
 from jupiterd.protocol.commands.command import Command
 from jupiterd.protocol.commands.cycle_commands import StartCycle
 from jupiterd.protocol.commands.member_commands import HandOverLead, LeaveCluster
@@ -62,22 +58,22 @@ class Ordered(Protocol):
     settings: Settings
     state_dir: StateDir
     identity: Identity
-    journal: Replica
+    replica: Replica
     peers: Peers
-    named: StaticDiscovery
-    pulse: HeartbeatLoop
+    static_discovery: StaticDiscovery
+    heartbeats: HeartbeatLoop
     hand_over: HandOver
-    greeter: Handshake
-    library: ArtifactCache
-    runner: WorkerRunner
+    handshake: Handshake
+    artifact_cache: ArtifactCache
+    worker_runner: WorkerRunner
     shipped: ShippedFolders
-    fetches: HubFetches
+    hub_fetches: HubFetches
     link_measurement: LinkMeasurement
     script_placement: ScriptPlacement
-    merging: ClusterMerge
-    written: ClusterFilePolicy
+    cluster_merge: ClusterMerge
+    file_policy: ClusterFilePolicy
     commands: Commands
-    outlook: LocalView
+    local_view: LocalView
     observers: Observers
 
     @property
@@ -99,17 +95,17 @@ def merge_of(daemon: Ordered) -> ClusterMerge:
     """Return a daemon's part in merges; it meets nobody before all parts are there."""
 
     def leader_addresses() -> list[str]:
-        return daemon.outlook.leader_addresses()
+        return daemon.local_view.leader_addresses()
 
     def look_again() -> None:
-        daemon.greeter.addresses.look_again()
+        daemon.handshake.addresses.look_again()
 
     def moved(leader: NodeId, cluster: ClusterId) -> None:
-        daemon.greeter.joining.moved(leader, cluster)
+        daemon.handshake.joining.moved(leader, cluster)
 
     own = OwnCluster(
         identity=daemon.identity,
-        journal=daemon.journal,
+        replica=daemon.replica,
         summary=daemon.summary,
         is_open=lambda: daemon.is_open,
         trusts_lan=daemon.settings.trust_lan,
@@ -117,33 +113,33 @@ def merge_of(daemon: Ordered) -> ClusterMerge:
         leader_addresses=leader_addresses,
         check_leader=daemon.hand_over.check_leader,
     )
-    return ClusterMerge(own, Contacts(lambda: daemon.greeter.seen.outsiders, look_again, moved))
+    return ClusterMerge(own, Contacts(lambda: daemon.handshake.seen.outsiders, look_again, moved))
 
 
 def file_policy_of(daemon: Ordered) -> ClusterFilePolicy:
     """Return what the cluster file of a daemon's machine decides."""
 
     def addresses() -> list[str]:
-        return daemon.outlook.addresses()
+        return daemon.local_view.addresses()
 
     own = OwnMachine(
         daemon.identity.node_id,
-        lambda: daemon.outlook.hardware,
-        daemon.named,
-        lambda: daemon.outlook.port,
+        lambda: daemon.local_view.hardware,
+        daemon.static_discovery,
+        lambda: daemon.local_view.port,
         addresses,
     )
-    return ClusterFilePolicy(daemon.settings, own, daemon.journal, daemon.peers)
+    return ClusterFilePolicy(daemon.settings, own, daemon.replica, daemon.peers)
 
 
 def commands_of(daemon: Ordered) -> Commands:
     """Return what carries out a daemon's commands."""
-    return Commands(table_of(daemon), daemon.journal, lead_of(daemon))
+    return Commands(table_of(daemon), daemon.replica, lead_of(daemon))
 
 
 def table_of(daemon: Ordered) -> Mapping[str, Verb]:
     """Return every verb with what of a daemon carries it out."""
-    before = Preparations(machine_of(daemon), daemon.written, alarms_of(daemon))
+    before = Preparations(machine_of(daemon), daemon.file_policy, alarms_of(daemon))
     return verb_table(_doers_of(daemon), before)
 
 
@@ -157,14 +153,14 @@ def lead_of(daemon: Ordered) -> Lead:
         node=daemon.identity.node_id,
         leading=lambda: daemon.leading,
         leader=partial(_leader_of, daemon),
-        check_awake=daemon.pulse.check_awake,
+        check_awake=daemon.heartbeats.check_awake,
         is_heard=daemon.hand_over.is_possible,
         demand_trusted=demand,
     )
 
 
 def _leader_of(daemon: Ordered) -> Peer | None:
-    leader = daemon.pulse.election.leader
+    leader = daemon.heartbeats.election.leader
     return None if leader is None else daemon.peers.get(leader)
 
 
@@ -172,21 +168,21 @@ def alarms_of(daemon: Ordered) -> AlarmView:
     """Return what a daemon sees of alarms."""
     return AlarmView(
         alarms=lambda: daemon.observers.alerts,
-        state=lambda: daemon.journal.state,
+        state=lambda: daemon.replica.state,
         health=lambda: list(judge(daemon.observers.health.cluster_view())),
     )
 
 
 def _doers_of(daemon: Ordered) -> Doers:
-    checks, fetches = AllreduceCheck(), daemon.fetches
+    checks, fetches = AllreduceCheck(), daemon.hub_fetches
 
     async def note_fetch(command: NoteFetch) -> Answer:
         fetches.hear(command, now_s())
         return {}
 
     async def leave_cluster(command: LeaveCluster) -> Answer:
-        name, joining = daemon.settings.name, daemon.greeter.joining
-        here = Leaving(daemon.identity, name, daemon.journal, joining, daemon.summary)
+        name, joining = daemon.settings.name, daemon.handshake.joining
+        here = Leaving(daemon.identity, name, daemon.replica, joining, daemon.summary)
         return await leave(here, command)
 
     async def hand_over(_term: "Leading", _command: HandOverLead) -> Answer:
@@ -205,10 +201,10 @@ def _doers_of(daemon: Ordered) -> Doers:
         note_fetch=note_fetch,
         prepare_launch=daemon.script_placement.prepare,
         ship_folder=partial(ship_folder, daemon.shipped, daemon.peers),
-        note_knocks=partial(hear_of_knocks, daemon.runner.knocks),
+        note_knocks=partial(hear_of_knocks, daemon.worker_runner.knocks),
         leave_cluster=leave_cluster,
         hand_over=hand_over,
-        merge_cluster=daemon.merging.merge,
+        merge_cluster=daemon.cluster_merge.merge,
         check_allreduce=check_allreduce,
         try_generator=attempt,
     )
@@ -217,11 +213,11 @@ def _doers_of(daemon: Ordered) -> Doers:
 def machine_of(daemon: Ordered) -> Machine:
     """Return what a daemon's machine does for commands that are given on it."""
     own = daemon.identity.node_id
-    brought = ModelImport(own, daemon.library.store, daemon.state_dir.spool)
+    brought = ModelImport(own, daemon.artifact_cache.store, daemon.state_dir.spool)
 
     async def note_paths(command: Command) -> None:
         paths = await asyncio.to_thread(named_paths, command.to_plain())
-        await asyncio.to_thread(daemon.runner.offered.ask, paths)
+        await asyncio.to_thread(daemon.worker_runner.offered.ask, paths)
 
     attempt = partial(_try_models, daemon)
     return Machine(own, note_paths, brought.bring_weights, brought.bring_models, attempt)
@@ -229,7 +225,7 @@ def machine_of(daemon: Ordered) -> Machine:
 
 async def _try_models(daemon: Ordered, command: StartCycle) -> None:
     """See that the models of others can be used, unless no cycle can begin anyway."""
-    if running_cycle(daemon.journal.state.cycles.values()) is not None:
+    if running_cycle(daemon.replica.state.cycles.values()) is not None:
         return
     for model, folder in (
         (command.generator, command.generator_folder),

@@ -33,8 +33,8 @@ class Node(Parts):
             PortInUseError: another program has the port.
         """
         server = self._make_server()
-        self.outlook.port = self.greeter.joining.port = await server.start()
-        self.outlook.members_port = server.members_port
+        self.local_view.port = self.handshake.joining.port = await server.start()
+        self.local_view.members_port = server.members_port
         try:
             async with answering_front_ends(self, self.group):
                 await self._serve()
@@ -42,15 +42,19 @@ class Node(Parts):
             await server.stop(STOP_GRACE_S)
 
     async def _serve(self) -> None:
-        discovery = discovery_of(self.settings, self.named, self.greeter.unreached)
-        await discovery.start(self.outlook.port)
-        self.greeter.addresses.note_kept(load_addresses(self.state_dir.peers))
+        discovery = discovery_of(self.settings, self.static_discovery, self.handshake.unreached)
+        await discovery.start(self.local_view.port)
+        self.handshake.addresses.note_kept(load_addresses(self.state_dir.peers))
         for name, task in tasks_of(self, discovery):
             self.group.create_task(task, name=name)
-        log.info("ready", extra={"node": short(self.identity.node_id), "port": self.outlook.port})
+        log.info(
+            "ready", extra={"node": short(self.identity.node_id), "port": self.local_view.port}
+        )
         self.ready.set()
         await self.stopping.wait()
-        await self.stopping.leave(self.settings.name, self.holder, self.journal, self.pulse)
+        await self.stopping.leave(
+            self.settings.name, self.gang_holder, self.replica, self.heartbeats
+        )
         await discovery.close()
 
     async def close(self) -> None:

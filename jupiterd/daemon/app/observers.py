@@ -41,19 +41,19 @@ class Observed(Protocol):
     settings: Settings
     setting_sources: dict[str, str]
     state_dir: StateDir
-    outlook: LocalView
-    journal: Replica
+    local_view: LocalView
+    replica: Replica
     peers: Peers
-    library: ArtifactCache
+    artifact_cache: ArtifactCache
     exports: ModelExports
     curves: CurveFiles
     refusals: Refusals
-    runner: WorkerRunner
+    worker_runner: WorkerRunner
     listening: Listening
-    greeter: Handshake
-    fetches: HubFetches
+    handshake: Handshake
+    hub_fetches: HubFetches
     commands: Commands
-    written: ClusterFilePolicy
+    file_policy: ClusterFilePolicy
 
 
 @dataclass(frozen=True)
@@ -80,18 +80,18 @@ class Observers:
 
 def observers_of(daemon: Observed) -> Observers:
     """Return what watches a daemon; it looks once it runs."""
-    view, journal, peers = daemon.outlook, daemon.journal, daemon.peers
-    health = HealthView(view, daemon.settings, journal, peers, daemon.greeter, daemon.written)
+    view, replica, peers = daemon.local_view, daemon.replica, daemon.peers
+    health = HealthView(view, daemon.settings, replica, peers, daemon.handshake, daemon.file_policy)
     alerts = _alerts(daemon, health)
     sources = _sources(daemon, health, alerts)
     events = EventRing(daemon.state_dir.events, sources)
-    own_report = NodeReport(daemon.runner)
+    own_report = NodeReport(daemon.worker_runner)
     reports = RemoteReports(peers, own_report)
-    histories = TelemetryHistory(view, journal, peers)
+    histories = TelemetryHistory(view, replica, peers)
     documents = Documents(
         sources, daemon.curves, reports, histories, events, daemon.setting_sources
     )
-    unreached = daemon.greeter.unreached
+    unreached = daemon.handshake.unreached
     description = HeartbeatDescription(view, peers, unreached, alerts.told)
     return Observers(
         view,
@@ -108,27 +108,27 @@ def observers_of(daemon: Observed) -> Observers:
 
 
 def _alerts(daemon: Observed, health: HealthView) -> AlertWatch:
-    runner, crowding = daemon.runner, daemon.listening.crowding
+    runner, crowding = daemon.worker_runner, daemon.listening.crowding
 
     def tell_over(keys: Sequence[str]) -> Awaitable[dict[str, Any]]:
         return daemon.commands.execute("alarm.over", {"keys": keys})
 
     refused = RefusedHere(runner.knocks, crowding, runner.offered)
-    return AlertWatch(daemon.outlook, health, daemon.journal, daemon.peers, refused, tell_over)
+    return AlertWatch(daemon.local_view, health, daemon.replica, daemon.peers, refused, tell_over)
 
 
 def _sources(daemon: Observed, health: HealthView, alerts: AlertWatch) -> DocumentSources:
     return DocumentSources(
         settings=daemon.settings,
-        view=daemon.outlook,
+        view=daemon.local_view,
         health=health,
         alerts=alerts,
-        journal=daemon.journal,
+        replica=daemon.replica,
         peers=daemon.peers,
-        library=daemon.library,
+        artifact_cache=daemon.artifact_cache,
         exports=daemon.exports,
         refusals=daemon.refusals,
-        fetches=daemon.fetches,
-        cluster_file=daemon.written,
-        applying=daemon.greeter.joining.applying,
+        fetches=daemon.hub_fetches,
+        cluster_file=daemon.file_policy,
+        applying=daemon.handshake.joining.applying,
     )

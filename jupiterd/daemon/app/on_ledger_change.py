@@ -19,34 +19,34 @@ async def follow_ledger(node: "Parts") -> None:
     version = -1
     warm = WarmPoolPolicy(node.identity.node_id, node.hardware, node.settings)
     while True:
-        version = await node.journal.changed_since(version)
-        node.pulse.roster_changed()
+        version = await node.replica.changed_since(version)
+        node.heartbeats.roster_changed()
         if node.is_removed:
-            node.pulse.resign()
-            await node.holder.end_all(RefusedError("this node was removed from the cluster"))
+            node.heartbeats.resign()
+            await node.gang_holder.end_all(RefusedError("this node was removed from the cluster"))
         else:  # a removal may turn out not to count
-            node.pulse.reinstate()
+            node.heartbeats.reinstate()
         await _part_with_strangers(node)
-        await node.holder.end_closed(_closed_epochs(node))
-        is_idle = is_idle_after(node.journal.state)
-        kinds = warm.wanted_kinds(node.journal.state)
-        node.runner.spares.want(kinds, ends_others_now=is_idle)
+        await node.gang_holder.end_closed(_closed_attempts(node))
+        is_idle = is_idle_after(node.replica.state)
+        kinds = warm.wanted_kinds(node.replica.state)
+        node.worker_runner.spares.want(kinds, ends_others_now=is_idle)
         if not is_idle:
             await term_duties.get_ready()
 
 
 def is_idle_after(state: State) -> bool:
-    """Say whether no epoch is to come, and none is being ended: its ranks keep their state."""
-    return all(cycle.finished and not cycle.open_epochs for cycle in state.cycles.values())
+    """Say whether no attempt is to come, and none is being ended: its ranks keep their state."""
+    return all(cycle.finished and not cycle.open_attempts for cycle in state.cycles.values())
 
 
-def _closed_epochs(node: "Parts") -> set[tuple[str, int]]:
-    cycles = node.journal.state.cycles.items()
-    return {(id_[:8], epoch) for id_, cycle in cycles for epoch in cycle.epochs_closed}
+def _closed_attempts(node: "Parts") -> set[tuple[str, int]]:
+    cycles = node.replica.state.cycles.items()
+    return {(id_[:8], attempt) for id_, cycle in cycles for attempt in cycle.attempts_closed}
 
 
 async def _part_with_strangers(node: "Parts") -> None:
     for peer in node.peers:
-        if peer.node not in node.journal.state.members:
-            await node.exchange.tell(peer.channels.control)
+        if peer.node not in node.replica.state.members:
+            await node.anti_entropy.tell(peer.channels.control)
             await node.peers.unlink(peer.node)

@@ -32,7 +32,7 @@ def server_of(node: "Parts") -> NodeServer:
     """Return the servers for other nodes, with all that they answer."""
     server = node.listening.server()
     peers, scripts = _peer_service(node), _script_service(node)
-    artifacts = ArtifactService(node.library, node.listening.is_member)
+    artifacts = ArtifactService(node.artifact_cache, node.listening.is_member)
     server.add(lambda s: peer_pb2_grpc.add_PeerServicer_to_server(peers, s))
     server.add(lambda s: add_scripts(scripts, s))
     server.add(lambda s: add_artifacts(artifacts, s))
@@ -42,50 +42,58 @@ def server_of(node: "Parts") -> NodeServer:
 def control_service_of(node: "Parts") -> ControlService:
     """Return what answers jupiterctl and jupiter-tui on this machine."""
     return ControlService(
-        node.observers.documents.of,
-        node.commands.execute,
-        relay_of(node),
-        lambda: node.is_closing,
+        node.observers.documents.of, node.commands.execute, relay_of(node), lambda: node.is_closing
     )
 
 
 def relay_of(node: "Parts") -> Relay:
     """Return what passes on what jupiterctl asks of other machines."""
     return Relay(
-        PeerRanks(node.peers), node.state_dir.root, node.parts.later, lambda: node.is_closing
+        PeerRanks(node.peers),
+        node.state_dir.root,
+        node.running_scripts.later,
+        lambda: node.is_closing,
     )
 
 
 def _script_service(node: "Parts") -> ScriptService:
-    return ScriptService(node.settings, node.journal, node.shipped, node.parts, node.readiness)
+    return ScriptService(
+        node.settings, node.replica, node.shipped, node.running_scripts, node.readiness
+    )
 
 
 def _peer_service(node: "Parts") -> PeerService:
     return PeerService(
-        Border(node.journal, node.listening.callers, node.pulse.followed),
+        Border(node.replica, node.listening.callers, node.heartbeats.followed),
         (_hello_calls(node), _join_calls(node)),
-        ClusterParts(node.journal, node.pulse, node.exchange, node.merging),
-        LinkParts(node.peers, node.path_watch, node.measuring, node.link_measurement, node.probes),
-        WorkParts(node.holder, node.runner.stores, node.commands),
+        ClusterParts(node.replica, node.heartbeats, node.anti_entropy, node.cluster_merge),
+        LinkParts(
+            node.peers,
+            node.path_monitor,
+            node.bandwidth_probe,
+            node.link_measurement,
+            node.preflight_listener,
+        ),
+        WorkParts(node.gang_holder, node.worker_runner.stores, node.commands),
         ReportParts(partial(_trace, node), node.observers.own_report.to_plain, node.curves.of_run),
     )
 
 
 def _hello_calls(node: "Parts") -> HelloCalls:
     return HelloCalls(
-        node.settings.name, node.journal, node.peers, node.greeter, node.summary, node.outlook
+        node.settings.name, node.replica, node.peers, node.handshake, node.summary, node.local_view
     )
 
 
 def _join_calls(node: "Parts") -> JoinCalls:
     policy = JoinPolicy(
         leading=lambda: node.leading,
-        leader=lambda: (node.pulse.election.leader, node.outlook.leader_addresses()),
+        leader=lambda: (node.heartbeats.election.leader, node.local_view.leader_addresses()),
         program=lambda: node.hardware.program,
         trusts_lan=node.settings.trust_lan,
         is_open=lambda: node.is_open,
     )
-    return JoinCalls(node.journal, node.greeter, node.hand_over, node.refusals, policy)
+    return JoinCalls(node.replica, node.handshake, node.hand_over, node.refusals, policy)
 
 
 async def _trace(node: "Parts", request: peer_pb2.TraceRequest) -> peer_pb2.TraceReply:
@@ -94,4 +102,4 @@ async def _trace(node: "Parts", request: peer_pb2.TraceRequest) -> peer_pb2.Trac
         trace_for_member,  # memory that idle ones need not
     )
 
-    return await trace_for_member(node.journal, node.library.store, request)
+    return await trace_for_member(node.replica, node.artifact_cache.store, request)

@@ -4,7 +4,7 @@ Owns what comes before what, and how long each may take. Doesn't know how any of
 wishes it.
 
 1. Nothing begins here any more. Gangs that have a rank here stop after their running step, which
-   each machine saves; whoever leads records it and ends the epoch, so that no step is lost. A
+   each machine saves; whoever leads records it and ends the attempt, so that no step is lost. A
    leader goes on leading meanwhile.
 2. It resigns, brings what was recorded last to the others, and says goodbye; one of them is named
    to lead, and does at once.
@@ -106,53 +106,53 @@ class Shutdown:
         await self._asked.wait()
 
     async def leave(
-        self, name: str, holder: EndsWork, journal: Journal, pulse: SaysGoodbye
+        self, name: str, holder: EndsWork, replica: Journal, heartbeats: SaysGoodbye
     ) -> None:
         """Save, hand over, tell everybody, and end what still runs here."""
         works = holder.finish_steps()
         log.info("stops", extra={"ranks": len(works)})
         if works:
-            await self._save(works, journal)
-        await pulse.say_goodbye()
+            await self._save(works, replica)
+        await heartbeats.say_goodbye()
         await holder.end_all(PeerUnreachableError(f"{name} was stopped"))
 
-    async def _save(self, works: Sequence[LastStep], journal: Journal) -> None:
+    async def _save(self, works: Sequence[LastStep], replica: Journal) -> None:
         until_s = asyncio.get_running_loop().time() + STEP_S + max(map(_saving_s, works))
         self._patience, self._has_patience = asyncio.timeout_at(until_s), True
         try:
             async with self._patience:
-                await _recorded(works, journal)
+                await _recorded(works, replica)
         except TimeoutError:
             log.warning("stops_without_last_step")
         finally:
             self._has_patience = False
 
 
-async def _recorded(works: Sequence[LastStep], journal: Journal) -> None:
+async def _recorded(works: Sequence[LastStep], replica: Journal) -> None:
     """Return once their leader has recorded what they did last, or nobody will."""
     clock = asyncio.get_running_loop().time
     followed_s = clock()
-    while any(not _is_closed(work, journal) for work in works):
-        version = journal.version
+    while any(not _is_closed(work, replica) for work in works):
+        version = replica.version
         followed_s = clock() if any(work.is_followed for work in works) else followed_s
         if clock() - followed_s > UNFOLLOWED_S:
             log.warning("nobody_records_last_step")
             return
-        await _changed(journal, version)
+        await _changed(replica, version)
 
 
-async def _changed(journal: Journal, version: int) -> None:
+async def _changed(replica: Journal, version: int) -> None:
     try:
         async with asyncio.timeout(LOOK_S):
-            await journal.changed_since(version)
+            await replica.changed_since(version)
     except TimeoutError:
         return
 
 
-def _is_closed(work: LastStep, journal: Journal) -> bool:
-    cycles = journal.state.cycles
+def _is_closed(work: LastStep, replica: Journal) -> bool:
+    cycles = replica.state.cycles
     found = [cycle for name, cycle in cycles.items() if name.startswith(work.order.cycle)]
-    return all(work.order.epoch in cycle.epochs_closed for cycle in found)
+    return all(work.order.attempt in cycle.attempts_closed for cycle in found)
 
 
 def _saving_s(work: LastStep) -> float:

@@ -33,35 +33,35 @@ def tasks_of(node: "Parts", discovery: Discovery) -> Iterator[Task]:
     yield from _of_membership(node)
     yield from _of_artifacts(node)
     yield "ledger", follow_ledger(node)
-    yield "compaction", node.journal.keep_compact()
-    yield "round table", RoundTableKeeper(node.journal, node.state_dir.round_table).run()
+    yield "compaction", node.replica.keep_compact()
+    yield "round table", RoundTableKeeper(node.replica, node.state_dir.round_table).run()
     yield "outlook", node.observers.run()
-    yield "cluster file", node.written.run()
-    yield "scripts", node.parts.watch()
+    yield "cluster file", node.file_policy.run()
+    yield "scripts", node.running_scripts.watch()
 
 
 def _of_links(node: "Parts", discovery: Discovery) -> Iterator[Task]:
-    yield "discovery", node.greeter.follow(discovery)
-    yield "greeter", node.greeter.run()
-    yield "pulse", node.pulse.run()
-    yield "paths", node.path_watch.run()
+    yield "discovery", node.handshake.follow(discovery)
+    yield "greeter", node.handshake.run()
+    yield "pulse", node.heartbeats.run()
+    yield "paths", node.path_monitor.run()
     yield "addresses", keep_addresses(node.state_dir.peers, node.peers.ways)
 
 
 def _of_membership(node: "Parts") -> Iterator[Task]:
     versions = version_guard_of(node)
     steadiness = watch_steadiness(
-        node.pulse, node.settings, versions.is_of_most, lambda: node.hand_over.is_trusted
+        node.heartbeats, node.settings, versions.is_of_most, lambda: node.hand_over.is_trusted
     )
     yield "steadiness", steadiness
     yield "versions", watch_versions(versions, lambda: node.leading is not None, node.step_aside)
     because = partial(reason_given, node)
-    yield "standing yes", keep_saying_yes(node.journal, because, node.commands.execute)
+    yield "standing yes", keep_saying_yes(node.replica, because, node.commands.execute)
 
 
 def _of_artifacts(node: "Parts") -> Iterator[Task]:
-    yield "models", ModelPublisher(node.journal, node.library, node.exports).run()
-    yield "upkeep", ReReplication(node.pulse.alive, lambda: node.leading).run()
+    yield "models", ModelPublisher(node.replica, node.artifact_cache, node.exports).run()
+    yield "upkeep", ReReplication(node.heartbeats.alive, lambda: node.leading).run()
     yield "retention", retention_of(node).run()
 
 
@@ -69,24 +69,26 @@ def version_guard_of(node: "Parts") -> VersionGuard:
     """Return what tells which versions run here."""
     return VersionGuard(
         node.hardware.program,
-        node.journal,
-        node.pulse.alive,
-        node.outlook.hardware_of,
-        node.written.roles,
+        node.replica,
+        node.heartbeats.alive,
+        node.local_view.hardware_of,
+        node.file_policy.roles,
     )
 
 
 def retention_of(node: "Parts") -> Retention:
     """Return what gives up artifacts on this node, by its settings."""
     own = node.identity.node_id
-    little_room = DiskPressure(node.journal, node.library, lambda: node.pulse.alive() - {own})
+    little_room = DiskPressure(
+        node.replica, node.artifact_cache, lambda: node.heartbeats.alive() - {own}
+    )
     kept = node.settings.rounds_kept
-    store = node.library.store
-    return Retention(node.journal, store, node.state_dir, kept, little_room, node.shipped)
+    store = node.artifact_cache.store
+    return Retention(node.replica, store, node.state_dir, kept, little_room, node.shipped)
 
 
 def reason_given(node: "Parts", member: NodeId) -> str:
     """Return where people said yes to a machine beforehand; empty where they didn't."""
     if node.settings.trust_lan:
         return "--trust-lan"
-    return "cluster.yaml" if node.written.says_yes_to(member) else ""
+    return "cluster.yaml" if node.file_policy.says_yes_to(member) else ""

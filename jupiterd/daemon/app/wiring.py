@@ -73,69 +73,72 @@ class Parts:
         self.stopping, self.ready = Shutdown(), asyncio.Event()
         self.identity = Identity.load_or_create(state_dir.key)
         self.hardware, self.file = probe(settings.devices), LedgerFile(state_dir.ledger)
-        self.journal = Replica(self.identity, self.file)
+        self.replica = Replica(self.identity, self.file)
         self.peers, self.refusals = Peers(self.identity), Refusals()
-        self.exchange = AntiEntropy(self.journal, self.peers, group)
-        self.leadership = Leadership(self._founding(), self._begin_reign, group)
+        self.anti_entropy = AntiEntropy(self.replica, self.peers, group)
+        self.leadership = Leadership(self._founding(), self._begin_term, group)
         effects = HeartbeatEffects(
-            self._described,
-            self.leadership.on_lead,
-            self.leadership.on_step_down,
+            self._described, self.leadership.on_lead, self.leadership.on_step_down
         )
-        self.pulse = HeartbeatLoop(
-            self.journal, self.peers, self.exchange, self.file, effects, group
+        self.heartbeats = HeartbeatLoop(
+            self.replica, self.peers, self.anti_entropy, self.file, effects, group
         )
-        self.journal.on_clone = self.pulse.fall_silent
+        self.replica.on_clone = self.heartbeats.fall_silent
         kept = load_addresses(state_dir.peers)
-        self.listening = Listening(settings, self.journal, self.peers, self.refusals, kept)
-        self.hand_over = HandOver(self.journal, self.pulse, self.step_aside, group)
-        self.library = ArtifactCache(
+        self.listening = Listening(settings, self.replica, self.peers, self.refusals, kept)
+        self.hand_over = HandOver(self.replica, self.heartbeats, self.step_aside, group)
+        self.artifact_cache = ArtifactCache(
             store_of(state_dir.store, settings),
             self.peers,
-            self.pulse.alive,
+            self.heartbeats.alive,
             group,
             pace_of(settings),
-            lambda: self.holder.has_gang,
+            lambda: self.gang_holder.has_gang,
         )
         self.exports, self.curves = ModelExports(state_dir.runs), CurveFiles(state_dir.curves)
-        self.shipped = ShippedFolders(state_dir, self.library)
-        self.runner = WorkerRunner(
-            state_dir, self.library, self.journal, group, settings, self.hardware
+        self.shipped = ShippedFolders(state_dir, self.artifact_cache)
+        self.worker_runner = WorkerRunner(
+            state_dir, self.artifact_cache, self.replica, group, settings, self.hardware
         )
-        self.holder = GangHolder(self.runner, Fencing(self.file, self.pulse.ask_for_term), group)
-        self.probes = PreflightListener(group, self.peers.ways)
-        self.measuring, self.named = BandwidthProbe(), StaticDiscovery(settings.peer_addresses())
-        self.path_watch = PathMonitor(self.peers, self.own_port, self.pulse.proved_s, group)
+        self.gang_holder = GangHolder(
+            self.worker_runner, Fencing(self.file, self.heartbeats.ask_for_term), group
+        )
+        self.preflight_listener = PreflightListener(group, self.peers.ways)
+        self.bandwidth_probe, self.static_discovery = (
+            BandwidthProbe(),
+            StaticDiscovery(settings.peer_addresses()),
+        )
+        self.path_monitor = PathMonitor(self.peers, self.own_port, self.heartbeats.proved_s, group)
         self.link_measurement = LinkMeasurement(
-            self.identity.node_id, self.peers, self.measuring, self.own_port
+            self.identity.node_id, self.peers, self.bandwidth_probe, self.own_port
         )
-        self.parts = RunningScripts(
-            settings, state_dir.root, self.journal, self.peers, self.runner.knocks
+        self.running_scripts = RunningScripts(
+            settings, state_dir.root, self.replica, self.peers, self.worker_runner.knocks
         )
         self.readiness = Readiness(settings, self.hardware)
         self.script_placement = ScriptPlacement(
-            self.journal, self.peers, self.probes, self.readiness, self.pulse.alive
+            self.replica, self.peers, self.preflight_listener, self.readiness, self.heartbeats.alive
         )
-        self.fetches = HubFetches()
-        self.merging = merge_of(self)
-        self.greeter = Handshake(
-            self.journal,
+        self.hub_fetches = HubFetches()
+        self.cluster_merge = merge_of(self)
+        self.handshake = Handshake(
+            self.replica,
             self.peers,
             settings.name,
             self.summary,
-            self.pulse.present,
+            self.heartbeats.present,
             MeetingEffects(
                 moved=self._moved,
-                on_unlike=self.exchange.reconcile,
-                on_met=self.merging.follow,
-                on_clone=self.pulse.fall_silent,
+                on_unlike=self.anti_entropy.reconcile,
+                on_met=self.cluster_merge.follow,
+                on_clone=self.heartbeats.fall_silent,
             ),
         )
-        self.greeter.joining.told(settings.join, is_local=settings.local)
-        self.written = file_policy_of(self)
+        self.handshake.joining.told(settings.join, is_local=settings.local)
+        self.file_policy = file_policy_of(self)
         self.commands = commands_of(self)
-        self.outlook = LocalView(
-            settings, self.hardware, self.journal, self.peers, self.pulse, lambda: self.leading
+        self.local_view = LocalView(
+            settings, self.hardware, self.replica, self.peers, self.heartbeats, lambda: self.leading
         )
         self.observers = observers_of(self)
 
@@ -147,7 +150,7 @@ class Parts:
     @property
     def is_removed(self) -> bool:
         """Say whether this node was a member of its cluster and isn't any more."""
-        return self.outlook.is_removed
+        return self.local_view.is_removed
 
     @property
     def is_closing(self) -> bool:
@@ -156,43 +159,43 @@ class Parts:
 
     def alive(self) -> frozenset[NodeId]:
         """Return the members that answer, this node included."""
-        return self.pulse.alive()
+        return self.heartbeats.alive()
 
     def summary(self) -> Summary:
         """Return what we tell strangers of our cluster."""
-        state = self.journal.state
+        state = self.replica.state
         return Summary(
-            cluster=self.journal.cluster,
+            cluster=self.replica.cluster,
             label=state.label,
             blank=state.blank,
             open=self.is_open,
-            leader=self.pulse.election.leader,
-            term=self.pulse.election.term,
+            leader=self.heartbeats.election.leader,
+            term=self.heartbeats.election.term,
             members=max(1, len(state.members)),
-            absorbed=absorbed_by(state, self.journal.cluster),
+            absorbed=absorbed_by(state, self.replica.cluster),
         )
 
     @property
     def is_open(self) -> bool:
         """Say whether newcomers are let in, as far as this node has a say."""
-        return self.journal.state.window_open or self.settings.trust_lan
+        return self.replica.state.window_open or self.settings.trust_lan
 
     async def step_aside(self) -> None:
         """Let another node lead; stand again once one does, unless this node was removed."""
-        await self.pulse.step_aside(lambda: not self.is_removed)
+        await self.heartbeats.step_aside(lambda: not self.is_removed)
 
     def _described(self) -> Description:
         return self.observers.description.describe()
 
     def own_port(self) -> int:
         """Return the port at which anybody is answered; 0 until that is so."""
-        return self.outlook.port
+        return self.local_view.port
 
     def _moved(self, leader: NodeId, cluster: ClusterId) -> None:
         """Take up another cluster: nothing of the old one's term or roster goes on."""
         self.leadership.on_step_down(f"joined cluster {short(cluster)}")
-        self.pulse.reset()
-        self.greeter.addresses.look_again()
+        self.heartbeats.reset()
+        self.handshake.addresses.look_again()
         log.info("moved", extra={"cluster": short(cluster), "leader": short(leader)})
 
     def _founding(self) -> Founding:
@@ -201,22 +204,29 @@ class Parts:
         admitted = NodeAdmitted(own, self.settings.name, certificate, "founded the cluster")
         return Founding(admitted, self.settings.closed)
 
-    def _begin_reign(self, number: int) -> Leading:
+    def _begin_term(self, number: int) -> Leading:
         """Return what the leader's shells share in the term of that number."""
-        own, journal, pulse = self.identity.node_id, self.journal, self.pulse
-        term = Term(number, own, journal, self.exchange, pulse.alive, pulse.check_awake)
-        machines = Machines(
-            own, journal, self.peers, pulse.alive, pulse.answering, self.outlook.hardware_of
+        own, replica, heartbeats = self.identity.node_id, self.replica, self.heartbeats
+        term = Term(
+            number, own, replica, self.anti_entropy, heartbeats.alive, heartbeats.check_awake
         )
-        placement = Placement(machines, journal, self.written.roles)
-        dispatcher = Dispatcher(own, self.holder, self.peers)
+        machines = Machines(
+            own,
+            replica,
+            self.peers,
+            heartbeats.alive,
+            heartbeats.answering,
+            self.local_view.hardware_of,
+        )
+        placement = Placement(machines, replica, self.file_policy.roles)
+        dispatcher = Dispatcher(own, self.gang_holder, self.peers)
         return Leading(
             term=term,
-            board=ProgressBoard(self.outlook.phases_before()),
+            board=ProgressBoard(self.local_view.phases_before()),
             machines=machines,
             placement=placement,
-            reach=ArtifactReach(term, machines, self.library),
+            reach=ArtifactReach(term, machines, self.artifact_cache),
             calls=WorkCalls(term, machines, placement, dispatcher),
-            connectivity=Connectivity(own, self.peers, self.probes),
-            admissions=Admissions(PendingJoins(journal.cluster, own, now_s())),
+            connectivity=Connectivity(own, self.peers, self.preflight_listener),
+            admissions=Admissions(PendingJoins(replica.cluster, own, now_s())),
         )

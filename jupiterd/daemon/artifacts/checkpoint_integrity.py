@@ -22,25 +22,27 @@ from jupiterd.store.integrity_check import first_damage
 log = logging.getLogger(__name__)
 
 
-async def whole_checkpoint(library: ArtifactCache, artifact: ArtifactId) -> Path:
+async def whole_checkpoint(artifact_cache: ArtifactCache, artifact: ArtifactId) -> Path:
     """Return a checkpoint's folder; a damaged copy is thrown away, and another one is fetched.
 
     Raises:
         CorruptCheckpointError: nobody in reach has a whole one.
         NotFoundError: nobody in reach has one at all.
     """
-    path = await library.ensure(artifact)
-    if artifact in library.known_whole:
+    path = await artifact_cache.ensure(artifact)
+    if artifact in artifact_cache.known_whole:
         return path
-    if damage := await asyncio.to_thread(first_damage, library.store, artifact):
+    if damage := await asyncio.to_thread(first_damage, artifact_cache.store, artifact):
         log.warning("checkpoint_damaged", extra={"artifact": short(artifact), "file": damage})
-        await asyncio.to_thread(library.store.set_aside, artifact)
-        path = await _another(library, artifact, damage)
-    library.known_whole.add(artifact)
+        await asyncio.to_thread(artifact_cache.store.set_aside, artifact)
+        path = await _another(artifact_cache, artifact, damage)
+    artifact_cache.known_whole.add(artifact)
     return path
 
 
-async def whole_start(library: ArtifactCache, inputs: Mapping[str, ArtifactId]) -> dict[str, str]:
+async def whole_start(
+    artifact_cache: ArtifactCache, inputs: Mapping[str, ArtifactId]
+) -> dict[str, str]:
     """Return the folder of what a rank starts from, by its name among the inputs, read again.
 
     Raises:
@@ -49,19 +51,19 @@ async def whole_start(library: ArtifactCache, inputs: Mapping[str, ArtifactId]) 
         NotFoundError: nobody in reach has it at all.
     """
     if (checkpoint := inputs.get("checkpoint")) is not None:
-        return {"checkpoint": str(await whole_checkpoint(library, checkpoint))}
+        return {"checkpoint": str(await whole_checkpoint(artifact_cache, checkpoint))}
     if (weights := inputs.get("weights")) is None:
         return {}
     try:
-        return {"weights": str(await whole_checkpoint(library, weights))}
+        return {"weights": str(await whole_checkpoint(artifact_cache, weights))}
     except CorruptCheckpointError as error:
         told = error.message.removeprefix("checkpoint ")
         raise CorruptWeightsError(f"the run can't begin: {told}") from error
 
 
-async def _another(library: ArtifactCache, artifact: ArtifactId, damage: str) -> Path:
+async def _another(artifact_cache: ArtifactCache, artifact: ArtifactId, damage: str) -> Path:
     try:
-        return await library.ensure(artifact)
+        return await artifact_cache.ensure(artifact)
     except (NotFoundError, CorruptArtifactError) as error:
         raise CorruptCheckpointError(
             f"checkpoint {short(artifact)} is damaged ({damage}), and nobody in reach has a whole "

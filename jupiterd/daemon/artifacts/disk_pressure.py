@@ -24,42 +24,47 @@ class DiskPressure:
     """Keeps on this node no more than its work needs, where its disk is nearly full."""
 
     def __init__(
-        self, journal: Replica, library: ArtifactCache, others: Callable[[], frozenset[NodeId]]
+        self,
+        replica: Replica,
+        artifact_cache: ArtifactCache,
+        others: Callable[[], frozenset[NodeId]],
     ) -> None:
         """`others` are the members that are alive, but for this one."""
-        self._journal = journal
-        self._library = library
+        self._replica = replica
+        self._artifact_cache = artifact_cache
         self._others = others
 
     async def look(self, at_s: float) -> None:
         """Give up what two others with room have, unless there is room here; `at_s`: wall time."""
-        store = self._library.store
+        store = self._artifact_cache.store
         free_bytes = await asyncio.to_thread(store.free_bytes)
-        if has_room(free_bytes) or not self._journal.state.is_understood:
+        if has_room(free_bytes) or not self._replica.state.is_understood:
             return
         unused = await asyncio.to_thread(store.unused_since, at_s - UNUSED_S)
         version, needed = self._in_work()
         asked = [artifact for artifact in unused if artifact not in needed]
         for artifact in spare(asked, await self._holders(asked)):
-            if self._journal.version != version:
+            if self._replica.version != version:
                 version, needed = self._in_work()
             if artifact not in needed:
                 await self._remove(artifact, at_s - UNUSED_S)
 
     def _in_work(self) -> tuple[int, frozenset[str]]:
         """Return what work needs, and of which ledger that is true; it reads thousands of facts."""
-        return self._journal.version, in_work(self._journal.state.cycles.values())
+        return self._replica.version, in_work(self._replica.state.cycles.values())
 
     async def _holders(self, asked: list[ArtifactId]) -> list[Holder]:
         if not asked:
             return []
         nodes = sorted(self._others())
-        told = await asyncio.gather(*(self._library.held_by(node, asked) for node in nodes))
+        told = await asyncio.gather(*(self._artifact_cache.held_by(node, asked) for node in nodes))
         return [Holder(node, "", held, free) for node, held, free in filter(None, told)]
 
     async def _remove(self, artifact: ArtifactId, unused_since_s: float) -> None:
         try:
-            is_gone = await asyncio.to_thread(self._library.store.remove, artifact, unused_since_s)
+            is_gone = await asyncio.to_thread(
+                self._artifact_cache.store.remove, artifact, unused_since_s
+            )
         except JupiterError as error:
             log.warning("copy_not_given_up", extra={"reason": error.message})
             return

@@ -1,7 +1,7 @@
 """Laying the model of each finished round where people find it.
 
-Owns the wish for a local copy. Doesn't know how an artifact is fetched (`library`) or laid out
-(`model_exports`).
+Owns the wish for a local copy. Doesn't know how an artifact is fetched (`artifact_cache`) or laid
+out (`model_exports`).
 """
 
 import asyncio
@@ -24,16 +24,18 @@ RETRY_S = 10.0
 class ModelPublisher:
     """Keeps `runs/` up to date with the ledger."""
 
-    def __init__(self, journal: Replica, library: ArtifactCache, exports: ModelExports) -> None:
-        self._journal = journal
-        self._library = library
+    def __init__(
+        self, replica: Replica, artifact_cache: ArtifactCache, exports: ModelExports
+    ) -> None:
+        self._replica = replica
+        self._artifact_cache = artifact_cache
         self._exports = exports
 
     async def run(self) -> None:
         """Look at every entry that comes in."""
         version = -1
         while True:
-            version = await self._journal.changed_since(version)
+            version = await self._replica.changed_since(version)
             if not await self._keep_all():
                 await asyncio.sleep(RETRY_S)
                 version = -1  # look again, though nothing may have been recorded since
@@ -42,7 +44,7 @@ class ModelPublisher:
         """Return whether the model of every finished round is here."""
         wanted = [
             (cycle, done)
-            for cycle in self._journal.state.cycles.values()
+            for cycle in self._replica.state.cycles.values()
             if is_whole(cycle)
             for done in cycle.rounds
             if not self._exports.folder(cycle, done.round, ArtifactId(done.parent)).is_dir()
@@ -52,7 +54,7 @@ class ModelPublisher:
     async def _keep(self, cycle: CycleState, done: RoundCommitted) -> bool:
         try:
             model = ArtifactId(done.parent)
-            files = await self._library.ensure(model)
+            files = await self._artifact_cache.ensure(model)
             folder = await asyncio.to_thread(self._exports.export, cycle, done.round, model, files)
         except (JupiterError, OSError) as error:
             log.warning("model_not_here_yet", extra={"reason": str(error)})

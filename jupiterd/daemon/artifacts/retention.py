@@ -48,7 +48,7 @@ class Retention:
 
     def __init__(
         self,
-        journal: Replica,
+        replica: Replica,
         store: ArtifactStore,
         state_dir: StateDir,
         rounds_kept: int = 2,
@@ -58,7 +58,7 @@ class Retention:
         """Take what is agreed on, what goes by it, and how many rounds of a cycle stay whole."""
         self._shipped = shipped
         self._little_room = little_room
-        self._journal = journal
+        self._replica = replica
         self._rounds_kept = rounds_kept
         self._state_dir = state_dir
         self._store = store
@@ -85,7 +85,7 @@ class Retention:
 
         What went and is made anew waits as long again: the fact that names it may be on its way.
         """
-        ways = self._journal.derived(_old_ways)
+        ways = self._replica.derived(_old_ways)
         found = self._unneeded() | ways
         held = await asyncio.to_thread(lambda: [*filter(self._store.holds, found)])
         self._since_s = {each: self._since_s.get(each, at_s) for each in held}
@@ -102,14 +102,14 @@ class Retention:
         """
         before_s = at_s - STRAY_S
         await self._remove_partial(before_s)
-        if not self._journal.state.has_worked:
+        if not self._replica.state.has_worked:
             return
         held = await asyncio.to_thread(self._store.unused_since, before_s)
-        version = self._journal.version
+        version = self._replica.version
         found = await self._unnamed(held)
         for artifact in found & self._strays:
-            if self._journal.version != version:
-                version, found = self._journal.version, await self._unnamed(found)
+            if self._replica.version != version:
+                version, found = self._replica.version, await self._unnamed(found)
             if artifact in found:
                 await self._remove(artifact, before_s)
         self._strays = found
@@ -120,27 +120,27 @@ class Retention:
         What is named may have been set aside to be mended when this node went down.
         """
         partial = await asyncio.to_thread(self._store.partial_ids)
-        going = await self._unnamed(partial) | self._unneeded() | self._journal.derived(_old_ways)
+        going = await self._unnamed(partial) | self._unneeded() | self._replica.derived(_old_ways)
         await asyncio.to_thread(self._store.remove_partial, before_s, going)
 
     def _unneeded(self) -> frozenset[ArtifactId]:
         """Return what nobody needs any more; a newer version may read again what ours doesn't."""
-        found = self._journal.derived(_unneeded)
-        if not self._journal.state.is_understood:
+        found = self._replica.derived(_unneeded)
+        if not self._replica.state.is_understood:
             return found
-        return found | self._journal.derived(self._outlived)
+        return found | self._replica.derived(self._outlived)
 
     def _outlived(self, state: State) -> frozenset[ArtifactId]:
         return outlived(state.cycles.values(), self._rounds_kept)
 
     async def _unnamed(self, artifacts: Iterable[ArtifactId]) -> frozenset[ArtifactId]:
         """Return which of these no fact names; thousands of facts are read beside the loop."""
-        facts: list[Fact] = [fact for _, fact in self._journal.state.placed()]
+        facts: list[Fact] = [fact for _, fact in self._replica.state.placed()]
         return await asyncio.to_thread(strays, artifacts, facts)
 
     async def look_at_curves(self) -> None:
         """Remove those of runs that are over, but for the newest."""
-        cycles = self._journal.state.cycles.items()
+        cycles = self._replica.state.cycles.items()
         running = {short(cycle) for cycle, state in cycles if state.goes_on}
         if gone := await asyncio.to_thread(remove_old, self._state_dir.curves, running):
             log.info("curves_removed", extra={"runs": ",".join(gone)})

@@ -52,12 +52,12 @@ _RUNNABLE: Final = 0o700
 class ShippedFolders:
     """Those of one daemon; what touches disks does so in threads."""
 
-    def __init__(self, state_dir: StateDir, library: ArtifactCache) -> None:
+    def __init__(self, state_dir: StateDir, artifact_cache: ArtifactCache) -> None:
         """Take where all of it lies, and the artifacts."""
         self._artifacts = state_dir.root / SHIPPED / "artifacts"
         self.folders = state_dir.root / SHIPPED / "folders"
         self._spool = state_dir.spool
-        self._library = library
+        self._artifact_cache = artifact_cache
         self._laying: dict[str, asyncio.Task[None]] = {}
 
     async def take_in(self, folder: Path, files: Sequence[str]) -> ArtifactId:
@@ -71,7 +71,7 @@ class ShippedFolders:
         draft = self._spool / secrets.token_hex(8)
         try:
             await asyncio.to_thread(_copied, folder, files, draft)
-            artifact = await asyncio.to_thread(self._library.store.ingest, draft)
+            artifact = await asyncio.to_thread(self._artifact_cache.store.ingest, draft)
         finally:
             await asyncio.to_thread(shutil.rmtree, draft, ignore_errors=True)
         await asyncio.to_thread(self._note, artifact)
@@ -83,10 +83,10 @@ class ShippedFolders:
         Raises:
             NotFoundError: nobody who can be reached has it.
         """
-        store = self._library.store
+        store = self._artifact_cache.store
         like = [] if store.holds(artifact) else await asyncio.to_thread(self._latest)
         is_new = not store.holds(artifact)
-        await self._library.ensure(artifact, like)
+        await self._artifact_cache.ensure(artifact, like)
         await asyncio.to_thread(self._note, artifact)
         if not is_new:
             return 0
@@ -120,7 +120,7 @@ class ShippedFolders:
         folder = self.folders / _checked(run)
         laying = self._laying.get(run)
         if laying is None:
-            files = self._library.store.path(artifact)
+            files = self._artifact_cache.store.path(artifact)
             loop = asyncio.get_running_loop()
             laying = self._laying[run] = loop.create_task(
                 asyncio.to_thread(_lay_out, files, folder)
@@ -137,7 +137,7 @@ class ShippedFolders:
                 log.info("shipped_folder_removed", extra={"run": folder.name})
         for mark in _older(self._artifacts, at_s - CACHED_S):
             artifact = ArtifactId(mark.name)
-            self._library.store.remove(artifact, at_s - CACHED_S)
+            self._artifact_cache.store.remove(artifact, at_s - CACHED_S)
             mark.unlink(missing_ok=True)
             log.info("shipped_artifact_removed", extra={"artifact": short(artifact)})
 

@@ -21,7 +21,13 @@ def round_document(each: RoundAudit) -> dict[str, Any]:
         "passes": passes,
         "of_next_pass": rest,
         "ranges": [
-            {"first": part.first, "end": part.end, "epoch": part.epoch, "checkpoint": part.name}
+            {
+                "first": part.first,
+                "end": part.end,
+                "epoch": part.attempt,
+                "attempt": part.attempt,
+                "checkpoint": part.name,
+            }
             for part in each.ranges
         ],
         "problems": list(each.problems),

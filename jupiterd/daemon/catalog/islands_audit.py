@@ -37,9 +37,9 @@ def rounds_of_islands(run: CycleState) -> list[int]:
 
 
 def _is_theirs(run: CycleState, round_number: int) -> bool:
-    """Say whether no gang has trained the round all the same: its epochs are the cycle's own."""
+    """Say whether no gang has trained the round all the same: its attempts are the cycle's own."""
     last = run.last_checkpoint(round_number)
-    return last is None or last.epoch not in run.epochs_opened
+    return last is None or last.attempt not in run.attempts_opened
 
 
 def island_proof(run: CycleState, seq_len: int) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from jupiterd.ids import ArtifactId, CycleId
 
 
 def fact_of(
-    order: OuterOrder, run: CycleId, parent: str, ways: Sequence[ArtifactId]
+    order: OuterOrder, run: CycleId, parent: str, pseudo_gradients: Sequence[ArtifactId]
 ) -> OuterStepTaken:
     """Return what is recorded of an order.
 
@@ -21,14 +21,14 @@ def fact_of(
         order: the outer step, and the round that follows.
         run: whose islands they are.
         parent: hash of the step before; empty for the first.
-        ways: of its islands, in their order.
+        pseudo_gradients: of its islands, in their order.
     """
     return OuterStepTaken(
         cycle=run,
         number=order.number,
         parent=parent,
         islands=tuple(map(CycleId, order.islands)),
-        ways=tuple(ways),
+        pseudo_gradients=tuple(pseudo_gradients),
         tokens=order.tokens,
         weights=order.weights,
         rate=order.rate,

@@ -65,6 +65,6 @@ def redoable(cycle: CycleState) -> tuple[Phase, ...]:
     """Return the phases of the round that may be done again: no data once it is trained on."""
     number = current_round(cycle)
     done = done_in(cycle, number)
-    begun = any(epoch.round == number for epoch in cycle.epochs_opened.values())
+    begun = any(attempt.round == number for attempt in cycle.attempts_opened.values())
     is_late = begun or Phase.TRAIN in done or bool(cycle.outer_steps_in(number))
     return tuple(each for each in REDOABLE if each in done and not (is_late and each in OF_DATA))

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from jupiterd.cluster.facts.facts import LEFT_OPEN, EpochClosed, WorkCompleted
+from jupiterd.cluster.facts.attempt_facts import LEFT_OPEN, AttemptClosed
+from jupiterd.cluster.facts.facts import WorkCompleted
 from jupiterd.cluster.ledger.cycle_state import CycleState
 from jupiterd.cluster.ledger.trunk import start_of
 from jupiterd.cluster.planning.predicted_throughput import PREDICTED, compared
@@ -163,10 +164,12 @@ def _trained(cycle: CycleState, number: int, islands: Islands) -> dict[str, Any]
     begun_anew, ranks, elapsed_s, untimed = 0, 0, 0.0, 0
     gangs = _gangs(cycle, number, islands)
     for each, own in gangs:
-        closed = [each.epochs_closed[epoch] for epoch in own if epoch in each.epochs_closed]
+        closed = [
+            each.attempts_closed[attempt] for attempt in own if attempt in each.attempts_closed
+        ]
         elapsed_s = max(elapsed_s, sum(fact.elapsed_s for fact in closed))
         untimed += sum(_steps_of(each, fact) for fact in closed if fact.reason == LEFT_OPEN)
-        ranks += len(each.epochs_opened[max(own)].gang) if own else 0
+        ranks += len(each.attempts_opened[max(own)].gang) if own else 0
         begun_anew += max(len(own) - 1, 0)
     before = cycle.checkpoint(start_of(cycle, number))
     tokens = last.tokens - (0 if before is None else before.tokens)
@@ -200,21 +203,21 @@ def _speeds(cycle: CycleState, number: int) -> dict[str, float]:
     return {name: round(rate, 1) for name, rate in told.items() if rate is not None}
 
 
-def _steps_of(cycle: CycleState, closed: EpochClosed) -> int:
-    """Return how many steps an epoch has added to the line that it started from."""
-    opened, last = cycle.epochs_opened.get(closed.epoch), cycle.last_of_epoch(closed.epoch)
+def _steps_of(cycle: CycleState, closed: AttemptClosed) -> int:
+    """Return how many steps an attempt has added to the line that it started from."""
+    opened, last = cycle.attempts_opened.get(closed.attempt), cycle.last_of_attempt(closed.attempt)
     return 0 if opened is None or last is None else last.step - opened.from_step
 
 
 def _gangs(
     cycle: CycleState, number: int, islands: Islands
 ) -> Sequence[tuple[CycleState, Sequence[int]]]:
-    """Return who has trained a round, with the epochs of each."""
+    """Return who has trained a round, with the attempts of each."""
     parts = [state for state, started in islands if started.parent_round == number]
     if parts:
-        return [(state, [*state.epochs_opened]) for state in parts]
-    opened = cycle.epochs_opened.values()
-    return [(cycle, [each.epoch for each in opened if each.round == number])]
+        return [(state, [*state.attempts_opened]) for state in parts]
+    opened = cycle.attempts_opened.values()
+    return [(cycle, [each.attempt for each in opened if each.round == number])]
 
 
 def _generator_before(cycle: CycleState, number: int) -> str:

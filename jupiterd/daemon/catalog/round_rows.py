@@ -97,7 +97,7 @@ def _trained_tokens(cycle: CycleState) -> dict[int, int]:
     for fact in cycle.line():
         if isinstance(fact, CheckpointCommitted):
             if fact.round not in found:
-                opened = cycle.epochs_opened.get(fact.epoch)
+                opened = cycle.attempts_opened.get(fact.attempt)
                 loaded = last if opened is None else opened.from_checkpoint
                 begun = known.get(loaded, known[last])
             found[fact.round] = fact.tokens - begun
@@ -108,11 +108,11 @@ def _trained_tokens(cycle: CycleState) -> dict[int, int]:
 def _training_seconds(cycle: CycleState, islands: Islands) -> dict[int, float]:
     """Return round -> how long it was trained; of islands, which train together, the longest."""
     found: dict[int, float] = defaultdict(float)
-    for number, opened in cycle.epochs_opened.items():
-        if (closed := cycle.epochs_closed.get(number)) is not None:
+    for number, opened in cycle.attempts_opened.items():
+        if (closed := cycle.attempts_closed.get(number)) is not None:
             found[opened.round] += closed.elapsed_s
     for state, started in islands:
-        own_s = sum(closed.elapsed_s for closed in state.epochs_closed.values())
+        own_s = sum(closed.elapsed_s for closed in state.attempts_closed.values())
         found[started.parent_round] = max(found[started.parent_round], own_s)
     return dict(found)
 

@@ -51,7 +51,7 @@ def cut_for_weights(arguments: Mapping[str, Any], data: DataRequested) -> DataRe
 
 
 async def check_same_tokenizer(
-    state: State, library: ArtifactCache, arguments: Mapping[str, Any]
+    state: State, artifact_cache: ArtifactCache, arguments: Mapping[str, Any]
 ) -> str:
     """Return what is to be said of data and weights; empty: their tokenizer is the same.
 
@@ -64,7 +64,7 @@ async def check_same_tokenizer(
     data, made = find_data(state, str(arguments.get("data") or ""))
     if not (said := arguments[ARGUMENT]):
         return f"{arguments['model']} has no tokenizer to compare with that of {data.name}"
-    theirs = await _tokenizer_of(library, data, made)
+    theirs = await _tokenizer_of(artifact_cache, data, made)
     if why := difference(theirs, TokenizerIdentity.from_plain(said)):
         raise UsageError(
             f"the data set {data.name} was cut by another tokenizer than that of "
@@ -75,10 +75,10 @@ async def check_same_tokenizer(
 
 
 async def _tokenizer_of(
-    library: ArtifactCache, data: DataRequested, made: WorkCompleted
+    artifact_cache: ArtifactCache, data: DataRequested, made: WorkCompleted
 ) -> TokenizerIdentity:
     try:
-        folder = await library.ensure(ArtifactId(made.outputs["tokenizer"]))
+        folder = await artifact_cache.ensure(ArtifactId(made.outputs["tokenizer"]))
     except NotFoundError as error:
         raise NotFoundError(
             f"nobody in reach has the tokenizer of the data set {data.name}",

@@ -7,7 +7,8 @@ the curves of the node that wrote them, not here.
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from jupiterd.cluster.facts.facts import CheckpointCommitted, EpochOpened
+from jupiterd.cluster.facts.attempt_facts import AttemptOpened
+from jupiterd.cluster.facts.facts import CheckpointCommitted
 from jupiterd.cluster.ledger.cycle_state import CycleState
 from jupiterd.cluster.ledger.island_runs import number_of
 from jupiterd.cluster.training.attempt_numbers import attempt_number
@@ -35,7 +36,7 @@ def _round(
     packed = run.manifests.get(number)
     return {
         "round": number,
-        "epochs": list(_epochs(run, number, islands)),
+        "epochs": list(_attempts(run, number, islands)),
         "points": [{"step": f.step, "tokens": f.tokens, "loss": f.loss} for f in made],
         "steps": made[-1].step if made else 0,
         "tokens": made[-1].tokens if made else 0,
@@ -44,21 +45,22 @@ def _round(
     }
 
 
-def _epochs(run: CycleState, number: int, islands: Islands) -> Iterator[dict[str, Any]]:
-    for opened in run.epochs_opened.values():
+def _attempts(run: CycleState, number: int, islands: Islands) -> Iterator[dict[str, Any]]:
+    for opened in run.attempts_opened.values():
         if opened.round == number:
-            yield _epoch(run, opened, "")
+            yield _attempt(run, opened, "")
     for state, started in islands:
         if started.parent_round == number:
-            for opened in state.epochs_opened.values():
-                yield _epoch(state, opened, f"island {number_of(started)}")
+            for opened in state.attempts_opened.values():
+                yield _attempt(state, opened, f"island {number_of(started)}")
 
 
-def _epoch(run: CycleState, opened: EpochOpened, island: str) -> dict[str, Any]:
-    closed = run.epochs_closed.get(opened.epoch)
+def _attempt(run: CycleState, opened: AttemptOpened, island: str) -> dict[str, Any]:
+    closed = run.attempts_closed.get(opened.attempt)
     return {
-        "epoch": opened.epoch,
-        "attempt": attempt_number(run.epochs_opened.values(), opened),
+        "epoch": opened.attempt,
+        "attempt": opened.attempt,
+        "attempt_in_round": attempt_number(run.attempts_opened.values(), opened),
         "island": island,
         "engine": opened.engine,
         "reason": opened.engine_reason,

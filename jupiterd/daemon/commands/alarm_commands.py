@@ -201,13 +201,13 @@ def _fact(
 ) -> AlarmDismissed | FailureDismissed:
     if (cycle := CycleId(row["cycle"])) in unseen:
         return FailureDismissed(cycle, asked_at)
-    edit = edit_after(leading.journal.state.dismissals.edit(row["key"]))
+    edit = edit_after(leading.replica.state.dismissals.edit(row["key"]))
     return AlarmDismissed(row["key"], row["cause"], is_over=False, edit=edit, node=asked_at)
 
 
 async def note_over(leading: "Leading", command: NoteAlarmsOver) -> dict[str, Any]:
     """Take note that alarms which were dismissed are over: the next of each is told again."""
-    dismissals = leading.journal.state.dismissals
+    dismissals = leading.replica.state.dismissals
     over = [
         fact for key, fact in dismissals.in_force.items() if key in command.keys and not fact.cause
     ]
@@ -234,7 +234,7 @@ def _unseen(leading: "Leading") -> dict[CycleId, CycleState]:
     """Return what failed and nobody has seen."""
     return {
         name: each
-        for name, each in leading.journal.state.cycles.items()
+        for name, each in leading.replica.state.cycles.items()
         if each.begun is not None
         and is_whole(each)
         and each.failed is not None

@@ -6,7 +6,7 @@ Owns its checks and what it records; it runs at the leader. Doesn't know how a l
 
 from typing import TYPE_CHECKING, Any
 
-from jupiterd.cluster.facts.facts import CycleStateSet, Fact, LinePinned
+from jupiterd.cluster.facts.facts import BranchPinned, CycleStateSet, Fact
 from jupiterd.cluster.ledger.cycle_state import STOPPED, CycleState
 from jupiterd.cluster.ledger.progress_tree import Leaf
 from jupiterd.cluster.values.bounds import edit_after
@@ -40,7 +40,7 @@ async def switch_line(leading: "Leading", command: SwitchBranch) -> dict[str, An
 
 
 def _stopped_cycle(leading: "Leading", cycle_id: CycleId) -> CycleState:
-    cycle = leading.journal.state.cycles.get(cycle_id)
+    cycle = leading.replica.state.cycles.get(cycle_id)
     if cycle is None:
         raise NotFoundError(f"no cycle is called {cycle_id}", "jupiterctl cluster branches")
     if not cycle.finished:
@@ -63,7 +63,7 @@ def _leaf_of(cycle: CycleState, cycle_id: CycleId, leaf: str) -> Leaf:
 
 async def _check_in_reach(leading: "Leading", leaf: Leaf) -> None:
     artifact = leaf.checkpoint.artifact
-    if not await leading.library.is_in_reach(artifact):
+    if not await leading.artifact_cache.is_in_reach(artifact):
         raise NotFoundError(
             f"no node that can be reached holds checkpoint {short(artifact)}",
             "start the machine that made it, and try again",
@@ -71,7 +71,7 @@ async def _check_in_reach(leading: "Leading", leaf: Leaf) -> None:
 
 
 def _facts(cycle: CycleState, cycle_id: CycleId, leaf: str) -> list[Fact]:
-    pin = LinePinned(cycle_id, leaf, edit_after(cycle.pin_edit))
+    pin = BranchPinned(cycle_id, leaf, edit_after(cycle.pin_edit))
     chosen = next((each for each in cycle.leaves() if each.key == leaf), None)
     wanted = 0 if cycle.begun is None else cycle.rounds_wanted
     if chosen is None or chosen.rounds >= wanted or cycle.wanted == STOPPED:
@@ -80,7 +80,7 @@ def _facts(cycle: CycleState, cycle_id: CycleId, leaf: str) -> list[Fact]:
 
 
 def _end_of_line(cycle: CycleState, cycle_id: CycleId) -> dict[str, Any]:
-    canonical = next((leaf for leaf in cycle.leaves() if not leaf.is_parked), None)
+    canonical = next((leaf for leaf in cycle.leaves() if not leaf.is_suspended), None)
     return {
         "branch": None if canonical is None else branch_name(cycle_id, canonical.key),
         "leaf": None if canonical is None else canonical.key,

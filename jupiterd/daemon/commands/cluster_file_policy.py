@@ -56,9 +56,9 @@ class OwnMachine:
 class ClusterFilePolicy:
     """The file's word, beside what is."""
 
-    def __init__(self, settings: Settings, own: OwnMachine, journal: Replica, peers: Peers) -> None:
+    def __init__(self, settings: Settings, own: OwnMachine, replica: Replica, peers: Peers) -> None:
         self._settings, self._own = settings, own
-        self._journal, self._peers = journal, peers
+        self._replica, self._peers = replica, peers
         self._written = settings.cluster
         self._due_s = float("-inf")
         self._entries: dict[NodeId, Entry] = {}
@@ -73,7 +73,7 @@ class ClusterFilePolicy:
     def says_yes_to(self, node: NodeId) -> bool:
         """Say whether a member answers where the file says; its name alone anybody could take."""
         self._look()
-        entry, members = self._entries.get(node), self._journal.state.members
+        entry, members = self._entries.get(node), self._replica.state.members
         if entry is None or node not in members:
             return False
         meant = {entry.address} | self._meanings().get(entry.address, frozenset())
@@ -147,7 +147,7 @@ class ClusterFilePolicy:
         if not self._written.entries or now_s() < self._due_s:
             return
         self._due_s = now_s() + LOOK_S
-        machines = {node: self._machine(node) for node in self._journal.state.members}
+        machines = {node: self._machine(node) for node in self._replica.state.members}
         found = entries_by_node(self._written, tuple(machines.values()), self._meanings())
         self._entries = found
         self._contradictions = {
@@ -158,7 +158,7 @@ class ClusterFilePolicy:
     def _machine(self, node: NodeId) -> Machine:
         if node == self._own.node:
             return self._own_machine()
-        peer, admitted = self._peers.get(node), self._journal.state.members[node]
+        peer, admitted = self._peers.get(node), self._replica.state.members[node]
         if peer is None:
             return Machine(node, told_text(admitted.name), frozenset())
         ways = frozenset(without_scope_in(str(way)) for way in peer.ways())

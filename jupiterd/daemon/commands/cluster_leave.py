@@ -1,7 +1,7 @@
 """Taking this machine out of its cluster, with all that it knows, into a cluster of its own.
 
 Owns the command and the ledger that such a cluster begins with. Doesn't know what is taken along
-(`cluster.cluster_merge`), or how a ledger lies on disk (`journal`).
+(`cluster.cluster_merge`), or how a ledger lies on disk (`replica`).
 
 It is for machines whose cluster has nobody left who may say yes. Whoever can type on this machine
 decides for it alone: nothing changes in the cluster that it leaves, and nobody follows it.
@@ -13,7 +13,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from jupiterd.cluster.facts.facts import ClusterFounded, DoorShut, Fact, NodeAdmitted, WindowSet
+from jupiterd.cluster.facts.facts import (
+    ClusterFounded,
+    Fact,
+    NodeAdmitted,
+    PairingWindowLocked,
+    PairingWindowSet,
+)
 from jupiterd.cluster.ledger.cycle_state import RUNNING
 from jupiterd.cluster.ledger.entry import Writer, compose, parse, seal
 from jupiterd.cluster.ledger.island_runs import is_whole
@@ -42,7 +48,7 @@ class Leaving:
     identity: Identity
     name: str
     """Of this machine."""
-    journal: Replica
+    replica: Replica
     joining: JoinClient
     summary: Callable[[], Summary]
 
@@ -53,8 +59,8 @@ async def leave(here: Leaving, command: LeaveCluster) -> dict[str, Any]:
     Raises:
         ConflictError: it is alone already, or work is running.
     """
-    journal, own = here.journal, here.identity.node_id
-    state, before = journal.state, here.summary()
+    replica, own = here.replica, here.identity.node_id
+    state, before = replica.state, here.summary()
     others = [fact.name for member, fact in sorted(state.members.items()) if member != own]
     if not others and own in state.members:
         raise ConflictError(f"this machine is the only one of {before.title}", "jupiterctl status")
@@ -66,11 +72,11 @@ async def leave(here: Leaving, command: LeaveCluster) -> dict[str, Any]:
     if command.dry_run:
         return {"done": False, **told, "founded": None}
     label = here.name[:MAX_LABEL_CHARACTERS]
-    await journal.begin_anew(lambda ledger: founded_by(here.identity, label, here.name, ledger))
+    await replica.begin_anew(lambda ledger: founded_by(here.identity, label, here.name, ledger))
     here.joining.token = None  # it is of the cluster that was left
     log.info("left_cluster", extra={"before": short(before.cluster)})
-    here.joining.moved(own, journal.cluster)
-    return {"done": True, **told, "founded": {"id": journal.cluster, "name": label}}
+    here.joining.moved(own, replica.cluster)
+    return {"done": True, **told, "founded": {"id": replica.cluster, "name": label}}
 
 
 def founded_by(identity: Identity, label: str, name: str, before: Ledger) -> FetchedSnapshot:
@@ -79,7 +85,12 @@ def founded_by(identity: Identity, label: str, name: str, before: Ledger) -> Fet
     fetched = FetchedSnapshot(ledger, identity.node_id)
     writer, term = Writer(identity.node_id, secrets.token_hex(8)), max(1, before.highest_term())
     own = NodeAdmitted(identity.node_id, name, identity.certificate_pem, "it founded the cluster")
-    first = [ClusterFounded(label), own, WindowSet(is_open=False, edit=1), DoorShut(())]
+    first = [
+        ClusterFounded(label),
+        own,
+        PairingWindowSet(is_open=False, edit=1),
+        PairingWindowLocked(()),
+    ]
     for facts in (first, *in_entries(taken_along(before.state))):
         fetched.entries.append(_written(identity, ledger, writer, term, facts))
     return fetched

@@ -88,7 +88,7 @@ class OwnCluster:
     """The cluster of this node."""
 
     identity: Identity
-    journal: Replica
+    replica: Replica
     summary: Callable[[], Summary]
     """Says what strangers are told of it."""
     is_open: Callable[[], bool]
@@ -117,7 +117,7 @@ class ClusterMerge:
 
     def __init__(self, own: OwnCluster, contacts: Contacts) -> None:
         self._own, self._contacts = own, contacts
-        self._journal = own.journal
+        self._replica = own.replica
         self._moving = asyncio.Lock()
         self._taking = asyncio.Lock()
 
@@ -130,7 +130,7 @@ class ClusterMerge:
         """
         target = self._target(command.cluster)
         token = _token_of(target, command.token)
-        ours = brief(leading.journal.ledger)
+        ours = brief(leading.replica.ledger)
         theirs = await self._bring(target, token, b"")
         found = obstacles(ours, theirs)
         plan = {
@@ -149,15 +149,15 @@ class ClusterMerge:
         return {"done": True, **plan}
 
     async def _carry_out(self, leading: "Leading", target: Outsider, token: Token | None) -> None:
-        ours, into = leading.journal.cluster, target.summary.cluster
-        if not has_agreed(leading.journal.state, ours, into):
+        ours, into = leading.replica.cluster, target.summary.cluster
+        if not has_agreed(leading.replica.state, ours, into):
             await leading.record(ClusterMerged(ours, into))
-        await self._bring(target, token, await leading.journal.in_short())
+        await self._bring(target, token, await leading.replica.in_short())
         self._contacts.look_again()
 
     def _target(self, wanted: str) -> Outsider:
         """Return the other cluster that is meant: by its id, the beginning of one, or its name."""
-        if self._journal.state.blank:
+        if self._replica.state.blank:
             raise ConflictError(
                 "this cluster has no work yet: it becomes part of the other one by itself",
                 f"run on a member of the other one: {OPEN_COMMAND}",
@@ -165,7 +165,7 @@ class ClusterMerge:
         seen = {
             cluster: outsider
             for cluster, outsider in self._contacts.outsiders().items()
-            if cluster != self._journal.cluster
+            if cluster != self._replica.cluster
         }
         found = [
             outsider
@@ -209,7 +209,7 @@ class ClusterMerge:
         certificate = await peek_certificate(address, HELLO_TIMEOUT_S)
         member = node_id_of(certificate)
         channels = PeerChannels(identity, address, certificate)
-        first = peer_pb2.BroughtLedger(cluster=self._journal.cluster, only_look=not raw)
+        first = peer_pb2.BroughtLedger(cluster=self._replica.cluster, only_look=not raw)
         if token is not None:
             first.token_id = token.id
             first.proof = prove(token.secret, Side.NEWCOMER, cluster, identity.node_id, member)
@@ -248,7 +248,7 @@ class ClusterMerge:
             async with self._taking:
                 brought = await _read(messages, ClusterId(first.cluster), who)
                 await self._unite(leading, brought, who, token)
-        told = json.dumps(brief(leading.journal.ledger).to_plain())
+        told = json.dumps(brief(leading.replica.ledger).to_plain())
         proof = b"" if token is None else self._proof(token, Side.MEMBER, who)
         return peer_pb2.BringReply(brief_json=told, proof=proof)
 
@@ -260,11 +260,11 @@ class ClusterMerge:
         Raises:
             RefusedError: nobody of this cluster has agreed.
         """
-        state = self._journal.state
+        state = self._replica.state
         is_member = who in state.members
         if not is_member and (state.roster.was_removed(who) or who in state.barred):
             raise RefusedError(f"node {short(who)} was removed from {self._own.summary().title}")
-        if is_member and cluster in absorbed_by(state, self._journal.cluster):
+        if is_member and cluster in absorbed_by(state, self._replica.cluster):
             return None
         token = state.tokens.get(first.token_id)
         if token is not None and is_proved(self._proof(token, Side.NEWCOMER, who), first.proof):
@@ -277,16 +277,16 @@ class ClusterMerge:
         )
 
     def _proof(self, token: TokenIssued, side: Side, newcomer: NodeId) -> bytes:
-        cluster, own = self._journal.cluster, self._own.identity.node_id
+        cluster, own = self._replica.cluster, self._own.identity.node_id
         return prove(token.secret, side, cluster, newcomer, own)
 
     async def _unite(
         self, leading: "Leading", brought: Ledger, who: NodeId, token: TokenIssued | None
     ) -> None:
-        facts = owed(leading.journal.ledger, brought)
+        facts = owed(leading.replica.ledger, brought)
         if token is not None:
             facts = [_let_in_by(token.token, who, fact) for fact in facts]
-        elif not (who in leading.journal.state.roster.trusted or self._own.trusts_lan):
+        elif not (who in leading.replica.state.roster.trusted or self._own.trusts_lan):
             facts = _walking_in(facts)
         _check_possible(leading, facts)
         if any(isinstance(fact, _OF_TRUSTED_MEMBERS) for fact in facts):
@@ -306,7 +306,7 @@ class ClusterMerge:
         ours = self._own.summary()
         if self._moving.locked() or not leads_us(ours, theirs):
             return False
-        state = self._journal.state
+        state = self._replica.state
         is_trusted = node in state.roster.trusted
         if not (is_trusted or has_agreed(state, ours.cluster, theirs.cluster)):
             return False
@@ -320,14 +320,14 @@ class ClusterMerge:
         return True
 
     async def _move(self, node: NodeId, theirs: Summary, channels: PeerChannels) -> None:
-        journal = self._journal
+        replica = self._replica
         fetched = await fetch_ledger(channels.control, node, theirs.cluster)
-        if owed(fetched.ledger, journal.ledger):
+        if owed(fetched.ledger, replica.ledger):
             target = Outsider(theirs, channels.address)
-            await self._bring(target, None, await journal.in_short())
+            await self._bring(target, None, await replica.in_short())
             return
-        before = journal.cluster
-        await journal.move_to(fetched)
+        before = replica.cluster
+        await replica.move_to(fetched)
         log.info("moved_over", extra={"cluster": theirs.title, "before": short(before)})
         self._contacts.moved(theirs.leader or node, theirs.cluster)
 
@@ -407,7 +407,7 @@ async def _read(messages: Messages, cluster: ClusterId, who: NodeId) -> Ledger:
 
 def _check_possible(leading: "Leading", facts: list[Fact]) -> None:
     """Raise ConflictError where what is owed can't be recorded by this leader."""
-    members = set(leading.journal.state.members)
+    members = set(leading.replica.state.members)
     members |= {fact.node for fact in facts if isinstance(fact, NodeAdmitted)}
     if len(members) > MAX_MEMBERS:
         raise ConflictError(f"together they have more than {MAX_MEMBERS} members")

@@ -54,8 +54,8 @@ class Lead:
 class Commands:
     """Carries out commands, here or at the leader's."""
 
-    def __init__(self, table: Mapping[str, Verb], journal: Replica, lead: Lead) -> None:
-        self._table, self._journal, self._lead = table, journal, lead
+    def __init__(self, table: Mapping[str, Verb], replica: Replica, lead: Lead) -> None:
+        self._table, self._replica, self._lead = table, replica, lead
         self._one_at_a_time = asyncio.Lock()
 
     @property
@@ -92,7 +92,7 @@ class Commands:
 
     async def _check_allowed(self, verb: str, arguments: PlainMap) -> None:
         own, is_heard = self._lead.node, self._lead.is_heard()
-        check_verb(self._journal.state, own, verb, arguments, is_heard=is_heard)
+        check_verb(self._replica.state, own, verb, arguments, is_heard=is_heard)
         await self._lead.demand_trusted(verb)
 
     async def _ready(self, row: Verb, arguments: PlainMap) -> PlainMap:
@@ -128,9 +128,9 @@ class Commands:
         if term is None:
             raise NoLeaderError("this node doesn't lead")
         arguments, own = plain_map_of(verb, given), self._lead.node
-        check_verb(self._journal.state, asked_at or own, verb, arguments)
+        check_verb(self._replica.state, asked_at or own, verb, arguments)
         if verb != HandOverLead.VERB:  # which is given to a leader that may do nothing else
-            check_verb(self._journal.state, own, verb, arguments)
+            check_verb(self._replica.state, own, verb, arguments)
         if verb == TryCommand.VERB:
             return await self._try(term, TryCommand.read(arguments))
         row = self._table.get(verb)

@@ -66,7 +66,7 @@ async def stop_cycle(leading: "Leading", command: StopCycle) -> dict[str, Any]:
     cycle, begun = going_on(leading, command.cycle or "")
     edit = edit_after(cycle.wanted_edit)
     stopped = CycleStateSet(begun.cycle, STOPPED, "stopped by a person", edit)
-    await leading.record(*with_islands(leading.journal.state.cycles, stopped))
+    await leading.record(*with_islands(leading.replica.state.cycles, stopped))
     return {"cycle": begun.cycle}
 
 
@@ -88,7 +88,7 @@ async def pause_cycle(leading: "Leading", command: PauseCycle) -> dict[str, Any]
         )
     node = command.node or leading.self_id
     paused = paused_now(cycle, begun.cycle, BY_A_PERSON, node)
-    ended = stopped_with(leading.journal.state.cycles, begun.cycle, "its cycle is paused")
+    ended = stopped_with(leading.replica.state.cycles, begun.cycle, "its cycle is paused")
     await leading.record(paused, *ended)
     return {"cycle": begun.cycle, "domain": begun.domain, "at": paused.at}
 
@@ -110,7 +110,7 @@ async def resume_cycle(leading: "Leading", command: ResumeCycle) -> dict[str, An
     check_that_nothing_runs(leading)
     cycle, begun = _meant(started, command.cycle or "")
     _check_that_it_can_go_on(cycle, begun)
-    revived = revived_with(leading.journal.state.cycles, begun.cycle)
+    revived = revived_with(leading.replica.state.cycles, begun.cycle)
     edit = edit_after(cycle.wanted_edit)
     going_on = CycleStateSet(begun.cycle, RUNNING, "resumed by a person", edit)
     await leading.record(*answers(cycle, begun, command), *revived, going_on)
@@ -139,7 +139,7 @@ def planned_extension(
         NotFoundError: there is no such cycle.
         UsageError: several are meant, or so many rounds can't be.
     """
-    cycle, begun = meant_cycle(leading.journal.state, command.cycle or "")
+    cycle, begun = meant_cycle(leading.replica.state, command.cycle or "")
     if cycle.failed is not None:
         raise ConflictError(
             f"cycle {short(begun.cycle)} failed: {cycle.failed.message}",
@@ -165,7 +165,7 @@ def planned_extension(
 async def foretold_extension(leading: "Leading", command: ExtendCycle) -> dict[str, Any]:
     """Return what is said of more rounds before they are ordered; raises what the order would."""
     _, told = planned_extension(leading, command)
-    cycles = leading.journal.state.cycles
+    cycles = leading.replica.state.cycles
     cycle, more = cycles[told["cycle"]], command.rounds
     islands = counting_islands(cycles, told["cycle"])
     return {**told, "lines": extension_lines(cycle, islands, more, leading.names())}
@@ -201,7 +201,7 @@ def running_cycle(cycles: Iterable[CycleState], wanted: str = "") -> CycleState 
 
 def _started(leading: "Leading") -> list[Begun]:
     """Return all cycles, those first that are paused, and of them the one started last."""
-    return sorted(newest_first(leading.journal.state), key=lambda pair: pair[0].paused is None)
+    return sorted(newest_first(leading.replica.state), key=lambda pair: pair[0].paused is None)
 
 
 def going_on(leading: "Leading", wanted: str) -> Begun:
@@ -217,7 +217,7 @@ def going_on(leading: "Leading", wanted: str) -> Begun:
 
 def check_that_nothing_runs(leading: "Leading") -> None:
     """Raise ConflictError where a cycle or a training does: machines do one thing at a time."""
-    cycle = running_cycle(leading.journal.state.cycles.values())
+    cycle = running_cycle(leading.replica.state.cycles.values())
     if cycle is not None and cycle.started is not None:
         raise ConflictError(
             f"cycle {short(cycle.started.cycle)} on {cycle.started.domain} is running already",

@@ -27,7 +27,7 @@ async def prepare_data(leading: "Leading", command: PrepareData) -> dict[str, An
     """
     run = CycleId(secrets.token_hex(8))
     requested = requested_data(leading, run, command)
-    for other, fact in data_sets(leading.journal.state):
+    for other, fact in data_sets(leading.replica.state):
         if fact.name == requested.name and not (other.finished and other.prepared is None):
             raise ConflictError(
                 f"there is a data set called {requested.name}", "choose another name with --name"
@@ -54,7 +54,7 @@ def requested_data(
         given.setdefault("vocab_size", vocab_size)
     settings = DataSettings.parse(given)
     wanted = command.tokenizer or ""
-    made = find_data(leading.journal.state, wanted)[1] if wanted else None
+    made = find_data(leading.replica.state, wanted)[1] if wanted else None
     is_on_one_disk = settings.kind == "folder" or settings.tokenizer_path
     return DataRequested(
         cycle=run,

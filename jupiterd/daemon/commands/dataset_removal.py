@@ -27,7 +27,7 @@ async def stop_data(leading: "Leading", command: StopData) -> dict[str, Any]:
         UsageError: several ids begin so.
     """
     wanted = command.data
-    known = list(data_sets(leading.journal.state))
+    known = list(data_sets(leading.replica.state))
     making = [pair for pair in known if _is_being_made(pair[0])]
     if not making:
         raise NotFoundError("no data set is being made", LIST)
@@ -51,7 +51,7 @@ async def remove_data(leading: "Leading", command: RemoveData) -> dict[str, Any]
         NotFoundError: no data set is called so.
         UsageError: several ids begin so.
     """
-    run, asked = _of_name(list(data_sets(leading.journal.state)), command.data)
+    run, asked = _of_name(list(data_sets(leading.replica.state)), command.data)
     if _is_being_made(run):
         raise ConflictError(
             f"the data set {title(asked.cycle, asked.name)} is being made",
@@ -85,7 +85,7 @@ def _is_being_made(run: CycleState) -> bool:
 
 def _trainings_on(leading: "Leading", asked: DataRequested) -> Iterator[str]:
     """Yield the names of trainings that read it, or are paused."""
-    for run in leading.journal.state.cycles.values():
+    for run in leading.replica.state.cycles.values():
         if run.training is not None and run.training.data == asked.cycle and run.goes_on:
             yield run.training.name
 

@@ -12,10 +12,10 @@ from jupiterd.cluster.facts.facts import (
     ClusterRenamed,
     NodeAdmitted,
     NodeRemoved,
+    PairingWindowSet,
     RolePinned,
     TokenIssued,
     TokenWithdrawn,
-    WindowSet,
 )
 from jupiterd.cluster.ledger.tokens import ID_BYTES, LIFETIME_S, SECRET_BYTES, Token
 from jupiterd.cluster.membership.admission import MAX_MEMBERS, Admission, admit
@@ -67,10 +67,10 @@ async def open_window(leading: "Leading", _command: OpenCluster) -> dict[str, An
     A cluster that has never run work is open as it is, and a record would only keep it from
     uniting with another fresh one.
     """
-    state = leading.journal.state
+    state = leading.replica.state
     if not (state.window_open and not state.has_worked):
         await _set_window(leading, is_open=True)
-    state = leading.journal.state
+    state = leading.replica.state
     left_s = leading.window.left_s(now_s(), state.window_edit)
     return {"open": True, "closes_in_s": left_s if closes_by_itself(state) else None}
 
@@ -81,7 +81,7 @@ async def close_window(leading: "Leading", _command: CloseCluster) -> dict[str, 
 
 
 async def _set_window(leading: "Leading", *, is_open: bool) -> dict[str, Any]:
-    await leading.record(WindowSet(is_open, edit_after(leading.journal.state.window_edit)))
+    await leading.record(PairingWindowSet(is_open, edit_after(leading.replica.state.window_edit)))
     return {"open": is_open}
 
 
@@ -90,7 +90,7 @@ async def rename_cluster(leading: "Leading", command: RenameCluster) -> dict[str
     label = command.name.strip()
     if not (0 < len(label) <= MAX_LABEL_CHARACTERS and label.isprintable()):
         raise UsageError(f"a cluster's name has 1 to {MAX_LABEL_CHARACTERS} printable characters")
-    await leading.record(ClusterRenamed(label, edit_after(leading.journal.state.label_edit)))
+    await leading.record(ClusterRenamed(label, edit_after(leading.replica.state.label_edit)))
     return {"name": label}
 
 
@@ -100,7 +100,7 @@ async def remove_node(leading: "Leading", command: RemoveNode) -> dict[str, Any]
     Raises:
         ConflictError: it is the leader itself.
     """
-    state = leading.journal.state
+    state = leading.replica.state
     names = leading.names()
     node = find_node(names, command.node)
     name = names[node]
@@ -110,7 +110,7 @@ async def remove_node(leading: "Leading", command: RemoveNode) -> dict[str, Any]
             "stop jupiterd on it first; another node leads then and can remove it",
         )
     removed = NodeRemoved(
-        node, state.roster.admissions_of(node), leading.journal.ledger.tips_of(node)
+        node, state.roster.admissions_of(node), leading.replica.ledger.tips_of(node)
     )
     spoiled = [TokenWithdrawn(token, f"{name} knew it, and was removed") for token in state.tokens]
     await leading.record(removed, *spoiled)
@@ -128,7 +128,7 @@ async def approve_node(leading: "Leading", command: ApproveNode) -> dict[str, An
     names = {seen.node: seen.name for seen in leading.waiting.shown(now_s())}
     node = find_waiting(names, command.node)
     applicant = leading.waiting.check(now_s(), node, words)
-    decision, reason = admit(leading.journal.state, is_open=False, node=node)
+    decision, reason = admit(leading.replica.state, is_open=False, node=node)
     if decision is Admission.REFUSED:
         raise RefusedError(
             f"{applicant.name} can't be let in: {reason}",
@@ -149,7 +149,7 @@ async def trust_node(leading: "Leading", command: TrustNode) -> dict[str, Any]:
     Raises:
         ConflictError: somebody has said so before.
     """
-    state, names = leading.journal.state, leading.names()
+    state, names = leading.replica.state, leading.names()
     node = find_node(names, command.node)
     if node in state.roster.trusted:
         raise ConflictError(f"{names[node]} is trusted already", "jupiterctl node list")
@@ -171,7 +171,7 @@ async def pin_role(leading: "Leading", command: PinRole) -> dict[str, Any]:
     if wanted != NO_PIN and wanted not in list(Role):
         choices = ", ".join((*Role, NO_PIN))
         raise UsageError(f"{wanted} is no role", f"choose one of {choices}")
-    state = leading.journal.state
+    state = leading.replica.state
     names = leading.names()
     node = find_node(names, command.node)
     known = state.pins.get(node)
@@ -186,7 +186,7 @@ async def issue_token(leading: "Leading", command: IssueToken) -> dict[str, Any]
     uses = command.uses
     if not 0 <= uses <= MAX_MEMBERS:
         raise UsageError(f"a token is for 1 to {MAX_MEMBERS} nodes, or 0 for any number")
-    cluster = leading.journal.cluster
+    cluster = leading.replica.cluster
     token = Token(cluster, secrets.token_hex(ID_BYTES), secrets.token_hex(SECRET_BYTES))
     await leading.record(TokenIssued(token.id, token.secret, uses))
     return {"token": str(token), "id": token.id, "uses": uses, "expires_in_s": LIFETIME_S}
@@ -195,7 +195,7 @@ async def issue_token(leading: "Leading", command: IssueToken) -> dict[str, Any]
 async def withdraw_token(leading: "Leading", command: WithdrawToken) -> dict[str, Any]:
     """Let a token let in nobody any more."""
     wanted = command.token
-    found = [token for token in leading.journal.state.tokens if wanted and token.startswith(wanted)]
+    found = [token for token in leading.replica.state.tokens if wanted and token.startswith(wanted)]
     if len(found) != 1:
         raise NotFoundError(
             f"no one token in force begins with {wanted}", "jupiterctl cluster show"

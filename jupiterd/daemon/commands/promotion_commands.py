@@ -32,7 +32,7 @@ async def roll_back(leading: "Leading", command: RollBackStudent) -> dict[str, A
         NotFoundError: there is no such cycle.
         UsageError: several ids begin so.
     """
-    cycle, begun = meant_cycle(leading.journal.state, command.cycle or "", first_going_on=True)
+    cycle, begun = meant_cycle(leading.replica.state, command.cycle or "", first_going_on=True)
     for fact in _appointed(cycle):  # by people, and not in force yet
         return await _steer(leading, cycle, begun.cycle, fact.student, is_promoted=False)
     domain = domain_of(cycle)
@@ -53,8 +53,8 @@ async def promote(leading: "Leading", command: PromoteModel) -> dict[str, Any]:
         StudentOnTrialError: another's trial would end, and `replaces` doesn't say so.
         UsageError: it is no model that a round has trained, or of a round that isn't over.
     """
-    model = model_meant(models_of(leading.journal.state), command.model)
-    cycle = leading.journal.state.cycles[model.run]
+    model = model_meant(models_of(leading.replica.state), command.model)
+    cycle = leading.replica.state.cycles[model.run]
     if model.kind != CANDIDATE or model.round > cycle.rounds_committed:
         raise UsageError(
             f"{model.name} is no model of a round that is over", "jupiterctl model list shows them"

@@ -35,7 +35,7 @@ async def purge_source(leading: "Leading", command: PurgeSource) -> dict[str, An
         raise UsageError(
             f"a source's name or address has 1 to {MAX_SOURCE_CHARACTERS} printable characters"
         )
-    state = leading.journal.state
+    state = leading.replica.state
     started = [run.started for run in _cycles(state) if run.started is not None]
     named = command.cycle or ""
     chosen = _of_cycle(started, named) if named else _of_domain(started, command.domain)

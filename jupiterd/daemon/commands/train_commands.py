@@ -73,7 +73,7 @@ async def _checked_training(
 ) -> tuple[Sequence[Fact], dict[str, Any]]:
     facts, told = planned_training(leading, command)
     if untold := await check_same_tokenizer(
-        leading.term.state, leading.reach.library, command.to_plain()
+        leading.term.state, leading.reach.artifact_cache, command.to_plain()
     ):
         told["sheet"].append(untold)
     return facts, told
@@ -118,7 +118,7 @@ def planned_training(
         )
         making = (data,)
     else:
-        data, made = find_data(leading.journal.state, command.data or "")
+        data, made = find_data(leading.replica.state, command.data or "")
         vocab_size = int(made.counts["vocab_size"])
     _check_vocabulary(model, preset.vocab_size, vocab_size, settings)
     shape = fitted(preset, settings.seq_len, vocab_size)
@@ -184,7 +184,7 @@ async def stop_training(leading: "Leading", command: StopTraining) -> dict[str, 
     run, started = _named(running, command.train)
     edit = edit_after(run.wanted_edit)
     stopped = CycleStateSet(started.cycle, STOPPED, "stopped by a person", edit)
-    await leading.record(*with_islands(leading.journal.state.cycles, stopped))
+    await leading.record(*with_islands(leading.replica.state.cycles, stopped))
     return {"train": started.cycle, "name": started.name}
 
 
@@ -207,7 +207,7 @@ async def resume_training(leading: "Leading", command: ResumeTraining) -> dict[s
         raise ConflictError(f"training {name} can't go on: {why}", BEGIN_ANEW)
     edit = edit_after(run.wanted_edit)
     going_on = CycleStateSet(started.cycle, RUNNING, "resumed by a person", edit)
-    await leading.record(*with_islands(leading.journal.state.cycles, going_on))
+    await leading.record(*with_islands(leading.replica.state.cycles, going_on))
     return {"train": started.cycle, "name": started.name}
 
 
@@ -223,7 +223,7 @@ def check_that_no_training_runs(leading: "Leading") -> None:
 
 def _check_that_nothing_trains(leading: "Leading") -> None:
     check_that_no_training_runs(leading)
-    for cycle in leading.journal.state.cycles.values():
+    for cycle in leading.replica.state.cycles.values():
         if cycle.started is not None and not cycle.finished:
             raise ConflictError(
                 f"cycle {short(cycle.started.cycle)} on {cycle.started.domain} is running",
@@ -233,7 +233,7 @@ def _check_that_nothing_trains(leading: "Leading") -> None:
 
 def _runs(leading: "Leading") -> Iterator[tuple[CycleState, TrainingStarted]]:
     """Yield every training run, the newest first; those of islands are parts of theirs."""
-    cycles = leading.journal.state.cycles.values()
+    cycles = leading.replica.state.cycles.values()
     for run in sorted(cycles, key=lambda run: run.start_order, reverse=True):
         if run.training is not None and is_whole(run):
             yield run, run.training

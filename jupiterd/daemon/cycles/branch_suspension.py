@@ -18,7 +18,7 @@ import logging
 from functools import partial
 
 from jupiterd.cluster.artifacts.branch_suspension import Absences
-from jupiterd.cluster.facts.facts import LineParked
+from jupiterd.cluster.facts.facts import BranchSuspended
 from jupiterd.cluster.ledger.cycle_state import CycleState
 from jupiterd.cluster.ledger.island_runs import islands_of
 from jupiterd.cluster.ledger.progress_tree import Leaf
@@ -69,10 +69,10 @@ async def take_up(
     term: Term, board: ProgressBoard, reach: ArtifactReach, cycle_id: CycleId, cycle: CycleState
 ) -> None:
     """Let lines compete again whose checkpoint has turned up."""
-    missing = sorted(cycle.parked - reach.damaged)
+    missing = sorted(cycle.suspended - reach.damaged)
     back = [leaf for leaf in missing if await _is_here(reach, leaf)]
     if back:
-        await _record(term, board, cycle_id, cycle, back, is_parked=False)
+        await _record(term, board, cycle_id, cycle, back, is_suspended=False)
 
 
 async def set_aside(
@@ -94,7 +94,7 @@ async def set_aside(
         is_trunk = absent[0] != wanted[0]
         missing = absent if is_trunk else await _missing(reach, cycle)
         if missing and not is_at_rest():
-            await _record(term, board, cycle_id, cycle, missing, is_parked=True)
+            await _record(term, board, cycle_id, cycle, missing, is_suspended=True)
 
 
 def _trunk(cycle: CycleState) -> list[str]:
@@ -108,7 +108,7 @@ def _is_at_rest(term: Term, cycle_id: CycleId, cycle: CycleState) -> bool:
     if cycle.begun is None or cycle.finished:
         return True
     islands = islands_of(term.state.cycles, cycle_id)
-    return any(each.open_epochs for each in [cycle, *(island for island, _ in islands)])
+    return any(each.open_attempts for each in [cycle, *(island for island, _ in islands)])
 
 
 async def _missing(reach: ArtifactReach, cycle: CycleState) -> list[str]:
@@ -125,7 +125,7 @@ async def _missing(reach: ArtifactReach, cycle: CycleState) -> list[str]:
 
 
 async def _is_here(reach: ArtifactReach, checkpoint: str) -> bool:
-    return await reach.library.is_in_reach(ArtifactId(checkpoint))
+    return await reach.artifact_cache.is_in_reach(ArtifactId(checkpoint))
 
 
 async def _record(
@@ -135,18 +135,18 @@ async def _record(
     cycle: CycleState,
     leaves: list[str],
     *,
-    is_parked: bool,
+    is_suspended: bool,
 ) -> None:
     for leaf in leaves:
         extra = {"cycle": cycle_id, "branch": branch_name(cycle_id, leaf)}
-        log.info("line_parked" if is_parked else "line_taken_up", extra=extra)
+        log.info("line_parked" if is_suspended else "line_taken_up", extra=extra)
     await term.record(
         *(
-            LineParked(cycle_id, leaf, is_parked, edit_after(cycle.parking_edit(leaf)))
+            BranchSuspended(cycle_id, leaf, is_suspended, edit_after(cycle.suspension_edit(leaf)))
             for leaf in leaves
         )
     )
-    if is_parked:
+    if is_suspended:
         board.explain(
             cycle_id, f"nobody in reach has checkpoint {short(leaves[0])}; going on without it"
         )

@@ -49,7 +49,7 @@ class Leadership:
     async def _lead(self, services: TermServices) -> None:
         while not services.term.is_over:
             try:
-                await self._reign(services)
+                await self._begin_term(services)
             except JupiterError as error:
                 log.warning("leading_failed", extra={"reason": error.message})
                 await asyncio.sleep(AGAIN_S)
@@ -57,7 +57,7 @@ class Leadership:
                 log.exception("leading_failed")
                 await asyncio.sleep(AGAIN_S)
 
-    async def _reign(self, services: TermServices) -> None:
+    async def _begin_term(self, services: TermServices) -> None:
         await services.term.exchange.unite(services.machines.answering())
         await found(services.term, self._own)
         await lead(services)

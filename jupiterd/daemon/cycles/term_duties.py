@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 from jupiterd.cluster.facts.facts import (
     ClusterFounded,
-    DoorShut,
     NodeAdmitted,
+    PairingWindowLocked,
+    PairingWindowSet,
     RoleAssigned,
     TokenWithdrawn,
-    WindowSet,
 )
 from jupiterd.cluster.ledger.island_runs import counts, is_whole
 from jupiterd.cluster.membership.admission_policy import closes_by_itself, shut_with
@@ -55,8 +55,10 @@ class Founding:
 
 async def found(term: Term, own: Founding) -> None:
     """Write the first entry of a cluster that has none yet."""
-    if len(term.journal.ledger) == 0:
-        door = (WindowSet(is_open=False, edit=1), DoorShut(())) if own.closed else ()
+    if len(term.replica.ledger) == 0:
+        door = (
+            (PairingWindowSet(is_open=False, edit=1), PairingWindowLocked(())) if own.closed else ()
+        )
         await term.record(ClusterFounded(CLUSTER_LABEL), own.admission, *door)
 
 
@@ -126,7 +128,7 @@ async def _news(term: Term) -> None:
     """Wait for an entry, or a moment: members come and go without one."""
     try:
         async with asyncio.timeout(LOOK_S):
-            await term.journal.changed_since(term.journal.version)
+            await term.replica.changed_since(term.replica.version)
     except TimeoutError:
         return
 
@@ -151,7 +153,7 @@ async def _close_when_over(term: Term, admissions: Admissions) -> None:
     is_open = closes_by_itself(state)
     if admissions.window.is_over(now_s(), state.window_edit, is_open=is_open):
         log.info("window_closed", extra={"reason": "it has been open for ten minutes"})
-        await term.record(WindowSet(is_open=False, edit=edit_after(state.window_edit)))
+        await term.record(PairingWindowSet(is_open=False, edit=edit_after(state.window_edit)))
 
 
 async def _assign_roles(term: Term, placement: Placement) -> None:

@@ -1,7 +1,7 @@
 """Who trains a round of a cycle: one gang, or islands.
 
 Owns that decision. It is taken once, when the round's training begins, of the machines that are
-here then; what has begun is gone on with, whoever leads: a gang has opened an epoch or recorded a
+here then; what has begun is gone on with, whoever leads: a gang has opened an attempt or recorded a
 checkpoint, islands have a line of outer steps. Doesn't know how either trains, or which islands
 would be best (`island_plan`).
 """
@@ -102,7 +102,7 @@ def _has_gang(state: CycleState, training: TrainingSpec) -> bool:
     if state.last_checkpoint(training.round) is not None:
         return True
     begun = (training.round, training.start)
-    opened = state.epochs_opened.values()
+    opened = state.attempts_opened.values()
     places = ((each.round, each.follows or each.from_checkpoint) for each in opened)
     return begun in places and not state.outer_line(training.round)
 

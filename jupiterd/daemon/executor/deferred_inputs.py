@@ -39,19 +39,19 @@ def without(order: WorkOrder) -> dict[str, ArtifactId]:
 
 
 async def bring(
-    library: ArtifactCache, order: WorkOrder, hand_in: Callable[[InputArrived], None]
+    artifact_cache: ArtifactCache, order: WorkOrder, hand_in: Callable[[InputArrived], None]
 ) -> None:
     """Fetch the others, one after another, and hand in each; or say why it won't come."""
     late: Mapping[str, ArtifactId] = {n: order.inputs[n] for n in _names(order) & {*order.inputs}}
     for name, artifact in late.items():
-        hand_in(await _fetched(library, name, artifact))
+        hand_in(await _fetched(artifact_cache, name, artifact))
 
 
-async def _fetched(library: ArtifactCache, name: str, artifact: ArtifactId) -> InputArrived:
+async def _fetched(artifact_cache: ArtifactCache, name: str, artifact: ArtifactId) -> InputArrived:
     began_s = time.monotonic()
     try:
         async with asyncio.timeout(TIMEOUT_S):
-            path = await whole_checkpoint(library, artifact)
+            path = await whole_checkpoint(artifact_cache, artifact)
     except (JupiterError, TimeoutError, OSError) as error:
         reason = str(error) or f"it took more than {TIMEOUT_S:g} s"
         log.warning("late_input_missing", extra={"input": name, "reason": reason})

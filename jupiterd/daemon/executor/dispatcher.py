@@ -50,7 +50,7 @@ class Dispatcher:
         return self._run_remote(node, order)
 
     async def end(
-        self, node: NodeId, term: int, epoch: int, wish: KeepWish | None = None
+        self, node: NodeId, term: int, attempt: int, wish: KeepWish | None = None
     ) -> CheckpointMade | None:
         """End a gang's work on a node; return when none of it runs there any more.
 
@@ -60,8 +60,8 @@ class Dispatcher:
             JupiterError: the node doesn't answer, or obeys somebody else.
         """
         if node == self._self_id:
-            return await self._holder.end(self._self_id, term, epoch, wish)
-        request = peer_pb2.EndEpochRequest(term=term, epoch=epoch)
+            return await self._holder.end(self._self_id, term, attempt, wish)
+        request = peer_pb2.EndAttemptRequest(term=term, attempt=attempt)
         if wish is not None:
             request.keep_within_s, request.keep_after_step = wish.within_s, wish.after_step
         reply = await self._ask_to_end(node, request)
@@ -92,21 +92,21 @@ class Dispatcher:
                 return peer_pb2.PrepareRanksReply(micro_batch=request.needs[0].micro_batch)
             raise from_rpc(error, peer.name) from error
 
-    async def stop_after_step(self, node: NodeId, term: int, epoch: int) -> None:
+    async def stop_after_step(self, node: NodeId, term: int, attempt: int) -> None:
         """Ask a gang's ranks on a node to stop together with the others after their running step.
 
         Raises:
             JupiterError: the node doesn't answer, or obeys somebody else.
         """
         if node == self._self_id:
-            await self._holder.stop_after_step(self._self_id, term, epoch)
+            await self._holder.stop_after_step(self._self_id, term, attempt)
         else:
-            request = peer_pb2.EndEpochRequest(term=term, epoch=epoch, after_step=True)
+            request = peer_pb2.EndAttemptRequest(term=term, attempt=attempt, after_step=True)
             await self._ask_to_end(node, request)
 
     async def _ask_to_end(
-        self, node: NodeId, request: peer_pb2.EndEpochRequest
-    ) -> peer_pb2.EndEpochReply:
+        self, node: NodeId, request: peer_pb2.EndAttemptRequest
+    ) -> peer_pb2.EndAttemptReply:
         peer = self._peers.require(node)
         timeout_s = END_TIMEOUT_S + request.keep_within_s
         try:

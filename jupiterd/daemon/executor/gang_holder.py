@@ -83,9 +83,9 @@ class GangHolder:
         self._changing = asyncio.Lock()
         self._held: dict[str, HeldWorker] = {}
         self._ended = (0, 0)
-        """The last (term, epoch) that a leader ended: its orders may arrive after that."""
+        """The last (term, attempt) that a leader ended: its orders may arrive after that."""
         self._last_kept: tuple[int, CheckpointMade] | None = None
-        """The last epoch of which something was kept, and what."""
+        """The last attempt of which something was kept, and what."""
         self._is_leaving = False
         """Nothing begins here any more."""
 
@@ -103,19 +103,19 @@ class GangHolder:
         if self._is_leaving and not order.is_attach:
             raise PeerUnreachableError(LEAVING)
         order = replace(order, ordered_by=leader)
-        if order.epoch:
+        if order.attempt:
             work = (await self._held_for(leader, order)).follow()
         else:
-            await self._obedience.check(leader, order.term, order.epoch)
+            await self._obedience.check(leader, order.term, order.attempt)
             work = _told(self._workers.run(order))
         async with aclosing(work) as events:
             async for event in events:
                 yield event
 
     async def end(
-        self, leader: NodeId, term: int, epoch: int, wish: KeepWish | None = None
+        self, leader: NodeId, term: int, attempt: int, wish: KeepWish | None = None
     ) -> CheckpointMade | None:
-        """End the work of an epoch; return when none of it runs any more.
+        """End the work of an attempt; return when none of it runs any more.
 
         With a wish, the latest of what its ranks here have finished is kept and returned; again to
         the next leader, for the one before may have gone without recording it.
@@ -125,10 +125,10 @@ class GangHolder:
         """
         async with self._changing:
             await self._obedience.check(leader, term, 0)
-            self._ended = max(self._ended, (term, epoch))
-            ended = [held for held in self._held.values() if held.order.epoch == epoch]
-            kept = await self._kept_of(epoch, ended, wish) if wish is not None else None
-            await self._end(ended, RefusedError(f"attempt {epoch} was ended here"))
+            self._ended = max(self._ended, (term, attempt))
+            ended = [held for held in self._held.values() if held.order.attempt == attempt]
+            kept = await self._kept_of(attempt, ended, wish) if wish is not None else None
+            await self._end(ended, RefusedError(f"attempt {attempt} was ended here"))
         return kept
 
     async def prepare(self, request: peer_pb2.PrepareRanksRequest) -> peer_pb2.PrepareRanksReply:
@@ -138,8 +138,8 @@ class GangHolder:
             return peer_pb2.PrepareRanksReply(failure=failure)
         return await self._workers.prepare(request)
 
-    async def stop_after_step(self, leader: NodeId, term: int, epoch: int) -> None:
-        """Ask the ranks of an epoch to stop together after their running step.
+    async def stop_after_step(self, leader: NodeId, term: int, attempt: int) -> None:
+        """Ask the ranks of an attempt to stop together after their running step.
 
         Raises:
             RefusedError: another leader has been obeyed in this term, or a later one.
@@ -147,10 +147,10 @@ class GangHolder:
         """
         await self._obedience.check(leader, term, 0)
         held = [work.order for work in self._held.values()]
-        ranks = [order.id for order in held if order.epoch == epoch]
+        ranks = [order.id for order in held if order.attempt == attempt]
         asked = [self._workers.ask_to_stop(rank, "the gang is formed anew") for rank in ranks]
         if not any(asked):
-            raise NotFoundError(f"no rank of attempt {epoch} runs here just now")
+            raise NotFoundError(f"no rank of attempt {attempt} runs here just now")
 
     def finish_steps(self) -> list[HeldWorker]:
         """Begin nothing more, and have the ranks here stop after their running step and save it.
@@ -163,11 +163,11 @@ class GangHolder:
         return [h for h in training if self._workers.ask_to_stop(h.order.id, LEAVING)]
 
     async def end_closed(self, closed: AbstractSet[tuple[str, int]]) -> None:
-        """End what is held of epochs (cycle, number) that are over: others have gone on without.
+        """End what is held of attempts (cycle, number) that are over: others have gone on without.
 
         A leader that follows it is told, for it asks for what has been finished and ends it then.
         """
-        left = [w for w in self._held.values() if (w.order.cycle, w.order.epoch) in closed]
+        left = [w for w in self._held.values() if (w.order.cycle, w.order.attempt) in closed]
         why = RefusedError("its attempt has been closed")
         for held in left:
             held.fail(why)
@@ -180,9 +180,9 @@ class GangHolder:
     async def _held_for(self, leader: NodeId, order: WorkOrder) -> HeldWorker:
         """Return the work that an order means; what another gang left here is ended before."""
         async with self._changing:
-            await self._obedience.check(leader, order.term, order.epoch)
+            await self._obedience.check(leader, order.term, order.attempt)
             outdated = [held for held in self._held.values() if held.is_outdated_by(order)]
-            await self._end(outdated, RefusedError(f"attempt {order.epoch} has begun here"))
+            await self._end(outdated, RefusedError(f"attempt {order.attempt} has begun here"))
             return self._attach(order) if order.is_attach else self._begin(order)
 
     def _attach(self, order: WorkOrder) -> HeldWorker:
@@ -196,11 +196,11 @@ class GangHolder:
         return held
 
     def _begin(self, order: WorkOrder) -> HeldWorker:
-        if (order.term, order.epoch) <= self._ended:
-            raise RefusedError(f"attempt {order.epoch} has been ended")
+        if (order.term, order.attempt) <= self._ended:
+            raise RefusedError(f"attempt {order.attempt} has been ended")
         if order.id in self._held:
             raise ConflictError(f"{order.id} runs here already")
-        if self._last_kept is not None and self._last_kept[0] == order.epoch:
+        if self._last_kept is not None and self._last_kept[0] == order.attempt:
             self._last_kept = None  # of another cycle, or of a group that counted like this one
         held = self._held[order.id] = HeldWorker(order, self._grace_s, self._workers.keep_state)
         held.task = self._group.create_task(
@@ -214,16 +214,16 @@ class GangHolder:
         held.close()
 
     async def _kept_of(
-        self, epoch: int, works: list[HeldWorker], wish: KeepWish
+        self, attempt: int, works: list[HeldWorker], wish: KeepWish
     ) -> CheckpointMade | None:
         found = await asyncio.gather(*(held.kept(wish) for held in works))
         made = [kept for kept in found if kept is not None]
-        if self._last_kept is not None and self._last_kept[0] == epoch:
+        if self._last_kept is not None and self._last_kept[0] == attempt:
             made.append(self._last_kept[1])
         best = max(made, key=lambda kept: kept.step, default=None)
         if best is None or best.step <= wish.after_step:
             return None
-        self._last_kept = epoch, best
+        self._last_kept = attempt, best
         return best
 
     async def _end(self, works: list[HeldWorker], why: JupiterError) -> None:

@@ -34,9 +34,9 @@ class RankTunnels:
     """Of one rank; made by `GangTunnels.of` alone."""
 
     def __init__(
-        self, journal: Replica, plan: TunnelPlan, params: Mapping[str, Any], ends: AsyncExitStack
+        self, replica: Replica, plan: TunnelPlan, params: Mapping[str, Any], ends: AsyncExitStack
     ) -> None:
-        self._journal = journal
+        self._replica = replica
         self._plan = plan
         self._rank = int(params.get("rank", 0))
         self._interface = str(params.get("interface", ""))
@@ -94,14 +94,14 @@ class RankTunnels:
 
     async def _enter(self, rank: int, port: int) -> int:
         node = self._plan.gang[rank]
-        tls = connecting_tls(self._journal.identity, self._certificate(node))
+        tls = connecting_tls(self._replica.identity, self._certificate(node))
         host = in_scope(self._plan.hosts[rank], self._interface)
         return await self._ends.enter_async_context(entrance(Address(host, port), tls))
 
     async def _leave(self, at: int, port: int) -> int:
         """Let the gang's nodes reach a port of loopback; return the one that they dial."""
         members = frozenset(self._plan.gang)
-        tls = accepting_tls(self._journal.identity, [*map(self._certificate, members)])
+        tls = accepting_tls(self._replica.identity, [*map(self._certificate, members)])
         host = in_scope(self._plan.hosts[self._rank], self._interface)
         listener = self._ends.enter_context(bind_listener(host, at))
         close_to_others(listener, self._hosts)
@@ -111,7 +111,7 @@ class RankTunnels:
         return int(listener.getsockname()[1])
 
     def _certificate(self, node: NodeId) -> bytes:
-        member = self._journal.state.members.get(node)
+        member = self._replica.state.members.get(node)
         if member is None:
             raise NotAMemberError(f"node {short(node)} is not a member of this cluster")
         return member.certificate_pem
@@ -120,8 +120,8 @@ class RankTunnels:
 class GangTunnels:
     """Those of this node."""
 
-    def __init__(self, journal: Replica) -> None:
-        self._journal = journal
+    def __init__(self, replica: Replica) -> None:
+        self._replica = replica
 
     @asynccontextmanager
     async def of(self, params: dict[str, Any]) -> AsyncGenerator[RankTunnels | None]:
@@ -135,10 +135,10 @@ class GangTunnels:
             yield None
             return
         plan, rank = TunnelPlan.from_plain(params.pop(PARAM)), int(params.get("rank", 0))
-        if not 0 <= rank < len(plan.gang) or plan.gang[rank] != self._journal.node:
+        if not 0 <= rank < len(plan.gang) or plan.gang[rank] != self._replica.node:
             raise MalformedError("an order names tunnels of another node")
         async with AsyncExitStack() as ends:
-            tunnels = RankTunnels(self._journal, plan, params, ends)
+            tunnels = RankTunnels(self._replica, plan, params, ends)
             if ring := params.get("ring"):
                 params["ring"] = await tunnels.ring(list(ring))
             params |= {"member_hosts": [LOOPBACK], "first_host": LOOPBACK}

@@ -20,11 +20,11 @@ from jupiterd.daemon.runtime.work_events import (
     CheckpointMade,
     KeepWish,
     Kept,
+    PseudoGradientStored,
     Said,
     Started,
     Stuck,
     Unsaved,
-    WayMade,
     WorkEvent,
     WorkOrder,
 )
@@ -55,8 +55,8 @@ class WorkerReport:
             self._keep_newest(Advanced, 1)
         elif isinstance(event, CheckpointMade):
             self._keep_newest(CheckpointMade, KEPT_CHECKPOINTS)
-        elif isinstance(event, WayMade):
-            self._keep_newest(WayMade, 1)
+        elif isinstance(event, PseudoGradientStored):
+            self._keep_newest(PseudoGradientStored, 1)
         elif isinstance(event, Unsaved):
             self._keep_newest(Unsaved, 1)
 
@@ -119,7 +119,7 @@ class HeldWorker:
 
     def is_outdated_by(self, order: WorkOrder) -> bool:
         """Say whether a gang that is obeyed takes its place; one leader may train two cycles."""
-        if order.epoch == self.order.epoch:
+        if order.attempt == self.order.attempt:
             return False
         is_served = self.is_followed and self.term == order.term
         return order.cycle == self.order.cycle or not is_served

@@ -1,4 +1,4 @@
-"""Outer steps on their way to a rank: found in the ledger, and the ways that they merge fetched.
+"""Outer steps for a rank: found in the ledger, with the pseudo-gradients that they merge fetched.
 
 Owns finding the step that follows another, and having it whole on this machine. Doesn't know who
 decides on steps, or what a rank does with one.
@@ -31,10 +31,10 @@ UNHEARD_OF_S = 30.0
 """The same of a step that isn't in this ledger at all: it is behind."""
 
 AWAY_S = 30.0
-"""How long a way that nobody in reach has is waited for, or room for it on the disk."""
+"""How long a pseudo-gradient that nobody in reach has is waited for, or room for it on the disk."""
 
 LONGEST_S = 600.0
-"""How long all ways of a step may take: a gigabyte over Wi-Fi."""
+"""How long all pseudo-gradients of a step may take: a gigabyte over Wi-Fi."""
 
 RETRY_S = 1.0
 
@@ -42,15 +42,12 @@ RETRY_S = 1.0
 class OuterStepInputs:
     """What ranks of islands on this node wait for."""
 
-    def __init__(self, journal: Replica, library: ArtifactCache) -> None:
-        self._journal = journal
-        self._library = library
+    def __init__(self, replica: Replica, artifact_cache: ArtifactCache) -> None:
+        self._replica = replica
+        self._artifact_cache = artifact_cache
 
     async def bring(
-        self,
-        params: Mapping[str, Any],
-        after: str,
-        hand_in: Callable[[OuterStepArrived], None],
+        self, params: Mapping[str, Any], after: str, hand_in: Callable[[OuterStepArrived], None]
     ) -> None:
         """Hand in the step after that one once it is taken, or say why it won't come.
 
@@ -59,7 +56,9 @@ class OuterStepInputs:
         try:
             hand_in(await self._brought(params[PARAM], after))
         except (JupiterError, TimeoutError) as error:
-            reason = str(error) or f"its ways couldn't be fetched within {LONGEST_S:g} s"
+            reason = (
+                str(error) or f"its pseudo-gradients couldn't be fetched within {LONGEST_S:g} s"
+            )
             log.warning("outer_step_missing", extra={"after": short(after), "reason": reason})
             hand_in(_missing(after, reason))
         except Exception as error:  # ours: the rank is told, and the daemon goes on
@@ -71,9 +70,9 @@ class OuterStepInputs:
         round_number = int(told["round"])
         while True:
             step, fact = await self._found(run, round_number, after)
-            ways = await self._while_on(run, round_number, step, self._fetched(fact))
-            if ways is not None:
-                return _arrived(after, step, fact, island, ways)
+            pseudo_gradients = await self._while_on(run, round_number, step, self._fetched(fact))
+            if pseudo_gradients is not None:
+                return _arrived(after, step, fact, island, pseudo_gradients)
 
     async def _while_on(
         self, run: CycleId, round_number: int, step: str, fetched: Awaitable[list[str]]
@@ -82,7 +81,7 @@ class OuterStepInputs:
         fetching = asyncio.ensure_future(fetched)
         try:
             while step in self._line(run, round_number):
-                news = asyncio.ensure_future(self._journal.changed_since(self._journal.version))
+                news = asyncio.ensure_future(self._replica.changed_since(self._replica.version))
                 await asyncio.wait({fetching, news}, return_when=asyncio.FIRST_COMPLETED)
                 news.cancel()
                 if fetching.done():
@@ -101,31 +100,31 @@ class OuterStepInputs:
         """
         began_s = time.monotonic()
         while True:
-            version, line = self._journal.version, self._line(run, round_number)
+            version, line = self._replica.version, self._line(run, round_number)
             if found := _next(line, after):
                 return found
             if not after or after in line:
-                await self._journal.changed_since(version)
+                await self._replica.changed_since(version)
                 began_s = time.monotonic()
                 continue
             # Others may take one step after another meanwhile: that is no reason to wait on.
             patience_s = OFF_THE_LINE_S if self._is_known(run, after) else UNHEARD_OF_S
             try:
                 async with asyncio.timeout(began_s + patience_s - time.monotonic()):
-                    await self._journal.changed_since(version)
+                    await self._replica.changed_since(version)
             except TimeoutError as error:
                 raise ConflictError("the other islands went on without this one") from error
 
     def _is_known(self, run: CycleId, step: str) -> bool:
-        cycle = self._journal.state.cycles.get(run)
+        cycle = self._replica.state.cycles.get(run)
         return cycle is not None and cycle.has_outer_step(step)
 
     def _line(self, run: CycleId, round_number: int) -> Steps:
-        cycle = self._journal.state.cycles.get(run)
+        cycle = self._replica.state.cycles.get(run)
         return {} if cycle is None else cycle.outer_line(round_number)
 
     async def _fetched(self, fact: OuterStepTaken) -> list[str]:
-        """Return the folders of a step's ways; whoever has one may be away for a while.
+        """Return the folders of a step's pseudo-gradients; whoever has one may be away for a while.
 
         Raises:
             NotFoundError: nobody has one of them.
@@ -134,7 +133,10 @@ class OuterStepInputs:
         """
         began_s = time.monotonic()
         # A task group would hide what went wrong in a group of errors.
-        fetches = [asyncio.ensure_future(self._patiently(way)) for way in fact.ways]
+        fetches = [
+            asyncio.ensure_future(self._patiently(pseudo_gradient))
+            for pseudo_gradient in fact.pseudo_gradients
+        ]
         try:
             async with asyncio.timeout(LONGEST_S):
                 found = await asyncio.gather(*fetches)
@@ -145,18 +147,18 @@ class OuterStepInputs:
         log.info("ways_fetched", extra={"step": fact.number, "ways": len(found), "took_s": took_s})
         return [str(folder) for folder in found]
 
-    async def _patiently(self, way: ArtifactId) -> Path:
-        """Return a way's folder; what is begun may be broken off now and then."""
+    async def _patiently(self, pseudo_gradient: ArtifactId) -> Path:
+        """Return a pseudo-gradient's folder; what is begun may be broken off now and then."""
         had_s = time.monotonic()
         while True:
             try:
-                return await self._library.ensure(way)
+                return await self._artifact_cache.ensure(pseudo_gradient)
             except JupiterError as error:
                 if not isinstance(error, NotFoundError | DiskFullError):
                     had_s = time.monotonic()
                 elif time.monotonic() - had_s >= AWAY_S:
                     raise
-                extra = {"artifact": short(way), "reason": error.message}
+                extra = {"artifact": short(pseudo_gradient), "reason": error.message}
                 log.warning("way_not_fetched", extra=extra)
             await asyncio.sleep(RETRY_S)
 
@@ -171,13 +173,13 @@ def _missing(after: str, reason: str) -> OuterStepArrived:
 
 
 def _arrived(
-    after: str, step: str, fact: OuterStepTaken, island: CycleId, ways: list[str]
+    after: str, step: str, fact: OuterStepTaken, island: CycleId, pseudo_gradients: list[str]
 ) -> OuterStepArrived:
     return OuterStepArrived(
         after=after,
         step=step,
         number=fact.number,
-        ways=ways,
+        pseudo_gradients=pseudo_gradients,
         tokens=fact.weights or fact.tokens,
         rate=fact.rate,
         momentum=fact.momentum,

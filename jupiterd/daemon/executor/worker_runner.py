@@ -43,11 +43,11 @@ from jupiterd.daemon.runtime.work_events import (
     Joined,
     Kept,
     Listening,
+    PseudoGradientStored,
     Said,
     Started,
     Stuck,
     Unsaved,
-    WayMade,
     WorkOrder,
 )
 from jupiterd.errors import Bug, DeviceBusyError, DiskFullError, WorkFailedError, from_wire
@@ -63,6 +63,7 @@ from jupiterd.protocol.frames import (
     Knocked,
     OuterStepWanted,
     Progressed,
+    PseudoGradientWritten,
     RankBusy,
     RankStuck,
     RunTask,
@@ -71,7 +72,6 @@ from jupiterd.protocol.frames import (
     StoreOpened,
     TaskFailed,
     TaskFinished,
-    WayWritten,
 )
 from jupiterd.rpc import peer_pb2
 from jupiterd.store.disk import NO_ROOM, is_no_room, written
@@ -108,20 +108,20 @@ class WorkerRunner:
     def __init__(
         self,
         state_dir: StateDir,
-        library: ArtifactCache,
-        journal: Replica,
+        artifact_cache: ArtifactCache,
+        replica: Replica,
         group: asyncio.TaskGroup,
         settings: Settings,
         machine: Hardware,
     ) -> None:
         self.spares = WarmPool(state_dir.logs, group)
-        self.stores = GangStores(library.peers.own)
-        self.store_calls = StoreCalls(library.peers, self.stores)
-        self._tunnels = GangTunnels(journal)
+        self.stores = GangStores(artifact_cache.peers.own)
+        self.store_calls = StoreCalls(artifact_cache.peers, self.stores)
+        self._tunnels = GangTunnels(replica)
         self._group = group
         self._state_dir = state_dir
-        self._library = library
-        self._outer = OuterStepInputs(journal, library)
+        self._artifact_cache = artifact_cache
+        self._outer = OuterStepInputs(replica, artifact_cache)
         self._machine = machine
         self._devices = DeviceAllocation(machine, settings.name)
         self._own = {"threads": settings.threads, "node_name": settings.name}
@@ -129,7 +129,7 @@ class WorkerRunner:
         self._key_hosts = settings.api_keys
         self.offered = OfferedPaths(state_dir.asked_paths, settings.readable_folders)
         self.knocks = RefusedConnections()
-        self._members = journal
+        self._members = replica
         self.running: dict[str, WorkOrder] = {}
         self._workers: dict[str, Worker] = {}
 
@@ -154,10 +154,10 @@ class WorkerRunner:
         asked_by = asking(order, self._members.state.members)
         own = str(self._own["node_name"])
         await asyncio.to_thread(self.offered.check, order.task, order.params, asked_by, own)
-        order = await without_lost(self._library, order)
+        order = await without_lost(self._artifact_cache, order)
         at_once = deferred_inputs.without(order)
-        inputs = await self._library.ensure_all(at_once)
-        inputs |= await whole_start(self._library, at_once)
+        inputs = await self._artifact_cache.ensure_all(at_once)
+        inputs |= await whole_start(self._artifact_cache, at_once)
         spool = self._state_dir.spool / secrets.token_hex(8)
         with written():
             spool.mkdir(mode=0o700)
@@ -199,7 +199,7 @@ class WorkerRunner:
         told = {name: value for name, value in order.params.items() if name not in OF_THIS_NODE}
         params: dict[str, Any] = {**self._own, **told}
         params |= chosen_engine(order.task, params, self._machine)
-        if order.epoch:  # no path comes from outside
+        if order.attempt:  # no path comes from outside
             params["log_dir"] = str(curves_folder(self._state_dir.curves, order))
         async with self._tunnels.of(params) as tunnels:
             work = self._run_process(order, params, inputs, spool, tunnels)
@@ -235,10 +235,10 @@ class WorkerRunner:
             ):
                 self._workers[order.id] = worker
                 self._begin(fetching, device.watch(worker.end), f"devices of {order.id}")
-                late = deferred_inputs.bring(self._library, order, worker.hand_in)
+                late = deferred_inputs.bring(self._artifact_cache, order, worker.hand_in)
                 self._begin(fetching, late, f"late inputs of {order.id}")
                 yield Started(worker.pid, str(params.get("device", "cpu")))
-                async for frame in device.guarded(worker.frames(ends_stopped=order.epoch > 0)):
+                async for frame in device.guarded(worker.frames(ends_stopped=order.attempt > 0)):
                     if isinstance(frame, TaskFailed):
                         raise from_wire(frame.code, frame.message, frame.hint)
                     if isinstance(frame, OuterStepWanted):
@@ -283,7 +283,7 @@ class WorkerRunner:
                 said = Kept(await self._made(frame, spool) if path else None)
             case RankStuck(code, message, hint):
                 said = Stuck(from_wire(code, message, hint))
-            case WayWritten():
+            case PseudoGradientWritten():
                 said = await self._way(frame, spool)
             case StoreOpened(port):
                 said = Listening(port)
@@ -311,16 +311,20 @@ class WorkerRunner:
         counts = frame.step, frame.tokens, frame.cursor
         return CheckpointMade(artifact, *counts, frame.loss, frame.horizon)
 
-    async def _way(self, frame: WayWritten, spool: Path) -> WayMade:
+    async def _way(self, frame: PseudoGradientWritten, spool: Path) -> PseudoGradientStored:
         artifact = await self._ingest(spool, frame.path)
-        size_bytes = self._library.store.manifest(artifact).size_bytes
+        size_bytes = self._artifact_cache.store.manifest(artifact).size_bytes
         told = frame.tokens, frame.norm, frame.elapsed_s, frame.logits, size_bytes
         scored = frame.scored_step, frame.held_out, frame.counted
-        return WayMade(artifact, frame.after, *told, frame.stands_at, frame.digest, *scored)
+        return PseudoGradientStored(
+            artifact, frame.after, *told, frame.stands_at, frame.digest, *scored
+        )
 
     async def _ingest(self, spool: Path, relative: str) -> ArtifactId:
-        artifact = await asyncio.to_thread(self._library.store.ingest, _inside(spool, relative))
-        self._library.known_whole.add(artifact)
+        artifact = await asyncio.to_thread(
+            self._artifact_cache.store.ingest, _inside(spool, relative)
+        )
+        self._artifact_cache.known_whole.add(artifact)
         return artifact
 
     def _log_path(self, order: WorkOrder) -> Path:

@@ -1,13 +1,13 @@
-"""Ending an epoch everywhere, and recording how it ended and what its survivors have kept.
+"""Ending an attempt everywhere, and recording how it ended and what its survivors have kept.
 
-Owns what is asked of the survivors, and the facts. Doesn't know why an epoch ends: it is told.
+Owns what is asked of the survivors, and the facts. Doesn't know why an attempt ends: it is told.
 """
 
 import logging
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 
-from jupiterd.cluster.facts.facts import LEFT_OPEN, EpochClosed
+from jupiterd.cluster.facts.attempt_facts import LEFT_OPEN, AttemptClosed
 from jupiterd.cycle.training.horizon import Horizon, end_step
 from jupiterd.daemon.gangs.checkpoint_lineage import CheckpointLineage
 from jupiterd.daemon.gangs.surviving_states import latest, wish_for
@@ -30,7 +30,7 @@ STOPPED = "one of its machines was stopped"
 
 
 class AttemptEnd:
-    """Ends the epochs of one round."""
+    """Ends the attempts of one round."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class AttemptEnd:
         unrecorded: Sequence[tuple[NodeId, CheckpointMade]] = (),
         silent: AbstractSet[NodeId] = frozenset(),
     ) -> None:
-        """End it and record that; what keeps us from it mustn't hide why the epoch ended.
+        """End it and record that; what keeps us from it mustn't hide why the attempt ended.
 
         With `keeps`, the last finished step of its survivors goes on the line. `unrecorded` is what
         they have made and nobody has recorded yet; for a word of the silent ones nobody waits.
@@ -64,7 +64,7 @@ class AttemptEnd:
         elapsed_s = round(now_s() - launch.began_s, 3)
         try:
             wish = await self._wish(launch) if keeps else None
-            kept = await self._calls.end_gang(launch.gang, launch.epoch, wish, silent)
+            kept = await self._calls.end_gang(launch.gang, launch.attempt, wish, silent)
             kept += [told for told in unrecorded if told[0] not in silent]
             self._change.mark("ended")
             is_joined = not keeps and reason not in (FINISHED, LEFT_OPEN)
@@ -74,15 +74,15 @@ class AttemptEnd:
             if keeps:  # one that was cut off may have recorded meanwhile what it alone holds
                 await self._line.look(launch)
             facts = self._line.facts_of(last, launch, self._of.plan)
-            if self._line.is_trained_in(launch.epoch) or any(fact.is_final for fact in facts):
+            if self._line.is_trained_in(launch.attempt) or any(fact.is_final for fact in facts):
                 reason, code = FINISHED, ""  # whatever became of its ranks then
             told = self._told(reason, is_over=any(fact.is_final for fact in facts))
-            closed = EpochClosed(self._of.cycle, launch.epoch, told, elapsed_s, code)
+            closed = AttemptClosed(self._of.cycle, launch.attempt, told, elapsed_s, code)
             await self._term.record(*facts, *self._line.parked_for(last), closed)
             self._change.mark("closed")
         except JupiterError as error:
-            extra = {"epoch": launch.epoch, "reason": error.message}
-            log.warning("epoch_left_open", extra=extra)
+            extra = {"attempt": launch.attempt, "reason": error.message}
+            log.warning("attempt_left_open", extra=extra)
 
     def _end_step(self, kept: Sequence[tuple[NodeId, CheckpointMade]]) -> int:
         """Return where training ends, as far as what was kept has decided it."""

@@ -1,4 +1,4 @@
-"""Recording an epoch's checkpoints while it is followed: copying a large one takes minutes.
+"""Recording an attempt's checkpoints while it is followed: copying a large one takes minutes.
 
 Owns their order, and which aren't recorded yet. Doesn't know how one is recorded
 (`checkpoint_lineage`).
@@ -19,7 +19,7 @@ Commit = Callable[[NodeId, CheckpointMade], Awaitable[None]]
 
 
 class CheckpointCommits:
-    """The checkpoints of one epoch that are yet to be recorded."""
+    """The checkpoints of one attempt that are yet to be recorded."""
 
     def __init__(self) -> None:
         self._waiting = deque[tuple[NodeId, CheckpointMade]](maxlen=MAX_WAITING)
@@ -30,7 +30,7 @@ class CheckpointCommits:
 
     @property
     def unrecorded(self) -> Sequence[tuple[NodeId, CheckpointMade]]:
-        """Return what was told and couldn't be recorded before the epoch ended, and who has it."""
+        """Return checkpoints that weren't recorded before the attempt ended, and who has them."""
         return [*([] if self._now is None else [self._now]), *self._waiting, *(self._held or ())]
 
     def hold(self) -> None:

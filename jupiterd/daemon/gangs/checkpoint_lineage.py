@@ -1,4 +1,4 @@
-"""The line of checkpoints that one epoch after another of a round extends.
+"""The line of checkpoints that one attempt after another of a round extends.
 
 Owns what is recorded of a checkpoint, and whether the line counts. Doesn't know gangs: it is told
 what they have made.
@@ -10,7 +10,8 @@ on from is parked at once (and competes again when its checkpoint turns up).
 
 from collections.abc import Sequence
 
-from jupiterd.cluster.facts.facts import CheckpointCommitted, EpochOpened, LineParked
+from jupiterd.cluster.facts.attempt_facts import AttemptOpened
+from jupiterd.cluster.facts.facts import BranchSuspended, CheckpointCommitted
 from jupiterd.cluster.ledger.island_runs import is_held_by_others
 from jupiterd.cluster.ledger.trunk import trunk_of
 from jupiterd.cluster.values.bounds import edit_after
@@ -31,14 +32,14 @@ MAX_MISSING = 8
 
 
 class CheckpointLineage:
-    """The end of the line that the running epoch is on."""
+    """The end of the line that the running attempt is on."""
 
     def __init__(self, term: Term, reach: ArtifactReach, cycle: CycleId, round_number: int) -> None:
         self._term, self._reach = term, reach
         self._cycle = cycle
         self._round = round_number
         self.start = ""
-        """What the last epoch that was planned was to start from; empty at the root."""
+        """What the last attempt that was planned was to start from; empty at the root."""
         self.tip = ""
         """The last checkpoint, or empty at the root."""
         self._missing: set[str] = set()
@@ -56,28 +57,28 @@ class CheckpointLineage:
         is_other = trunk_of(cycle, self._round) != self._trunk
         return is_trained or is_other or cycle.rounds_committed + 1 != self._round
 
-    def is_trained_in(self, epoch: int) -> bool:
-        """Say whether an epoch has made what its round ends with: then nothing was lost in it."""
+    def is_trained_in(self, attempt: int) -> bool:
+        """Say whether an attempt has made what its round ends with: then nothing was lost in it."""
         last = self._term.cycle(self._cycle).last_checkpoint(self._round)
-        return last is not None and last.is_final and last.epoch == epoch
+        return last is not None and last.is_final and last.attempt == attempt
 
     def follow(self, launch: GangPlan) -> None:
-        """Take up the line of an epoch, as far as it has been recorded."""
+        """Take up the line of an attempt, as far as it has been recorded."""
         self._missing = set()
         self._take_up(launch)
 
     def _take_up(self, launch: GangPlan) -> None:
-        last = self._term.cycle(self._cycle).last_of_epoch(launch.epoch, self._missing)
+        last = self._term.cycle(self._cycle).last_of_attempt(launch.attempt, self._missing)
         self.tip = (launch.follows or launch.from_checkpoint) if last is None else last.artifact
 
     async def look(self, launch: GangPlan) -> None:
-        """Take up the line of an epoch as far as it can be gone on from."""
+        """Take up the line of an attempt as far as it can be gone on from."""
         self._missing = set()
         while len(self._missing) < MAX_MISSING:
             cycle = self._term.cycle(self._cycle)
             newest = (
                 cycle.last_checkpoint(self._round, self._missing),
-                cycle.last_of_epoch(launch.epoch, self._missing),
+                cycle.last_of_attempt(launch.attempt, self._missing),
             )
             found = {fact.artifact for fact in newest if fact is not None}
             gone = {each for each in found if not await self._reach.is_in_reach(each)}
@@ -91,7 +92,7 @@ class CheckpointLineage:
         last = self._term.cycle(self._cycle).last_checkpoint(self._round, self._missing)
         return 0 if last is None else last.step
 
-    def parked_for(self, made: CheckpointMade | None) -> Sequence[LineParked]:
+    def parked_for(self, made: CheckpointMade | None) -> Sequence[BranchSuspended]:
         """Return what is to be recorded so that a state that is here counts; see above."""
         cycle = self._term.cycle(self._cycle)
         last = cycle.last_checkpoint(self._round)
@@ -102,7 +103,9 @@ class CheckpointLineage:
             return ()
         missing = sorted(self._missing)
         return [
-            LineParked(self._cycle, each, is_parked=True, edit=edit_after(cycle.parking_edit(each)))
+            BranchSuspended(
+                self._cycle, each, is_suspended=True, edit=edit_after(cycle.suspension_edit(each))
+            )
             for each in missing
         ]
 
@@ -126,7 +129,7 @@ class CheckpointLineage:
         self.tip = made.artifact
         if not self._term.cycle(self._cycle).ends_at(self._round, made.artifact):
             raise LineChangedError(
-                f"attempt {launch.epoch} trained a line of the cycle that counts no more"
+                f"attempt {launch.attempt} trained a line of the cycle that counts no more"
             )
 
     def _is_held_by_others(self) -> bool:
@@ -141,7 +144,7 @@ class CheckpointLineage:
         It outweighs what it hangs below in its round, even where an island goes on from another's,
         which had trained on less.
         """
-        if made is None or self._is_recorded(made, launch.epoch):
+        if made is None or self._is_recorded(made, launch.attempt):
             return ()
         above = self._term.cycle(self._cycle).checkpoint(self.tip)
         is_inside = above is not None and above.round == self._round
@@ -152,7 +155,7 @@ class CheckpointLineage:
             round=self._round,
             parent=self.tip,
             artifact=made.artifact,
-            epoch=launch.epoch,
+            attempt=launch.attempt,
             step=made.step,
             tokens=max(made.tokens, least),
             cursor=made.cursor,
@@ -164,12 +167,12 @@ class CheckpointLineage:
         )
         return (committed,)
 
-    def opened(self, launch: GangPlan) -> EpochOpened:
-        """Return what is recorded of an epoch that begins."""
-        return EpochOpened(
+    def opened(self, launch: GangPlan) -> AttemptOpened:
+        """Return what is recorded of an attempt that begins."""
+        return AttemptOpened(
             cycle=self._cycle,
             round=self._round,
-            epoch=launch.epoch,
+            attempt=launch.attempt,
             gang=launch.gang,
             engine=launch.choice.label,
             from_checkpoint=launch.from_checkpoint,
@@ -180,7 +183,7 @@ class CheckpointLineage:
             predicted_tokens_per_s=launch.predicted_tokens_per_s,
         )
 
-    def _is_recorded(self, made: CheckpointMade, epoch: int) -> bool:
-        last = self._term.cycle(self._cycle).last_of_epoch(epoch, self._missing)
+    def _is_recorded(self, made: CheckpointMade, attempt: int) -> bool:
+        last = self._term.cycle(self._cycle).last_of_attempt(attempt, self._missing)
         is_old = last is not None and made.step <= last.step
         return is_old or made.artifact == self.tip  # told twice: nothing hangs below itself

@@ -6,7 +6,7 @@ how a branch is found (`progress_tree`).
 
 import logging
 
-from jupiterd.cluster.facts.facts import LineParked
+from jupiterd.cluster.facts.facts import BranchSuspended
 from jupiterd.daemon.leader.artifact_reach import ArtifactReach
 from jupiterd.daemon.leader.progress_board import ProgressBoard
 from jupiterd.daemon.leader.term import Term
@@ -26,8 +26,10 @@ async def set_aside(
     """Let no line compete that ends in a damaged checkpoint, for as long as this reign lasts."""
     reach.damaged.add(artifact)
     state = term.cycle(cycle)
-    if artifact not in state.parked:
-        edit = state.parking_edit(artifact) + 1
-        await term.record(LineParked(cycle, artifact, is_parked=True, edit=edit, reason=reason))
+    if artifact not in state.suspended:
+        edit = state.suspension_edit(artifact) + 1
+        await term.record(
+            BranchSuspended(cycle, artifact, is_suspended=True, edit=edit, reason=reason)
+        )
     log.warning("checkpoint_set_aside", extra={"artifact": short(artifact), "reason": reason})
     board.explain(cycle, f"{reason}; going on from the checkpoint before it")

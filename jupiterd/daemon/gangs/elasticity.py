@@ -2,7 +2,7 @@
 
 Owns that order of things: newcomers get ready while the others go on; who is drained leaves at
 once. Doesn't know who may join (`elasticity`), who can be met (`gang_reachability`), nor how the
-next epoch is launched. The ranks stop together after a step that is finished, so nothing is lost;
+next attempt is launched. The ranks stop together after a step that is finished, so nothing is lost;
 and a newcomer whom they can't meet costs them nothing at all.
 """
 
@@ -58,7 +58,7 @@ async def changing(
     """Let nodes join and leave while the gang is followed, and close what else is open."""
     stop = _Stop(calls, launch, changes)
     async with asyncio.TaskGroup() as group:
-        beside = close_strays(term, changes.cycle, launch.epoch)
+        beside = close_strays(term, changes.cycle, launch.attempt)
         work = (_grow(launch, reach, changes, stop), _shrink(changes, stop), beside)
         tasks = [group.create_task(each) for each in work]
         yield
@@ -86,7 +86,7 @@ class _Stop:
         launch = self._launch
         self._changes.on_stop(reason)
         try:
-            await self._calls.stop_after_step(launch.gang[0], launch.epoch)
+            await self._calls.stop_after_step(launch.gang[0], launch.attempt)
         except JupiterError as error:
             self._changes.on_not_told()
             log.warning("gang_not_stopped", extra={"reason": error.message})

@@ -23,11 +23,7 @@ from jupiterd.daemon.leader.work_item import wait_out
 from jupiterd.daemon.planning.gang_plan import GangPlan
 from jupiterd.daemon.planning.training_estimate import device_of
 from jupiterd.daemon.runtime.clock import now_s
-from jupiterd.errors import (
-    DrainedError,
-    JupiterError,
-    PeerUnreachableError,
-)
+from jupiterd.errors import DrainedError, JupiterError, PeerUnreachableError
 from jupiterd.ids import NodeId
 from jupiterd.rpc import peer_pb2
 
@@ -37,7 +33,7 @@ LEFT_OUT_S = 10.0
 """How long a node that has refused isn't asked again."""
 
 PlanLaunch = Callable[[AbstractSet[NodeId]], GangPlan]
-"""Plans an epoch without some nodes."""
+"""Plans an attempt without some nodes."""
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ class GangProgress:
             self._cycle,
             {
                 PREDICTED: launch.predicted_tokens_per_s or None,
-                "epoch": launch.epoch,
+                "attempt": launch.attempt,
                 "resumed_from_step": launch.from_step,
                 FLOPS_PER_TOKEN: float(flops_per_token(self._orders.of.shape)),
                 PEAK: self._orders.peak(launch),

@@ -1,9 +1,9 @@
-"""Training a round: one epoch of a gang after another until the last checkpoint is recorded.
+"""Training a round: one attempt of a gang after another until the last checkpoint is recorded.
 
-Owns who is in an epoch, its launch, and what its events mean for the ledger. Doesn't know how a
-rank trains (workers) or how processes are held (`gang`). An epoch that loses a rank is ended
+Owns who is in an attempt, its launch, and what its events mean for the ledger. Doesn't know how a
+rank trains (workers) or how processes are held (`gang`). An attempt that loses a rank is ended
 everywhere, and the last step that any of its survivors has finished is recorded as a checkpoint;
-the next starts there with whoever is fit. An epoch extends the line that it started from and no
+the next starts there with whoever is fit. An attempt extends the line that it started from and no
 other: where another one counts by now, what it has made is kept as a leaf, and it ends. One that
 has only lost its leader is adopted.
 """
@@ -17,7 +17,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing
 from dataclasses import replace
 from functools import partial
 
-from jupiterd.cluster.facts.facts import LEFT_OPEN, EpochAdopted
+from jupiterd.cluster.facts.attempt_facts import LEFT_OPEN, AttemptAdopted
 from jupiterd.cluster.planning.backends import NCCL
 from jupiterd.cluster.planning.engines import MLX
 from jupiterd.cluster.training.elasticity import Elasticity
@@ -59,9 +59,9 @@ from jupiterd.daemon.runtime.work_events import (
     CheckpointMade,
     Joined,
     Listening,
+    PseudoGradientStored,
     Started,
     Unsaved,
-    WayMade,
     WorkEvent,
 )
 from jupiterd.error_groups import all_of
@@ -81,7 +81,7 @@ from jupiterd.ids import ArtifactId, CycleId, NodeId
 log = logging.getLogger(__name__)
 
 MAX_BARREN_EPOCHS = 5
-"""Epochs in a row that add no checkpoint; more means that training can't go on by itself."""
+"""Attempts in a row that add no checkpoint; more means that training can't go on by itself."""
 
 RETRY_S = 1.0
 MAX_RETRY_S = 30.0
@@ -114,7 +114,7 @@ class GangSupervisor:
         self._change = TransitionTiming(now_s)
         self._ending = AttemptEnd(term, reach, calls, self._line, self._change, of)
         self._reason = FINISHED
-        """Why the running epoch ends when its ranks have come to an end by themselves."""
+        """Why the running attempt ends when its ranks have come to an end by themselves."""
         self._growth = Elasticity()
         self._late = LateJoiners(term, reach)
         self._name = machines.name_of
@@ -122,20 +122,20 @@ class GangSupervisor:
         self._listening = asyncio.Semaphore(0)
         self._watch = GangWatchdog(0, 0.0)
         self._silent: set[NodeId] = set()
-        """Whose members weren't heard when the epoch's end was due."""
+        """Whose members weren't heard when the attempt's end was due."""
 
     async def train(self, step: TrainRound) -> None:
         """Return when the round's final checkpoint is recorded, or its line counts no more.
 
         Raises:
-            JupiterError: a reason that another epoch can't mend.
+            JupiterError: a reason that another attempt can't mend.
         """
         barren, wait_s = 0, RETRY_S
         while not self._line.is_over():
             before, left_out = self._line.step(), self._growth.left_out
             try:
                 if not await self._go_on():
-                    await self._run_epoch(step)
+                    await self._run_attempt(step)
                 if not self._line.is_over():
                     self._alarm.check()
             except* JupiterError as group:
@@ -166,7 +166,7 @@ class GangSupervisor:
             self._board.explain(self._cycle, f"{why}; trying again")
 
     async def _set_aside(self, group: BaseExceptionGroup[JupiterError]) -> bool:
-        """Let the next epoch start from another checkpoint where this one's is of no use."""
+        """Let the next attempt start from another checkpoint where this one's is of no use."""
         if self._anew and (reason := reason_to_begin_anew(all_of(group))):
             return await self._anew.begin(self._line.start, reason)
         damage = next((e for e in all_of(group) if isinstance(e, CorruptCheckpointError)), None)
@@ -179,14 +179,14 @@ class GangSupervisor:
     async def _go_on(self) -> bool:
         """See the gang through that another leader has left; say no where there is none to save.
 
-        Whatever else is open is ended: an older epoch, or one that we ourselves couldn't close.
+        Whatever else is open is ended: an older attempt, or one that we ourselves couldn't close.
         """
-        left = self._term.cycle(self._cycle).open_epochs
+        left = self._term.cycle(self._cycle).open_attempts
         for opened in left[:-1]:
             await self._end(GangPlan.of(opened), LEFT_OPEN)
         for opened in left[-1:]:
             launch = GangPlan.of(opened)
-            self._change.begin(launch.epoch)
+            self._change.begin(launch.attempt)
             if opened.round != self._of.round:
                 await self._end(launch, LEFT_OPEN)
                 continue
@@ -205,17 +205,17 @@ class GangSupervisor:
             try:
                 gang = await stack.enter_async_context(following)
             except JupiterError as error:
-                extra = {"epoch": launch.epoch, "reason": error.message}
-                log.warning("epoch_not_adopted", extra=extra)
+                extra = {"attempt": launch.attempt, "reason": error.message}
+                log.warning("attempt_not_adopted", extra=extra)
                 return False
-            log.info("epoch_adopted", extra={"epoch": launch.epoch})
-            await self._term.record(EpochAdopted(self._cycle, launch.epoch))
+            log.info("attempt_adopted", extra={"attempt": launch.attempt})
+            await self._term.record(AttemptAdopted(self._cycle, launch.attempt))
             launch = replace(launch, began_s=now_s() - gang.running_s)
             await self._see_through(launch, self._follow_adopted(gang, launch))
         return True
 
-    async def _run_epoch(self, step: TrainRound) -> None:
-        self._memory.take_up(self._term.cycle(self._cycle).epochs_opened, self._of.round)
+    async def _run_attempt(self, step: TrainRound) -> None:
+        self._memory.take_up(self._term.cycle(self._cycle).attempts_opened, self._of.round)
         launch = await self._preparation.prepared_once_resumed(self._planned, self._line.is_over)
         if self._line.is_over():  # meanwhile
             return
@@ -223,7 +223,7 @@ class GangSupervisor:
         log.info("engine_chosen", extra={"engine": choice.label, "reason": choice.reason})
         self._line.start = launch.from_checkpoint
         inputs = await self._orders.inputs(step, launch)  # without them nothing is recorded
-        await whole_start(self._services.reach.library, inputs)
+        await whole_start(self._services.reach.artifact_cache, inputs)
         if not self._anew:  # its ranks all wait for what the others have learned
             launch = await self._late.named(launch)
         launch = launch_foretold(self._term, self._services.fleet_view, self._of, launch)
@@ -238,10 +238,10 @@ class GangSupervisor:
         placement = self._services.placement
         chosen = choose(placement, state, max_ranks=ranks, without=without, shunned=shunned)
         choice = by_links(self._services.connectivity, chosen)
-        return plan_launch(state, self._of.round, self._term.next_epoch(self._cycle), choice)
+        return plan_launch(state, self._of.round, self._term.next_attempt(self._cycle), choice)
 
     async def _see_through(self, launch: GangPlan, work: Awaitable[None]) -> None:
-        """Wait for an epoch's end, and say how it ended; a later leader sees to it after us."""
+        """Wait for an attempt's end, and say how it ended; a later leader sees to it after us."""
         reason, code, keeps = "it was stopped", "", True
         self._reason = FINISHED
         try:
@@ -249,9 +249,9 @@ class GangSupervisor:
             reason, keeps = self._reason, False
             self._change.mark("stopped")
         except* JupiterError as group:
-            self._change.begin(launch.epoch)
+            self._change.begin(launch.attempt)
             reason, code = deepest(group).message, deepest(group).code
-            log.warning("epoch_ended", extra={"epoch": launch.epoch, "reason": reason})
+            log.warning("attempt_ended", extra={"attempt": launch.attempt, "reason": reason})
             raise
         finally:
             if not self._term.is_over:
@@ -294,12 +294,12 @@ class GangSupervisor:
                     group.create_task(self._follow(rank, node, events, launch))
 
     def _committing(self, launch: GangPlan) -> AbstractAsyncContextManager[None]:
-        """Record checkpoints beside following the ranks, and all of them before the epoch ends."""
+        """Record checkpoints while ranks are followed, and all of them before the attempt ends."""
         self._commits = CheckpointCommits()
         return self._commits.committing(lambda node, made: self._try_to_commit(node, made, launch))
 
     def _watching(self, launch: GangPlan) -> AbstractAsyncContextManager[None]:
-        """Let silence of a rank's node, or of all its steps, end the epoch."""
+        """Let silence of a rank's node, or of all its steps, end the attempt."""
         save_s = wish_for(self._of.shape, 0).within_s
         self._silent.clear()
         longest_busy_s, rate = self._watch.longest_busy_s, launch.predicted_tokens_per_s
@@ -315,12 +315,12 @@ class GangSupervisor:
     def _changing(
         self, launch: GangPlan, inputs: Iterable[ArtifactId]
     ) -> AbstractAsyncContextManager[None]:
-        """Let who joins or leaves end the epoch after a step, so that the next is formed anew."""
+        """Let who joins or leaves end the attempt after a step, so that the next is formed anew."""
 
         def stops(reason: str) -> None:
             self._reason = reason
-            log.info("gang_changes", extra={"epoch": launch.epoch, "reason": reason})
-            self._change.begin(launch.epoch)
+            log.info("gang_changes", extra={"attempt": launch.attempt, "reason": reason})
+            self._change.begin(launch.attempt)
 
         def goes_on() -> None:
             self._reason = FINISHED
@@ -354,7 +354,7 @@ class GangSupervisor:
         )
 
     async def _look_into(self, launch: GangPlan) -> None:
-        """End an epoch from which nothing comes because of a bad link; the next is without it."""
+        """End an attempt from which nothing comes because of a bad link; the next is without it."""
         gone = await self._reach.hindering(launch)
         if gone:
             # What they are asked would be long on its way; they end their part by themselves.
@@ -444,7 +444,7 @@ class GangSupervisor:
                 self._watch.heard(rank, now_s())
 
     def _take_note(self, rank: int, node: NodeId, error: JupiterError, launch: GangPlan) -> None:
-        """Take note of what the next epoch is to do otherwise."""
+        """Take note of what the next attempt is to do otherwise."""
         if isinstance(error, StateNotFetchedError):
             self._late.were_too_slow({node})
         else:
@@ -474,7 +474,7 @@ class GangSupervisor:
                 self._note_step(rank, event, launch)
             case CheckpointMade():
                 self._commits.add(node, event)
-            case WayMade():
+            case PseudoGradientStored():
                 self._watch.waits()
                 self._services.pseudo_gradients.tell(
                     self._cycle, ReportedPseudoGradient(event, node, now_s())
@@ -487,7 +487,7 @@ class GangSupervisor:
     def _note_step(self, rank: int, event: Advanced, launch: GangPlan) -> None:
         self._shown.stepped(rank, event)
         if rank == 0:
-            self._change.finish(launch.epoch)
+            self._change.finish(launch.attempt)
             self._board.advance(self._cycle, "train", event, now_s())
 
     async def _try_to_commit(self, node: NodeId, made: CheckpointMade, launch: GangPlan) -> None:

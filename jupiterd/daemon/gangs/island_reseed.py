@@ -91,9 +91,9 @@ class IslandReseed:
             raise IslandLeftOutError(f"its way was left out: {ADRIFT}")
 
     async def begin(self, start: str, error: JupiterError) -> bool:
-        """Let the next epoch start from elsewhere; say no where the same is to be tried again.
+        """Let the next attempt start from elsewhere; say no where the same is to be tried again.
 
-        start: the checkpoint that the last epoch began with, or empty
+        start: the checkpoint that the last attempt began with, or empty
 
         Raises:
             IslandLostError: there is nothing left to begin with.
@@ -128,7 +128,7 @@ class IslandReseed:
     def _has_just_begun(self) -> bool:
         """Say whether it has saved nothing since it last began anew, whoever led then."""
         last = self._state.last_checkpoint(ROUND)
-        return last is not None and last.epoch == BY_NO_GANG
+        return last is not None and last.attempt == BY_NO_GANG
 
     def _others_go_on(self) -> bool:
         return any(not state.finished for state in self._others())
@@ -162,6 +162,6 @@ def _last_saved(island: CycleState) -> str:
 
 
 def reason_to_begin_anew(errors: list[JupiterError]) -> JupiterError | None:
-    """Return what of an epoch's errors says that its state is of no use; None: nothing."""
+    """Return what of an attempt's errors says that its state is of no use; None: nothing."""
     kinds = (StateNotFetchedError, IslandLeftOutError)
     return next((error for error in errors if isinstance(error, kinds)), None)

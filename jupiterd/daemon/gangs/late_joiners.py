@@ -44,14 +44,16 @@ class LateJoiners:
         if not late or True not in has:
             return launch
         first = launch.nodes[has.index(True)]
-        log.info("ranks_late", extra={"epoch": launch.epoch, "nodes": ",".join(map(short, late))})
+        log.info(
+            "ranks_late", extra={"attempt": launch.attempt, "nodes": ",".join(map(short, late))}
+        )
         return replace(turned(launch, first), late=late)
 
 
 async def _has(term: Term, reach: ArtifactReach, node: NodeId, state: ArtifactId) -> bool | None:
     if node == term.self_id:
-        return reach.library.store.holds(state)
-    return await reach.library.is_held_by(node, state)
+        return reach.artifact_cache.store.holds(state)
+    return await reach.artifact_cache.is_held_by(node, state)
 
 
 def turned(launch: GangPlan, first: NodeId) -> GangPlan:

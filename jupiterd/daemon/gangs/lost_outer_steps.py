@@ -9,7 +9,7 @@ import asyncio
 import logging
 
 from jupiterd.cluster.artifacts.retention import WAYS_KEPT
-from jupiterd.cluster.facts.facts import OuterStepParked
+from jupiterd.cluster.facts.facts import OuterStepAbandoned
 from jupiterd.cluster.ledger.lost_outer_line import steps_to_park
 from jupiterd.cluster.ledger.outer_line import Steps
 from jupiterd.daemon.leader.artifact_reach import ArtifactReach
@@ -51,7 +51,7 @@ class LostOuterSteps:
         if now_s() - self._missing_since_s < PATIENCE_S:
             return False
         log.warning("outer_line_parked", extra={"run": self._run, "from_step": short(to_park[0])})
-        await self._term.record(*(OuterStepParked(self._run, step) for step in to_park))
+        await self._term.record(*(OuterStepAbandoned(self._run, step) for step in to_park))
         told = "nobody in reach has what the last outer steps merged; going on without them"
         self._board.explain(self._run, told)
         return True
@@ -70,5 +70,7 @@ class LostOuterSteps:
 
     async def _is_in_reach(self, steps: Steps, key: str) -> bool:
         """Say whether whoever stands before this step could take it."""
-        ways = steps[key].ways
-        return all(await asyncio.gather(*(self._reach.is_in_reach(way) for way in ways)))
+        pseudo_gradients = steps[key].pseudo_gradients
+        return all(
+            await asyncio.gather(*(self._reach.is_in_reach(way) for way in pseudo_gradients))
+        )

@@ -1,12 +1,12 @@
 """How many sequences each rank holds in memory at a time: fewer where its device was too small.
 
-Owns that number for each node of a round, which the ledger keeps with each epoch. Doesn't know how
-memory runs out. The sum of a step is the same, however many micro batches it is made of.
+Owns that number for each node of a round, which the ledger keeps with each attempt. Doesn't know
+how memory runs out. The sum of a step is the same, however many micro batches it is made of.
 """
 
 from collections.abc import Mapping, Sequence
 
-from jupiterd.cluster.facts.facts import EpochOpened
+from jupiterd.cluster.facts.attempt_facts import AttemptOpened
 from jupiterd.errors import ModelTooLargeError
 from jupiterd.ids import NodeId
 
@@ -18,10 +18,10 @@ class MicroBatchSizes:
         self._usual = usual
         self._of: dict[NodeId, int] = {}
 
-    def take_up(self, opened: Mapping[int, EpochOpened], round_number: int) -> None:
-        """Learn from the ledger what the epochs of this round have come to."""
-        for epoch in sorted(opened):
-            fact = opened[epoch]
+    def take_up(self, opened: Mapping[int, AttemptOpened], round_number: int) -> None:
+        """Learn from the ledger what the attempts of this round have come to."""
+        for attempt in sorted(opened):
+            fact = opened[attempt]
             if fact.round == round_number:
                 for node, size in zip(fact.gang, fact.micro_batches, strict=False):
                     self._of[node] = min(size, self._of.get(node, size))

@@ -1,4 +1,4 @@
-"""What the members of a gang are told to run in an epoch: its ranks.
+"""What the members of a gang are told to run in an attempt: its ranks.
 
 Owns the orders and what each rank must know. Doesn't know when they are given, or followed.
 """
@@ -36,7 +36,7 @@ TASKS = {MLX: "train_mlx"}
 
 @dataclass(frozen=True)
 class RankOrders:
-    """The orders of one round's epochs."""
+    """The orders of one round's attempts."""
 
     term: Term
     machines: Machines
@@ -45,7 +45,7 @@ class RankOrders:
     of: TrainedRound
 
     def all(self, launch: GangPlan) -> Sequence[tuple[NodeId, WorkOrder]]:
-        """Return what runs in an epoch, and where: its ranks."""
+        """Return what runs in an attempt, and where: its ranks."""
         return [(node, self.rank(launch, rank)) for rank, node in enumerate(launch.gang)]
 
     def rank(self, launch: GangPlan, rank: int) -> WorkOrder:
@@ -54,7 +54,7 @@ class RankOrders:
 
     def store(self, launch: GangPlan) -> str:
         """Return the name of the store where its ranks meet: no other attempt's."""
-        return f"{self.of.cycle}/r{self.of.round}/{launch.epoch}"
+        return f"{self.of.cycle}/r{self.of.round}/{launch.attempt}"
 
     def params(self, launch: GangPlan, meeting: Rendezvous, rank: int) -> dict[str, object]:
         """Return what a rank must know."""
@@ -69,7 +69,7 @@ class RankOrders:
             "members": self._names(launch),
             "world_size": len(launch.gang),
             "micro_batch_sequences": launch.micro_batches[rank],
-            "epoch": launch.epoch,
+            "epoch": launch.attempt,
             "from_step": launch.from_step,
             "from_checkpoint": launch.from_checkpoint,
             "gang_peak": self.peak(launch),
@@ -135,10 +135,10 @@ class RankOrders:
     async def spread(self, inputs: Mapping[str, ArtifactId], launch: GangPlan) -> None:
         """Bring the inputs to the members, but for the state to those that fetch it later."""
         others = [node for node in launch.nodes if node != self.term.self_id]
-        await self.reach.library.spread(deferred_inputs.at_once(inputs), others)
+        await self.reach.artifact_cache.spread(deferred_inputs.at_once(inputs), others)
         if (state := inputs.get(deferred_inputs.STATE)) is not None:
             in_time = [node for node in others if node not in launch.late]
-            await self.reach.library.spread([state], in_time)
+            await self.reach.artifact_cache.spread([state], in_time)
 
     def asked(self, setting: str) -> str:
         """Return what people asked of a training run or a cycle; empty where they didn't say."""
@@ -175,5 +175,5 @@ class RankOrders:
         return peak_of_gang(zip(machines, devices, strict=True))
 
     def _order(self, launch: GangPlan, part: str, task: str) -> WorkOrder:
-        name = f"r{self.of.round}/train/{launch.epoch}{part}"
-        return replace(self.calls.order(self.of.cycle, name, task, {}), epoch=launch.epoch)
+        name = f"r{self.of.round}/train/{launch.attempt}{part}"
+        return replace(self.calls.order(self.of.cycle, name, task, {}), attempt=launch.attempt)

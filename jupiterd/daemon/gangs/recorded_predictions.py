@@ -9,7 +9,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from jupiterd.cluster.facts.facts import EpochOpened, OuterStepTaken, TrainingStarted
+from jupiterd.cluster.facts.attempt_facts import AttemptOpened
+from jupiterd.cluster.facts.facts import OuterStepTaken, TrainingStarted
 from jupiterd.cluster.planning.layouts import Island
 from jupiterd.daemon.gangs.trained_round import TrainedRound
 from jupiterd.daemon.leader.fleet_view import FleetView
@@ -24,7 +25,7 @@ def launch_foretold(
     term: Term, fleet_view: FleetView, of: TrainedRound, launch: GangPlan
 ) -> GangPlan:
     """Return a launch with what is predicted of its gang, or was when that first began."""
-    opened = term.cycle(of.cycle).epochs_opened.values()
+    opened = term.cycle(of.cycle).attempts_opened.values()
     before = [each for each in opened if each.round == of.round and _is_of(each, launch)]
     rate = next((each.predicted_tokens_per_s for each in before), 0.0)
     if not rate:
@@ -60,8 +61,8 @@ def step_foretold(
     return replace(taken, predicted_tokens_per_s=rate)
 
 
-def _is_of(opened: EpochOpened, launch: GangPlan) -> bool:
-    """Say whether an epoch had the same gang, in whatever order, on the same engine."""
+def _is_of(opened: AttemptOpened, launch: GangPlan) -> bool:
+    """Say whether an attempt had the same gang, in whatever order, on the same engine."""
     engine, _, _ = opened.engine.partition("/")
     is_same = (engine, Counter(opened.gang)) == (launch.choice.engine, Counter(launch.gang))
     return is_same and opened.predicted_tokens_per_s > 0

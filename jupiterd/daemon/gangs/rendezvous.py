@@ -1,4 +1,4 @@
-"""Where the ranks of an epoch meet: proven routes, and a store that rank 0's node holds, or a ring.
+"""Where the ranks of an attempt meet: proven routes, and a store on rank 0's node, or a ring.
 
 Owns the preflight. Doesn't know what the ranks do once they have met, or how a store answers.
 """

@@ -1,4 +1,4 @@
-"""Which of the errors that end an epoch together explains the others.
+"""Which of the errors that end an attempt together explains the others.
 
 Owns that choice. Doesn't know gangs.
 """

@@ -1,7 +1,7 @@
 """Who could be in a gang while it trains, and making newcomers ready for it.
 
 Owns comparing the gang with what would be chosen now. Doesn't know when a gang is changed
-(`elasticity`), whether newcomers can be met (`gang_reachability`), or how an epoch is launched.
+(`elasticity`), whether newcomers can be met (`gang_reachability`), or how an attempt is launched.
 """
 
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ from jupiterd.ids import ArtifactId, NodeId
 
 
 class ScaleCandidates:
-    """Those of one running epoch."""
+    """Those of one running attempt."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class ScaleCandidates:
     ) -> frozenset[NodeId]:
         """Let newcomers get ready, and return those that are."""
         ready = await self._preparation.ready(self._best().engine, newcomers)
-        await self._reach.library.spread(inputs, ready)
+        await self._reach.artifact_cache.spread(inputs, ready)
         return ready
 
     def _best(self) -> EngineChoice:
@@ -67,8 +67,8 @@ class ScaleCandidates:
 
         Else a gang on another one might end for a newcomer, and then its members not be fit for it.
         """
-        opened = self._term.cycle(self._of.cycle).epochs_opened.values()
+        opened = self._term.cycle(self._of.cycle).attempts_opened.values()
         return any(
-            epoch.engine.partition("/")[0] == choice.engine and {*choice.gang} <= {*epoch.gang}
-            for epoch in opened
+            attempt.engine.partition("/")[0] == choice.engine and {*choice.gang} <= {*attempt.gang}
+            for attempt in opened
         )

@@ -1,4 +1,4 @@
-"""What the survivors of an epoch have kept: the last step that any of them has finished.
+"""What the survivors of an attempt have kept: the last step that any of them has finished.
 
 Owns how long they get for it, and which of their states is taken. Doesn't know how it is written
 (workers), nor what is recorded of it.
@@ -21,7 +21,7 @@ LEAST_S = 5.0
 
 
 def wish_for(shape: ModelShape, after_step: int) -> KeepWish:
-    """Return what is wanted of the ranks of an epoch that ends."""
+    """Return what is wanted of the ranks of an attempt that ends."""
     return KeepWish(after_step, LEAST_S + checkpoint_bytes(shape) / SLOWEST_BYTES_PER_S)
 
 

@@ -1,6 +1,6 @@
-"""How long a gang stands still between two epochs, and what it waits for.
+"""How long a gang stands still between two attempts, and what it waits for.
 
-Owns the times of one change, from the moment its leader was told that an epoch can't go on to the
+Owns the times of one change, from the moment its leader was told that an attempt can't go on to the
 first step of the next, and the line of the log that shows them. Doesn't know what is done then.
 """
 
@@ -19,9 +19,9 @@ class TransitionTiming:
         self._told_s: float | None = None
         self._marks: dict[str, float] = {}
 
-    def begin(self, epoch: int) -> None:
-        """Take note that an epoch can't go on; a change that never came to its end is forgotten."""
-        self._ending = epoch
+    def begin(self, attempt: int) -> None:
+        """Take note that an attempt can't go on; a transition that never ended is forgotten."""
+        self._ending = attempt
         self._told_s = self._now_s()
         self._marks.clear()
 
@@ -30,12 +30,12 @@ class TransitionTiming:
         if self._told_s is not None:
             self._marks[phase] = self._now_s() - self._told_s
 
-    def finish(self, epoch: int) -> None:
-        """Log the change once the first step of a later epoch is done."""
-        if self._told_s is None or epoch <= self._ending:
+    def finish(self, attempt: int) -> None:
+        """Log the change once the first step of a later attempt is done."""
+        if self._told_s is None or attempt <= self._ending:
             return
         self.mark("first_step")
         phases = {f"{phase}_s": f"{after_s:.3f}" for phase, after_s in self._marks.items()}
-        told = {"epoch": epoch, "told_at_s": f"{self._told_s:.3f}"}
+        told = {"epoch": attempt, "attempt": attempt, "told_at_s": f"{self._told_s:.3f}"}
         log.info("epoch_changed", extra={**told, **phases})
         self._told_s = None

@@ -6,7 +6,7 @@ Owns that choice. Doesn't know how workers are kept warm (`gang`).
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from jupiterd.cluster.facts.facts import EpochOpened
+from jupiterd.cluster.facts.attempt_facts import AttemptOpened
 from jupiterd.cluster.ledger.cycle_state import CycleState
 from jupiterd.cluster.ledger.state import State
 from jupiterd.cluster.training.named_trainers import named_trainers
@@ -33,19 +33,19 @@ class WarmPoolPolicy:
         for cycle in state.cycles.values():
             if cycle.finished:
                 continue
-            for opened in cycle.open_epochs:
+            for opened in cycle.open_attempts:
                 engine, _, _ = opened.engine.partition("/")
                 if engine in self.hardware.engines and self._may_join(state, cycle, opened):
                     wanted[engine] = self._environment(opened, engine)
         return wanted
 
-    def _may_join(self, state: State, cycle: CycleState, opened: EpochOpened) -> bool:
+    def _may_join(self, state: State, cycle: CycleState, opened: AttemptOpened) -> bool:
         if named := named_trainers(cycle):
             return self.own in named
         assigned = state.roles.get(self.own)
         return self.own in opened.gang or (assigned is not None and assigned.role in TRAINING_ROLES)
 
-    def _environment(self, opened: EpochOpened, engine: str) -> Mapping[str, str]:
+    def _environment(self, opened: AttemptOpened, engine: str) -> Mapping[str, str]:
         own, devices = self.own, len(self.hardware.devices)
         params = {
             "threads": self.settings.threads,

@@ -10,10 +10,10 @@ import logging
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
+from jupiterd.cluster.facts.attempt_facts import AttemptClosed
 from jupiterd.cluster.facts.facts import (
     CheckpointCommitted,
     CycleStateSet,
-    EpochClosed,
     OuterStepTaken,
     TrainingStarted,
 )
@@ -39,7 +39,7 @@ from jupiterd.cycle.islands.outer_orders import (
     is_over,
     next_order,
 )
-from jupiterd.cycle.islands.outer_round import LOST_GRACE_S, Closing, Way
+from jupiterd.cycle.islands.outer_round import LOST_GRACE_S, Closing, PseudoGradient
 from jupiterd.cycle.phases.steps import TrainRound
 from jupiterd.cycle.runs.run_phases import drawing
 from jupiterd.cycle.training.horizon import Horizon
@@ -106,11 +106,7 @@ class IslandCoordinator:
         elif begun := going_on_in(self._term.state.cycles, self._run, self._round):
             await self._term.record(*begun)
         async with joining(
-            self._term,
-            self._board,
-            self._services.reach,
-            self._services.fleet_view,
-            self._of,
+            self._term, self._board, self._services.reach, self._services.fleet_view, self._of
         ):
             while not self._is_over():
                 await self._go_on()
@@ -123,8 +119,8 @@ class IslandCoordinator:
 
     async def _close_gangs(self) -> None:
         """Close what another group has begun with one gang: the islands' line counts."""
-        for opened in self._state.open_epochs:
-            await self._term.record(EpochClosed(self._run, opened.epoch, BY_ISLANDS))
+        for opened in self._state.open_attempts:
+            await self._term.record(AttemptClosed(self._run, opened.attempt, BY_ISLANDS))
 
     async def _go_on(self) -> None:
         rounds = open_rounds(self._state, self._round)
@@ -201,7 +197,9 @@ class IslandCoordinator:
             return  # another leader's step does by now
         if closing.quarantined and not (closing.counted or closing.missing):
             raise LossDivergedError("no island has weights that are numbers any more")
-        if not closing.counted and not self._taking_part(taken, closing, gathering.ways):
+        if not closing.counted and not self._taking_part(
+            taken, closing, gathering.pseudo_gradients
+        ):
             await self._services.pseudo_gradients.news(
                 LOOK_S
             )  # nobody could train the next round either
@@ -212,7 +210,7 @@ class IslandCoordinator:
             self._services.machines,
             newest,
             closing,
-            gathering.ways,
+            gathering.pseudo_gradients,
         )
         closing = await without_strangers(
             self._term,
@@ -220,34 +218,34 @@ class IslandCoordinator:
             self._services.machines,
             taken,
             closing,
-            gathering.ways,
+            gathering.pseudo_gradients,
         )
-        await self._let_go(taken, gathering.ways)
-        there = self._taking_part(taken, closing, gathering.ways)
+        await self._let_go(taken, gathering.pseudo_gradients)
+        there = self._taking_part(taken, closing, gathering.pseudo_gradients)
         there = there or [*map(CycleId, closing.counted)]
         if not (there and counts()):  # no more, since we have looked at what there is
             return
-        ended = self._times.ended(last, taken, closing, gathering.ways)
+        ended = self._times.ended(last, taken, closing, gathering.pseudo_gradients)
         open_now = [each for _, each in rounds]
-        horizon = horizon_after(self._of, open_now, closing, gathering.ways)
+        horizon = horizon_after(self._of, open_now, closing, gathering.pseudo_gradients)
         self._training = training_at(self._of, horizon)
-        order = self._next(open_now, there, closing, gathering.ways, ended)
-        ways = [gathering.artifact(island) for island in closing.counted]
+        order = self._next(open_now, there, closing, gathering.pseudo_gradients, ended)
+        received = [gathering.artifact(island) for island in closing.counted]
         islands = [started for _, started in self._islands().values()]
-        fact = self._fact(order, islands, last, ways)
+        fact = self._fact(order, islands, last, received)
         asked = max(step.scored_step for step in self._state.outer_line(self._round).values())
         fact = with_decisions(self._of, fact, horizon, taken, asked)
-        await self._term.record(self._times.timed(fact, gathering.ways))
+        await self._term.record(self._times.timed(fact, gathering.pseudo_gradients))
         self._tell(order, closing)
 
-    async def _let_go(self, taken: OuterStepTaken, ways: Mapping[str, Way]) -> None:
+    async def _let_go(self, taken: OuterStepTaken, received: Mapping[str, PseudoGradient]) -> None:
         """End islands that came later, are far slower than others, and that nobody asked for."""
         pinned = self._services.placement.pinned_trainers()
         begun = [started for _, started in self._islands().values()]
         islands = [started for started in begun if not pinned & {*started.nodes}]
         before = self._state.outer_line(self._round).get(taken.parent)
         rounds = [taken.batches, *([] if before is None else [before.batches])]
-        speeds = {each: way.tokens_per_s for each, way in ways.items()}
+        speeds = {each: report.tokens_per_s for each, report in received.items()}
         planned = self._planned()
         cycles = self._term.state.cycles
         for island in too_slow(islands, planned, rounds, speeds):
@@ -260,14 +258,14 @@ class IslandCoordinator:
         rounds: Sequence[OuterStepTaken],
         there: Sequence[CycleId],
         closing: Closing,
-        ways: Mapping[str, Way],
+        received: Mapping[str, PseudoGradient],
         ended: Ended | None,
     ) -> OuterOrder:
         islands, taken = self._islands(), rounds[0]
-        speeds = self._speeds(there, taken, ways)
+        speeds = self._speeds(there, taken, received)
         begun = [islands[each][1] for each in there]
         members = self._members(begun, [speeds.get(each, 0.0) for each in there])
-        slowest_s = max((way.elapsed_s for way in ways.values()), default=0.0)
+        slowest_s = max((report.elapsed_s for report in received.values()), default=0.0)
         every = self._every_steps(begun, slowest_s / taken.steps)
         if not self._of.settings.sync_every:
             every = paced_steps(every, rounds[-1].steps, ended, taken.lag)
@@ -276,13 +274,15 @@ class IslandCoordinator:
         return next_order(self._training, orders, closing, members, every, steps_before)
 
     def _taking_part(
-        self, taken: OuterStepTaken, closing: Closing, ways: Mapping[str, Way]
+        self, taken: OuterStepTaken, closing: Closing, received: Mapping[str, PseudoGradient]
     ) -> list[CycleId]:
         """Return who has a part in the next round; who is adrift begins anew first."""
         sound = self._islands().keys() - {*closing.adrift}
-        return sorted(each for each in sound if self._takes_part(each, taken, ways))
+        return sorted(each for each in sound if self._takes_part(each, taken, received))
 
-    def _takes_part(self, island: CycleId, taken: OuterStepTaken, ways: Mapping[str, Way]) -> bool:
+    def _takes_part(
+        self, island: CycleId, taken: OuterStepTaken, received: Mapping[str, PseudoGradient]
+    ) -> bool:
         """Say whether an island has a part in the next round: it trains, as far as we know.
 
         One that hasn't caught up has none: all others would wait for it, round after round.
@@ -290,7 +290,7 @@ class IslandCoordinator:
         reached = self._board.reading(island, Phase.TRAIN, OUTER_STEP)
         has_caught_up = reached is not None and reached >= taken.number
         is_at_work = self._services.pseudo_gradients.is_training(island) and has_caught_up
-        return (island in ways or is_at_work) and not self._is_gone(island)
+        return (island in received or is_at_work) and not self._is_gone(island)
 
     def _is_gone(self, island: CycleId) -> bool:
         _, started = self._islands()[island]
@@ -318,10 +318,14 @@ class IslandCoordinator:
                 raise from_wire(last.code, last.message, last.hint)
 
     def _speeds(
-        self, there: Sequence[CycleId], taken: OuterStepTaken, ways: Mapping[str, Way]
+        self,
+        there: Sequence[CycleId],
+        taken: OuterStepTaken,
+        received: Mapping[str, PseudoGradient],
     ) -> Mapping[str, float]:
         """Return tokens per second of each island, as measured, or known from before."""
-        measured = {each: way.tokens_per_s for each, way in ways.items() if way.tokens_per_s > 0}
+        known = {each: report.tokens_per_s for each, report in received.items()}
+        measured = {each: speed for each, speed in known.items() if speed > 0}
         away = {*there} - taken.batches.keys()
         rounds = [
             step.batches for step in reversed([*self._state.outer_line(self._round).values()])
@@ -352,9 +356,9 @@ class IslandCoordinator:
         order: OuterOrder,
         islands: Sequence[TrainingStarted],
         after: str,
-        ways: Sequence[ArtifactId] = (),
+        artifacts: Sequence[ArtifactId] = (),
     ) -> OuterStepTaken:
-        taken = fact_of(order, self._run, after, ways)
+        taken = fact_of(order, self._run, after, artifacts)
         taken = replace(taken, round=self._round, start=self._of.start)
         return step_foretold(self._term, self._services.fleet_view, self._of, taken, islands)
 
@@ -367,8 +371,8 @@ class IslandCoordinator:
         if asked:
             return asked
         found = [*map(_island, islands)]
-        shape, plan, ways = self._of.shape, self._of.plan, self._of.settings.ways
-        return inner_steps_of(self._services.fleet_view, found, shape, plan, ways, step_s)
+        shape, plan, received = self._of.shape, self._of.plan, self._of.settings.ways
+        return inner_steps_of(self._services.fleet_view, found, shape, plan, received, step_s)
 
     async def _finish(self, taken: OuterStepTaken) -> None:
         """Record the final checkpoint: that of the first island that has recorded its own.
@@ -426,7 +430,7 @@ class IslandCoordinator:
     ) -> None:
         """Let people see where the round is, and who has come in while others are waited for."""
         many, missing = len(taken.batches), gathering.missing
-        if gathering.ways and missing:
+        if gathering.pseudo_gradients and missing:
             text = f"outer step {last.number + 1}: {many - len(missing)} of {many} islands are in"
             self._board.explain(self._run, text)
         states = {each: self._word(each, taken, gathering) for each in self._islands()}
@@ -456,7 +460,7 @@ class IslandCoordinator:
             return FAILED
         if self._is_gone(island):
             return AWAY
-        if island in gathering.ways:
+        if island in gathering.pseudo_gradients:
             return IN
         is_at_work = self._services.pseudo_gradients.is_training(island)
         return TRAINING if is_at_work and island in taken.batches else STARTING

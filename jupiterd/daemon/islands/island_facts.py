@@ -40,7 +40,7 @@ def last_weights(
         round=of.round,
         parent=of.start,
         artifact=made.artifact,
-        epoch=made.epoch,
+        attempt=made.attempt,
         step=made.step,
         tokens=taken.total_tokens,
         cursor=taken.cursor,

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from jupiterd.cluster.facts.facts import CycleFailed, OuterStepTaken
 from jupiterd.cluster.ledger.island_runs import islands_of, number_of
-from jupiterd.cycle.islands.outer_round import Closing, Way
+from jupiterd.cycle.islands.outer_round import Closing, PseudoGradient
 from jupiterd.cycle.training.model_fingerprint import ModelMismatch, strangers
 from jupiterd.daemon.leader.machines import Machines
 from jupiterd.daemon.leader.progress_board import ProgressBoard
@@ -28,13 +28,13 @@ async def without_strangers(
     machines: Machines,
     taken: OuterStepTaken,
     closing: Closing,
-    ways: Mapping[str, Way],
+    pseudo_gradients: Mapping[str, PseudoGradient],
 ) -> Closing:
     """Return how a round ends without those that train another model; their training ends.
 
     taken: the outer step that the round follows
     """
-    told = {island: ways[island].logits for island in closing.counted}
+    told = {island: pseudo_gradients[island].logits for island in closing.counted}
     if told.keys() <= {*taken.islands}:
         return closing
     found = await asyncio.to_thread(strangers, told, {*taken.islands})

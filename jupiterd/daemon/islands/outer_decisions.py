@@ -1,7 +1,7 @@
 """What the leader decides by losses on held-out text, from one outer step to the next.
 
-Owns what is read from the ledger and from ways for that, and what of it is recorded. Doesn't know
-the rules (`cycle.islands.outer_horizon`), or how a round is gathered.
+Owns what is read from the ledger and from pseudo-gradients for that, and what of it is recorded.
+Doesn't know the rules (`cycle.islands.outer_horizon`), or how a round is gathered.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ from jupiterd.cluster.facts.facts import OuterStepTaken
 from jupiterd.cluster.text.held_out_words import held_out_readings
 from jupiterd.cycle.islands.outer_horizon import MergedLoss, decided, is_scored, places
 from jupiterd.cycle.islands.outer_orders import LAGS, Training
-from jupiterd.cycle.islands.outer_round import Closing, Way
+from jupiterd.cycle.islands.outer_round import Closing, PseudoGradient
 from jupiterd.cycle.training.held_out_measures import sequences_to_score
 from jupiterd.cycle.training.horizon import Horizon, expected_steps, schedule
 from jupiterd.daemon.planning.training_spec import TrainingSpec
@@ -31,27 +31,26 @@ def training_at(of: TrainingSpec, horizon: Horizon) -> Training:
 
 
 def horizon_after(
-    of: TrainingSpec, rounds: Sequence[OuterStepTaken], closing: Closing, ways: Mapping[str, Way]
+    of: TrainingSpec,
+    rounds: Sequence[OuterStepTaken],
+    closing: Closing,
+    pseudo_gradients: Mapping[str, PseudoGradient],
 ) -> Horizon:
     """Return what is decided when the oldest of the open rounds closes.
 
-    closing, ways: whose ways don't count has other weights, or none
+    closing, pseudo_gradients: whose pseudo-gradients don't count has other weights, or none
     """
     told = [
-        MergedLoss(ways[each].scored_step, ways[each].held_out)
+        MergedLoss(pseudo_gradients[each].scored_step, pseudo_gradients[each].held_out)
         for each in closing.counted
-        if ways[each].scored_step
+        if pseudo_gradients[each].scored_step
     ]
     last = rounds[-1]
     return decided(of.plan, Horizon.of(last.horizon), told, last.first_step + last.steps)
 
 
 def with_decisions(
-    of: TrainingSpec,
-    taken: OuterStepTaken,
-    horizon: Horizon,
-    closed: OuterStepTaken,
-    asked: int,
+    of: TrainingSpec, taken: OuterStepTaken, horizon: Horizon, closed: OuterStepTaken, asked: int
 ) -> OuterStepTaken:
     """Return an outer step with what is decided, and whether its weights are scored.
 

@@ -1,4 +1,4 @@
-"""One outer round while it is open: ways come in, are given a second place, and the round closes.
+"""One open outer round: pseudo-gradients come in and get a second copy, and the round closes.
 
 Owns waiting for that. Doesn't know when a round closes (`cycle.outer_round`), or what follows.
 """
@@ -7,11 +7,11 @@ import asyncio
 import logging
 from collections.abc import Callable, Collection, Mapping
 
-from jupiterd.cycle.islands.outer_round import Closing, OuterRound, Way
+from jupiterd.cycle.islands.outer_round import Closing, OuterRound, PseudoGradient
 from jupiterd.daemon.leader.artifact_reach import ArtifactReach
 from jupiterd.daemon.leader.pseudo_gradients import PseudoGradients, ReportedPseudoGradient
 from jupiterd.daemon.runtime.clock import now_s
-from jupiterd.daemon.runtime.work_events import WayMade
+from jupiterd.daemon.runtime.work_events import PseudoGradientStored
 from jupiterd.errors import JupiterError
 from jupiterd.ids import ArtifactId, CycleId, short
 
@@ -26,11 +26,11 @@ lost, or that another leader has closed the round. Each look takes a millisecond
 on the leader's machine."""
 
 RETRY_S = 1.0
-"""How long a way that couldn't be copied is left alone: its island tells of it once."""
+"""How long a pseudo-gradient that couldn't be copied is left alone: its island tells of it once."""
 
 
 class OuterRoundCollection:
-    """The ways of one round."""
+    """The pseudo-gradients of one round."""
 
     def __init__(
         self,
@@ -59,12 +59,12 @@ class OuterRoundCollection:
         self._told: dict[str, ReportedPseudoGradient] = {}
         self._copying: set[asyncio.Task[None]] = set()
         self._again_s: dict[str, float] = {}
-        """When a way is tried again, of those that couldn't be copied."""
+        """When a pseudo-gradient is tried again, of those that couldn't be copied."""
 
     @property
-    def ways(self) -> Mapping[str, Way]:
+    def pseudo_gradients(self) -> Mapping[str, PseudoGradient]:
         """Return what is in, by island."""
-        return self._round.ways
+        return self._round.pseudo_gradients
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -72,13 +72,13 @@ class OuterRoundCollection:
         return self._round.missing
 
     def artifact(self, island: str) -> ArtifactId:
-        """Return the way of an island that is in."""
-        return self._told[island].way.artifact
+        """Return the pseudo-gradient of an island that is in."""
+        return self._told[island].pseudo_gradient.artifact
 
     async def closing(
         self, lost: Callable[[], Collection[str]], counts: Callable[[], bool]
     ) -> Closing | None:
-        """Return how the round ends, once it does and each way that counts has two places.
+        """Return how the round ends, once it does and what counts in it has two copies.
 
         Args:
             lost: returns which islands are gone just now; it may raise.
@@ -93,7 +93,9 @@ class OuterRoundCollection:
                         await asyncio.wait(self._copying)
                     if (closing := self._round.closing(now_s())) is not None:
                         return closing
-                await self._pseudo_gradients.news(LOOK_S if self._round.ways else QUIET_LOOK_S)
+                await self._pseudo_gradients.news(
+                    LOOK_S if self._round.pseudo_gradients else QUIET_LOOK_S
+                )
             for task in self._copying:
                 task.cancel()
         return None
@@ -102,26 +104,32 @@ class OuterRoundCollection:
         for island in self._islands:
             told = self._pseudo_gradients.of(island, self._after)
             is_left_alone = now_s() < self._again_s.get(island, 0.0)
-            if told is None or is_left_alone or island in self._round.ways:
+            if told is None or is_left_alone or island in self._round.pseudo_gradients:
                 continue
-            way = told.way
+            pseudo_gradient = told.pseudo_gradient
             self._told[island] = told
-            self._round.arrived(_said(island, way), told.at_s)
+            self._round.arrived(_said(island, pseudo_gradient), told.at_s)
             copying = group.create_task(self._copy(island, told))
             self._copying.add(copying)
             copying.add_done_callback(self._copying.discard)
 
     async def _copy(self, island: CycleId, told: ReportedPseudoGradient) -> None:
-        """Give a way a second place: whoever made it may be gone when the others want it."""
+        """Copy a pseudo-gradient to a second node: its author may be gone when others want it."""
         try:
-            await self._reach.keep_two_copies(told.way.artifact, told.node)
+            await self._reach.keep_two_copies(told.pseudo_gradient.artifact, told.node)
         except JupiterError as error:
             log.warning("way_not_copied", extra={"island": short(island), "reason": error.message})
             self._round.take_back(island)
             self._again_s[island] = now_s() + RETRY_S
 
 
-def _said(island: str, way: WayMade) -> Way:
-    told = way.tokens, way.norm, way.elapsed_s, way.logits, way.size_bytes
-    scored = way.scored_step, way.held_out, way.counted
-    return Way(island, *told, way.stands_at, way.digest, *scored)
+def _said(island: str, pseudo_gradient: PseudoGradientStored) -> PseudoGradient:
+    told = (
+        pseudo_gradient.tokens,
+        pseudo_gradient.norm,
+        pseudo_gradient.elapsed_s,
+        pseudo_gradient.logits,
+        pseudo_gradient.size_bytes,
+    )
+    scored = pseudo_gradient.scored_step, pseudo_gradient.held_out, pseudo_gradient.counted
+    return PseudoGradient(island, *told, pseudo_gradient.stands_at, pseudo_gradient.digest, *scored)

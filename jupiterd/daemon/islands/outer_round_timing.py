@@ -9,7 +9,7 @@ from dataclasses import replace
 from jupiterd.cluster.facts.facts import OuterStepTaken
 from jupiterd.cluster.ledger.lww_registers import fact_hash
 from jupiterd.cluster.training.sync_interval import Ended
-from jupiterd.cycle.islands.outer_round import Closing, Way
+from jupiterd.cycle.islands.outer_round import Closing, PseudoGradient
 from jupiterd.daemon.runtime.clock import now_s
 
 
@@ -21,7 +21,11 @@ class OuterRoundTiming:
         """The last step that this leader has taken, and when."""
 
     def ended(
-        self, newest: str, taken: OuterStepTaken, closing: Closing, ways: Mapping[str, Way]
+        self,
+        newest: str,
+        taken: OuterStepTaken,
+        closing: Closing,
+        pseudo_gradients: Mapping[str, PseudoGradient],
     ) -> Ended | None:
         """Return what a round that ends now tells of exchanges.
 
@@ -32,22 +36,28 @@ class OuterRoundTiming:
             newest: hash of the last step that was taken.
             taken: the one that ordered the round.
             closing: how the round ends.
-            ways: of those who are in.
+            pseudo_gradients: of those who are in.
         """
         is_first, elapsed_s = taken.number < taken.lag, self._since(newest, now_s())
-        times_s = [way.elapsed_s for way in ways.values()]
+        times_s = [pseudo_gradient.elapsed_s for pseudo_gradient in pseudo_gradients.values()]
         if is_first or closing.missing or not elapsed_s or not all(times_s):
             return None
         return Ended(taken.steps, max(times_s), elapsed_s)
 
-    def timed(self, step: OuterStepTaken, ways: Mapping[str, Way]) -> OuterStepTaken:
-        """Return a step that is taken now, with how long its ways took and how large they are."""
+    def timed(
+        self, step: OuterStepTaken, pseudo_gradients: Mapping[str, PseudoGradient]
+    ) -> OuterStepTaken:
+        """Return a step that is taken now, with the times and sizes of its pseudo-gradients."""
         at_s = now_s()
         told = replace(
             step,
             elapsed_s=round(self._since(step.parent, at_s), 3),
-            trained_s={each: round(ways[each].elapsed_s, 3) for each in step.islands},
-            way_bytes={e: ways[e].size_bytes for e in step.islands if ways[e].size_bytes},
+            trained_s={each: round(pseudo_gradients[each].elapsed_s, 3) for each in step.islands},
+            pseudo_gradient_bytes={
+                e: pseudo_gradients[e].size_bytes
+                for e in step.islands
+                if pseudo_gradients[e].size_bytes
+            },
         )
         self._last, self._at_s = fact_hash(told), at_s
         return told

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from jupiterd.cluster.facts.facts import OuterStepTaken
 from jupiterd.cycle.islands.outer_orders import ADRIFT
-from jupiterd.cycle.islands.outer_round import Closing, Way
+from jupiterd.cycle.islands.outer_round import Closing, PseudoGradient
 from jupiterd.cycle.training.state_divergence import adrift
 from jupiterd.daemon.islands.model_mismatch import island_name
 from jupiterd.daemon.leader.machines import Machines
@@ -26,7 +26,7 @@ def without_drifted(
     machines: Machines,
     newest: tuple[str, OuterStepTaken],
     closing: Closing,
-    ways: Mapping[str, Way],
+    pseudo_gradients: Mapping[str, PseudoGradient],
 ) -> Closing:
     """Return how a round ends without those who have other weights or another momentum.
 
@@ -35,12 +35,15 @@ def without_drifted(
     """
     last, taken = newest
     run = taken.cycle
-    told = {island: way.digest for island, way in ways.items() if way.stands_at == last}
+    told = {
+        island: pseudo_gradient.digest
+        for island, pseudo_gradient in pseudo_gradients.items()
+        if pseudo_gradient.stands_at == last
+    }
     found = adrift(told, closing.counted, taken.islands)
     for island in found:
         log.warning(
-            "island_adrift",
-            extra={"run": run, "island": island, "digest": told[island].hex()},
+            "island_adrift", extra={"run": run, "island": island, "digest": told[island].hex()}
         )
         name = island_name(term, machines, run, CycleId(island))
         board.explain(run, f"{name} is left out and begins anew: {ADRIFT}")

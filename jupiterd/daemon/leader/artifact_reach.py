@@ -29,23 +29,23 @@ class ArtifactReach:
 
     term: Term
     machines: Machines
-    library: ArtifactCache
+    artifact_cache: ArtifactCache
     damaged: set[str] = field(default_factory=set[str])
     """Checkpoints from which no gang could go on."""
 
     async def fetch(self, artifact: ArtifactId) -> None:
         """Bring an artifact to this node, unless it is here; errors name this node."""
         with self.term.named(self.term.self_id):
-            await self.library.ensure(artifact)
+            await self.artifact_cache.ensure(artifact)
 
     async def is_in_reach(self, artifact: str) -> bool:
         """Say whether this node holds an artifact, or one that says so at once."""
         wanted = ArtifactId(artifact)
-        if self.library.store.holds(wanted):
+        if self.artifact_cache.store.holds(wanted):
             return True
         others = self.machines.answering() - {self.term.self_id}
         return True in await asyncio.gather(
-            *(self.library.is_held_by(node, wanted) for node in others)
+            *(self.artifact_cache.is_held_by(node, wanted) for node in others)
         )
 
     async def keep_two_copies(self, artifact: ArtifactId, holder: NodeId) -> None:
@@ -58,7 +58,7 @@ class ArtifactReach:
         """
         own = self.term.self_id
         is_elsewhere = holder != own
-        if is_elsewhere and has_room(await asyncio.to_thread(self.library.store.free_bytes)):
+        if is_elsewhere and has_room(await asyncio.to_thread(self.artifact_cache.store.free_bytes)):
             await self.fetch(artifact)
             return
         others = {*self.machines.well_nodes()} - {holder, own}
@@ -78,7 +78,7 @@ class ArtifactReach:
         """Return what each of these nodes has of these artifacts; not of whom doesn't answer."""
         roles = self.term.state.roles
         told = await asyncio.gather(
-            *(self.library.held_by(node, artifacts, timeout_s) for node in nodes)
+            *(self.artifact_cache.held_by(node, artifacts, timeout_s) for node in nodes)
         )
         return [
             Holder(node, roles[node].role if node in roles else "idle", held, free_bytes)
@@ -92,7 +92,7 @@ class ArtifactReach:
         needn't reach the maker to give it on.
         """
         for node in nodes:
-            if await self.library.copy_to(node, artifact) is not False:
+            if await self.artifact_cache.copy_to(node, artifact) is not False:
                 return
 
     async def _is_taken(self, artifact: ArtifactId, nodes: Iterable[NodeId]) -> bool:
@@ -105,6 +105,6 @@ class ArtifactReach:
     async def _is_fetched(self, artifact: ArtifactId, node: NodeId) -> bool:
         """Ask a node until it has all of it or refuses; it goes on where it was broken off."""
         for _ in range(MOST_ASKED):
-            if (is_whole := await self.library.copy_to(node, artifact)) is not None:
+            if (is_whole := await self.artifact_cache.copy_to(node, artifact)) is not None:
                 return is_whole
         return False

@@ -39,6 +39,7 @@ def united(run: Plain, parts: Sequence[Plain]) -> dict[str, Any]:
     at_work = [p for p in parts if p["done"] and states.get(p["cycle"]) not in NOT_AT_WORK]
     least = min(at_work, key=lambda part: part["done"], default=None)
     step = outer["first_step"] if least is None else least["done"]
+    attempt = max((part["epoch"] or 0 for part in parts), default=None)
     tokens = outer["tokens"] + max(0, step - outer["first_step"]) * outer["step_tokens"]
     return {
         **run,
@@ -54,7 +55,8 @@ def united(run: Plain, parts: Sequence[Plain]) -> dict[str, Any]:
             "tokens": tokens,
         },
         "gang": _gang(states, parts),
-        "epoch": max((part["epoch"] or 0 for part in parts), default=None),
+        "epoch": attempt,
+        "attempt": attempt,
         "resumed_from_step": max((part["resumed_from_step"] or 0 for part in parts), default=None),
         "detail": "; ".join(filter(None, [run["detail"], *(part["detail"] for part in parts)])),
         "outer": {

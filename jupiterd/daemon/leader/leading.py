@@ -27,14 +27,14 @@ class Leading(TermServices):
         return self.term.self_id
 
     @property
-    def journal(self) -> Replica:
+    def replica(self) -> Replica:
         """Return the ledger."""
-        return self.term.journal
+        return self.term.replica
 
     @property
-    def library(self) -> ArtifactCache:
+    def artifact_cache(self) -> ArtifactCache:
         """Return the artifacts of this node."""
-        return self.reach.library
+        return self.reach.artifact_cache
 
     @property
     def alive(self) -> Callable[[], frozenset[NodeId]]:

@@ -22,7 +22,7 @@ class Machines:
     """The members of the cluster, for one term."""
 
     self_id: NodeId
-    journal: Replica
+    replica: Replica
     peers: Peers
     alive: Callable[[], frozenset[NodeId]]
     answering: Callable[[], frozenset[NodeId]]
@@ -33,7 +33,7 @@ class Machines:
         """Return the members with the names that people see."""
         return {
             node: peer.name if (peer := self.peers.get(node)) and peer.name else fact.name
-            for node, fact in self.journal.state.members.items()
+            for node, fact in self.replica.state.members.items()
         }
 
     def name_of(self, node: NodeId) -> str:

@@ -25,7 +25,7 @@ class Placement:
     """The seats of one term."""
 
     machines: Machines
-    journal: Replica
+    replica: Replica
     written_roles: Callable[[], Mapping[NodeId, str]]
     """Those in the cluster file of this machine; a command, whenever it was given, counts more."""
     _running: dict[NodeId, int] = field(default_factory=dict[NodeId, int])
@@ -40,7 +40,7 @@ class Placement:
         return pinned_trainers(self._pins(), self.written_roles())
 
     def _pins(self) -> dict[NodeId, str]:
-        return {node: pin.role for node, pin in self.journal.state.pins.items()}
+        return {node: pin.role for node, pin in self.replica.state.pins.items()}
 
     def fit_workers(self) -> list[NodeId]:
         """Return the fit nodes that nobody has drained."""
@@ -70,7 +70,7 @@ class Placement:
 
     def seats(self) -> Sequence[Seat]:
         """Return who may be given work just now; whoever lacks room only where nobody has any."""
-        roles = self.journal.state.roles
+        roles = self.replica.state.roles
         fit = self.fit_workers()
         roomy = [node for node in fit if now_s() >= self._no_room_until_s.get(node, 0.0)]
         return [

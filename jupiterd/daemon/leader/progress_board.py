@@ -102,7 +102,8 @@ class PhaseProgress:
             "elapsed_s": now_s - self.started_s,
             "values": self._values(),
             "gang": self.extra.get("gang") or self._by_node(),
-            "epoch": self.extra.get("epoch"),
+            "epoch": self.extra.get("attempt"),  # as programs knew it before
+            "attempt": self.extra.get("attempt"),
             "resumed_from_step": self.extra.get("resumed_from_step"),
             "detail": "; ".join(filter(None, map(self.extra.get, (TRAINED_BY, "detail")))),
             **{name: self.extra[name] for name in ("outer", "ahead") if name in self.extra},

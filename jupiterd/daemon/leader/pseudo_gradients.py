@@ -1,28 +1,28 @@
 """What the gangs of islands tell whoever conducts the run of which they are parts, in one term.
 
 Owns the latest word of each. Doesn't know rounds, or what is decided. A gang that a new leader has
-adopted tells of its way once more, whether anybody waits for it yet or not.
+adopted tells of its pseudo-gradient once more, whether anybody waits for it yet or not.
 """
 
 import asyncio
 from dataclasses import dataclass
 
-from jupiterd.daemon.runtime.work_events import WayMade
+from jupiterd.daemon.runtime.work_events import PseudoGradientStored
 from jupiterd.ids import CycleId, NodeId
 
 
 @dataclass(frozen=True)
 class ReportedPseudoGradient:
-    """An island's way, and where it lies."""
+    """An island's pseudo-gradient, and where it lies."""
 
-    way: WayMade
+    pseudo_gradient: PseudoGradientStored
     node: NodeId
     at_s: float
     """When we heard of it."""
 
 
 class PseudoGradients:
-    """The latest ways, and which islands have a gang just now."""
+    """The latest pseudo-gradients, and which islands have a gang just now."""
 
     def __init__(self) -> None:
         self._told: dict[CycleId, ReportedPseudoGradient] = {}
@@ -30,19 +30,19 @@ class PseudoGradients:
         self._news = asyncio.Event()
 
     def tell(self, island: CycleId, told: ReportedPseudoGradient) -> None:
-        """Take in that an island's way lies in the store of a node."""
+        """Take in that an island's pseudo-gradient lies in the store of a node."""
         known = self._told.get(island)
         if known is None or _of(known) != _of(told):  # told twice, it is no later
             self._told[island] = told
         self._news.set()
 
     def of(self, island: CycleId, after: str) -> ReportedPseudoGradient | None:
-        """Return an island's way since this outer step; None where there is none yet."""
+        """Return an island's pseudo-gradient since this outer step; None: there is none yet."""
         told = self._told.get(island)
-        return told if told is not None and told.way.after == after else None
+        return told if told is not None and told.pseudo_gradient.after == after else None
 
     def set_training(self, island: CycleId, *, is_training: bool) -> None:
-        """Take in that an island's ranks have met, or that their epoch is over."""
+        """Take in that an island's ranks have met, or that their attempt is over."""
         if is_training:
             self._training.add(island)
         else:
@@ -64,5 +64,5 @@ class PseudoGradients:
 
 
 def _of(told: ReportedPseudoGradient) -> tuple[str, str, NodeId]:
-    """Return which way it is, and where; told once more, nobody knows how long it took."""
-    return told.way.after, told.way.artifact, told.node
+    """Return which pseudo-gradient it is and where, without its time: repetitions have none."""
+    return told.pseudo_gradient.after, told.pseudo_gradient.artifact, told.node

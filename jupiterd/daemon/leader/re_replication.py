@@ -55,10 +55,10 @@ class ReReplication:
     async def look(self, term: Term, machines: Machines, reach: ArtifactReach, at_s: float) -> None:
         """Have copied what has one copy, unless all was well and nothing has changed since."""
         self._forget_refusals((term.number, self._alive), at_s)
-        now = term.number, self._alive, term.journal.version
+        now = term.number, self._alive, term.replica.version
         if now == self._seen:
             return
-        needed = term.journal.derived(_of_record)
+        needed = term.replica.derived(_of_record)
         holders = await self._holders(machines, reach, sorted(needed))
         copies = copies_to_make(needed, holders, self._refused)
         for copy in copies:
@@ -98,9 +98,9 @@ def _of_record(state: State) -> frozenset[ArtifactId]:
 async def _is_copied(term: Term, reach: ArtifactReach, copy: Copy) -> bool | None:
     """Say whether a copy was made; None where it isn't all there yet."""
     if copy.to != term.self_id:
-        return await reach.library.copy_to(copy.to, copy.artifact)
+        return await reach.artifact_cache.copy_to(copy.to, copy.artifact)
     try:
-        await reach.library.ensure(copy.artifact)
+        await reach.artifact_cache.ensure(copy.artifact)
     except JupiterError as error:
         log.warning("copy_not_made", extra={"reason": error.message})
         return False

@@ -29,19 +29,19 @@ class Term:
 
     number: int
     self_id: NodeId
-    journal: Replica
+    replica: Replica
     exchange: AntiEntropy
     alive: Callable[[], frozenset[NodeId]]
     check_awake: Callable[[], None]
     """Ends the term at once where this machine has slept: others may lead by now."""
     _planned: dict[CycleId, int] = field(default_factory=dict[CycleId, int])
-    """The last epoch number that was given to each cycle, recorded or not."""
+    """The last attempt number that was given to each cycle, recorded or not."""
     is_over: bool = False
 
     @property
     def state(self) -> State:
         """What the ledger says by now."""
-        return self.journal.state
+        return self.replica.state
 
     def cycle(self, cycle: CycleId) -> CycleState:
         """Return what the ledger says of a cycle."""
@@ -65,7 +65,7 @@ class Term:
             raise NoLeaderError("this node no longer leads")
         with self.named(self.self_id):
             shut = shut_with(self.state, self.self_id, facts)
-            entry = await self.journal.append(self.number, (*facts, *shut))
+            entry = await self.replica.append(self.number, (*facts, *shut))
         copies = await self.exchange.spread(entry)
         if copies == 1 and len(self.alive()) > 1:
             log.warning("entry_has_one_copy", extra={"entry": short(entry.hash)})
@@ -74,18 +74,18 @@ class Term:
         """Wait for the first entry of this node's own cluster; nothing before it would count."""
         try:
             async with asyncio.timeout(FOUNDING_S):
-                while len(self.journal.ledger) == 0:
-                    await self.journal.changed_since(self.journal.version)
+                while len(self.replica.ledger) == 0:
+                    await self.replica.changed_since(self.replica.version)
         except TimeoutError:
-            why = f": {self.journal.trouble}" if self.journal.trouble else ""
+            why = f": {self.replica.trouble}" if self.replica.trouble else ""
             raise NoLeaderError(f"this node's cluster is yet to be founded{why}") from None
 
-    def next_epoch(self, cycle: CycleId) -> int:
-        """Return an epoch number that no gang of any cycle has had: nodes obey rising ones only.
+    def next_attempt(self, cycle: CycleId) -> int:
+        """Return an attempt number that no gang of any cycle has had: nodes obey rising ones only.
 
         Nor has it been given to another cycle, whose gang may be planned at the same moment.
         """
-        recorded = (each.next_epoch for each in self.state.cycles.values())
+        recorded = (each.next_attempt for each in self.state.cycles.values())
         given = (number + 1 for other, number in self._planned.items() if other != cycle)
         self._planned[cycle] = max([1, *recorded, *given])
         return self._planned[cycle]

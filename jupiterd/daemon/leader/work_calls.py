@@ -56,18 +56,18 @@ class WorkCalls:
         """Ask a node whether ranks may run there; see `Dispatcher.prepare`."""
         return await self.dispatcher.prepare(node, request)
 
-    async def stop_after_step(self, node: NodeId, epoch: int) -> None:
+    async def stop_after_step(self, node: NodeId, attempt: int) -> None:
         """Let a gang end after its running step; its first rank's node is told.
 
         Raises:
             JupiterError: it can't be told.
         """
-        await self.dispatcher.stop_after_step(node, self.term.number, epoch)
+        await self.dispatcher.stop_after_step(node, self.term.number, attempt)
 
     async def end_gang(
         self,
         gang: Sequence[NodeId],
-        epoch: int,
+        attempt: int,
         wish: KeepWish | None = None,
         silent: AbstractSet[NodeId] = frozenset(),
     ) -> list[tuple[NodeId, CheckpointMade]]:
@@ -79,18 +79,20 @@ class WorkCalls:
         if self.term.is_over:
             return []
         nodes = sorted((set(gang) & self.machines.answering()) - silent)
-        kept = await asyncio.gather(*(self._end(node, epoch, wish) for node in nodes))
+        kept = await asyncio.gather(*(self._end(node, attempt, wish) for node in nodes))
         found = [(node, made) for node, made in zip(nodes, kept, strict=True) if made is not None]
         if wish is not None:
             steps = {short(node): made.step for node, made in found}
             asked = ",".join(map(short, nodes))
-            log.info("states_kept", extra={"epoch": epoch, "asked": asked, "steps": steps})
+            log.info("states_kept", extra={"attempt": attempt, "asked": asked, "steps": steps})
         return found
 
-    async def _end(self, node: NodeId, epoch: int, wish: KeepWish | None) -> CheckpointMade | None:
+    async def _end(
+        self, node: NodeId, attempt: int, wish: KeepWish | None
+    ) -> CheckpointMade | None:
         try:
-            return await self.dispatcher.end(node, self.term.number, epoch, wish)
+            return await self.dispatcher.end(node, self.term.number, attempt, wish)
         except JupiterError as error:
-            extra = {"node": short(node), "epoch": epoch, "reason": error.message}
-            log.warning("epoch_not_ended", extra=extra)
+            extra = {"node": short(node), "attempt": attempt, "reason": error.message}
+            log.warning("attempt_not_ended", extra=extra)
             return None

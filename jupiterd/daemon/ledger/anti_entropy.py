@@ -29,8 +29,8 @@ UNITE_TIMEOUT_S = 2.0
 class AntiEntropy:
     """One exchange with each peer at a time; asked again meanwhile, it runs once more after."""
 
-    def __init__(self, journal: Replica, peers: Peers, group: asyncio.TaskGroup) -> None:
-        self._journal = journal
+    def __init__(self, replica: Replica, peers: Peers, group: asyncio.TaskGroup) -> None:
+        self._replica = replica
         self._peers = peers
         self._group = group
         self._running: set[NodeId] = set()
@@ -48,7 +48,7 @@ class AntiEntropy:
     def request_all(self) -> None:
         """Exchange with every linked member."""
         for peer in self._peers:
-            if peer.node in self._journal.state.members:
+            if peer.node in self._replica.state.members:
                 self.request(peer.node)
 
     async def spread(self, entry: Entry) -> int:
@@ -75,8 +75,8 @@ class AntiEntropy:
 
     async def reconcile(self, node: NodeId, peer: PeerStub, told: peer_pb2.HelloReply) -> None:
         """Of two nodes of one cluster one is no member for the other: tell why, and learn why."""
-        state = self._journal.state
-        if not told.member and self._journal.node in state.members:
+        state = self._replica.state
+        if not told.member and self._replica.node in state.members:
             await self._ask_roster(peer)
         if node in state.members:
             return
@@ -87,17 +87,17 @@ class AntiEntropy:
 
     async def tell(self, peer: PeerStub) -> None:
         """Send a node what it lacks, and take nothing from it: it was removed."""
-        cluster = self._journal.cluster
+        cluster = self._replica.cluster
         try:
             asked = peer_pb2.ExchangeRequest(
-                cluster=cluster, have=to_wire(self._journal.saved_tips)
+                cluster=cluster, have=to_wire(self._replica.saved_tips)
             )
             reply = await peer.Exchange(asked, timeout=COPY_TIMEOUT_S)
             have = {tip.writer: tip.index for tip in reply.have}
             told = peer_pb2.ExchangeRequest(
                 cluster=cluster,
-                entries=self._journal.lacking(have, BATCH_BYTES)[0],
-                roster=self._journal.roster_lacking(have),
+                entries=self._replica.lacking(have, BATCH_BYTES)[0],
+                roster=self._replica.roster_lacking(have),
             )
             await peer.Exchange(told, timeout=COPY_TIMEOUT_S)
         except grpc.aio.AioRpcError as error:
@@ -112,19 +112,19 @@ class AntiEntropy:
 
     async def answer(self, request: peer_pb2.ExchangeRequest) -> peer_pb2.ExchangeReply:
         """Take in what a peer sent and return what it lacks."""
-        if request.cluster == self._journal.cluster:
-            await self._journal.absorb(list(request.entries))
-            await self._journal.witness(list(request.roster))
-        if request.cluster != self._journal.cluster:  # perhaps since just now: we may have moved
+        if request.cluster == self._replica.cluster:
+            await self._replica.absorb(list(request.entries))
+            await self._replica.witness(list(request.roster))
+        if request.cluster != self._replica.cluster:  # perhaps since just now: we may have moved
             return peer_pb2.ExchangeReply()
         have = {tip.writer: tip.index for tip in request.have}
-        entries, more = self._journal.lacking(have, BATCH_BYTES)
+        entries, more = self._replica.lacking(have, BATCH_BYTES)
         return peer_pb2.ExchangeReply(
-            have=to_wire(self._journal.saved_tips),
+            have=to_wire(self._replica.saved_tips),
             entries=entries,
             more=more,
-            snapshot_needed=self._journal.ledger.has_forgotten(have),
-            roster=self._journal.roster_lacking(have),
+            snapshot_needed=self._replica.ledger.has_forgotten(have),
+            roster=self._replica.roster_lacking(have),
         )
 
     async def _run(self, node: NodeId) -> None:
@@ -155,20 +155,20 @@ class AntiEntropy:
         more = True
         try:
             while more:
-                have = to_wire(self._journal.saved_tips)
-                asked = peer_pb2.ExchangeRequest(cluster=self._journal.cluster, have=have)
+                have = to_wire(self._replica.saved_tips)
+                asked = peer_pb2.ExchangeRequest(cluster=self._replica.cluster, have=have)
                 reply = await peer.Exchange(asked, timeout=EXCHANGE_TIMEOUT_S)
-                await self._journal.witness(list(reply.roster))
-                more = await self._journal.absorb(list(reply.entries)) > 0 and reply.more
+                await self._replica.witness(list(reply.roster))
+                more = await self._replica.absorb(list(reply.entries)) > 0 and reply.more
         except (grpc.aio.AioRpcError, JupiterError) as error:
             log.debug("nothing_pulled", extra={"reason": str(error)})
 
     async def _ask_roster(self, peer: PeerStub) -> None:
         """Learn from a node of this cluster that doesn't know us why that is: perhaps a removal."""
-        request = peer_pb2.RosterRequest(cluster=self._journal.cluster)
+        request = peer_pb2.RosterRequest(cluster=self._replica.cluster)
         try:
             reply = await peer.AskRoster(request, timeout=COPY_TIMEOUT_S)
-            await self._journal.witness(list(reply.entries))
+            await self._replica.witness(list(reply.entries))
         except (grpc.aio.AioRpcError, JupiterError) as error:
             log.debug("roster_not_told", extra={"reason": str(error)})
 
@@ -176,19 +176,19 @@ class AntiEntropy:
         peer = self._peers.get(node)
         if peer is None:
             return False
-        entries, unsent = self._journal.lacking(peer.tips, BATCH_BYTES)
+        entries, unsent = self._replica.lacking(peer.tips, BATCH_BYTES)
         request = peer_pb2.ExchangeRequest(
-            cluster=self._journal.cluster, have=to_wire(self._journal.saved_tips), entries=entries
+            cluster=self._replica.cluster, have=to_wire(self._replica.saved_tips), entries=entries
         )
         reply = await peer.channels.control.Exchange(request, timeout=EXCHANGE_TIMEOUT_S)
         before, peer.tips = peer.tips, {tip.writer: tip.index for tip in reply.have}
         self._tell()
-        learnt = await self._journal.absorb(list(reply.entries))
-        await self._journal.witness(list(reply.roster))
+        learnt = await self._replica.absorb(list(reply.entries))
+        await self._replica.witness(list(reply.roster))
         if reply.snapshot_needed:
             with peer.channels.in_use() as channels:
                 raw = await fetch_snapshot(channels.control)
-            await self._journal.adopt(raw, node)
+            await self._replica.adopt(raw, node)
         # Where a page changed nothing, on either side, the same one would come again for ever.
         was_taken = peer.tips != before
         return (reply.more and learnt > 0) or (unsent and was_taken)

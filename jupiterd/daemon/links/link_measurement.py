@@ -63,17 +63,17 @@ class LinkMeasurement:
             return await self._measured_there(asker, asked)
         return await self._measured_here(asked)
 
-    async def ways_to(self, asked: NodeId) -> list[peer_pb2.MeasuredWay]:
+    async def ways_to(self, asked: NodeId) -> list[peer_pb2.MeasuredPath]:
         """Measure each way from here to a node, for another member that asks; raises as above."""
         rows = (await self._measured_here(asked))["paths"]
         return [
-            peer_pb2.MeasuredWay(**{key: row[key] for key in WAY_FIELDS if row[key] is not None})
+            peer_pb2.MeasuredPath(**{key: row[key] for key in WAY_FIELDS if row[key] is not None})
             for row in rows
         ]
 
     async def _measured_there(self, asker: NodeId, asked: NodeId) -> Row:
         peer = self._peers.require(asker)
-        request = peer_pb2.MeasureWaysRequest(node=asked)
+        request = peer_pb2.MeasurePathsRequest(node=asked)
         try:
             with peer.channels.in_use() as channels:
                 reply = await channels.control.MeasureWays(request, timeout=LONGEST_S)
@@ -81,7 +81,7 @@ class LinkMeasurement:
             raise from_rpc(error, peer.name) from error
         if reply.failure.code:
             raise from_wire(reply.failure.code, reply.failure.message, reply.failure.hint)
-        return {"node": asked, "paths": [_row_of(way) for way in reply.ways[:MAX_WAYS]]}
+        return {"node": asked, "paths": [_row_of(way) for way in reply.paths[:MAX_WAYS]]}
 
     async def _measured_here(self, asked: NodeId) -> Row:
         peer = self._peers.require(asked)
@@ -122,7 +122,7 @@ class LinkMeasurement:
             await channels.close()
 
 
-def _row_of(way: peer_pb2.MeasuredWay) -> Row:
+def _row_of(way: peer_pb2.MeasuredPath) -> Row:
     """Return another node's word of one way; what it didn't measure is None."""
     row: Row = {key: getattr(way, key) for key in WAY_FIELDS}
     return row | {key: None for key in FIGURES if not way.HasField(key)}

@@ -26,7 +26,7 @@ def check_term(term: int) -> None:
 
 
 class Fencing:
-    """The highest (term, epoch) this node has obeyed, and whose; on disk before it is obeyed."""
+    """The highest (term, attempt) this node has obeyed, and whose; on disk before it is obeyed."""
 
     def __init__(
         self,
@@ -39,17 +39,17 @@ class Fencing:
         self._highest = Obeyed.parse(file.get("obeyed") or "")
         self._saving = asyncio.Lock()
 
-    async def check(self, leader: NodeId, term: int, epoch: int) -> None:
-        """Obey, or refuse an order of a leader or a gang that is over; epoch 0 is of no gang.
+    async def check(self, leader: NodeId, term: int, attempt: int) -> None:
+        """Obey, or refuse an order of a leader or a gang that is over; attempt 0 is of no gang.
 
         Raises:
-            RefusedError: a higher term or epoch, or another leader in this term, has been obeyed.
+            RefusedError: a higher term or attempt, or another leader in this term, has been obeyed.
         """
         async with self._saving:
             least_term = self._highest.least_term(leader)
             if term < least_term:
                 self._on_outranked(leader, least_term)
-            wanted = self._highest.after(leader, term, epoch)
+            wanted = self._highest.after(leader, term, attempt)
             if wanted != self._highest:
                 await asyncio.to_thread(self._file.set, "obeyed", str(wanted))
                 self._highest = wanted

@@ -78,7 +78,7 @@ class Handshake:
 
     def __init__(
         self,
-        journal: Replica,
+        replica: Replica,
         peers: Peers,
         name: str,
         summary: Callable[[], Summary],
@@ -87,13 +87,13 @@ class Handshake:
     ) -> None:
         """`present` says which members are here, as far as anybody hears them."""
         self._present, self._effects = present, effects
-        identity = self._identity = journal.identity
-        self._journal = journal
+        identity = self._identity = replica.identity
+        self._replica = replica
         self._peers = peers
         self._summary = summary
         self.addresses = DialSchedule(lambda address: peers.linked_at(address) is not None)
         self.seen = SeenClusters()
-        self.joining = JoinClient(identity, journal, self.addresses, self.seen, name, summary)
+        self.joining = JoinClient(identity, replica, self.addresses, self.seen, name, summary)
         self.joining.moved = effects.moved
         self._ways_told: dict[NodeId, tuple[str, ...]] = {}
         self.unreached = UnreachablePeers(self.addresses, peers, self._works)
@@ -108,7 +108,7 @@ class Handshake:
         peer = self._peers.get(node)
         is_missing = peer is None or peer.address != address
         is_new = self.addresses.note_new(address)
-        if not is_new and is_missing and cluster == self._journal.cluster:
+        if not is_new and is_missing and cluster == self._replica.cluster:
             # Each greeting makes the other end greet back: a link that works elsewhere will do.
             pause_s = LAST_RETRY_S if self._works(node) else FIRST_RETRY_S / 2
             self.addresses.hasten(address, unless_tried_within_s=pause_s)
@@ -199,7 +199,7 @@ class Handshake:
             attempt.end()
 
     async def _is_this_daemon(self, address: Address, channels: PeerChannels) -> bool:
-        seen, hello = self._journal.clones, self.hello(self._identity.node_id)
+        seen, hello = self._replica.clones, self.hello(self._identity.node_id)
         hello.greeting = secrets.token_hex(8)
         seen.greets(hello.greeting)
         reply = await channels.heartbeat.Hello(hello, timeout=HELLO_TIMEOUT_S)
@@ -211,13 +211,13 @@ class Handshake:
         """Say whether it is this daemon that calls, and take note of a clone that does."""
         if node != self._identity.node_id or not greeting:
             return False
-        seen, is_news = self._journal.clones, not self._journal.clones.is_seen
+        seen, is_news = self._replica.clones, not self._replica.clones.is_seen
         is_itself = seen.is_greeted_by_itself(greeting, where)
         return is_itself or self._meet_clone(where, is_news=is_news)
 
     def _meet_clone(self, where: str, *, is_news: bool) -> bool:
         """Say that it isn't this daemon."""
-        self._journal.clones.met(now_s())
+        self._replica.clones.met(now_s())
         if is_news:
             log.error("clone_met", extra={"address": where})
             self._effects.on_clone()
@@ -234,7 +234,7 @@ class Handshake:
         reply, theirs = await self._say_hello(node, channels)
         self.seen.note(theirs)
         known_member = self._is_member(node)
-        if theirs.cluster != self._journal.cluster:
+        if theirs.cluster != self._replica.cluster:
             self.seen.note_outsider(Outsider(theirs, address))
         is_cloned = known_member and self.cloned.note(node, address, reply)
         if is_cloned or await self._effects.on_met(node, theirs, channels):
@@ -247,7 +247,7 @@ class Handshake:
                 attempt.put_off(node)
             self.joining.pending_reason = ""
             self._note_told(reply.member_addresses)
-        elif self.joining.token is not None and theirs.cluster != self._journal.cluster:
+        elif self.joining.token is not None and theirs.cluster != self._replica.cluster:
             if theirs.cluster == self.joining.token.cluster:
                 await self.joining.use_token(node, theirs, channels)
                 attempt.again_in(SOON_S)
@@ -282,7 +282,7 @@ class Handshake:
         if working is not None:
             self._peers.learn(working, address)
             return True
-        name = told_text(reply.name) or self._journal.state.members[node].name
+        name = told_text(reply.name) or self._replica.state.members[node].name
         peer = await self._peers.link(node, name, address, certificate, port)
         peer.run_nonce = reply.run_nonce
         return False
@@ -316,7 +316,7 @@ class Handshake:
             self.addresses.note_new(address)
 
     def _others(self) -> frozenset[NodeId]:
-        return frozenset(self._journal.state.members) - {self._identity.node_id}
+        return frozenset(self._replica.state.members) - {self._identity.node_id}
 
     def _works(self, node: NodeId) -> bool:
         """Say whether beats go both ways between us and a node, in the same cluster."""
@@ -352,4 +352,4 @@ class Handshake:
         )
 
     def _is_member(self, node: NodeId) -> bool:
-        return node in self._journal.state.members
+        return node in self._replica.state.members

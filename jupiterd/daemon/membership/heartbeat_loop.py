@@ -83,16 +83,16 @@ class HeartbeatLoop:
 
     def __init__(
         self,
-        journal: Replica,
+        replica: Replica,
         peers: Peers,
         exchange: AntiEntropy,
         file: LedgerFile,
         effects: HeartbeatEffects,
         group: asyncio.TaskGroup,
     ) -> None:
-        self._self_id = journal.node
+        self._self_id = replica.node
         self._effects = effects
-        self._journal = journal
+        self._replica = replica
         self._peers = peers
         self._exchange = exchange
         self._saved = SavedTerm(file)
@@ -117,7 +117,7 @@ class HeartbeatLoop:
         self._described_s = -math.inf
         self.followed = FollowedLeader()
         self.reset()
-        journal.known_term = lambda: self.election.term
+        replica.known_term = lambda: self.election.term
 
     @property
     def membership(self) -> Membership:
@@ -136,7 +136,7 @@ class HeartbeatLoop:
 
     def reset(self) -> None:
         """Start anew with the cluster the journal is in now; who fell silent stays so."""
-        term = max(self._saved.load(), self._journal.ledger.highest_term())
+        term = max(self._saved.load(), self._replica.ledger.highest_term())
         check_term(term)
         self._disbelieved: set[NodeId] = set()
         rng = random.Random()  # noqa: S311 - spreads waits
@@ -149,10 +149,10 @@ class HeartbeatLoop:
     def roster_changed(self) -> None:
         """Take up who is a member from the ledger."""
         # The term first: that somebody was removed may be what an election was waiting for.
-        ledger = self._journal.ledger
+        ledger = self._replica.ledger
         self._tell(TermSeen(ledger.highest_term()))
         self._tell(TermSeen(ledger.highest_term(besides=self._self_id), is_of_others=True))
-        others = frozenset(self._journal.state.members) - {self._self_id}
+        others = frozenset(self._replica.state.members) - {self._self_id}
         self._tell(RosterChanged(others))
 
     def check_awake(self) -> None:
@@ -208,7 +208,7 @@ class HeartbeatLoop:
         return self.election.leader in (None, node, self._self_id)
 
     def _start_beat(self, peer: Peer) -> None:
-        is_member = peer.node in self._journal.state.members
+        is_member = peer.node in self._replica.state.members
         if is_member and not self._is_silent and peer.beats.begin():
             self._group.create_task(self._beat(peer), name=f"beat {short(peer.node)}")
 
@@ -251,8 +251,8 @@ class HeartbeatLoop:
 
     def _speak_again(self) -> None:
         """Beat as before, and stand again, once the other daemon with our key has gone."""
-        where = self._journal.clones.seen_at
-        if self._journal.clones.is_over(now_s()):
+        where = self._replica.clones.seen_at
+        if self._replica.clones.is_over(now_s()):
             log.info("clone_gone", extra={"address": where})
             self._is_silent = self._is_leaving
             self.reinstate()
@@ -304,7 +304,7 @@ class HeartbeatLoop:
         return self.election.steadiest(others) if is_leader else None
 
     async def _tell_leaving(self, peer: Peer, successor: NodeId | None) -> None:
-        request = peer_pb2.LeaveRequest(cluster=self._journal.cluster, successor=successor or "")
+        request = peer_pb2.LeaveRequest(cluster=self._replica.cluster, successor=successor or "")
         try:
             await peer.channels.heartbeat.Leave(request, timeout=LEAVE_TIMEOUT_S)
         except grpc.aio.AioRpcError as error:
@@ -312,7 +312,7 @@ class HeartbeatLoop:
 
     def left(self, node: NodeId, request: peer_pb2.LeaveRequest) -> None:
         """Take in that a node stops, and who is to lead in its place."""
-        if request.cluster == self._journal.cluster:
+        if request.cluster == self._replica.cluster:
             self._tell(SaidGoodbye(node))
             if request.successor:
                 self._tell(HandedOver(NodeId(request.successor)))
@@ -340,7 +340,7 @@ class HeartbeatLoop:
 
     def heard(self, node: NodeId, message: peer_pb2.Heartbeat) -> None:
         """Take in a heartbeat, whichever side opened the stream."""
-        if message.cluster != self._journal.cluster:
+        if message.cluster != self._replica.cluster:
             return
         if not self._presence.believes(message.term):
             self._disbelieve(node, message)
@@ -348,14 +348,14 @@ class HeartbeatLoop:
         if message.goodbye:
             self._tell(SaidGoodbye(node))
             return
-        self._tell(from_message(node, message, self._journal.state.members))
+        self._tell(from_message(node, message, self._replica.state.members))
         if message.HasField("about"):
             self._abouts[node] = message.about
         peer = self._peers.get(node)
         if peer is not None:
             peer.heard_s = now_s()
             peer.take_up(message.telemetry, self._abouts.get(node))
-        if message.head != self._journal.ledger.head():
+        if message.head != self._replica.ledger.head():
             self._exchange.request(node)
 
     def _disbelieve(self, node: NodeId, message: peer_pb2.Heartbeat) -> None:
@@ -364,7 +364,7 @@ class HeartbeatLoop:
             self._disbelieved.add(node)
             terms = {"term": message.term, "own": self.election.term}
             log.warning("term_refused", extra={"node": short(node), **terms})
-        if message.head != self._journal.ledger.head():
+        if message.head != self._replica.ledger.head():
             self._exchange.request(node)
 
     def proved_s(self, peer: Peer) -> float:
@@ -417,7 +417,7 @@ class HeartbeatLoop:
         self._describe()
         self._tell(GangChanged(self._description.runs_gang))
         beat = self._presence.beat(now_s(), to)
-        message = to_message(beat, self._journal.cluster, self._journal.ledger.head())
+        message = to_message(beat, self._replica.cluster, self._replica.ledger.head())
         message.telemetry = self._description.telemetry
         message.goodbye = self._is_leaving
         message.loop_lag_s = self._lag_s
@@ -467,21 +467,21 @@ class HeartbeatLoop:
         """Bring to disk what found no room there, as soon as there is some."""
         if self.trouble and self._saved.save(self.election.term):
             self._tell(StorageRecovered())
-        if self._journal.trouble:
-            self._group.create_task(self._journal.save_again(), name="save again")
+        if self._replica.trouble:
+            self._group.create_task(self._replica.save_again(), name="save again")
 
     async def _ask(self, node: NodeId, term: int) -> None:
         peer = self._peers.get(node)
         if peer is None:
             return
         request = peer_pb2.PreVoteRequest(
-            term=term, stability=self._stability, cluster=self._journal.cluster
+            term=term, stability=self._stability, cluster=self._replica.cluster
         )
         try:
             reply = await peer.channels.heartbeat.AskPreVote(request, timeout=PRE_VOTE_TIMEOUT_S)
         except grpc.aio.AioRpcError:
             return
-        if request.cluster == self._journal.cluster:  # or we have moved meanwhile
+        if request.cluster == self._replica.cluster:  # or we have moved meanwhile
             self._tell(PreVoteAnswered(node, reply.granted, reply.term))
 
 

@@ -39,14 +39,14 @@ class JoinClient:
     def __init__(
         self,
         identity: Identity,
-        journal: Replica,
+        replica: Replica,
         addresses: DialSchedule,
         seen: SeenClusters,
         name: str,
         summary: Callable[[], Summary],
     ) -> None:
         self._identity = identity
-        self._journal = journal
+        self._replica = replica
         self._addresses = addresses
         self._seen = seen
         self._name = name
@@ -76,7 +76,7 @@ class JoinClient:
         machine has left may still stand in a file.
         """
         self.token, self.is_local = parse_token(token) if token else None, is_local
-        if self.token is not None and self.token.cluster in self._journal.left:
+        if self.token is not None and self.token.cluster in self._replica.left:
             log.info("token_passed_over", extra={"left": short(self.token.cluster)})
             self.token = None
 
@@ -97,14 +97,14 @@ class JoinClient:
         Who waited outside a cluster that has gone waits no more.
         """
         seen = self._seen.within()
-        if self.pending_reason and all(each.cluster == self._journal.cluster for each in seen):
+        if self.pending_reason and all(each.cluster == self._replica.cluster for each in seen):
             log.info("waits_no_more", extra={"reason": self.pending_reason})
             self.pending_reason = ""
             self.applying.end()
         if self.token is None:
             return
         waited_s = now_s() - self._began_s
-        sought = still_sought(self.token.cluster, self._journal.cluster, seen, waited_s)
+        sought = still_sought(self.token.cluster, self._replica.cluster, seen, waited_s)
         if sought and sought != self.sought:
             log.warning("looks_for_cluster", extra={"reason": sought})
         self.sought = sought
@@ -116,7 +116,7 @@ class JoinClient:
         if not self.applying.asks_elsewhere(node, address):
             await self._join(node, theirs, channels)
         is_closed = self.applying.is_with(node) or not theirs.open
-        is_outside = is_closed and self._journal.cluster != theirs.cluster
+        is_outside = is_closed and self._replica.cluster != theirs.cluster
         return self.applying.wait_s(node, address) if is_outside else SOON_S
 
     async def _join(self, node: NodeId, theirs: Summary, channels: PeerChannels) -> None:
@@ -189,7 +189,7 @@ class JoinClient:
             self.set_pending("the cluster in sight doesn't know the join token, or it is used up")
             return
         cluster, began_s = ClusterId(reply.cluster), now_s()
-        await self._journal.move_to(await fetch_ledger(channels.control, node, cluster))
+        await self._replica.move_to(await fetch_ledger(channels.control, node, cluster))
         self.pending_reason = ""
         self.applying.end()
         log.info(

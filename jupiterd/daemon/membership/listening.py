@@ -47,13 +47,13 @@ class Listening:
     def __init__(
         self,
         settings: Settings,
-        journal: Replica,
+        replica: Replica,
         peers: Peers,
         refusals: Refusals,
         kept: Iterable[Address],
     ) -> None:
         """`kept`: where members answered before this start."""
-        self._settings, self._journal, self._peers = settings, journal, peers
+        self._settings, self._replica, self._peers = settings, replica, peers
         self._refusals = refusals
         self.callers = Callers()
         self.crowding = RefusedConnections("port_crowded")
@@ -62,7 +62,7 @@ class Listening:
         self._hosts, self._looked_s = frozenset[str](), float("-inf")
         self._members: Mapping[NodeId, NodeAdmitted] = {}
         self._leaves = frozenset[bytes]()
-        journal.on_change = self._note_members
+        replica.on_change = self._note_members
         self._note_members()
 
     def server(self) -> NodeServer:
@@ -71,18 +71,18 @@ class Listening:
         border = CallGuard(self.is_member, open_calls(), self._refusals, self.callers)
         front = Proxy(ConnectionLimits(self._is_members), self.callers, self._refused)
         place = host, self._settings.port
-        return NodeServer(self._journal.identity, place, border, front, self._certificates)
+        return NodeServer(self._replica.identity, place, border, front, self._certificates)
 
     def is_member(self, node: NodeId) -> bool:
         """Say whether a node is a member of this node's cluster."""
-        return node in self._journal.state.members
+        return node in self._replica.state.members
 
     def _certificates(self) -> frozenset[bytes]:
         """Return the members' leaves; gRPC's threads ask, so nothing is worked out here."""
         return self._leaves
 
     def _note_members(self) -> None:
-        members = self._journal.state.members
+        members = self._replica.state.members
         if members is self._members:
             return
         leaves: set[bytes] = set()

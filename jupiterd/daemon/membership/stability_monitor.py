@@ -22,7 +22,7 @@ LOOK_S = 10.0
 
 
 async def watch_steadiness(
-    pulse: HeartbeatLoop,
+    heartbeats: HeartbeatLoop,
     settings: Settings,
     is_of_most: Callable[[], bool],
     is_trusted: Callable[[], bool],
@@ -36,8 +36,8 @@ async def watch_steadiness(
         except OSError as error:  # the system can't say just now: what was told stands
             log.debug("steadiness_unknown", extra={"reason": str(error)})
         else:
-            uptime_s, lag_s = now_s() - began_s, pulse.worst_lag_s
-            pulse.set_stability(
+            uptime_s, lag_s = now_s() - began_s, heartbeats.worst_lag_s
+            heartbeats.set_stability(
                 stability(
                     on_mains=mains,
                     is_wired=wired,

@@ -99,13 +99,13 @@ class HandOver:
 
     def __init__(
         self,
-        journal: Replica,
-        pulse: HeartbeatLoop,
+        replica: Replica,
+        heartbeats: HeartbeatLoop,
         step_aside: Callable[[], Coroutine[object, object, None]],
         group: asyncio.TaskGroup,
     ) -> None:
-        self._journal = journal
-        self._pulse = pulse
+        self._replica = replica
+        self._heartbeats = heartbeats
         self._step_aside = step_aside
         self._group = group
         self._task: asyncio.Task[None] | None = None
@@ -114,17 +114,17 @@ class HandOver:
     @property
     def is_trusted(self) -> bool:
         """Say whether somebody has said yes to this node."""
-        return self._journal.node in self._journal.state.roster.trusted
+        return self._replica.node in self._replica.state.roster.trusted
 
     def is_possible(self) -> bool:
         """Say whether a trusted member is here to lead in this node's place."""
-        return bool(self._pulse.alive() & self._journal.state.roster.trusted)
+        return bool(self._heartbeats.alive() & self._replica.state.roster.trusted)
 
     def check_leader(self, who: NodeId, what: str) -> None:
         """Raise NotTrustedError where this leader may not do what a stranger asks for."""
         if not self.is_trusted:
             self.begin_for(who)
-        check_trusted(self._journal.state, self._journal.node, what)
+        check_trusted(self._replica.state, self._replica.node, what)
 
     def begin_for(self, stranger: NodeId) -> None:
         """Let a trusted member lead if one is here, but not at every word of a stranger."""
@@ -167,25 +167,25 @@ class HandOver:
             ) from error
 
     def _leader(self) -> NodeId | None:
-        return self._pulse.election.leader
+        return self._heartbeats.election.leader
 
     def _is_led_well(self) -> bool:
-        return self._leader() in self._journal.state.roster.trusted
+        return self._leader() in self._replica.state.roster.trusted
 
 
 async def keep_saying_yes(
-    journal: Replica, because: Callable[[NodeId], str], execute: Execute
+    replica: Replica, because: Callable[[NodeId], str], execute: Execute
 ) -> None:
     """Say what people gave beforehand, on this machine if it is trusted itself, for ever.
 
     Args:
-        journal: says who walked in.
+        replica: says who walked in.
         because: where they gave it for a member; empty where they didn't.
         execute: carries out a command wherever the leader is.
     """
     while True:
-        if journal.node in journal.state.roster.trusted:
-            for member in walked_in(journal.state):
+        if replica.node in replica.state.roster.trusted:
+            for member in walked_in(replica.state):
                 if reason := because(member):
                     await _say(member, reason, execute)
         await asyncio.sleep(SAY_S)

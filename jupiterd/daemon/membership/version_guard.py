@@ -29,7 +29,7 @@ class VersionGuard:
 
     program: str
     """This node's version."""
-    journal: Replica
+    replica: Replica
     alive: Callable[[], frozenset[NodeId]]
     hardware_of: Callable[[NodeId], Hardware | None]
     written_roles: Callable[[], Mapping[NodeId, str]]
@@ -37,7 +37,7 @@ class VersionGuard:
 
     def is_of_most(self) -> bool:
         """Say whether no other version runs on more of the machines here that can work."""
-        pins = {member: pin.role for member, pin in self.journal.state.pins.items()}
+        pins = {member: pin.role for member, pin in self.replica.state.pins.items()}
         here = self.alive() - drained(pins, self.written_roles())
         known = (self.hardware_of(member) for member in here)
         programs = [machine.program for machine in known if machine is not None and machine.engines]

@@ -16,14 +16,14 @@ from jupiterd.daemon.runtime.webhook import WebhookUrl
 
 
 def sender_of(
-    settings: Settings, journal: Replica, alerts: AlertWatch, webhook: WebhookUrl
+    settings: Settings, replica: Replica, alerts: AlertWatch, webhook: WebhookUrl
 ) -> WebhookSender:
     """Have a node's alerts sent to an address, once somebody runs what is returned."""
     form = webhook.form(settings.alerts_form)
 
     def write(alert: Alert) -> Message:
-        label = told_text(journal.state.label)
-        own = Sender(journal.cluster, label, journal.node, settings.name)
+        label = told_text(replica.state.label)
+        own = Sender(replica.cluster, label, replica.node, settings.name)
         return message_of(form, alert, own, wall_iso())
 
     sender = WebhookSender(webhook, write, alerts.note_sent)

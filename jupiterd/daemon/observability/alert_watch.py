@@ -55,14 +55,14 @@ class AlertWatch:
         self,
         view: LocalView,
         health: HealthView,
-        journal: Replica,
+        replica: Replica,
         peers: Peers,
         refused: RefusedHere,
         tell_over: Callable[[Sequence[str]], Awaitable[object]],
     ) -> None:
         """`tell_over` tells the leader by their keys which dismissed alarms are over."""
         self._view, self._health = view, health
-        self._journal, self._peers = journal, peers
+        self._replica, self._peers = replica, peers
         self._refused, self._tell_leader = refused, tell_over
         self._own = view.own
         self._book, self._news, self._runs = AlertBook(), News(), RunAlerts()
@@ -97,7 +97,7 @@ class AlertWatch:
     def is_dismissed(self, told: Alert | HealthWarning) -> bool:
         """Say whether people have seen it as it stands."""
         is_seen, cause = (told.is_seen, told.cause) if isinstance(told, Alert) else (False, "")
-        fact = self._journal.derived(_in_force).get(self.key(told))
+        fact = self._replica.derived(_in_force).get(self.key(told))
         return is_seen or (fact is not None and fact.cause == cause)
 
     def key(self, told: Alert | HealthWarning) -> str:
@@ -140,7 +140,7 @@ class AlertWatch:
         self._send(at_s)
 
     def _look_at_dismissals(self, at_s: float, wrong: Sequence[HealthWarning]) -> None:
-        in_force = self._journal.derived(_in_force)
+        in_force = self._replica.derived(_in_force)
         holding = {self.key(told) for told in (*wrong, *self._book.raised)}
         lasting = {key for key, fact in in_force.items() if not fact.cause}
         over = self._dismissals.look(at_s, lasting, holding)
@@ -148,7 +148,7 @@ class AlertWatch:
 
     def _tells_end_of(self, dismissed: AlarmDismissed) -> bool:
         leads, asked_at = self._view.own_term is not None, NodeId(dismissed.node)
-        is_member = asked_at in self._journal.state.members
+        is_member = asked_at in self._replica.state.members
         return tells_its_end(
             dismissed.key, self._own, leads=leads, asked_at=asked_at if is_member else None
         )
@@ -202,7 +202,7 @@ class AlertWatch:
                 if peer.telemetry and peer.node not in self._heard_of:
                     self._heard_of.add(peer.node)
                     self._sent.learn(self._told_by(peer.node).get(SENT))
-        is_alone = self._journal.state.members.keys() <= {self._own}
+        is_alone = self._replica.state.members.keys() <= {self._own}
         return is_alone or bool(self._heard_of) or elapsed_s > LEARN_S
 
     def _sender(self) -> NodeId | None:
@@ -217,13 +217,13 @@ class AlertWatch:
         return told if isinstance(told, dict) else {}
 
     def _findings(self, at_s: float) -> Iterator[Finding]:
-        journal, view = self._journal, self._view
+        replica, view = self._replica, self._view
         raised = {alert.key for alert in self._book.raised}
         yield from self._runs.look(at_s, list(self._live()))
         own, outage = view.name, view.outage()
         if outage is not None:
             yield Finding("link-out", self._own, own, outage.told)
-        for node, admitted in journal.state.members.items():
+        for node, admitted in replica.state.members.items():
             name = told_text(admitted.name)
             if view.liveness(node) is Liveness.GONE:
                 if outage is None or node not in outage.cut_off:
@@ -235,11 +235,11 @@ class AlertWatch:
                     told = self._told_by(node).get(code)
                     yield from knock_finding(node, name, told, since, code)
         yield from self._refused.findings(self._own, own, view.run_nonce)
-        yield from lost_generator_findings(journal.state.cycles.values())
-        drops = journal.derived(drop_findings)
-        ended = (*journal.derived(ledger_findings), *journal.derived(seen_failures))
+        yield from lost_generator_findings(replica.state.cycles.values())
+        drops = replica.derived(drop_findings)
+        ended = (*replica.derived(ledger_findings), *replica.derived(seen_failures))
         told = (*ended, *drops.news)
-        yield from self._news.look(at_s, journal.cluster, told)
+        yield from self._news.look(at_s, replica.cluster, told)
         yield from drops.lasting
 
     def _start_of(self, node: NodeId) -> str:
@@ -247,7 +247,7 @@ class AlertWatch:
         return "" if peer is None else told_text(peer.run_nonce)
 
     def _live(self) -> Iterator[LiveTraining]:
-        cycles = self._journal.state.cycles
+        cycles = self._replica.state.cycles
         for row in self._view.running():
             cycle = cycles.get(CycleId(row["cycle"]))
             if row["phase"] == Phase.TRAIN and cycle is not None and cycle.paused is None:

@@ -76,7 +76,7 @@ class EventRing:
 
     def _runs(self, status: Mapping[str, Any]) -> dict[str, Any]:
         """Return the runs that are shown, that go on, or went on when they were looked at last."""
-        cycles = self._sources.journal.state.cycles
+        cycles = self._sources.replica.state.cycles
         known = {run: each for run, each in cycles.items() if _is_of_people(each)}
         goes_on = {run for run, each in known.items() if each.goes_on}
         shown = {told["id"]: told for told in (status["cycle"], status["train"]) if told}

@@ -79,14 +79,14 @@ class MetricsReader:
         sources = self._sources
         status = status_document(sources)
         self._count()
-        newest = sources.journal.derived(_newest_checkpoint)
+        newest = sources.replica.derived(_newest_checkpoint)
         return Reading(
             status=status,
             loop_lag_s=sources.view.loop_lag_s,
             tokens=self._tokens.total,
-            round_s=sources.journal.derived(_round_durations),
+            round_s=sources.replica.derived(_round_durations),
             checkpoint_bytes=await asyncio.to_thread(self._size, newest),
-            sent_bytes={"artifact": sources.library.sent_bytes},
+            sent_bytes={"artifact": sources.artifact_cache.sent_bytes},
             errors=dict(self._events.counts),
         )
 
@@ -96,12 +96,12 @@ class MetricsReader:
             for row in self._sources.view.running()
             if row["phase"] == Phase.TRAIN and math.isfinite(row["values"].get("tokens", math.nan))
         }
-        self._tokens.note(live, self._sources.journal.derived(_recorded_tokens))
+        self._tokens.note(live, self._sources.replica.derived(_recorded_tokens))
 
     def _size(self, artifact: str) -> int | None:
         """Return what an artifact takes; its manifest is read from the disk once."""
         try:
-            return self._sources.library.store.manifest(ArtifactId(artifact)).size_bytes
+            return self._sources.artifact_cache.store.manifest(ArtifactId(artifact)).size_bytes
         except (JupiterError, OSError):
             return None
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from jupiterd.daemon.executor.worker_runner import WorkerRunner
 from jupiterd.daemon.observability.log_tail import LogTail
-from jupiterd.daemon.observability.report_wire import MAX_LINES, MAX_PROCESSES, Report
+from jupiterd.daemon.observability.report_wire import MAX_LINES, MAX_PROCESSES, Report, process_row
 from jupiterd.hardware.time_limit import LimitedCall
 
 VERSIONS_LIMIT_S: Final = 1.5
@@ -40,6 +40,6 @@ class NodeReport:
         orders = list(self._runner.running.values())[:MAX_PROCESSES]
         return {
             "versions": self._versions,
-            "processes": [{"task": o.task, "id": o.id, "epoch": o.epoch or None} for o in orders],
+            "processes": [process_row(o.task, o.id, o.attempt) for o in orders],
             "log": self.log.lines(MAX_LINES),
         }

@@ -22,12 +22,17 @@ Report = dict[str, Any]
 """`versions` (name -> version, or None), `processes` (rows) and `log` (lines)."""
 
 
+def process_row(task: str, order: str, attempt: int) -> dict[str, Any]:
+    """Return the row of one running process; `epoch` is what programs knew `attempt` as before."""
+    return {"task": task, "id": order, "epoch": attempt or None, "attempt": attempt or None}
+
+
 def to_reply(report: Mapping[str, Any]) -> peer_pb2.ReportReply:
     """Return the message of what this daemon tells of itself."""
     return peer_pb2.ReportReply(
         versions=report["versions"] or {},
         processes=[
-            peer_pb2.RunningProcess(task=row["task"], id=row["id"], epoch=row["epoch"] or 0)
+            peer_pb2.RunningProcess(task=row["task"], id=row["id"], attempt=row["attempt"] or 0)
             for row in report["processes"]
         ],
         log=report["log"],
@@ -40,7 +45,7 @@ def read_reply(reply: peer_pb2.ReportReply) -> Report:
     return {
         "versions": {told_text(name): told_text(told) for name, told in versions} or None,
         "processes": [
-            {"task": told_text(row.task), "id": told_text(row.id), "epoch": row.epoch or None}
+            process_row(told_text(row.task), told_text(row.id), row.attempt)
             for row in reply.processes[:MAX_PROCESSES]
         ],
         "log": [told_text(line, MAX_LINE_CHARACTERS) for line in reply.log[-MAX_LINES:]],

@@ -36,7 +36,7 @@ def tell_outside(
     if webhook is not None:
         from jupiterd.daemon.observability.alert_sending import sender_of
 
-        sender = sender_of(settings, sources.journal, alerts, webhook)
+        sender = sender_of(settings, sources.replica, alerts, webhook)
         group.create_task(in_spite_of_all("webhook", sender.run), name="webhook")
     for name, part in (("alerts", alerts), ("events", events)):
         group.create_task(in_spite_of_all(name, part.run), name=name)

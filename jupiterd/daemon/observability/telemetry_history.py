@@ -19,8 +19,8 @@ from jupiterd.ids import NodeId
 class TelemetryHistory:
     """One for each member; who is one no more is forgotten."""
 
-    def __init__(self, view: LocalView, journal: Replica, peers: Peers) -> None:
-        self._view, self._journal, self._peers = view, journal, peers
+    def __init__(self, view: LocalView, replica: Replica, peers: Peers) -> None:
+        self._view, self._replica, self._peers = view, replica, peers
         self._of: dict[NodeId, NodeHistory] = {}
 
     def of(self, member: NodeId) -> dict[str, Any]:
@@ -37,7 +37,7 @@ class TelemetryHistory:
         """Take a point of every member; of one that doesn't answer nothing is known."""
         view, slot = self._view, slot_of(at_s)
         running = view.running()
-        members = self._journal.state.members
+        members = self._replica.state.members
         self._of = {member: self._of.get(member) or NodeHistory() for member in members}
         for member, history in self._of.items():
             if view.liveness(member) is not Liveness.ALIVE:

@@ -52,6 +52,6 @@ def _gangs(cycle: CycleState, islands: Islands, number: int) -> Iterator[tuple[N
     """Yield who trained a round last: its gang, or that of each island."""
     parts = [state for state, started in islands if started.parent_round == number]
     for each in parts or [cycle]:
-        own = [o for o in each.epochs_opened.values() if parts or o.round == number]
+        own = [o for o in each.attempts_opened.values() if parts or o.round == number]
         if own:
-            yield max(own, key=lambda opened: opened.epoch).gang
+            yield max(own, key=lambda opened: opened.attempt).gang

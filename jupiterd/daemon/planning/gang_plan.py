@@ -1,13 +1,13 @@
-"""Who trains in an epoch, on which engine, and from what.
+"""Who trains in an attempt, on which engine, and from what.
 
-Owns that plan: a new one, or that of an epoch which is open. Doesn't know how a gang is run.
+Owns that plan: a new one, or that of an attempt which is open. Doesn't know how a gang is run.
 """
 
 from collections.abc import Collection
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
-from jupiterd.cluster.facts.facts import EpochOpened
+from jupiterd.cluster.facts.attempt_facts import AttemptOpened
 from jupiterd.cluster.ledger.cycle_state import CycleState
 from jupiterd.cluster.ledger.trunk import start_of
 from jupiterd.cluster.planning.engines import MLX, EngineChoice, choose_engine
@@ -24,9 +24,9 @@ TRAINING_ROLES = frozenset({"trainer", "hybrid"})
 
 @dataclass(frozen=True)
 class GangPlan:
-    """One epoch, about to start or running."""
+    """One attempt, about to start or running."""
 
-    epoch: int
+    attempt: int
     choice: EngineChoice
     from_checkpoint: str
     from_step: int
@@ -61,12 +61,12 @@ class GangPlan:
         return self.choice.engine == MLX and len(self.gang) > 1
 
     @classmethod
-    def of(cls, opened: EpochOpened) -> "GangPlan":
-        """Return the plan of an epoch that was opened before; we know of it from now on."""
+    def of(cls, opened: AttemptOpened) -> "GangPlan":
+        """Return the plan of an attempt that was opened before; we know of it from now on."""
         engine, _, backend = opened.engine.partition("/")
         choice = EngineChoice(engine, opened.gang, opened.engine_reason, backend)
         return cls(
-            opened.epoch,
+            opened.attempt,
             choice,
             opened.from_checkpoint,
             opened.from_step,
@@ -77,12 +77,14 @@ class GangPlan:
         )
 
 
-def plan_launch(state: CycleState, round_number: int, epoch: int, choice: EngineChoice) -> GangPlan:
-    """Plan the next epoch of a round: where it goes on, with whoever was chosen."""
+def plan_launch(
+    state: CycleState, round_number: int, attempt: int, choice: EngineChoice
+) -> GangPlan:
+    """Plan the next attempt of a round: where it goes on, with whoever was chosen."""
     last = state.last_checkpoint(round_number)
     start, end = start_of(state, round_number), state.start_of(round_number)
     return GangPlan(
-        epoch=epoch,
+        attempt=attempt,
         choice=choice,
         from_checkpoint=start if last is None else last.artifact,
         from_step=0 if last is None else last.step,
@@ -120,10 +122,7 @@ def choose(
     max_ranks = min(max_ranks, most_ranks(state) or max_ranks)
     try:
         choice = choose_engine(
-            state.wanted_engine,
-            machines,
-            most_ranks=max_ranks,
-            nccl_failure=nccl_failure(state),
+            state.wanted_engine, machines, most_ranks=max_ranks, nccl_failure=nccl_failure(state)
         )
     except MissingExtraError as error:  # when the cycle began, somebody had it
         raise PeerUnreachableError(error.message, error.hint) from error
@@ -131,23 +130,21 @@ def choose(
 
 
 def nccl_failure(cycle: CycleState) -> str:
-    """Return why an epoch of this cycle or run couldn't use NCCL; empty where none has failed.
+    """Return why an attempt of this cycle or run couldn't use NCCL; empty where none has failed.
 
     The ledger has it, so whoever leads next knows it too.
     """
     asked = cycle.training or cycle.started
     if asked is not None and asked.settings.get(GANG_ENCRYPTION) == ON:
         return "NCCL goes through no tunnel"
-    for epoch, closed in sorted(cycle.epochs_closed.items()):
+    for attempt, closed in sorted(cycle.attempts_closed.items()):
         if closed.code == NcclFailedError.code:
-            return f"NCCL failed in attempt {epoch}"
+            return f"NCCL failed in attempt {attempt}"
     return ""
 
 
 def trainers(
-    placement: Placement,
-    named: Collection[NodeId] = (),
-    without: AbstractSet[NodeId] = frozenset(),
+    placement: Placement, named: Collection[NodeId] = (), without: AbstractSet[NodeId] = frozenset()
 ) -> dict[NodeId, Hardware]:
     """Return the machines that would train just now, in rank order.
 

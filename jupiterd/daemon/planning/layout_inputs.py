@@ -1,6 +1,6 @@
 """What is known here of machines and links, for the planner of layouts.
 
-Owns bringing it together: speeds from epochs that have ended, links as members tell of them.
+Owns bringing it together: speeds from attempts that have ended, links as members tell of them.
 Doesn't know what follows (`cluster.layouts`, `cluster.layout_choice`).
 """
 

@@ -1,8 +1,8 @@
 """How fast a model was trained here before, as the ledger tells.
 
-Owns reading that from epochs that have ended, and from the outer steps of islands. Doesn't know why
-anybody asks. An epoch's time holds its start as well, so what is said is rather too little than too
-much (`cluster.attempt_throughput`). Outer steps tell how long an island took by itself.
+Owns reading that from attempts that have ended, and from the outer steps of islands. Doesn't know
+why anybody asks. An attempt's time holds its start as well, so what is said is rather too little
+than too much (`cluster.attempt_throughput`). Outer steps tell how long an island took by itself.
 """
 
 from collections.abc import Callable, Collection, Iterator
@@ -29,7 +29,7 @@ NEWEST_EPOCHS = 50
 """So many are looked at: machines and links change, and a run that was often struck has many."""
 
 LEAST_COMPUTED = 0.1
-"""Of an epoch's time: so much at the least was computed, whatever its sums are taken for."""
+"""Of an attempt's time: so much at the least was computed, whatever its sums are taken for."""
 
 
 @dataclass(frozen=True)
@@ -64,10 +64,7 @@ def tokens_per_s_of_a_rank(state: State, engine: str, shape: "ModelShape") -> fl
 
 
 def tokens_per_s_of_nodes(
-    state: State,
-    engine: str,
-    shape: "ModelShape",
-    sum_s: Callable[[Collection[NodeId]], float],
+    state: State, engine: str, shape: "ModelShape", sum_s: Callable[[Collection[NodeId]], float]
 ) -> dict[NodeId, float]:
     """Return what each node trains on in a second by itself; those that were never measured lack.
 
@@ -129,11 +126,11 @@ def _of_islands(state: State, run: CycleState) -> Iterator[MeasuredLayout]:
 def _gangs(state: State, engine: str, shape: "ModelShape") -> Iterator[Measured]:
     """Yield what has been measured of such a model on such an engine, the newest first."""
     for run in _runs_of(state, shape.size):
-        started, epochs = run.training, reversed(list(ended(run)))
-        if started is not None and started.parent and run.epochs_opened:
+        started, attempts = run.training, reversed(list(ended(run)))
+        if started is not None and started.parent and run.attempts_opened:
             yield from _island(state, run, started) if started.engine == engine else ()
             continue
-        for opened, closed in epochs:
+        for opened, closed in attempts:
             if opened.engine.partition("/")[0] == engine:
                 yield Measured(opened.gang, stretch(run, opened, closed))
 
@@ -142,7 +139,7 @@ def _island(state: State, run: CycleState, started: TrainingStarted) -> Iterator
     """Yield what an island has done; the gang that it had last counts for all of it."""
     parent = state.cycles.get(CycleId(started.parent))
     line = {} if parent is None else parent.outer_line(started.parent_round)
-    last = run.epochs_opened[max(run.epochs_opened)]
+    last = run.attempts_opened[max(run.attempts_opened)]
     if (did := outer_throughput.of_island(line, started.cycle)).tokens:
         yield Measured(last.gang, did)
 

@@ -83,9 +83,9 @@ class DocumentSources:
     view: LocalView
     health: HealthView
     alerts: RaisedAlerts
-    journal: Replica
+    replica: Replica
     peers: Peers
-    library: ArtifactCache
+    artifact_cache: ArtifactCache
     exports: ModelExports
     refusals: Refusals
     fetches: HubFetches

@@ -63,19 +63,19 @@ class Documents:
 
 def _branches(documents: Documents, _: str) -> Document:
     sources = documents.sources
-    return branches_document(sources.journal.state, sources.library.store)
+    return branches_document(sources.replica.state, sources.artifact_cache.store)
 
 
 def _models(documents: Documents, _: str) -> Document:
     from jupiterd.daemon.queries.cluster.model_documents import models_document
 
     sources = documents.sources
-    return models_document(sources.journal.state, sources.library, sources.exports)
+    return models_document(sources.replica.state, sources.artifact_cache, sources.exports)
 
 
 async def _audit(documents: Documents, wanted: str) -> Document:
     sources = documents.sources
-    return await audit_document(sources.journal.state, sources.library.store, wanted)
+    return await audit_document(sources.replica.state, sources.artifact_cache.store, wanted)
 
 
 async def _why(documents: Documents, wanted: str) -> Document:
@@ -83,13 +83,15 @@ async def _why(documents: Documents, wanted: str) -> Document:
     from jupiterd.daemon.queries.cluster.provenance_document import why_document
 
     sources = documents.sources
-    return await why_document(sources.journal.state, trace_of(sources), wanted)
+    return await why_document(sources.replica.state, trace_of(sources), wanted)
 
 
 async def _export(documents: Documents, wanted: str) -> Document:
     from jupiterd.daemon.queries.cycle.export_document import export_document
 
-    return await export_document(documents.sources.journal, documents.sources.library, wanted)
+    return await export_document(
+        documents.sources.replica, documents.sources.artifact_cache, wanted
+    )
 
 
 async def _review(documents: Documents, wanted: str) -> Document:
@@ -101,29 +103,33 @@ async def _review(documents: Documents, wanted: str) -> Document:
 async def _drops(documents: Documents, wanted: str) -> Document:
     from jupiterd.daemon.queries.cycle.drops import drops_document
 
-    return await drops_document(documents.sources.journal.state, documents.sources.library, wanted)
+    return await drops_document(
+        documents.sources.replica.state, documents.sources.artifact_cache, wanted
+    )
 
 
 async def _verdict(documents: Documents, wanted: str) -> Document:
     from jupiterd.daemon.queries.cycle.verdict_document import verdict_document
 
     sources = documents.sources
-    return await verdict_document(sources.journal.state, sources.library, wanted)
+    return await verdict_document(sources.replica.state, sources.artifact_cache, wanted)
 
 
 async def _model(documents: Documents, wanted: str) -> Document:
     from jupiterd.daemon.queries.cluster.model_documents import model_document
 
     sources = documents.sources
-    return await model_document(sources.journal.state, sources.library, sources.exports, wanted)
+    return await model_document(
+        sources.replica.state, sources.artifact_cache, sources.exports, wanted
+    )
 
 
 async def _model_export(documents: Documents, wanted: str) -> Document:
     from jupiterd.daemon.queries.cluster.model_documents import model_export_document
 
     sources = documents.sources
-    state = sources.journal.state
-    return await model_export_document(state, sources.library, sources.exports, wanted)
+    state = sources.replica.state
+    return await model_export_document(state, sources.artifact_cache, sources.exports, wanted)
 
 
 async def _report(documents: Documents, wanted: str) -> Document:
@@ -143,7 +149,7 @@ async def _held_out(documents: Documents, wanted: str) -> Document:
     from jupiterd.daemon.queries.cycle.held_out_document import held_out_document
 
     sources = documents.sources
-    return await held_out_document(sources.journal.state, sources.library, wanted)
+    return await held_out_document(sources.replica.state, sources.artifact_cache, wanted)
 
 
 async def _doctor(documents: Documents, _: str) -> Document:
@@ -163,14 +169,14 @@ async def _checkpoints(documents: Documents, wanted: str) -> Document:
 
     sources = documents.sources
     alive = sources.view.alive()
-    return await checkpoints_document(sources.journal, sources.library, alive, wanted)
+    return await checkpoints_document(sources.replica, sources.artifact_cache, alive, wanted)
 
 
 async def _completions(documents: Documents, wanted: str) -> Document:
     from jupiterd.daemon.queries.cycle.completions_document import completions_document
 
     sources = documents.sources
-    return await completions_document(sources.journal.state, sources.library, wanted)
+    return await completions_document(sources.replica.state, sources.artifact_cache, wanted)
 
 
 _QUICK: Final[Mapping[str, Callable[[Documents, str], Document]]] = {
@@ -186,7 +192,7 @@ _QUICK: Final[Mapping[str, Callable[[Documents, str], Document]]] = {
     "links": lambda documents, _: links_document(documents.sources.view, documents.sources.peers),
     "events": lambda documents, _: documents.events.document(),
     "outer_rounds": lambda documents, wanted: outer_rounds_document(
-        documents.sources.journal.state, wanted
+        documents.sources.replica.state, wanted
     ),
 }
 """Noun -> its document, out of what the daemon holds in memory."""

@@ -140,7 +140,11 @@ _LIVE: Mapping[str, Callable[[object], bool]] = {
 }
 """What `progress` tells of a running phase."""
 
-_BESIDE: Mapping[str, Callable[[object], bool]] = {"outer": _is_outer, "ahead": _is_gang}
+_BESIDE: Mapping[str, Callable[[object], bool]] = {
+    "outer": _is_outer,
+    "ahead": _is_gang,
+    "attempt": _is_number_or_none,
+}
 """What it tells of some."""
 
 _COUNTED = ("rank", "island", "step", "step_lag", "tokens_per_s", "accepted_per_min")

@@ -37,8 +37,8 @@ class WorkOrder:
     task: str
     params: Mapping[str, Any]
     inputs: Mapping[str, ArtifactId]
-    epoch: int = 0
-    """The gang's epoch; 0 where no gang is meant."""
+    attempt: int = 0
+    """The gang's attempt; 0 where no gang is meant."""
     is_attach: bool = False
     """Nothing begins: a new leader wants to follow the work of this id that runs already."""
     ordered_by: NodeId | None = field(default=None, compare=False)
@@ -54,7 +54,7 @@ class WorkOrder:
         return peer_pb2.WorkRequest(
             id=self.id,
             term=self.term,
-            epoch=self.epoch,
+            attempt=self.attempt,
             task=self.task,
             params=msgpack.packb(dict(self.params)),
             inputs=dict(self.inputs),
@@ -74,7 +74,7 @@ class WorkOrder:
             task=message.task,
             params=_unpacked(message.params),
             inputs={name: ArtifactId(value) for name, value in message.inputs.items()},
-            epoch=message.epoch,
+            attempt=message.attempt,
             is_attach=message.attach,
         )
 
@@ -113,7 +113,7 @@ class CheckpointMade:
 
 
 @dataclass(frozen=True)
-class WayMade:
+class PseudoGradientStored:
     """An island's way since an outer step lies in the store of its node."""
 
     artifact: ArtifactId
@@ -164,14 +164,14 @@ class Stuck:
 
 @dataclass(frozen=True)
 class KeepWish:
-    """What is wanted of the ranks of an epoch before they end: their last finished step."""
+    """What is wanted of the ranks of an attempt before they end: their last finished step."""
 
     after_step: int
     """No step that is no later than this."""
     within_s: float
 
     @classmethod
-    def from_proto(cls, request: peer_pb2.EndEpochRequest) -> "KeepWish | None":
+    def from_proto(cls, request: peer_pb2.EndAttemptRequest) -> "KeepWish | None":
         """Read it from an order to end; None where nothing is wanted."""
         within_s = min(request.keep_within_s, MAX_KEEP_S)
         return cls(request.keep_after_step, within_s) if within_s > 0 else None
@@ -206,7 +206,15 @@ class Alive:
 
 
 WorkEvent = (
-    Started | Advanced | CheckpointMade | WayMade | Unsaved | Listening | Joined | Alive | Finished
+    Started
+    | Advanced
+    | CheckpointMade
+    | PseudoGradientStored
+    | Unsaved
+    | Listening
+    | Joined
+    | Alive
+    | Finished
 )
 Said = WorkEvent | Kept | Stuck
 """What a worker's own node hears of it: more than it tells others."""
@@ -223,8 +231,10 @@ def to_proto(event: WorkEvent) -> peer_pb2.WorkEvent:
             return peer_pb2.WorkEvent(progress=progress)
         case CheckpointMade():
             return peer_pb2.WorkEvent(checkpoint=made_to_proto(event))
-        case WayMade():
-            message = peer_pb2.WorkEvent(way=peer_pb2.WorkWay(**asdict(event)))
+        case PseudoGradientStored():
+            message = peer_pb2.WorkEvent(
+                pseudo_gradient=peer_pb2.WorkPseudoGradient(**asdict(event))
+            )
         case Unsaved(step, text):
             message = peer_pb2.WorkEvent(unsaved=peer_pb2.WorkUnsaved(step=step, message=text))
         case Listening(port):
@@ -301,9 +311,9 @@ def made_from_proto(message: peer_pb2.WorkCheckpoint) -> CheckpointMade:
     return CheckpointMade(artifact, *counts, message.loss, dict(message.horizon))
 
 
-def _way(message: peer_pb2.WorkWay) -> WayMade:
+def _pseudo_gradient(message: peer_pb2.WorkPseudoGradient) -> PseudoGradientStored:
     artifact = ArtifactId(message.artifact)
-    return WayMade(
+    return PseudoGradientStored(
         artifact,
         message.after,
         message.tokens,
@@ -327,7 +337,7 @@ _READERS: Mapping[str, Callable[[peer_pb2.WorkEvent], WorkEvent]] = {
     "started": lambda event: _started(event.started),
     "progress": lambda event: _advanced(event.progress),
     "checkpoint": lambda event: made_from_proto(event.checkpoint),
-    "way": lambda event: _way(event.way),
+    "pseudo_gradient": lambda event: _pseudo_gradient(event.pseudo_gradient),
     "unsaved": lambda event: Unsaved(event.unsaved.step, event.unsaved.message),
     "listening": lambda event: Listening(event.listening.port),
     "alive": lambda _: Alive(),

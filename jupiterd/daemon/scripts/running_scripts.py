@@ -54,13 +54,13 @@ class RunningScripts:
         self,
         settings: Settings,
         root: Path,
-        journal: Replica,
+        replica: Replica,
         peers: Peers,
         knocks: RefusedConnections,
     ) -> None:
         """`root`: the state folder; `knocks`: takes in who knocked at ranks."""
         self._settings, self._root = settings, root
-        self._journal, self._peers, self._knocks = journal, peers, knocks
+        self._replica, self._peers, self._knocks = replica, peers, knocks
         self._tasks: set[asyncio.Task[Any]] = set()
 
     def running(self) -> list[MachineShare]:
@@ -147,14 +147,14 @@ class RunningScripts:
 
     async def watch(self) -> None:
         """End parts that nobody may have here any more, now and at every change of the cluster."""
-        journal = self._journal
+        replica = self._replica
         while True:
-            version = journal.version
+            version = replica.version
             for part in self.running():
                 if reason := self._refused(part):
                     self._told("script_refused", part, reason=reason)
                     part.tell("end", reason)
-            await journal.changed_since(version)
+            await replica.changed_since(version)
 
     def later(self, doing: Coroutine[Any, Any, Any]) -> None:
         """Let something be done that nobody waits for."""
@@ -164,11 +164,11 @@ class RunningScripts:
 
     def _refused(self, part: MachineShare) -> str:
         """Return why a part may run here no more; empty where it may."""
-        members = self._journal.state.members
+        members = self._replica.state.members
         described = part.describe()
         if described is None or described.owner not in members:
             return "whoever launched it is no member any more"
-        if self._journal.node not in members:
+        if self._replica.node not in members:
             return "this machine is no member any more"
         if not self._settings.allow_scripts:
             return "this machine doesn't run scripts of others any more"

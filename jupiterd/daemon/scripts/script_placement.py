@@ -23,12 +23,7 @@ from jupiterd.daemon.links.refused_connections import RefusedConnections
 from jupiterd.daemon.membership.trust import check_trusted
 from jupiterd.daemon.scripts.question import LaunchQuestion, place_of
 from jupiterd.daemon.scripts.readiness import Readiness
-from jupiterd.errors import (
-    BadRouteError,
-    NotFoundError,
-    PeerUnreachableError,
-    UsageError,
-)
+from jupiterd.errors import BadRouteError, NotFoundError, PeerUnreachableError, UsageError
 from jupiterd.ids import NodeId
 from jupiterd.protocol.call_errors import from_rpc
 from jupiterd.protocol.commands.script_commands import NoteKnocks, PrepareLaunch
@@ -46,16 +41,16 @@ class ScriptPlacement:
 
     def __init__(
         self,
-        journal: Replica,
+        replica: Replica,
         peers: Peers,
         probes: PreflightListener,
         readiness: Readiness,
         alive: Callable[[], frozenset[NodeId]],
     ) -> None:
         """`readiness`: this machine's; `alive`: the members that answer."""
-        self._journal, self._peers, self._probes = journal, peers, probes
+        self._replica, self._peers, self._probes = replica, peers, probes
         self._readiness, self._alive = readiness, alive
-        self._own = journal.node
+        self._own = replica.node
 
     async def prepare(self, command: PrepareLaunch) -> Places:
         """Return a place for each machine that is meant, this one first if it is one of them.
@@ -63,11 +58,11 @@ class ScriptPlacement:
         Raises:
             JupiterError: one is unknown, unreachable, unwilling, or lacks the script.
         """
-        names, own = member_names(self._journal.state.members, self._peers), self._own
+        names, own = member_names(self._replica.state.members, self._peers), self._own
         asked = LaunchQuestion.of(command)
         chosen = chosen_nodes(asked.nodes, names, self._alive(), own)
         if set(chosen) - {own}:
-            check_trusted(self._journal.state, own, "bring scripts")
+            check_trusted(self._replica.state, own, "bring scripts")
         requests = asked.requests(chosen, names, own)
         hosts = await self._hosts(chosen)
         for member, place in hosts.items():

@@ -49,13 +49,13 @@ class ScriptService(script_pb2_grpc.ScriptsServicer):
     def __init__(
         self,
         settings: Settings,
-        journal: Replica,
+        replica: Replica,
         shipped: ShippedFolders,
         parts: RunningScripts,
         readiness: Readiness,
     ) -> None:
         """Take who may ask, by the ledger and the owner's settings, and what does the work."""
-        self._settings, self._journal = settings, journal
+        self._settings, self._replica = settings, replica
         self._shipped, self._parts, self._readiness = shipped, parts, readiness
         self._calls = 0
 
@@ -132,11 +132,11 @@ class ScriptService(script_pb2_grpc.ScriptsServicer):
 
     def _allowed(self, context: Context) -> NodeId:
         who, name = caller(context), self._settings.name
-        if self._journal.clones.is_seen:
+        if self._replica.clones.is_seen:
             raise ConflictError("another machine uses this node's key")
-        if who not in self._journal.state.members:
+        if who not in self._replica.state.members:
             raise NotAMemberError(f"node {short(who)} is not a member of this cluster")
-        check_trusted(self._journal.state, who, "bring scripts")
+        check_trusted(self._replica.state, who, "bring scripts")
         if not self._settings.allow_scripts:
             raise RefusedError(
                 f"{name} doesn't run scripts of other machines",

@@ -44,30 +44,30 @@ class HealthView:
         self,
         view: LocalView,
         settings: Settings,
-        journal: Replica,
+        replica: Replica,
         peers: Peers,
-        greeter: Handshake,
+        handshake: Handshake,
         cluster_file: ClusterFileNotes,
     ) -> None:
         self._view, self._settings = view, settings
-        self._journal, self._peers = journal, peers
-        self._greeter, self._cluster_file = greeter, cluster_file
+        self._replica, self._peers = replica, peers
+        self._handshake, self._cluster_file = handshake, cluster_file
 
     def cluster_view(self) -> ClusterView:
         """Return what health is judged by."""
-        view, joining, state = self._view, self._greeter.joining, self._journal.state
+        view, joining, state = self._view, self._handshake.joining, self._replica.state
         applying = joining.applying
         return ClusterView(
             leader=view.leader,
             nodes=self._nodes(),
             pending_reason=joining.shown_reason,
             sought=joining.sought,
-            clone_at=self._journal.clones.seen_at,
+            clone_at=self._replica.clones.seen_at,
             is_removed=view.is_removed,
             trusts_lan=self._settings.trust_lan,
             walked_in=walked_in(state),
             asked=trusted_names(state),
-            behind=self._journal.behind(),
+            behind=self._replica.behind(),
             contradictions=self._cluster_file.all_contradictions(),
             without_effect=self._cluster_file.notes(),
             is_local=self._settings.local,
@@ -75,7 +75,7 @@ class HealthView:
             shared_addresses=self._shared_addresses(),
             clocks=self._clocks(),
             unreached_by=self._unreached_by(),
-            unreached=self._greeter.unreached.found,
+            unreached=self._handshake.unreached.found,
             outage=view.outage(),
             disk_trouble=view.disk_trouble,
             pending_command=applying.command if applying.words else OPEN_COMMAND,
@@ -93,9 +93,9 @@ class HealthView:
                 view.liveness(node),
                 hardware.engines if (hardware := view.hardware_of(node)) is not None else (),
                 hardware.program if hardware is not None else "",
-                self._greeter.cloned.addresses(node),
+                self._handshake.cloned.addresses(node),
             )
-            for node, admitted in self._journal.state.members.items()
+            for node, admitted in self._replica.state.members.items()
         )
 
     def _shared_addresses(self) -> tuple[tuple[str, str, str], ...]:
@@ -104,7 +104,7 @@ class HealthView:
         return tuple(shared_addresses([own, *told_by_peers(self._peers, view.alive())]))
 
     def _clocks(self) -> tuple[tuple[str, str], ...]:
-        names = {node: admitted.name for node, admitted in self._journal.state.members.items()}
+        names = {node: admitted.name for node, admitted in self._replica.state.members.items()}
         offsets_s = proved_offsets(self._peers, self._view.alive())
         return clocks_apart(self._view.own, self._view.name, names, offsets_s)
 

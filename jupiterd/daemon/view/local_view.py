@@ -65,34 +65,36 @@ class LocalView:
         self,
         settings: Settings,
         hardware: Hardware,
-        journal: Replica,
+        replica: Replica,
         peers: Peers,
-        pulse: HeartbeatLoop,
+        heartbeats: HeartbeatLoop,
         own_term: Callable[[], OwnTerm | None],
     ) -> None:
         """`own_term` returns None where another node leads."""
-        self.own = journal.node
+        self.own = replica.node
         self.name = settings.name
         self.hardware = hardware
         self._settings = settings
-        self._journal, self._peers, self._pulse = journal, peers, pulse
+        self._replica, self._peers, self._heartbeats = replica, peers, heartbeats
         self._own_term = own_term
         self.run_nonce = secrets.token_hex(8)
         """Drawn at each start: a peer that was started anew is linked anew."""
         self.port = 0
         self.members_port = 0
         """Where members alone are let in; see `membership.listening`."""
-        self.load_watch = LoadMonitor(hardware.gpus, settings.state_dir, lambda: pulse.worst_lag_s)
+        self.load_watch = LoadMonitor(
+            hardware.gpus, settings.state_dir, lambda: heartbeats.worst_lag_s
+        )
 
     @property
     def leader(self) -> NodeId | None:
         """Who leads, as far as this node knows."""
-        return self._pulse.election.leader
+        return self._heartbeats.election.leader
 
     @property
     def term(self) -> int:
         """The highest term that this node knows of."""
-        return self._pulse.election.term
+        return self._heartbeats.election.term
 
     @property
     def own_term(self) -> OwnTerm | None:
@@ -102,31 +104,31 @@ class LocalView:
     @property
     def loop_lag_s(self) -> float:
         """By how much the daemon's loop came too late of late, at worst."""
-        return self._pulse.worst_lag_s
+        return self._heartbeats.worst_lag_s
 
     @property
     def disk_trouble(self) -> str:
         """Why this node can't write; empty where it can."""
-        return self._pulse.trouble or self._journal.trouble
+        return self._heartbeats.trouble or self._replica.trouble
 
     @property
     def is_removed(self) -> bool:
         """Say whether this node was a member of its cluster and isn't any more."""
-        state = self._journal.state
+        state = self._replica.state
         return self.own not in state.members and state.roster.known(self.own) is not None
 
     def alive(self) -> frozenset[NodeId]:
         """Return the members that answer, this node included."""
-        return self._pulse.alive()
+        return self._heartbeats.alive()
 
     def liveness(self, node: NodeId) -> Liveness:
         """Return whether a member answers; this node does, to itself."""
         is_self = node == self.own
-        return Liveness.ALIVE if is_self else self._pulse.membership.liveness(node)
+        return Liveness.ALIVE if is_self else self._heartbeats.membership.liveness(node)
 
     def last_heard_s(self, node: NodeId) -> float | None:
         """Return how long ago a member was heard; None where it never was."""
-        return 0.0 if node == self.own else self._pulse.membership.last_heard_s(node, now_s())
+        return 0.0 if node == self.own else self._heartbeats.membership.last_heard_s(node, now_s())
 
     def hardware_of(self, node: NodeId) -> Hardware | None:
         """Return a member's hardware, as it told us."""
@@ -171,7 +173,7 @@ class LocalView:
 
     def waiting(self) -> list[PendingJoin]:
         """Return who waits to be let in: the leader's own list, or what it told us of it."""
-        members, term = self._journal.state.members, self._own_term()
+        members, term = self._replica.state.members, self._own_term()
         if term is not None:
             seen = term.waiting.shown(now_s())
         else:
@@ -191,7 +193,7 @@ class LocalView:
     def own_admission_terms(self, term: OwnTerm) -> dict[str, Any]:
         """Return the same in a term of our own."""
         return admission_terms(
-            self._journal.state,
+            self._replica.state,
             term.window,
             term.token_timer,
             now_s(),
@@ -215,7 +217,7 @@ class LocalView:
 
     def outage(self) -> Outage | None:
         """Return what is wrong with this machine's own link, where nobody is reached for that."""
-        others = [member for member in self._journal.state.members if member != self.own]
+        others = [member for member in self._replica.state.members if member != self.own]
         links = {peer.node: peer.links for peer in self._peers}
         return own_outage({member: self.liveness(member) for member in others}, links)
 

@@ -1,4 +1,4 @@
-"""What a rank of an island does beside its training: packing a way, merging those of all.
+"""What an island's rank does while it trains: pack its pseudo-gradient, merge those of all.
 
 Owns one thread, in which one thing is done after another. Doesn't know what is done. numpy and zstd
 let other threads run meanwhile.

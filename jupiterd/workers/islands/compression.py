@@ -1,4 +1,4 @@
-"""How an island's way is packed for the wire, and that nothing of it is lost for good.
+"""How an island's pseudo-gradient is packed for the wire, and that nothing of it is lost for good.
 
 Owns the kinds: int8 in blocks, bf16, and fp32 as it is; and the error feedback. Doesn't know what
 the numbers are.
@@ -75,10 +75,10 @@ def halves(numbers: Vector) -> Halves:
     return found
 
 
-def restored(way: Packed, size: int) -> Vector:
+def restored(pseudo_gradient: Packed, size: int) -> Vector:
     """Return all numbers."""
     numbers = np.empty(size, np.float32)
-    for part, some in way.chunks():
+    for part, some in pseudo_gradient.chunks():
         numbers[part] = some
     return numbers
 
@@ -96,12 +96,7 @@ class Compressor:
     residual: what hasn't been sent yet, of what was packed elsewhere
     """
 
-    def __init__(
-        self,
-        size: int,
-        kind: Kind = "int8",
-        residual: Vector | None = None,
-    ) -> None:
+    def __init__(self, size: int, kind: Kind = "int8", residual: Vector | None = None) -> None:
         self._pack = PACKERS[kind]
         self._nothing = np.zeros(size, np.float32)
         self.residual: Vector = self._nothing if residual is None else residual

@@ -1,11 +1,13 @@
 """An island between two outer steps: what it has trained, as others see it.
 
-Owns the way from an engine's weights to what is sent, and from the ways of all to the weights. The
-inner optimizer keeps what it has gathered. Doesn't know how ways travel or when a round ends.
+Owns what lies from an engine's weights to what is sent, and from the pseudo-gradients of all to the
+weights. The inner optimizer keeps what it has gathered. Doesn't know how pseudo-gradients travel or
+when a round ends.
 
 An island that doesn't wait for the others trains on from the weights that it has ended its round
 with. Once the outer step of that round is there, what it has trained since then is carried over:
-the new outer weights, plus the way from there to here (as a late difference is rebased).
+the new outer weights, plus the pseudo-gradient from there to here (as a late difference is
+rebased).
 """
 
 from collections.abc import Generator, Iterable, Sequence
@@ -28,7 +30,7 @@ class Island:
     """One rank's view of it; all ranks of an island have the same weights, and take the same steps.
 
     state: what follows the last outer step that was taken
-    base: the weights from which the round's way is measured
+    base: the weights from which the round's pseudo-gradient is measured
     orders: of the rounds that no outer step has closed yet, the oldest first
     current: the round that is trained, or was trained last
     """
@@ -69,9 +71,9 @@ class Island:
 
     @property
     def sent(self) -> RoundOrder | None:
-        """Return the round before the current one, where no outer step has merged its way yet.
+        """Return the round before this one, where no outer step has merged its pseudo-gradient yet.
 
-        That way led from the state's weights to the base.
+        That pseudo-gradient led from the state's weights to the base.
         """
         oldest, current = next(iter(self.orders), None), self.current
         if oldest is None or current is None or not oldest.has_part:
@@ -90,10 +92,10 @@ class Island:
             self.base = self._ended
 
     def merged(
-        self, ways: Iterable[Packed], tokens: Sequence[int], settings: OuterSettings
+        self, pseudo_gradients: Iterable[Packed], tokens: Sequence[int], settings: OuterSettings
     ) -> OuterState:
-        """Return the outer state after the ways of all; nothing has changed by it yet."""
-        return self.state.after(ways, tokens, settings)
+        """Return the outer state after the pseudo-gradients of all; this changes nothing yet."""
+        return self.state.after(pseudo_gradients, tokens, settings)
 
     def take(
         self,
@@ -108,7 +110,7 @@ class Island:
         Args:
             state: what follows it.
             order: the round that it orders.
-            is_counted: our way is in it; else what it had left is forgotten with it.
+            is_counted: our pseudo-gradient is in it; else what it had left is forgotten with it.
             goes_on: what was trained since the round began, or so far of it, is carried over.
         """
         if order is not None:
@@ -152,7 +154,7 @@ def are_numbers(vector: Vector) -> bool:
     return bool(np.isfinite(vector.sum(dtype=np.float64)))
 
 
-def length(way: Vector) -> float:
-    """Return a way's L2 norm; infinite where one of its numbers is none."""
-    norm = float(np.linalg.norm(way))
+def length(pseudo_gradient: Vector) -> float:
+    """Return a pseudo-gradient's L2 norm; infinite where one of its numbers is none."""
+    norm = float(np.linalg.norm(pseudo_gradient))
     return norm if np.isfinite(norm) else float("inf")

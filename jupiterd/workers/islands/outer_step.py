@@ -1,10 +1,10 @@
-"""The outer step: what all islands do with the ways of all.
+"""The outer step: what all islands do with the pseudo-gradients of all.
 
 Owns the arithmetic of merging and stepping. Doesn't know islands, wires or models.
 
-Nesterov's momentum on the mean of the islands' ways, as DiLoCo has it (2311.08105); plain averaging
-is the same with a momentum of 0 and a rate of 1. Products and sums are operations of their own:
-fused ones round differently, and not every machine has them.
+Nesterov's momentum on the mean of the islands' pseudo-gradients, as DiLoCo has it (2311.08105);
+plain averaging is the same with a momentum of 0 and a rate of 1. Products and sums are operations
+of their own: fused ones round differently, and not every machine has them.
 """
 
 from collections.abc import Iterable, Sequence
@@ -46,22 +46,22 @@ class OuterState:
         return hasher.digest()
 
     def after(
-        self, ways: Iterable[Packed], tokens: Sequence[int], settings: OuterSettings
+        self, pseudo_gradients: Iterable[Packed], tokens: Sequence[int], settings: OuterSettings
     ) -> "OuterState":
-        """Return what follows the islands' ways, in this order, each as weighty as its tokens.
+        """Return the state after the islands' pseudo-gradients, in this order, weighted by tokens.
 
         They are asked for one at a time. Where there are none, nothing follows.
         """
         if not tokens:
             return self
         mean, total = np.zeros_like(self.weights), sum(tokens)
-        for way, trained in zip(ways, tokens, strict=True):
-            for part, numbers in way.chunks():
+        for pseudo_gradient, trained in zip(pseudo_gradients, tokens, strict=True):
+            for part, numbers in pseudo_gradient.chunks():
                 mean[part] += _times(numbers, trained / total)
         return self._stepped(mean, settings)
 
     def _stepped(self, mean: Vector, settings: OuterSettings) -> "OuterState":
-        """Return what follows the mean way; the new weights are written where it stood."""
+        """Return what follows the mean pseudo-gradient; new weights are written in its place."""
         momentum, weights = np.empty_like(mean), mean
         for part in chunks_of(len(mean)):
             momentum[part] = _times(self.momentum[part], settings.momentum) + mean[part]

@@ -1,12 +1,12 @@
-"""An island's way as a folder, which travels to the other islands.
+"""An island's pseudo-gradient as a folder, which travels to the other islands.
 
 Owns the folder's form, and reading it with checks: it may come from anybody. Doesn't know how it
 travels, or what is done with the numbers.
 
     way.safetensors.zst     levels and scales (int8), halves (bf16), or numbers (fp32)
 
-A way that is no number holds none of these. zstd at its fastest takes 4 to 9 % off int8, a fifth
-off bf16 and 8 % off fp32, at a gigabyte per second.
+A pseudo-gradient that is no number holds none of these. zstd at its fastest takes 4 to 9 % off
+int8, a fifth off bf16 and 8 % off fp32, at a gigabyte per second.
 """
 
 from collections.abc import Mapping
@@ -31,36 +31,38 @@ MOST_HEADER_BYTES = 1 << 16
 Arrays = Mapping[str, NDArray[Any]]
 
 
-def write_way(folder: Path, way: Packed | None) -> None:
-    """Make the folder; None: the way is no number."""
+def write_pseudo_gradient(folder: Path, pseudo_gradient: Packed | None) -> None:
+    """Make the folder; None: the pseudo-gradient is no number."""
     folder.mkdir()
     packer = zstandard.ZstdCompressor(level=LEVEL, write_checksum=True)
-    arrays: Arrays = {} if way is None else vars(way)
+    arrays: Arrays = {} if pseudo_gradient is None else vars(pseudo_gradient)
     with (folder / WAY_FILE).open("wb") as file, packer.stream_writer(file) as out:
         out.write(save(dict(arrays)))
 
 
-def read_way(folder: Path, size: int) -> Packed:
-    """Return the way that is in the folder, of a model with so many parameters.
+def read_pseudo_gradient(folder: Path, size: int) -> Packed:
+    """Return the pseudo-gradient that is in the folder, of a model with so many parameters.
 
     Raises:
-        CorruptArtifactError: the file isn't there or not whole, or holds no such way.
+        CorruptArtifactError: the file isn't there or not whole, or holds no such pseudo-gradient.
     """
     most_bytes = 4 * (size + blocks_of(size)) + MOST_HEADER_BYTES
     try:
-        way = _way_of(load(_unpacked(folder / WAY_FILE, most_bytes)), size)
+        pseudo_gradient = _way_of(load(_unpacked(folder / WAY_FILE, most_bytes)), size)
     except (OSError, ValueError, KeyError, SafetensorError, zstandard.ZstdError) as error:
-        raise CorruptArtifactError(f"an island's way can't be read: {error}") from error
-    if way is None:
-        raise CorruptArtifactError(f"an island's way doesn't fit a model of {size:,} parameters")
-    return way
+        raise CorruptArtifactError(f"an island's pseudo-gradient can't be read: {error}") from error
+    if pseudo_gradient is None:
+        raise CorruptArtifactError(
+            f"an island's pseudo-gradient doesn't fit a model of {size:,} parameters"
+        )
+    return pseudo_gradient
 
 
 def _unpacked(path: Path, most_bytes: int) -> bytes:
     with path.open("rb") as file, zstandard.ZstdDecompressor().stream_reader(file) as stream:
         data = stream.read(most_bytes + 1)
     if len(data) > most_bytes:
-        raise ValueError("it is larger than any way of this model")
+        raise ValueError("it is larger than any pseudo-gradient of this model")
     return data
 
 

@@ -1,7 +1,8 @@
 """An island's part of a checkpoint: the outer state, the rounds that are open, and its own part.
 
-Owns the way between an island and the tensors of that file. Doesn't know the rest of a checkpoint.
-Another island may go on from it: it begins with the outer state, and has trained nothing yet.
+Owns what lies between an island and the tensors of that file. Doesn't know the rest of a
+checkpoint. Another island may go on from it: it begins with the outer state, and has trained
+nothing yet.
 """
 
 from collections.abc import Mapping
@@ -37,8 +38,8 @@ class SavedIsland:
     def tensors(self) -> Tensors:
         """Return the outer state and what is the island's own, as KIND.NAME.
 
-        A way that is being packed, or was sent and isn't merged, needn't be waited for: whoever
-        goes on from this packs it once more.
+        A pseudo-gradient that is being packed, or was sent and isn't merged, needn't be waited for:
+        whoever goes on from this packs it once more.
         """
         island = self._island
         vectors: dict[str, Vector | None] = {

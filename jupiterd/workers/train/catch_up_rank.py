@@ -1,7 +1,7 @@
 """A rank whose state is still on its way: it takes part in every step, and catches up.
 
 Owns what such a rank does instead of a step. It gives the others a zero, and keeps the gradients
-that they have summed, until the state of the epoch's first step is there; then it takes the steps
+that they have summed, until the state of the attempt's first step is there; then it takes the steps
 that it has missed, and has the weights of the others from there on. Doesn't know how the state
 travels (the daemon), or how it is loaded.
 """

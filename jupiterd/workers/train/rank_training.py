@@ -1,4 +1,4 @@
-"""One rank's training, from the first step of its epoch to the last, on any engine.
+"""One rank's training, from the first step of its attempt to the last, on any engine.
 
 Owns putting the parts together: what to start from, when a checkpoint is due, what the daemon is
 told. Doesn't know how a step is computed (`engine`) or who the other ranks are.
@@ -65,7 +65,7 @@ from jupiterd.workers.train.weight_sync import WeightSync
 
 @dataclass(frozen=True)
 class Start:
-    """Where this epoch begins."""
+    """Where this attempt begins."""
 
     step: int
     tokens: int

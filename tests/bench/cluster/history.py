@@ -80,9 +80,9 @@ async def write_history(state_dir: Path) -> None:
     cluster = ClusterId(secrets.token_hex(16))
     file.replace(cluster, list(_entries(identity, cluster)))
     file.set(CLUSTER_KEY, cluster)
-    journal = Replica(identity, file)
-    assert len(journal.state.cycles[CYCLE].completed) == FACTS
-    await journal.compact()
+    replica = Replica(identity, file)
+    assert len(replica.state.cycles[CYCLE].completed) == FACTS
+    await replica.compact()
     file.close()
     (state_dir / "VERSION").write_text(f"{LAYOUT}\n")
 

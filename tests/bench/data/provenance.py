@@ -87,7 +87,10 @@ async def prepare(node: Node, other: Node, folder: Path, count: int) -> list[str
         part = ids[start : start + 1000]
         shards.append([7] * (TOKENS * len(part)), [(each, TOKENS) for each in part])
     shards.finish(seq_len=256, tokenizer_hash="", documents=count, size_bytes=1)
-    made = {name: node.library.store.ingest(folder / name) for name in ("kept", "train", "shards")}
+    made = {
+        name: node.artifact_cache.store.ingest(folder / name)
+        for name in ("kept", "train", "shards")
+    }
     await found(
         node,
         other,
@@ -100,7 +103,7 @@ async def prepare(node: Node, other: Node, folder: Path, count: int) -> list[str
             WorkCompleted(CYCLE, 2, "gate", "r2/gate/0", NODES[0], {"x": ArtifactId("0" * 64)}),
         ),
     )
-    await other.journal.move_to(whole_ledger(node.journal))
+    await other.replica.move_to(whole_ledger(node.replica))
     await link(other, node)
     take_for_alive(other, node)
     return random.Random(SEED).sample(ids, min(count, 10_000))
@@ -148,7 +151,7 @@ def in_daemon(node: Node) -> Ask:
     """Ask a node's own code."""
 
     async def ask(question: str) -> None:
-        why = await why_document(node.journal.state, trace_of(node.observers.sources), question)
+        why = await why_document(node.replica.state, trace_of(node.observers.sources), question)
         assert why["why"]["sample"]["license"] == "MIT"
 
     return ask

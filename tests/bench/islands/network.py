@@ -250,10 +250,12 @@ def print_sent(on: Wired, idle: float) -> float:
     tokens = line[last].total_tokens - line[first].total_tokens
     from_s, to_s = _middle_s(on, first), _middle_s(on, last)
     sent = on.stamps.sent_bytes(from_s, to_s) - idle * (to_s - from_s)
-    ways = sum(_size(on, way) for taken in line[first + 1 : last + 1] for way in taken.ways)
+    sizes = sum(
+        _size(on, way) for taken in line[first + 1 : last + 1] for way in taken.pseudo_gradients
+    )
     print(
         f"  {last - first} rounds of {tokens:,} tokens: {sent:,.0f} bytes beyond idle, of which "
-        f"ways are {ways:,}"
+        f"pseudo-gradients are {sizes:,}"
     )
     return sent / tokens
 

@@ -1,6 +1,6 @@
 """Three daemons that train together for as long as they are wanted, to be struck meanwhile.
 
-Owns their start, and what their logs tell of each change of the epoch. Doesn't know who strikes.
+Owns their start, and what their logs tell of each change of the attempt. Doesn't know who strikes.
 """
 
 import asyncio
@@ -30,9 +30,9 @@ _PAIR = re.compile(r"(\w+)=(\S+)")
 
 @dataclass(frozen=True)
 class Change:
-    """What the leader has logged of one change of the epoch."""
+    """What the leader has logged of one change of the attempt."""
 
-    epoch: int
+    attempt: int
     told_at_s: float
     phases: Mapping[str, float]
     """Seconds after that."""
@@ -78,22 +78,22 @@ class Gang:
         return await self.cluster.until(is_so, f"{ranks} ranks that train", timeout_s, self.asked)
 
     async def changed(
-        self, epoch: int, among: Sequence[Daemon] = (), timeout_s: float = 60.0
+        self, attempt: int, among: Sequence[Daemon] = (), timeout_s: float = 60.0
     ) -> Change:
         """Wait until one of these (or all) has logged a change to a later epoch that got to a step.
 
-        An epoch that ended before its first step is part of what the next one took.
+        An attempt that ended before its first step is part of what the next one took.
         """
         deadline_s = time.monotonic() + timeout_s
         while time.monotonic() < deadline_s:
             for daemon in among or self.cluster.daemons:
-                later = [change for change in _changes(daemon) if change.epoch > epoch]
+                later = [change for change in _changes(daemon) if change.attempt > attempt]
                 found = [change for change in later if change.has_trained]
                 if found:
                     _show_failed(later, daemon)
                     return found[0]
             await asyncio.sleep(LOOK_S)
-        raise AssertionError(self.cluster.told(f"no epoch after {epoch}"))
+        raise AssertionError(self.cluster.told(f"no attempt after {attempt}"))
 
 
 Home = Callable[[Path], AbstractAsyncContextManager[Cluster]]
@@ -149,12 +149,12 @@ async def training(
 
 
 def _show_failed(changes: Sequence[Change], leader: Daemon) -> None:
-    """Print the epochs that ended before their first step, and what their leader logged of them."""
+    """Print the attempts that ended before their first step, and what their leader logged."""
     failed = [change for change in changes if not change.has_trained]
     for change in failed:
-        about = f"epoch={change.epoch} "
+        about = f"attempt={change.attempt} "
         lines = leader.log.read_text(errors="replace").splitlines()
-        print(f"  epoch {change.epoch} ended before its first step: [{change}]")
+        print(f"  attempt {change.attempt} ended before its first step: [{change}]")
         print("\n".join(f"    {line}" for line in lines if about in line), flush=True)
 
 
@@ -165,5 +165,6 @@ def _changes(daemon: Daemon) -> list[Change]:
 
 def _change(line: str) -> Change:
     pairs = dict(_PAIR.findall(line))
-    epoch, told_at_s = int(pairs.pop("epoch")), float(pairs.pop("told_at_s"))
-    return Change(epoch, told_at_s, {name: float(value) for name, value in pairs.items()})
+    del pairs["epoch"]  # what `attempt` was called before
+    attempt, told_at_s = int(pairs.pop("attempt")), float(pairs.pop("told_at_s"))
+    return Change(attempt, told_at_s, {name: float(value) for name, value in pairs.items()})

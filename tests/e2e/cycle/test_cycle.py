@@ -162,7 +162,7 @@ def _goes_on_with_the_trunk(cluster: Cluster) -> None:
     cycle = next(iter(cluster[0].state().cycles.values()))
     line = [fact for fact in cycle.line() if isinstance(fact, CheckpointCommitted)]
     ended, candidate = [fact for fact in line if fact.round == 1][-2:]
-    opened = next(fact for fact in cycle.epochs_opened.values() if fact.round == 2)
+    opened = next(fact for fact in cycle.attempts_opened.values() if fact.round == 2)
     assert ended.on_trunk
     assert not candidate.on_trunk
     assert (opened.from_checkpoint, opened.follows) == (ended.artifact, candidate.artifact)

@@ -17,11 +17,7 @@ from tests.support.daemons.surroundings import own_network
 from tests.support.sources.tiny_domain import write_domain
 from tests.support.strikes.killer import LOOK_S, Killer
 
-pytestmark = [
-    pytest.mark.net,
-    pytest.mark.slow,
-    pytest.mark.timeout(240),
-]
+pytestmark = [pytest.mark.net, pytest.mark.slow, pytest.mark.timeout(240)]
 
 FAILS_WITHIN_S = 120.0
 
@@ -42,7 +38,7 @@ async def test_a_cycle_whose_evaluation_failed_is_judged_and_goes_round_again(
             assert resumed.returncode == 0, cluster.told(resumed.stdout + resumed.stderr)
             after = _cycle(cluster)
             assert list(after.verdicts) == [1]
-            assert after.epochs_opened == before.epochs_opened, "it was trained again"
+            assert after.attempts_opened == before.attempts_opened, "it was trained again"
             assert before.recorded.items() <= after.recorded.items(), "work was done again"
             assert after.last_checkpoint(1) == before.last_checkpoint(1)
 
@@ -83,7 +79,7 @@ async def test_a_cycle_of_islands_whose_evaluation_failed_is_judged_and_not_trai
 def _gangs(cluster: Cluster) -> dict[str, int]:
     """Return how many gangs each of the cycle's islands has had."""
     cycles = cluster[0].state().cycles
-    return {name: len(each.epochs_opened) for name, each in cycles.items()}
+    return {name: len(each.attempts_opened) for name, each in cycles.items()}
 
 
 async def _fails_in_evaluation(cluster: Cluster) -> CycleState:

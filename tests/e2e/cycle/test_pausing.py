@@ -8,11 +8,7 @@ from tests.support.daemons.cluster import Cluster, Document, all_gone, three_dae
 from tests.support.sources.tiny_domain import write_domain
 from tests.support.strikes.wholeness import assert_whole
 
-pytestmark = [
-    pytest.mark.net,
-    pytest.mark.slow,
-    pytest.mark.timeout(240),
-]
+pytestmark = [pytest.mark.net, pytest.mark.slow, pytest.mark.timeout(240)]
 
 STEPS = 220
 """Enough that a pause comes before the end, however fast the machine."""
@@ -53,7 +49,7 @@ async def test_a_paused_cycle_outlives_its_leader_and_ends_as_if_nothing_was(
         assert ended["state"] == "finished", cluster.told(str(ended["failure"]))
         await cluster.meet()
         (cycle,) = cluster[0].state().cycles.values()
-        resumed = max(cycle.epochs_opened.values(), key=lambda epoch: epoch.epoch)
+        resumed = max(cycle.attempts_opened.values(), key=lambda attempt: attempt.attempt)
         assert (resumed.from_step, resumed.from_checkpoint) == (kept.step, kept.artifact)
         await assert_whole(cluster, cycle, STEPS, tmp_path)
 

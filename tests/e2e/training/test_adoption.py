@@ -18,11 +18,7 @@ from tests.support.daemons.cluster import (
 from tests.support.sources.tiny_domain import write_domain
 from tests.support.strikes.wholeness import assert_whole, left_over
 
-pytestmark = [
-    pytest.mark.net,
-    pytest.mark.slow,
-    pytest.mark.timeout(300),
-]
+pytestmark = [pytest.mark.net, pytest.mark.slow, pytest.mark.timeout(300)]
 
 STEPS = {"torch": 240, "mlx": 160}
 """Ten seconds after the leader's end there must still be something to train."""
@@ -68,10 +64,7 @@ async def begin_training(cluster: Cluster, folder: Path, engine: str, watcher: D
 
 @pytest.mark.parametrize(
     ("engine", "end"),
-    [
-        ("torch", signal.SIGKILL),
-        pytest.param("mlx", signal.SIGTERM, marks=pytest.mark.long),
-    ],
+    [("torch", signal.SIGKILL), pytest.param("mlx", signal.SIGTERM, marks=pytest.mark.long)],
 )
 async def test_a_gang_goes_on_when_the_leader_that_launched_it_ends(
     tmp_path: Path, engine: str, end: signal.Signals
@@ -84,7 +77,7 @@ async def test_a_gang_goes_on_when_the_leader_that_launched_it_ends(
         leader.process.send_signal(end)
         await asyncio.to_thread(leader.process.wait)
         await cluster.recorded(
-            lambda cycle: bool(cycle.epochs_adopted), "the adoption", ADOPT_TIMEOUT_S, survivor
+            lambda cycle: bool(cycle.attempts_adopted), "the adoption", ADOPT_TIMEOUT_S, survivor
         )
         after = await cluster.until(
             lambda cycle: len(cycle["gang"]) == 2 and cycle["step"] > before["step"],
@@ -106,8 +99,8 @@ async def test_a_gang_goes_on_when_the_leader_that_launched_it_ends(
         assert await all_gone(pids(before), 5)
         await cluster.meet()
         (cycle,) = survivor.state().cycles.values()
-        assert set(cycle.epochs_opened) == set(cycle.epochs_adopted) == {1}
-        assert cycle.epochs_closed[1].reason == "finished"
+        assert set(cycle.attempts_opened) == set(cycle.attempts_adopted) == {1}
+        assert cycle.attempts_closed[1].reason == "finished"
         steps = [fact.step for fact in cycle.line() if isinstance(fact, CheckpointCommitted)]
         usual = range(EVERY_STEPS, STEPS[engine], EVERY_STEPS)
         assert steps == sorted([*usual, TRUNK_ENDS[engine], STEPS[engine]])

@@ -12,11 +12,7 @@ from tests.support.daemons.surroundings import own_network
 from tests.support.daemons.training_runs import until_trained, write_letters
 from tests.support.strikes.wholeness import left_over
 
-pytestmark = [
-    pytest.mark.net,
-    pytest.mark.slow,
-    pytest.mark.timeout(280),
-]
+pytestmark = [pytest.mark.net, pytest.mark.slow, pytest.mark.timeout(280)]
 
 STEPS = 170
 
@@ -77,7 +73,7 @@ async def test_training_goes_on_from_the_checkpoint_before_the_damaged_one(tmp_p
             assert newest.artifact not in [fact.artifact for fact in made]
             after = made[[fact.artifact for fact in made].index(before.artifact) + 1]
             (run,) = daemons[0].state().cycles.values()
-            assert run.epochs_opened[after.epoch].from_step == before.step
+            assert run.attempts_opened[after.attempt].from_step == before.step
             shown = json.loads(cluster.ctl("train", "status", "-o", "json").stdout)["train"]
             assert any("is damaged" in event["text"] for event in shown["events"]), shown["events"]
             audited = cluster.ctl("data", "audit")

@@ -21,11 +21,7 @@ from tests.support.daemons.cluster import (
 from tests.support.daemons.surroundings import own_network
 from tests.support.sources.tiny_domain import write_domain
 
-pytestmark = [
-    pytest.mark.net,
-    pytest.mark.slow,
-    pytest.mark.timeout(240),
-]
+pytestmark = [pytest.mark.net, pytest.mark.slow, pytest.mark.timeout(240)]
 
 STEPS = 100_000
 """More than anybody waits for."""
@@ -85,8 +81,8 @@ async def stopped(daemon: Daemon) -> float:
     return time.monotonic() - began_s
 
 
-def last_of_epoch(cycle: CycleState, epoch: int) -> int:
-    last = cycle.last_of_epoch(epoch)
+def last_of_attempt(cycle: CycleState, attempt: int) -> int:
+    last = cycle.last_of_attempt(attempt)
     assert last is not None, "its last step was recorded"
     return last.step
 
@@ -113,13 +109,13 @@ async def test_a_leader_that_trains_hands_over_and_training_goes_on_from_its_las
         after = await trains_again(cluster, before, 2, others[0])
         print(f"training again after {time.monotonic() - begun_s:.2f} s")
         (cycle,) = others[0].state().cycles.values()
-        assert cycle.epochs_closed[before["epoch"]].reason == STOPPED
-        assert after["resumed_from_step"] == last_of_epoch(cycle, before["epoch"])
+        assert cycle.attempts_closed[before["epoch"]].reason == STOPPED
+        assert after["resumed_from_step"] == last_of_attempt(cycle, before["epoch"])
         assert after["resumed_from_step"] >= before["step"]
 
         print("both at once", await asyncio.gather(*map(stopped, others)))
         (cycle,) = others[0].state().cycles.values()
-        assert last_of_epoch(cycle, after["epoch"]) >= after["step"]
+        assert last_of_attempt(cycle, after["epoch"]) >= after["step"]
 
 
 @pytest.mark.long
@@ -137,7 +133,7 @@ async def test_the_only_machine_that_trains_leaves_its_last_step_with_the_leader
             before = await begin_training(cluster, tmp_path, 1, leader)
             print(f"ended after {await stopped(trainer):.2f} s")
             (cycle,) = leader.state().cycles.values()
-            last = cycle.last_of_epoch(before["epoch"])
+            last = cycle.last_of_attempt(before["epoch"])
             assert last is not None
             assert last.step >= before["step"]
             assert leader.holds(last.artifact)
@@ -152,7 +148,7 @@ async def test_a_machine_that_trains_alone_goes_on_from_its_last_step_when_it_is
             before = await begin_training(cluster, tmp_path, 1, cluster[0])
             print(f"ended after {await stopped(cluster[0]):.2f} s")
             (cycle,) = cluster[0].state().cycles.values()
-            last = last_of_epoch(cycle, before["epoch"])
+            last = last_of_attempt(cycle, before["epoch"])
             assert last >= before["step"]
             cluster[0].start()
             after = await trains_again(cluster, before, 1, cluster[0])

@@ -16,15 +16,11 @@ from tests.support.daemons.surroundings import own_network
 from tests.support.daemons.training_runs import until_trained, write_letters
 from tests.support.strikes.wholeness import left_over
 
-pytestmark = [
-    pytest.mark.net,
-    pytest.mark.slow,
-    pytest.mark.timeout(400),
-]
+pytestmark = [pytest.mark.net, pytest.mark.slow, pytest.mark.timeout(400)]
 
 STEPS = 80
 WINDOW_STEPS = 20
-"""A checkpoint's loss is the mean over so many steps, or over those since its epoch began."""
+"""A checkpoint's loss is the mean over so many steps, or over those since its attempt began."""
 
 STRUCK_FROM, STRUCK_TO = 25, 50
 """Steps between which a rank is killed; the seed below says after which. Early enough that the
@@ -57,7 +53,7 @@ async def test_one_of_two_ranks_of_a_node_dies_and_the_gang_heals(
             assert await all_gone(pids, 10.0), cluster.told("a rank of the ended epoch goes on")
             await ended
             (healed,) = runs(one)
-            epochs = [healed.epochs_opened[number] for number in sorted(healed.epochs_opened)]
+            epochs = [healed.attempts_opened[number] for number in sorted(healed.attempts_opened)]
             assert [fact.gang.count(node) for fact in epochs] == [2, 2]
             assert epochs[1].from_step >= struck_at, "more than the running step was lost"
             audited = cluster.ctl("data", "audit", daemon=one)
@@ -88,11 +84,11 @@ async def trained(cluster: Cluster, letters: Path, *more: str, accumulation: int
 
 
 def runs(daemon: Daemon) -> list[CycleState]:
-    return [run for run in daemon.state().cycles.values() if run.epochs_opened]
+    return [run for run in daemon.state().cycles.values() if run.attempts_opened]
 
 
 def gang_of(run: CycleState) -> Sequence[str]:
-    return run.epochs_opened[max(run.epochs_opened)].gang
+    return run.attempts_opened[max(run.attempts_opened)].gang
 
 
 def losses(run: CycleState) -> Mapping[int, float]:

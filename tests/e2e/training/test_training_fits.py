@@ -11,12 +11,7 @@ from tests.e2e.islands.test_islands import outer_steps, run_of
 from tests.support.daemons.cluster import Cluster, Daemon, Document
 from tests.support.daemons.training_runs import two_daemons, until_trained, write_letters
 
-pytestmark = [
-    pytest.mark.net,
-    pytest.mark.slow,
-    pytest.mark.full,
-    pytest.mark.timeout(400),
-]
+pytestmark = [pytest.mark.net, pytest.mark.slow, pytest.mark.full, pytest.mark.timeout(400)]
 
 BATCH = 16
 LINES = 16
@@ -87,7 +82,7 @@ def assert_follows_text(cluster: Cluster, asked: Daemon) -> None:
     """Between four and sixteen passes were taken, as the recorded losses have decided."""
     (run,) = asked.state().cycles.values()
     made = [fact for fact in run.line() if isinstance(fact, CheckpointCommitted)]
-    assert len(run.epochs_opened) >= 2, "the leader's death must have cost an epoch"
+    assert len(run.attempts_opened) >= 2, "the leader's death must have cost an epoch"
     assert_passes(made[-1].step, run.manifests[1].sequences)
     horizons = [Horizon.of(fact.horizon) for fact in made]
     decided = [horizon.decay_from for horizon in horizons if horizon.decay_from]

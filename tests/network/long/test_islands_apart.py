@@ -79,9 +79,7 @@ class ApartRun(AskedRun):
         await self._ended(END_S)
 
 
-async def test_islands_that_were_apart_end_with_one_line_and_equal_weights(
-    tmp_path: Path,
-) -> None:
+async def test_islands_that_were_apart_end_with_one_line_and_equal_weights(tmp_path: Path) -> None:
     letters = write_letters(tmp_path)
     async with machines_on(2, tmp_path) as machines:
         await machines.one_cluster(JOIN_S)
@@ -129,7 +127,7 @@ def assert_loser_begins_anew(machines: Machines, run: CycleId, line: Line, winne
 
 
 def is_anew(fact: Progress) -> bool:
-    return isinstance(fact, CheckpointCommitted) and fact.epoch == BY_NO_GANG
+    return isinstance(fact, CheckpointCommitted) and fact.attempt == BY_NO_GANG
 
 
 def machine_of(machines: Machines, node: NodeId) -> Machine:

@@ -30,10 +30,7 @@ async def test_a_round_is_finished_without_the_leader_that_began_it(tmp_path: Pa
         started = machines.ctl(*command, "--seed", "7", daemon=survivor)
         assert started.returncode == 0, started.stderr
         await machines.recorded(
-            lambda cycle: cycle.last_checkpoint(1) is not None,
-            "a checkpoint",
-            TRAINS_S,
-            survivor,
+            lambda cycle: cycle.last_checkpoint(1) is not None, "a checkpoint", TRAINS_S, survivor
         )
         leader.kill()
         ended = await machines.until(
@@ -66,7 +63,7 @@ async def test_a_gang_goes_on_when_the_cable_of_its_leader_is_pulled(tmp_path: P
         )
         links.pull(leader.host)
         await machines.recorded(
-            lambda cycle: bool(cycle.epochs_adopted), "the adoption", ADOPTED_S, survivor
+            lambda cycle: bool(cycle.attempts_adopted), "the adoption", ADOPTED_S, survivor
         )
         after = await machines.until(
             lambda cycle: len(cycle["gang"]) == 2 and cycle["step"] > before["step"],
@@ -83,6 +80,6 @@ async def test_a_gang_goes_on_when_the_cable_of_its_leader_is_pulled(tmp_path: P
         await machines.one_cluster(JOIN_S)
         (cycle,) = survivor.state().cycles.values()
         line = [fact for fact in cycle.line() if isinstance(fact, CheckpointCommitted)]
-        assert {fact.epoch for fact in line} == {1}
-        assert cycle.epochs_closed[1].reason == "finished"
+        assert {fact.attempt for fact in line} == {1}
+        assert cycle.attempts_closed[1].reason == "finished"
         await assert_whole(machines, cycle, STEPS_OF_MINUTES, tmp_path)

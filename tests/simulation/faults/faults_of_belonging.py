@@ -7,7 +7,7 @@ place of one, or wraps it.
 from collections.abc import Callable
 from typing import Any
 
-from jupiterd.cluster.facts.facts import WindowSet
+from jupiterd.cluster.facts.facts import PairingWindowSet
 from jupiterd.cluster.membership.fencing import Obeyed
 from jupiterd.ids import NodeId
 
@@ -26,7 +26,7 @@ def count_without_withdrawals(original: Callable[..., Any]) -> Callable[..., Any
 
 def opening_beats_closing(original: Callable[..., Any]) -> Callable[..., Any]:
     def apply(state: Any, fact: Any, order: Any) -> None:
-        if isinstance(fact, WindowSet):
+        if isinstance(fact, PairingWindowSet):
             rank = fact.is_open, fact.edit, *order
             state._window.offer((order[1], fact.is_open), fact, rank)
         else:
@@ -35,8 +35,8 @@ def opening_beats_closing(original: Callable[..., Any]) -> Callable[..., Any]:
     return apply
 
 
-def obey_anybody(obeyed: Obeyed, leader: NodeId, term: int, epoch: int) -> Obeyed:
-    return Obeyed(term, epoch or obeyed.epoch, leader)
+def obey_anybody(obeyed: Obeyed, leader: NodeId, term: int, attempt: int) -> Obeyed:
+    return Obeyed(term, attempt or obeyed.attempt, leader)
 
 
 def obey_two_in_one_term(obeyed: Obeyed, _leader: NodeId) -> int:

@@ -76,9 +76,9 @@ def adopt_older_tips(original: Callable[..., Any]) -> Callable[..., Any]:
     return adopt
 
 
-def absorb_in_memory(journal: Any, raws: Any) -> int:
-    new = [entry.raw for raw in raws if (entry := journal._admit(raw)) is not None]
-    journal._unsaved += new
+def absorb_in_memory(replica: Any, raws: Any) -> int:
+    new = [entry.raw for raw in raws if (entry := replica._admit(raw)) is not None]
+    replica._unsaved += new
     return len(new)
 
 

@@ -1,7 +1,7 @@
 """Faults that must not go unnoticed: each is planted in the real code, and some seed must fail.
 
 Owns what each fault is, how it is planted and where it shows. Where the rule is one of the asyncio
-shells', the fault is planted in the simulation's imitation of them (`journal`, `exchange`).
+shells', the fault is planted in the simulation's imitation of them (`replica`, `anti_entropy`).
 """
 
 from collections.abc import Callable
@@ -29,11 +29,11 @@ from tests.simulation.faults import faults_of_clones as bad_clones
 from tests.simulation.faults import faults_of_ledger as bad_ledger
 from tests.simulation.faults import faults_of_presence as bad_presence
 from tests.simulation.node import obedience as orders
+from tests.simulation.node.anti_entropy import Exchange
 from tests.simulation.node.disk import Disk
-from tests.simulation.node.exchange import Exchange
-from tests.simulation.node.journal import Journal
 from tests.simulation.node.obedience import Obedience
 from tests.simulation.node.process import Process
+from tests.simulation.node.replica import Journal
 from tests.simulation.node.strangers import Strangers
 from tests.simulation.profiles import Profile
 
@@ -261,9 +261,7 @@ MUTANTS = (
         seeds=80,
     ),
     Mutant(
-        "what is obeyed isn't saved",
-        _instead(Disk, "save_obeyed", lambda *_: None),
-        profiles.CALM,
+        "what is obeyed isn't saved", _instead(Disk, "save_obeyed", lambda *_: None), profiles.CALM
     ),
     Mutant(
         "a clone isn't told by its greeting",

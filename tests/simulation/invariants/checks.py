@@ -151,7 +151,7 @@ class Checks:
 
     def look_at_ledger(self, process: "Process") -> None:
         """After each change of a ledger: what is new in it fits, and is in what it adds up to."""
-        ledger = process.journal.ledger
+        ledger = process.replica.ledger
         known, last = self._looked_at.get(process.place, (ledger, {}))
         last = last if known is ledger else {}
         new, _ = ledger.lacking({writer: tip.index for writer, tip in last.items()}, ALL_BYTES)
@@ -170,8 +170,8 @@ class Checks:
 
         The head is compared with the tips themselves: it must tell any two ledgers apart.
         """
-        told = (true_head(process.journal.ledger), content_of(process))
-        known = self._told_by_head.setdefault(process.journal.ledger.head(), told)
+        told = (true_head(process.replica.ledger), content_of(process))
+        known = self._told_by_head.setdefault(process.replica.ledger.head(), told)
         if known != told:
             raise Violation("two ledgers with one head aren't equal")
 
@@ -223,7 +223,7 @@ def line_of(ledger: Ledger) -> str:
 
 def content_of(process: "Process") -> str:
     """Return what the state and the canonical line are, as text; made once for each history."""
-    ledger = process.journal.ledger
+    ledger = process.replica.ledger
     head = true_head(ledger)
     if process.content[0] != head:
         process.content = head, f"{ledger.state.digest()} {line_of(ledger)}"

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 from jupiterd.cluster.facts.facts import (
     WALKED_IN,
-    DoorShut,
     Fact,
     NodeAdmitted,
     NodeRemoved,
+    PairingWindowLocked,
+    PairingWindowSet,
     TokenIssued,
     TokenWithdrawn,
-    WindowSet,
 )
 from jupiterd.cluster.ledger.entry import Entry
 from jupiterd.cluster.ledger.lww_registers import Order
@@ -43,20 +43,20 @@ class Door:
 
     def lets_in(self, process: "Process", facts: Sequence[Fact]) -> None:
         """Look at what a leader is about to record."""
-        inside = process.journal.ledger.state.members
+        inside = process.replica.ledger.state.members
         for fact in facts:
             if isinstance(fact, NodeAdmitted) and fact.node not in inside:  # else it is a yes
                 self._judge(process, fact)
 
     def wrote(self, entry: Entry) -> None:
         """Note when a leader has named who was in."""
-        if any(isinstance(fact, DoorShut) for fact in entry.facts):
+        if any(isinstance(fact, PairingWindowLocked) for fact in entry.facts):
             self.shut_at[entry.order] = self._world.now
 
     def look(self, process: "Process") -> None:
         """Note since when a leader has seen the window open."""
         if process.reign is not None and process.reign.is_open:
-            edit = process.journal.ledger.state.window_edit
+            edit = process.replica.ledger.state.window_edit
             key = process.node, process.reign.began_at, edit
             self._seen_open.setdefault(key, self._world.now)
 
@@ -66,13 +66,13 @@ class Door:
             self._fail(process, fact, "which was removed")
         if fact.token:
             self._judge_token(process, fact, held)
-        elif process.journal.ledger.has_forgotten({}):
+        elif process.replica.ledger.has_forgotten({}):
             return  # a setting that lost isn't in the sum
         else:
             self._judge_window(process, fact)
 
     def _judge_token(self, process: "Process", fact: NodeAdmitted, held: Sequence[Fact]) -> None:
-        placed = [known for _, known in process.journal.ledger.state.placed()]
+        placed = [known for _, known in process.replica.ledger.state.placed()]
         everything = [*held, *placed]
         issued = [f for f in everything if isinstance(f, TokenIssued) and f.token == fact.token]
         withdrawn = {f.token for f in everything if isinstance(f, TokenWithdrawn)}
@@ -90,7 +90,7 @@ class Door:
             (known.edit, not known.is_open, *entry.order)
             for entry in self._held(process)
             for known in entry.facts
-            if isinstance(known, WindowSet)
+            if isinstance(known, PairingWindowSet)
         ]
         if not settings and self._world.profile.is_first_day:
             return
@@ -109,7 +109,7 @@ class Door:
 
     @staticmethod
     def _held(process: "Process") -> list[Entry]:
-        return process.journal.ledger.entries()
+        return process.replica.ledger.entries()
 
     def _fail(self, process: "Process", fact: NodeAdmitted, why: str) -> None:
         raise Violation(f"{process.node[:2]} lets {fact.node[:2]} in, {why}")
@@ -123,13 +123,13 @@ class Door:
         for entry, fact in _all(entries, NodeAdmitted):
             if entry.writer.node in trusted and fact.reason != WALKED_IN:
                 trusted.add(fact.node)
-        if more := process.journal.ledger.state.roster.trusted - trusted:
+        if more := process.replica.ledger.state.roster.trusted - trusted:
             raise Violation(f"{min(more)[:2]} is trusted, and nobody had said yes to it")
 
     def check_the_backdated(self, process: "Process") -> None:
         """Nobody is in by an admission that came to be after the door was shut."""
-        state = process.journal.ledger.state
-        known = {at for at, fact in state.placed() if isinstance(fact, DoorShut)}
+        state = process.replica.ledger.state
+        known = {at for at, fact in state.placed() if isinstance(fact, PairingWindowLocked)}
         # Of an entry that was the last before the power went out, nobody took note.
         now = self._world.now
         first_at = min((self.shut_at.get(at, now) for at in known), default=now)
@@ -139,7 +139,7 @@ class Door:
 
     def check_the_removed(self, process: "Process") -> None:
         """Whoever was removed is out, with its guests, unless who did so may be out itself."""
-        ledger = process.journal.ledger
+        ledger = process.replica.ledger
         entries = [record.entry for record in self._world.witness.records]
         tips = ledger.tips()
         known = [e for e in entries if tips.get(str(e.writer), 0) >= e.index]
@@ -151,7 +151,7 @@ class Door:
     def _check_removal(
         self, process: "Process", known: Sequence[Entry], removal: NodeRemoved
     ) -> None:
-        state = process.journal.ledger.state
+        state = process.replica.ledger.state
         removed = removal.node
         if set(state.roster.admissions_of(removed)) - set(removal.admissions):
             return  # another group had let it in as well

@@ -13,9 +13,9 @@ from tests.simulation.invariants.checks import content_of, line_of, true_head
 from tests.simulation.invariants.in_force import what_is_not_in_force
 from tests.simulation.invariants.violation import Violation
 from tests.simulation.node.disk import Content
-from tests.simulation.node.journal import CLUSTER, load
 from tests.simulation.node.obedience import order
 from tests.simulation.node.recording import work
+from tests.simulation.node.replica import CLUSTER, load
 from tests.simulation.node.signing import add_verified
 from tests.simulation.trouble.troubles import mend_everything
 
@@ -143,8 +143,8 @@ def _who_does_not_know(world: "World", found: "list[list[Process]]") -> str:
 
 
 def _has_all(process: "Process", stranger: "Process") -> bool:
-    held = process.journal.ledger.tips()
-    theirs = stranger.journal.ledger.tips().items()
+    held = process.replica.ledger.tips()
+    theirs = stranger.replica.ledger.tips().items()
     return all(held.get(writer, 0) >= index for writer, index in theirs)
 
 
@@ -153,7 +153,7 @@ def _are_acquainted(one: "Process", other: "Process") -> bool:
 
 
 def _how_ledgers_differ(processes: "list[Process]") -> str:
-    ledgers = [process.journal.ledger for process in processes]
+    ledgers = [process.replica.ledger for process in processes]
     if len({true_head(ledger) for ledger in ledgers}) > 1:
         return "ledgers differ"
     if len({ledger.head() for ledger in ledgers}) > 1:
@@ -212,12 +212,12 @@ def _what_is_lost_in(world: "World", camp: "list[Process]") -> str:
     places = {process.place for process in camp}
     kept = [record.entry for record in world.witness.records if record.holders & places]
     for process in camp:
-        tips, node = process.journal.ledger.tips(), process.node[:2]
+        tips, node = process.replica.ledger.tips(), process.node[:2]
         for entry in kept:
             if tips.get(str(entry.writer), 0) < entry.index:
                 return f"entry {entry.index} of {entry.writer.node[:2]} is lost on {node}"
     facts = [fact for entry in kept for fact in entry.facts]
-    return what_is_not_in_force(camp[0].journal.ledger.state, facts)
+    return what_is_not_in_force(camp[0].replica.ledger.state, facts)
 
 
 def _check_merging(world: "World", before: list[Content]) -> None:

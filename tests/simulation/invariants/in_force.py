@@ -5,10 +5,9 @@ Owns where each kind of fact must be found. Doesn't know entries or who holds th
 
 from collections.abc import Sequence
 
+from jupiterd.cluster.facts.attempt_facts import AttemptClosed, AttemptOpened
 from jupiterd.cluster.facts.facts import (
     CheckpointCommitted,
-    EpochClosed,
-    EpochOpened,
     Fact,
     RoundCommitted,
     TokenIssued,
@@ -37,10 +36,10 @@ def _is_in_force(state: State, cycle: CycleState, named: set[str], fact: Fact) -
     match fact:
         case WorkCompleted():
             return (fact.round, fact.item) in cycle.completed
-        case EpochOpened():
-            return fact.epoch in cycle.epochs_opened
-        case EpochClosed():
-            return fact.epoch in cycle.epochs_closed
+        case AttemptOpened():
+            return fact.attempt in cycle.attempts_opened
+        case AttemptClosed():
+            return fact.attempt in cycle.attempts_closed
         case TokenIssued():
             return fact.token in state.issued_tokens
         case TokenWithdrawn():

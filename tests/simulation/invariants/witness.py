@@ -14,7 +14,7 @@ from jupiterd.cluster.membership.membership import Liveness
 from jupiterd.cluster.membership.presence import Changed
 from jupiterd.ids import NodeId
 from tests.simulation.invariants.violation import Violation
-from tests.simulation.node.journal import load
+from tests.simulation.node.replica import load
 
 if TYPE_CHECKING:
     from tests.simulation.node.disk import Content
@@ -67,7 +67,7 @@ class Witness:
         """A term is on disk before it is used, and never used twice from one disk's history."""
         node = process.node
         self._must(process.machine.disk.content.term == term, f"term {term} isn't on disk")
-        held = process.journal.ledger.highest_term()
+        held = process.replica.ledger.highest_term()
         self._must(term > held, f"term {term} isn't above that of every entry held, {held}")
         last = self.led_last.get(process.place, -1)
         self._must(term > last, f"{node[:2]} leads in term {term} after {last}")
@@ -151,7 +151,7 @@ class Witness:
             if machine.disk.is_full:
                 continue  # what it can't save it doesn't acknowledge, and answers nobody
             if machine.process is not None and is_answered and machine.is_awake and can_reach:
-                reign.held_by_others[machine.place] = machine.process.journal.ledger.tips()
+                reign.held_by_others[machine.place] = machine.process.replica.ledger.tips()
 
     def appends(self, process: "Process", reign: "Reign") -> None:
         """A leader that slept has stepped down; a new one has united with everybody it reached.
@@ -163,7 +163,7 @@ class Witness:
         """
         slept = self._woken_in_reign.get(process.place)
         self._must(slept is not reign, f"{process.node[:2]} slept in this reign and appends")
-        ledger = process.journal.ledger
+        ledger = process.replica.ledger
         self._must(reign.term >= ledger.highest_term(), "the leader's term is below an entry's")
         if reign.appended:
             return
@@ -226,7 +226,7 @@ class Witness:
         follows = order.leader == election.leader and order.term <= election.term
         self._must(follows, f"{node[:2]} obeys {order}, and follows {election.leader}")
         highest = self._obeyed.get(process.place, Obeyed())
-        is_lower = (order.term, order.epoch) < (highest.term, highest.epoch)
+        is_lower = (order.term, order.attempt) < (highest.term, highest.attempt)
         is_rival = order.term == highest.term and order.leader != highest.leader
         is_fine = highest == Obeyed() or not (is_lower or is_rival)
         self._must(is_fine, f"{node[:2]} obeys {order} after {highest}")
@@ -238,7 +238,7 @@ class Witness:
 
     def claimed(self, process: "Process") -> None:
         """Whoever tells a peer what it has, has it on disk, and so holds what was recorded."""
-        ledger, content = process.journal.ledger, process.machine.disk.content
+        ledger, content = process.replica.ledger, process.machine.disk.content
         last_content, last_tips = self._claimed.get(process.place, (None, {}))
         tips = ledger.tips()
         if content is last_content and tips == last_tips:

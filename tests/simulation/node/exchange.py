@@ -1,7 +1,7 @@
 """Making two nodes' ledgers equal: each sends what the other lacks.
 
-Imitates `daemon.exchange`: one exchange with each peer at a time, once more if asked meanwhile; a
-new leader unites with whoever is alive before it appends.
+Imitates `daemon.anti_entropy`: one exchange with each peer at a time, once more if asked meanwhile;
+a new leader unites with whoever is alive before it appends.
 """
 
 import contextlib
@@ -37,7 +37,7 @@ class Exchange:
 
     def __init__(self, process: "Process") -> None:
         self._process = process
-        self._journal = process.journal
+        self._replica = process.replica
         self._tips: dict[NodeId, Mapping[str, int]] = {}
         self._running: set[NodeId] = set()
         self._again: set[NodeId] = set()
@@ -54,10 +54,10 @@ class Exchange:
         """Take in what a peer sent and return what it lacks."""
         self._process.check_awake()
         self._absorb(raws)
-        ledger = self._journal.ledger
+        ledger = self._replica.ledger
         entries, more = ledger.lacking(have, BATCH_BYTES)
         self._process.world.witness.claimed(self._process)
-        snapshot = self._journal.snapshot() if ledger.has_forgotten(have) else b""
+        snapshot = self._replica.snapshot() if ledger.has_forgotten(have) else b""
         return Reply(ledger.tips(), [entry.raw for entry in entries], more, snapshot)
 
     def unite(self, reign: "Reign", nodes: frozenset[NodeId]) -> None:
@@ -86,7 +86,7 @@ class Exchange:
 
     def _once(self, node: NodeId, then: Callable[[bool | None], None]) -> None:
         """Exchange once; `then` is told whether more is to be done, or None where it failed."""
-        ledger = self._journal.ledger
+        ledger = self._replica.ledger
         entries, unsent = ledger.lacking(self._tips.get(node, {}), BATCH_BYTES)
         have, raws = ledger.tips(), [entry.raw for entry in entries]
 
@@ -115,7 +115,7 @@ class Exchange:
         self._tips[node] = reply.have
         self._absorb(reply.entries)
         if reply.snapshot:
-            self._take_in(lambda: self._journal.adopt(reply.snapshot))
+            self._take_in(lambda: self._replica.adopt(reply.snapshot))
 
     def take_in(self, raws: Sequence[bytes]) -> None:
         """Take in entries that came by themselves; a full disk keeps them in memory."""
@@ -131,14 +131,14 @@ class Exchange:
             self._running.discard(node)
 
     def _absorb(self, raws: Sequence[bytes]) -> None:
-        self._take_in(lambda: self._journal.absorb(raws))
+        self._take_in(lambda: self._replica.absorb(raws))
         self._process.world.clones.offered(self._process, raws)
 
     def _take_in(self, take: Callable[[], object]) -> None:
         """Take in what came; a full disk ends the exchange, but what is in memory counts here."""
-        before = len(self._journal.ledger)
+        before = len(self._replica.ledger)
         try:
             take()
         finally:
-            if len(self._journal.ledger) != before:
+            if len(self._replica.ledger) != before:
                 self._process.take_up_ledger()

@@ -1,6 +1,6 @@
 """A process's copy of the ledger: in memory, on disk, and how entries get in.
 
-Imitates `daemon.journal`, in its order: our own entry is persisted, then applied; a peer's is
+Imitates `daemon.replica`, in its order: our own entry is persisted, then applied; a peer's is
 checked by applying it, then persisted before the peer is answered.
 """
 

@@ -10,7 +10,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from jupiterd.cluster.facts.facts import Fact, NodeRemoved, TokenIssued, TokenWithdrawn, WindowSet
+from jupiterd.cluster.facts.facts import (
+    Fact,
+    NodeRemoved,
+    PairingWindowSet,
+    TokenIssued,
+    TokenWithdrawn,
+)
 from jupiterd.ids import NodeId
 
 if TYPE_CHECKING:
@@ -35,7 +41,7 @@ def token(process: "Process") -> Sequence[Fact]:
 
 def withdraw(process: "Process") -> Sequence[Fact]:
     """Withdraw a token that still counts."""
-    in_force = sorted(process.journal.ledger.state.tokens)
+    in_force = sorted(process.replica.ledger.state.tokens)
     if not in_force:
         return []
     return [TokenWithdrawn(process.world.rng.choice(in_force), "somebody withdrew it")]
@@ -46,7 +52,7 @@ def remove(process: "Process") -> Sequence[Fact]:
     others = sorted(process.others())
     if len(others) < 2 or not is_trusted(process):
         return []  # somebody is left to talk to
-    state = process.journal.ledger.state
+    state = process.replica.ledger.state
     node = process.world.rng.choice(others)
     removed = NodeRemoved(node, state.roster.admissions_of(node), _last_seen(process, node))
     return [removed, *(TokenWithdrawn(each, "it was removed") for each in state.tokens)]
@@ -54,7 +60,7 @@ def remove(process: "Process") -> Sequence[Fact]:
 
 def trust(process: "Process") -> Sequence[Fact]:
     """Say yes to a member that walked in."""
-    members, trusted = process.journal.ledger.state.members, _trusted(process)
+    members, trusted = process.replica.ledger.state.members, _trusted(process)
     walked_in = sorted(members.keys() - trusted)
     if not walked_in or not is_trusted(process):
         return []
@@ -69,7 +75,7 @@ def is_trusted(process: "Process") -> bool:
 
 
 def _trusted(process: "Process") -> frozenset[NodeId]:
-    return process.journal.ledger.state.roster.trusted
+    return process.replica.ledger.state.roster.trusted
 
 
 def tend(process: "Process") -> None:
@@ -77,18 +83,18 @@ def tend(process: "Process") -> None:
     reign = process.reign
     if reign is None or not reign.is_open:
         return
-    state, now = process.journal.ledger.state, process.machine.clock_s()
+    state, now = process.replica.ledger.state, process.machine.clock_s()
     if reign.window.is_over(now, state.window_edit, is_open=state.window_open):
         process.world.met["the window is over"] += 1
         process.record(lambda own: [_window(own, is_open=False)])
 
 
-def _window(process: "Process", *, is_open: bool) -> WindowSet:
-    return WindowSet(is_open, process.journal.ledger.state.window_edit + 1)
+def _window(process: "Process", *, is_open: bool) -> PairingWindowSet:
+    return PairingWindowSet(is_open, process.replica.ledger.state.window_edit + 1)
 
 
 def _last_seen(process: "Process", node: NodeId) -> dict[str, int]:
-    tips = process.journal.ledger.tips().items()
+    tips = process.replica.ledger.tips().items()
     return {
         writer.partition("/")[2]: index for writer, index in tips if writer.startswith(f"{node}/")
     }

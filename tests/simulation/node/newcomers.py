@@ -18,7 +18,7 @@ from jupiterd.errors import JupiterError
 from jupiterd.ids import NodeId
 from tests.simulation.node import members
 from tests.simulation.node.disk import Content
-from tests.simulation.node.journal import CLUSTER, load
+from tests.simulation.node.replica import CLUSTER, load
 from tests.simulation.node.signing import certificate_of
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ class Newcomer:
 
 def let_in(process: "Process", node: NodeId, token_id: str, proof: bytes) -> Answer | None:
     """Let a newcomer in, or say who leads; None where nothing could be recorded."""
-    state = process.journal.ledger.state
+    state = process.replica.ledger.state
     if process.reign is None or not process.reign.is_open:
         return Answer(is_admitted=False, leader=process.presence.election.leader)
     token = _proved(state.issued_tokens, process.node, node, token_id, proof)
@@ -150,9 +150,9 @@ def hand_out(process: "Process", node: NodeId) -> Content | None:
     """Return our ledger for a newcomer; None where it is no member."""
     if not process.knows(node):
         return None
-    ledger = process.journal.ledger
+    ledger = process.replica.ledger
     if ledger.has_forgotten({}):
-        return Content(snapshot=process.journal.snapshot())
+        return Content(snapshot=process.replica.snapshot())
     return Content(entries=tuple(entry.raw for entry in ledger.entries()))
 
 

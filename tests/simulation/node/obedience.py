@@ -31,24 +31,24 @@ class Obedience:
         self._highest = Obeyed.parse(process.machine.disk.content.obeyed)
 
     def obey(
-        self, leader: NodeId, term: int, epoch: int, patience_s: float = HEARD_WITHIN_S
+        self, leader: NodeId, term: int, attempt: int, patience_s: float = HEARD_WITHIN_S
     ) -> None:
         """Do what a leader wants, unless it is over or there is no room to remember it."""
         process, election = self._process, self._process.presence.election
         if not process.answers(leader):
             return
         if is_followed(leader, term, election.leader, election.term):
-            self._obey(leader, term, epoch)
+            self._obey(leader, term, attempt)
         elif term < election.term:
             process.world.met["an old order is refused"] += 1
         elif patience_s > 0.0:
             left_s = patience_s - LOOK_S
-            process.wait(LOOK_S, lambda own: own.obedience.obey(leader, term, epoch, left_s))
+            process.wait(LOOK_S, lambda own: own.obedience.obey(leader, term, attempt, left_s))
 
-    def _obey(self, leader: NodeId, term: int, epoch: int) -> None:
+    def _obey(self, leader: NodeId, term: int, attempt: int) -> None:
         process = self._process
         try:
-            wanted = self._highest.after(leader, term, epoch)
+            wanted = self._highest.after(leader, term, attempt)
             if wanted != self._highest:
                 process.machine.disk.save_obeyed(str(wanted))
         except RefusedError:
@@ -86,10 +86,10 @@ def order(process: "Process") -> None:
     if process.reign is None or not process.reign.is_open or not others:
         return
     cycle, term = cycle_of(process), process.reign.term
-    epoch = max((opened.epoch for opened in cycle.open_epochs), default=0)
+    attempt = max((opened.attempt for opened in cycle.open_attempts), default=0)
     for node in others:
         process.world.network.send(
             process.place,
             process.world.network.where(node),
-            lambda peer: peer.obedience.obey(process.node, term, epoch),
+            lambda peer: peer.obedience.obey(process.node, term, attempt),
         )

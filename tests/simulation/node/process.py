@@ -39,12 +39,12 @@ from jupiterd.cluster.membership.presence import (
 )
 from jupiterd.errors import DiskFullError, RefusedError
 from jupiterd.ids import NodeId
+from tests.simulation.node.anti_entropy import Exchange, Reply
 from tests.simulation.node.calls import call
-from tests.simulation.node.exchange import Exchange, Reply
-from tests.simulation.node.journal import Journal
 from tests.simulation.node.members import tend
 from tests.simulation.node.obedience import Obedience
 from tests.simulation.node.reign import Reign
+from tests.simulation.node.replica import Journal
 from tests.simulation.node.strangers import Strangers
 
 if TYPE_CHECKING:
@@ -63,10 +63,10 @@ class Process:
         self.machine = machine
         self.node = machine.node
         self.place = machine.place
-        self.journal = Journal(machine.node, machine.disk, lambda: world.fresh_name(16))
-        self.clones = self.journal.clones
-        self.journal.on_clone = self.fall_silent
-        self.exchange = Exchange(self)
+        self.replica = Journal(machine.node, machine.disk, lambda: world.fresh_name(16))
+        self.clones = self.replica.clones
+        self.replica.on_clone = self.fall_silent
+        self.anti_entropy = Exchange(self)
         self.obedience = Obedience(self)
         self.strangers = Strangers(self)
         self.member_since: dict[NodeId, float] = {}
@@ -80,10 +80,10 @@ class Process:
         self._called_at: dict[NodeId, float] = {}
         """When each node last called us, by our clock."""
         self._due_s = machine.clock_s()
-        term = max(machine.disk.content.term, self.journal.ledger.highest_term())
+        term = max(machine.disk.content.term, self.replica.ledger.highest_term())
         timing = world.profile.timing
         self.presence = Presence(self.node, term, machine.clock_s(), world.rng, timing)
-        self.journal.known_term = lambda: self.presence.election.term
+        self.replica.known_term = lambda: self.presence.election.term
 
     @classmethod
     def begin(cls, world: "World", machine: "Machine") -> None:
@@ -124,7 +124,7 @@ class Process:
     def _beat(self, node: NodeId) -> None:
         """Call a node: one call carries what both say of themselves."""
         beat = self.presence.beat(self.machine.clock_s(), node)
-        head = self.journal.ledger.head()
+        head = self.replica.ledger.head()
         self.world.network.send(
             self.place,
             self.world.network.where(node),
@@ -138,15 +138,15 @@ class Process:
             self._called_at[beat.node] = self.machine.clock_s()
             self.hear(beat, head)
             ours = self.presence.beat(self.machine.clock_s(), beat.node)
-            own_head = self.journal.ledger.head()
+            own_head = self.replica.ledger.head()
             self.world.network.send(self.place, place, lambda own: own.hear(ours, own_head))
 
     def hear(self, beat: Beat, head: str) -> None:
         """Take in a heartbeat of a member."""
         if self.knows(beat.node):
             self.tell(beat)
-            if head != self.journal.ledger.head():
-                self.exchange.request(beat.node)
+            if head != self.replica.ledger.head():
+                self.anti_entropy.request(beat.node)
 
     def answer_pre_vote(self, node: NodeId, term: int, stability: int) -> PreVoteAnswered | None:
         """Say whether a node may lead."""
@@ -166,7 +166,7 @@ class Process:
         """
         if not self.answers(node):
             raise RefusedError(f"{node[:2]} isn't answered")
-        return self.exchange.answer(have, raws)
+        return self.anti_entropy.answer(have, raws)
 
     def say_goodbye(self) -> None:
         """Resign, and tell everybody, with who is to lead next; that one last."""
@@ -206,9 +206,9 @@ class Process:
 
     def take_up_ledger(self) -> None:
         """Do what new entries call for."""
-        members = frozenset(self.journal.ledger.state.members)
+        members = frozenset(self.replica.ledger.state.members)
         self.member_since = {node: self.member_since.get(node, self.world.now) for node in members}
-        ledger = self.journal.ledger
+        ledger = self.replica.ledger
         self.tell(TermSeen(ledger.highest_term()))
         self.tell(TermSeen(ledger.highest_term(besides=self.node), is_of_others=True))
         self.tell(RosterChanged(members - {self.node}))
@@ -240,27 +240,27 @@ class Process:
         facts = choose(self)
         if not facts:
             return None
-        facts = [*facts, *shut_with(self.journal.ledger.state, self.node, facts)]
+        facts = [*facts, *shut_with(self.replica.ledger.state, self.node, facts)]
         self.world.witness.appends(self, self.reign)
         self.world.door.lets_in(self, facts)
         try:
-            entry = self.journal.append(self.reign.term, facts)
+            entry = self.replica.append(self.reign.term, facts)
         except DiskFullError:
             return None
         self.reign.appended += 1
         self.world.witness.appended(self, entry)
         self.world.door.wrote(entry)
         self.take_up_ledger()
-        self.exchange.spread()
+        self.anti_entropy.spread()
         return entry
 
     def others(self) -> list[NodeId]:
         """Return the other members."""
-        return [node for node in self.journal.ledger.state.members if node != self.node]
+        return [node for node in self.replica.ledger.state.members if node != self.node]
 
     def knows(self, node: NodeId) -> bool:
         """Say whether a node is a member, as far as we know."""
-        return node in self.journal.ledger.state.members
+        return node in self.replica.ledger.state.members
 
     def answers(self, node: NodeId) -> bool:
         """Say whether we answer a node: a member, unless another machine has our key."""
@@ -275,7 +275,7 @@ class Process:
     @property
     def is_removed(self) -> bool:
         """Say whether we were a member and aren't any more."""
-        roster = self.journal.ledger.state.roster
+        roster = self.replica.ledger.state.roster
         return not self.knows(self.node) and roster.known(self.node) is not None
 
     def _act(self, effects: Sequence[Effect]) -> None:
@@ -323,7 +323,7 @@ class Process:
             return
         reign = Reign(term, self.world.now, PairingWindow(self.world.profile.open_s))
         self._set_reign(reign)
-        self.exchange.unite(reign, self.presence.membership.alive() - {self.node})
+        self.anti_entropy.unite(reign, self.presence.membership.alive() - {self.node})
 
     def _set_reign(self, reign: Reign | None) -> None:
         self.reign = reign
@@ -341,7 +341,7 @@ class Process:
     def _save_again(self) -> None:
         if self.has_trouble and self._save_term(self.presence.election.term):
             self.tell(StorageRecovered())
-        self.journal.save_again()
+        self.replica.save_again()
 
 
 def _drop(_effects: object) -> None:

@@ -7,13 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from jupiterd.cluster.facts.attempt_facts import AttemptClosed, AttemptOpened
 from jupiterd.cluster.facts.facts import (
     WALKED_IN,
     CheckpointCommitted,
     ClusterFounded,
     CycleStarted,
-    EpochClosed,
-    EpochOpened,
     Fact,
     NodeAdmitted,
     RoleAssigned,
@@ -101,14 +100,14 @@ def _round(process: "Process") -> Sequence[Fact]:
 def _epoch(process: "Process") -> Sequence[Fact]:
     """Launch a gang, or end the one that runs."""
     cycle = cycle_of(process)
-    if cycle.open_epochs:
-        return [EpochClosed(CYCLE, cycle.open_epochs[0].epoch, "it is done")]
-    current, epoch = cycle.rounds_committed + 1, cycle.next_epoch
-    return [EpochOpened(CYCLE, current, epoch, (process.node,), "torch", "", 0)]
+    if cycle.open_attempts:
+        return [AttemptClosed(CYCLE, cycle.open_attempts[0].attempt, "it is done")]
+    current, attempt = cycle.rounds_committed + 1, cycle.next_attempt
+    return [AttemptOpened(CYCLE, current, attempt, (process.node,), "torch", "", 0)]
 
 
 def _role(process: "Process") -> Sequence[Fact]:
-    state, rng = process.journal.ledger.state, process.world.rng
+    state, rng = process.replica.ledger.state, process.world.rng
     node = rng.choice(sorted(state.members))
     known = state.roles.get(node)
     edit = 1 if known is None else known.edit + 1
@@ -117,7 +116,7 @@ def _role(process: "Process") -> Sequence[Fact]:
 
 def cycle_of(process: "Process") -> CycleState:
     """Return what a process knows of the only cycle there is."""
-    return process.journal.ledger.state.cycles.get(CYCLE, CycleState())
+    return process.replica.ledger.state.cycles.get(CYCLE, CycleState())
 
 
 def _last_checkpoint(cycle: CycleState) -> tuple[str, int]:

@@ -1,15 +1,16 @@
 """Nodes of one cluster of which one side, or neither, knows the other as a member.
 
 Owns how the removed are told and how members whose admission didn't come here are learnt. Imitates
-`daemon.handshake` with `tell` and `pull` of `daemon.exchange`; addresses are known to everybody.
+`daemon.handshake` with `tell` and `pull` of `daemon.anti_entropy`; addresses are known to
+everybody.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from jupiterd.ids import NodeId
+from tests.simulation.node.anti_entropy import BATCH_BYTES, EXCHANGE_TIMEOUT_S, Reply
 from tests.simulation.node.calls import call
-from tests.simulation.node.exchange import BATCH_BYTES, EXCHANGE_TIMEOUT_S, Reply
 
 if TYPE_CHECKING:
     from tests.simulation.node.process import Process
@@ -48,7 +49,7 @@ class Strangers:
         def answered(_process: "Process", knows_us: bool | None) -> None:
             if knows_us is None or self._process.knows(node):
                 return
-            if self._process.journal.ledger.state.roster.known(node) is not None:
+            if self._process.replica.ledger.state.roster.known(node) is not None:
                 self._tell(node)
             elif knows_us:
                 self._process.world.met["a member is learnt from itself"] += 1
@@ -75,24 +76,24 @@ class Strangers:
         def asked(process: "Process", reply: Reply | None) -> None:
             if reply is None:
                 return
-            entries, _ = process.journal.ledger.lacking(reply.have, BATCH_BYTES)
+            entries, _ = process.replica.ledger.lacking(reply.have, BATCH_BYTES)
             self._exchange(node, {}, [entry.raw for entry in entries], lambda *_: None)
 
-        self._exchange(node, self._process.journal.ledger.tips(), (), asked)
+        self._exchange(node, self._process.replica.ledger.tips(), (), asked)
 
     def _pull(self, node: NodeId) -> None:
         """Take in what a node has whom we don't know: entries prove themselves."""
-        journal = self._process.journal
+        replica = self._process.replica
 
         def answered(process: "Process", reply: Reply | None) -> None:
             if reply is None:
                 return
-            before = len(journal.ledger)
-            process.exchange.take_in(reply.entries)
-            if reply.more and len(journal.ledger) > before:
+            before = len(replica.ledger)
+            process.anti_entropy.take_in(reply.entries)
+            if reply.more and len(replica.ledger) > before:
                 self._pull(node)
 
-        self._exchange(node, journal.ledger.tips(), (), answered)
+        self._exchange(node, replica.ledger.tips(), (), answered)
 
     def _exchange(
         self,

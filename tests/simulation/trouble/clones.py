@@ -13,7 +13,7 @@ from jupiterd.errors import JupiterError
 from jupiterd.ids import NodeId
 from tests.simulation.invariants.violation import Violation
 from tests.simulation.node.disk import Content, Disk
-from tests.simulation.node.journal import parse_once
+from tests.simulation.node.replica import parse_once
 from tests.simulation.node.signing import sign
 
 if TYPE_CHECKING:
@@ -66,11 +66,11 @@ class Clones:
         """Copy a machine as it runs: its process goes on in both, under one writer's name."""
         if machine.process is None or self.has_two(machine.node):
             return
-        journal, copy = machine.process.journal, self._add(machine, machine.disk.content)
+        replica, copy = machine.process.replica, self._add(machine, machine.disk.content)
         copy.start()
         if copy.process is not None:
-            copy.process.journal.writer = journal.writer
-            self.copied_writers.add(str(journal.writer))
+            copy.process.replica.writer = replica.writer
+            self.copied_writers.add(str(replica.writer))
 
     def _add(self, machine: "Machine", content: Content) -> "Machine":
         world, node = self._world, machine.node
@@ -119,14 +119,14 @@ class Clones:
 
     def offered(self, process: "Process", raws: Sequence[bytes]) -> None:
         """A process took in entries: one in its own name that it hasn't written tells it all."""
-        own = str(process.journal.writer)
+        own = str(process.replica.writer)
         if own not in self.copied_writers:
             return
         ours = [entry for entry in _parsed(raws) if str(entry.writer) == own]
-        written = {entry.hash for entry in process.journal.ledger.entries()}
+        written = {entry.hash for entry in process.replica.ledger.entries()}
         for entry in ours:
             is_signed = entry.signature == sign(process.node, entry.body)
-            is_kept = process.journal.ledger.has_forgotten({}) or entry.hash in written
+            is_kept = process.replica.ledger.has_forgotten({}) or entry.hash in written
             if is_signed and not is_kept:
                 self._world.met["a clone is known by an entry"] += 1
                 if not process.clones.is_seen:

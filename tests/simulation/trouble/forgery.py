@@ -6,14 +6,20 @@ Owns how they are made. Doesn't know who refuses them or why.
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from jupiterd.cluster.facts.facts import WALKED_IN, ClusterFounded, Fact, NodeAdmitted, WindowSet
+from jupiterd.cluster.facts.facts import (
+    WALKED_IN,
+    ClusterFounded,
+    Fact,
+    NodeAdmitted,
+    PairingWindowSet,
+)
 from jupiterd.cluster.ledger.entry import Entry, Writer, compose, parse, seal
 from jupiterd.cluster.values.bounds import MAX_NUMBER
 from jupiterd.errors import JupiterError
 from jupiterd.ids import NodeId
 from tests.simulation.invariants.witness import TWIN
-from tests.simulation.node.journal import CLUSTER, load
 from tests.simulation.node.recording import admission
+from tests.simulation.node.replica import CLUSTER, load
 from tests.simulation.node.signing import certificate_of, sign
 
 if TYPE_CHECKING:
@@ -31,7 +37,7 @@ def forge(world: "World") -> None:
     raws = [entry.raw for entry in kind(world, source)]
     if raws:
         world.tell(f"{kind.__name__.strip('_')} for {target.node[:2]}")
-        target.deliver(lambda process: _offer(process.exchange.answer, raws))
+        target.deliver(lambda process: _offer(process.anti_entropy.answer, raws))
 
 
 def forge_twins(world: "World") -> None:
@@ -39,9 +45,9 @@ def forge_twins(world: "World") -> None:
     source = world.rng.choice(list(world.machines.values()))
     writer = Writer(source.node, f"{TWIN}{world.fresh_name(8)}")
     for machine in world.rng.sample(list(world.machines.values()), 2):
-        facts = [WindowSet(world.rng.random() < 0.5, world.rng.randrange(1000))]
+        facts = [PairingWindowSet(world.rng.random() < 0.5, world.rng.randrange(1000))]
         raws = [_write(source.node, writer, 9, 1, "", facts).raw]
-        machine.deliver(lambda process, raws=raws: _offer(process.exchange.answer, raws))
+        machine.deliver(lambda process, raws=raws: _offer(process.anti_entropy.answer, raws))
     world.tell(f"{source.node[:2]} and its twin write")
 
 
@@ -50,12 +56,12 @@ def forge_clones_entry(world: "World") -> None:
     source, target = world.rng.sample(list(world.machines.values()), 2)
     if source.process is None:
         return
-    journal, term = source.process.journal, source.process.presence.election.term + 1
-    index, previous = journal.ledger.chain_end(journal.writer)
-    world.clones.copied_writers.add(str(journal.writer))
-    facts = [WindowSet(is_open=True, edit=world.rng.randrange(1000))]
-    raws = [_write(source.node, journal.writer, term, index, previous, facts).raw]
-    target.deliver(lambda process: _offer(process.exchange.answer, raws))
+    replica, term = source.process.replica, source.process.presence.election.term + 1
+    index, previous = replica.ledger.chain_end(replica.writer)
+    world.clones.copied_writers.add(str(replica.writer))
+    facts = [PairingWindowSet(is_open=True, edit=world.rng.randrange(1000))]
+    raws = [_write(source.node, replica.writer, term, index, previous, facts).raw]
+    target.deliver(lambda process: _offer(process.anti_entropy.answer, raws))
     world.tell(f"a copy of {source.node[:2]} writes entry {index}")
 
 
@@ -75,7 +81,7 @@ def backdate(world: "World") -> None:
     entry = _write(guest, writer, term + (guest <= by), 1, "", [admitted])
     world.door.backdated.append((world.now, admitted))
     world.met["an admission is dated back"] += state.roster.is_shut
-    target.deliver(lambda process: _offer(process.exchange.answer, [entry.raw]))
+    target.deliver(lambda process: _offer(process.anti_entropy.answer, [entry.raw]))
     world.tell(f"{guest[:2]} dates back that it lets {friend[:2]} in, to {target.node[:2]}")
 
 
@@ -95,7 +101,7 @@ def _write(
 
 def _entry_of_a_stranger(world: "World", _source: "Machine") -> list[Entry]:
     writer = Writer(STRANGER, world.fresh_name(16))
-    return [_write(STRANGER, writer, 99, 1, "", [WindowSet(is_open=True, edit=99)])]
+    return [_write(STRANGER, writer, 99, 1, "", [PairingWindowSet(is_open=True, edit=99)])]
 
 
 def _founding_by_a_stranger(world: "World", _source: "Machine") -> list[Entry]:
@@ -105,13 +111,13 @@ def _founding_by_a_stranger(world: "World", _source: "Machine") -> list[Entry]:
 
 def _entry_in_a_members_name(world: "World", source: "Machine") -> list[Entry]:
     writer = Writer(source.node, world.fresh_name(16))
-    return [_write(STRANGER, writer, 9, 1, "", [WindowSet(is_open=True, edit=99)])]
+    return [_write(STRANGER, writer, 9, 1, "", [PairingWindowSet(is_open=True, edit=99)])]
 
 
 def _entry_that_follows_nothing(world: "World", source: "Machine") -> list[Entry]:
     """Correctly signed by its author, behind that author's last entry, with another hash before."""
     for name, tip in load(source.disk.content).last().items():
-        writer, facts = Writer.parse(name), [WindowSet(is_open=True, edit=99)]
+        writer, facts = Writer.parse(name), [PairingWindowSet(is_open=True, edit=99)]
         if writer.node != source.node or tip.index == 0:
             continue
         return [_write(source.node, writer, tip.term, tip.index + 1, WRONG_HASH, facts)]
@@ -121,7 +127,7 @@ def _entry_that_follows_nothing(world: "World", source: "Machine") -> list[Entry
 def _entry_of_an_older_term(world: "World", source: "Machine") -> list[Entry]:
     """Correctly signed and chained, and its term goes back."""
     for name, tip in load(source.disk.content).last().items():
-        writer, facts = Writer.parse(name), [WindowSet(is_open=True, edit=99)]
+        writer, facts = Writer.parse(name), [PairingWindowSet(is_open=True, edit=99)]
         if writer.node == source.node and tip.term > 0:
             return [_write(source.node, writer, tip.term - 1, tip.index + 1, tip.hash, facts)]
     return []
@@ -133,7 +139,7 @@ def _entry_before_admission(world: "World", _source: "Machine") -> list[Entry]:
         admitted_at = load(machine.disk.content).state.admitted_at(machine.node)
         if admitted_at is not None and admitted_at[0] > 1:
             writer = Writer(machine.node, world.fresh_name(16))
-            facts = [WindowSet(is_open=True, edit=99)]
+            facts = [PairingWindowSet(is_open=True, edit=99)]
             return [_write(machine.node, writer, 0, 1, "", facts)]
     return []
 
@@ -142,7 +148,7 @@ def _entry_far_above_all_terms(world: "World", source: "Machine") -> list[Entry]
     """Correctly signed by a member, and nobody could elect anybody above its term."""
     term = world.rng.choice((MAX_NUMBER, MAX_NUMBER - 1, 2**40))
     writer = Writer(source.node, world.fresh_name(16))
-    return [_write(source.node, writer, term, 1, "", [WindowSet(is_open=True, edit=99)])]
+    return [_write(source.node, writer, term, 1, "", [PairingWindowSet(is_open=True, edit=99)])]
 
 
 KINDS = (

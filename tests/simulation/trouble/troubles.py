@@ -187,7 +187,7 @@ def _gang(world: "World") -> None:
 
 
 def _compact(world: "World") -> None:
-    _any(world).deliver(lambda process: process.journal.compact())
+    _any(world).deliver(lambda process: process.replica.compact())
 
 
 def _names(nodes: list[NodeId]) -> str:

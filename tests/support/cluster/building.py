@@ -2,8 +2,11 @@
 
 from collections.abc import Sequence
 
+from jupiterd.cluster.facts.attempt_facts import AttemptAdopted, AttemptClosed, AttemptOpened
 from jupiterd.cluster.facts.dismissal_fact import AlarmDismissed
 from jupiterd.cluster.facts.facts import (
+    BranchPinned,
+    BranchSuspended,
     CheckpointCommitted,
     ClusterFounded,
     ClusterMerged,
@@ -12,18 +15,14 @@ from jupiterd.cluster.facts.facts import (
     CycleStarted,
     CycleStateSet,
     DataRequested,
-    DoorShut,
-    EpochAdopted,
-    EpochClosed,
-    EpochOpened,
     Fact,
-    LineParked,
-    LinePinned,
     ManifestFrozen,
     NodeAdmitted,
     NodeRemoved,
-    OuterStepParked,
+    OuterStepAbandoned,
     OuterStepTaken,
+    PairingWindowLocked,
+    PairingWindowSet,
     RoleAssigned,
     RolePinned,
     RoundCommitted,
@@ -33,7 +32,6 @@ from jupiterd.cluster.facts.facts import (
     TrainingStarted,
     UnknownFact,
     VerdictReached,
-    WindowSet,
     WorkCompleted,
 )
 from jupiterd.cluster.facts.lifecycle_facts import CycleExtended, CycleRevived, FailureDismissed
@@ -108,24 +106,24 @@ def round_over(
     return RoundCommitted(CYCLE, round_number, parent, verdict, promoted)
 
 
-def pinned(leaf: str, edit: int = 1) -> LinePinned:
-    return LinePinned(CYCLE, leaf, edit)
+def pinned(leaf: str, edit: int = 1) -> BranchPinned:
+    return BranchPinned(CYCLE, leaf, edit)
 
 
-def parked(leaf: str, edit: int = 1, *, is_parked: bool = True) -> LineParked:
-    return LineParked(CYCLE, leaf, is_parked, edit)
+def suspended(leaf: str, edit: int = 1, *, is_suspended: bool = True) -> BranchSuspended:
+    return BranchSuspended(CYCLE, leaf, is_suspended, edit)
 
 
-def opened(epoch: int, round_number: int = 1) -> EpochOpened:
-    return EpochOpened(CYCLE, round_number, epoch, NODES[:2], "torch", "", 0)
+def opened(attempt: int, round_number: int = 1) -> AttemptOpened:
+    return AttemptOpened(CYCLE, round_number, attempt, NODES[:2], "torch", "", 0)
 
 
-def adopted(epoch: int) -> EpochAdopted:
-    return EpochAdopted(CYCLE, epoch)
+def adopted(attempt: int) -> AttemptAdopted:
+    return AttemptAdopted(CYCLE, attempt)
 
 
-def closed(epoch: int) -> EpochClosed:
-    return EpochClosed(CYCLE, epoch, "a rank died")
+def closed(attempt: int) -> AttemptClosed:
+    return AttemptClosed(CYCLE, attempt, "a rank died")
 
 
 def judged(verdict: str, candidate: str, round_number: int = 1) -> VerdictReached:
@@ -178,8 +176,8 @@ def sample_facts() -> list[Fact]:
         NodeAdmitted(NODES[0], "renamed", b"certificate", "token"),
         NodeRemoved(NODES[1], (f"{NODES[0]}/u1/1", f"{NODES[1]}/u2/2"), {"u1": 2}),
         NodeRemoved(NODES[0], (f"{NODES[0]}/u1/1", f"{NODES[2]}/u1/3"), {"u1": 1}),
-        DoorShut((f"{NODES[1]}/u2/2/{NODES[2]}",)),
-        DoorShut(()),
+        PairingWindowLocked((f"{NODES[1]}/u2/2/{NODES[2]}",)),
+        PairingWindowLocked(()),
         ClusterRenamed("lab", 1),
         ClusterRenamed("attic", 1),
         ClusterMerged(ClusterId("1" * 32), CLUSTER),
@@ -192,9 +190,9 @@ def sample_facts() -> list[Fact]:
         RoleAssigned(NODES[0], "trainer", "fast", 1),
         RoleAssigned(NODES[0], "generator", "slow", 2),
         RoleAssigned(NODES[0], "hybrid", "both", 2),
-        WindowSet(is_open=True, edit=1),
-        WindowSet(is_open=False, edit=1),
-        WindowSet(is_open=True, edit=2),
+        PairingWindowSet(is_open=True, edit=1),
+        PairingWindowSet(is_open=False, edit=1),
+        PairingWindowSet(is_open=True, edit=2),
         started(),
         started(rounds=3),
         data_asked(),
@@ -218,7 +216,7 @@ def sample_facts() -> list[Fact]:
         closed(1),
         CycleFailed(CYCLE, "failed", "out of ideas", "start another"),
         CycleFailed(CYCLE, "disk-full", "no room", "make some"),
-        EpochClosed(CYCLE, 1, "closed twice"),
+        AttemptClosed(CYCLE, 1, "closed twice"),
         checkpoint("k1"),
         checkpoint("k2", "k1", tokens=200),
         checkpoint("k2", "k1", tokens=200, is_final=True),
@@ -232,7 +230,7 @@ def sample_facts() -> list[Fact]:
         outer_step(1, fact_hash(outer_step(0)), 200),
         outer_step(5, "nobody knows it"),
         StudentSteered(CYCLE, 1, ArtifactId("c" * 64), is_promoted=False, edit=1),
-        OuterStepParked(CYCLE, fact_hash(outer_step(1, fact_hash(outer_step(0)), 200))),
+        OuterStepAbandoned(CYCLE, fact_hash(outer_step(1, fact_hash(outer_step(0)), 200))),
         judged("HOLD", "k2"),
         judged("PROMOTE", "k2"),
         judged("REJECT", "x2"),
@@ -240,11 +238,11 @@ def sample_facts() -> list[Fact]:
         pinned("k9"),
         pinned(fact_hash(round_over("k2")), 2),
         pinned("", 2),
-        parked("k3"),
-        parked("x2"),
-        parked("x2", 2, is_parked=False),
-        parked("k2", 2),
-        parked("k2", 2, is_parked=False),
+        suspended("k3"),
+        suspended("x2"),
+        suspended("x2", 2, is_suspended=False),
+        suspended("k2", 2),
+        suspended("k2", 2, is_suspended=False),
         ManifestFrozen(CYCLE, 1, "", ArtifactId("1" * 64), (ArtifactId("4" * 64),), 9, 900, 1),
         PhaseApproved(CYCLE, 1, "filter", 0),
         PhaseApproved(CYCLE, 1, "filter", 1),

@@ -53,20 +53,20 @@ class Desk:
 
     async def lead(self, *facts: Any) -> None:
         await found(self.node, facts=facts)
-        self.node.pulse.election._leader = self.own
+        self.node.heartbeats.election._leader = self.own
         await lead(self.node)
-        self.node.outlook.hardware = replace(self.node.hardware, engines=("torch",))
+        self.node.local_view.hardware = replace(self.node.hardware, engines=("torch",))
         self.codes()
 
     async def with_other(self, reason: str = "window open") -> None:
         """Admit another machine that answers."""
         await self.lead(NodeAdmitted(OTHER, "other", b"certificate", reason))
-        self.node.pulse.roster_changed()
-        self.node.pulse.election._leader = self.own
+        self.node.heartbeats.roster_changed()
+        self.node.heartbeats.election._leader = self.own
         self.hear_other()
 
     def hear_other(self) -> None:
-        self.node.pulse.membership.step(now_s(), Heard(OTHER))
+        self.node.heartbeats.membership.step(now_s(), Heard(OTHER))
 
     def pass_s(self, seconds: float) -> None:
         self._ahead_s += seconds

@@ -11,4 +11,4 @@ from jupiterd.daemon.leader.leading import Leading
 def alone_with(node: Node, term: Leading) -> Commands:
     """Return a node's commands, carried out in this term without any look at the election."""
     lead = replace(lead_of(node), leading=lambda: term, check_awake=lambda: None)
-    return Commands(table_of(node), node.journal, lead)
+    return Commands(table_of(node), node.replica, lead)

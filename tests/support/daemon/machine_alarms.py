@@ -34,18 +34,18 @@ from tests.unit.daemon.commands.test_cluster_file_policy import write
 
 async def clone(desk: Desk) -> Ending:
     await desk.lead()
-    desk.node.journal.clones.is_greeted_by_itself("strange", "10.9.9.9:1")
-    desk.node.journal.clones.met(now_s())
+    desk.node.replica.clones.is_greeted_by_itself("strange", "10.9.9.9:1")
+    desk.node.replica.clones.met(now_s())
     yield
     desk.pass_s(OVER_S)
-    desk.node.pulse._speak_again()
+    desk.node.heartbeats._speak_again()
 
 
 async def removed(desk: Desk) -> Ending:
     await desk.lead()
-    state = desk.node.journal.state
+    state = desk.node.replica.state
     gone = NodeRemoved(desk.own, state.roster.admissions_of(desk.own), {})
-    await desk.node.journal.append(9, [gone])
+    await desk.node.replica.append(9, [gone])
     yield
     await desk.start("new")  # as its hint says
 
@@ -56,13 +56,13 @@ async def disk(desk: Desk) -> Ending:
     def full(_raws: object) -> None:
         raise DiskFullError("no space left on device")
 
-    file = desk.node.journal._file
+    file = desk.node.replica._file
     with desk.patch.context() as patch:
         patch.setattr(file, "append", full)
         with pytest.raises(DiskFullError):
-            await desk.node.journal.append(1, [started()])
+            await desk.node.replica.append(1, [started()])
     yield
-    await desk.node.journal.save_again()
+    await desk.node.replica.save_again()
 
 
 async def link_out(desk: Desk) -> Ending:
@@ -73,23 +73,23 @@ async def link_out(desk: Desk) -> Ending:
     now = {"eth0": link}
     desk.patch.setattr(own_link, "_ways", lambda _peer: (Way("eth0", "10.0.0.1"),))
     desk.patch.setattr(own_link, "_interfaces", lambda: now)
-    desk.node.pulse.membership.step(now_s(), SaidGoodbye(OTHER))
+    desk.node.heartbeats.membership.step(now_s(), SaidGoodbye(OTHER))
     yield
     now["eth0"] = replace(link, has_link=True)
 
 
 async def no_leader(desk: Desk) -> Ending:
     await desk.lead()
-    desk.node.pulse.election._leader = None
+    desk.node.heartbeats.election._leader = None
     yield
-    desk.node.pulse.election._leader = desk.own
+    desk.node.heartbeats.election._leader = desk.own
 
 
 def attic(desk: Desk) -> None:
     """Let the daemon meet a cluster that is closed, and wait outside."""
     summary = Summary(ATTIC, "attic", False, False, OTHER, 1, 1)
-    desk.node.greeter.seen.note(summary)
-    desk.node.greeter.joining.set_pending("attic is closed")
+    desk.node.handshake.seen.note(summary)
+    desk.node.handshake.joining.set_pending("attic is closed")
 
 
 def away_from_home(desk: Desk) -> None:
@@ -103,38 +103,38 @@ async def pending_node(desk: Desk) -> Ending:
     attic(desk)
     yield
     desk.pass_s(REMEMBERED_S + 1)  # it is switched off
-    desk.node.greeter.joining.look_for_wanted()
+    desk.node.handshake.joining.look_for_wanted()
 
 
 async def pending_locally(desk: Desk) -> Ending:
     attic(desk)
     yield
     desk.pass_s(REMEMBERED_S + 1)
-    desk.node.greeter.joining.look_for_wanted()
+    desk.node.handshake.joining.look_for_wanted()
 
 
 async def sought(desk: Desk) -> Ending:
-    joining = desk.node.greeter.joining
+    joining = desk.node.handshake.joining
     joining.token = Token(ATTIC, "1" * 16, "2" * 32)
     desk.pass_s(PATIENCE_S)
     joining.look_for_wanted()
     yield
-    desk.node.greeter.seen.note(Summary(ATTIC, "attic", False, False, OTHER, 1, 1))
+    desk.node.handshake.seen.note(Summary(ATTIC, "attic", False, False, OTHER, 1, 1))
     joining.look_for_wanted()
 
 
 async def behind(desk: Desk) -> Ending:
     await desk.with_other(WALKED_IN)
-    desk.node.journal._refused[OTHER] = {"writer": Tip(7, 1, "f" * 64)}
+    desk.node.replica._refused[OTHER] = {"writer": Tip(7, 1, "f" * 64)}
     yield
-    await desk.node.journal.append(1, [NodeAdmitted(OTHER, "other", b"certificate", "a yes")])
+    await desk.node.replica.append(1, [NodeAdmitted(OTHER, "other", b"certificate", "a yes")])
 
 
 async def no_engine(desk: Desk) -> Ending:
     await desk.lead()
-    desk.node.outlook.hardware = replace(desk.node.hardware, engines=())
+    desk.node.local_view.hardware = replace(desk.node.hardware, engines=())
     yield
-    desk.node.outlook.hardware = replace(desk.node.hardware, engines=("torch",))
+    desk.node.local_view.hardware = replace(desk.node.hardware, engines=("torch",))
 
 
 async def trusts_lan(desk: Desk) -> Ending:
@@ -160,7 +160,7 @@ async def no_effect(desk: Desk) -> Ending:
 async def clone_of_member(desk: Desk) -> Ending:
     await desk.with_other()
     reply = peer_pb2.HelloReply(clone_at="10.9.9.9:1", run_nonce="x")
-    desk.node.greeter.cloned.note(OTHER, THERE, reply)
+    desk.node.handshake.cloned.note(OTHER, THERE, reply)
     yield
     desk.pass_s(COUNTS_S)  # neither is met any more
     desk.hear_other()
@@ -168,14 +168,14 @@ async def clone_of_member(desk: Desk) -> Ending:
 
 async def node_gone(desk: Desk) -> Ending:
     await desk.with_other()
-    desk.node.pulse.membership.step(now_s(), SaidGoodbye(OTHER))
+    desk.node.heartbeats.membership.step(now_s(), SaidGoodbye(OTHER))
     yield
     desk.hear_other()
 
 
 async def node_suspect(desk: Desk) -> Ending:
     await desk.lead(NodeAdmitted(OTHER, "other", b"certificate", "window open"))
-    desk.node.pulse.roster_changed()
+    desk.node.heartbeats.roster_changed()
     yield
     desk.hear_other()
 
@@ -206,7 +206,7 @@ async def clock_differs(desk: Desk) -> Ending:
 
 def fail_at(desk: Desk, reached: Reached) -> None:
     """Let an address fail for as long as it takes to be told of."""
-    addresses = desk.node.greeter.addresses
+    addresses = desk.node.handshake.addresses
     addresses.note(THERE)
     for _ in range(FAILURES):
         attempt = addresses[THERE]
@@ -219,7 +219,7 @@ def fail_at(desk: Desk, reached: Reached) -> None:
 
 async def tcp_blocked(desk: Desk) -> Ending:
     await desk.lead()
-    unreached = desk.node.greeter.unreached
+    unreached = desk.node.handshake.unreached
     fail_at(desk, Reached.NOTHING)
     unreached.announced.note(THERE)
     unreached.look()
@@ -230,23 +230,23 @@ async def tcp_blocked(desk: Desk) -> Ending:
 
 async def tcp_silent(desk: Desk) -> Ending:
     await desk.lead()
-    unreached = desk.node.greeter.unreached
+    unreached = desk.node.handshake.unreached
     fail_at(desk, Reached.CONNECTED)
     unreached.announced.note(THERE)
     unreached.look()
     yield
-    desk.node.greeter.addresses[THERE].succeed()
+    desk.node.handshake.addresses[THERE].succeed()
     unreached.look()
 
 
 async def peer_unreached(desk: Desk) -> Ending:
     await desk.lead()
-    unreached = desk.node.greeter.unreached
+    unreached = desk.node.handshake.unreached
     unreached.named = lambda: frozenset({THERE})
     fail_at(desk, Reached.NOTHING)
     unreached.look()
     yield
-    desk.node.greeter.addresses[THERE].succeed()
+    desk.node.handshake.addresses[THERE].succeed()
     unreached.look()
 
 
@@ -258,7 +258,7 @@ async def version_differs(desk: Desk) -> Ending:
     )
     other = [replace(desk.node.hardware, versions=newer)]
     desk.patch.setattr(
-        desk.node.outlook,
+        desk.node.local_view,
         "hardware_of",
         lambda node: other[0] if node == OTHER else desk.node.hardware,
     )
@@ -279,17 +279,17 @@ async def node_waits(desk: Desk) -> Ending:
 async def node_walked_in(desk: Desk) -> Ending:
     await desk.with_other(WALKED_IN)
     yield
-    await desk.node.journal.append(1, [NodeAdmitted(OTHER, "other", b"certificate", "a yes")])
+    await desk.node.replica.append(1, [NodeAdmitted(OTHER, "other", b"certificate", "a yes")])
 
 
 async def alone(desk: Desk) -> Ending:
     away_from_home(desk)
     await desk.lead()
     yield
-    await desk.node.journal.append(1, [NodeAdmitted(OTHER, "other", b"certificate", "open")])
+    await desk.node.replica.append(1, [NodeAdmitted(OTHER, "other", b"certificate", "open")])
 
 
 async def alone_locally(desk: Desk) -> Ending:
     await desk.lead()
     yield
-    await desk.node.journal.append(1, [NodeAdmitted(OTHER, "other", b"certificate", "open")])
+    await desk.node.replica.append(1, [NodeAdmitted(OTHER, "other", b"certificate", "open")])

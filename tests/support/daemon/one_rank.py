@@ -11,9 +11,7 @@ from jupiterd.daemon.gangs.gang_supervisor import GangSupervisor
 from jupiterd.daemon.gangs.trained_round import TrainedRound
 from jupiterd.daemon.planning.gang_plan import GangPlan
 from jupiterd.daemon.runtime.work_events import WorkEvent
-from jupiterd.errors import (
-    WorkerCrashedError,
-)
+from jupiterd.errors import WorkerCrashedError
 from jupiterd.ids import CycleId, NodeId
 from tests.support.daemon.shapes import tiny_shape
 from tests.support.daemon.term_parts import FakeTerm, services_of
@@ -34,7 +32,7 @@ class OneRank:
         self.term = FakeTerm(A)
         self.term.know(CYCLE)
         self.services = services_of(self.term)
-        self.board, self.ways = self.services.board, self.services.pseudo_gradients
+        self.board, self.pseudo_gradients = self.services.board, self.services.pseudo_gradients
         self.board.begin(CYCLE, 1, Phase.TRAIN, 0.0)
         self._events = events
         self._is_slow = is_slow

@@ -1,4 +1,4 @@
-"""A term that records what is committed, and the epochs that tests conduct on it."""
+"""A term that records what is committed, and the attempts that tests conduct on it."""
 
 from jupiterd.cluster.facts.facts import CheckpointCommitted, Fact
 from jupiterd.cluster.ledger.cycle_state import CycleFact
@@ -43,8 +43,8 @@ class Recording:
         await self.term.record(*facts)
 
 
-def epoch_on(term: Recording, tip: str) -> GangSupervisor:
-    """The conductor of an epoch that started from a checkpoint."""
+def attempt_on(term: Recording, tip: str) -> GangSupervisor:
+    """The conductor of an attempt that started from a checkpoint."""
     trained = TrainedRound(CYCLE, 1, tiny_shape(), PLAN)
     conductor = GangSupervisor(term.services, trained)
     conductor._line.tip = tip

@@ -25,17 +25,17 @@ from tests.support.daemon.alarm_desk import GIB, HOUR_S, OTHER, Desk, Ending
 
 async def loss_nan(desk: Desk) -> Ending:
     await desk.lead(started())
-    await desk.node.journal.append(1, [CycleFailed(CYCLE, "loss-diverged", "it is nan", "")])
+    await desk.node.replica.append(1, [CycleFailed(CYCLE, "loss-diverged", "it is nan", "")])
     yield
-    await desk.node.journal.append(1, [CycleRevived(CYCLE)])
+    await desk.node.replica.append(1, [CycleRevived(CYCLE)])
 
 
 async def run_failed(desk: Desk) -> Ending:
     await desk.lead(started())
-    await desk.node.journal.append(1, [CycleFailed(CYCLE, "empty-source", "nothing", "")])
+    await desk.node.replica.append(1, [CycleFailed(CYCLE, "empty-source", "nothing", "")])
     yield
     later = replace(started(), cycle=CycleId("e" * 16), started_at="2026-02-01T00:00:00Z")
-    await desk.node.journal.append(1, [later])
+    await desk.node.replica.append(1, [later])
 
 
 class Training:
@@ -96,19 +96,19 @@ async def generator_lost(desk: Desk) -> Ending:
     )  # fmt: skip
     await desk.lead(started(), done)
     yield
-    await desk.node.journal.append(1, [commanded("stopped", 1)])
+    await desk.node.replica.append(1, [commanded("stopped", 1)])
 
 
 async def not_offered(desk: Desk) -> Ending:
     await desk.lead()
-    desk.node.runner.offered._note("/home/ada/diary", "other")
+    desk.node.worker_runner.offered._note("/home/ada/diary", "other")
     yield
     desk.pass_s(HOUR_S)
 
 
 async def gang_knocked(desk: Desk) -> Ending:
     await desk.lead()
-    desk.node.runner.knocks.note(Knocked(3), "run/0")
+    desk.node.worker_runner.knocks.note(Knocked(3), "run/0")
     yield
     desk.pass_s(HOUR_S)
 
@@ -121,8 +121,8 @@ async def port_crowded(desk: Desk) -> Ending:
 
 
 def burden(desk: Desk, **load: float) -> None:
-    desk.node.outlook.load_watch._closer = load
-    desk.node.outlook.load_watch._due_s = 0.0
+    desk.node.local_view.load_watch._closer = load
+    desk.node.local_view.load_watch._due_s = 0.0
 
 
 async def disk_low(desk: Desk) -> Ending:
@@ -143,14 +143,14 @@ async def mostly_dropped(desk: Desk) -> Ending:
     counts = {"kept": 12.0, "dropped": 188.0, "dropped.few-letters": 188.0}
     await desk.lead(started(), replace(work_done("r1/filter/0"), counts=counts))
     yield
-    await desk.node.journal.append(1, [commanded("stopped", 1)])
+    await desk.node.replica.append(1, [commanded("stopped", 1)])
     desk.codes()
     desk.pass_s(HOUR_S)
 
 
 async def verdict(desk: Desk) -> Ending:
     await desk.lead(started())
-    await desk.node.journal.append(
+    await desk.node.replica.append(
         1, [checkpoint("k2", is_final=True), judged("HOLD", "k2"), round_over("k2")]
     )
     yield

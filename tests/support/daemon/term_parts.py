@@ -129,7 +129,7 @@ class FakeReach(ArtifactReach):
     def __init__(self, term: Term | None = None) -> None:
         self.term = FakeTerm() if term is None else term
         self.machines = FakeMachines()
-        self.library = FakeLibrary()
+        self.artifact_cache = FakeLibrary()
         self.damaged = set()
         self.out_of_reach: set[str] = set()
         self.copied: list[str] = []
@@ -176,11 +176,11 @@ class FakeCalls(WorkCalls):
     async def end_gang(
         self,
         gang: Sequence[NodeId],
-        epoch: int,
+        attempt: int,
         wish: KeepWish | None = None,
         silent: AbstractSet[NodeId] = frozenset(),
     ) -> list[tuple[NodeId, CheckpointMade]]:
-        self.ended.append((tuple(gang), epoch))
+        self.ended.append((tuple(gang), attempt))
         self.wishes.append(wish)
         return list(self.kept)
 

@@ -37,8 +37,8 @@ async def serving(folder: Path, name: str, **told: Any) -> AsyncGenerator[Node]:
         async with asyncio.TaskGroup() as group:
             node = Node(settings, state_dir, group)
             server = node._make_server()
-            node.outlook.port = node.greeter.joining.port = await server.start()
-            node.outlook.members_port = server.members_port
+            node.local_view.port = node.handshake.joining.port = await server.start()
+            node.local_view.members_port = server.members_port
             try:
                 yield node
             finally:
@@ -50,7 +50,7 @@ async def serving(folder: Path, name: str, **told: Any) -> AsyncGenerator[Node]:
 
 
 def address_of(node: Node) -> Address:
-    return Address("127.0.0.1", node.outlook.port)
+    return Address("127.0.0.1", node.local_view.port)
 
 
 def admission_of(node: Node) -> NodeAdmitted:
@@ -62,14 +62,14 @@ def admission_of(node: Node) -> NodeAdmitted:
 async def found(node: Node, *others: Node, facts: tuple[Fact, ...] = ()) -> None:
     """Let a node found its cluster and admit the others."""
     admissions = [admission_of(member) for member in (node, *others)]
-    await node.journal.append(1, [ClusterFounded("home"), *admissions, *facts])
+    await node.replica.append(1, [ClusterFounded("home"), *admissions, *facts])
 
 
 async def unite(founder: Node, *others: Node) -> None:
     """Found a cluster of these nodes, all linked and with its ledger; they follow the founder."""
     await found(founder, *others)
     for node in others:
-        await node.journal.move_to(whole_ledger(founder.journal))
+        await node.replica.move_to(whole_ledger(founder.replica))
     everybody = (founder, *others)
     for node in everybody:
         for other in everybody:
@@ -78,10 +78,10 @@ async def unite(founder: Node, *others: Node) -> None:
     follow(founder, *others)
 
 
-def whole_ledger(journal: Replica) -> FetchedSnapshot:
+def whole_ledger(replica: Replica) -> FetchedSnapshot:
     """What a newcomer fetches of a ledger whose entries are all held."""
-    raws, _ = journal.lacking({}, EVERYTHING_BYTES)
-    ledger = Ledger(journal.cluster)
+    raws, _ = replica.lacking({}, EVERYTHING_BYTES)
+    ledger = Ledger(replica.cluster)
     for raw in raws:
         add_verified(ledger, parse(raw))
     return FetchedSnapshot(ledger, NodeId("nobody"), None, raws)
@@ -90,7 +90,7 @@ def whole_ledger(journal: Replica) -> FetchedSnapshot:
 def follow(leader: Node, *others: Node, term: int = 9) -> None:
     """Let these follow a leader, as they do once they have heard its heartbeat."""
     for node in others:
-        node.pulse.followed.note(leader.identity.node_id, term)
+        node.heartbeats.followed.note(leader.identity.node_id, term)
 
 
 async def link(node: Node, other: Node) -> None:
@@ -99,14 +99,14 @@ async def link(node: Node, other: Node) -> None:
         other.settings.name,
         address_of(other),
         other.identity.certificate_pem,
-        other.outlook.members_port,
+        other.local_view.members_port,
     )
 
 
 def take_for_alive(node: Node, *others: Node) -> None:
     """Let a node count these as alive, as it would do if it heard their heartbeats."""
     alive = frozenset(each.identity.node_id for each in (node, *others))
-    node.pulse.membership.alive = lambda: alive
+    node.heartbeats.membership.alive = lambda: alive
 
 
 async def until(is_so: Callable[[], bool]) -> None:
@@ -120,5 +120,5 @@ async def lead(node: Node) -> None:
     """Let a node lead, and wait until its cluster is founded."""
     node.leadership.on_lead(1)
     async with asyncio.timeout(TIMEOUT_S):
-        while node.identity.node_id not in node.journal.state.roles:
-            await node.journal.changed_since(node.journal.version)
+        while node.identity.node_id not in node.replica.state.roles:
+            await node.replica.changed_since(node.replica.version)

@@ -74,7 +74,7 @@ class Seen:
     """How far the run had come before a daemon was stopped."""
 
     step: int
-    epoch: int
+    attempt: int
     """The newest that was recorded by then: those after it must go on from there."""
 
 
@@ -102,7 +102,7 @@ async def replaced(cluster: Cluster, daemon: Daemon, command: Sequence[str | Pat
 
 def _newest_epoch(cluster: Cluster) -> int:
     runs = (run for daemon in cluster.daemons for run in daemon.state().cycles.values())
-    return max(max(run.epochs_opened, default=0) for run in runs)
+    return max(max(run.attempts_opened, default=0) for run in runs)
 
 
 async def stopped(cluster: Cluster) -> CycleState:
@@ -119,10 +119,10 @@ def assert_nothing_was_lost(cluster: Cluster, run: CycleState, seen: Sequence[Se
     made = [fact for fact in run.line() if isinstance(fact, CheckpointCommitted)]
     steps = [fact.step for fact in made]
     assert steps == sorted(set(steps))
-    starts = {number: epoch.from_step for number, epoch in sorted(run.epochs_opened.items())}
+    starts = {number: attempt.from_step for number, attempt in sorted(run.attempts_opened.items())}
     assert list(starts.values()) == sorted(starts.values())
     for before in seen:
-        lost = {n: at for n, at in starts.items() if n > before.epoch and at < before.step}
+        lost = {n: at for n, at in starts.items() if n > before.attempt and at < before.step}
         assert not lost, cluster.told(f"finished steps were lost: {starts}, {before}")
     for daemon in cluster.daemons:
         audited = cluster.ctl("data", "audit", "-o", "json", daemon=daemon)

@@ -124,7 +124,7 @@ class StruckRun(AskedRun):
         run = self._recorded()
         made = [fact for fact in run.line() if isinstance(fact, CheckpointCommitted)]
         assert (made[-1].step, made[-1].is_final) == (self._steps, True)
-        engines = {epoch.engine.partition("/")[0] for epoch in run.epochs_opened.values()}
+        engines = {attempt.engine.partition("/")[0] for attempt in run.attempts_opened.values()}
         assert engines == {self._engine}
         for machine in self._machines.machines:
             self._assert_trained_once(machine)

@@ -61,9 +61,9 @@ def _files(manual_topics: int, packages: int, most_bytes: int) -> Iterator[tuple
             yield f"pages/{name}.html", page.encode()
     for name in EXPLORED:
         yield f"notebooks/{name}.ipynb", _notebook(name)
-    library = Path(sysconfig.get_path("stdlib"))
+    artifact_cache = Path(sysconfig.get_path("stdlib"))
     for package in PACKAGES:
-        sources = sorted((library / package).glob("*.py"))
+        sources = sorted((artifact_cache / package).glob("*.py"))
         for path in [path for path in sources if path.stat().st_size <= most_bytes][:6]:
             yield f"code/{package}/{path.name}", path.read_bytes()
     yield "notas/acentos.txt", (_SPANISH * 3).encode("latin-1")

@@ -131,7 +131,7 @@ def told(cluster: Cluster, cycle: CycleState) -> str:
     verdicts = (f"{each.verdict} at {each.val_bpb:.4f} bpb" for each in cycle.verdicts.values())
     return (
         f"{cycle.started.cycle}: {', '.join(verdicts)}, loss {_last(cycle, 1).loss:.4f}, "
-        f"{len(cycle.epochs_opened)} gangs, {len(cycle.completed)} items, {again} recorded again"
+        f"{len(cycle.attempts_opened)} gangs, {len(cycle.completed)} items, {again} recorded again"
     )
 
 

@@ -58,7 +58,7 @@ async def _assert_ends_whole(cluster: Cluster, engine: str, folder: Path) -> Non
     assert ended["state"] == "finished", cluster.told(str(ended["failure"]))
     await cluster.meet()
     (cycle,) = cluster[0].state().cycles.values()
-    engines = {epoch.engine.partition("/")[0] for epoch in cycle.epochs_opened.values()}
+    engines = {attempt.engine.partition("/")[0] for attempt in cycle.attempts_opened.values()}
     assert engines == {engine}
     await assert_whole(cluster, cycle, STEPS, folder)
     assert left_over(folder, list(cluster.daemons)) == []

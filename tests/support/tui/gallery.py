@@ -124,13 +124,7 @@ def counted() -> Document:
 
 
 def _sample(sample: str, uri: str, text: str, reason: str = "", kind: str = "real") -> Document:
-    return {
-        "id": sample * 32,
-        "source_uri": uri,
-        "text": text,
-        "reason": reason,
-        "kind": kind,
-    }
+    return {"id": sample * 32, "source_uri": uri, "text": text, "reason": reason, "kind": kind}
 
 
 REVIEW = {
@@ -263,7 +257,7 @@ DIALOGS: Mapping[str, Shot] = {
 _EMPTY_TRAINING = {noun: Snapshot({noun.partition("/")[0]: {}}) for noun, _ in training.told()}
 _NOTHING_MEASURED = cycle(
     step=0, total_steps=0, tokens=None, loss=None, val_bpb=None, tokens_per_s=None, verdicts=[],
-    gang=[{"node": NODES[0]["id"], "rank": 0}], model=None, epoch=0,
+    gang=[{"node": NODES[0]["id"], "rank": 0}], model=None, attempt=0,
     phases=[row | {"values": {}} for row in RECORDED["cycle"]["phases"]],
 )  # fmt: skip
 

@@ -12,10 +12,8 @@ import numpy as np
 from safetensors.numpy import load_file
 
 from jupiterd.cycle.training.plan import TrainPlan, derive
-from jupiterd.errors import (
-    JupiterError,
-)
-from jupiterd.protocol.frames import Progressed, TaskFailed, TaskFinished, WayWritten
+from jupiterd.errors import JupiterError
+from jupiterd.protocol.frames import Progressed, PseudoGradientWritten, TaskFailed, TaskFinished
 from jupiterd.workers import link
 from jupiterd.workers.islands.pseudo_gradient_file import WAY_FILE
 from jupiterd.workers.train.torch import torch_rank
@@ -56,7 +54,7 @@ class Island:
         self.leader.wait_for(self.rank, TaskFailed if self.error else TaskFinished)
         return self
 
-    def way(self, number: int) -> bytes:
+    def pseudo_gradient(self, number: int) -> bytes:
         """What it has sent in the round after that outer step."""
         return (self.rank.folder / f"way-{number:06}" / WAY_FILE).read_bytes()
 
@@ -71,8 +69,8 @@ class Island:
         return [frame.values["lr"] for frame in told]
 
     @property
-    def ways(self) -> list[WayWritten]:
-        return self.rank.said(WayWritten)
+    def pseudo_gradients(self) -> list[PseudoGradientWritten]:
+        return self.rank.said(PseudoGradientWritten)
 
     def checkpoint(self, step: int) -> Path:
         return self.rank.folder / f"checkpoint-{step:08}"

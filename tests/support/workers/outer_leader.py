@@ -24,10 +24,10 @@ from jupiterd.protocol.frames import (
     OuterStepArrived,
     OuterStepWanted,
     Progressed,
+    PseudoGradientWritten,
     RunTask,
     StopTask,
     StoreAsked,
-    WayWritten,
     encode,
 )
 from jupiterd.workers.islands.outer_step import OuterSettings
@@ -52,7 +52,9 @@ class Step:
     number: int
     first_step: int
     steps: int
-    ways: Mapping[str, tuple[Path, int]] = field(default_factory=dict[str, tuple[Path, int]])
+    pseudo_gradients: Mapping[str, tuple[Path, int]] = field(
+        default_factory=dict[str, tuple[Path, int]]
+    )
     """Island -> its way's folder and tokens, of those that count."""
     positions: Mapping[str, tuple[Range, ...]] = field(default_factory=dict[str, Any])
 
@@ -112,7 +114,7 @@ class OuterLeader:
         self.ranks: list[Rank] = []
         self.refuses_after = ""
         """A step that nothing follows, as far as ranks are told."""
-        self._ways: dict[str, tuple[Path, WayWritten]] = {}
+        self._ways: dict[str, tuple[Path, PseudoGradientWritten]] = {}
         self._stores: defaultdict[str, OpenStore] = defaultdict(OpenStore)
         """Where the ranks of an island meet."""
         self._played: Mapping[int, Mapping[str, tuple[Path, int]]] = {}
@@ -174,7 +176,11 @@ class OuterLeader:
         other.line = self.line[: number + 1]
         other.expected = {island}
         other._played = {
-            step.number: {name: way for name, way in step.ways.items() if name != island}
+            step.number: {
+                name: pseudo_gradient
+                for name, pseudo_gradient in step.pseudo_gradients.items()
+                if name != island
+            }
             for step in self.line
         }
         given_out = sum(step.steps * sum(self.batches.values()) for step in other.line)
@@ -209,23 +215,25 @@ class OuterLeader:
         """Take the next outer step, with whoever is in."""
         with self._changed:
             number = len(self.line)
-            ways = {
-                island: (folder / way.path, way.tokens)
-                for island, (folder, way) in self._ways.items()
-                if (number, island) not in self.left_out and math.isfinite(way.norm)
+            pseudo_gradients = {
+                island: (folder / pseudo_gradient.path, pseudo_gradient.tokens)
+                for island, (folder, pseudo_gradient) in self._ways.items()
+                if (number, island) not in self.left_out and math.isfinite(pseudo_gradient.norm)
             }
-            for island in self._drifted(ways):
+            for island in self._drifted(pseudo_gradients):
                 self.adrift.append((number, island))
-                ways.pop(island, None)
-            ways |= self._played.get(number, {})
+                pseudo_gradients.pop(island, None)
+            pseudo_gradients |= self._played.get(number, {})
             self._ways = {}
-            self._append(dict(sorted(ways.items())))
+            self._append(dict(sorted(pseudo_gradients.items())))
             self._answer()
 
     def _drifted(self, counted: Collection[str]) -> tuple[str, ...]:
         newest = self.line[-1].name
         told = {
-            each: way.digest for each, (_, way) in self._ways.items() if way.stands_at == newest
+            each: pseudo_gradient.digest
+            for each, (_, pseudo_gradient) in self._ways.items()
+            if pseudo_gradient.stands_at == newest
         }
         return adrift(told, counted)
 
@@ -259,7 +267,7 @@ class OuterLeader:
         if isinstance(frame, OuterStepWanted):
             rank.wants = frame.after
             self._answer()
-        if isinstance(frame, WayWritten) and frame.after == self.line[-self.lag].name:
+        if isinstance(frame, PseudoGradientWritten) and frame.after == self.line[-self.lag].name:
             self._ways.setdefault(rank.island, (rank.folder, frame))
             if self._ways.keys() >= self.expected:
                 self.close_round()
@@ -284,15 +292,15 @@ class OuterLeader:
             step=step.name,
             number=step.number,
             lag=self.lag,
-            ways=[str(folder) for folder, _ in step.ways.values()],
-            tokens=[tokens for _, tokens in step.ways.values()],
+            pseudo_gradients=[str(folder) for folder, _ in step.pseudo_gradients.values()],
+            tokens=[tokens for _, tokens in step.pseudo_gradients.values()],
             rate=self.settings.rate,
             momentum=self.settings.momentum,
             first_step=step.first_step,
             steps=step.steps,
             batch_sequences=self.batches[rank.island] if is_part else 0,
             positions=written(step.positions[rank.island]) if is_part else "",
-            is_counted=rank.island in step.ways,
+            is_counted=rank.island in step.pseudo_gradients,
         )
 
 

@@ -146,10 +146,7 @@ def test_the_promise_to_change_nothing_is_shown():
 def test_a_lost_daemon_is_named_with_its_socket_and_the_way_to_start_it():
     why = "no jupiterd answers on /state/control.sock: why"
     lost = LinkChanged(Link.LOST, why, 1.0, "start it with: jupiterd --state-dir /state")
-    assert _text(banner, scene(lost)) == [
-        why,
-        "hint: start it with: jupiterd --state-dir /state",
-    ]
+    assert _text(banner, scene(lost)) == [why, "hint: start it with: jupiterd --state-dir /state"]
 
 
 def test_a_daemon_that_runs_without_answering_is_named_and_not_to_be_started():
@@ -242,10 +239,7 @@ def test_accelerators_in_a_word_or_two(names, words):
 def test_a_warning_shows_code_severity_title_and_hint():
     item = {"code": "node-gone", "severity": "warning", "title": "beta is gone", "hint": "wake it"}
     shown = of(status(health=[item]))
-    assert _text(health, shown) == [
-        "warning  beta is gone  node-gone",
-        "         hint: wake it",
-    ]
+    assert _text(health, shown) == ["warning  beta is gone  node-gone", "         hint: wake it"]
     assert _tone(health, shown, "warning") is Tone.WARN
 
 
@@ -315,10 +309,10 @@ def test_the_readings_of_a_running_training():
     rows = [_row("train", "running", eta_s=80.0)]
     shown = _readings(
         round=1, rounds=2, step=120, total_steps=600, loss=4.12345, tokens_per_s=10240.4,
-        tokens=1_234_567, epoch=2, resumed_from_step=100, val_bpb=2.5, phases=rows,
+        tokens=1_234_567, attempt=2, resumed_from_step=100, val_bpb=2.5, phases=rows,
     )  # fmt: skip
     assert shown["round"] == "1 of 2, attempt 2, from step 100"
-    assert _readings(epoch=2, gang_encrypted=True)["round"].endswith("attempt 2, encrypted")
+    assert _readings(attempt=2, gang_encrypted=True)["round"].endswith("attempt 2, encrypted")
     assert shown["step"] == "120 of 600  " + "█" * 4 + "░" * 16 + "  20 %"
     assert shown["loss"] == "4.1235"
     assert shown["tokens/s"] == "10,240"
@@ -336,7 +330,7 @@ def test_after_its_end_a_training_shows_how_fast_it_was_beside_what_was_predicte
 
 
 def test_what_is_not_known_is_not_zero():
-    shown = _readings(total_steps=None, loss=None, tokens_per_s=None, epoch=0, phases=[])
+    shown = _readings(total_steps=None, loss=None, tokens_per_s=None, attempt=0, phases=[])
     assert (shown["loss"], shown["tokens/s"], shown["time left"]) == ("N/A", "N/A", "N/A")
 
 

@@ -60,7 +60,12 @@ def message_with(kind: Descriptor, field: FieldDescriptor, value: float) -> Mess
 
 def test_there_are_fields_of_each_kind() -> None:
     names = {f"{kind.name}.{field.name}" for kind, field, _ in FIELDS}
-    assert {"Heartbeat.term", "WorkRequest.epoch", "WriterTip.index", "WorkWay.tokens"} <= names
+    assert {
+        "Heartbeat.term",
+        "WorkRequest.attempt",
+        "WriterTip.index",
+        "WorkPseudoGradient.tokens",
+    } <= names
     assert names >= MAYBE_UNKNOWN
 
 
@@ -105,8 +110,8 @@ def test_what_passes_survives_our_own_encoders(
 
 
 def test_a_number_that_lies_deep_is_found() -> None:
-    event = peer_pb2.WorkEvent(way=peer_pb2.WorkWay(tokens=2**53))
-    assert out_of_bounds(event) == "WorkWay.tokens"
+    event = peer_pb2.WorkEvent(pseudo_gradient=peer_pb2.WorkPseudoGradient(tokens=2**53))
+    assert out_of_bounds(event) == "WorkPseudoGradient.tokens"
     reply = peer_pb2.ExchangeReply(
         have=[peer_pb2.WriterTip(index=1), peer_pb2.WriterTip(index=2**63)]
     )

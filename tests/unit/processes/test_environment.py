@@ -45,10 +45,7 @@ def test_nothing_is_fetched_from_the_internet():
 
 @pytest.mark.parametrize(
     ("task", "params"),
-    [
-        ("prepare", {"kind": "hugging_face"}),
-        ("collect", {"source": {"kind": "hugging_face"}}),
-    ],
+    [("prepare", {"kind": "hugging_face"}), ("collect", {"source": {"kind": "hugging_face"}})],
 )
 def test_only_who_reads_a_hugging_face_data_set_reaches_the_hub(task, params):
     shell = SHELL | {
@@ -118,7 +115,7 @@ def test_a_rank_of_a_gang_knows_its_interface_and_its_place():
     }
     found = worker_environment("train", params, {})
     assert found["GLOO_SOCKET_IFNAME"] == "eth0", "gloo crashes on the other form"
-    assert (found["RANK"], found["WORLD_SIZE"], found["JUPITER_EPOCH"]) == ("3", "4", "5")
+    assert (found["RANK"], found["WORLD_SIZE"], found["JUPITER_ATTEMPT"]) == ("3", "4", "5")
     assert (found["LOCAL_RANK"], found["LOCAL_WORLD_SIZE"]) == ("1", "2")
     assert found["NODE_RANK"] == found["GROUP_RANK"] == "1"
 

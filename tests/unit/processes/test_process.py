@@ -259,7 +259,7 @@ async def test_a_worker_listens_on_the_socket_it_is_given(tmp_path: Path):
         assert await anext(frames) == StoreOpened(listener.getsockname()[1])
         _, writer = await asyncio.open_connection(*listener.getsockname())
         writer.close()
-        await worker.stop("the epoch is over")
+        await worker.stop("the attempt is over")
         assert await anext(frames) == TaskFinished({})
     listener.close()
 

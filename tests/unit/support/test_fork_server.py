@@ -65,7 +65,7 @@ async def test_a_fork_has_the_environment_the_folder_and_a_session_of_its_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    async with started(JUPITER_EPOCH="3") as worker:
+    async with started(JUPITER_ATTEMPT="3") as worker:
         assert isinstance(worker.process, Forked)
         assert worker.told == {
             "arguments": ["train"],

@@ -147,11 +147,11 @@ def test_llama_cpp_cuts_text_and_asks_as_the_model_s_own_tokenizer(tokenizer: Pa
             spelt = asked(server, "/detokenize", tokens=said["tokens"])["content"]
             assert spelt.removeprefix(" ") == text, name
         talk = [{"role": "user", "content": "Hi"}]
-        library: Any = hf.AutoTokenizer.from_pretrained(folder, local_files_only=True)
-        prompt = library.apply_chat_template(talk, tokenize=False, add_generation_prompt=True)
+        tokenizer: Any = hf.AutoTokenizer.from_pretrained(folder, local_files_only=True)
+        prompt = tokenizer.apply_chat_template(talk, tokenize=False, add_generation_prompt=True)
         assert asked(server, "/apply-template", messages=talk)["prompt"] == prompt
         begins = asked(server, "/tokenize", content="a", add_special=True)["tokens"][:-1]
-        assert begins[:1] == library("")["input_ids"], name
+        assert begins[:1] == tokenizer("")["input_ids"], name
 
 
 @pytest.mark.parametrize(

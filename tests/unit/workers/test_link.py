@@ -72,7 +72,7 @@ def test_an_outer_step_is_there_once_it_was_handed_in_for_the_one_before() -> No
     daemon.sendall(encode(ORDER))
     task = Task(theirs)
     assert task.outer_step("") is None
-    first = OuterStepArrived("", "s0", ways=["/way"], tokens=[7], positions="0-4")
+    first = OuterStepArrived("", "s0", pseudo_gradients=["/way"], tokens=[7], positions="0-4")
     daemon.sendall(encode(first))
     assert task.outer_step("", TIMEOUT_S) == first
     assert task.outer_step("s0") is None

@@ -45,9 +45,9 @@ def _rows(state: State, store: ArtifactStore, cycle: CycleId) -> list[dict[str, 
         {
             **_row(state, store, cycle, leaf),
             "domain": whole.label or None,
-            "canonical": number == 0 and not leaf.is_parked,
+            "canonical": number == 0 and not leaf.is_suspended,
             "pinned": leaf.is_pinned,
-            "parked": leaf.is_parked,
+            "parked": leaf.is_suspended,
         }
         for number, leaf in enumerate(whole.leaves())
     ]

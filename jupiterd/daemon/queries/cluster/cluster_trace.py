@@ -46,20 +46,20 @@ class Trace:
 
     def __init__(
         self,
-        journal: Replica,
+        replica: Replica,
         store: ArtifactStore,
         peers: Peers,
         alive: Callable[[], AbstractSet[NodeId]],
     ) -> None:
         """Read the ledger; the disk is read by each call, in a thread."""
         self._store, self._peers, self._alive = store, peers, alive
-        self.outputs = journal.derived(outputs_of)
+        self.outputs = replica.derived(outputs_of)
         self._batches = by_artifact(self.outputs)
         self._ranks = {artifact: rank for rank, artifact in enumerate(self._batches)}
         self._lasting = frozenset(each.artifact for each in self.outputs if not each.is_passing)
         self.damaged: set[ArtifactId] = set()
         """What this node holds and can't read; the others may."""
-        self._answered: set[NodeId] = {journal.node}
+        self._answered: set[NodeId] = {replica.node}
 
     async def token(self, shards: ArtifactId, offset: int) -> peer_pb2.TracedToken | None:
         """Return which document a token belongs to; None where nobody in reach holds the shards."""
@@ -172,8 +172,8 @@ class Trace:
 
 def trace_of(sources: DocumentSources) -> Trace:
     """Return the way to what the nodes of a daemon's cluster hold of samples."""
-    store, alive = sources.library.store, sources.view.alive
-    return Trace(sources.journal, store, sources.peers, alive)
+    store, alive = sources.artifact_cache.store, sources.view.alive
+    return Trace(sources.replica, store, sources.peers, alive)
 
 
 def _record_of(part: peer_pb2.TracedSample) -> Sample | None:

@@ -50,7 +50,7 @@ def _aged(sources: DocumentSources, told: HealthWarning | Alert) -> Line:
 
 def _line(sources: DocumentSources, told: HealthWarning | Alert) -> Line:
     subject = told.about.partition("/")[0]
-    state = sources.journal.state
+    state = sources.replica.state
     is_node = NodeId(subject) in state.members or told.code == "node-waits"
     return {
         "key": sources.alerts.key(told),

@@ -60,10 +60,10 @@ class Answer:
 
 
 async def trace_for_member(
-    journal: Replica, store: ArtifactStore, request: peer_pb2.TraceRequest
+    replica: Replica, store: ArtifactStore, request: peer_pb2.TraceRequest
 ) -> peer_pb2.TraceReply:
     """Answer another member; as `trace_here`."""
-    outputs = journal.derived(outputs_of)
+    outputs = replica.derived(outputs_of)
     return (await asyncio.to_thread(trace_here, store, outputs, request)).reply
 
 

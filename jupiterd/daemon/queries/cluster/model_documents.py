@@ -40,14 +40,16 @@ MAX_VERDICT_BYTES = 4 << 20
 _PACKED = ("tokens", "sequences", "documents", "synthetic_documents", "bytes", "tokens_per_byte")
 
 
-def models_document(state: State, library: ArtifactCache, exports: ModelExports) -> dict[str, Any]:
+def models_document(
+    state: State, artifact_cache: ArtifactCache, exports: ModelExports
+) -> dict[str, Any]:
     """Return every model, the newest first."""
-    rows = [_row(state, library, exports, model) for model in models_of(state)]
+    rows = [_row(state, artifact_cache, exports, model) for model in models_of(state)]
     return {"schema": SCHEMA, "models": rows}
 
 
 async def model_document(
-    state: State, library: ArtifactCache, exports: ModelExports, wanted: str
+    state: State, artifact_cache: ArtifactCache, exports: ModelExports, wanted: str
 ) -> dict[str, Any]:
     """Return all that is known of one model; what can't be had just now is None.
 
@@ -56,12 +58,12 @@ async def model_document(
         UsageError: several ids begin so.
     """
     model = model_meant(models_of(state), wanted)
-    row = _row(state, library, exports, model)
-    return {"schema": SCHEMA, "model": row | await details(state, library, model)}
+    row = _row(state, artifact_cache, exports, model)
+    return {"schema": SCHEMA, "model": row | await details(state, artifact_cache, model)}
 
 
 async def model_export_document(
-    state: State, library: ArtifactCache, exports: ModelExports, wanted: str
+    state: State, artifact_cache: ArtifactCache, exports: ModelExports, wanted: str
 ) -> dict[str, Any]:
     """Return the same, with the folder of its files on this machine, fetched where it isn't here.
 
@@ -71,17 +73,17 @@ async def model_export_document(
     """
     model = model_meant(models_of(state), wanted)
     try:
-        folder = await library.ensure(model.artifact)
+        folder = await artifact_cache.ensure(model.artifact)
     except NotFoundError as error:
         raise NotFoundError(
             f"nobody in reach has the model {model.name}", "start the nodes that have it"
         ) from error
-    row = _row(state, library, exports, model)
-    told = row | await details(state, library, model)
+    row = _row(state, artifact_cache, exports, model)
+    told = row | await details(state, artifact_cache, model)
     return {"schema": SCHEMA, "model": told | {"files_at": str(folder)}}
 
 
-async def details(state: State, library: ArtifactCache, model: KnownModel) -> dict[str, Any]:
+async def details(state: State, artifact_cache: ArtifactCache, model: KnownModel) -> dict[str, Any]:
     """Return what is told of one model beyond its row."""
     run = state.cycles[model.run]
     islands = counting_islands(state.cycles, model.run)
@@ -96,16 +98,16 @@ async def details(state: State, library: ArtifactCache, model: KnownModel) -> di
         "began_with": None if model.kind == GENERATOR else _began_with(run),
         "data": None
         if model.kind == GENERATOR
-        else await data_of(state, library, run, model.round),
+        else await data_of(state, artifact_cache, run, model.round),
         "log": [row for row in log if row["round"] <= model.round],
-        "verdict_document": await verdict_of(library, run, model),
-        "completions": await completions_of(library, run, model),
+        "verdict_document": await verdict_of(artifact_cache, run, model),
+        "completions": await completions_of(artifact_cache, run, model),
         "machines": {each: member.name for each, member in state.members.items()},
     }
 
 
 async def completions_of(
-    library: ArtifactCache, run: CycleState, model: KnownModel
+    artifact_cache: ArtifactCache, run: CycleState, model: KnownModel
 ) -> list[dict[str, Any]]:
     """Return what a candidate wrote when it was tried out; nothing where that isn't in reach."""
     tried = run.completed.get(
@@ -113,7 +115,9 @@ async def completions_of(
     )
     if model.kind != CANDIDATE or tried is None or "scores" not in tried.outputs:
         return []
-    data = await _read(library, tried.outputs["scores"], COMPLETIONS_FILE, MAX_COMPLETIONS_BYTES)
+    data = await _read(
+        artifact_cache, tried.outputs["scores"], COMPLETIONS_FILE, MAX_COMPLETIONS_BYTES
+    )
     try:
         found = read_completions((data or b"").decode("utf-8", "replace"))
     except CorruptArtifactError:
@@ -135,19 +139,19 @@ def _began_with(run: CycleState) -> dict[str, str] | None:
 
 
 def _row(
-    state: State, library: ArtifactCache, exports: ModelExports, model: KnownModel
+    state: State, artifact_cache: ArtifactCache, exports: ModelExports, model: KnownModel
 ) -> dict[str, Any]:
     run = state.cycles[model.run]
     folder = exports.folder(run, model.round, model.artifact) if model.round else None
     is_there = folder is not None and folder.is_dir()
     return model.to_plain() | {
-        "held_here": library.store.holds(model.artifact),
+        "held_here": artifact_cache.store.holds(model.artifact),
         "folder": str(folder) if is_there else None,
     }
 
 
 async def data_of(
-    state: State, library: ArtifactCache, run: CycleState, number: int
+    state: State, artifact_cache: ArtifactCache, run: CycleState, number: int
 ) -> dict[str, Any] | None:
     """Return what a round, or a run, was trained on: counts, and what the shards say they hold."""
     packed = run.completed.get((number, item_id(number, Phase.PACK, 0)))
@@ -157,25 +161,25 @@ async def data_of(
     if packed is None:
         return None
     shards = packed.outputs["shards"]
-    contents = await _read_json(library, shards, CONTENTS_FILE, MAX_CONTENTS_BYTES)
+    contents = await _read_json(artifact_cache, shards, CONTENTS_FILE, MAX_CONTENTS_BYTES)
     counts = {name: packed.counts[name] for name in _PACKED if name in packed.counts}
     return {"shards": shards, **counts, "contents": contents}
 
 
 async def verdict_of(
-    library: ArtifactCache, run: CycleState, model: KnownModel
+    artifact_cache: ArtifactCache, run: CycleState, model: KnownModel
 ) -> dict[str, Any] | None:
     """Return verdict.json of a candidate; None where there is none, or none in reach."""
     said = run.verdicts.get(model.round) if model.kind == CANDIDATE else None
     if said is None:
         return None
-    return await _read_json(library, said.artifact, VERDICT_FILE, MAX_VERDICT_BYTES)
+    return await _read_json(artifact_cache, said.artifact, VERDICT_FILE, MAX_VERDICT_BYTES)
 
 
 async def _read_json(
-    library: ArtifactCache, artifact: ArtifactId, path: str, most_bytes: int
+    artifact_cache: ArtifactCache, artifact: ArtifactId, path: str, most_bytes: int
 ) -> dict[str, Any] | None:
-    data = await _read(library, artifact, path, most_bytes)
+    data = await _read(artifact_cache, artifact, path, most_bytes)
     try:
         found = None if data is None else json.loads(data)
     except ValueError:
@@ -184,10 +188,10 @@ async def _read_json(
 
 
 async def _read(
-    library: ArtifactCache, artifact: ArtifactId, path: str, most_bytes: int
+    artifact_cache: ArtifactCache, artifact: ArtifactId, path: str, most_bytes: int
 ) -> bytes | None:
     try:
-        return await library.read(artifact, path, most_bytes)
+        return await artifact_cache.read(artifact, path, most_bytes)
     except JupiterError:
         return None
 

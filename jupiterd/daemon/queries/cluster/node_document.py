@@ -31,11 +31,11 @@ async def node_document(
         NotFoundError: there is none, or it was removed while it was asked.
         UsageError: there are several.
     """
-    members = sources.journal.state.members
+    members = sources.replica.state.members
     names = {member: told_text(fact.name) for member, fact in members.items()}
     member = find_node(names, wanted)
     report = await reports.of(member)
-    if member not in sources.journal.state.members:  # meanwhile
+    if member not in sources.replica.state.members:  # meanwhile
         raise NotFoundError(f"{names[member]} is no longer a member", "jupiterctl node list")
     running = sources.view.running()
     return {

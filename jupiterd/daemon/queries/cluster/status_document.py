@@ -33,7 +33,7 @@ _IS_WHOLE = re.compile(r"[0-9a-f]{16}").fullmatch
 
 def status_document(sources: DocumentSources) -> dict[str, Any]:
     """Return the whole status as this node sees it."""
-    running, state = sources.view.running(), sources.journal.state
+    running, state = sources.view.running(), sources.replica.state
     terms = sources.view.admission_terms()
     nodes = [node_row(sources, member, running) for member in sorted(state.members)]
     door = door_document(state, terms)
@@ -46,11 +46,11 @@ def status_document(sources: DocumentSources) -> dict[str, Any]:
             "words": sources.applying.words or None,
         },
         "cluster": {
-            "id": sources.journal.cluster,
+            "id": sources.replica.cluster,
             "name": told_text(state.label) or None,
             "leader": sources.view.leader,
             "term": sources.view.term,
-            "head": sources.journal.ledger.head(),
+            "head": sources.replica.ledger.head(),
             "nodes_alive": alive,
             "nodes_total": len(nodes),
             "open": door["open"],
@@ -78,7 +78,7 @@ def cycle_status_document(sources: DocumentSources, wanted: str) -> dict[str, An
     """
     if not wanted:
         return {"schema": SCHEMA, "cycle": current_cycle(sources)}
-    state = sources.journal.state
+    state = sources.replica.state
     named = state.cycles.get(CycleId(wanted))
     if named is None and not _IS_WHOLE(wanted):
         named, _ = meant_cycle(state, wanted)
@@ -88,7 +88,7 @@ def cycle_status_document(sources: DocumentSources, wanted: str) -> dict[str, An
 
 def current_cycle(sources: DocumentSources) -> dict[str, Any] | None:
     """Return the running cycle's document, else a paused one's, else the latest one's; or None."""
-    cycles = [cycle for cycle in sources.journal.state.cycles.values() if cycle.started is not None]
+    cycles = [cycle for cycle in sources.replica.state.cycles.values() if cycle.started is not None]
     latest = max(
         cycles,
         key=lambda cycle: (not cycle.finished, cycle.goes_on, cycle.start_order),
@@ -99,7 +99,7 @@ def current_cycle(sources: DocumentSources) -> dict[str, Any] | None:
 
 def current_training(sources: DocumentSources) -> dict[str, Any] | None:
     """Return the running training run's document, else the latest one's; None where none is."""
-    cycles = sources.journal.state.cycles.values()
+    cycles = sources.replica.state.cycles.values()
     runs = [run for run in cycles if run.training is not None and is_whole(run)]
     latest = max(runs, key=lambda run: (not run.finished, run.start_order), default=None)
     return None if latest is None else shown(sources, latest)
@@ -110,9 +110,9 @@ def shown(sources: DocumentSources, cycle: CycleState) -> dict[str, Any]:
     live = sources.view.live_progress(cycle.begun.cycle if cycle.begun else "")
     has_leader = sources.view.leader is not None
     own = cycle.begun.cycle if cycle.begun else CycleId("")
-    islands = counting_islands(sources.journal.state.cycles, own)
+    islands = counting_islands(sources.replica.state.cycles, own)
     model = _model_path(sources, cycle)
-    names = {member: fact.name for member, fact in sources.journal.state.members.items()}
+    names = {member: fact.name for member, fact in sources.replica.state.members.items()}
     return cycle_document(
         cycle,
         live,
@@ -120,7 +120,7 @@ def shown(sources: DocumentSources, cycle: CycleState) -> dict[str, Any]:
         has_leader=has_leader,
         islands=islands,
         names=names,
-        settled=sources.journal.derived(_settled)[own],
+        settled=sources.replica.derived(_settled)[own],
     )
 
 
@@ -138,12 +138,14 @@ def _model_path(sources: DocumentSources, cycle: CycleState) -> str | None:
             return str(folder)
     if cycle.training is not None:  # its path is printed at the end: the one that stays
         return None
-    held = [f.artifact for f in finals if sources.library.store.holds(ArtifactId(f.artifact))]
-    return str(sources.library.store.path(ArtifactId(held[-1]))) if held else None
+    held = [
+        f.artifact for f in finals if sources.artifact_cache.store.holds(ArtifactId(f.artifact))
+    ]
+    return str(sources.artifact_cache.store.path(ArtifactId(held[-1]))) if held else None
 
 
 def _why_this_role(sources: DocumentSources, member: NodeId) -> str:
-    role = sources.journal.state.roles.get(member)
+    role = sources.replica.state.roles.get(member)
     if role is None:
         return "the leader hasn't assigned a role yet"
     if sources.view.liveness(member) is Liveness.GONE:
@@ -178,7 +180,7 @@ def node_row(
     sources: DocumentSources, member: NodeId, running: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any]:
     """Return what is known of one member; running: the leader's telemetry of every phase."""
-    state = sources.journal.state
+    state = sources.replica.state
     role = state.roles.get(member)
     hardware = sources.view.hardware_of(member)
     is_self = member == sources.view.own

@@ -27,7 +27,7 @@ Holders = Mapping[NodeId, Collection[ArtifactId]]
 
 
 async def checkpoints_document(
-    journal: Replica, library: ArtifactCache, alive: AbstractSet[NodeId], run_id: str
+    replica: Replica, artifact_cache: ArtifactCache, alive: AbstractSet[NodeId], run_id: str
 ) -> dict[str, Any]:
     """Return the newest checkpoints of a training's line, and of its islands, the newest first.
 
@@ -36,13 +36,13 @@ async def checkpoints_document(
     Raises:
         NotFoundError: there is no such training.
     """
-    run = shown_run(journal.state.cycles, run_id)
+    run = shown_run(replica.state.cycles, run_id)
     made = sorted(_checkpoints(run), key=lambda pair: (pair[1].round, pair[1].step), reverse=True)
     shown = made[:MAX_SHOWN]
     artifacts = list(dict.fromkeys(fact.artifact for _, fact in shown))
-    holders = await _holders(library, alive, artifacts)
-    kept = journal.derived(_of_record)
-    names = {member: fact.name for member, fact in journal.state.members.items()}
+    holders = await _holders(artifact_cache, alive, artifacts)
+    kept = replica.derived(_of_record)
+    names = {member: fact.name for member, fact in replica.state.members.items()}
     rows = [_row(island, fact, holders, names, kept) for island, fact in shown]
     return {
         "schema": SCHEMA,
@@ -50,7 +50,7 @@ async def checkpoints_document(
             "run": run.id,
             "rows": rows,
             "more": len(made) - len(shown),
-            "silent": len(journal.state.members) - len(holders),
+            "silent": len(replica.state.members) - len(holders),
         },
     }
 
@@ -68,11 +68,11 @@ def _of_line(state: CycleState) -> Iterator[CheckpointCommitted]:
 
 
 async def _holders(
-    library: ArtifactCache, alive: AbstractSet[NodeId], artifacts: Sequence[ArtifactId]
+    artifact_cache: ArtifactCache, alive: AbstractSet[NodeId], artifacts: Sequence[ArtifactId]
 ) -> Holders:
     """Return who answers, with what each has of these."""
     told = await asyncio.gather(
-        *(library.held_by(each, artifacts, ANSWER_TIMEOUT_S) for each in sorted(alive))
+        *(artifact_cache.held_by(each, artifacts, ANSWER_TIMEOUT_S) for each in sorted(alive))
     )
     return {each[0]: each[1] for each in told if each is not None}
 

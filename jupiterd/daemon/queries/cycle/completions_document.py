@@ -16,7 +16,9 @@ MAX_LOOKED_AT: Final = 3
 """The newest models are asked for what they wrote, until one is found that was tried out."""
 
 
-async def completions_document(state: State, library: ArtifactCache, run_id: str) -> dict[str, Any]:
+async def completions_document(
+    state: State, artifact_cache: ArtifactCache, run_id: str
+) -> dict[str, Any]:
     """Return what the newest model wrote that was tried out.
 
     Raises:
@@ -25,7 +27,7 @@ async def completions_document(state: State, library: ArtifactCache, run_id: str
     run = shown_run(state.cycles, run_id)
     models = [m for m in models_of(state) if (m.run, m.kind) == (run.id, CANDIDATE)]
     for model in models[:MAX_LOOKED_AT]:
-        if samples := await completions_of(library, run.state, model):
+        if samples := await completions_of(artifact_cache, run.state, model):
             told = {"round": model.round, "model": model.artifact, "samples": samples}
             return {"schema": SCHEMA, "completions": {"run": run.id, **told}}
     nothing = {"run": run.id, "round": None, "model": None, "samples": []}

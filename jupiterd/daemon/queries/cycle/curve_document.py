@@ -44,7 +44,7 @@ async def curve_document(
     Raises:
         NotFoundError: there is no such training.
     """
-    run = shown_run(sources.journal.state.cycles, run_id)
+    run = shown_run(sources.replica.state.cycles, run_id)
     return {"schema": SCHEMA, "curve": await curve_of(sources, curves, run)}
 
 
@@ -57,7 +57,7 @@ async def curve_of(
     told, missing = await _told(sources, curves, run.id, nodes)
     curve = whole_curve(writers, told, run.round)
     first_s = next((point.at_s for point in curve.points if point.at_s is not None), None)
-    names = {member: fact.name for member, fact in sources.journal.state.members.items()}
+    names = {member: fact.name for member, fact in sources.replica.state.members.items()}
     return {
         "run": run.id,
         "round": run.round,
@@ -81,7 +81,7 @@ def _writers(run: SelectedRun) -> Iterator[Writer]:
 
 
 def _of_gang(state: CycleState, island: int, round_number: int) -> Iterator[Writer]:
-    for _, opened in sorted(state.epochs_opened.items()):
+    for _, opened in sorted(state.attempts_opened.items()):
         if opened.round == round_number and opened.gang:
             yield Writer(opened.gang[0], island, opened.from_step)
 

@@ -13,13 +13,13 @@ from jupiterd.ids import NodeId
 
 @dataclass(frozen=True)
 class Writer:
-    """Who has written the steps of an epoch: the node of its rank 0."""
+    """Who has written the steps of an attempt: the node of its rank 0."""
 
     node: NodeId
     island: int
     """0: the run's own gang."""
     from_step: int
-    """The epoch's steps come after it."""
+    """The attempt's steps come after it."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ def whole_curve(
     """Return the curve of a round.
 
     Args:
-        writers: of each island in the order of their epochs.
+        writers: of each island in the order of their attempts.
         told: what each node has written.
         round_number: what a node wrote of another one isn't taken.
     """
@@ -54,7 +54,7 @@ def whole_curve(
 def _line(
     writers: Iterable[Writer], told: Mapping[NodeId, Curves], round_number: int
 ) -> MergedCurve:
-    """Return the curve of one gang; an epoch that went back takes back what was beyond it."""
+    """Return the curve of one gang; an attempt that went back takes back what was beyond it."""
     points: list[CurvePoint] = []
     validations: list[CurvePoint] = []
     for writer in writers:

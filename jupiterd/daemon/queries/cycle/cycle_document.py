@@ -6,7 +6,8 @@ Owns its keys (DESIGN, section 10). Pure: it is handed all it needs.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from jupiterd.cluster.facts.facts import CheckpointCommitted, EpochOpened, WorkCompleted
+from jupiterd.cluster.facts.attempt_facts import AttemptOpened
+from jupiterd.cluster.facts.facts import CheckpointCommitted, WorkCompleted
 from jupiterd.cluster.ledger.cycle_state import RUNNING, Begun, CycleState
 from jupiterd.cluster.ledger.island_runs import number_of
 from jupiterd.cluster.planning.predicted_throughput import PREDICTED, Compared, compared
@@ -40,7 +41,7 @@ from jupiterd.ids import NodeId, short
 _NOBODY: Mapping[NodeId, str] = {}
 
 EPOCH_SEQ = 1000
-"""How far the numbers of two epochs' events are apart: lines are parked in between."""
+"""How far the numbers of two attempts' events are apart: lines are parked in between."""
 
 VERDICT_NUMBERS = (
     "incumbent_bpb",
@@ -248,17 +249,22 @@ def _lost_sources(cycle: CycleState) -> list[dict[str, Any]]:
 
 def _newest_attempt(gangs: Sequence[CycleState]) -> dict[str, int | None]:
     """Return its number in the cluster, the one in its round, and the step it started from."""
-    of_gangs = [each.epochs_opened.values() for each in gangs if each.epochs_opened]
+    of_gangs = [each.attempts_opened.values() for each in gangs if each.attempts_opened]
     if not of_gangs:
-        return {"epoch": 0, "attempt": 0, "resumed_from_step": None}
-    opened = max(of_gangs, key=lambda each: _newest(each).epoch)
+        return {"epoch": 0, "attempt": 0, "attempt_in_round": 0, "resumed_from_step": None}
+    opened = max(of_gangs, key=lambda each: _newest(each).attempt)
     last = _newest(opened)
     number = attempt_number(opened, last)
-    return {"epoch": last.epoch, "attempt": number, "resumed_from_step": last.from_step}
+    return {
+        "epoch": last.attempt,  # as programs knew it before
+        "attempt": last.attempt,
+        "attempt_in_round": number,
+        "resumed_from_step": last.from_step,
+    }
 
 
-def _newest(opened: Iterable[EpochOpened]) -> EpochOpened:
-    return max(opened, key=lambda each: each.epoch)
+def _newest(opened: Iterable[AttemptOpened]) -> AttemptOpened:
+    return max(opened, key=lambda each: each.attempt)
 
 
 def _verdicts(cycle: CycleState) -> list[dict[str, Any]]:
@@ -293,37 +299,37 @@ def _events(cycle: CycleState, islands: Islands) -> list[dict[str, Any]]:
 
 def _events_of(cycle: CycleState) -> list[dict[str, Any]]:
     events: list[dict[str, Any]] = []
-    for epoch, opened in sorted(cycle.epochs_opened.items()):
-        number = attempt_number(cycle.epochs_opened.values(), opened)
+    for attempt, opened in sorted(cycle.attempts_opened.items()):
+        number = attempt_number(cycle.attempts_opened.values(), opened)
         start = _start_in_words(cycle, opened)
         engine = ", ".join(filter(None, [opened.engine, opened.engine_reason]))
         text = f"attempt {number}: {counted(len(opened.gang), 'rank')} ({engine}) {start}"
-        events.append({"seq": EPOCH_SEQ * epoch, "text": text})
-        closed = cycle.epochs_closed.get(epoch)
+        events.append({"seq": EPOCH_SEQ * attempt, "text": text})
+        closed = cycle.attempts_closed.get(attempt)
         if closed is not None and closed.reason != "finished":
             text = f"attempt {number} ended: {closed.reason}"
-            events.append({"seq": EPOCH_SEQ * epoch + 1, "text": text})
+            events.append({"seq": EPOCH_SEQ * attempt + 1, "text": text})
     return [*events, *_given(cycle), *_early_ends(cycle), *_parkings(cycle)]
 
 
 def _given(cycle: CycleState) -> Iterator[dict[str, Any]]:
-    """Return the score of weights that were given, behind the beginning of their first epoch."""
+    """Return the score of weights that were given, behind the beginning of their first attempt."""
     made = (fact for fact in cycle.line() if isinstance(fact, CheckpointCommitted))
     told: set[int] = set()
     for first in made:
         if first.round not in told and (text := began_with(first)):
             told.add(first.round)
-            opened = [n for n, e in cycle.epochs_opened.items() if e.round == first.round]
-            yield {"seq": EPOCH_SEQ * min(opened, default=first.epoch) + 2, "text": text}
+            opened = [n for n, e in cycle.attempts_opened.items() if e.round == first.round]
+            yield {"seq": EPOCH_SEQ * min(opened, default=first.attempt) + 2, "text": text}
 
 
 def _early_ends(cycle: CycleState) -> Iterator[dict[str, Any]]:
-    """Return which trainings ended early, or worse, behind the last words of their epochs."""
+    """Return which trainings ended early, or worse, behind the last words of their attempts."""
     made = (fact for fact in cycle.line() if isinstance(fact, CheckpointCommitted))
     for last in made:
         for before, text in ((3, worse_end(last)), (2, early_end(last))):
             if text:
-                yield {"seq": EPOCH_SEQ * last.epoch + EPOCH_SEQ - before, "text": text}
+                yield {"seq": EPOCH_SEQ * last.attempt + EPOCH_SEQ - before, "text": text}
 
 
 _BITS = ("bits_per_byte_before", "bits_per_byte", "best_bits_per_byte")
@@ -350,7 +356,7 @@ def _held_out(
     }
 
 
-def _start_in_words(cycle: CycleState, opened: EpochOpened) -> str:
+def _start_in_words(cycle: CycleState, opened: AttemptOpened) -> str:
     if opened.from_step:
         return f"from step {opened.from_step}"
     loaded = cycle.checkpoint(opened.from_checkpoint) if opened.follows else None
@@ -359,21 +365,21 @@ def _start_in_words(cycle: CycleState, opened: EpochOpened) -> str:
 
 
 def _end_of(island: CycleState, run: CycleState) -> Iterator[dict[str, Any]]:
-    """Return why an island trains no more, behind its last epoch, where its run goes on."""
+    """Return why an island trains no more, behind its last attempt, where its run goes on."""
     if island.failed is not None and run.failed is None:
-        seq = EPOCH_SEQ * max(island.epochs_opened, default=0) + EPOCH_SEQ - 1
+        seq = EPOCH_SEQ * max(island.attempts_opened, default=0) + EPOCH_SEQ - 1
         yield {"seq": seq, "text": f"failed: {island.failed.message}; {island.failed.hint}"}
 
 
 def _parkings(cycle: CycleState) -> Iterator[dict[str, Any]]:
-    """Return the lines that were set aside and taken up again, behind the epochs before them."""
+    """Return the lines that were set aside and taken up again, behind the attempts before them."""
     said = 1
-    for epoch, fact in cycle.parkings():
+    for attempt, fact in cycle.parkings():
         said = min(said + fact.edit, EPOCH_SEQ - 1)
         name = branch_name(fact.cycle, fact.leaf)
         text = (
             f"line {name} is parked: {fact.reason or 'nobody in reach has its checkpoint'}"
-            if fact.is_parked
+            if fact.is_suspended
             else f"line {name} competes again: its checkpoint has turned up"
         )
-        yield {"seq": EPOCH_SEQ * epoch + said, "text": text}
+        yield {"seq": EPOCH_SEQ * attempt + said, "text": text}

@@ -21,7 +21,7 @@ OWN_SHARE = "self_hosting"
 
 def cycles_document(sources: DocumentSources) -> dict[str, Any]:
     """Return a row for each cycle."""
-    cycles = [each for each in sources.journal.state.cycles.values() if each.started is not None]
+    cycles = [each for each in sources.replica.state.cycles.values() if each.started is not None]
     newest_first = sorted(cycles, key=attrgetter("start_order"), reverse=True)
     return {"schema": SCHEMA, "cycles": [_row(shown(sources, cycle)) for cycle in newest_first]}
 

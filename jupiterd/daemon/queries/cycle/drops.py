@@ -29,7 +29,9 @@ UNITED: Final = "kept"
 """An output of the filter's last piece, whose `dropped` has what those before it dropped."""
 
 
-async def drops_document(state: State, library: ArtifactCache, wanted: str) -> dict[str, Any]:
+async def drops_document(
+    state: State, artifact_cache: ArtifactCache, wanted: str
+) -> dict[str, Any]:
     """Return what CYCLE/ROUND left out, by phase; either may be left out: the newest is meant.
 
     Raises:
@@ -46,7 +48,7 @@ async def drops_document(state: State, library: ArtifactCache, wanted: str) -> d
             "domain": begun.domain,
             "round": done,
             "phases": [
-                await _phase(state, library, phase, _work(cycle, done, phase))
+                await _phase(state, artifact_cache, phase, _work(cycle, done, phase))
                 for phase in judged_phases()
             ],
         },
@@ -69,23 +71,20 @@ def _work(cycle: CycleState, number: int, phase: Phase) -> list[WorkCompleted]:
 
 
 async def _phase(
-    state: State, library: ArtifactCache, phase: Phase, facts: Sequence[WorkCompleted]
+    state: State, artifact_cache: ArtifactCache, phase: Phase, facts: Sequence[WorkCompleted]
 ) -> dict[str, Any]:
     found: list[dict[str, str]] = []
     missing: list[str] = []
     for name, fact in _outputs(facts):
         try:
-            found.append({"name": name, "path": str(await library.ensure(fact.outputs[name]))})
+            found.append(
+                {"name": name, "path": str(await artifact_cache.ensure(fact.outputs[name]))}
+            )
         except JupiterError:
             member = state.members.get(fact.node)
             missing.append(short(fact.node) if member is None else member.name)
     flow = flow_of(phase, total_counts([fact.counts for fact in facts])).to_plain()
-    return {
-        "phase": str(phase),
-        **flow,
-        "folders": found,
-        "missing": sorted(set(missing)),
-    }
+    return {"phase": str(phase), **flow, "folders": found, "missing": sorted(set(missing))}
 
 
 def _outputs(facts: Sequence[WorkCompleted]) -> Iterator[tuple[str, WorkCompleted]]:

@@ -14,7 +14,9 @@ from jupiterd.errors import NotFoundError, UsageError
 from jupiterd.ids import CycleId
 
 
-async def export_document(journal: Replica, library: ArtifactCache, wanted: str) -> dict[str, Any]:
+async def export_document(
+    replica: Replica, artifact_cache: ArtifactCache, wanted: str
+) -> dict[str, Any]:
     """Return the folders of RUN, its newest round, or of RUN/ROUND.
 
     Raises:
@@ -22,8 +24,8 @@ async def export_document(journal: Replica, library: ArtifactCache, wanted: str)
         DiskFullError: there is no room for them here.
         UsageError: it is a data set, whose text lies where it was made of.
     """
-    state = journal.state
-    outputs = journal.derived(outputs_of)
+    state = replica.state
+    outputs = replica.derived(outputs_of)
     shards = shards_meant(outputs, wanted)
     if shards.kind != "cycle":
         made_of = state.cycles[CycleId(shards.run)].requested
@@ -32,7 +34,7 @@ async def export_document(journal: Replica, library: ArtifactCache, wanted: str)
             f"{shards.label} is a data set: tokens{path}", "export the data of a cycle's round"
         )
     kept = [each for each in outputs if _is_kept_for(each, shards)]
-    shards_at, *kept_at = [await _brought(library, each) for each in (shards, *kept)]
+    shards_at, *kept_at = [await _brought(artifact_cache, each) for each in (shards, *kept)]
     exported = {
         "run": shards.run,
         "name": shards.label,
@@ -44,9 +46,9 @@ async def export_document(journal: Replica, library: ArtifactCache, wanted: str)
     return {"schema": SCHEMA, "export": exported}
 
 
-async def _brought(library: ArtifactCache, wanted: Output) -> str:
+async def _brought(artifact_cache: ArtifactCache, wanted: Output) -> str:
     try:
-        return str(await library.ensure(wanted.artifact))
+        return str(await artifact_cache.ensure(wanted.artifact))
     except NotFoundError as error:
         raise NotFoundError(
             f"the samples of {wanted.label}, round {wanted.round}, aren't all in reach",

@@ -17,7 +17,9 @@ from jupiterd.errors import NotFoundError
 from jupiterd.ids import ArtifactId
 
 
-async def held_out_document(state: State, library: ArtifactCache, wanted: str) -> dict[str, Any]:
+async def held_out_document(
+    state: State, artifact_cache: ArtifactCache, wanted: str
+) -> dict[str, Any]:
     """Return the folders of a candidate's verdict and of the text that was held out for it.
 
     Raises:
@@ -33,8 +35,8 @@ async def held_out_document(state: State, library: ArtifactCache, wanted: str) -
             "leave --lm-eval out, or name the candidate of a round that is over",
         )
     try:
-        verdict = await library.ensure(said.artifact)
-        texts = [await library.ensure(each) for each in _held_out(run, model.round)]
+        verdict = await artifact_cache.ensure(said.artifact)
+        texts = [await artifact_cache.ensure(each) for each in _held_out(run, model.round)]
     except NotFoundError as error:
         raise NotFoundError(
             f"the text that {model.name} was judged on isn't all in reach",

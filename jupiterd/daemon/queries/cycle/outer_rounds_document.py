@@ -58,7 +58,7 @@ def _row(ended: OuterStepTaken, step: OuterStepTaken, numbers: Mapping[Any, int]
             "island": numbers.get(island, 0),
             "tokens": tokens,
             "trained_s": step.trained_s.get(island) or None,
-            "bytes": step.way_bytes.get(island) or None,
+            "bytes": step.pseudo_gradient_bytes.get(island) or None,
             "is_slowest": len(step.islands) > 1 and step.trained_s.get(island) == slowest > 0,
         }
         for island, tokens in zip(step.islands, step.tokens, strict=True)
@@ -71,6 +71,6 @@ def _row(ended: OuterStepTaken, step: OuterStepTaken, numbers: Mapping[Any, int]
             {"island": numbers.get(island, 0), "reason": reason}
             for island, reason in step.left_out.items()
         ],
-        "bytes": sum(step.way_bytes.values()) or None,
+        "bytes": sum(step.pseudo_gradient_bytes.values()) or None,
         "elapsed_s": step.elapsed_s or None,
     }

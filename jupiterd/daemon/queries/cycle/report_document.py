@@ -44,7 +44,7 @@ async def report_document(
         NotFoundError: there is no such cycle.
         UsageError: several ids begin so.
     """
-    state, library = sources.journal.state, sources.library
+    state, artifact_cache = sources.replica.state, sources.artifact_cache
     cycle, begun = meant_cycle(state, wanted)
     own = begun.cycle
     islands = counting_islands(state.cycles, own)
@@ -58,10 +58,10 @@ async def report_document(
             "log": log,
             "curve": await _curve(sources, curves, own, [int(row["round"]) for row in log]),
             "machines": {name: each.name for name, each in state.members.items()},
-            "rounds": [await _round(state, library, cycle, model) for model in models[:MAX_ROUNDS]][
-                ::-1
-            ],
-            "samples": await _samples(library, cycle),
+            "rounds": [
+                await _round(state, artifact_cache, cycle, model) for model in models[:MAX_ROUNDS]
+            ][::-1],
+            "samples": await _samples(artifact_cache, cycle),
         },
     }
 
@@ -72,21 +72,21 @@ async def _curve(
     """Return the loss of each step of the newest round that trained; None where none has."""
     if not trained:
         return None
-    run = shown_run(sources.journal.state.cycles, cycle, max(trained))
+    run = shown_run(sources.replica.state.cycles, cycle, max(trained))
     return await curve_of(sources, curves, run)
 
 
 async def _round(
-    state: State, library: ArtifactCache, cycle: CycleState, model: KnownModel
+    state: State, artifact_cache: ArtifactCache, cycle: CycleState, model: KnownModel
 ) -> dict[str, Any]:
     return model.to_plain() | {
-        "verdict_document": await verdict_of(library, cycle, model),
-        "completions": await completions_of(library, cycle, model),
-        "data": await data_of(state, library, cycle, model.round),
+        "verdict_document": await verdict_of(artifact_cache, cycle, model),
+        "completions": await completions_of(artifact_cache, cycle, model),
+        "data": await data_of(state, artifact_cache, cycle, model.round),
     }
 
 
-async def _samples(library: ArtifactCache, cycle: CycleState) -> dict[str, Any] | None:
+async def _samples(artifact_cache: ArtifactCache, cycle: CycleState) -> dict[str, Any] | None:
     """Return where samples of the newest filtered round lie; None where nothing was filtered."""
     facts = work_that_counts(cycle.completed.values())
     united = [fact for fact in facts if "kept" in fact.outputs]
@@ -97,11 +97,15 @@ async def _samples(library: ArtifactCache, cycle: CycleState) -> dict[str, Any] 
     names = ("samples", "parents")
     return {
         "round": last.round,
-        "kept": await _folders(library, [last.outputs["kept"]]),
-        "dropped": await _folders(library, [last.outputs["dropped"]]),
-        **{name: await _folders(library, [f.outputs[name] for f in made if name in f.outputs])
-           for name in names},
-    }  # fmt: skip
+        "kept": await _folders(artifact_cache, [last.outputs["kept"]]),
+        "dropped": await _folders(artifact_cache, [last.outputs["dropped"]]),
+        **{
+            name: await _folders(
+                artifact_cache, [f.outputs[name] for f in made if name in f.outputs]
+            )
+            for name in names
+        },
+    }
 
 
 def _made(facts: list[WorkCompleted], number: int) -> list[WorkCompleted]:
@@ -111,12 +115,12 @@ def _made(facts: list[WorkCompleted], number: int) -> list[WorkCompleted]:
     return sorted((f for f in found if f.round == last), key=attrgetter("item"))[:MAX_MADE]
 
 
-async def _folders(library: ArtifactCache, artifacts: list[ArtifactId]) -> list[str]:
+async def _folders(artifact_cache: ArtifactCache, artifacts: list[ArtifactId]) -> list[str]:
     """Return the folders of those that are here or in reach; a page without them is one, too."""
     found: list[Path] = []
     for artifact in artifacts:
         try:
-            found.append(await library.ensure(artifact))
+            found.append(await artifact_cache.ensure(artifact))
         except JupiterError:
             continue
     return [str(path) for path in found]

@@ -47,7 +47,7 @@ async def review_document(sources: DocumentSources, wanted: str) -> dict[str, An
         UsageError: there are no such phases.
     """
     cycle_id, _, named = wanted.partition("/")
-    cycle, begun = meant_cycle(sources.journal.state, cycle_id, first_going_on=True)
+    cycle, begun = meant_cycle(sources.replica.state, cycle_id, first_going_on=True)
     place = _named_place(named) if named else place_of(cycle)
     if place is None:
         raise NotFoundError("no phase of the cycle has ended yet", "jupiterctl cycle status")

@@ -27,17 +27,17 @@ READ_TIMEOUT_S = 4.0
 _COUNTS = ("tokens", "sequences", "documents", "synthetic_documents", "bytes")
 
 
-async def round_rows(state: State, library: ArtifactCache) -> list[dict[str, Any]]:
+async def round_rows(state: State, artifact_cache: ArtifactCache) -> list[dict[str, Any]]:
     """Return the data of each round of each cycle, that of the newest first."""
     runs = sorted(state.cycles.values(), key=attrgetter("start_order"), reverse=True)
-    rows = (row for run in runs if run.started is not None for row in _of_run(run, library))
+    rows = (row for run in runs if run.started is not None for row in _of_run(run, artifact_cache))
     newest = [row for row, _ in zip(rows, range(MAX_ROUNDS), strict=False)]
-    reading = _Reading(library)
+    reading = _Reading(artifact_cache)
     contents = await asyncio.gather(*(reading.contents(row["shards"]) for row in newest))
     return [{**row, "contents": each} for row, each in zip(newest, contents, strict=True)]
 
 
-def _of_run(run: CycleState, library: ArtifactCache) -> Iterator[dict[str, Any]]:
+def _of_run(run: CycleState, artifact_cache: ArtifactCache) -> Iterator[dict[str, Any]]:
     packed = (fact for fact in run.completed.values() if fact.phase == Phase.PACK)
     for fact in sorted(packed, key=attrgetter("round"), reverse=True):
         shards = fact.outputs["shards"]
@@ -47,7 +47,7 @@ def _of_run(run: CycleState, library: ArtifactCache) -> Iterator[dict[str, Any]]
             "round": fact.round,
             "shards": shards,
             "made_by": fact.node,
-            "held_here": library.store.holds(shards),
+            "held_here": artifact_cache.store.holds(shards),
             **{name: int(fact.counts[name]) for name in _COUNTS if name in fact.counts},
         }
 
@@ -55,8 +55,8 @@ def _of_run(run: CycleState, library: ArtifactCache) -> Iterator[dict[str, Any]]
 class _Reading:
     """The way to what the files say: some at a time, until time is up."""
 
-    def __init__(self, library: ArtifactCache) -> None:
-        self._library = library
+    def __init__(self, artifact_cache: ArtifactCache) -> None:
+        self._artifact_cache = artifact_cache
         self._turns = asyncio.Semaphore(READ_AT_ONCE)
         self._end_s = asyncio.get_running_loop().time() + READ_TIMEOUT_S
 
@@ -65,7 +65,7 @@ class _Reading:
         data: bytes | None = None
         with suppress(TimeoutError):
             async with asyncio.timeout_at(self._end_s), self._turns:
-                data = await self._library.read(shards, CONTENTS_FILE, MAX_CONTENTS_BYTES)
+                data = await self._artifact_cache.read(shards, CONTENTS_FILE, MAX_CONTENTS_BYTES)
         try:
             found = None if data is None else json.loads(data)
         except ValueError:

@@ -21,8 +21,8 @@ RETRY_S = 60.0
 class RoundTableKeeper:
     """Writes the file anew when a round more is over, or another line counts."""
 
-    def __init__(self, journal: Replica, path: Path) -> None:
-        self._journal = journal
+    def __init__(self, replica: Replica, path: Path) -> None:
+        self._replica = replica
         self._path = path
         self._seen: object = None
 
@@ -30,17 +30,17 @@ class RoundTableKeeper:
         """Look at every entry that comes in."""
         version = -1
         while True:
-            version = await self._journal.changed_since(version)
+            version = await self._replica.changed_since(version)
             if not await self.look():
                 await asyncio.sleep(RETRY_S)
                 version = -1
 
     async def look(self) -> bool:
         """Write the file where it isn't as it should be; return whether it is now."""
-        over = _rounds_over(self._journal.state)
+        over = _rounds_over(self._replica.state)
         if over == self._seen or not (over or self._path.exists()):
             return True
-        text = table_text(round_rows(self._journal.state))
+        text = table_text(round_rows(self._replica.state))
         try:
             await asyncio.to_thread(_write, self._path, text)
         except OSError as error:

@@ -45,18 +45,18 @@ def train_document(sources: DocumentSources, run_id: str) -> dict[str, Any]:
     """Return a training run alone: the one named, else the running or latest one."""
     if not run_id:
         return {"schema": SCHEMA, "train": current_training(sources)}
-    run = sources.journal.state.cycles.get(CycleId(run_id))
+    run = sources.replica.state.cycles.get(CycleId(run_id))
     is_known = run is not None and run.training is not None
     return {"schema": SCHEMA, "train": shown(sources, run) if run and is_known else None}
 
 
 async def data_document(sources: DocumentSources, run_id: str) -> dict[str, Any]:
     """Return every data set, the newest first, or one as it is being made."""
-    state = sources.journal.state
+    state = sources.replica.state
     if not run_id:
-        store = sources.library.store
+        store = sources.artifact_cache.store
         rows = [_row(store, run, asked) for run, asked in data_sets(state)]
-        rounds = await round_rows(state, sources.library)
+        rounds = await round_rows(state, sources.artifact_cache)
         return {"schema": SCHEMA, "data": rows, "rounds": rounds}
     run = state.cycles.get(CycleId(run_id))
     is_known = run is not None and run.requested is not None
@@ -184,13 +184,13 @@ def _proof(
 
 
 def _committed(began: "_Beginnings", fact: CheckpointCommitted) -> Committed:
-    cursor, began_tokens = began.of(fact.epoch, fact.round)
+    cursor, began_tokens = began.of(fact.attempt, fact.round)
     return Committed(
         name=f"checkpoint {short(fact.artifact)}",
         round=fact.round,
         cursor=fact.cursor,
         tokens=fact.tokens,
-        epoch=fact.epoch,
+        attempt=fact.attempt,
         began=cursor,
         began_tokens=began_tokens,
         on_trunk=fact.on_trunk,
@@ -204,18 +204,18 @@ class _Beginnings:
         self._run = run
         self._known: dict[tuple[int, int], tuple[int | None, int | None]] = {}
 
-    def of(self, epoch: int, round_number: int) -> tuple[int | None, int | None]:
+    def of(self, attempt: int, round_number: int) -> tuple[int | None, int | None]:
         """Return the cursor at which a gang began in this round, and the tokens it began it with.
 
         None for a cursor that nobody knows, and for tokens where it began within the round.
         """
-        key = (epoch, round_number)
+        key = (attempt, round_number)
         if key not in self._known:
-            self._known[key] = self._look_up(epoch, round_number)
+            self._known[key] = self._look_up(attempt, round_number)
         return self._known[key]
 
-    def _look_up(self, epoch: int, round_number: int) -> tuple[int | None, int | None]:
-        opened = self._run.epochs_opened.get(epoch)
+    def _look_up(self, attempt: int, round_number: int) -> tuple[int | None, int | None]:
+        opened = self._run.attempts_opened.get(attempt)
         if opened is None:
             return None, None
         if not opened.from_checkpoint:

@@ -39,7 +39,9 @@ class _Judged:
     fact: VerdictReached
 
 
-async def verdict_document(state: State, library: ArtifactCache, wanted: str) -> dict[str, Any]:
+async def verdict_document(
+    state: State, artifact_cache: ArtifactCache, wanted: str
+) -> dict[str, Any]:
     """Return where the verdict on CANDIDATE, or on CANDIDATE:INCUMBENT, lies.
 
     Either is a model's id, the beginning of one, or the number of a round of the newest cycle that
@@ -52,7 +54,7 @@ async def verdict_document(state: State, library: ArtifactCache, wanted: str) ->
     """
     candidate, _, incumbent = wanted.partition(":")
     judged = _meant(_verdicts(state), candidate)
-    recorded = await _brought(library, judged.fact)
+    recorded = await _brought(artifact_cache, judged.fact)
     document = json.loads((recorded / VERDICT_FILE).read_text(encoding="utf-8"))
     given = document["given"]
     if incumbent:
@@ -70,7 +72,7 @@ async def verdict_document(state: State, library: ArtifactCache, wanted: str) ->
             "candidate": judged.fact.candidate,
             "folder": str(recorded),
             "explained": explain(document, _course(judged)),
-            "material": await _material(library, recorded, given),
+            "material": await _material(artifact_cache, recorded, given),
         },
     }
 
@@ -159,19 +161,21 @@ def _begins(model: str, digits: str) -> bool:
     return len(digits) >= MIN_DIGITS and model.startswith(digits)
 
 
-async def _brought(library: ArtifactCache, fact: VerdictReached) -> Path:
+async def _brought(artifact_cache: ArtifactCache, fact: VerdictReached) -> Path:
     try:
-        return await library.ensure(fact.artifact)
+        return await artifact_cache.ensure(fact.artifact)
     except NotFoundError as error:
         raise NotFoundError(
             f"the verdict of round {fact.round} isn't in reach", "start the nodes that have it"
         ) from error
 
 
-async def _material(library: ArtifactCache, recorded: Path, given: dict[str, Any]) -> list[str]:
+async def _material(
+    artifact_cache: ArtifactCache, recorded: Path, given: dict[str, Any]
+) -> list[str]:
     """Return the folders of what was decided on; of scores that have gone, the verdict's copy."""
     try:
-        return [str(await library.ensure(artifact)) for artifact in _pieces(given)]
+        return [str(await artifact_cache.ensure(artifact)) for artifact in _pieces(given)]
     except NotFoundError:
         return [str(recorded)]
 

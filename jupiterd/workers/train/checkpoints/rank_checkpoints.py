@@ -55,7 +55,7 @@ class Tally:
 
 
 class RankCheckpoints:
-    """Those of one rank in one epoch."""
+    """Those of one rank in one attempt."""
 
     def __init__(self, task: Task, job: Job, engine: Engine, tally: Tally) -> None:
         self._task = task

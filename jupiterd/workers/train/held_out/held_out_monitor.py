@@ -19,7 +19,7 @@ from jupiterd.workers.train.held_out.validation import Validation
 
 
 class HeldOutMonitor:
-    """The watch of one rank in one epoch."""
+    """The watch of one rank in one attempt."""
 
     def __init__(
         self,

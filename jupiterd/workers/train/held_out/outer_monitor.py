@@ -16,7 +16,7 @@ IN_NO_STEP = -1
 
 
 class OuterMonitor(HeldOutMonitor):
-    """The watch of one rank in one epoch; all ranks of an island score together."""
+    """The watch of one rank in one attempt; all ranks of an island score together."""
 
     scored_step = 0
     """Steps that the weights contain that were scored last."""

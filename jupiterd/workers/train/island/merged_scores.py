@@ -16,7 +16,7 @@ from jupiterd.workers.train.report.run_report import RunReport
 
 
 class MergedScores:
-    """Those of one rank in one epoch; all ranks of an island take part in each."""
+    """Those of one rank in one attempt; all ranks of an island take part in each."""
 
     def __init__(
         self, watch: Watch | None, island: Island, keeper: LastStepSnapshot, report: RunReport

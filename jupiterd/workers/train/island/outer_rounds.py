@@ -1,14 +1,17 @@
-"""The rounds of one rank of an island: inner steps, its way, the outer step with those of all.
+"""The rounds of one rank of an island: inner steps, its pseudo-gradient, the outer step.
 
 Owns what is done when, and that all ranks of the island do it together. Doesn't know how a step is
-taken (`loop`), what is in a way (`islands`), or who decides on outer steps: its daemon hands them
-in. Whoever is behind takes those that it has missed, and drops what it has trained meanwhile.
+taken (`loop`), what is in a pseudo-gradient (`islands`), or who decides on outer steps: its daemon
+hands them in. Whoever is behind takes those that it has missed, and drops what it has trained
+meanwhile.
 
-A round's way is sent once the ways of the round before are merged. The next round begins as soon as
-it is ordered: with the outer step that merges the way (blocking), or at once (overlapped); what the
-rank does beside its steps then is done in another thread.
+A round's pseudo-gradient is sent once the pseudo-gradients of the round before are merged. The next
+round begins as soon as it is ordered: with the outer step that merges the pseudo-gradient
+(blocking), or at once (overlapped); what the rank does beside its steps then is done in another
+thread.
 
-params: island {run, island, kind}: the run that it is an island of, its own id, how ways are packed
+params: island {run, island, kind}: the run that it is an island of, its own id, how
+pseudo-gradients are packed
 """
 
 import math
@@ -22,7 +25,12 @@ import numpy as np
 from jupiterd.cycle.training.batch_shares import Shares, shares_by_rate
 from jupiterd.errors import Bug, LossDivergedError
 from jupiterd.ids import short
-from jupiterd.protocol.frames import OuterStepArrived, OuterStepWanted, RankBusy, WayWritten
+from jupiterd.protocol.frames import (
+    OuterStepArrived,
+    OuterStepWanted,
+    PseudoGradientWritten,
+    RankBusy,
+)
 from jupiterd.workers.islands.island import Island, are_numbers
 from jupiterd.workers.islands.round_order import RoundOrder
 from jupiterd.workers.link import Task
@@ -90,7 +98,7 @@ class OuterRounds:
         self._is_done = not self._has_part
         """Nothing is left to do in the round that we are in."""
         self._is_sent = False
-        """Our way in it is."""
+        """Our pseudo-gradient in it is."""
         self._is_behind = bool(island.orders)
         """There may be outer steps that were taken without us."""
         self._has_diverged = False
@@ -107,8 +115,8 @@ class OuterRounds:
         step, tokens: what the weights contain
 
         Raises:
-            StateNotFetchedError: an outer step or its ways can't be had.
-            CorruptArtifactError: a way is damaged.
+            StateNotFetchedError: an outer step or its pseudo-gradients can't be had.
+            CorruptArtifactError: a pseudo-gradient is damaged.
         """
         self._go_on_at(step, tokens)
         while not self.is_over:
@@ -164,7 +172,7 @@ class OuterRounds:
         self._task.send(OuterStepWanted(self._after))
 
     def _send_again(self, order: RoundOrder) -> None:
-        """Send the way of the round before ours once more: whoever knew of it may be gone.
+        """Send the last round's pseudo-gradient once more: whoever knew of it may be gone.
 
         Packing it gives the same again, and what is left of it.
         """
@@ -175,10 +183,14 @@ class OuterRounds:
         else:
             self._exchange.send(told, base, weights)
 
-    def _told_of(self, order: RoundOrder, steps: int, elapsed_s: float = 0.0) -> WayWritten:
-        """Return what is told of our way in a round, but for what packing it shows."""
+    def _told_of(
+        self, order: RoundOrder, steps: int, elapsed_s: float = 0.0
+    ) -> PseudoGradientWritten:
+        """Return what is told of our pseudo-gradient in a round, but for what packing it shows."""
         tokens = steps * order.batch_sequences * self._loop.batches.shards.seq_len
-        told = WayWritten(f"way-{order.number:06}", order.step, tokens, math.inf, elapsed_s)
+        told = PseudoGradientWritten(
+            f"way-{order.number:06}", order.step, tokens, math.inf, elapsed_s
+        )
         watch, counted = self._scores.watch, self._counted_in(order, steps)
         scored = {"scored_step": watch.scored_step, "held_out": watch.held_out}
         return replace(told, counted=counted, **scored)
@@ -241,7 +253,7 @@ class OuterRounds:
 
     @property
     def _can_send(self) -> bool:
-        """Say whether the ways of the round before ours are merged: ours is measured from there."""
+        """Say whether the round before ours is merged: ours is measured from there."""
         last = self._island.last
         return last is not None and last.closes >= self._order.number - 1
 
@@ -272,7 +284,9 @@ class OuterRounds:
         goes_on = not (self._is_done or self._has_diverged)
         with self._keeper.jumping(self.step):
             self._island.take(state, order, is_counted=arrived.is_counted, goes_on=goes_on)
-        self._report.outer_step(order.number, short(order.step), digest, len(arrived.ways))
+        self._report.outer_step(
+            order.number, short(order.step), digest, len(arrived.pseudo_gradients)
+        )
         self._exchange.begin(order.step, digest, is_compared=arrived.is_compared)
         self._is_behind |= not (goes_on or self._is_sent)
         if self._is_done and self._has_diverged:
@@ -373,7 +387,9 @@ class OuterRounds:
         self._loop.step_done(done)
         is_of_plan = done.step % self._plan.checkpoint_every_steps == 0
         self._is_save_due |= is_of_plan or self._checkpoints.is_due
-        ends_round = self.step == self._order.end_step  # others wait for our way before that
+        ends_round = (
+            self.step == self._order.end_step
+        )  # others wait for our pseudo-gradient before that
         if self._may_save and not ends_round and self._engine.rank == 0:
             self._save()
 
@@ -384,7 +400,7 @@ class OuterRounds:
         return self._is_save_due and (is_time or not self._checkpoints.has_room)
 
     def _end_round(self) -> None:
-        """Send our way from rank 0; it is packed on every rank, beside whatever follows."""
+        """Send our pseudo-gradient from rank 0; every rank packs it while training goes on."""
         self._tell_waiting()
         order, base, weights = self._order, self._island.base, self._island.end()
         self._has_diverged |= not are_numbers(weights)  # the last step may have, unnoticed

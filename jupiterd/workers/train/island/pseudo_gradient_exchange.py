@@ -1,8 +1,9 @@
-"""What one rank of an island exchanges: its own way out, the ways of all in.
+"""What one rank of an island exchanges: its own pseudo-gradient out, those of all in.
 
 Owns packing and merging, beside whatever the rank does meanwhile, and what is told of the outer
-state that a way leads on from. Doesn't know when either is due (`outer_rounds`), who compares what
-is told (`cycle.state_divergence`), or how ways travel: its daemon brings and takes them.
+state that a pseudo-gradient leads on from. Doesn't know when either is due (`outer_rounds`), who
+compares what is told (`cycle.state_divergence`), or how pseudo-gradients travel: its daemon brings
+and takes them.
 """
 
 import math
@@ -11,13 +12,16 @@ from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
 
-from jupiterd.protocol.frames import OuterStepArrived, WayWritten
+from jupiterd.protocol.frames import OuterStepArrived, PseudoGradientWritten
 from jupiterd.workers.islands.compression import Packed
 from jupiterd.workers.islands.fixed_batch import FixedBatch
 from jupiterd.workers.islands.flat import Vector
 from jupiterd.workers.islands.island import Island, Merged, length
 from jupiterd.workers.islands.outer_step import OuterSettings, OuterState
-from jupiterd.workers.islands.pseudo_gradient_file import read_way, write_way
+from jupiterd.workers.islands.pseudo_gradient_file import (
+    read_pseudo_gradient,
+    write_pseudo_gradient,
+)
 from jupiterd.workers.link import Task
 from jupiterd.workers.train.engine import Engine
 
@@ -51,39 +55,41 @@ class PseudoGradientExchange:
         settings = OuterSettings(arrived.rate, arrived.momentum)
 
         def merge() -> Merged:
-            state = self._island.merged(self._ways(arrived), arrived.tokens, settings)
+            state = self._island.merged(self._pseudo_gradients(arrived), arrived.tokens, settings)
             return state, state.digest()
 
         return self._island.beside.result(arrived.step, merge)
 
-    def _ways(self, arrived: OuterStepArrived) -> Iterator[Packed]:
-        """Yield the ways of all, one in memory at a time."""
+    def _pseudo_gradients(self, arrived: OuterStepArrived) -> Iterator[Packed]:
+        """Yield the pseudo-gradients of all, one in memory at a time."""
         size = self._island.layout.size
-        return (read_way(Path(folder), size) for folder in arrived.ways)
+        return (read_pseudo_gradient(Path(folder), size) for folder in arrived.pseudo_gradients)
 
-    def send(self, told: WayWritten, base: Vector, weights: Vector) -> None:
-        """Pack the way back from weights to base on every rank, and send it from rank 0."""
+    def send(self, told: PseudoGradientWritten, base: Vector, weights: Vector) -> None:
+        """Pack the pseudo-gradient (weights to base) on every rank, and send it from rank 0."""
         told, state = self._standing(told), self._island.state
 
         def pack_and_send() -> None:
-            way = base - weights
-            norm = length(way)
-            packed = self._island.packer.packed(way) if math.isfinite(norm) else None
+            pseudo_gradient = base - weights
+            norm = length(pseudo_gradient)
+            packed = self._island.packer.packed(pseudo_gradient) if math.isfinite(norm) else None
             self._hand_over(replace(told, norm=norm), packed, state)
 
         self._island.beside.begin(pack_and_send)
 
-    def send_nothing(self, told: WayWritten) -> None:
-        """Say that our way is no number."""
+    def send_nothing(self, told: PseudoGradientWritten) -> None:
+        """Say that our pseudo-gradient is no number."""
         self._hand_over(replace(self._standing(told), norm=math.inf), None, self._island.state)
 
-    def _standing(self, told: WayWritten) -> WayWritten:
-        """Return the same with where we stand now: outer steps are taken while a way is packed."""
+    def _standing(self, told: PseudoGradientWritten) -> PseudoGradientWritten:
+        """Return the same with our present place: outer steps are taken during packing."""
         return replace(told, stands_at=self._stands_at, digest=self._digest)
 
-    def _hand_over(self, told: WayWritten, packed: Packed | None, state: OuterState) -> None:
+    def _hand_over(
+        self, told: PseudoGradientWritten, packed: Packed | None, state: OuterState
+    ) -> None:
         if self._is_first:
-            write_way(self._task.output_dir / told.path, packed)
+            write_pseudo_gradient(self._task.output_dir / told.path, packed)
             logits = self._fixed_batch.logits_at(told.after)
             digest = told.digest or state.digest()  # begun from a checkpoint, it wasn't merged here
             self._task.send(replace(told, logits=logits, digest=digest))

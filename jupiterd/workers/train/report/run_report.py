@@ -44,7 +44,7 @@ class Curves:
 
 
 class RunReport(AbstractContextManager["RunReport"]):
-    """The report of one rank, from the first step of its epoch to the last."""
+    """The report of one rank, from the first step of its attempt to the last."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class RunReport(AbstractContextManager["RunReport"]):
         self._metrics: RunMetrics | None = None
         self._began_s = time.monotonic()
         self._losses: list[float] = []
-        """Of this pass over the data, as far as this epoch has trained it."""
+        """Of this pass over the data, as far as this attempt has trained it."""
         self._told = Horizon()
 
     def __enter__(self) -> Self:

@@ -20,10 +20,10 @@ from tests.support.cluster.building import (
     judged,
     opened,
     outer_step,
-    parked,
     pinned,
     round_over,
     started,
+    suspended,
     training,
     work_done,
 )
@@ -58,7 +58,7 @@ def test_whatever_is_referred_to_stays() -> None:
         replace(opened(2), from_checkpoint="k2"),
         closed(2),
         pinned("k3"),
-        parked("k4"),
+        suspended("k4"),
         judged("HOLD", "k5"),
         replace(judged("HOLD", "k20"), incumbent="k6"),
         round_over("k20", promoted="k7"),
@@ -111,10 +111,10 @@ def test_nothing_goes_that_a_line_ends_with(facts: list[CycleFact]) -> None:
 
 def outer_line(count: int, name: str = "w") -> list[OuterStepTaken]:
     """So many outer steps below the beginning, with a way each."""
-    line = [replace(outer_step(0), ways=())]
+    line = [replace(outer_step(0), pseudo_gradients=())]
     for number in range(1, count + 1):
         taken = outer_step(number, fact_hash(line[-1]), 100 * number)
-        line.append(replace(taken, ways=(ArtifactId(f"{name}{number}"),)))
+        line.append(replace(taken, pseudo_gradients=(ArtifactId(f"{name}{number}"),)))
     return line
 
 
@@ -122,7 +122,7 @@ def test_the_ways_of_old_outer_steps_may_go() -> None:
     going_on = [run_of(*outer_line(20))]
     assert old_ways(going_on) == {"w1", "w2", "w3", "w4"}
     beginning, first = outer_line(1)
-    young = run_of(beginning, replace(first, ways=(ArtifactId("w3"),)))
+    young = run_of(beginning, replace(first, pseudo_gradients=(ArtifactId("w3"),)))
     assert old_ways([*going_on, young]) == {"w1", "w2", "w4"}, "another run needs it"
 
 

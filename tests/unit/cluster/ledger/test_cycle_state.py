@@ -1,6 +1,7 @@
 import pytest
 
-from jupiterd.cluster.facts.facts import CycleFailed, EpochClosed, VerdictReached
+from jupiterd.cluster.facts.attempt_facts import AttemptClosed
+from jupiterd.cluster.facts.facts import CycleFailed, VerdictReached
 from jupiterd.cluster.ledger.cycle_state import CycleFact, CycleState
 from jupiterd.ids import ArtifactId
 from tests.support.cluster.building import (
@@ -11,11 +12,11 @@ from tests.support.cluster.building import (
     closed,
     commanded,
     opened,
-    parked,
     paused,
     pinned,
     round_over,
     started,
+    suspended,
     work_done,
 )
 
@@ -93,33 +94,33 @@ def test_of_two_completions_of_one_item_the_first_in_the_order_counts() -> None:
     assert set(cycle.completed) == {(1, "i"), (1, "j")}
 
 
-def test_the_open_epoch_is_the_latest_that_nobody_closed() -> None:
+def test_the_open_attempt_is_the_latest_that_nobody_closed() -> None:
     cycle = cycle_of(opened(1), opened(2), opened(3), closed(3))
-    assert cycle.open_epochs[-1] == opened(2)
-    assert cycle.open_epochs == (opened(1), opened(2))
-    assert cycle.next_epoch == 4
-    assert set(cycle.epochs_opened) == {1, 2, 3}
-    assert set(cycle.epochs_closed) == {3}
+    assert cycle.open_attempts[-1] == opened(2)
+    assert cycle.open_attempts == (opened(1), opened(2))
+    assert cycle.next_attempt == 4
+    assert set(cycle.attempts_opened) == {1, 2, 3}
+    assert set(cycle.attempts_closed) == {3}
 
 
-def test_a_close_that_comes_before_its_epoch_still_closes_it() -> None:
+def test_a_close_that_comes_before_its_attempt_still_closes_it() -> None:
     cycle = cycle_of(closed(1), opened(1))
-    assert cycle.open_epochs == ()
-    assert cycle_of().next_epoch == 1
+    assert cycle.open_attempts == ()
+    assert cycle_of().next_attempt == 1
 
 
-def test_an_epoch_stays_open_when_a_leader_that_was_replaced_closes_it() -> None:
+def test_an_attempt_stays_open_when_a_leader_that_was_replaced_closes_it() -> None:
     cycle = cycle_of(opened(1), closed(1), adopted(1))
-    assert cycle.open_epochs == (opened(1),)
-    assert dict(cycle.epochs_adopted) == {1: adopted(1)}
-    assert cycle.next_epoch == 2
+    assert cycle.open_attempts == (opened(1),)
+    assert dict(cycle.attempts_adopted) == {1: adopted(1)}
+    assert cycle.next_attempt == 2
 
 
-def test_whoever_adopted_an_epoch_closes_it() -> None:
-    late = EpochClosed(CYCLE, 1, "finished")
+def test_whoever_adopted_an_attempt_closes_it() -> None:
+    late = AttemptClosed(CYCLE, 1, "finished")
     cycle = cycle_of(opened(1), closed(1), adopted(1), late)
-    assert cycle.open_epochs == ()
-    assert cycle.epochs_closed[1] == late
+    assert cycle.open_attempts == ()
+    assert cycle.attempts_closed[1] == late
 
 
 def test_the_last_checkpoint_of_a_round_is_taken_from_the_canonical_line() -> None:
@@ -188,16 +189,23 @@ def test_a_pin_may_come_long_before_its_leaf() -> None:
 
 
 def test_a_parked_line_counts_again_once_a_later_edit_says_so() -> None:
-    cycle = cycle_of(*FORKED, parked("k2"))
-    assert (cycle.rounds_committed, cycle.parked, cycle.parking_edit("k2")) == (1, {"k2"}, 1)
-    cycle.apply(parked("k2", 2, is_parked=False), (99, NODES[0], "u", 1))
-    assert (cycle.rounds_committed, cycle.parked, cycle.parking_edit("k2")) == (2, frozenset(), 2)
-    assert cycle_of(parked("k2", 2, is_parked=False), parked("k2"), *FORKED).parked == frozenset()
+    cycle = cycle_of(*FORKED, suspended("k2"))
+    assert (cycle.rounds_committed, cycle.suspended, cycle.suspension_edit("k2")) == (1, {"k2"}, 1)
+    cycle.apply(suspended("k2", 2, is_suspended=False), (99, NODES[0], "u", 1))
+    assert (cycle.rounds_committed, cycle.suspended, cycle.suspension_edit("k2")) == (
+        2,
+        frozenset(),
+        2,
+    )
+    assert (
+        cycle_of(suspended("k2", 2, is_suspended=False), suspended("k2"), *FORKED).suspended
+        == frozenset()
+    )
 
 
-def test_what_was_said_of_a_line_stands_behind_the_epochs_before_it() -> None:
-    cycle = cycle_of(opened(1), parked("k2"), opened(2), parked("x1"))
-    assert [(epoch, fact.leaf) for epoch, fact in cycle.parkings()] == [(1, "k2"), (2, "x1")]
+def test_what_was_said_of_a_line_stands_behind_the_attempts_before_it() -> None:
+    cycle = cycle_of(opened(1), suspended("k2"), opened(2), suspended("x1"))
+    assert [(attempt, fact.leaf) for attempt, fact in cycle.parkings()] == [(1, "k2"), (2, "x1")]
 
 
 def test_only_verdicts_on_the_line_are_in_force_and_all_are_known() -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jupiterd.cluster.facts.facts import OuterStepParked, OuterStepTaken
+from jupiterd.cluster.facts.facts import OuterStepAbandoned, OuterStepTaken
 from jupiterd.cluster.ledger.lost_outer_line import steps_to_park
 from jupiterd.cluster.ledger.lww_registers import fact_hash
 from jupiterd.cluster.ledger.outer_line import Steps, outer_line, precedence, whole
@@ -50,7 +50,7 @@ def test_nothing_is_set_aside_where_the_end_is_in_reach_or_nothing_would_be_left
 def test_a_run_whose_steps_are_parked_has_the_line_without_them() -> None:
     run = run_of(ROOT, FIRST, THEIRS, ITS_OWN, ITS_NEXT)
     assert [*run.outer_line().values()][-1] == ITS_NEXT
-    run.apply(OuterStepParked(CYCLE, fact_hash(ITS_OWN)), (1, NODES[0], "u", 9))
+    run.apply(OuterStepAbandoned(CYCLE, fact_hash(ITS_OWN)), (1, NODES[0], "u", 9))
     assert [*run.outer_line().values()] == [ROOT, FIRST, THEIRS]
     run.apply(replace(ITS_NEXT, total_tokens=190), (1, NODES[0], "u", 10))
     assert [*run.outer_line().values()] == [ROOT, FIRST, THEIRS], "it hangs below what is parked"
@@ -70,8 +70,8 @@ def trees(draw: st.DrawFn) -> tuple[Steps, list[str]]:
 def test_the_line_ends_in_the_best_step_that_can_be_had(drawn: tuple[Steps, list[str]]) -> None:
     steps, missing = drawn
     able = [key for key in whole(steps) if key not in missing]
-    parked = steps_to_park(steps, missing)
-    left = {key: step for key, step in steps.items() if key not in parked}
+    suspended = steps_to_park(steps, missing)
+    left = {key: step for key, step in steps.items() if key not in suspended}
     expected = max(able or steps, key=precedence(steps))
     assert [*outer_line(left)][-1] == expected
-    assert bool(parked) == (expected != [*outer_line(steps)][-1])
+    assert bool(suspended) == (expected != [*outer_line(steps)][-1])

@@ -4,13 +4,8 @@ import random
 
 import pytest
 
-from jupiterd.cluster.facts.facts import (
-    ClusterFounded,
-    EpochOpened,
-    NodeRemoved,
-    RolePinned,
-    WindowSet,
-)
+from jupiterd.cluster.facts.attempt_facts import AttemptOpened
+from jupiterd.cluster.facts.facts import ClusterFounded, NodeRemoved, PairingWindowSet, RolePinned
 from jupiterd.cluster.ledger.entry import Writer, compose, parse, seal
 from jupiterd.cluster.ledger.ledger import Ledger
 from jupiterd.cluster.ledger.state import State
@@ -152,7 +147,7 @@ def test_an_entry_far_above_all_that_is_known_is_refused() -> None:
 
 def test_entries_of_a_removed_member_raise_the_highest_term_no_more() -> None:
     ledger = founded()
-    ledger.add(make_entry(ledger, 900_000, Writer(LIAR, "b"), [WindowSet(True, 1)]))
+    ledger.add(make_entry(ledger, 900_000, Writer(LIAR, "b"), [PairingWindowSet(True, 1)]))
     assert ledger.highest_term() == 900_000
     removal = NodeRemoved(LIAR, ledger.state.roster.admissions_of(LIAR), {})
     ledger.add(make_entry(ledger, 2, Writer(ONE, "a"), [removal]))
@@ -163,9 +158,9 @@ def test_entries_of_a_removed_member_raise_the_highest_term_no_more() -> None:
 def test_a_setting_at_the_bound_is_outdone_by_a_later_entry() -> None:
     state = State()
     liars = (5, LIAR, "l", 1)
-    state.apply(WindowSet(is_open=False, edit=MAX_NUMBER), liars)
+    state.apply(PairingWindowSet(is_open=False, edit=MAX_NUMBER), liars)
     state.apply(RolePinned(ONE, "idle", MAX_NUMBER), liars)
-    state.apply(WindowSet(is_open=True, edit=MAX_NUMBER), (6, ONE, "a", 1))
+    state.apply(PairingWindowSet(is_open=True, edit=MAX_NUMBER), (6, ONE, "a", 1))
     state.apply(RolePinned(ONE, "train", MAX_NUMBER), (6, ONE, "a", 1))
     assert state.window_open
     assert state.pins[ONE].role == "train"
@@ -173,9 +168,11 @@ def test_a_setting_at_the_bound_is_outdone_by_a_later_entry() -> None:
 
 def test_an_attempt_of_the_largest_number_leaves_room_for_the_next() -> None:
     state = State()
-    for epoch in (1, 7, MAX_NUMBER):
-        state.apply(EpochOpened(CYCLE, 1, epoch, (ONE,), "torch", "", 0), (1, ONE, "a", epoch))
-    assert state.cycles[CYCLE].next_epoch == 8
+    for attempt in (1, 7, MAX_NUMBER):
+        state.apply(
+            AttemptOpened(CYCLE, 1, attempt, (ONE,), "torch", "", 0), (1, ONE, "a", attempt)
+        )
+    assert state.cycles[CYCLE].next_attempt == 8
 
 
 def test_who_leads_goes_above_a_term_in_which_somebody_else_has_written() -> None:
@@ -192,4 +189,4 @@ def test_who_leads_goes_above_a_term_in_which_somebody_else_has_written() -> Non
 
 def test_a_number_that_people_give_is_refused_and_not_recorded() -> None:
     with pytest.raises(RefusedError, match="too large"):
-        compose(CLUSTER, 1, Writer(ONE, "a"), 1, "", [WindowSet(is_open=True, edit=2**70)])
+        compose(CLUSTER, 1, Writer(ONE, "a"), 1, "", [PairingWindowSet(is_open=True, edit=2**70)])

@@ -153,7 +153,7 @@ def test_a_leaf_tells_what_is_on_its_line_and_which_entry_brought_it() -> None:
     assert leaf.order == (1, NODES[0], "u", 3)
 
 
-def parked(tree: ProgressTree, *missing: str) -> list[str]:
+def suspended(tree: ProgressTree, *missing: str) -> list[str]:
     tree.park(frozenset(missing))
     return names(tree.line())
 
@@ -163,39 +163,39 @@ LINE = (checkpoint("k1"), checkpoint("k2", "k1", tokens=200), round_over("k2"))
 
 def test_a_parked_leaf_does_not_compete_and_what_it_hangs_below_does() -> None:
     tree = tree_of(*LINE)
-    assert parked(tree, "k2") == ["k1"]
-    assert [(leaf.key, leaf.is_parked) for leaf in tree.leaves()] == [
+    assert suspended(tree, "k2") == ["k1"]
+    assert [(leaf.key, leaf.is_suspended) for leaf in tree.leaves()] == [
         ("k1", False),
         (progress_key(LINE[2]), True),
     ]
-    assert parked(tree) == ["k1", "k2", "[1]"]
-    assert not any(leaf.is_parked for leaf in tree.leaves())
+    assert suspended(tree) == ["k1", "k2", "[1]"]
+    assert not any(leaf.is_suspended for leaf in tree.leaves())
 
 
 def test_the_next_best_line_counts_in_place_of_a_parked_one() -> None:
     tree = tree_of(*LINE, checkpoint("x2", "k1", tokens=150))
-    assert parked(tree, "k2") == ["k1", "x2"]
+    assert suspended(tree, "k2") == ["k1", "x2"]
     assert names(tree.branches()) == ["[1]"]
 
 
 def test_a_line_that_leads_on_through_a_missing_checkpoint_competes() -> None:
     tree = tree_of(*LINE, checkpoint("k3", "k2", 2, tokens=300))
-    assert parked(tree, "k1", "k2") == ["k1", "k2", "[1]", "k3"]
-    assert parked(tree, "k2", "k3") == ["k1"]
+    assert suspended(tree, "k1", "k2") == ["k1", "k2", "[1]", "k3"]
+    assert suspended(tree, "k2", "k3") == ["k1"]
 
 
 def test_where_everything_is_parked_no_line_counts_and_nothing_fails() -> None:
     tree = tree_of(*LINE)
-    assert parked(tree, "k1", "k2", "never heard of") == []
+    assert suspended(tree, "k1", "k2", "never heard of") == []
     assert tree.leaf_without(frozenset({"k1", "k2"})) is None
-    assert [leaf.is_parked for leaf in tree.leaves()] == [True]
+    assert [leaf.is_suspended for leaf in tree.leaves()] == [True]
 
 
 def test_a_pinned_leaf_that_is_parked_pins_nothing_meanwhile() -> None:
     tree = tree_of(*LINE, checkpoint("x1", tokens=900))
     tree.pin("x1")
     assert names(tree.line()) == ["x1"]
-    assert parked(tree, "x1") == ["k1", "k2", "[1]"]
+    assert suspended(tree, "x1") == ["k1", "k2", "[1]"]
 
 
 def test_what_would_lead_without_a_checkpoint_is_told_without_parking_it() -> None:

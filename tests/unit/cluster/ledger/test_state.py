@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jupiterd.cluster.facts.facts import Fact, UnknownFact, WindowSet
+from jupiterd.cluster.facts.facts import Fact, PairingWindowSet, UnknownFact
 from jupiterd.cluster.ledger.lww_registers import Order
 from jupiterd.cluster.ledger.state import State
 from tests.support.cluster.building import CYCLE, NODES, admitted, commanded, sample_facts, started
@@ -49,7 +49,7 @@ def test_any_order_and_any_repetition_give_the_same_state(
         assert actual.cycles[cycle].leaves() == state.leaves()
         assert actual.cycles[cycle].finished == state.finished
         assert actual.cycles[cycle].verdicts == state.verdicts
-        assert actual.cycles[cycle].open_epochs == state.open_epochs
+        assert actual.cycles[cycle].open_attempts == state.open_attempts
 
 
 @given(placed_facts, placed_facts)
@@ -87,10 +87,10 @@ def test_the_first_admission_in_the_order_is_in_force() -> None:
 
 
 def test_of_concurrent_edits_closing_the_window_wins() -> None:
-    state = folded([(WindowSet(False, 3), at(1)), (WindowSet(True, 3), at(9))])
+    state = folded([(PairingWindowSet(False, 3), at(1)), (PairingWindowSet(True, 3), at(9))])
     assert not state.window_open
     assert state.window_edit == 3
-    state.apply(WindowSet(True, 4), at(2))
+    state.apply(PairingWindowSet(True, 4), at(2))
     assert state.window_open
 
 
@@ -101,31 +101,29 @@ def test_the_window_is_open_until_the_cluster_has_work() -> None:
     assert state.window_open  # nobody has started it yet, as far as is known here
     state.apply(started(), at(1))
     assert not state.window_open
-    state.apply(WindowSet(True, 1), at(2))
+    state.apply(PairingWindowSet(True, 1), at(2))
     assert state.window_open
 
 
 @pytest.mark.parametrize(
-    "fact", [started(), WindowSet(False, 1), commanded("stopped", 1), UnknownFact("New", 1, {})]
+    "fact",
+    [started(), PairingWindowSet(False, 1), commanded("stopped", 1), UnknownFact("New", 1, {})],
 )
 def test_what_must_not_be_lost_makes_a_cluster_no_longer_blank(fact: Fact) -> None:
-    state = folded([(admitted(NODES[0]), at(1)), (WindowSet(True, 1), at(1))])
+    state = folded([(admitted(NODES[0]), at(1)), (PairingWindowSet(True, 1), at(1))])
     assert state.blank
     state.apply(fact, at(2))
     assert not state.blank
 
 
 def test_a_cluster_that_was_ever_closed_stays_not_blank_when_it_opens_again() -> None:
-    state = folded([(WindowSet(False, 1), at(1)), (WindowSet(True, 2), at(1))])
+    state = folded([(PairingWindowSet(False, 1), at(1)), (PairingWindowSet(True, 2), at(1))])
     assert state.window_open
     assert not state.blank
 
 
 def test_facts_of_one_entry_are_told_apart_by_what_they_say() -> None:
-    facts: list[Placed] = [
-        (commanded("stopped", 1), at(1)),
-        (commanded("running", 1), at(1)),
-    ]
+    facts: list[Placed] = [(commanded("stopped", 1), at(1)), (commanded("running", 1), at(1))]
     assert folded(facts) == folded(facts[::-1])
 
 

@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jupiterd.cluster.artifacts.retention import unneeded
+from jupiterd.cluster.facts.attempt_facts import AttemptOpened
 from jupiterd.cluster.facts.fact_wire import from_wire, to_wire
-from jupiterd.cluster.facts.facts import CheckpointCommitted, EpochOpened
+from jupiterd.cluster.facts.facts import CheckpointCommitted
 from jupiterd.cluster.ledger.cycle_state import CycleFact, CycleState
 from jupiterd.cluster.ledger.trunk import WORSE_BY_BPB, last_good_round, start_of, trunk_of
 from jupiterd.ids import ArtifactId
@@ -20,10 +21,10 @@ from tests.support.cluster.building import (
     closed,
     judged,
     opened,
-    parked,
     pinned,
     round_over,
     started,
+    suspended,
 )
 
 STEPS = 10
@@ -48,11 +49,11 @@ def trained(number: int, loaded: str = "", after: str = "") -> list[CycleFact]:
     """A round's epoch and its checkpoints at 4, 8 and 10 steps, with tokens as on the trunk."""
     before = TRUNK_STEPS * (number - 1)
     parents = [after, f"r{number}s4", f"r{number}s8"]
-    epoch = EpochOpened(
+    attempt = AttemptOpened(
         CYCLE, number, number, NODES[:1], "torch", loaded, 0, follows=after if loaded else ""
     )
     steps = zip((4, TRUNK_STEPS, STEPS), parents, strict=True)
-    return [epoch, *(made(number, step, parent, before + step) for step, parent in steps)]
+    return [attempt, *(made(number, step, parent, before + step) for step, parent in steps)]
 
 
 def over(number: int, bpb: float = 2.5, verdict: str = "HOLD") -> list[CycleFact]:
@@ -95,20 +96,22 @@ def test_its_checkpoints_are_on_the_line_though_they_have_fewer_tokens_than_the_
     assert candidate is not None
     later = made(2, 4, "r1s10", candidate.tokens - 1)
     rival = round_over("r1s10", 1, promoted="m", verdict="PROMOTE")
-    split = state_of(*rounds(2.5), rival, replace(later, epoch=2), opened(2, 2))
-    assert split.last_checkpoint(2) == replace(later, epoch=2), "a rival commit doesn't outweigh it"
+    split = state_of(*rounds(2.5), rival, replace(later, attempt=2), opened(2, 2))
+    assert split.last_checkpoint(2) == replace(later, attempt=2), (
+        "a rival commit doesn't outweigh it"
+    )
 
 
 def test_a_round_that_has_begun_goes_on_as_it_began() -> None:
     begun = trained(2, "r1s8", "r1s10")[:2]
-    cycle = state_of(*rounds(2.5), *begun, parked("r1s8"))
+    cycle = state_of(*rounds(2.5), *begun, suspended("r1s8"))
     assert trunk_of(cycle, 2) == "r1s8"
     by_weights = [replace(begun[0], from_checkpoint="r1s10", follows=""), begun[1]]
     assert trunk_of(state_of(*rounds(2.5), *by_weights), 2) == ""
 
 
 def test_without_an_end_of_the_trunk_a_round_begins_with_the_last_candidates_weights() -> None:
-    alone = state_of(*rounds(2.5), parked("r1s8"), parked("r1s4"))
+    alone = state_of(*rounds(2.5), suspended("r1s8"), suspended("r1s4"))
     assert (trunk_of(alone, 2), start_of(alone, 2)) == ("", "r1s10"), "nobody has it"
     old = state_of(started(), checkpoint("k1", is_final=True), round_over("k1"))
     assert (trunk_of(old, 2), start_of(old, 2)) == ("", "k1"), "an older version has trained it"
@@ -163,7 +166,7 @@ def test_its_end_is_kept_until_no_round_can_need_it() -> None:
 
 
 @given(st.booleans(), st.booleans(), st.permutations(range(4)))
-def test_of_two_groups_with_epochs_of_one_number_each_line_knows_what_it_began_with(
+def test_of_two_groups_with_attempts_of_one_number_each_line_knows_what_it_began_with(
     is_ours_heavier: bool, is_ours_first: bool, arrival: Sequence[int]
 ) -> None:
     """One group had the trunk's end, the other only the candidate: both opened epoch 2."""
@@ -184,18 +187,18 @@ def test_of_two_groups_with_epochs_of_one_number_each_line_knows_what_it_began_w
 
 
 def _begun(name: str, loaded: str, tokens: int) -> list[CycleFact]:
-    epoch = EpochOpened(CYCLE, 2, 2, NODES[:1], "torch", loaded, 0, follows="r1s10")
+    attempt = AttemptOpened(CYCLE, 2, 2, NODES[:1], "torch", loaded, 0, follows="r1s10")
     saved = replace(made(2, 4, "r1s10", tokens), artifact=ArtifactId(name), began_with=loaded)
-    return [epoch, saved]
+    return [attempt, saved]
 
 
-def test_of_what_older_versions_wrote_the_epoch_tells_what_a_round_began_with() -> None:
+def test_of_what_older_versions_wrote_the_attempt_tells_what_a_round_began_with() -> None:
     body = to_wire(made(2, 4, "r1s10", 12))
     del body[2]["began_with"]
     old = from_wire(*body)
     assert isinstance(old, CheckpointCommitted)
-    epoch = trained(2, "r1s8", "r1s10")[0]
-    assert trunk_of(state_of(*rounds(2.5), epoch, old), 2) == "r1s8"
+    attempt = trained(2, "r1s8", "r1s10")[0]
+    assert trunk_of(state_of(*rounds(2.5), attempt, old), 2) == "r1s8"
 
 
 def test_another_line_keeps_its_own_trunk() -> None:

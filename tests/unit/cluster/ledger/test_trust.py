@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 from jupiterd.cluster.facts.facts import (
     WALKED_IN,
     ClusterMerged,
-    DoorShut,
     Fact,
     NodeAdmitted,
     NodeRemoved,
+    PairingWindowLocked,
+    PairingWindowSet,
     SourcePurged,
     TokenIssued,
-    WindowSet,
 )
 from jupiterd.cluster.facts.steering import StudentSteered
 from jupiterd.cluster.ledger.entry import Writer
@@ -102,7 +102,7 @@ def test_it_lets_others_walk_in_until_the_door_was_shut() -> None:
     friend = by(GUEST, admitted(FRIEND))
     assert FRIEND in state_of(*friend).members
     assert FRIEND not in state_of(*friend).roster.trusted
-    for shut in (WindowSet(is_open=False, edit=1), started()):
+    for shut in (PairingWindowSet(is_open=False, edit=1), started()):
         state = state_of(*friend, (SHUT, shut))
         assert FRIEND not in state.members
         assert not state.roster.was_removed(FRIEND), "a trusted member may let it in"
@@ -116,7 +116,7 @@ def shut_by(state: State, author: NodeId, *facts: Fact, term: int = 8) -> list[P
 
 
 def test_what_is_dated_back_to_before_the_door_was_shut_lets_nobody_in() -> None:
-    for shutting in (WindowSet(is_open=False, edit=1), started(), data_asked(), training()):
+    for shutting in (PairingWindowSet(is_open=False, edit=1), started(), data_asked(), training()):
         shut = shut_by(state_of(), FOUNDER, shutting)
         assert set(state_of(*shut, *by(GUEST, admitted(FRIEND), term=2)).members) == set(NODES)
         known = by(GUEST, walked_in(FRIEND), term=2)
@@ -135,22 +135,22 @@ def test_nor_does_it_bring_back_whom_somebody_has_removed() -> None:
 
 def test_only_a_trusted_leader_names_who_was_in_and_only_once() -> None:
     assert shut_with(state_of(), GUEST, [started()]) == ()
-    assert shut_with(state_of(), FOUNDER, [WindowSet(is_open=True, edit=1)]) == ()
-    by_guest = state_of(*by(GUEST, walked_in(FRIEND)), *by(OTHER, DoorShut(())))
+    assert shut_with(state_of(), FOUNDER, [PairingWindowSet(is_open=True, edit=1)]) == ()
+    by_guest = state_of(*by(GUEST, walked_in(FRIEND)), *by(OTHER, PairingWindowLocked(())))
     assert FRIEND in by_guest.members
     assert not by_guest.roster.is_named
     named = state_of(*shut_by(state_of(), FOUNDER, started()))
-    assert shut_with(named, FOUNDER, [WindowSet(is_open=False, edit=2)]) == ()
+    assert shut_with(named, FOUNDER, [PairingWindowSet(is_open=False, edit=2)]) == ()
 
 
 def test_a_door_that_somebody_else_or_an_older_version_shut_is_made_up_for() -> None:
     old = state_of(*by(FOUNDER, started()))
     assert old.roster.is_shut
-    assert shut_with(old, FOUNDER) == (DoorShut(()),)
-    by_guest = state_of(*by(GUEST, WindowSet(is_open=False, edit=1)))
+    assert shut_with(old, FOUNDER) == (PairingWindowLocked(()),)
+    by_guest = state_of(*by(GUEST, PairingWindowSet(is_open=False, edit=1)))
     assert not by_guest.roster.is_shut
-    assert shut_with(by_guest, FOUNDER) == (DoorShut(()),)
-    made_up = state_of(*by(GUEST, started()), *by(FOUNDER, DoorShut(()), term=6))
+    assert shut_with(by_guest, FOUNDER) == (PairingWindowLocked(()),)
+    made_up = state_of(*by(GUEST, started()), *by(FOUNDER, PairingWindowLocked(()), term=6))
     assert made_up.roster.is_shut, "also for who leads without a yes"
 
 
@@ -169,13 +169,13 @@ def test_whom_it_let_in_before_stays_and_its_own_word_shuts_no_door() -> None:
 def test_its_opening_token_purge_merge_and_promotion_count_for_nothing() -> None:
     steered = StudentSteered(CYCLE, 1, ArtifactId("5" * 64), is_promoted=True, edit=9)
     facts: list[Fact] = [
-        WindowSet(is_open=True, edit=9),
+        PairingWindowSet(is_open=True, edit=9),
         TokenIssued("t" * 16, "s" * 32, 0),
         SourcePurged("python", "docs"),
         ClusterMerged(ClusterId("c" * 32), ClusterId("d" * 32), (FOUNDER,)),
         steered,
     ]
-    shut = (SHUT, WindowSet(is_open=False, edit=1))
+    shut = (SHUT, PairingWindowSet(is_open=False, edit=1))
     ignored = state_of(shut, *by(GUEST, *facts, term=3))
     assert not ignored.window_open
     assert ignored.tokens == {}
@@ -206,7 +206,7 @@ orders = st.tuples(st.integers(1, 6), authors, st.sampled_from(["u", "v"]), st.i
 admissions = st.one_of(authors.map(admitted), authors.map(walked_in))
 names = st.lists(orders.map(entry_name) | st.just(entry_name(LET_IN)), max_size=2).map(tuple)
 removals = st.builds(NodeRemoved, authors, names, st.dictionaries(st.just("u"), st.integers(0, 9)))
-windows = st.builds(WindowSet, st.booleans(), st.integers(1, 5))
+windows = st.builds(PairingWindowSet, st.booleans(), st.integers(1, 5))
 purges = st.builds(SourcePurged, st.just("python"), st.sampled_from(["docs", "wiki"]))
 some_facts = st.lists(
     st.tuples(orders, admissions | removals | windows | purges | st.just(started())), max_size=12

@@ -2,7 +2,7 @@
 
 import pytest
 
-from jupiterd.cluster.facts.facts import Fact, WindowSet
+from jupiterd.cluster.facts.facts import Fact, PairingWindowSet
 from jupiterd.cluster.ledger.state import State
 from jupiterd.cluster.membership.admission_policy import (
     CLOSED,
@@ -14,7 +14,7 @@ from jupiterd.cluster.membership.admission_policy import (
 )
 from tests.support.cluster.building import started
 
-OPEN, SHUT = WindowSet(is_open=True, edit=2), WindowSet(is_open=False, edit=1)
+OPEN, SHUT = PairingWindowSet(is_open=True, edit=2), PairingWindowSet(is_open=False, edit=1)
 
 
 def state(*facts: Fact) -> State:

@@ -12,8 +12,8 @@ from jupiterd.cluster.facts.facts import (
     Fact,
     NodeAdmitted,
     NodeRemoved,
+    PairingWindowSet,
     TokenIssued,
-    WindowSet,
 )
 from jupiterd.cluster.ledger.entry import MAX_ENTRY_BYTES, Writer
 from jupiterd.cluster.ledger.ledger import Ledger
@@ -98,31 +98,31 @@ def test_halves_that_were_apart_come_in_any_order_and_any_number_of_times(
 
 
 def test_the_work_of_both_is_there_afterwards() -> None:
-    one = cluster(ONE, OF_A, WindowSet(is_open=False, edit=1))
+    one = cluster(ONE, OF_A, PairingWindowSet(is_open=False, edit=1))
     done = (
         started(rounds=1),
         work_done("r1/filter/0"),
         checkpoint("k1"),
         round_over("k1", 1, "k1"),
     )
-    other = cluster(OTHER, OF_C, *done, WindowSet(is_open=True, edit=9))
+    other = cluster(OTHER, OF_C, *done, PairingWindowSet(is_open=True, edit=9))
     merge(one, OF_A, other)
     cycle = one.state.cycles[CYCLE]
     assert (cycle.generator, cycle.rounds_committed, len(cycle.completed)) == ("k1", 1, 1)
     assert (one.state.label, one.state.window_open) == (ONE[:4], False)
 
 
-def test_an_epoch_that_has_ended_in_one_half_is_not_opened_by_its_adoption_in_the_other() -> None:
+def test_an_attempt_that_has_ended_in_one_half_is_not_opened_by_its_adoption_in_the_other() -> None:
     one = merge(cluster(ONE, OF_A), OF_A, cluster(OTHER, OF_C, opened(1), closed(1)))
     late = cluster(OTHER, OF_C, opened(1), adopted(1), closed(1))
-    assert merge(one, OF_A, late).state.cycles[CYCLE].open_epochs == ()
+    assert merge(one, OF_A, late).state.cycles[CYCLE].open_attempts == ()
 
 
-def test_an_epoch_that_was_adopted_after_its_end_comes_open() -> None:
+def test_an_attempt_that_was_adopted_after_its_end_comes_open() -> None:
     other = cluster(OTHER, OF_C, opened(1), closed(1), adopted(1))
-    assert other.state.cycles[CYCLE].open_epochs == (opened(1),)
+    assert other.state.cycles[CYCLE].open_attempts == (opened(1),)
     one = merge(cluster(ONE, OF_A), OF_A, other)
-    assert one.state.cycles[CYCLE].open_epochs == (opened(1),)
+    assert one.state.cycles[CYCLE].open_attempts == (opened(1),)
 
 
 def test_a_crash_in_the_middle_leaves_the_rest_owed() -> None:

@@ -11,22 +11,22 @@ LEADER, OTHER = NodeId("a" * 32), NodeId("b" * 32)
 
 def test_the_highest_order_obeyed_never_goes_back() -> None:
     highest = Obeyed()
-    for term, epoch in ((1, 1), (1, 2), (2, 2), (2, 2)):
-        highest = highest.after(LEADER, term, epoch)
+    for term, attempt in ((1, 1), (1, 2), (2, 2), (2, 2)):
+        highest = highest.after(LEADER, term, attempt)
     assert highest == Obeyed(2, 2, LEADER)
 
 
-@pytest.mark.parametrize(("term", "epoch"), [(2, 9), (3, 3), (0, 0), (2, 0)])
+@pytest.mark.parametrize(("term", "attempt"), [(2, 9), (3, 3), (0, 0), (2, 0)])
 @pytest.mark.parametrize("known", [LEADER, None])
-def test_a_lower_term_or_epoch_is_refused(term: int, epoch: int, known: NodeId | None) -> None:
+def test_a_lower_term_or_attempt_is_refused(term: int, attempt: int, known: NodeId | None) -> None:
     with pytest.raises(RefusedError, match="after term 3, attempt 4"):
-        Obeyed(3, 4, known).after(LEADER, term, epoch)
+        Obeyed(3, 4, known).after(LEADER, term, attempt)
 
 
-@pytest.mark.parametrize("epoch", [0, 4, 5])
-def test_of_two_leaders_of_one_term_the_first_is_obeyed(epoch: int) -> None:
+@pytest.mark.parametrize("attempt", [0, 4, 5])
+def test_of_two_leaders_of_one_term_the_first_is_obeyed(attempt: int) -> None:
     with pytest.raises(RefusedError, match=r"of bbbbbbbb's term 3, .* attempt 4 of aaaaaaaa"):
-        Obeyed(3, 4, LEADER).after(OTHER, 3, epoch)
+        Obeyed(3, 4, LEADER).after(OTHER, 3, attempt)
 
 
 def test_a_leader_is_obeyed_as_soon_as_its_term_is_above_the_other_ones() -> None:
@@ -36,7 +36,7 @@ def test_a_leader_is_obeyed_as_soon_as_its_term_is_above_the_other_ones() -> Non
     assert highest.after(OTHER, 4, 1) == Obeyed(4, 1, OTHER)
 
 
-def test_work_of_no_gang_leaves_the_epoch_as_it_is() -> None:
+def test_work_of_no_gang_leaves_the_attempt_as_it_is() -> None:
     assert Obeyed(3, 4, LEADER).after(LEADER, 5, 0) == Obeyed(5, 4, LEADER)
 
 

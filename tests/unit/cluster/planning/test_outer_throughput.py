@@ -10,17 +10,17 @@ from jupiterd.ids import ArtifactId, CycleId
 from tests.support.cluster.building import outer_step
 
 ONE, OTHER = CycleId("1" * 16), CycleId("2" * 16)
-WAYS = (ArtifactId("5" * 64), ArtifactId("6" * 64))
+SENT = (ArtifactId("5" * 64), ArtifactId("6" * 64))
 
 
 def line(*rounds: tuple[float, float, float]) -> dict[str, OuterStepTaken]:
     """Rounds of 30 steps; of each how long it took, and how long either island trained in it."""
-    steps = {"0": replace(outer_step(0), islands=(), ways=(), tokens=())}
+    steps = {"0": replace(outer_step(0), islands=(), pseudo_gradients=(), tokens=())}
     for number, (elapsed_s, one_s, other_s) in enumerate(rounds, 1):
         steps[str(number)] = replace(
             outer_step(number, str(number - 1)),
-            islands=(ONE, OTHER), ways=WAYS, tokens=(3_000, 1_000), first_step=30 * number,
-            elapsed_s=elapsed_s, trained_s={ONE: one_s, OTHER: other_s},
+            islands=(ONE, OTHER), pseudo_gradients=SENT, tokens=(3_000, 1_000),
+            first_step=30 * number, elapsed_s=elapsed_s, trained_s={ONE: one_s, OTHER: other_s},
         )  # fmt: skip
     return steps
 
@@ -45,7 +45,8 @@ def test_a_round_that_no_leader_saw_both_ends_of_tells_nothing_of_all_and_the_fi
 
 def test_an_island_whose_way_did_not_count_did_nothing_in_that_round() -> None:
     taken = line((9.0, 9.0, 9.0), (9.0, 9.0, 9.0))
-    alone = {**taken, "2": replace(taken["2"], islands=(ONE,), ways=WAYS[:1], tokens=(3_000,),
+    alone = {**taken, "2": replace(taken["2"], islands=(ONE,), pseudo_gradients=SENT[:1],
+                                   tokens=(3_000,),
                                    trained_s={ONE: 9.0})}  # fmt: skip
     assert of_island(alone, OTHER).tokens == 0
     assert of_all(alone).tokens == 3_000

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from jupiterd.cluster.facts.facts import EpochClosed
+from jupiterd.cluster.facts.attempt_facts import AttemptClosed
 from jupiterd.cluster.ledger.cycle_state import CycleFact, CycleState
 from jupiterd.cluster.ledger.lww_registers import fact_hash
 from jupiterd.cluster.ledger.state import State
@@ -26,48 +26,48 @@ def folded(*facts: CycleFact) -> CycleState:
     return state.cycles[CYCLE]
 
 
-def epoch(
+def attempt(
     number: int, predicted: float, tokens: int, elapsed_s: float, after: str = ""
 ) -> Sequence[CycleFact]:
-    """An epoch that goes on from a checkpoint and brings the line to so many tokens."""
+    """An attempt that goes on from a checkpoint and brings the line to so many tokens."""
     begun = replace(opened(number), predicted_tokens_per_s=predicted, from_checkpoint=after)
-    made = replace(checkpoint(f"k{number}", after, tokens=tokens), epoch=number)
-    return begun, made, EpochClosed(CYCLE, number, "somebody joins", elapsed_s)
+    made = replace(checkpoint(f"k{number}", after, tokens=tokens), attempt=number)
+    return begun, made, AttemptClosed(CYCLE, number, "somebody joins", elapsed_s)
 
 
 def test_of_several_gangs_each_prediction_counts_as_long_as_its_gang_trained() -> None:
-    one, two = epoch(1, 1_000.0, 90_000, 100.0), epoch(2, 2_000.0, 690_000, 300.0, after="k1")
+    one, two = attempt(1, 1_000.0, 90_000, 100.0), attempt(2, 2_000.0, 690_000, 300.0, after="k1")
     assert compared(folded(*one, *two, ENDED)) == Compared(1_750.0, 690_000 / 400)
 
 
-def test_epochs_of_which_nothing_was_predicted_are_left_out_where_there_are_others() -> None:
-    one, two = epoch(1, 0.0, 90_000, 100.0), epoch(2, 2_000.0, 690_000, 300.0, after="k1")
+def test_attempts_of_which_nothing_was_predicted_are_left_out_where_there_are_others() -> None:
+    one, two = attempt(1, 0.0, 90_000, 100.0), attempt(2, 2_000.0, 690_000, 300.0, after="k1")
     assert compared(folded(*one, *two, ENDED)) == Compared(2_000.0, 600_000 / 300)
     assert compared(folded(*one, ENDED)) == Compared(None, 900.0)
 
 
 def test_what_ended_before_it_was_measured_still_tells_what_was_predicted_last() -> None:
-    one, two = epoch(1, 1_000.0, 900, 1.0), epoch(2, 2_000.0, 9_000, LEAST_S - 1, after="k1")
+    one, two = attempt(1, 1_000.0, 900, 1.0), attempt(2, 2_000.0, 9_000, LEAST_S - 1, after="k1")
     assert compared(folded(*one, *two, ENDED)) == Compared(2_000.0, None)
     assert compared(folded(ENDED)) == Compared(None, None)
 
 
 def test_nothing_is_compared_while_a_round_is_trained() -> None:
-    before = epoch(1, 1_000.0, 90_000, 100.0)
+    before = attempt(1, 1_000.0, 90_000, 100.0)
     assert compared(folded(*before)) == Compared(None, None)
     assert compared(folded(*before, ENDED)).measured == 900.0
 
 
 def islands(*rounds: tuple[float, float]) -> list[CycleFact]:
     """Outer steps of 4,000 tokens: what was predicted of the round after, and how long it took."""
-    last = replace(outer_step(0), islands=(), ways=(), tokens=())
+    last = replace(outer_step(0), islands=(), pseudo_gradients=(), tokens=())
     found = [last]
     one, other = CycleId("1" * 16), CycleId("2" * 16)
     for number, (predicted, elapsed_s) in enumerate(rounds, 1):
         found[-1] = replace(found[-1], predicted_tokens_per_s=predicted)
         last = replace(
             outer_step(number, fact_hash(found[-1])),
-            islands=(one, other), ways=(ArtifactId("5" * 64), ArtifactId("6" * 64)),
+            islands=(one, other), pseudo_gradients=(ArtifactId("5" * 64), ArtifactId("6" * 64)),
             tokens=(3_000, 1_000), first_step=30 * number, elapsed_s=elapsed_s,
         )  # fmt: skip
         found.append(last)

@@ -38,7 +38,7 @@ def test_a_node_that_comes_is_taken_in_once_it_has_settled() -> None:
     assert taken_in_after_s(growth, 100.0) == SETTLE_S
 
 
-def test_no_epoch_is_ended_that_has_only_just_begun() -> None:
+def test_no_attempt_is_ended_that_has_only_just_begun() -> None:
     growth = Elasticity()
     growth.begin(PAIR, 50.0)
     assert taken_in_after_s(growth, 50.0) == LEAST_EPOCH_S
@@ -98,7 +98,7 @@ def test_one_that_can_not_be_met_is_left_out_and_tried_again_until_it_can() -> N
     assert growth.left_out == NOBODY
 
 
-def test_one_that_was_left_out_stays_so_through_epochs() -> None:
+def test_one_that_was_left_out_stays_so_through_attempts() -> None:
     growth = Elasticity()
     growth.begin(ALL, 0.0)
     growth.leave_out(C, 20.0)

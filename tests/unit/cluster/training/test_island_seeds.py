@@ -42,12 +42,12 @@ def line(*steps: OuterStepTaken) -> dict[str, OuterStepTaken]:
 
 
 def saved(
-    island: CycleId, step: int, parent: int = 0, epoch: int = 1, **more: bool
+    island: CycleId, step: int, parent: int = 0, attempt: int = 1, **more: bool
 ) -> CheckpointCommitted:
     name = f"{island[0]}-{step}"
     above = f"{island[0]}-{parent}" if parent else ""
     fact = CheckpointCommitted(
-        island, 1, above, ArtifactId(name), epoch, step, step * 100, step, 2.5, is_final=False
+        island, 1, above, ArtifactId(name), attempt, step, step * 100, step, 2.5, is_final=False
     )
     return replace(fact, **more)
 
@@ -105,7 +105,7 @@ def test_what_is_begun_anew_from_is_the_end_of_the_islands_line_whatever_was_bef
     own, other = saved(TWO, 80), saved(TWO, 79)
     anew = begun_anew(TWO, saved(ONE, 20), own)
     assert (anew.cycle, anew.artifact, anew.step) == (TWO, "1-20", 20)
-    assert (anew.parent, anew.tokens, anew.epoch) == (own.artifact, own.tokens + 1, BY_NO_GANG)
+    assert (anew.parent, anew.tokens, anew.attempt) == (own.artifact, own.tokens + 1, BY_NO_GANG)
     assert state(own, other, anew).last_checkpoint(1) == anew
     first = begun_anew(TWO, saved(ONE, 20), None)
     assert (first.parent, first.tokens) == ("", 2_000)

@@ -70,7 +70,7 @@ def test_a_pin_that_waits_for_its_leaf_is_told(forked, ctl):
 
 
 def test_a_parked_line_is_marked(forked, ctl):
-    forked.documents["branches"] = TWO | {"branches": [row(KEPT, parked=True)]}
+    forked.documents["branches"] = TWO | {"branches": [row(KEPT, suspended=True)]}
     assert "  parked  " in ctl("cluster", "branches").out
 
 

@@ -15,9 +15,9 @@ Line = list[Committed]
 
 
 def committed(
-    name: str, cursor: int, epoch: int = 1, began: int | None = 0, round_number: int = 1
+    name: str, cursor: int, attempt: int = 1, began: int | None = 0, round_number: int = 1
 ) -> Committed:
-    return Committed(name, round_number, cursor, cursor * SEQ_LEN, epoch, began)
+    return Committed(name, round_number, cursor, cursor * SEQ_LEN, attempt, began)
 
 
 def judged(line: Line, sequences: int = 100) -> RoundAudit:
@@ -30,22 +30,22 @@ def sound_lines(draw: st.DrawFn) -> tuple[Line, Mapping[int, Trained]]:
     """Lines as gangs make them: each begins where the line ended, and commits now and then."""
     line: Line = []
     trained: dict[int, Trained] = {}
-    epoch = tokens = 0
+    attempt = tokens = 0
     for number in range(1, draw(st.integers(1, 3)) + 1):
         trained[number] = Trained(draw(st.integers(1, 50)), draw(st.integers(1, 64)))
         cursor = 0
         for _ in range(draw(st.integers(1, 4))):
-            epoch += 1
+            attempt += 1
             began = cursor
             for _ in range(draw(st.integers(1, 4))):
                 added = draw(st.integers(1, 40))
                 cursor, tokens = cursor + added, tokens + added * trained[number].seq_len
-                line.append(Committed(f"k{len(line)}", number, cursor, tokens, epoch, began))
+                line.append(Committed(f"k{len(line)}", number, cursor, tokens, attempt, began))
     return line, trained
 
 
 def begins_an_epoch(line: Line, index: int) -> bool:
-    return index == 0 or line[index - 1].epoch != line[index].epoch
+    return index == 0 or line[index - 1].attempt != line[index].attempt
 
 
 @given(sound_lines())
@@ -65,9 +65,10 @@ def test_a_gang_that_began_elsewhere_is_found_out(made, shift: int, chance) -> N
     line, trained = made
     starts = [index for index in range(len(line)) if begins_an_epoch(line, index)]
     index = chance.choice(starts)
-    epoch = line[index].epoch
+    attempt = line[index].attempt
     moved = [
-        replace(each, began=each.began + shift) if each.epoch == epoch else each for each in line
+        replace(each, began=each.began + shift) if each.attempt == attempt else each
+        for each in line
     ]
     (wrong,) = [each for each in audit(moved, trained) if each.problems]
     assert wrong.round == line[index].round
@@ -97,17 +98,17 @@ def test_tokens_that_were_miscounted_are_found_out(made, wrong: int, chance) -> 
 
 
 def test_a_gap_is_told_with_its_ends() -> None:
-    found = judged([committed("k1", 40), committed("k2", 80, epoch=2, began=50)])
+    found = judged([committed("k1", 40), committed("k2", 80, attempt=2, began=50)])
     assert found.problems[0] == "no checkpoint contains [40, 50), before k2"
 
 
 def test_an_overlap_is_told_with_its_ends() -> None:
-    found = judged([committed("k1", 40), committed("k2", 80, epoch=2, began=30)])
+    found = judged([committed("k1", 40), committed("k2", 80, attempt=2, began=30)])
     assert found.problems[0] == "[30, 40) was trained on twice, the second time in k2"
 
 
 def test_a_gang_nobody_knows_the_beginning_of_proves_nothing() -> None:
-    found = judged([committed("k1", 40), committed("k2", 80, epoch=2, began=None)])
+    found = judged([committed("k1", 40), committed("k2", 80, attempt=2, began=None)])
     assert found.problems[0] == "nobody knows where attempt 2 began, which made k2"
 
 

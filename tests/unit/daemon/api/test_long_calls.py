@@ -21,8 +21,8 @@ SHORT_S = 0.2
 Call = Callable[[Node, NodeId], Awaitable[object]]
 
 
-def end_epoch(node: Node, there: NodeId) -> Awaitable[object]:
-    dispatcher = Dispatcher(node.identity.node_id, node.holder, node.peers)
+def end_attempt(node: Node, there: NodeId) -> Awaitable[object]:
+    dispatcher = Dispatcher(node.identity.node_id, node.gang_holder, node.peers)
     return dispatcher.end(there, 1, 3, KeepWish(0, TIMEOUT_S))
 
 
@@ -34,7 +34,7 @@ def measure(node: Node, there: NodeId) -> Awaitable[object]:
     return node.link_measurement.check(CheckLinks(node=node.identity.node_id, asker=there))
 
 
-@pytest.mark.parametrize("call", [end_epoch, check_sync, measure])
+@pytest.mark.parametrize("call", [end_attempt, check_sync, measure])
 async def test_a_call_that_may_last_comes_to_its_end(
     call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -49,7 +49,7 @@ async def test_a_call_that_may_last_comes_to_its_end(
     async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
         await unite(one, other)
         there = other.identity.node_id
-        monkeypatch.setattr(other.holder, "end", lambda *_: last(None))
+        monkeypatch.setattr(other.gang_holder, "end", lambda *_: last(None))
         monkeypatch.setattr(other.commands, "execute_here", lambda *_: last({}))
         monkeypatch.setattr(other.link_measurement, "ways_to", lambda *_: last([]))
         leads = property(lambda _: SimpleNamespace(leader=there))

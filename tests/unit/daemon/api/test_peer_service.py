@@ -8,7 +8,7 @@ from typing import Any
 import grpc
 import pytest
 
-from jupiterd.cluster.facts.facts import WALKED_IN, ClusterMerged, WindowSet
+from jupiterd.cluster.facts.facts import WALKED_IN, ClusterMerged, PairingWindowSet
 from jupiterd.daemon.app.node import Node
 from jupiterd.daemon.executor.dispatcher import Dispatcher
 from jupiterd.daemon.ledger.snapshot_transfer import fetch_ledger, fetch_snapshot
@@ -33,7 +33,7 @@ def channels(asker: Node, asked: Node) -> PeerChannels:
 def join_request(node: Node) -> peer_pb2.JoinRequest:
     return peer_pb2.JoinRequest(
         name=node.settings.name,
-        port=node.outlook.port,
+        port=node.local_view.port,
         certificate_pem=node.identity.certificate_pem,
     )
 
@@ -42,10 +42,10 @@ async def test_a_stranger_learns_of_a_cluster_at_work_its_id_its_label_and_its_d
     tmp_path: Path,
 ) -> None:
     async with serving(tmp_path, "one") as one, serving(tmp_path, "stranger") as stranger:
-        merged = [ClusterMerged(ClusterId(c * 32), one.journal.cluster) for c in "ab"]
+        merged = [ClusterMerged(ClusterId(c * 32), one.replica.cluster) for c in "ab"]
         await found(one, facts=tuple(merged))
         way = channels(stranger, one)
-        hello = stranger.greeter.hello(one.identity.node_id)
+        hello = stranger.handshake.hello(one.identity.node_id)
         reply = await way.control.Hello(hello, timeout=TIMEOUT_S)
         known = one.summary()
         assert len(known.absorbed) == 2
@@ -58,17 +58,17 @@ async def test_a_stranger_learns_of_a_cluster_at_work_its_id_its_label_and_its_d
 
 async def test_a_stranger_tells_as_little_and_each_hears_of_its_own_cluster(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one, serving(tmp_path, "stranger") as stranger:
-        merged = ClusterMerged(stranger.journal.cluster, one.journal.cluster)
+        merged = ClusterMerged(stranger.replica.cluster, one.replica.cluster)
         await found(one, facts=(merged,))
-        assert one.greeter.hello(stranger.identity.node_id) == peer_pb2.HelloRequest(
+        assert one.handshake.hello(stranger.identity.node_id) == peer_pb2.HelloRequest(
             protocol=1,
             summary=to_message(one.summary().for_stranger(None)),
-            port=one.outlook.port,
+            port=one.local_view.port,
         )
         way = channels(stranger, one)
-        hello = stranger.greeter.hello(one.identity.node_id)
+        hello = stranger.handshake.hello(one.identity.node_id)
         reply = await way.control.Hello(hello, timeout=TIMEOUT_S)
-        assert list(reply.summary.absorbed) == [stranger.journal.cluster]
+        assert list(reply.summary.absorbed) == [stranger.replica.cluster]
         assert hello.summary.members == 1  # of two without work the larger one stays
         await way.close()
 
@@ -77,7 +77,9 @@ async def test_a_member_learns_everything_by_a_hello(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one, serving(tmp_path, "two") as two:
         await found(one, two)
         way = channels(two, one)
-        reply = await way.control.Hello(two.greeter.hello(one.identity.node_id), timeout=TIMEOUT_S)
+        reply = await way.control.Hello(
+            two.handshake.hello(one.identity.node_id), timeout=TIMEOUT_S
+        )
         assert from_message(reply.summary) == one.summary()
         assert (reply.name, reply.member) == ("one", True)
         await way.close()
@@ -89,7 +91,7 @@ CALLS: dict[str, Any] = {
     "Exchange": peer_pb2.ExchangeRequest(),
     "Command": peer_pb2.CommandRequest(verb="cluster.open", arguments_json="{}"),
     "OpenProbe": peer_pb2.OpenProbeRequest(toward="127.0.0.1"),
-    "EndEpoch": peer_pb2.EndEpochRequest(term=9, epoch=9),
+    "EndEpoch": peer_pb2.EndAttemptRequest(term=9, attempt=9),
     "NotePath": peer_pb2.NotePathRequest(address="127.0.0.1:1", bits_per_s=1.0),
     "PrepareRanks": peer_pb2.PrepareRanksRequest(engine="torch"),
     "TraceSamples": peer_pb2.TraceRequest(samples=["0" * 64]),
@@ -150,13 +152,13 @@ async def test_a_newcomer_is_let_in_and_gets_the_whole_ledger(tmp_path: Path) ->
 
 async def test_a_closed_cluster_says_what_opens_it(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one, serving(tmp_path, "new") as new:
-        await found(one, facts=(WindowSet(is_open=False, edit=1),))
+        await found(one, facts=(PairingWindowSet(is_open=False, edit=1),))
         await lead(one)
         way = channels(new, one)
         reply = await way.control.Join(join_request(new), timeout=TIMEOUT_S)
         assert reply.decision == DECISIONS.REFUSED
         assert "jupiterctl cluster open" in reply.reason
-        assert new.identity.node_id not in one.journal.state.members
+        assert new.identity.node_id not in one.replica.state.members
         await way.close()
 
 
@@ -169,7 +171,7 @@ async def test_nobody_comes_in_under_another_s_certificate(tmp_path: Path) -> No
         with pytest.raises(grpc.aio.AioRpcError) as error:
             await way.control.Join(request, timeout=TIMEOUT_S)
         assert error.value.code() is grpc.StatusCode.PERMISSION_DENIED
-        assert set(one.journal.state.members) == {one.identity.node_id}
+        assert set(one.replica.state.members) == {one.identity.node_id}
         await way.close()
 
 
@@ -192,7 +194,7 @@ async def test_a_command_is_done_by_the_leader_alone(tmp_path: Path) -> None:
         await lead(one)
         done = await way.control.Command(request, timeout=TIMEOUT_S)
         assert json.loads(done.result_json) == {"schema": "jupiter/v1", "open": False}
-        assert not one.journal.state.window_open
+        assert not one.replica.state.window_open
         request.verb = "format.disk"
         unknown = await way.control.Command(request, timeout=TIMEOUT_S)
         assert (unknown.failure.code, bool(unknown.failure.hint)) == ("usage", True)
@@ -201,7 +203,7 @@ async def test_a_command_is_done_by_the_leader_alone(tmp_path: Path) -> None:
 async def test_an_order_of_a_leader_that_was_replaced_is_refused(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
         await unite(one, other)
-        await other.holder._obedience.check(one.identity.node_id, 5, 0)
+        await other.gang_holder._obedience.check(one.identity.node_id, 5, 0)
         way = one.peers.require(other.identity.node_id).channels
         order = WorkOrder("x", 4, "collect", {}, {})
         call = way.control.RunWork(order.to_proto(), timeout=TIMEOUT_S)
@@ -216,16 +218,16 @@ async def test_a_second_leader_of_one_term_is_obeyed_in_the_next(tmp_path: Path)
     async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
         await unite(one, other)
         leader, follower = one.identity.node_id, other.identity.node_id
-        dispatcher = Dispatcher(leader, one.holder, one.peers)
-        one.pulse._act(one.pulse.election._lead(2, "nobody else is here"))
-        other.pulse.heard(leader, one.pulse.message(follower))
-        await other.holder._obedience.check(NodeId("e" * 32), 2, 0)
+        dispatcher = Dispatcher(leader, one.gang_holder, one.peers)
+        one.heartbeats._act(one.heartbeats.election._lead(2, "nobody else is here"))
+        other.heartbeats.heard(leader, one.heartbeats.message(follower))
+        await other.gang_holder._obedience.check(NodeId("e" * 32), 2, 0)
         with pytest.raises(RefusedError, match="of eeeeeeee"):
             await dispatcher.end(follower, 2, 1)
-        one.pulse.heard(follower, other.pulse.message(leader))
-        assert one.pulse.election.term > 2
-        other.pulse.heard(leader, one.pulse.message(follower))
-        await dispatcher.end(follower, one.pulse.election.term, 1)
+        one.heartbeats.heard(follower, other.heartbeats.message(leader))
+        assert one.heartbeats.election.term > 2
+        other.heartbeats.heard(leader, one.heartbeats.message(follower))
+        await dispatcher.end(follower, one.heartbeats.election.term, 1)
 
 
 async def test_routes_between_two_nodes_are_proved_by_connecting(tmp_path: Path) -> None:
@@ -251,7 +253,7 @@ async def test_a_node_that_joins_elsewhere_admits_nobody_meanwhile(tmp_path: Pat
     async with serving(tmp_path, "one") as one, serving(tmp_path, "new") as new:
         await lead(one)
         way = channels(new, one)
-        async with one.greeter.joining._asking, asyncio.timeout(TIMEOUT_S):
+        async with one.handshake.joining._asking, asyncio.timeout(TIMEOUT_S):
             reply = await way.control.Join(join_request(new))
         assert reply.decision == DECISIONS.PENDING
         await way.close()
@@ -265,9 +267,9 @@ async def test_what_stands_in_the_way_of_an_answer_is_told_to_the_caller(
 
     async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
         await unite(one, other)
-        monkeypatch.setattr(one.journal, "absorb", full)
+        monkeypatch.setattr(one.replica, "absorb", full)
         way = channels(other, one)
-        request = peer_pb2.ExchangeRequest(cluster=one.journal.cluster)
+        request = peer_pb2.ExchangeRequest(cluster=one.replica.cluster)
         with pytest.raises(grpc.aio.AioRpcError) as error:
             await way.control.Exchange(request, timeout=TIMEOUT_S)
         told = from_rpc(error.value, "one")
@@ -283,18 +285,18 @@ async def test_a_newcomer_takes_a_long_history_by_snapshot_and_the_rest_in_pages
     async with serving(tmp_path, "one") as one, serving(tmp_path, "new") as new:
         await lead(one)
         for edit in range(1, 30):
-            await one.journal.append(1, [WindowSet(is_open=True, edit=edit)])
+            await one.replica.append(1, [PairingWindowSet(is_open=True, edit=edit)])
             if edit == 20:
-                await one.journal.compact()
+                await one.replica.compact()
         way = channels(new, one)
         reply = await way.control.Join(join_request(new), timeout=TIMEOUT_S)
         cluster = ClusterId(reply.cluster)
         fetched = await fetch_ledger(way.control, one.identity.node_id, cluster)
         assert fetched.snapshot is not None
         assert len(fetched.entries) == 10
-        await new.journal.move_to(fetched)
-        assert new.journal.ledger.head() == one.journal.ledger.head()
-        assert new.journal.state == one.journal.state
+        await new.replica.move_to(fetched)
+        assert new.replica.ledger.head() == one.replica.ledger.head()
+        assert new.replica.state == one.replica.state
         await way.close()
 
 
@@ -309,7 +311,7 @@ async def test_a_stranger_gets_no_snapshot(tmp_path: Path) -> None:
 
 async def call_often(way: PeerChannels, node: Node) -> None:
     for _ in range(100):
-        await way.control.Hello(node.greeter.hello(node.identity.node_id), timeout=TIMEOUT_S)
+        await way.control.Hello(node.handshake.hello(node.identity.node_id), timeout=TIMEOUT_S)
 
 
 async def test_a_stranger_that_calls_without_end_is_refused_and_members_are_not(

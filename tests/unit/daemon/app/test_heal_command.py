@@ -22,17 +22,17 @@ async def hit(folder: Path, term: int, *, is_summed_up: bool = False) -> None:
     """Let a state folder be as an older program leaves it whose cluster was hit."""
     async with serving(folder, "one") as one:
         await found(one)
-        await one.journal.append(7, [RolePinned(one.identity.node_id, "trainer", 1)])
+        await one.replica.append(7, [RolePinned(one.identity.node_id, "trainer", 1)])
         if is_summed_up:
-            tips = one.journal.ledger.last()
+            tips = one.replica.ledger.last()
             writer = next(iter(tips))
             node, _, ledger = writer.partition("/")
             lie = (term, node, ledger, 2), RolePinned(one.identity.node_id, "idle", 99)
-            facts = [*one.journal.state.placed(), lie]
-            body = compose_snapshot(one.journal.cluster, one.identity.node_id, tips, facts)
+            facts = [*one.replica.state.placed(), lie]
+            body = compose_snapshot(one.replica.cluster, one.identity.node_id, tips, facts)
             one.file.compact(seal_snapshot(body, one.identity.sign(body)), [], [])
         else:
-            one.file.append([entry_beyond(one.identity, one.journal.cluster, term)])
+            one.file.append([entry_beyond(one.identity, one.replica.cluster, term)])
         one.file.set("term", str(term))
         one.file.set("obeyed", f"{term}/3/{'a' * 32}")
 
@@ -63,11 +63,11 @@ async def test_a_hit_folder_opens_again_with_what_was_there_before(
     assert "on every machine" in lines[-1]
     async with serving(tmp_path, "one") as one:
         node = one.identity.node_id
-        assert one.pulse.election.term == 7
-        assert one.journal.state.pins[node].role == "trainer"
-        assert one.journal.state.window_edit == 0
-        await one.holder._obedience.check(node, 8, 1)
-        await one.journal.append(8, [RolePinned(node, "idle", 2)])
+        assert one.heartbeats.election.term == 7
+        assert one.replica.state.pins[node].role == "trainer"
+        assert one.replica.state.window_edit == 0
+        await one.gang_holder._obedience.check(node, 8, 1)
+        await one.replica.append(8, [RolePinned(node, "idle", 2)])
     assert healed(tmp_path) == ["nothing to heal: no term lies far above the highest, 8"]
 
 

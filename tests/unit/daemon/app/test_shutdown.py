@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from jupiterd.cluster.facts.facts import EpochClosed
+from jupiterd.cluster.facts.attempt_facts import AttemptClosed
 from jupiterd.cluster.ledger.cycle_state import CycleState
 from jupiterd.cluster.ledger.state import State
 from jupiterd.daemon.app.shutdown import STEP_S, UNFOLLOWED_S, Shutdown
@@ -53,7 +53,7 @@ class Leaving:
         return self.version
 
     def record_end(self) -> None:
-        self._cycle.apply(EpochClosed(CYCLE, EPOCH, "finished", 1.0), (1, NodeId("a"), "u", 1))
+        self._cycle.apply(AttemptClosed(CYCLE, EPOCH, "finished", 1.0), (1, NodeId("a"), "u", 1))
         self.version += 1
         self._news.set()
 

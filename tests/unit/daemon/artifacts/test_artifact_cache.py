@@ -34,17 +34,17 @@ async def three(folder: Path) -> AsyncGenerator[tuple[Node, Node, Node]]:
         await unite(*nodes)
         everybody = frozenset(node.identity.node_id for node in nodes)
         for node in nodes:
-            node.library._alive = lambda: everybody
+            node.artifact_cache._alive = lambda: everybody
         yield nodes
 
 
 def taken_in(node: Node, folder: Path) -> tuple[ArtifactId, bytes]:
     (folder / "weights").write_bytes(content := os.urandom(SIZE_BYTES))
-    return node.library.store.ingest(folder / "weights"), content
+    return node.artifact_cache.store.ingest(folder / "weights"), content
 
 
 def flip(node: Node, artifact: ArtifactId, at: int) -> Path:
-    path = node.library.store.path(artifact) / "weights"
+    path = node.artifact_cache.store.path(artifact) / "weights"
     path.chmod(0o644)
     with path.open("r+b") as file:
         file.seek(at)
@@ -64,11 +64,13 @@ async def served(by: Node, to: Node, artifact: ArtifactId) -> bytes:
 async def test_a_damaged_copy_is_never_served_and_mended_from_another_one(tmp_path: Path) -> None:
     async with three(tmp_path) as (one, two, third):
         artifact, content = taken_in(one, tmp_path)
-        await two.library.ensure(artifact)
+        await two.artifact_cache.ensure(artifact)
         path = flip(one, artifact, 4 * CHUNK_BYTES + 17)
         with pytest.raises(CorruptArtifactError, match="damaged on this disk"):
             await served(one, third, artifact)
-        await until(lambda: one.library.store.holds(artifact) and path.read_bytes() == content)
+        await until(
+            lambda: one.artifact_cache.store.holds(artifact) and path.read_bytes() == content
+        )
         assert await served(one, third, artifact) == content
 
 
@@ -79,10 +81,10 @@ async def test_a_damaged_copy_that_is_the_only_one_stays_for_what_is_whole_of_it
         artifact, _ = taken_in(one, tmp_path)
         flip(one, artifact, 17)
         with pytest.raises(CorruptArtifactError):
-            await two.library.ensure(artifact)
-        await one.library.mend(artifact)
-        assert one.library.store.holds(artifact)
-        assert not two.library.store.holds(artifact)
+            await two.artifact_cache.ensure(artifact)
+        await one.artifact_cache.mend(artifact)
+        assert one.artifact_cache.store.holds(artifact)
+        assert not two.artifact_cache.store.holds(artifact)
 
 
 async def test_two_copies_with_the_same_damage_both_go_on_serving_what_is_whole_of_them(
@@ -90,13 +92,13 @@ async def test_two_copies_with_the_same_damage_both_go_on_serving_what_is_whole_
 ) -> None:
     async with three(tmp_path) as (one, two, third):
         artifact, content = taken_in(one, tmp_path)
-        await two.library.ensure(artifact)
+        await two.artifact_cache.ensure(artifact)
         for node in (one, two):
             flip(node, artifact, 4 * CHUNK_BYTES + 17)
-        await one.library.mend(artifact)
-        assert one.library.store.holds(artifact)
+        await one.artifact_cache.mend(artifact)
+        assert one.artifact_cache.store.holds(artifact)
         # It met its own damage when it was asked, and sets its copy aside while it looks elsewhere.
-        await until(lambda: two.library.store.holds(artifact))
+        await until(lambda: two.artifact_cache.store.holds(artifact))
         peer = third.peers.require(one.identity.node_id)
         source = PeerArtifactSource("it", peer.channels.bulk)
         first = [(0, CHUNK_BYTES)]
@@ -108,18 +110,18 @@ async def test_two_who_want_the_same_at_once_get_it(tmp_path: Path) -> None:
     async with three(tmp_path) as (one, two, third):
         artifact, content = taken_in(one, tmp_path)
         others = [node.identity.node_id for node in (two, third)]
-        assert await one.library.spread([artifact], others) == 2
+        assert await one.artifact_cache.spread([artifact], others) == 2
         for node in (two, third):
-            assert (node.library.store.path(artifact) / "weights").read_bytes() == content
-        await asyncio.gather(*(node.library.ensure(artifact) for node in (two, third)))
+            assert (node.artifact_cache.store.path(artifact) / "weights").read_bytes() == content
+        await asyncio.gather(*(node.artifact_cache.ensure(artifact) for node in (two, third)))
 
 
 async def test_what_is_sent_keeps_to_the_rate_that_people_set(tmp_path: Path) -> None:
     async with three(tmp_path) as (one, two, _):
         artifact, _ = taken_in(one, tmp_path)
-        one.library._pace = SendPace(10e6, 1.0)
+        one.artifact_cache._pace = SendPace(10e6, 1.0)
         began_s = now_s()
-        await two.library.ensure(artifact)
+        await two.artifact_cache.ensure(artifact)
         assert now_s() - began_s > 0.8 * (SIZE_BYTES / 10e6 - BURST_S)
 
 
@@ -127,22 +129,22 @@ async def test_while_a_gang_runs_here_what_is_sent_gives_way(tmp_path: Path) -> 
     async with three(tmp_path) as (one, two, _):
         artifact, _ = taken_in(one, tmp_path)
         trains = False
-        one.library._trains = lambda: trains
-        one.library._pace = SendPace(0, 0.01)
+        one.artifact_cache._trains = lambda: trains
+        one.artifact_cache._pace = SendPace(0, 0.01)
         loop = asyncio.get_running_loop()
         began_s = loop.time()
-        await one.library.give_way(1 << 20, 0.01)
+        await one.artifact_cache.give_way(1 << 20, 0.01)
         assert loop.time() - began_s < 0.5
         trains, began_s = True, loop.time()
-        await one.library.give_way(1 << 20, 0.01)
+        await one.artifact_cache.give_way(1 << 20, 0.01)
         assert loop.time() - began_s >= 0.9
-        await two.library.ensure(artifact)
+        await two.artifact_cache.ensure(artifact)
 
 
 async def test_a_node_tells_what_its_own_limits_leave_and_not_its_disk(tmp_path: Path) -> None:
     async with three(tmp_path) as (one, two, _):
-        two.library.store._room = DiskRoom(quota_bytes=CHUNK_BYTES)
+        two.artifact_cache.store._room = DiskRoom(quota_bytes=CHUNK_BYTES)
         artifact, _ = taken_in(one, tmp_path)
         for asker in (one, two):
-            told = await asker.library.held_by(two.identity.node_id, [artifact])
+            told = await asker.artifact_cache.held_by(two.identity.node_id, [artifact])
             assert told == (two.identity.node_id, frozenset(), CHUNK_BYTES)

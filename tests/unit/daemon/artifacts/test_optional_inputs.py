@@ -31,13 +31,13 @@ async def test_a_round_goes_on_without_what_nobody_holds_any_more(
     for number in range(8):
         (notes / f"{number}.md").write_text(f"text {number}")
     async with serving(tmp_path, "one", readable_folders=(tmp_path,)) as one:
-        said = [event async for event in one.runner.run(order(notes, 1))]
+        said = [event async for event in one.worker_runner.run(order(notes, 1))]
         assert isinstance(said[-1], Finished)
         first = said[-1].result
         parts = ("train", "holdout", "state")
         previous = {f"previous_{part}": first.outputs[part] for part in parts}
         previous[f"previous_{lost}"] = GONE
-        said = [event async for event in one.runner.run(order(notes, 2, **previous))]
+        said = [event async for event in one.worker_runner.run(order(notes, 2, **previous))]
         assert isinstance(said[-1], Finished)
         assert said[-1].result.counts == first.counts
         assert not any(one.state_dir.scratch.iterdir())
@@ -46,5 +46,5 @@ async def test_a_round_goes_on_without_what_nobody_holds_any_more(
 async def test_what_the_work_can_t_do_without_is_waited_for(tmp_path: Path) -> None:
     async with serving(tmp_path, "one", readable_folders=(tmp_path,)) as one:
         with pytest.raises(NotFoundError, match="no node that can be reached holds"):
-            async for _ in one.runner.run(order(tmp_path, 1, samples=GONE)):
+            async for _ in one.worker_runner.run(order(tmp_path, 1, samples=GONE)):
                 pass

@@ -34,15 +34,15 @@ def taken_in(node: Node, folder: Path, count: int) -> list[ArtifactId]:
     for number in range(count):
         file = folder / f"weights-{number}"
         file.write_text(str(number))
-        made.append(node.library.store.ingest(file))
+        made.append(node.artifact_cache.store.ingest(file))
     return made
 
 
 def left_unused(node: Node) -> None:
     """Let everything that is here have been made, and used last, before the grace."""
     at_s = wall_s() - GRACE_S - 60
-    for artifact in node.library.store.ids():
-        os.utime(node.library.store.path(artifact).parent, (at_s, at_s))
+    for artifact in node.artifact_cache.store.ids():
+        os.utime(node.artifact_cache.store.path(artifact).parent, (at_s, at_s))
 
 
 async def test_old_checkpoints_go_after_the_grace_and_nothing_else(tmp_path: Path) -> None:
@@ -55,12 +55,12 @@ async def test_old_checkpoints_go_after_the_grace_and_nothing_else(tmp_path: Pat
             for number, artifact in enumerate(line)
         ]
         await found(one, facts=(data_asked(), training(), *facts))
-        store = one.library.store
-        retention = Retention(one.journal, store, one.state_dir)
+        store = one.artifact_cache.store
+        retention = Retention(one.replica, store, one.state_dir)
         await retention.look(0.0)
         await retention.look(GRACE_S - 1)
         assert set(store.ids()) == {*line, other}
-        await one.journal.append(2, [pinned(line[1])])  # needed again, and no more
+        await one.replica.append(2, [pinned(line[1])])  # needed again, and no more
         await retention.look(GRACE_S)
         assert set(store.ids()) == {*line[1:2], *line[3:], other}
 
@@ -69,15 +69,15 @@ async def test_what_islands_sent_each_other_goes_within_minutes(tmp_path: Path) 
     async with serving(tmp_path, "one") as one:
         (way,) = taken_in(one, tmp_path, 1)
         left_unused(one)
-        first = replace(outer_step(0), ways=(way,))
+        first = replace(outer_step(0), pseudo_gradients=(way,))
         steps = [first]
         for number in range(1, WAYS_KEPT + 1):
-            steps.append(replace(outer_step(number, fact_hash(steps[-1])), ways=()))
+            steps.append(replace(outer_step(number, fact_hash(steps[-1])), pseudo_gradients=()))
         await found(one, facts=(data_asked(), training(), *steps[:-1]))
-        store = one.library.store
-        retention = Retention(one.journal, store, one.state_dir)
+        store = one.artifact_cache.store
+        retention = Retention(one.replica, store, one.state_dir)
         await retention.look(0.0)
-        await one.journal.append(2, steps[-1:])
+        await one.replica.append(2, steps[-1:])
         await retention.look(WAYS_GRACE_S)
         assert store.holds(way), "until a moment ago it was needed"
         await retention.look(2 * WAYS_GRACE_S)
@@ -88,9 +88,9 @@ async def test_what_no_fact_names_goes_a_day_after_its_last_use_and_nothing_name
     tmp_path: Path,
 ) -> None:
     async with serving(tmp_path, "one") as one:
-        store, at_s = one.library.store, wall_s()
+        store, at_s = one.artifact_cache.store, wall_s()
         shard, weights, model, stray, used, young = taken_in(one, tmp_path, 6)
-        retention = Retention(one.journal, store, one.state_dir)
+        retention = Retention(one.replica, store, one.state_dir)
         everything = set(store.ids())
         for artifact in everything - {young}:
             os.utime(store.path(artifact).parent, (at_s - STRAY_S - 9,) * 2)
@@ -101,10 +101,10 @@ async def test_what_no_fact_names_goes_a_day_after_its_last_use_and_nothing_name
         outputs = {"shards": shard}
         summary = {"begun from": f"weights {weights}"}
         done = replace(work_done("pack"), outputs=outputs, summary=summary)
-        await one.journal.append(1, [data_asked(), training(), done, checkpoint(model)])
+        await one.replica.append(1, [data_asked(), training(), done, checkpoint(model)])
         await retention.look_at_strays(at_s)
         assert set(store.ids()) == everything  # it may be named a moment later
-        await one.library.ensure(used)
+        await one.artifact_cache.ensure(used)
         await retention.look_at_strays(at_s)
         assert set(store.ids()) == everything - {stray}
 
@@ -112,22 +112,22 @@ async def test_what_no_fact_names_goes_a_day_after_its_last_use_and_nothing_name
 async def test_nothing_is_stray_while_some_fact_cannot_be_read_here(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one:
         (artifact,) = taken_in(one, tmp_path, 1)
-        os.utime(one.library.store.path(artifact).parent, (0, 0))
+        os.utime(one.artifact_cache.store.path(artifact).parent, (0, 0))
         await found(one, facts=(data_asked(), training(), UnknownFact("Later", 9, {})))
-        retention = Retention(one.journal, one.library.store, one.state_dir)
+        retention = Retention(one.replica, one.artifact_cache.store, one.state_dir)
         for _ in range(3):
             await retention.look_at_strays(wall_s())
-        assert one.library.store.holds(artifact)
+        assert one.artifact_cache.store.holds(artifact)
 
 
 async def test_a_fetch_that_nobody_goes_on_with_goes_after_a_day(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one:
-        store = one.library.store
+        store = one.artifact_cache.store
         (artifact,) = taken_in(one, tmp_path, 1)
         manifest_bytes = store.manifest_bytes(artifact)
         store.remove(artifact)
         partial = store.begin(manifest_bytes)
-        retention = Retention(one.journal, store, one.state_dir)
+        retention = Retention(one.replica, store, one.state_dir)
         await retention.look_at_strays(wall_s())
         assert list((one.state_dir.store / "partial").iterdir())
         with store.grown(partial, manifest_bytes):
@@ -139,12 +139,12 @@ async def test_a_fetch_that_nobody_goes_on_with_goes_after_a_day(tmp_path: Path)
 
 async def test_what_is_set_aside_of_something_named_stays_however_old(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one:
-        store = one.library.store
+        store = one.artifact_cache.store
         named, unnamed = taken_in(one, tmp_path, 2)
         await found(one, facts=(data_asked(), training(), checkpoint(named)))
         for artifact in (named, unnamed):
             store.set_aside(artifact)
-        retention = Retention(one.journal, store, one.state_dir)
+        retention = Retention(one.replica, store, one.state_dir)
         await retention.look_at_strays(wall_s() + 2 * STRAY_S)
         assert store.partial_ids() == [named]
 
@@ -153,12 +153,12 @@ async def test_what_is_named_or_made_anew_while_strays_go_stays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with serving(tmp_path, "one") as one:
-        store, at_s = one.library.store, wall_s()
+        store, at_s = one.artifact_cache.store, wall_s()
         left_over = sorted(taken_in(one, tmp_path, 4))
         for artifact in left_over:
             os.utime(store.path(artifact).parent, (at_s - STRAY_S - 9,) * 2)
         await found(one, facts=(data_asked(), training()))
-        retention = Retention(one.journal, store, one.state_dir)
+        retention = Retention(one.replica, store, one.state_dir)
         await retention.look_at_strays(at_s)
         remove = retention._remove
         spared: set[ArtifactId] = set()
@@ -167,7 +167,7 @@ async def test_what_is_named_or_made_anew_while_strays_go_stays(
             await remove(artifact, before_s)
             if not spared:
                 left = store.ids()
-                await one.journal.append(1, [checkpoint(left[0])])
+                await one.replica.append(1, [checkpoint(left[0])])
                 os.utime(store.path(left[1]).parent)
                 spared.update(left[:2])
 
@@ -188,7 +188,9 @@ async def test_facts_are_searched_for_names_beside_the_loop(
             return strays(held, facts)
 
         monkeypatch.setattr("jupiterd.daemon.artifacts.retention.strays", noting)
-        await Retention(one.journal, one.library.store, one.state_dir).look_at_strays(wall_s())
+        await Retention(one.replica, one.artifact_cache.store, one.state_dir).look_at_strays(
+            wall_s()
+        )
         assert searching
         assert threading.main_thread() not in searching
 
@@ -196,7 +198,7 @@ async def test_facts_are_searched_for_names_beside_the_loop(
 async def test_what_workers_left_goes_while_the_daemon_runs(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one:
         scratch = one.state_dir.scratch
-        retention = Retention(one.journal, one.library.store, one.state_dir)
+        retention = Retention(one.replica, one.artifact_cache.store, one.state_dir)
         for name in ("old", "new"):
             (scratch / name).mkdir(parents=True)
         os.utime(scratch / "old", (0, 0))
@@ -248,7 +250,7 @@ async def test_curves_of_a_run_that_goes_on_are_kept_however_old(tmp_path: Path)
         curves = one.state_dir.curves
         curve(curves, short(run), age_s=10_000)
         others = [curve(curves, f"other{age}", age) for age in range(KEPT_RUNS + 2)]
-        await Retention(one.journal, one.library.store, one.state_dir).look_at_curves()
+        await Retention(one.replica, one.artifact_cache.store, one.state_dir).look_at_curves()
         assert (curves / short(run)).exists()
         assert [path.exists() for path in others] == [True] * KEPT_RUNS + [False] * 2
 
@@ -264,8 +266,8 @@ async def test_what_went_and_is_made_anew_waits_for_the_fact_that_names_it(tmp_p
         (clean,) = taken_in(one, tmp_path, 1)
         left_unused(one)
         await found(one, facts=two_rounds(clean))
-        store = one.library.store
-        retention = Retention(one.journal, store, one.state_dir, rounds_kept=1)
+        store = one.artifact_cache.store
+        retention = Retention(one.replica, store, one.state_dir, rounds_kept=1)
         await retention.look(0.0)
         await retention.look(GRACE_S)
         assert not store.holds(clean)
@@ -285,14 +287,14 @@ async def test_nothing_of_old_rounds_goes_while_some_fact_cannot_be_read_here(
         (clean,) = taken_in(one, tmp_path, 1)
         left_unused(one)
         await found(one, facts=(*two_rounds(clean), UnknownFact("Later", 9, {})))
-        retention = Retention(one.journal, one.library.store, one.state_dir, rounds_kept=1)
+        retention = Retention(one.replica, one.artifact_cache.store, one.state_dir, rounds_kept=1)
         await retention.look(0.0)
         await retention.look(GRACE_S)
-        assert one.library.store.holds(clean)
-        one.journal.state._unknown.facts.clear()  # as if this version understood it
+        assert one.artifact_cache.store.holds(clean)
+        one.replica.state._unknown.facts.clear()  # as if this version understood it
         await retention.look(0.0)
         await retention.look(GRACE_S)
-        assert not one.library.store.holds(clean)
+        assert not one.artifact_cache.store.holds(clean)
 
 
 async def test_what_is_needed_is_worked_out_again_only_once_the_ledger_has_changed(
@@ -313,10 +315,10 @@ async def test_what_is_needed_is_worked_out_again_only_once_the_ledger_has_chang
 
         for name in times:
             counted(name)
-        retention = Retention(one.journal, one.library.store, one.state_dir)
+        retention = Retention(one.replica, one.artifact_cache.store, one.state_dir)
         for at_s in range(3):
             await retention.look(float(at_s))
         assert times == {"unneeded": 1, "outlived": 1}
-        await one.journal.append(1, [data_asked()])
+        await one.replica.append(1, [data_asked()])
         await retention.look(3.0)
         assert times == {"unneeded": 2, "outlived": 2}

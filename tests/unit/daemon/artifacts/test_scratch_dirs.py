@@ -71,7 +71,7 @@ async def test_a_worker_finds_its_folder_again_until_the_item_is_finished(tmp_pa
         failing = WorkOrder(order().id, 1, "collect", params, {})
         failed: JupiterError | None = None
         try:
-            async for _ in one.runner.run(failing):
+            async for _ in one.worker_runner.run(failing):
                 pass
         except JupiterError as error:
             failed = error
@@ -81,7 +81,7 @@ async def test_a_worker_finds_its_folder_again_until_the_item_is_finished(tmp_pa
         (notes / "a.md").write_text("text")
         params["source"] = {"kind": "folder", "path": str(notes), "license": "MIT"}
         working = WorkOrder(order().id, 2, "collect", params, {})
-        said = [event async for event in one.runner.run(working)]
+        said = [event async for event in one.worker_runner.run(working)]
         assert isinstance(said[-1], Finished)
         assert set(said[-1].result.outputs) == {"train", "holdout", "state", "skipped"}
         assert not folder.exists()

@@ -43,14 +43,11 @@ async def ship(node: Node, folder: Path, to: Node, files: tuple[str, ...] = FILE
 
 async def test_a_folder_arrives_and_only_what_changed_goes_again(tmp_path: Path) -> None:
     folder = a_folder(tmp_path)
-    async with (
-        serving(tmp_path, "one") as one,
-        serving(tmp_path, "two", allow_scripts=True) as two,
-    ):
-        one.pulse.check_awake = lambda: None
+    async with serving(tmp_path, "one") as one, serving(tmp_path, "two", allow_scripts=True) as two:
+        one.heartbeats.check_awake = lambda: None
         await unite(one, two)
         alive = frozenset({one.identity.node_id, two.identity.node_id})
-        two.library._alive = lambda: alive
+        two.artifact_cache._alive = lambda: alive
         first = await ship(one, folder, two, (*FILES, "gone-meanwhile.swp"))
         total = sum((folder / name).stat().st_size for name in FILES)
         assert first["places"][0]["fetched_bytes"] == total
@@ -88,17 +85,17 @@ async def test_nobody_brings_a_folder_to_a_machine_whose_owner_does_not_allow_sc
         await unite(one, two)
         with pytest.raises(RefusedError, match="two doesn't run scripts of other machines"):
             await ship(one, folder, two)
-        assert not two.library.store.ids()
+        assert not two.artifact_cache.store.ids()
 
 
 async def test_no_member_has_a_folder_of_another_machine_taken_in(tmp_path: Path) -> None:
     folder = a_folder(tmp_path)
     async with serving(tmp_path, "one") as one:
-        one.pulse.check_awake = lambda: None
+        one.heartbeats.check_awake = lambda: None
         arguments = {"folder": str(folder), "files": FILES, "nodes": []}
         with pytest.raises(JupiterError):  # as commands come from others
             await one.commands.execute_here("script.ship", arguments)
-        assert not one.library.store.ids()
+        assert not one.artifact_cache.store.ids()
 
 
 @pytest.mark.parametrize("name", ["../secret", "link", "/etc/hostname"])
@@ -172,9 +169,9 @@ async def test_what_nobody_works_in_goes_after_a_while(tmp_path: Path) -> None:
             os.utime(path, (old_s, old_s))
         one.shipped.look(wall_s())
         assert (busy.exists(), idle.exists(), fresh.exists()) == (True, False, True)
-        assert one.library.store.holds(ArtifactId(artifact))
+        assert one.artifact_cache.store.holds(ArtifactId(artifact))
         one.shipped.look(wall_s() + CACHED_S + 60)
-        assert not one.library.store.holds(ArtifactId(artifact))
+        assert not one.artifact_cache.store.holds(ArtifactId(artifact))
         assert not mark.exists()
         worker.kill()
         await worker.wait()

@@ -18,7 +18,7 @@ ASKED = StartCycle(domain_name="python", domain_yaml="")
 
 
 def brings(node: Node) -> ModelImport:
-    return ModelImport(node.identity.node_id, node.library.store, node.state_dir.spool)
+    return ModelImport(node.identity.node_id, node.artifact_cache.store, node.state_dir.spool)
 
 
 async def test_a_folder_becomes_an_artifact_without_pickles_and_programs(tmp_path: Path) -> None:
@@ -33,7 +33,7 @@ async def test_a_folder_becomes_an_artifact_without_pickles_and_programs(tmp_pat
         brought = await brings(one).bring_models(told)
         assert brought == replace(told, generator=brought.generator, generator_folder=None)
         assert brought.generator is not None
-        kept = one.library.store.path(ArtifactId(str(brought.generator["artifact"])))
+        kept = one.artifact_cache.store.path(ArtifactId(str(brought.generator["artifact"])))
         assert {path.name for path in kept.rglob("*") if path.is_file()} >= {
             "config.json", "tokenizer.json", "model.safetensors", "chat_template.jinja",
         }  # fmt: skip
@@ -88,7 +88,7 @@ async def test_a_model_to_begin_with_comes_with_its_tokenizer(tmp_path: Path) ->
         brought = await brings(one).bring_models(told)
         assert brought.init is not None
         assert brought.init.keys() == {"model", "config", "weights", "is_chat"}
-        kept = one.library.store.path(ArtifactId(str(brought.init["weights"])))
+        kept = one.artifact_cache.store.path(ArtifactId(str(brought.init["weights"])))
         assert {path.name for path in kept.iterdir()} == {
             "config.json", "tokenizer.json", "model.safetensors",
         }  # fmt: skip

@@ -3,11 +3,10 @@
 from dataclasses import replace
 from pathlib import Path
 
+from jupiterd.cluster.facts.attempt_facts import AttemptClosed, AttemptOpened
 from jupiterd.cluster.facts.facts import (
     CheckpointCommitted,
     CycleStarted,
-    EpochClosed,
-    EpochOpened,
     Fact,
     RoundCommitted,
     VerdictReached,
@@ -46,9 +45,9 @@ def a_round(
         WorkCompleted(cycle, number, "collect", item_id(number, "collect", 1), NODES[1], {},
                       elapsed_s=3.04),
         WorkCompleted(cycle, number, "pack", item_id(number, "pack", 0), NODES[0], {}, packed),
-        EpochOpened(cycle, number, number, NODES[:1], "torch", parent, 0),
+        AttemptOpened(cycle, number, number, NODES[:1], "torch", parent, 0),
         CheckpointCommitted(cycle, number, parent, model, number, 50, 800 * number, 4, 2.5, True),
-        EpochClosed(cycle, number, "finished", 30.0),
+        AttemptClosed(cycle, number, "finished", 30.0),
         WorkCompleted(cycle, number, "gate", item_id(number, "gate", 0, model), NODES[0], {},
                       summary=judged),
         *([wrote(number, cycle, writer)] if number > 1 else []),
@@ -123,7 +122,7 @@ def test_whatever_order_the_facts_come_in_the_text_is_the_same() -> None:
 async def test_the_file_is_written_whole_and_anew_whatever_lay_there(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one:
         path = one.state_dir.round_table
-        keeper = RoundTableKeeper(one.journal, path)
+        keeper = RoundTableKeeper(one.replica, path)
         assert await keeper.look()
         assert not path.exists(), "nothing is over yet"
         await found(one, facts=(started(), *a_round(1, "PROMOTE", MODELS[0])))
@@ -133,7 +132,7 @@ async def test_the_file_is_written_whole_and_anew_whatever_lay_there(tmp_path: P
         path.write_text("mine")
         assert await keeper.look()
         assert path.read_text() == "mine", "it is written when something has changed"
-        await one.journal.append(2, a_round(2, "HOLD", MODELS[0]))
+        await one.replica.append(2, a_round(2, "HOLD", MODELS[0]))
         assert await keeper.look()
         assert [row["round"] for row in rows_of(path.read_text())] == ["1", "2"]
         assert [each.name for each in path.parent.glob("*cycles*")] == ["cycles.tsv"]
@@ -143,7 +142,7 @@ async def test_a_file_that_cannot_be_written_is_tried_again(tmp_path: Path) -> N
     async with serving(tmp_path, "one") as one:
         await found(one, facts=(started(), *a_round(1, "PROMOTE", MODELS[0])))
         path = tmp_path / "not there yet" / "cycles.tsv"
-        keeper = RoundTableKeeper(one.journal, path)
+        keeper = RoundTableKeeper(one.replica, path)
         assert not await keeper.look()
         path.parent.mkdir()
         assert await keeper.look()

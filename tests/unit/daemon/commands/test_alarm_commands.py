@@ -41,12 +41,12 @@ async def test_an_alarm_ends_where_somebody_has_seen_it(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one:
         await found(one, facts=(started(),))
         assert alarms(one) == []
-        await one.journal.append(1, [FAILED])
+        await one.replica.append(1, [FAILED])
         assert alarms(one) == ["run-failed"]
-        done = await dismiss(one._begin_reign(1), DismissFailure.read({"cycle": "python"}))
+        done = await dismiss(one._begin_term(1), DismissFailure.read({"cycle": "python"}))
         assert done == {"dismissed": [{"id": CYCLE, "name": "python"}]}
         assert alarms(one) == []
-        assert one.journal.state.cycles[CYCLE].failed == FAILED
+        assert one.replica.state.cycles[CYCLE].failed == FAILED
 
 
 async def test_who_has_seen_it_is_recorded_as_the_leader_knows_it(
@@ -59,7 +59,7 @@ async def test_who_has_seen_it_is_recorded_as_the_leader_knows_it(
         own = one.identity.node_id
         with caplog.at_level("INFO"):
             await one.commands.execute("cycle.dismiss", {"node": "another", ASKED_AT: "another"})
-        facts = [fact for entry in one.journal.ledger.entries() for fact in entry.facts]
+        facts = [fact for entry in one.replica.ledger.entries() for fact in entry.facts]
         assert [fact.node for fact in facts if isinstance(fact, FailureDismissed)] == [own]
         (told,) = (each for each in caplog.records if each.message == "alarm_dismissed")
         assert vars(told)["by"] == "one"
@@ -68,10 +68,10 @@ async def test_who_has_seen_it_is_recorded_as_the_leader_knows_it(
 async def test_where_there_is_no_alarm_it_is_said(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one:
         await found(one, facts=(started(),))
-        leading = one._begin_reign(1)
+        leading = one._begin_term(1)
         with pytest.raises(NotFoundError, match="no alarm about anything"):
             await dismiss(leading, DismissFailure())
-        await one.journal.append(1, [FAILED])
+        await one.replica.append(1, [FAILED])
         with pytest.raises(NotFoundError, match="nothing that failed is called cooking"):
             await dismiss(leading, DismissFailure.read({"cycle": "cooking"}))
         await dismiss(leading, DismissFailure())
@@ -95,7 +95,7 @@ def events(node: Node, code: str) -> list[str]:
 async def test_a_knock_that_people_have_seen_comes_back_with_the_next_one(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one:
         await lead(one)
-        one.runner.knocks.note(Knocked(1), "run/0")
+        one.worker_runner.knocks.note(Knocked(1), "run/0")
         one.observers.events.look()
         assert "gang-knocked" in alarms(one)
         one.observers.events.look()
@@ -105,7 +105,7 @@ async def test_a_knock_that_people_have_seen_comes_back_with_the_next_one(tmp_pa
         one.observers.events.look()
         with pytest.raises(NotFoundError, match="no alarm about anything that happened"):
             await one.commands.execute("alarm.dismiss", {"names": []})
-        one.runner.knocks.note(Knocked(1), "run/0")
+        one.worker_runner.knocks.note(Knocked(1), "run/0")
         assert alarms(one) == ["gang-knocked"]
         assert dismissed(one) == []
         one.observers.events.look()
@@ -118,21 +118,21 @@ async def test_who_leads_next_takes_it_for_seen_and_so_does_who_was_started_anew
     async with serving(tmp_path, "one") as one, serving(tmp_path, "two") as two:
         await found(one, two)
         await lead(one)
-        one.runner.knocks.note(Knocked(1), "run/0")
+        one.worker_runner.knocks.note(Knocked(1), "run/0")
         assert alarms(one) == ["gang-knocked"]
         await one.commands.execute("alarm.dismiss", {"names": ["one"]})
-        await two.journal.move_to(whole_ledger(one.journal))
+        await two.replica.move_to(whole_ledger(one.replica))
         await link(two, one)
-        two.peers.require(one.identity.node_id).run_nonce = one.outlook.run_nonce
-        two.pulse.roster_changed()
+        two.peers.require(one.identity.node_id).run_nonce = one.local_view.run_nonce
+        two.heartbeats.roster_changed()
         tell(one, two)
         two.leadership.on_lead(2)
         assert (alarms(two), dismissed(two)) == ([], ["gang-knocked"])
-        one.runner.knocks.note(Knocked(1), "run/0")
+        one.worker_runner.knocks.note(Knocked(1), "run/0")
         tell(one, two)
         assert (alarms(two), dismissed(two)) == (["gang-knocked"], [])
     async with serving(tmp_path, "one") as again:
-        assert len(again.journal.state.dismissals.in_force) == 1
+        assert len(again.replica.state.dismissals.in_force) == 1
 
 
 async def test_what_failed_is_dismissed_by_the_same_word(tmp_path: Path) -> None:
@@ -146,7 +146,7 @@ async def test_what_failed_is_dismissed_by_the_same_word(tmp_path: Path) -> None
         assert alarms(one) == []
         assert "run-failed" not in health(one)
         assert "run-failed" in dismissed(one)
-        facts = [fact for entry in one.journal.ledger.entries() for fact in entry.facts]
+        facts = [fact for entry in one.replica.ledger.entries() for fact in entry.facts]
         assert sum(isinstance(fact, FailureDismissed) for fact in facts) == 1
 
 
@@ -157,7 +157,9 @@ async def test_a_machine_that_is_gone_is_silent_until_it_was_back(
         await found(one, two)
         await lead(one)
         state = {two.identity.node_id: Liveness.GONE}
-        monkeypatch.setattr(one.outlook, "liveness", lambda node: state.get(node, Liveness.ALIVE))
+        monkeypatch.setattr(
+            one.local_view, "liveness", lambda node: state.get(node, Liveness.ALIVE)
+        )
         at_s = now_s()
         look = one.observers.alerts.look
         look(at_s)
@@ -187,7 +189,7 @@ async def test_what_was_dismissed_of_a_file_that_was_mended_while_the_daemon_sto
         write(one, Entry(name="one", memory_gb=900_000, lines={"memory_gb": 3}))
         alarms(one)
         await one.commands.execute("alarm.dismiss", {"names": ["contradiction"]})
-        (key,) = one.journal.state.dismissals.in_force
+        (key,) = one.replica.state.dismissals.in_force
     async with serving(tmp_path, "one") as again:
         at_s, look = now_s(), again.observers.alerts.look
         look(at_s)
@@ -199,22 +201,22 @@ async def test_what_was_dismissed_of_a_file_that_was_mended_while_the_daemon_sto
 async def test_what_the_leader_does_not_see_is_over_where_it_was_dismissed(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one, serving(tmp_path, "two") as two:
         await found(one, two, facts=(GUEST,))
-        await two.journal.move_to(whole_ledger(one.journal))
+        await two.replica.move_to(whole_ledger(one.replica))
         await lead(one)
         refused = {GUEST.node: {"writer": Tip(7, 1, "f" * 64)}}
-        two.journal._refused |= refused
+        two.replica._refused |= refused
         named = with_alarms(alarms_of(two), DismissAlarms(names=("behind",))).to_plain()
         assert "behind" not in health(one)
         await one.commands.execute_here("alarm.dismiss", named, two.identity.node_id)
-        await two.journal.move_to(whole_ledger(one.journal))
-        two.journal._refused |= refused
+        await two.replica.move_to(whole_ledger(one.replica))
+        two.replica._refused |= refused
         at_s, watches = now_s(), (one.observers.alerts, two.observers.alerts)
         for later_s in (0.0, SETTLE_S, SETTLE_S + KEEPS_S):
             for watch in watches:
                 watch.look(at_s + later_s)
                 assert watch._ended == [], "it holds still"
         assert "behind" not in health(two)
-        two.journal._refused.clear()
+        two.replica._refused.clear()
         for watch in watches:
             watch.look(at_s + SETTLE_S + 2 * KEEPS_S)
         assert [watch._ended for watch in watches] == [[], [f"behind:{GUEST.node}"]]
@@ -241,7 +243,7 @@ async def test_what_ended_since_a_program_saw_it_keeps_nothing_else_from_being_d
 ) -> None:
     async with serving(tmp_path, "one") as one:
         await lead(one)
-        one.runner.knocks.note(Knocked(1), "run/0")
+        one.worker_runner.knocks.note(Knocked(1), "run/0")
         assert alarms(one) == ["gang-knocked"]
         (key,) = one.observers.alerts._shown
         gone = f"node-gone:{GUEST.node}"

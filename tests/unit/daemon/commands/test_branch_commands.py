@@ -27,7 +27,7 @@ def stored(node: Node, folder: Path, text: str) -> ArtifactId:
     """An artifact in a node's store."""
     folder.mkdir(parents=True)
     (folder / "model.safetensors").write_text(text)
-    return node.library.store.ingest(folder)
+    return node.artifact_cache.store.ingest(folder)
 
 
 async def forked(node: Node, folder: Path, *more: Fact) -> tuple[str, str]:
@@ -40,13 +40,11 @@ async def forked(node: Node, folder: Path, *more: Fact) -> tuple[str, str]:
 
 
 def cycle_of(node: Node) -> CycleState:
-    return node.journal.state.cycles[CYCLE]
+    return node.replica.state.cycles[CYCLE]
 
 
 async def switch(node: Node, leaf: str) -> dict[str, object]:
-    return await switch_line(
-        node._begin_reign(1), SwitchBranch.read({"cycle": CYCLE, "leaf": leaf})
-    )
+    return await switch_line(node._begin_term(1), SwitchBranch.read({"cycle": CYCLE, "leaf": leaf}))
 
 
 async def test_a_switch_makes_another_leaf_canonical_and_back(tmp_path: Path) -> None:
@@ -98,9 +96,9 @@ async def test_a_pin_that_is_there_is_not_recorded_again(tmp_path: Path) -> None
     async with serving(tmp_path, "one") as one:
         _, short = await forked(one, tmp_path / "work")
         await switch(one, short)
-        head = one.journal.ledger.head()
+        head = one.replica.ledger.head()
         await switch(one, short)
-        assert one.journal.ledger.head() == head
+        assert one.replica.ledger.head() == head
 
 
 async def test_any_member_may_switch_and_everybody_follows(tmp_path: Path) -> None:
@@ -108,14 +106,14 @@ async def test_any_member_may_switch_and_everybody_follows(tmp_path: Path) -> No
         await unite(one, other)
         long, short = (stored(one, tmp_path / text, text) for text in ("longer", "short"))
         facts = (started(), checkpoint(long), checkpoint(short, tokens=50), STOPPED)
-        await one.journal.append(1, facts)
+        await one.replica.append(1, facts)
         await lead(one)
         leader = other.peers.require(one.identity.node_id).channels.control
         arguments = json.dumps({"cycle": CYCLE, "leaf": short})
         request = peer_pb2.CommandRequest(verb="cluster.switch", arguments_json=arguments)
         reply = await leader.Command(request, timeout=TIMEOUT_S)
         assert reply.failure.code == ""
-        await other.exchange.unite(frozenset({one.identity.node_id}))
+        await other.anti_entropy.unite(frozenset({one.identity.node_id}))
         for node in (one, other):
             assert [leaf.key for leaf in cycle_of(node).leaves()] == [short, long]
 
@@ -124,7 +122,7 @@ async def test_the_document_tells_of_every_leaf(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one:
         over, short = await forked(one, tmp_path / "work", checkpoint(LOST, tokens=10))
         await switch(one, short)
-        shown = branches_document(one.journal.state, one.library.store)
+        shown = branches_document(one.replica.state, one.artifact_cache.store)
         assert [row["leaf"] for row in shown["branches"]] == [short, over, LOST]
         assert [row["canonical"] for row in shown["branches"]] == [True, False, False]
         assert [row["pinned"] for row in shown["branches"]] == [True, False, False]
@@ -137,7 +135,7 @@ async def test_the_document_tells_of_every_leaf(tmp_path: Path) -> None:
 
 async def test_without_checkpoints_the_document_is_empty(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one:
-        assert branches_document(one.journal.state, one.library.store) == {
+        assert branches_document(one.replica.state, one.artifact_cache.store) == {
             "schema": "jupiter/v1",
             "branches": [],
             "pins": [],

@@ -30,7 +30,7 @@ def write(node: Node, *entries: Entry, **told: Any) -> None:
     """Let a node have a cluster file."""
     written = Written("c.yaml", entries=entries, **told)
     node.settings = replace(node.settings, cluster=written)
-    vars(node.written).update(vars(file_policy_of(node)))
+    vars(node.file_policy).update(vars(file_policy_of(node)))
 
 
 @asynccontextmanager
@@ -48,19 +48,19 @@ async def test_a_node_is_told_from_another_on_its_machine_by_name_or_by_port(
     async with one_and_two(tmp_path) as (one, two):
         own, other = one.identity.node_id, two.identity.node_id
         write(one, Entry(name="one", role="trainer"), Entry(name="two", role="hybrid"))
-        assert one.written.roles() == {own: "trainer", other: "hybrid"}
+        assert one.file_policy.roles() == {own: "trainer", other: "hybrid"}
         here, there = str(address_of(one)), str(address_of(two))
         write(one, Entry(address=here, role="trainer"), Entry(address=there, role="hybrid"))
-        assert one.written.roles() == {own: "trainer", other: "hybrid"}
-        write(one, Entry(address=f"localhost:{one.outlook.port}", role="trainer"))
-        assert one.written.roles() == {own: "trainer"}
+        assert one.file_policy.roles() == {own: "trainer", other: "hybrid"}
+        write(one, Entry(address=f"localhost:{one.local_view.port}", role="trainer"))
+        assert one.file_policy.roles() == {own: "trainer"}
 
 
 async def test_a_host_name_means_where_it_led_to(tmp_path: Path) -> None:
     async with one_and_two(tmp_path) as (one, two):
         write(one, Entry(address="attic:1", role="hybrid"))
-        one.named.meanings[Address("attic", 1)] = [address_of(two)]
-        assert one.written.roles() == {two.identity.node_id: "hybrid"}
+        one.static_discovery.meanings[Address("attic", 1)] = [address_of(two)]
+        assert one.file_policy.roles() == {two.identity.node_id: "hybrid"}
 
 
 async def test_a_leader_gives_the_roles_of_its_file_until_somebody_commands_another(
@@ -68,21 +68,21 @@ async def test_a_leader_gives_the_roles_of_its_file_until_somebody_commands_anot
 ) -> None:
     async with serving(tmp_path, "one") as one:
         own = one.identity.node_id
-        one.hardware = one.outlook.hardware = replace(one.hardware, engines=("torch",))
+        one.hardware = one.local_view.hardware = replace(one.hardware, engines=("torch",))
         write(one, Entry(name="one", role="generator"))
         await found(one)
         await lead(one)
 
         def has(role: str) -> bool:
-            return one.journal.state.roles[own].role == role
+            return one.replica.state.roles[own].role == role
 
         assert has("generator")
-        assert one.journal.state.roles[own].reason == WRITTEN
+        assert one.replica.state.roles[own].reason == WRITTEN
         await one.commands.execute("node.role", {"node": "one", "role": "trainer"})
         await until(lambda: has("trainer"))
         await one.commands.execute("node.role", {"node": "one", "role": "auto"})
         await until(lambda: has("hybrid"))
-        assert one.journal.state.roles[own].reason == ALONE[1], "auto is a command too"
+        assert one.replica.state.roles[own].reason == ALONE[1], "auto is a command too"
 
 
 async def test_what_is_not_so_is_seen_in_status_for_the_node_and_for_the_whole(
@@ -112,14 +112,14 @@ async def test_the_link_in_use_is_compared_by_the_end_that_the_entry_is_about(
         peer.address_kinds = {without_scope_in(str(peer.address)): InterfaceKind.WIFI}
         entries = [Entry(name=name, connection_type="thunderbolt") for name in ("one", "two")]
         write(one, *entries)
-        assert one.written.all_contradictions() == (), "loopback is no link"
+        assert one.file_policy.all_contradictions() == (), "loopback is no link"
         peer.source = "10.0.0.9"
         monkeypatch.setattr(cluster_file_policy, "interface_of", lambda address: f"to {address}")
         monkeypatch.setattr(
             cluster_file_policy, "kind_of", {"to 10.0.0.9": InterfaceKind.THUNDERBOLT}.__getitem__
         )
         write(one, *entries)
-        assert one.written.all_contradictions() == (
+        assert one.file_policy.all_contradictions() == (
             "two has connection_type Wi-Fi, and c.yaml:1 says thunderbolt",
         )
 
@@ -132,11 +132,11 @@ async def test_the_log_says_each_contradiction_once(
     async with one_and_two(tmp_path) as (one, _), asyncio.TaskGroup() as group:
         looks: list[None] = []
         write(one, Entry(name="one", device_type="mac"), Entry(name="two", memory_gb=900_000))
-        look = one.written.all_contradictions
+        look = one.file_policy.all_contradictions
         monkeypatch.setattr(
-            one.written, "all_contradictions", lambda: (looks.append(None), look())[1]
+            one.file_policy, "all_contradictions", lambda: (looks.append(None), look())[1]
         )
-        running = group.create_task(one.written.run())
+        running = group.create_task(one.file_policy.run())
         await until(lambda: len(looks) > 5)
         running.cancel()
     events = [record.getMessage() for record in caplog.records]
@@ -146,9 +146,9 @@ async def test_the_log_says_each_contradiction_once(
 
 async def test_without_a_file_nothing_is_said_or_done(tmp_path: Path) -> None:
     async with one_and_two(tmp_path) as (one, _):
-        await one.written.run()
-        assert one.written.roles() == {}
-        assert one.written.all_contradictions() == one.written.notes() == ()
+        await one.file_policy.run()
+        assert one.file_policy.roles() == {}
+        assert one.file_policy.all_contradictions() == one.file_policy.notes() == ()
 
 
 TRAINING = StartTraining(model="1m")
@@ -158,15 +158,15 @@ CYCLE = StartCycle(domain_name="python", domain_yaml="")
 async def test_a_run_is_on_the_engine_of_the_file_unless_one_is_named(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one:
         write(one, backend="mlx")
-        assert one.written.added_to_training(TRAINING) == replace(TRAINING, engine="mlx")
-        assert one.written.added_to_cycle(CYCLE) == replace(CYCLE, engine="mlx")
+        assert one.file_policy.added_to_training(TRAINING) == replace(TRAINING, engine="mlx")
+        assert one.file_policy.added_to_cycle(CYCLE) == replace(CYCLE, engine="mlx")
         for command in (replace(TRAINING, engine="auto"), replace(TRAINING, engine="torch")):
-            assert one.written.added_to_training(command) == command
+            assert one.file_policy.added_to_training(command) == command
         named = replace(CYCLE, engine="auto")
-        assert one.written.added_to_cycle(named) == named
+        assert one.file_policy.added_to_cycle(named) == named
         write(one)
-        assert one.written.added_to_training(TRAINING) == TRAINING
-        assert one.written.added_to_cycle(CYCLE) == CYCLE
+        assert one.file_policy.added_to_training(TRAINING) == TRAINING
+        assert one.file_policy.added_to_cycle(CYCLE) == CYCLE
 
 
 async def test_what_is_started_on_a_machine_is_encrypted_where_its_owner_wants_that(
@@ -174,21 +174,19 @@ async def test_what_is_started_on_a_machine_is_encrypted_where_its_owner_wants_t
 ) -> None:
     async with serving(tmp_path, "one", gang_encryption=True) as one:
         added = {"gang_encryption": "on"}
-        assert one.written.added_to_training(TRAINING) == replace(TRAINING, settings=added)
-        assert one.written.added_to_cycle(CYCLE) == replace(CYCLE, settings=added)
+        assert one.file_policy.added_to_training(TRAINING) == replace(TRAINING, settings=added)
+        assert one.file_policy.added_to_cycle(CYCLE) == replace(CYCLE, settings=added)
         said = {"gang_encryption": "off", "islands": "off"}
         asked = replace(TRAINING, settings=said)
-        assert one.written.added_to_training(asked) == asked
+        assert one.file_policy.added_to_training(asked) == asked
     async with serving(tmp_path, "two") as two:
-        assert two.written.added_to_training(TRAINING) == TRAINING
-        assert two.written.added_to_cycle(CYCLE) == CYCLE
+        assert two.file_policy.added_to_training(TRAINING) == TRAINING
+        assert two.file_policy.added_to_cycle(CYCLE) == CYCLE
 
 
-async def test_the_command_that_a_person_gives_takes_the_engine_of_the_file(
-    tmp_path: Path,
-) -> None:
+async def test_the_command_that_a_person_gives_takes_the_engine_of_the_file(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one:
-        one.hardware = one.outlook.hardware = replace(one.hardware, engines=("torch",))
+        one.hardware = one.local_view.hardware = replace(one.hardware, engines=("torch",))
         own = RoleAssigned(one.identity.node_id, "hybrid", "it is alone", 1)
         await found(one, facts=(own,))
         await lead(one)
@@ -207,11 +205,11 @@ async def test_a_file_may_want_islands_and_say_how_often_they_exchange(
 ) -> None:
     async with serving(tmp_path, "one") as one:
         write(one, backend=backend, sync_every=50)
-        added = one.written.added_to_training(replace(TRAINING, settings={"seq_len": 64}))
+        added = one.file_policy.added_to_training(replace(TRAINING, settings={"seq_len": 64}))
         assert added.settings == {"islands": "preferred", "sync_every": 50, "seq_len": 64}
         said = replace(TRAINING, settings={"islands": "off", "sync_every": 7})
-        assert one.written.added_to_training(said) == said
-        for_a_cycle = one.written.added_to_cycle(replace(CYCLE, settings={"sync_every": 9}))
+        assert one.file_policy.added_to_training(said) == said
+        for_a_cycle = one.file_policy.added_to_cycle(replace(CYCLE, settings={"sync_every": 9}))
         assert for_a_cycle.settings == {"islands": "preferred", "sync_every": 9}
         write(one)
-        assert one.written.added_to_training(TRAINING) == TRAINING
+        assert one.file_policy.added_to_training(TRAINING) == TRAINING

@@ -25,23 +25,23 @@ async def with_work(founder: Node, guest: Node, wanted: str = "paused") -> None:
     await with_guest(founder, guest)
     command = () if wanted == "running" else (commanded(wanted, 1),)
     node = guest.identity.node_id
-    await founder.journal.append(1, [*WORK, RolePinned(node, "trainer", 1), *command])
-    await guest.exchange.unite(frozenset({founder.identity.node_id}))
+    await founder.replica.append(1, [*WORK, RolePinned(node, "trainer", 1), *command])
+    await guest.anti_entropy.unite(frozenset({founder.identity.node_id}))
 
 
 async def test_it_is_trusted_in_a_cluster_of_its_own_that_knows_all_work(tmp_path: Path) -> None:
     async with serving(tmp_path, "founder") as founder, serving(tmp_path, "guest") as guest:
         await with_work(founder, guest)
-        own, before = guest.identity.node_id, guest.journal.cluster
-        line = guest.journal.state.cycles[CYCLE].line()
+        own, before = guest.identity.node_id, guest.replica.cluster
+        line = guest.replica.state.cycles[CYCLE].line()
         plan = await guest.commands.execute("cluster.leave", {"dry_run": True})
         assert (plan["done"], plan["left"]["nodes"]) == (False, ["founder"])
-        assert guest.journal.cluster == before
+        assert guest.replica.cluster == before
         done = await guest.commands.execute("cluster.leave", {})
-        journals = (guest.journal, _again(guest))
-        for journal in journals:
-            state = journal.state
-            assert journal.cluster == done["founded"]["id"] != before
+        journals = (guest.replica, _again(guest))
+        for replica in journals:
+            state = replica.state
+            assert replica.cluster == done["founded"]["id"] != before
             assert set(state.members) == state.roster.trusted == {own}
             assert not state.window_open
             assert list(state.cycles[CYCLE].line()) == list(line) != []
@@ -61,14 +61,14 @@ async def test_a_token_of_the_cluster_that_it_left_is_passed_over_at_the_next_st
             await guest.commands.execute("cluster.leave", {})
         left, other = (
             Token(cluster, "1" * 16, "2" * 32)
-            for cluster in (founder.journal.cluster, ClusterId("3" * 32))
+            for cluster in (founder.replica.cluster, ClusterId("3" * 32))
         )
         async with serving(tmp_path, "guest", join=str(left)) as again:
-            assert again.greeter.joining.token is None
+            assert again.handshake.joining.token is None
         async with serving(tmp_path, "guest", join=str(other)) as again:
-            assert again.greeter.joining.token == other
+            assert again.handshake.joining.token == other
         async with serving(tmp_path, "new", join=str(left)) as new:
-            assert new.greeter.joining.token == left
+            assert new.handshake.joining.token == left
 
 
 def _again(node: Node) -> Replica:
@@ -79,11 +79,11 @@ def _again(node: Node) -> Replica:
 async def test_nobody_follows_it_and_nothing_changes_for_those_who_stay(tmp_path: Path) -> None:
     async with serving(tmp_path, "founder") as founder, serving(tmp_path, "guest") as guest:
         await with_work(founder, guest)
-        members = dict(founder.journal.state.members)
+        members = dict(founder.replica.state.members)
         await guest.commands.execute("cluster.leave", {})
-        assert dict(founder.journal.state.members) == members
+        assert dict(founder.replica.state.members) == members
         assert not leads_us(founder.summary(), guest.summary())
-        assert founder.identity.node_id not in guest.journal.state.members
+        assert founder.identity.node_id not in guest.replica.state.members
 
 
 async def test_nobody_else_can_have_a_machine_leave(tmp_path: Path) -> None:

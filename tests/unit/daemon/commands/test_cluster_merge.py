@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from jupiterd.cluster.facts.facts import Fact, RolePinned, WindowSet
+from jupiterd.cluster.facts.facts import Fact, PairingWindowSet, RolePinned
 from jupiterd.cluster.ledger.snapshot import MAX_SNAPSHOT_BYTES
 from jupiterd.cluster.membership.cluster_merge import has_agreed
 from jupiterd.daemon.app.node import Node
@@ -27,8 +27,8 @@ from tests.support.daemon.two_nodes import TIMEOUT_S, address_of, admission_of, 
 from tests.unit.daemon.api.test_peer_service import channels
 from tests.unit.daemon.membership.test_handshake import greet
 
-OPEN = WindowSet(is_open=True, edit=5)
-CLOSED = WindowSet(is_open=False, edit=5)
+OPEN = PairingWindowSet(is_open=True, edit=5)
+CLOSED = PairingWindowSet(is_open=False, edit=5)
 OURS: tuple[Fact, ...] = (
     started(),
     work_done("r1/filter/0"),
@@ -45,15 +45,15 @@ ELSEWHERE: tuple[Fact, ...] = (
 async def working(node: Node, *others: Node, facts: tuple[Fact, ...]) -> None:
     """Unite nodes in a cluster that has recorded something, and let the first one lead."""
     await unite(node, *others)
-    await node.journal.append(1, facts)
+    await node.replica.append(1, facts)
     for other in others:
-        await other.exchange.unite(frozenset({node.identity.node_id}))
+        await other.anti_entropy.unite(frozenset({node.identity.node_id}))
     await lead(node)
 
 
 async def merge(node: Node, into: Node, **more: Any) -> dict[str, Any]:
     await greet(node, into)
-    arguments = {"cluster": into.journal.cluster[:8], **more}
+    arguments = {"cluster": into.replica.cluster[:8], **more}
     return await node.commands.execute_here("cluster.merge", arguments)
 
 
@@ -61,7 +61,7 @@ async def meet_until(node: Node, other: Node) -> None:
     """Greet until both are in one cluster."""
     for _ in range(10):
         await greet(node, other)
-        if node.journal.cluster == other.journal.cluster:
+        if node.replica.cluster == other.replica.cluster:
             return
     raise AssertionError("they are in two clusters")
 
@@ -75,28 +75,28 @@ async def test_nobody_is_merged_with_without_consent(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
         await working(one, facts=(pin("1"), CLOSED))
         await working(other, facts=OURS)
-        head = one.journal.ledger.head()
+        head = one.replica.ledger.head()
         for more in ({"dry_run": True}, {}):
             with pytest.raises(RefusedError, match="is closed") as refused:
                 await merge(other, one, **more)
             assert "jupiterctl cluster open" in refused.value.hint
             assert "--token" in refused.value.hint
-        assert one.journal.ledger.head() == head
-        assert not list(other.journal.state.merges)
+        assert one.replica.ledger.head() == head
+        assert not list(other.replica.state.merges)
 
 
 async def test_a_dry_run_tells_and_changes_nothing(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
         await working(one, facts=(*ELSEWHERE, OPEN))
         await working(other, facts=OURS)
-        heads = one.journal.ledger.head(), other.journal.ledger.head()
+        heads = one.replica.ledger.head(), other.replica.ledger.head()
         told = await merge(other, one, dry_run=True)
         assert told["done"] is False
         assert list(told["absorbed"]["nodes"].values()) == ["other"]
         assert [cycle["rounds"] for cycle in told["absorbed"]["cycles"]] == [0]
         assert list(told["into"]["nodes"].values()) == ["one"]
         assert any("both know the domain python" in note for note in told["notes"])
-        assert (one.journal.ledger.head(), other.journal.ledger.head()) == heads
+        assert (one.replica.ledger.head(), other.replica.ledger.head()) == heads
 
 
 async def test_two_clusters_become_one_with_all_nodes_and_all_work(tmp_path: Path) -> None:
@@ -111,15 +111,15 @@ async def test_two_clusters_become_one_with_all_nodes_and_all_work(tmp_path: Pat
         await meet_until(other, one)
         await meet_until(third, one)
         for node in (one, other, third):
-            await node.exchange.unite(frozenset({one.identity.node_id}))
-        assert len({node.journal.ledger.head() for node in (one, other, third)}) == 1
+            await node.anti_entropy.unite(frozenset({one.identity.node_id}))
+        assert len({node.replica.ledger.head() for node in (one, other, third)}) == 1
         everybody = {node.identity.node_id for node in (one, other, third)}
         for node in (one, other, third):
-            assert set(node.journal.state.members) == everybody
-            assert set(node.journal.state.cycles) == {CYCLE}
-            assert NodeId("1" * 32) in node.journal.state.pins
+            assert set(node.replica.state.members) == everybody
+            assert set(node.replica.state.cycles) == {CYCLE}
+            assert NodeId("1" * 32) in node.replica.state.pins
         assert other.leading is None
-        assert has_agreed(one.journal.state, third.journal.cluster, one.journal.cluster) is False
+        assert has_agreed(one.replica.state, third.replica.cluster, one.replica.cluster) is False
 
 
 async def test_who_moved_is_there_after_a_restart(tmp_path: Path) -> None:
@@ -130,8 +130,8 @@ async def test_who_moved_is_there_after_a_restart(tmp_path: Path) -> None:
         await meet_until(other, one)
         file = LedgerFile(other.state_dir.ledger)
         again = Replica(other.identity, file)
-        assert again.cluster == one.journal.cluster
-        assert again.ledger.head() == other.journal.ledger.head()
+        assert again.cluster == one.replica.cluster
+        assert again.ledger.head() == other.replica.ledger.head()
         file.close()
 
 
@@ -147,20 +147,20 @@ async def test_who_was_away_brings_what_it_did_meanwhile(tmp_path: Path) -> None
         await late.peers.unlink(other.identity.node_id)
         await merge(other, one)
         await meet_until(other, one)
-        await one.journal.append(9, [WindowSet(is_open=False, edit=9)])
-        await late.journal.append(7, [checkpoint("late", "k1", tokens=900), pin("7")])
-        assert not list(late.journal.state.merges)
+        await one.replica.append(9, [PairingWindowSet(is_open=False, edit=9)])
+        await late.replica.append(7, [checkpoint("late", "k1", tokens=900), pin("7")])
+        assert not list(late.replica.state.merges)
         await greet(late, one)
-        assert late.journal.cluster != one.journal.cluster, "a stranger's word isn't enough"
+        assert late.replica.cluster != one.replica.cluster, "a stranger's word isn't enough"
         one.leadership.on_step_down("so that a member that late knows leads")
         other.leadership.on_lead(10)
         await meet_until(late, other)
         await greet(one, other)
-        await one.exchange.unite(frozenset({other.identity.node_id}))
+        await one.anti_entropy.unite(frozenset({other.identity.node_id}))
         for node in (one, late):
-            line = node.journal.state.cycles[CYCLE].leaves()
+            line = node.replica.state.cycles[CYCLE].leaves()
             assert [leaf.key for leaf in line] == ["late"]
-            assert NodeId("7" * 32) in node.journal.state.pins
+            assert NodeId("7" * 32) in node.replica.state.pins
 
 
 async def test_two_merges_at_once_in_opposite_directions_end_in_one(tmp_path: Path) -> None:
@@ -168,14 +168,14 @@ async def test_two_merges_at_once_in_opposite_directions_end_in_one(tmp_path: Pa
         await working(one, facts=(pin("1"), OPEN))
         await working(other, facts=(*OURS, OPEN))
         await asyncio.gather(merge(one, other), merge(other, one))
-        lesser = min(one.journal.cluster, other.journal.cluster)
+        lesser = min(one.replica.cluster, other.replica.cluster)
         for _ in range(5):
             await greet(one, other)
             await greet(other, one)
-        assert {one.journal.cluster, other.journal.cluster} == {lesser}
+        assert {one.replica.cluster, other.replica.cluster} == {lesser}
         for node in (one, other):
-            assert CYCLE in node.journal.state.cycles
-            assert NodeId("1" * 32) in node.journal.state.pins
+            assert CYCLE in node.replica.state.cycles
+            assert NodeId("1" * 32) in node.replica.state.pins
 
 
 async def test_a_token_is_consent_too_and_is_used_up(tmp_path: Path) -> None:
@@ -185,7 +185,7 @@ async def test_a_token_is_consent_too_and_is_used_up(tmp_path: Path) -> None:
         token = (await one.commands.execute_here("cluster.token", {"uses": 1}))["token"]
         await merge(other, one, token=token)
         await meet_until(other, one)
-        assert dict(one.journal.state.tokens) == {}
+        assert dict(one.replica.state.tokens) == {}
 
 
 async def test_a_token_of_another_cluster_is_none(tmp_path: Path) -> None:
@@ -201,7 +201,7 @@ async def test_a_removed_node_brings_nothing(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
         await working(one, facts=(pin("1"), OPEN))
         await working(other, facts=OURS)
-        await one.journal.append(1, [admission_of(other)])
+        await one.replica.append(1, [admission_of(other)])
         await one.commands.execute_here("node.remove", {"node": "other"})
         with pytest.raises(RefusedError, match="was removed from home"):
             await merge(other, one)
@@ -212,16 +212,16 @@ async def test_a_running_cycle_is_to_be_stopped_first(tmp_path: Path) -> None:
         await working(one, facts=(pin("1"), OPEN))
         await working(other, facts=OURS)
         other.leadership.on_step_down("so that nobody conducts the cycle")
-        await other.journal.append(1, [commanded("running", 9)])
-        leading = other._begin_reign(1)
+        await other.replica.append(1, [commanded("running", 9)])
+        leading = other._begin_term(1)
         await greet(other, one)
-        command = MergeCluster(cluster=one.journal.cluster)
-        told = await other.merging.merge(leading, replace(command, dry_run=True))
+        command = MergeCluster(cluster=one.replica.cluster)
+        told = await other.cluster_merge.merge(leading, replace(command, dry_run=True))
         assert [found["title"] for found in told["obstacles"]] == [
-            f"cycle dddddddd (python) is running in home ({other.journal.cluster[:8]})"
+            f"cycle dddddddd (python) is running in home ({other.replica.cluster[:8]})"
         ]
         with pytest.raises(ConflictError, match="is running"):
-            await other.merging.merge(leading, command)
+            await other.cluster_merge.merge(leading, command)
 
 
 async def test_what_is_not_in_sight_is_said_so(tmp_path: Path) -> None:
@@ -231,7 +231,7 @@ async def test_what_is_not_in_sight_is_said_so(tmp_path: Path) -> None:
         await greet(other, one)
         with pytest.raises(NotFoundError, match="called nobody") as refused:
             await other.commands.execute_here("cluster.merge", {"cluster": "nobody"})
-        assert refused.value.hint == f"in sight: home ({one.journal.cluster[:8]})"
+        assert refused.value.hint == f"in sight: home ({one.replica.cluster[:8]})"
 
 
 @pytest.mark.parametrize(
@@ -248,7 +248,7 @@ async def test_what_is_no_ledger_is_refused(
 ) -> None:
     async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
         await working(one, facts=(pin("1"), OPEN))
-        head = one.journal.ledger.head()
+        head = one.replica.ledger.head()
 
         async def told() -> AsyncIterator[peer_pb2.BroughtLedger]:
             for message in messages:
@@ -257,7 +257,7 @@ async def test_what_is_no_ledger_is_refused(
         way = channels(other, one).control
         reply = await way.Bring(told(), timeout=TIMEOUT_S)
         assert reply.failure.code in ("refused", "corrupt-ledger")
-        assert one.journal.ledger.head() == head
+        assert one.replica.ledger.head() == head
 
 
 async def test_a_removed_node_does_not_come_back_with_a_cluster_that_has_it(tmp_path: Path) -> None:
@@ -273,8 +273,8 @@ async def test_a_removed_node_does_not_come_back_with_a_cluster_that_has_it(tmp_
         await meet_until(other, one)
         await greet(gone, one)
         await greet(gone, other)
-        assert gone.journal.cluster != one.journal.cluster
-        assert gone.identity.node_id not in one.journal.state.members
+        assert gone.replica.cluster != one.replica.cluster
+        assert gone.identity.node_id not in one.replica.state.members
 
 
 async def test_whoever_brings_nothing_for_long_is_told_so(
@@ -305,10 +305,10 @@ async def test_a_leader_is_looked_for_at_addresses_alone_and_not_by_names(
             tried.append(address)
             return peer_pb2.BringReply(leader_addresses=["a-name-to-look-up:1", str(there)])
 
-        monkeypatch.setattr(one.merging, "_bring_to", ask)
+        monkeypatch.setattr(one.cluster_merge, "_bring_to", ask)
         target = Outsider(other.summary(), address_of(other))
         with pytest.raises(NoLeaderError):
-            await one.merging._bring(target, None, b"")
+            await one.cluster_merge._bring(target, None, b"")
         assert tried == [address_of(other), there]
 
 
@@ -317,10 +317,10 @@ async def test_a_crowd_of_clusters_keeps_nobody_from_moving(tmp_path: Path) -> N
         await working(one, facts=(*OURS, OPEN))
         await working(other, facts=(pin("2"),))
         await merge(other, one)
-        await other.journal.append(1, [pin("3")])
+        await other.replica.append(1, [pin("3")])
         way = channels(other, one)
-        other.greeter.seen.outsiders.clear()
-        assert await other.merging.follow(one.identity.node_id, one.summary(), way)
+        other.handshake.seen.outsiders.clear()
+        assert await other.cluster_merge.follow(one.identity.node_id, one.summary(), way)
         await way.close()
 
 

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from jupiterd.cluster.facts.facts import CycleFailed, CycleStarted, CycleStateSet, EpochClosed, Fact
+from jupiterd.cluster.facts.attempt_facts import AttemptClosed
+from jupiterd.cluster.facts.facts import CycleFailed, CycleStarted, CycleStateSet, Fact
 from jupiterd.cluster.ledger.island_runs import failed_with
 from jupiterd.daemon.app.node import Node
 from jupiterd.daemon.commands.cycle_lifecycle import (
@@ -53,7 +54,7 @@ def stopped(cycle: CycleId) -> CycleStateSet:
 
 async def resume(node: Node, wanted: str = "") -> str:
     done = await resume_cycle(
-        node._begin_reign(1), ResumeCycle.read({"cycle": wanted} if wanted else {})
+        node._begin_term(1), ResumeCycle.read({"cycle": wanted} if wanted else {})
     )
     return str(done["cycle"])
 
@@ -61,7 +62,7 @@ async def resume(node: Node, wanted: str = "") -> str:
 async def test_a_stopped_cycle_goes_on(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one:
         await found(one, facts=(started(), STOPPED))
-        cycle = one.journal.state.cycles[CYCLE]
+        cycle = one.replica.state.cycles[CYCLE]
         assert cycle.finished
         assert await resume(one) == CYCLE
         assert not cycle.finished
@@ -108,7 +109,7 @@ async def test_what_cannot_go_on_is_refused_with_a_reason(
 
 async def pause(node: Node, wanted: str = "") -> str:
     done = await pause_cycle(
-        node._begin_reign(1), PauseCycle.read({"cycle": wanted, "node": NODES[2]})
+        node._begin_term(1), PauseCycle.read({"cycle": wanted, "node": NODES[2]})
     )
     return str(done["cycle"])
 
@@ -116,7 +117,7 @@ async def pause(node: Node, wanted: str = "") -> str:
 async def test_a_paused_cycle_says_where_it_was_paused_and_goes_on(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one:
         await found(one, facts=(started(),))
-        cycle = one.journal.state.cycles[CYCLE]
+        cycle = one.replica.state.cycles[CYCLE]
         assert await pause(one) == CYCLE
         assert cycle.finished
         assert cycle.paused is not None
@@ -132,9 +133,9 @@ async def test_a_paused_cycle_says_where_it_was_paused_and_goes_on(tmp_path: Pat
 async def test_a_pause_is_signed_where_it_was_asked_for(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one:
         await found(one, facts=(started(),))
-        one.leadership.leading = one._begin_reign(1)
+        one.leadership.leading = one._begin_term(1)
         await one.commands.execute("cycle.pause", {})
-        command = one.journal.state.cycles[CYCLE].paused
+        command = one.replica.state.cycles[CYCLE].paused
         assert command is not None
         assert command.node == one.identity.node_id
 
@@ -152,9 +153,9 @@ async def test_a_paused_cycle_can_be_stopped_and_the_islands_of_one_end_with_it(
     async with serving(tmp_path, "one") as one:
         await found(one, facts=(started(), island))
         await pause(one)
-        assert one.journal.state.cycles[OLDER].wanted == "stopped"
-        await stop_cycle(one._begin_reign(1), StopCycle())
-        cycle = one.journal.state.cycles[CYCLE]
+        assert one.replica.state.cycles[OLDER].wanted == "stopped"
+        await stop_cycle(one._begin_term(1), StopCycle())
+        cycle = one.replica.state.cycles[CYCLE]
         assert (cycle.wanted, cycle.paused) == ("stopped", None)
 
 
@@ -169,7 +170,7 @@ async def test_of_two_running_cycles_the_one_that_is_named_is_stopped(tmp_path: 
     """Two that ran in groups apart may go on side by side once those are one."""
     async with serving(tmp_path, "one") as one:
         await found(one, facts=(begun(CYCLE, 1), begun(LATER, 2)))
-        one.leadership.leading = one._begin_reign(1)
+        one.leadership.leading = one._begin_term(1)
         for cycle in (LATER, CYCLE):
             done = await one.commands.execute("cycle.stop", {"cycle": cycle[:8]})
             assert done["cycle"] == cycle
@@ -178,12 +179,12 @@ async def test_of_two_running_cycles_the_one_that_is_named_is_stopped(tmp_path: 
 async def test_a_failed_cycle_goes_on_and_may_fail_again_and_go_on_again(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one:
         await found(one, facts=(started(), *ONE_ROUND, FAILED))
-        cycle = one.journal.state.cycles[CYCLE]
+        cycle = one.replica.state.cycles[CYCLE]
         for _ in range(2):
             assert cycle.failed == FAILED
             assert await resume(one) == CYCLE
             assert (cycle.failed, cycle.finished, cycle.rounds_committed) == (None, False, 1)
-            await one.journal.append(1, [FAILED])
+            await one.replica.append(1, [FAILED])
         assert cycle.failed == FAILED
 
 
@@ -197,8 +198,8 @@ async def test_islands_that_failed_with_their_cycle_go_on_with_it_and_others_do_
         )
         alone = CycleFailed(by_itself.cycle, "failed", "its GPU is gone", "")
         await found(one, facts=(started(), with_it, by_itself, alone))
-        cycles = one.journal.state.cycles
-        await one.journal.append(1, failed_with(cycles, FAILED))
+        cycles = one.replica.state.cycles
+        await one.replica.append(1, failed_with(cycles, FAILED))
         assert cycles[OLDER].failed is not None
         await resume(one)
         assert cycles[OLDER].failed is None
@@ -207,14 +208,14 @@ async def test_islands_that_failed_with_their_cycle_go_on_with_it_and_others_do_
 
 async def extend(node: Node, wanted: str = "", rounds: int = 1) -> dict[str, object]:
     return await extend_cycle(
-        node._begin_reign(1), ExtendCycle.read({"cycle": wanted, "rounds": rounds})
+        node._begin_term(1), ExtendCycle.read({"cycle": wanted, "rounds": rounds})
     )
 
 
 async def test_a_cycle_that_has_ended_goes_on_for_so_many_rounds_more(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one:
         await found(one, facts=(started(1), *ONE_ROUND))
-        cycle = one.journal.state.cycles[CYCLE]
+        cycle = one.replica.state.cycles[CYCLE]
         assert cycle.finished
         done = await extend(one, "python", 2)
         assert (done["rounds"], done["from_round"], done["was"]) == (3, 2, "finished")
@@ -226,16 +227,16 @@ async def test_a_cycle_that_has_ended_goes_on_for_so_many_rounds_more(tmp_path: 
 
 async def test_a_dry_run_of_more_rounds_says_what_the_last_one_took(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one:
-        trained = EpochClosed(CYCLE, 1, "finished", 100.0)
+        trained = AttemptClosed(CYCLE, 1, "finished", 100.0)
         await found(one, facts=(started(2), opened(1), *ONE_ROUND, trained))
-        leading, before = one._begin_reign(1), one.journal.ledger.head()
+        leading, before = one._begin_term(1), one.replica.ledger.head()
         told = await foretold_extension(leading, ExtendCycle.read({"rounds": 2}))
         assert (told["rounds"], told["was"]) == (4, "running")
         first, training_line, last = told["lines"]
         assert first == "round 1 took 1 min 40 s: train 1 min 40 s"
         assert training_line.startswith("it trained ")
         assert last == "2 rounds more like it: ~3 min 20 s"
-        assert one.journal.ledger.head() == before
+        assert one.replica.ledger.head() == before
         await found(one, facts=(begun(LATER, 3),))
         none = (await foretold_extension(leading, ExtendCycle.read({"cycle": LATER})))["lines"]
         assert none == ["none of its rounds has ended yet: nobody knows how long one takes"]
@@ -247,7 +248,7 @@ async def test_a_cycle_that_was_stopped_after_its_end_runs_where_it_is_extended(
     async with serving(tmp_path, "one") as one:
         await found(one, facts=(started(1), *ONE_ROUND, STOPPED))
         await extend(one)
-        assert not one.journal.state.cycles[CYCLE].finished
+        assert not one.replica.state.cycles[CYCLE].finished
 
 
 async def test_a_cycle_that_was_stopped_on_its_way_goes_on_where_it_is_extended_and_says_so(
@@ -257,14 +258,14 @@ async def test_a_cycle_that_was_stopped_on_its_way_goes_on_where_it_is_extended_
         await found(one, facts=(started(2), *ONE_ROUND, STOPPED))
         done = await extend(one)
         assert (done["was"], done["rounds"], done["from_round"]) == ("stopped", 3, 2)
-        assert not one.journal.state.cycles[CYCLE].finished
+        assert not one.replica.state.cycles[CYCLE].finished
 
 
 async def test_a_paused_cycle_stays_paused_where_it_is_extended(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one:
         await found(one, facts=(started(2), *ONE_ROUND, paused(1)))
         assert (await extend(one))["was"] == "paused"
-        cycle = one.journal.state.cycles[CYCLE]
+        cycle = one.replica.state.cycles[CYCLE]
         assert (cycle.paused is not None, cycle.rounds_wanted) == (True, 3)
 
 
@@ -297,7 +298,7 @@ async def test_what_a_failed_cycle_has_collected_can_be_collected_again(tmp_path
     async with serving(tmp_path, "one") as one:
         collected = replace(work_done("r1/collect/0"), phase="collect")
         await found(one, facts=(started(), collected, FAILED))
-        cycle = one.journal.state.cycles[CYCLE]
-        await resume_cycle(one._begin_reign(1), ResumeCycle.read({"redo": "collect"}))
+        cycle = one.replica.state.cycles[CYCLE]
+        await resume_cycle(one._begin_term(1), ResumeCycle.read({"redo": "collect"}))
         assert (cycle.failed, cycle.finished) == (None, False)
         assert cycle.completed_in(1, "collect") == {}

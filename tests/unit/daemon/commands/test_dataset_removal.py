@@ -23,7 +23,7 @@ FAILED = CycleFailed(CYCLE, "work-failed", "the folder is gone", "")
 
 
 def names(leading) -> list[str]:
-    return [asked.name for _, asked in data_sets(leading.journal.state)]
+    return [asked.name for _, asked in data_sets(leading.replica.state)]
 
 
 async def test_the_making_of_a_data_set_is_stopped_and_its_name_is_free(tmp_path: Path) -> None:
@@ -32,23 +32,23 @@ async def test_the_making_of_a_data_set_is_stopped_and_its_name_is_free(tmp_path
             await stop_data(leading, StopData.read({"data": "poems"}))
         with pytest.raises(ConflictError, match="is being made"):
             await remove_data(leading, RemoveData.read({"data": "letters"}))
-        before = leading.journal.ledger.head()
+        before = leading.replica.ledger.head()
         await tried(stop_data, leading, StopData.read({"data": "letters"}))
-        assert leading.journal.ledger.head() == before
+        assert leading.replica.ledger.head() == before
         assert (await stop_data(leading, StopData()))["data"] == CYCLE
         assert leading.cycle(CYCLE).finished
         with pytest.raises(NotFoundError, match="no data set is being made"):
             await stop_data(leading, StopData())
         with pytest.raises(ConflictError, match="was stopped before it was made"):
-            find_data(leading.journal.state, "letters")
+            find_data(leading.replica.state, "letters")
         assert (await prepare_data(leading, PrepareData.read(FOLDER)))["name"] == "letters"
 
 
 async def test_a_data_set_that_failed_leaves_the_list(tmp_path: Path) -> None:
     async with leads(tmp_path, data_asked(), FAILED) as leading:
-        before = leading.journal.ledger.head()
+        before = leading.replica.ledger.head()
         await tried(remove_data, leading, RemoveData.read({"data": "letters"}))
-        assert (names(leading), leading.journal.ledger.head()) == (["letters"], before)
+        assert (names(leading), leading.replica.ledger.head()) == (["letters"], before)
         assert (await remove_data(leading, RemoveData.read({"data": CYCLE[:8]})))[
             "name"
         ] == "letters"

@@ -26,7 +26,7 @@ async def test_so_it_is_where_it_comes_from_another_machine(
 
     async with serving(tmp_path, "one") as one, serving(tmp_path, "two") as two:
         await unite(one, two)
-        two.pulse.election._leader = one.identity.node_id
+        two.heartbeats.election._leader = one.identity.node_id
         monkeypatch.setattr(one.commands, "execute_here", say)
         with pytest.raises(MalformedError, match="the leader one can't be read"):
             await two.commands.execute("alarm.over", {"keys": []})

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from jupiterd.cluster.facts.facts import WindowSet
+from jupiterd.cluster.facts.facts import PairingWindowSet
 from jupiterd.daemon.app.node import Node
 from jupiterd.errors import ConflictError, NotFoundError, RefusedError, UsageError
 from jupiterd.protocol.call_errors import from_rpc
@@ -24,7 +24,7 @@ async def test_who_is_removed_is_refused_on_every_call(tmp_path: Path) -> None:
         await led(one, other)
         done = await one.commands.execute_here("node.remove", {"node": "other"})
         assert done["node"] == other.identity.node_id
-        assert set(one.journal.state.members) == {one.identity.node_id}
+        assert set(one.replica.state.members) == {one.identity.node_id}
         way = other.peers.require(one.identity.node_id).channels
         for call in (
             way.heartbeat.Leave(peer_pb2.LeaveRequest(), timeout=TIMEOUT_S),
@@ -39,15 +39,13 @@ async def test_who_was_removed_learns_of_it(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
         await led(one, other)
         await one.commands.execute_here("node.remove", {"node": other.identity.node_id[:8]})
-        await one.exchange.tell(channels(one, other).control)
+        await one.anti_entropy.tell(channels(one, other).control)
         assert other.is_removed
         assert other.observers.health.cluster_view().is_removed
         assert not one.is_removed
 
 
-async def test_who_was_away_when_it_was_removed_learns_of_it_when_it_is_met(
-    tmp_path: Path,
-) -> None:
+async def test_who_was_away_when_it_was_removed_learns_of_it_when_it_is_met(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
         await led(one, other)
         await one.commands.execute_here("node.remove", {"node": "other"})
@@ -60,18 +58,18 @@ async def test_what_a_removed_node_says_in_return_is_not_taken(tmp_path: Path) -
     async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
         await led(one, other)
         await one.commands.execute_here("node.remove", {"node": "other"})
-        await other.journal.append(7, [WindowSet(is_open=True, edit=99)])
-        await one.exchange.tell(channels(one, other).control)
-        assert one.journal.state.window_edit == 0
+        await other.replica.append(7, [PairingWindowSet(is_open=True, edit=99)])
+        await one.anti_entropy.tell(channels(one, other).control)
+        assert one.replica.state.window_edit == 0
 
 
 async def test_removing_a_node_spoils_the_tokens_that_it_knew(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
         await led(one, other)
         await one.commands.execute_here("cluster.token", {"uses": 0})
-        assert len(one.journal.state.tokens) == 1
+        assert len(one.replica.state.tokens) == 1
         await one.commands.execute_here("node.remove", {"node": "other"})
-        assert dict(one.journal.state.tokens) == {}
+        assert dict(one.replica.state.tokens) == {}
 
 
 async def test_a_node_is_found_by_the_name_that_people_see(tmp_path: Path) -> None:
@@ -119,9 +117,9 @@ async def test_a_pinned_role_is_kept_until_it_is_given_back(tmp_path: Path) -> N
         await led(one)
         node = one.identity.node_id
         await one.commands.execute_here("node.role", {"node": "one", "role": "idle"})
-        assert one.journal.state.pins[node].role == "idle"
+        assert one.replica.state.pins[node].role == "idle"
         await one.commands.execute_here("node.role", {"node": "one", "role": "auto"})
-        assert one.journal.state.pins[node].role == ""
+        assert one.replica.state.pins[node].role == ""
         with pytest.raises(UsageError, match="king is no role"):
             await one.commands.execute_here("node.role", {"node": "one", "role": "king"})
 
@@ -140,8 +138,8 @@ async def test_a_cluster_is_renamed_as_often_as_people_like(tmp_path: Path) -> N
 async def test_the_window_is_opened_and_closed(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one:
         await led(one)
-        await one.journal.append(1, [WindowSet(is_open=False, edit=1)])
+        await one.replica.append(1, [PairingWindowSet(is_open=False, edit=1)])
         await one.commands.execute_here("cluster.open", {})
-        assert one.journal.state.window_open
+        assert one.replica.state.window_open
         await one.commands.execute_here("cluster.close", {})
-        assert not one.journal.state.window_open
+        assert not one.replica.state.window_open

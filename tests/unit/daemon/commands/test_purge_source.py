@@ -47,7 +47,7 @@ packed = partial(done, "pack")
 
 
 async def purge(node: Node, **arguments: str) -> dict[str, Any]:
-    return await purge_source(node._begin_reign(1), PurgeSource.read(arguments))
+    return await purge_source(node._begin_term(1), PurgeSource.read(arguments))
 
 
 async def test_a_domain_s_source_is_purged_for_all_its_cycles_and_later_ones(
@@ -57,9 +57,9 @@ async def test_a_domain_s_source_is_purged_for_all_its_cycles_and_later_ones(
         await found(one, facts=(BEGUN,))
         done = await purge(one, source="docs")
         assert done == {"source": "docs", "domain": "python", "cycle": "", "already": False}
-        assert one.journal.state.purged("python", CYCLE) == {"docs"}
-        assert one.journal.state.purged("python", LATER) == {"docs"}
-        assert one.journal.state.purged("cooking", CYCLE) == frozenset()
+        assert one.replica.state.purged("python", CYCLE) == {"docs"}
+        assert one.replica.state.purged("python", LATER) == {"docs"}
+        assert one.replica.state.purged("cooking", CYCLE) == frozenset()
         assert (await purge(one, source="docs"))["already"] is True
 
 
@@ -67,8 +67,8 @@ async def test_a_cycle_s_source_is_purged_for_that_cycle_alone(tmp_path: Path) -
     async with serving(tmp_path, "one") as one:
         await found(one, facts=(BEGUN, on("python", LATER)))
         await purge(one, source="docs", cycle=CYCLE[:4])
-        assert one.journal.state.purged("python", CYCLE) == {"docs"}
-        assert one.journal.state.purged("python", LATER) == frozenset()
+        assert one.replica.state.purged("python", CYCLE) == {"docs"}
+        assert one.replica.state.purged("python", LATER) == frozenset()
 
 
 async def test_without_a_name_the_latest_cycle_s_domain_is_meant(tmp_path: Path) -> None:
@@ -100,14 +100,14 @@ async def test_what_is_no_known_source_is_refused_with_those_that_are(
             await purge(one, **arguments)
         if "dogs" in why:
             assert "stdlib" in refused.value.hint
-        assert one.journal.state.purged("python", CYCLE) == frozenset()
+        assert one.replica.state.purged("python", CYCLE) == frozenset()
 
 
 async def test_an_address_need_not_be_in_the_domain_file(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one:
         await found(one, facts=(BEGUN,))
         await purge(one, source="https://example.org/forum")
-        assert one.journal.state.purged("python", CYCLE) == {"https://example.org/forum"}
+        assert one.replica.state.purged("python", CYCLE) == {"https://example.org/forum"}
 
 
 async def test_the_audit_shows_what_each_round_packed_since_holds_of_it(tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ async def test_the_audit_shows_what_each_round_packed_since_holds_of_it(tmp_path
     )  # fmt: skip
     async with serving(tmp_path, "one") as one:
         await found(one, facts=facts)
-        (only,) = (await audit_document(one.journal.state, one.library.store, ""))["audit"]
+        (only,) = (await audit_document(one.replica.state, one.artifact_cache.store, ""))["audit"]
         proof = {"round": 2, "samples": 0, "left_out": 0, "collected": True}
         assert only["purged"] == [{"source": "docs", "rounds": [proof]}]
 
@@ -128,7 +128,7 @@ async def test_a_round_that_holds_some_of_it_is_wrong(tmp_path: Path) -> None:
     )  # fmt: skip
     async with serving(tmp_path, "one") as one:
         await found(one, facts=facts)
-        (only,) = (await audit_document(one.journal.state, one.library.store, ""))["audit"]
+        (only,) = (await audit_document(one.replica.state, one.artifact_cache.store, ""))["audit"]
         assert only["ok"] is False
 
 

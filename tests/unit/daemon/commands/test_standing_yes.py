@@ -41,26 +41,26 @@ async def say(node: Node, patch: pytest.MonkeyPatch, rounds: int = ROUNDS) -> No
 
     with patch.context() as planted, suppress(asyncio.CancelledError):
         planted.setattr(trust.asyncio, "sleep", next_round)
-        await keep_saying_yes(node.journal, partial(reason_given, node), node.commands.execute)
+        await keep_saying_yes(node.replica, partial(reason_given, node), node.commands.execute)
 
 
 def is_trusted(node: Node, by: Node) -> bool:
-    return node.identity.node_id in by.journal.state.roster.trusted
+    return node.identity.node_id in by.replica.state.roster.trusted
 
 
 def why(node: Node, by: Node) -> str:
-    return by.journal.state.members[node.identity.node_id].reason
+    return by.replica.state.members[node.identity.node_id].reason
 
 
 async def test_who_trusts_the_network_says_it_to_everybody(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with led_with_guest(tmp_path, trust_lan=True) as (founder, guest):
-        entries = len(founder.journal.ledger)
+        entries = len(founder.replica.ledger)
         await say(founder, monkeypatch)
         assert is_trusted(guest, by=founder)
         assert why(guest, by=founder) == YES["--trust-lan"]
-        assert len(founder.journal.ledger) == entries + 1, "once"
+        assert len(founder.replica.ledger) == entries + 1, "once"
 
 
 async def test_whoever_answers_where_the_file_of_a_trusted_member_says_gets_it(

@@ -38,7 +38,7 @@ from tests.support.cluster.building import founded_ledger
 from tests.support.daemon.term_parts import FakeTerm, services_of
 from tests.unit.daemon.commands.test_train_commands import leads
 from tests.unit.daemon.cycles.test_train_phase import packed
-from tests.unit.daemon.planning.test_layout_inputs import BOX, MAC, epoch, leading_of
+from tests.unit.daemon.planning.test_layout_inputs import BOX, MAC, attempt, leading_of
 from tests.unit.daemon.planning.test_rank_order import A, B, C
 from tests.unit.daemon.planning.test_training_estimate import gpu
 
@@ -83,7 +83,7 @@ def test_islands_that_are_wanted_are_found_anew_for_each_round(
 def test_where_islands_are_predicted_to_be_best_that_is_shown(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    measured = [*epoch(1, (A,), 40_000, "mlx"), *epoch(2, (B,), 40_000)]
+    measured = [*attempt(1, (A,), 40_000, "mlx"), *attempt(2, (B,), 40_000)]
     settings, foretold = asked(monkeypatch, *measured)
     assert settings["islands"] == "auto"
     layouts = foretold["layouts"]
@@ -111,7 +111,7 @@ def test_a_cycle_that_is_to_be_encrypted_says_so_and_sums_over_no_nccl(
     assert settings["gang_encryption"] == "on"
     assert "gang_encryption" not in asked(monkeypatch)[0], "older builds wouldn't know it"
     started: Any = SimpleNamespace(settings=settings)
-    state: Any = SimpleNamespace(training=None, started=started, epochs_closed={})
+    state: Any = SimpleNamespace(training=None, started=started, attempts_closed={})
     assert nccl_failure(state) == "NCCL goes through no tunnel"
     started.settings = {}
     assert nccl_failure(state) == ""

@@ -66,14 +66,14 @@ async def leads(
 ) -> AsyncGenerator[Leading]:
     """A term of a node that trains, in a cluster that knows these facts."""
     async with serving(folder, "one") as one:
-        one.hardware = one.outlook.hardware = replace(one.hardware, engines=engines, **machine)
+        one.hardware = one.local_view.hardware = replace(one.hardware, engines=engines, **machine)
         own = RoleAssigned(one.identity.node_id, "hybrid", "it is alone", 1)
         await found(one, facts=(own, *facts))
-        yield one._begin_reign(1)
+        yield one._begin_term(1)
 
 
 def of_latest(leading: Leading) -> tuple[DataRequested | None, TrainingStarted | None]:
-    run = max(leading.journal.state.cycles.values(), key=lambda run: run.start_order)
+    run = max(leading.replica.state.cycles.values(), key=lambda run: run.start_order)
     return run.requested, run.training
 
 
@@ -119,7 +119,7 @@ async def refusal(leading: Leading, **more: Any) -> JupiterError:
 
 async def test_what_can_t_be_is_refused_in_a_line_with_a_hint(tmp_path: Path) -> None:
     async with leads(tmp_path, data_asked(), MADE) as leading:
-        before = leading.journal.ledger.head()
+        before = leading.replica.ledger.head()
         for more, kind, says in (
             ({"data": "poems"}, NotFoundError, "no data set is called poems; there is letters"),
             ({"data": "bread/1"}, NotFoundError, "no data set is called bread/1; there is"),
@@ -138,7 +138,7 @@ async def test_what_can_t_be_is_refused_in_a_line_with_a_hint(tmp_path: Path) ->
             error = await refusal(leading, **more)
             assert isinstance(error, kind), (more, error)
             assert says in error.message
-        assert leading.journal.ledger.head() == before
+        assert leading.replica.ledger.head() == before
 
 
 async def test_only_data_sets_that_were_made_are_named_where_another_is_asked_for(
@@ -160,10 +160,10 @@ async def test_a_dry_run_makes_all_checks_and_records_nothing(tmp_path: Path) ->
     settings = {"seq_len": 64, "max_steps": 10}
     asked = {"data": "letters", "model": "mine", "config": config, "settings": settings}
     async with leads(tmp_path / "node", data_asked(), MADE) as leading:
-        before = leading.journal.ledger.head()
+        before = leading.replica.ledger.head()
         for known in ({"model": "1m"}, {"weights": "a" * 64}):
             await tried(start_training, leading, StartTraining.read({**asked, **known}))
-        assert leading.journal.ledger.head() == before
+        assert leading.replica.ledger.head() == before
         with pytest.raises(NotFoundError, match="no safetensors"):
             await training_without_copying(
                 StartTraining.read({**asked, "weights_folder": str(weights)})
@@ -178,20 +178,20 @@ async def test_a_dry_run_makes_all_checks_and_records_nothing(tmp_path: Path) ->
             await cycle_without_copying(StartCycle(domain_name="x", domain_yaml="", init=init))
         done = await start_training(leading, StartTraining.read({**asked, "weights": "a" * 64}))
         assert done["train"], "the leader itself still records"
-        assert leading.journal.ledger.head() != before
+        assert leading.replica.ledger.head() != before
 
 
 async def test_a_daemon_tries_what_it_knows_and_nothing_else(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one:
         await found(one)
-        commands = alone_with(one, one._begin_reign(1))
-        before = one.journal.ledger.head()
+        commands = alone_with(one, one._begin_term(1))
+        before = one.replica.ledger.head()
         tries = {"verb": "cluster.rename", "arguments": {"name": "attic"}}
         assert (await commands.execute("dry_run", tries))["tried"] == "cluster.rename"
         refused = {"verb": "train.start", "arguments": {"model": "7m", "source": {}}}
         with pytest.raises(NotFoundError):
             await commands.execute("dry_run", refused)
-        assert one.journal.ledger.head() == before
+        assert one.replica.ledger.head() == before
         with pytest.raises(UsageError, match="dry_run can't be tried"):
             await commands.execute("dry_run", {"verb": "dry_run", "arguments": {}})
 
@@ -221,9 +221,9 @@ async def test_machines_train_one_thing_at_a_time(tmp_path: Path) -> None:
 async def test_a_cycle_and_a_run_keep_each_other_from_starting(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one:
         await found(one, facts=(training(),))
-        one.leadership._leading = one._begin_reign(1)
+        one.leadership._leading = one._begin_term(1)
         with pytest.raises(ConflictError, match="training letters"):
-            await start_cycle(one._begin_reign(1), StartCycle(domain_name="", domain_yaml=""))
+            await start_cycle(one._begin_term(1), StartCycle(domain_name="", domain_yaml=""))
     async with leads(tmp_path / "other", started()) as leading:
         assert "on python is running" in (await refusal(leading)).message
 
@@ -255,12 +255,12 @@ async def test_islands_are_stopped_and_go_on_with_their_run(tmp_path: Path) -> N
     ]
     lost = CycleFailed(parts[2].cycle, "work-failed", "its machine is broken", "")
     async with leads(tmp_path, data_asked(), MADE, training(), *parts, lost) as leading:
-        cycles = leading.journal.state.cycles
+        cycles = leading.replica.state.cycles
         with pytest.raises(ConflictError, match="training letters"):
             await resume_training(leading, ResumeTraining())
-        entries = len(leading.journal.ledger)
+        entries = len(leading.replica.ledger)
         assert (await stop_training(leading, StopTraining()))["train"] == CYCLE
-        assert len(leading.journal.ledger) == entries + 1
+        assert len(leading.replica.ledger) == entries + 1
         assert all(cycle.finished for cycle in cycles.values())
         assert (await resume_training(leading, ResumeTraining()))["train"] == CYCLE
         assert [cycles[part.cycle].finished for part in parts] == [False, False, True]
@@ -327,7 +327,7 @@ async def test_weights_train_on_what_their_own_tokenizer_has_cut(tmp_path: Path)
     (bare / "tokenizer.json").unlink()
     asked = {"model": "mine", "config": json.dumps(config), "settings": {"seq_len": 64}}
     async with leads(tmp_path / "node", data_asked()) as leading:
-        cut_by = leading.library.store.ingest(brought(tmp_path / "cut"))
+        cut_by = leading.artifact_cache.store.ingest(brought(tmp_path / "cut"))
         made = replace(MADE, outputs={**MADE.outputs, "tokenizer": cut_by})
         await leading.record(made)
 

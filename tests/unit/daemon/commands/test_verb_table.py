@@ -59,4 +59,4 @@ async def test_a_row_takes_its_own_command_alone(tmp_path: Path) -> None:
         await there.carry_out(None, StopCycle())
     async with serving(tmp_path, "one") as one:
         with pytest.raises(TypeError, match=r"check\.links isn't cycle\.stop"):
-            await there.carry_out(one._begin_reign(1), CheckLinks(node="a"))
+            await there.carry_out(one._begin_term(1), CheckLinks(node="a"))

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from jupiterd.cluster.artifacts.branch_suspension import Absences
-from jupiterd.cluster.facts.facts import EpochOpened, Fact, LineParked
+from jupiterd.cluster.facts.attempt_facts import AttemptOpened
+from jupiterd.cluster.facts.facts import BranchSuspended, Fact
 from jupiterd.cluster.ledger.trunk import start_of
 from jupiterd.daemon.app.node import Node
 from jupiterd.daemon.cycles import branch_suspension
@@ -36,7 +37,7 @@ async def parted(node: Node, folder: Path, *more: Fact) -> str:
 
 
 async def look(node: Node, absences: Absences | None = None) -> TermServices:
-    leading = node._begin_reign(1)
+    leading = node._begin_term(1)
     await take_up(leading.term, leading.board, leading.reach, CYCLE, cycle_of(node))
     await set_aside(
         leading.term, leading.board, leading.reach, CYCLE, cycle_of(node), absences or Absences()
@@ -55,8 +56,8 @@ async def test_the_work_goes_on_from_the_last_checkpoint_that_is_here(tmp_path: 
         assert end_of_line(one) == LOST
         await look(one)
         assert end_of_line(one) == here
-        assert cycle_of(one).parked == {LOST, ALSO_LOST}
-        rows = branches_document(one.journal.state, one.library.store)["branches"]
+        assert cycle_of(one).suspended == {LOST, ALSO_LOST}
+        rows = branches_document(one.replica.state, one.artifact_cache.store)["branches"]
         assert [(row["leaf"], row["canonical"], row["parked"]) for row in rows] == [
             (here, True, False),
             (LOST, False, True),
@@ -69,7 +70,7 @@ async def test_nothing_is_parked_before_a_minute_is_over(tmp_path: Path) -> None
         absences = Absences()
         await look(one, absences)
         await look(one, absences)
-        assert not cycle_of(one).parked
+        assert not cycle_of(one).suspended
 
 
 @pytest.mark.usefixtures("at_once")
@@ -79,13 +80,13 @@ async def test_a_line_competes_again_when_its_checkpoint_turns_up(tmp_path: Path
         kept = stored(other, tmp_path / "kept", "kept")
         here = stored(one, tmp_path / "here", "here")
         line = (started(), checkpoint(here), checkpoint(kept, here, tokens=200))
-        await one.journal.append(1, line)
+        await one.replica.append(1, line)
         await look(one)  # nobody beats here, so nobody is in reach
         assert end_of_line(one) == here
-        one.library._alive = lambda: frozenset({other.identity.node_id})
+        one.artifact_cache._alive = lambda: frozenset({other.identity.node_id})
         await look(one)
         assert end_of_line(one) == kept
-        assert not cycle_of(one).parked
+        assert not cycle_of(one).suspended
 
 
 @pytest.mark.usefixtures("at_once")
@@ -94,7 +95,7 @@ async def test_with_nothing_else_to_go_on_from_the_line_waits(tmp_path: Path) ->
         await found(one, facts=(started(), checkpoint(LOST)))
         await look(one)
         assert end_of_line(one) == LOST
-        assert not cycle_of(one).parked
+        assert not cycle_of(one).suspended
 
 
 @pytest.mark.usefixtures("at_once")
@@ -107,10 +108,10 @@ async def test_a_round_begins_without_a_trunk_that_nobody_has(tmp_path: Path) ->
         assert start_of(cycle_of(one), 2) == LOST
         await look(one)
         assert (start_of(cycle_of(one), 2), end_of_line(one)) == (here, "")
-        assert cycle_of(one).parked == {LOST}
+        assert cycle_of(one).suspended == {LOST}
 
 
-OPENED = EpochOpened(CYCLE, 1, 1, (), "torch/gloo", ArtifactId(LOST), 10)
+OPENED = AttemptOpened(CYCLE, 1, 1, (), "torch/gloo", ArtifactId(LOST), 10)
 
 
 @pytest.mark.usefixtures("at_once")
@@ -119,17 +120,17 @@ async def test_a_cycle_at_rest_or_in_training_is_left_alone(tmp_path: Path, rest
     async with serving(tmp_path, "one") as one:
         await parted(one, tmp_path / "work", rests)
         await look(one)
-        assert not cycle_of(one).parked
+        assert not cycle_of(one).suspended
 
 
 @pytest.mark.usefixtures("at_once")
 async def test_a_cycle_that_is_over_is_left_alone(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one:
         await parted(one, tmp_path / "work", round_over(LOST), round_over(LOST, 2))
-        one.journal.ledger.state.apply(started(rounds=1), (0, "0", "0", 1))
+        one.replica.ledger.state.apply(started(rounds=1), (0, "0", "0", 1))
         assert cycle_of(one).finished
         await look(one)
-        assert not cycle_of(one).parked
+        assert not cycle_of(one).suspended
 
 
 @pytest.mark.usefixtures("at_once")
@@ -141,5 +142,5 @@ async def test_a_leader_sees_to_it_by_itself(
         here = await parted(one, tmp_path / "work")
         await lead(one)
         await until(lambda: end_of_line(one) == here)
-        await one.journal.append(1, [LineParked(CYCLE, here, True, 1)])
-        await until(lambda: here not in cycle_of(one).parked)
+        await one.replica.append(1, [BranchSuspended(CYCLE, here, True, 1)])
+        await until(lambda: here not in cycle_of(one).suspended)

@@ -85,7 +85,7 @@ async def a_term(folder: Path, start: CycleStarted) -> AsyncGenerator[TermServic
     async with serving(folder, "one", readable_folders=(folder,)) as one:
         own = RoleAssigned(one.identity.node_id, "hybrid", "it is alone", 1)
         await found(one, facts=(own, start))
-        yield one._begin_reign(1)
+        yield one._begin_term(1)
 
 
 async def collect(leading: TermServices) -> None:

@@ -6,9 +6,9 @@ from typing import cast
 import pytest
 
 from jupiterd.cluster.facts.facts import (
+    BranchPinned,
+    BranchSuspended,
     CycleStateSet,
-    LineParked,
-    LinePinned,
     RoundCommitted,
     VerdictReached,
     WorkCompleted,
@@ -56,7 +56,7 @@ async def test_a_round_is_closed_on_the_line_that_counts() -> None:
 async def test_a_round_whose_line_counts_no_more_is_not_closed() -> None:
     term, conductor = a_trained_round()
     view = conductor._view()
-    await term.record(checkpoint("x1", step=5), LinePinned(CYCLE, "x1", 1))
+    await term.record(checkpoint("x1", step=5), BranchPinned(CYCLE, "x1", 1))
     with pytest.raises(LineChangedError, match="round 1 is no longer the end"):
         await conductor._close(view, JUDGED)
     assert not any(isinstance(fact, RoundCommitted) for fact in term.recorded)
@@ -67,7 +67,7 @@ async def test_what_waits_for_a_checkpoint_is_given_up_once_another_line_counts(
     term, conductor = a_trained_round()
     view = conductor._view()
     conductor._check_line(view)
-    await term.record(LineParked(CYCLE, "k1", is_parked=True, edit=1))
+    await term.record(BranchSuspended(CYCLE, "k1", is_suspended=True, edit=1))
     with pytest.raises(LineChangedError, match="another line than that of round 1"):
         conductor._check_line(view)
 

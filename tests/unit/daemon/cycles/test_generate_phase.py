@@ -74,7 +74,7 @@ async def a_term(folder: Path, served: Answering) -> AsyncGenerator[TermServices
     async with serving(folder, "one", readable_folders=(folder,)) as one:
         own = RoleAssigned(one.identity.node_id, "hybrid", "it is alone", 1)
         await found(one, facts=(own, start))
-        yield one._begin_reign(1)
+        yield one._begin_term(1)
 
 
 async def collect(leading: TermServices) -> None:
@@ -102,7 +102,7 @@ async def test_a_named_generator_writes_from_the_first_round_on(tmp_path: Path) 
             await step(leading)
             done = [leading.term.cycle(CYCLE).completed[1, f"r1/generate/{n}"] for n in range(4)]
             made = [
-                [*read_samples(leading.reach.library.store.path(fact.outputs["samples"]))]
+                [*read_samples(leading.reach.artifact_cache.store.path(fact.outputs["samples"]))]
                 for fact in done
             ]
             parents = [{each.parents[0] for each in samples} for samples in made]
@@ -119,9 +119,7 @@ async def test_a_named_generator_writes_from_the_first_round_on(tmp_path: Path) 
     assert {body["model"] for body in served.asked} == {"tiny"}
 
 
-async def test_a_round_goes_on_without_a_server_that_cannot_be_had(
-    tmp_path: Path,
-) -> None:
+async def test_a_round_goes_on_without_a_server_that_cannot_be_had(tmp_path: Path) -> None:
     with answering(lambda *_: trouble(401, "no")) as served:
         async with a_term(tmp_path, served) as leading:
             await collect(leading)
@@ -161,9 +159,7 @@ async def test_what_a_server_answered_before_it_went_away_is_kept_and_the_loss_i
             assert (1, "r1/filter/2") in leading.term.cycle(CYCLE).completed
 
 
-async def test_a_domain_that_names_no_templates_has_the_usual_tasks_written(
-    tmp_path: Path,
-) -> None:
+async def test_a_domain_that_names_no_templates_has_the_usual_tasks_written(tmp_path: Path) -> None:
     with answering(lambda _, n: answer(f"Loaf {n} rises by wild yeast. {FAQ}")) as served:
         start = bread(tmp_path, served)
         text = re.sub("generation:\n.*\n", "", start.domain_yaml)
@@ -172,7 +168,7 @@ async def test_a_domain_that_names_no_templates_has_the_usual_tasks_written(
         async with serving(tmp_path, "one", readable_folders=(tmp_path,)) as one:
             own = RoleAssigned(one.identity.node_id, "hybrid", "it is alone", 1)
             await found(one, facts=(own, start))
-            leading = one._begin_reign(1)
+            leading = one._begin_term(1)
             await collect(leading)
             await step(leading)
             writers = shown(leading)["writers"]

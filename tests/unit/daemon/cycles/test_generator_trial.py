@@ -14,10 +14,7 @@ from jupiterd.daemon.app.node import Node
 from jupiterd.daemon.cycles import generator_trial
 from jupiterd.daemon.cycles.generator_trial import try_generator
 from jupiterd.daemon.leader.term_services import TermServices
-from jupiterd.errors import (
-    CorruptArtifactError,
-    GeneratorRefusedError,
-)
+from jupiterd.errors import CorruptArtifactError, GeneratorRefusedError
 from jupiterd.workers.generate.generator_trial import PATIENCE
 from tests.support.daemon.two_nodes import found, serving
 from tests.support.workers.answering_server import Answering, answer, answering, trouble
@@ -31,7 +28,7 @@ pytestmark = [pytest.mark.net, pytest.mark.timeout(120)]
 async def leading(folder: Path, **told: Any) -> AsyncGenerator[tuple[Node, TermServices]]:
     async with serving(folder, "one", **told) as one:
         await found(one, facts=(RoleAssigned(one.identity.node_id, "hybrid", "it is alone", 1),))
-        one.leadership.leading = one._begin_reign(1)
+        one.leadership.leading = one._begin_term(1)
         yield one, one.leadership.leading
 
 
@@ -54,7 +51,7 @@ async def test_a_cycle_whose_generator_has_no_such_model_never_begins(tmp_path: 
             arguments = {"domain_name": "bread", "domain_yaml": domain, "generator": server(served)}
             with pytest.raises(GeneratorRefusedError, match=r"one: .*HTTP 404, no such model"):
                 await node.commands.execute("cycle.start", arguments)
-            assert node.journal.state.cycles == {}
+            assert node.replica.state.cycles == {}
 
 
 async def test_a_key_that_jupiterd_does_not_have_is_told_before_the_start(tmp_path: Path) -> None:
@@ -71,7 +68,7 @@ async def test_a_key_that_jupiterd_does_not_have_is_told_before_the_start(tmp_pa
 async def test_a_folder_is_loaded_and_writes(tmp_path: Path) -> None:
     folder = write_model(tmp_path / "model", "llama")
     async with leading(tmp_path) as (_, term):
-        whole = term.library.store.ingest(folder)
+        whole = term.artifact_cache.store.ingest(folder)
         named = Generator("mine", artifact=whole).to_plain()
         assert await try_generator(term.placement, term.calls, {"generator": named}) == {
             "is_tried": True
@@ -84,7 +81,7 @@ async def test_a_folder_that_takes_long_to_be_brought_hinders_no_cycle(
     monkeypatch.setattr(generator_trial, "LONGEST_S", 0.01)
     folder = write_model(tmp_path / "model", "llama")
     async with leading(tmp_path) as (_, term):
-        named = Generator("mine", artifact=term.library.store.ingest(folder)).to_plain()
+        named = Generator("mine", artifact=term.artifact_cache.store.ingest(folder)).to_plain()
         assert await try_generator(term.placement, term.calls, {"generator": named}) == {
             "is_tried": False
         }
@@ -111,7 +108,7 @@ async def test_a_folder_that_cannot_be_loaded_is_told(tmp_path: Path) -> None:
     folder = write_model(tmp_path / "model", "llama")
     (folder / "tokenizer.json").write_text("{}")
     async with leading(tmp_path) as (_, term):
-        broken = term.library.store.ingest(folder)
+        broken = term.artifact_cache.store.ingest(folder)
         named = Generator("mine", artifact=broken).to_plain()
         with pytest.raises(CorruptArtifactError, match="no tokenizer can be read"):
             await try_generator(term.placement, term.calls, {"generator": named})

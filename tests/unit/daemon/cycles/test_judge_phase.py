@@ -82,7 +82,7 @@ class Made:
         self.student = self._kept(write_model(folder / "theirs", "llama"))
 
     def _kept(self, folder: Path) -> ArtifactId:
-        return self.node.library.store.ingest(folder)
+        return self.node.artifact_cache.store.ingest(folder)
 
     def _work(
         self, item: str, summary: dict[str, Any] | None = None, **outputs: ArtifactId
@@ -128,7 +128,7 @@ async def tied_round(folder: Path, url: str) -> AsyncGenerator[tuple[TermService
         own = RoleAssigned(one.identity.node_id, "hybrid", "it is alone", 1)
         made = Made(one, folder)
         await found(one, facts=(own, start, *made.facts()))
-        yield one._begin_reign(1), made
+        yield one._begin_term(1), made
 
 
 async def closed(leading: TermServices) -> dict[str, Any]:
@@ -137,7 +137,7 @@ async def closed(leading: TermServices) -> dict[str, Any]:
         if 2 in leading.term.cycle(CYCLE).verdicts:
             break
         await CycleDriver(leading, CYCLE)._step()
-    folder = leading.reach.library.store.path(leading.term.cycle(CYCLE).verdicts[2].artifact)
+    folder = leading.reach.artifact_cache.store.path(leading.term.cycle(CYCLE).verdicts[2].artifact)
     return json.loads((folder / VERDICT_FILE).read_text())
 
 
@@ -163,7 +163,7 @@ async def test_a_tie_is_put_before_a_judge_and_the_verdict_can_be_reached_again_
             assert verdict["given"]["judge"]["id"] == f"{served.url}#oak"
             assert verdict["schema"] == "jupiter/verdict/v4"
 
-            store = leading.reach.library.store
+            store = leading.reach.artifact_cache.store
             recorded = store.path(leading.term.cycle(CYCLE).verdicts[2].artifact)
             pieces = [store.path(ArtifactId(each)) for each in verdict["given"]["scores"].values()]
             for material in ([recorded], pieces):

@@ -22,7 +22,7 @@ async def test_a_reign_that_still_ends_takes_nothing_from_the_next_ones_board(
         node.leadership.on_lead(2)
         second = node.leading
         assert second is not None
-        assert node.outlook.live_progress(CYCLE) is None
+        assert node.local_view.live_progress(CYCLE) is None
         second.board.begin(CYCLE, 1, Phase.TRAIN, now_s())
         first.board.end(CYCLE)
-        assert node.outlook.live_progress(CYCLE) is not None
+        assert node.local_view.live_progress(CYCLE) is not None

@@ -56,7 +56,7 @@ async def leads(folder: Path, workers: Workers, *facts: Fact) -> AsyncGenerator[
     async with serving(folder, "one") as one:
         own = RoleAssigned(one.identity.node_id, "hybrid", "it is alone", 1)
         await found(one, facts=(own, *facts))
-        leading = one._begin_reign(1)
+        leading = one._begin_term(1)
         leading.calls.dispatcher = workers
         yield leading
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from jupiterd.cluster.facts.facts import WindowSet
+from jupiterd.cluster.facts.facts import PairingWindowSet
 from jupiterd.daemon.app.on_ledger_change import follow_ledger
 from jupiterd.daemon.cycles import term_duties
 from jupiterd.daemon.runtime.clock import now_s
@@ -24,8 +24,10 @@ async def test_a_cycle_of_another_version_waits_with_a_reason_and_holds_up_nothi
         board = one.leading.board
         await one.leading.term.record(started())  # of its domain this version understands nothing
         await until(lambda: "can't go on with it" in str(board.to_plain(now_s())))
-        assert not one.journal.state.cycles[CYCLE].finished
-        await one.leading.term.record(commanded("stopped", 1), WindowSet(is_open=True, edit=1))
+        assert not one.replica.state.cycles[CYCLE].finished
+        await one.leading.term.record(
+            commanded("stopped", 1), PairingWindowSet(is_open=True, edit=1)
+        )
         await until(lambda: board.to_plain(now_s()) == [])
 
 
@@ -54,6 +56,6 @@ async def test_who_may_have_to_go_on_with_a_leaders_work_is_ready_to_conduct_it(
     async with serving(tmp_path, "one") as one, asyncio.TaskGroup() as group:
         await found(one)
         following = group.create_task(follow_ledger(one))
-        await one.journal.append(1, [started()])
+        await one.replica.append(1, [started()])
         await asyncio.wait_for(is_ready.wait(), 10.0)
         following.cancel()

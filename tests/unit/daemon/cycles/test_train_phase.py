@@ -9,15 +9,14 @@ from typing import Any
 
 import pytest
 
+from jupiterd.cluster.facts.attempt_facts import AttemptClosed, AttemptOpened
 from jupiterd.cluster.facts.facts import (
+    BranchPinned,
+    BranchSuspended,
     CheckpointCommitted,
     CycleStarted,
     CycleStateSet,
-    EpochClosed,
-    EpochOpened,
     Fact,
-    LineParked,
-    LinePinned,
     ManifestFrozen,
     OuterStepTaken,
     TrainingStarted,
@@ -48,7 +47,7 @@ from jupiterd.daemon.planning.gang_plan import plan_launch
 from jupiterd.daemon.planning.training_spec import training_of
 from jupiterd.daemon.queries.cycle.cycle_document import cycle_document
 from jupiterd.daemon.runtime.clock import now_s
-from jupiterd.daemon.runtime.work_events import WayMade
+from jupiterd.daemon.runtime.work_events import PseudoGradientStored
 from jupiterd.ids import ArtifactId, CycleId, NodeId
 from jupiterd.locations import config_folder
 from tests.support.cluster.building import CYCLE, NODES, round_over, started
@@ -81,10 +80,10 @@ def packed(number: int) -> WorkCompleted:
 
 
 def trained(
-    name: ArtifactId, number: int = 1, parent: str = "", tokens: int = 1_000, epoch: int = 1
+    name: ArtifactId, number: int = 1, parent: str = "", tokens: int = 1_000, attempt: int = 1
 ) -> CheckpointCommitted:
     return CheckpointCommitted(
-        CYCLE, number, parent, name, epoch, 10, tokens, 5, 3.5, is_final=True
+        CYCLE, number, parent, name, attempt, 10, tokens, 5, 3.5, is_final=True
     )
 
 
@@ -134,7 +133,7 @@ def say(leading: TermServices, island: CycleId, number: int) -> None:
     last = line(leading, number)[-1]
     seq_len = training_of(leading.term.state, CYCLE, number).shape.seq_len
     tokens = last.steps * last.batches[island] * seq_len
-    way = WayMade(ArtifactId(island * 4), fact_hash(last), tokens, 1.0, 10.0)
+    way = PseudoGradientStored(ArtifactId(island * 4), fact_hash(last), tokens, 1.0, 10.0)
     leading.pseudo_gradients.tell(island, ReportedPseudoGradient(way, leading.term.self_id, 0.0))
 
 
@@ -301,7 +300,7 @@ async def test_islands_of_another_line_rest_until_theirs_counts_again(
     async with a_cycle(tmp_path, monkeypatch, *BEGUN, *branch) as leading:
         async with conducting(leading, 2) as task:
             before, steps = islands(leading, 2), line(leading, 2)
-            await leading.term.record(LinePinned(CYCLE, OTHER, 1))
+            await leading.term.record(BranchPinned(CYCLE, OTHER, 1))
             await task  # it trains what counts no more
         assert not any(counts(cycles_of(leading), leading.term.cycle(i.cycle)) for i in before)
         assert line(leading, 2) == []
@@ -309,7 +308,7 @@ async def test_islands_of_another_line_rest_until_theirs_counts_again(
             begun = islands(leading, 2)
             assert {island.settings["start_from"] for island in begun} == {OTHER}
             assert not {i.cycle for i in begun} & {i.cycle for i in before}
-        await leading.term.record(LinePinned(CYCLE, FIRST, 2))
+        await leading.term.record(BranchPinned(CYCLE, FIRST, 2))
         assert (islands(leading, 2), line(leading, 2)) == (before, steps)
         assert all(counts(cycles_of(leading), leading.term.cycle(i.cycle)) for i in before)
 
@@ -332,7 +331,7 @@ async def test_islands_of_a_cycle_that_was_stopped_go_on_with_it_but_for_the_slo
 async def test_what_a_gang_has_begun_a_gang_goes_on_with(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    opened = EpochOpened(CYCLE, 2, 5, NODES[:1], "torch", FIRST, 0)
+    opened = AttemptOpened(CYCLE, 2, 5, NODES[:1], "torch", FIRST, 0)
     async with a_cycle(tmp_path, monkeypatch, *BEGUN, opened) as leading:
         assert isinstance(await trainer_of_round(leading, CYCLE, 2), GangSupervisor)
 
@@ -341,8 +340,8 @@ ENDED = ArtifactId("e" * 64)
 ON_TRUNK = (
     packed(1),
     packed(2),
-    EpochOpened(CYCLE, 1, 1, NODES[:1], "torch", "", 0),
-    EpochClosed(CYCLE, 1, "finished"),
+    AttemptOpened(CYCLE, 1, 1, NODES[:1], "torch", "", 0),
+    AttemptClosed(CYCLE, 1, "finished"),
     replace(trained(ENDED, tokens=700), is_final=False, on_trunk=True),
     trained(FIRST, parent=ENDED),
     round_over(FIRST),
@@ -360,7 +359,7 @@ async def test_a_gang_goes_on_with_the_trunk_and_hangs_what_it_makes_below_the_c
         assert found.plan.learning_rate == found.shape.recipe.learning_rate
         launch = plan_launch(leading.term.cycle(CYCLE), 2, 1, ALONE)
         assert (launch.from_checkpoint, launch.from_step, launch.follows) == (ENDED, 0, FIRST)
-        await leading.term.record(LineParked(CYCLE, ENDED, is_parked=True, edit=1))
+        await leading.term.record(BranchSuspended(CYCLE, ENDED, is_suspended=True, edit=1))
         launch = plan_launch(leading.term.cycle(CYCLE), 2, 1, ALONE)
         assert (launch.from_checkpoint, launch.follows) == (FIRST, "")
         assert training_of(leading.term.state, CYCLE, 2).plan.warmup_steps > 0, "with new moments"
@@ -371,9 +370,9 @@ async def test_a_conductor_whose_trunk_is_lost_leaves_the_round_to_one_with_anot
 ) -> None:
     async with a_cycle(tmp_path, monkeypatch, *ON_TRUNK, islands="off", island_nodes="") as leading:
         trainer = await trainer_of_round(leading, CYCLE, 2)
-        await leading.term.record(LineParked(CYCLE, ENDED, is_parked=True, edit=1))
+        await leading.term.record(BranchSuspended(CYCLE, ENDED, is_suspended=True, edit=1))
         await trainer.train(training_of(leading.term.state, CYCLE, 2).data)
-        assert not leading.term.cycle(CYCLE).open_epochs
+        assert not leading.term.cycle(CYCLE).open_attempts
         assert leading.term.cycle(CYCLE).last_checkpoint(2) is None
 
 
@@ -387,10 +386,10 @@ async def test_islands_begin_with_the_last_candidate_and_warm_up(
         assert (plan.warmup_steps > 0, plan.keeps_trunk) == (True, False)
 
 
-async def test_a_gang_that_has_opened_an_epoch_on_the_trunk_goes_on_with_the_round(
+async def test_a_gang_that_has_opened_an_attempt_on_the_trunk_goes_on_with_the_round(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    opened = EpochOpened(CYCLE, 2, 5, NODES[:1], "torch", ENDED, 0, follows=FIRST)
+    opened = AttemptOpened(CYCLE, 2, 5, NODES[:1], "torch", ENDED, 0, follows=FIRST)
     async with a_cycle(tmp_path, monkeypatch, *ON_TRUNK, opened) as leading:
         assert isinstance(await trainer_of_round(leading, CYCLE, 2), GangSupervisor)
 
@@ -401,9 +400,9 @@ async def test_where_groups_apart_did_either_a_gangs_steps_count_and_its_promise
     async with a_cycle(tmp_path, monkeypatch, *BEGUN) as leading:
         async with conducting(leading, 2):
             begun = islands(leading, 2)
-        await leading.term.record(EpochOpened(CYCLE, 2, 5, NODES[:1], "torch", FIRST, 0))
+        await leading.term.record(AttemptOpened(CYCLE, 2, 5, NODES[:1], "torch", FIRST, 0))
         async with conducting(leading, 2):
-            await until(lambda: not leading.term.cycle(CYCLE).open_epochs)
+            await until(lambda: not leading.term.cycle(CYCLE).open_attempts)
             step = replace(trained(SECOND, 2, FIRST, 2_000), is_final=False)
             await leading.term.record(step)
         assert isinstance(await trainer_of_round(leading, CYCLE, 2), GangSupervisor)

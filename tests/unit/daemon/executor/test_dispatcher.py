@@ -32,12 +32,12 @@ async def three(folder: Path) -> AsyncGenerator[tuple[Node, Node, Node, Workers]
     ):
         await unite(old, new, member)
         workers = Workers()
-        member.holder._workers = workers
+        member.gang_holder._workers = workers
         yield old, new, member, workers
 
 
 def dispatcher(node: Node) -> Dispatcher:
-    return Dispatcher(node.identity.node_id, node.holder, node.peers)
+    return Dispatcher(node.identity.node_id, node.gang_holder, node.peers)
 
 
 async def test_a_gangs_work_outlives_the_link_to_its_leader(tmp_path: Path) -> None:
@@ -79,7 +79,7 @@ async def test_what_does_not_run_there_is_not_followed(tmp_path: Path) -> None:
         assert workers.running == set()
 
 
-async def test_a_leader_that_was_replaced_ends_no_epoch(tmp_path: Path) -> None:
+async def test_a_leader_that_was_replaced_ends_no_attempt(tmp_path: Path) -> None:
     async with three(tmp_path) as (old, new, member, workers):
         there = member.identity.node_id
         events = dispatcher(old).run(there, RANK)
@@ -131,5 +131,5 @@ async def test_an_order_of_a_member_that_nobody_follows_is_refused_after_a_while
         with pytest.raises(RefusedError, match="an order of"):
             await dispatcher(new).prepare(there, peer_pb2.PrepareRanksRequest())
         assert workers.running == set()
-        assert member.holder._obedience._highest.term == 0
+        assert member.gang_holder._obedience._highest.term == 0
         assert member.refusals.to_plain() == {"refused": 2}

@@ -60,10 +60,7 @@ async def holding(
     workers, file = Workers(), LedgerFile(folder / "ledger.db")
     try:
         async with asyncio.TaskGroup() as group, asyncio.timeout(TIMEOUT_S):
-            yield (
-                GangHolder(workers, Fencing(file), group, grace_s),
-                workers,
-            )
+            yield (GangHolder(workers, Fencing(file), group, grace_s), workers)
             raise _Over  # noqa: TRY301 - as a daemon's end does
     except* _Over:
         pass
@@ -218,7 +215,7 @@ async def test_a_leader_may_die_with_the_end_in_its_hands(tmp_path: Path) -> Non
         assert [event async for event in holder.run(LEADER, NEXT_LEADER)][1:] == [saved(100), DONE]
 
 
-async def test_a_leader_ends_an_epoch_at_once(tmp_path: Path) -> None:
+async def test_a_leader_ends_an_attempt_at_once(tmp_path: Path) -> None:
     async with holding(tmp_path) as (holder, workers):
         followed, left = await begin(holder, RANK, OTHER)
         await left.aclose()
@@ -256,7 +253,7 @@ async def test_who_leaves_begins_nothing_and_whoever_leads_next_is_told_all(tmp_
     async with holding(tmp_path) as (holder, _):
         (events,) = await begin(holder, RANK)
         holder.finish_steps()
-        for order in (ALONE, replace(RANK, epoch=EPOCH + 1)):
+        for order in (ALONE, replace(RANK, attempt=EPOCH + 1)):
             with pytest.raises(PeerUnreachableError, match="is being stopped"):
                 await anext(holder.run(LEADER, order))
         reply = await holder.prepare(peer_pb2.PrepareRanksRequest())
@@ -265,7 +262,7 @@ async def test_who_leaves_begins_nothing_and_whoever_leads_next_is_told_all(tmp_
         assert is_start(await anext(holder.run(LEADER, NEXT_LEADER)))
 
 
-async def test_what_is_left_of_a_closed_epoch_is_ended(tmp_path: Path) -> None:
+async def test_what_is_left_of_a_closed_attempt_is_ended(tmp_path: Path) -> None:
     async with holding(tmp_path) as (holder, workers):
         (events,) = await begin(holder, RANK)
         await events.aclose()
@@ -275,7 +272,7 @@ async def test_what_is_left_of_a_closed_epoch_is_ended(tmp_path: Path) -> None:
         assert workers.running == set()
 
 
-async def test_a_leader_gets_what_an_epoch_has_finished_that_others_have_closed(
+async def test_a_leader_gets_what_an_attempt_has_finished_that_others_have_closed(
     tmp_path: Path,
 ) -> None:
     async with holding(tmp_path) as (holder, workers):
@@ -288,13 +285,13 @@ async def test_a_leader_gets_what_an_epoch_has_finished_that_others_have_closed(
         assert workers.running == set()
 
 
-async def test_an_order_that_comes_after_the_end_of_its_epoch_is_refused(tmp_path: Path) -> None:
+async def test_an_order_that_comes_after_the_end_of_its_attempt_is_refused(tmp_path: Path) -> None:
     async with holding(tmp_path) as (holder, workers):
         await holder.end(LEADER, TERM, EPOCH)
         with pytest.raises(RefusedError, match="attempt 3 has been ended"):
             await anext(holder.run(LEADER, RANK))
         assert workers.running == set()
-        await begin(holder, replace(RANK, epoch=EPOCH + 1))
+        await begin(holder, replace(RANK, attempt=EPOCH + 1))
 
 
 async def test_a_leader_that_was_replaced_ends_nothing(tmp_path: Path) -> None:
@@ -323,7 +320,7 @@ async def test_another_gang_ends_what_the_one_before_left_here(tmp_path: Path) -
     async with holding(tmp_path) as (holder, workers):
         for events in await begin(holder, RANK, OTHER):
             await events.aclose()
-        later = replace(RANK, id="c/r1/train/4/0", epoch=EPOCH + 1)
+        later = replace(RANK, id="c/r1/train/4/0", attempt=EPOCH + 1)
         await begin(holder, later)
         assert workers.running == {later.id}
         with pytest.raises(RefusedError, match="after term 4, attempt 4"):
@@ -332,7 +329,7 @@ async def test_another_gang_ends_what_the_one_before_left_here(tmp_path: Path) -
 
 async def test_two_cycles_of_one_leader_leave_each_other_alone(tmp_path: Path) -> None:
     async with holding(tmp_path) as (holder, workers):
-        other = replace(RANK, id="d/r1/train/4/0", epoch=EPOCH + 1)
+        other = replace(RANK, id="d/r1/train/4/0", attempt=EPOCH + 1)
         followed = [*await begin(holder, RANK), *await begin(holder, other)]
         assert workers.running == {RANK.id, other.id}
         await holder.end(LEADER, TERM, EPOCH)
@@ -343,7 +340,7 @@ async def test_two_cycles_of_one_leader_leave_each_other_alone(tmp_path: Path) -
 async def test_another_leaders_gang_ends_that_of_a_leader_who_is_over(tmp_path: Path) -> None:
     async with holding(tmp_path) as (holder, workers):
         (events,) = await begin(holder, RANK)
-        other = replace(RANK, id="d/r1/train/4/0", term=TERM + 1, epoch=EPOCH + 1)
+        other = replace(RANK, id="d/r1/train/4/0", term=TERM + 1, attempt=EPOCH + 1)
         await begin(holder, other)
         assert workers.running == {other.id}
         with pytest.raises(RefusedError, match="attempt 4 has begun"):

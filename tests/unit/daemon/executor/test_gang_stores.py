@@ -50,7 +50,7 @@ async def asked(
     """Ask as a rank on that node."""
     answers: list[StoreAnswered] = []
     frame = StoreAsked(1, verb, keys, values, within_s)
-    await node.runner.store_calls.serve(where, frame, answers.append)
+    await node.worker_runner.store_calls.serve(where, frame, answers.append)
     (answer,) = answers
     return answer
 
@@ -61,7 +61,7 @@ async def test_ranks_of_two_nodes_find_what_the_other_has_set_and_no_port_is_ope
     async with three(tmp_path) as (holder, other, _):
         where, ports = params(holder, other), listening()
         waiting = asyncio.ensure_future(asked(other, where, "get", "0"))
-        with holder.runner.stores.opened(where):
+        with holder.worker_runner.stores.opened(where):
             assert listening() == ports
             assert (await asked(holder, where, "set", "0", values=(b"here",))).code == ""
             assert (await waiting).value == b"here", "who comes before the store waits for it"
@@ -75,7 +75,7 @@ async def test_a_member_without_a_rank_in_that_attempt_neither_reads_nor_sets(
 ) -> None:
     async with three(tmp_path) as (holder, other, outsider):
         where = params(holder, other)
-        with holder.runner.stores.opened(where):
+        with holder.worker_runner.stores.opened(where):
             await asked(holder, where, "set", "0", values=(b"here",))
             for verb, values in (("get", ()), ("set", (b"mine",))):
                 refused = await asked(outsider, where, verb, "0", values=values)
@@ -87,12 +87,14 @@ async def test_a_member_without_a_rank_in_that_attempt_neither_reads_nor_sets(
 async def test_a_store_ends_with_rank_0_and_so_does_what_waits_there(tmp_path: Path) -> None:
     async with three(tmp_path) as (holder, other, _):
         where = params(holder, other)
-        with holder.runner.stores.opened(where):
+        with holder.worker_runner.stores.opened(where):
             waiting = asyncio.ensure_future(asked(other, where, "get", "1"))
             await asked(other, where, "set", "0", values=(b"here",))
         assert (await waiting).code == "not-found"
         assert (await asked(other, where, "get", "0")).code == "not-found"
-        with holder.runner.stores.opened(where):  # another one of that name knows nothing of it
+        with holder.worker_runner.stores.opened(
+            where
+        ):  # another one of that name knows nothing of it
             assert (await asked(other, where, "count")).value == b"0"
 
 
@@ -101,7 +103,7 @@ async def test_what_does_not_come_is_named_after_the_time_that_the_rank_gives_it
 ) -> None:
     async with three(tmp_path) as (holder, other, _):
         where = params(holder, other)
-        with holder.runner.stores.opened(where):
+        with holder.worker_runner.stores.opened(where):
             late = await asked(other, where, "wait", "0//cpu//0/1", within_s=0.05)
         assert late.code == "timed-out"
         assert "0//cpu//0/1 isn't in the store of cycle/r1/3 after 0.05 s" in late.message
@@ -126,17 +128,15 @@ async def test_a_hundred_ranks_of_two_nodes_meet_without_a_wait_or_a_refusal(
     async with three(tmp_path) as (holder, other, _):
         where = params(holder, other)
         for _ in range(2):  # and anew, right after one of them was killed
-            with holder.runner.stores.opened(where):
+            with holder.worker_runner.stores.opened(where):
                 nodes = (holder, other) * (RANKS // 2)
                 await asyncio.gather(*(meet(node, where, rank) for rank, node in enumerate(nodes)))
 
 
-async def test_many_questions_are_asked_at_a_pace_at_which_all_are_answered(
-    tmp_path: Path,
-) -> None:
+async def test_many_questions_are_asked_at_a_pace_at_which_all_are_answered(tmp_path: Path) -> None:
     async with three(tmp_path) as (holder, other, _):
         where = params(holder, other)
-        with holder.runner.stores.opened(where):
+        with holder.worker_runner.stores.opened(where):
             for _ in range(8):
                 many = (asked(other, where, "add", "n", values=(b"1",)) for _ in range(50))
                 answers = await asyncio.gather(*many)
@@ -148,7 +148,7 @@ async def test_so_many_wait_and_no_more(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(gang_stores, "MAX_WAITING", 2)
     async with three(tmp_path) as (holder, other, _):
         where = params(holder, other)
-        with holder.runner.stores.opened(where):
+        with holder.worker_runner.stores.opened(where):
             waiting = [asyncio.ensure_future(asked(holder, where, "get", "0")) for _ in range(2)]
             await asyncio.sleep(0)
             assert (await asked(other, where, "get", "0")).code == "too-large"
@@ -167,7 +167,7 @@ async def test_who_has_no_rank_takes_no_place_from_those_who_have(
         ended, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
         assert [each.result().code for each in ended] == ["too-large"]
         early = asyncio.ensure_future(asked(other, where, "get", "0"))
-        with holder.runner.stores.opened(where):
+        with holder.worker_runner.stores.opened(where):
             assert (await asked(holder, where, "set", "0", values=(b"here",))).code == ""
             assert (await early).value == b"here"
         assert {(await each).code for each in waiting} == {"too-large", "refused"}
@@ -180,7 +180,7 @@ async def test_whatever_goes_wrong_with_a_question_is_an_answer(
         raise ValueError("a hole")
 
     async with serving(tmp_path, "a") as holder:
-        monkeypatch.setattr(holder.runner.stores, "answer", broken)
+        monkeypatch.setattr(holder.worker_runner.stores, "answer", broken)
         answer = await asked(holder, params(holder), "count")
         assert (answer.code, "a hole" in answer.message) == ("failed", True)
 
@@ -188,9 +188,9 @@ async def test_whatever_goes_wrong_with_a_question_is_an_answer(
 async def test_an_order_for_another_node_opens_nothing_here(tmp_path: Path) -> None:
     async with three(tmp_path) as (holder, other, _):
         where = params(other, holder)
-        with pytest.raises(MalformedError), holder.runner.stores.opened(where):
+        with pytest.raises(MalformedError), holder.worker_runner.stores.opened(where):
             pass
-        with holder.runner.stores.opened(params(holder, rank=1)):
+        with holder.worker_runner.stores.opened(params(holder, rank=1)):
             late = await asked(holder, params(holder), "count", within_s=0.01)
         assert "is not open" in late.message
 

@@ -30,7 +30,7 @@ def ask_judge(two: Node, folder: Path, served: Answering) -> WorkOrder:
     (folder / "pairs" / PAIRS_FILE).write_text(pair_lines([PAIR]))
     server = {"name": "j", "url": served.url, "model": "m", "api_key_env": "BOX_API_KEY"}
     params: dict[str, Any] = {"judge": "j", "server": server, "engine": "torch"}
-    pairs = two.library.store.ingest(folder / "pairs")
+    pairs = two.artifact_cache.store.ingest(folder / "pairs")
     return WorkOrder("c1/ask", 1, "ask_judge", params, {"pairs": pairs})
 
 

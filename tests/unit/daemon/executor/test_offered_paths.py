@@ -80,11 +80,13 @@ async def test_what_its_own_command_line_names_is_read_and_after_a_restart_too(
             await two.commands.execute("data.prepare", asked)
         assert OfferedPaths(one.state_dir.asked_paths, ())._asked == {}, "others don't learn of it"
     async with members(tmp_path / "again") as (one, _), serving(tmp_path, "two") as two:
-        assert two.runner.offered.check("prepare", prepare(diary).params, "one", "two") is None
+        assert (
+            two.worker_runner.offered.check("prepare", prepare(diary).params, "one", "two") is None
+        )
         with pytest.raises(NotOfferedError):
-            two.runner.offered.check("prepare", prepare(diary.parent).params, "one", "two")
+            two.worker_runner.offered.check("prepare", prepare(diary.parent).params, "one", "two")
         with pytest.raises(NotOfferedError):
-            one.runner.offered.check("prepare", prepare(diary).params, "two", "one")
+            one.worker_runner.offered.check("prepare", prepare(diary).params, "two", "one")
 
 
 @pytest.mark.net
@@ -98,7 +100,7 @@ async def test_a_readable_folder_is_read_for_any_member(tmp_path: Path, diary: P
 async def test_no_order_says_where_curves_are_written(tmp_path: Path) -> None:
     """Nor does it hide the reading behind an attempt of a gang."""
     async with members(tmp_path) as (one, two):
-        order = WorkOrder("ab12cd34/x", 1, "prepare", {"path": "/etc"}, {}, epoch=1)
+        order = WorkOrder("ab12cd34/x", 1, "prepare", {"path": "/etc"}, {}, attempt=1)
         assert (await ordered(one, two, order)).failure.code == "not-offered"
         spool = two.state_dir.spool / "s"
         spool.mkdir()
@@ -112,13 +114,13 @@ async def test_no_order_says_where_curves_are_written(tmp_path: Path) -> None:
             patched.setattr("jupiterd.daemon.executor.worker_runner.start_worker", start_worker)
             params = {"log_dir": "/home/ada", "store": {"name": "x"}, "asked_at": "x"}
             with pytest.raises(NotOfferedError):
-                async for _ in two.runner.run(WorkOrder("c1/x", 1, "train", params, {})):
+                async for _ in two.worker_runner.run(WorkOrder("c1/x", 1, "train", params, {})):
                     pass
     assert heard.keys().isdisjoint(params)
 
 
 def run_of(node: Node, name: str) -> CycleState:
-    return next(run for run, data in data_sets(node.journal.state) if data.name == name)
+    return next(run for run, data in data_sets(node.replica.state) if data.name == name)
 
 
 def offered(folder: Path, *folders: Path) -> OfferedPaths:
@@ -297,7 +299,7 @@ async def test_a_command_reads_where_it_was_typed_and_nowhere_else(
     async with members(tmp_path) as (one, two):
         await lead(one)
         take_for_alive(one, two)
-        two.pulse.election._leader = one.identity.node_id
+        two.heartbeats.election._leader = one.identity.node_id
         everybody = [one.identity.node_id, two.identity.node_id]
         monkeypatch.setattr(Machines, "fit_nodes", lambda _: everybody)  # no heartbeats here
         at_two = {"source": source, "node": two.identity.node_id}

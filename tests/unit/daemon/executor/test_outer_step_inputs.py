@@ -8,20 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from jupiterd.cluster.facts.facts import OuterStepParked, OuterStepTaken
+from jupiterd.cluster.facts.facts import OuterStepAbandoned, OuterStepTaken
 from jupiterd.cluster.ledger.lww_registers import fact_hash
 from jupiterd.daemon.app.node import Node
 from jupiterd.daemon.executor import outer_step_inputs
-from jupiterd.daemon.runtime.work_events import WayMade
+from jupiterd.daemon.runtime.work_events import PseudoGradientStored
 from jupiterd.errors import DiskFullError, PeerUnreachableError
 from jupiterd.ids import ArtifactId, CycleId
-from jupiterd.protocol.frames import OuterStepArrived, WayWritten
+from jupiterd.protocol.frames import OuterStepArrived, PseudoGradientWritten
 from tests.support.cluster.building import CYCLE, outer_step
 from tests.support.daemon.two_nodes import TIMEOUT_S, serving, unite, until
 
 ISLAND = CycleId("e" * 16)
 PARAMS = {"island": {"run": CYCLE, "island": ISLAND, "round": 1, "kind": "int8"}}
-BEGINNING = replace(outer_step(0), islands=(), ways=(), tokens=())
+BEGINNING = replace(outer_step(0), islands=(), pseudo_gradients=(), tokens=())
 ROOT = fact_hash(BEGINNING)
 
 
@@ -32,13 +32,13 @@ async def two(tmp_path: Path) -> AsyncGenerator[tuple[Node, Node]]:
         await unite(*nodes)
         everybody = frozenset(node.identity.node_id for node in nodes)
         for node in nodes:
-            node.library._alive = lambda: everybody  # nobody beats here
+            node.artifact_cache._alive = lambda: everybody  # nobody beats here
         yield nodes[0], nodes[1]
 
 
 async def brought(node: Node, after: str) -> list[OuterStepArrived]:
     found: list[OuterStepArrived] = []
-    await node.runner._outer.bring(PARAMS, after, found.append)
+    await node.worker_runner._outer.bring(PARAMS, after, found.append)
     return found
 
 
@@ -46,18 +46,18 @@ def way_of(node: Node, content: bytes) -> ArtifactId:
     folder = node.state_dir.spool / "way"
     folder.mkdir()
     (folder / "way").write_bytes(content)
-    return node.library.store.ingest(folder)
+    return node.artifact_cache.store.ingest(folder)
 
 
-def merging(way: ArtifactId, parent: str = ROOT, number: int = 1) -> OuterStepTaken:
-    return replace(outer_step(number, parent), ways=(way,))
+def merging(pseudo_gradient: ArtifactId, parent: str = ROOT, number: int = 1) -> OuterStepTaken:
+    return replace(outer_step(number, parent), pseudo_gradients=(pseudo_gradient,))
 
 
 async def test_a_rank_that_begins_is_told_of_the_first_step(two: tuple[Node, Node]) -> None:
     one, _ = two
-    await one.journal.append(1, [BEGINNING])
+    await one.replica.append(1, [BEGINNING])
     (arrived,) = await brought(one, "")
-    assert (arrived.step, arrived.number, list(arrived.ways)) == (ROOT, 0, [])
+    assert (arrived.step, arrived.number, list(arrived.pseudo_gradients)) == (ROOT, 0, [])
     assert (arrived.steps, arrived.batch_sequences, arrived.positions) == (30, 4, "0-120")
     assert not arrived.is_counted
     assert arrived.is_compared  # nobody knows yet whether all train the same model
@@ -67,16 +67,16 @@ async def test_a_step_comes_once_it_is_taken_with_its_ways_from_wherever_they_ar
     two: tuple[Node, Node],
 ) -> None:
     one, other = two
-    await one.journal.append(1, [BEGINNING])
-    way = way_of(other, b"\1\2\3")
+    await one.replica.append(1, [BEGINNING])
+    pseudo_gradient = way_of(other, b"\1\2\3")
     waiting = asyncio.ensure_future(brought(one, ROOT))
     await asyncio.sleep(0)
     assert not waiting.done()
-    step = merging(way)
-    await one.journal.append(1, [step])
+    step = merging(pseudo_gradient)
+    await one.replica.append(1, [step])
     (arrived,) = await waiting
     assert (arrived.after, arrived.step, arrived.number) == (ROOT, fact_hash(step), 1)
-    assert [(Path(path) / "way").read_bytes() for path in arrived.ways] == [b"\1\2\3"]
+    assert [(Path(path) / "way").read_bytes() for path in arrived.pseudo_gradients] == [b"\1\2\3"]
     assert (arrived.rate, arrived.momentum, list(arrived.tokens)) == (0.5, 0.9, [960])
     assert arrived.is_counted
     assert not arrived.is_compared
@@ -88,7 +88,7 @@ async def test_a_rank_on_a_line_that_counts_no_more_is_told_so(
     monkeypatch.setattr(outer_step_inputs, "OFF_THE_LINE_S", 0.05)
     one, _ = two
     left = outer_step(1, ROOT)
-    await one.journal.append(1, [BEGINNING, left, outer_step(1, ROOT, total_tokens=9)])
+    await one.replica.append(1, [BEGINNING, left, outer_step(1, ROOT, total_tokens=9)])
     (arrived,) = await brought(one, fact_hash(left))
     assert not arrived.step
     assert "without this one" in arrived.reason
@@ -100,12 +100,12 @@ async def test_a_rank_on_a_lost_line_is_told_so_however_busily_the_others_go_on(
     monkeypatch.setattr(outer_step_inputs, "OFF_THE_LINE_S", 0.1)
     one, _ = two
     left, step = outer_step(1, ROOT), outer_step(1, ROOT, total_tokens=9)
-    await one.journal.append(1, [BEGINNING, left, step])
+    await one.replica.append(1, [BEGINNING, left, step])
     waiting = asyncio.ensure_future(brought(one, fact_hash(left)))
     async with asyncio.timeout(TIMEOUT_S):
         while not waiting.done():
             step = outer_step(step.number + 1, fact_hash(step))
-            await one.journal.append(1, [step])
+            await one.replica.append(1, [step])
     (arrived,) = await waiting
     assert "without this one" in arrived.reason
 
@@ -117,11 +117,11 @@ async def test_a_step_that_this_ledger_lacks_is_waited_for_longer(
     one, _ = two
     unheard_of = outer_step(1, ROOT)
     follows = outer_step(2, fact_hash(unheard_of))
-    await one.journal.append(1, [BEGINNING])
+    await one.replica.append(1, [BEGINNING])
     waiting = asyncio.ensure_future(brought(one, fact_hash(unheard_of)))
     await asyncio.sleep(0)
     assert not waiting.done()
-    await one.journal.append(1, [unheard_of, replace(follows, ways=())])
+    await one.replica.append(1, [unheard_of, replace(follows, pseudo_gradients=())])
     (arrived,) = await waiting
     assert arrived.number == 2
 
@@ -132,8 +132,8 @@ async def test_a_way_that_nobody_has_yet_is_waited_for(
     monkeypatch.setattr(outer_step_inputs, "RETRY_S", 0.01)
     one, other = two
     away = way_of(other, b"away")
-    other.library.store.remove(away)
-    await one.journal.append(1, [BEGINNING, merging(away)])
+    other.artifact_cache.store.remove(away)
+    await one.replica.append(1, [BEGINNING, merging(away)])
     waiting = asyncio.ensure_future(brought(one, ROOT))
     await until(lambda: "way_not_fetched" in caplog.messages)
     assert way_of(other, b"away") == away
@@ -147,7 +147,7 @@ async def test_a_way_that_never_comes_is_said_to_be_missing(
     monkeypatch.setattr(outer_step_inputs, "RETRY_S", 0.01)
     monkeypatch.setattr(outer_step_inputs, "AWAY_S", 0.1)
     one, _ = two
-    await one.journal.append(1, [BEGINNING, merging(ArtifactId("7" * 64))])
+    await one.replica.append(1, [BEGINNING, merging(ArtifactId("7" * 64))])
     (arrived,) = await brought(one, ROOT)
     assert not arrived.step
     assert "no node that can be reached holds" in arrived.reason
@@ -159,18 +159,18 @@ async def test_a_full_disk_is_told_as_one_and_no_way_is_fetched_any_more(
     monkeypatch.setattr(outer_step_inputs, "RETRY_S", 0.01)
     monkeypatch.setattr(outer_step_inputs, "AWAY_S", 0.1)
     one, _ = two
-    ways = (ArtifactId("7" * 64), ArtifactId("8" * 64))
+    pseudo_gradients = (ArtifactId("7" * 64), ArtifactId("8" * 64))
     asked: list[ArtifactId] = []
 
-    async def ensure(way: ArtifactId) -> Path:
-        asked.append(way)
-        if way == ways[0]:
+    async def ensure(pseudo_gradient: ArtifactId) -> Path:
+        asked.append(pseudo_gradient)
+        if pseudo_gradient == pseudo_gradients[0]:
             raise DiskFullError("no room for a way")
         raise PeerUnreachableError("it is broken off, again and again")
 
-    monkeypatch.setattr(one.library, "ensure", ensure)
-    step = replace(merging(ways[0]), ways=ways)
-    await one.journal.append(1, [BEGINNING, step])
+    monkeypatch.setattr(one.artifact_cache, "ensure", ensure)
+    step = replace(merging(pseudo_gradients[0]), pseudo_gradients=pseudo_gradients)
+    await one.replica.append(1, [BEGINNING, step])
     (arrived,) = await brought(one, ROOT)
     assert arrived.reason == "the outer step is missing: no room for a way"
     asked.clear()
@@ -178,18 +178,20 @@ async def test_a_full_disk_is_told_as_one_and_no_way_is_fetched_any_more(
     assert not asked
 
 
-async def test_ways_are_waited_for_no_longer_than_their_line_counts(
-    two: tuple[Node, Node],
-) -> None:
+async def test_ways_are_waited_for_no_longer_than_their_line_counts(two: tuple[Node, Node]) -> None:
     one, _ = two
     left = merging(ArtifactId("7" * 64))
-    way = way_of(one, b"\1")
-    await one.journal.append(1, [BEGINNING, left])
+    pseudo_gradient = way_of(one, b"\1")
+    await one.replica.append(1, [BEGINNING, left])
     waiting = asyncio.ensure_future(brought(one, ROOT))
-    await until(lambda: one.runner._outer._line(CYCLE, 1) != {} and len(asyncio.all_tasks()) > 1)
-    await one.journal.append(1, [OuterStepParked(CYCLE, fact_hash(left)), merging(way)])
+    await until(
+        lambda: one.worker_runner._outer._line(CYCLE, 1) != {} and len(asyncio.all_tasks()) > 1
+    )
+    await one.replica.append(
+        1, [OuterStepAbandoned(CYCLE, fact_hash(left)), merging(pseudo_gradient)]
+    )
     (arrived,) = await waiting
-    assert arrived.step == fact_hash(merging(way))
+    assert arrived.step == fact_hash(merging(pseudo_gradient))
 
 
 async def test_a_way_that_a_worker_has_written_lies_in_the_store(two: tuple[Node, Node]) -> None:
@@ -197,10 +199,12 @@ async def test_a_way_that_a_worker_has_written_lies_in_the_store(two: tuple[Node
     spool = one.state_dir.spool / "work"
     (spool / "way-1").mkdir(parents=True)
     (spool / "way-1" / "way").write_bytes(b"\1\2\3")
-    written = WayWritten("way-1", ROOT, 960, 1.5, 12.5, b"1234", "step 7", b"\7" * 32, counted=90)
-    made = await one.runner._event(written, spool)
-    assert isinstance(made, WayMade)
-    assert one.library.store.holds(made.artifact)
+    written = PseudoGradientWritten(
+        "way-1", ROOT, 960, 1.5, 12.5, b"1234", "step 7", b"\7" * 32, counted=90
+    )
+    made = await one.worker_runner._event(written, spool)
+    assert isinstance(made, PseudoGradientStored)
+    assert one.artifact_cache.store.holds(made.artifact)
     assert (made.after, made.tokens, made.norm, made.elapsed_s) == (ROOT, 960, 1.5, 12.5)
     assert (made.logits, made.size_bytes) == (b"1234", 3)
     assert (made.stands_at, made.digest, made.counted) == ("step 7", b"\7" * 32, 90)

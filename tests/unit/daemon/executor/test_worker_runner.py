@@ -30,10 +30,10 @@ async def test_a_checkpoint_that_finds_no_room_in_the_store_is_told_and_thrown_a
         spool = one.state_dir.spool / "work"
         folder = written(spool)
         with monkeypatch.context() as patched:
-            patched.setattr(one.library.store, "ingest", full)
-            assert await one.runner._event(WRITTEN, spool) == Unsaved(3, "no room left")
+            patched.setattr(one.artifact_cache.store, "ingest", full)
+            assert await one.worker_runner._event(WRITTEN, spool) == Unsaved(3, "no room left")
         assert not folder.exists()
         written(spool)
-        assert isinstance(await one.runner._event(WRITTEN, spool), CheckpointMade)
-        said = await one.runner._event(CheckpointUnsaved(3, "full"), spool)
+        assert isinstance(await one.worker_runner._event(WRITTEN, spool), CheckpointMade)
+        said = await one.worker_runner._event(CheckpointUnsaved(3, "full"), spool)
         assert said == Unsaved(3, "full")

@@ -19,7 +19,7 @@ WEIGHTS = bytes(range(256)) * 64
 
 
 def made(node: Node, spool: Path) -> ArtifactId:
-    return made_in(node.library.store, spool)
+    return made_in(node.artifact_cache.store, spool)
 
 
 def made_in(store: ArtifactStore, spool: Path) -> ArtifactId:
@@ -31,7 +31,7 @@ def made_in(store: ArtifactStore, spool: Path) -> ArtifactId:
 
 
 def weights_of(node: Node, artifact: ArtifactId) -> Path:
-    return node.library.store.path(artifact) / "model.safetensors"
+    return node.artifact_cache.store.path(artifact) / "model.safetensors"
 
 
 def damage(node: Node, artifact: ArtifactId) -> None:
@@ -48,10 +48,12 @@ async def test_a_damaged_copy_is_thrown_away_and_fetched_again(tmp_path: Path) -
         await unite(one, two)
         artifact = made(one, tmp_path)
         for node in (one, two):
-            node.library._alive = lambda: frozenset({one.identity.node_id, two.identity.node_id})
-        await two.library.ensure(artifact)
+            node.artifact_cache._alive = lambda: frozenset(
+                {one.identity.node_id, two.identity.node_id}
+            )
+        await two.artifact_cache.ensure(artifact)
         damage(one, artifact)
-        await whole_checkpoint(one.library, artifact)
+        await whole_checkpoint(one.artifact_cache, artifact)
         assert weights_of(one, artifact).read_bytes() == WEIGHTS
 
 
@@ -60,14 +62,16 @@ async def test_where_every_copy_is_damaged_that_is_said(tmp_path: Path) -> None:
         await unite(one, two)
         artifact = made(one, tmp_path)
         for node in (one, two):
-            node.library._alive = lambda: frozenset({one.identity.node_id, two.identity.node_id})
-        await two.library.ensure(artifact)
+            node.artifact_cache._alive = lambda: frozenset(
+                {one.identity.node_id, two.identity.node_id}
+            )
+        await two.artifact_cache.ensure(artifact)
         damage(one, artifact)
         damage(two, artifact)
         for node in (one, two):
             with pytest.raises(CorruptCheckpointError, match=r"damaged \(model.safetensors\)"):
-                await whole_checkpoint(node.library, artifact)
-            assert not node.library.store.holds(artifact)
+                await whole_checkpoint(node.artifact_cache, artifact)
+            assert not node.artifact_cache.store.holds(artifact)
 
 
 @pytest.mark.parametrize("name", ["model.safetensors", "training_state/state.json"])
@@ -77,13 +81,13 @@ async def test_a_copy_that_lacks_a_file_or_a_part_of_one_is_damaged(
     async with serving(tmp_path, "one") as one:
         for how in ("gone", "cut short"):
             artifact = made(one, tmp_path)
-            await whole_checkpoint(one.library, artifact)
-            path = one.library.store.path(artifact) / name
+            await whole_checkpoint(one.artifact_cache, artifact)
+            path = one.artifact_cache.store.path(artifact) / name
             path.chmod(0o644)
             path.unlink() if how == "gone" else path.write_bytes(path.read_bytes()[:-1])
-            one.library.known_whole.clear()
+            one.artifact_cache.known_whole.clear()
             with pytest.raises(CorruptCheckpointError, match="is damaged"):
-                await whole_checkpoint(one.library, artifact)
+                await whole_checkpoint(one.artifact_cache, artifact)
 
 
 async def test_damaged_weights_to_begin_with_end_a_run_and_a_checkpoint_does_not(
@@ -96,17 +100,17 @@ async def test_damaged_weights_to_begin_with_end_a_run_and_a_checkpoint_does_not
         ):
             artifact = made(one, tmp_path / name)
             damage(one, artifact)
-            one.library.known_whole.clear()
+            one.artifact_cache.known_whole.clear()
             with pytest.raises(error, match=r"damaged \(model.safetensors\)") as told:
-                await whole_start(one.library, {name: artifact, "shards": ArtifactId("s")})
+                await whole_start(one.artifact_cache, {name: artifact, "shards": ArtifactId("s")})
             assert told.value.is_permanent is (name == "weights")
-        assert await whole_start(one.library, {"shards": ArtifactId("s")}) == {}
+        assert await whole_start(one.artifact_cache, {"shards": ArtifactId("s")}) == {}
 
 
 async def test_a_line_that_was_set_aside_stays_so_for_the_reign(tmp_path: Path) -> None:
     facts = (data_asked(), MADE, training(), checkpoint("a" * 64, tokens=100))
     async with leads(tmp_path, *facts) as leading:
-        newest = made_in(leading_store := leading.reach.library.store, tmp_path)
+        newest = made_in(leading_store := leading.reach.artifact_cache.store, tmp_path)
         await leading.term.record(checkpoint(newest, "a" * 64, tokens=200))
         run = leading.term.cycle(CYCLE)
         assert [fact.artifact for fact in run.line()] == ["a" * 64, newest]
@@ -114,11 +118,11 @@ async def test_a_line_that_was_set_aside_stays_so_for_the_reign(tmp_path: Path) 
             leading.term, leading.board, leading.reach, CYCLE, newest, "checkpoint b is damaged"
         )
         assert [fact.artifact for fact in run.line()] == ["a" * 64]
-        ((_, parked),) = run.parkings()
-        assert parked.reason == "checkpoint b is damaged"
+        ((_, suspended),) = run.parkings()
+        assert suspended.reason == "checkpoint b is damaged"
         assert leading_store.holds(ArtifactId(newest))
         await take_up(leading.term, leading.board, leading.reach, CYCLE, run)
-        assert newest in run.parked, "it can be fetched, and can't be used"
+        assert newest in run.suspended, "it can be fetched, and can't be used"
         leading.reach.damaged.clear()
         await take_up(leading.term, leading.board, leading.reach, CYCLE, run)
-        assert newest not in run.parked, "another leader tries it again"
+        assert newest not in run.suspended, "another leader tries it again"

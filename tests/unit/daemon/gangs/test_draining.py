@@ -31,7 +31,7 @@ ITEM = WorkItem(Phase.GENERATE, "generate/0", "generate", {"prompt": "x"}, {"mod
 async def leading_of(one: Node, other: Node) -> TermServices:
     """Return the term of the first of two, both of which could train."""
     await unite(one, other)
-    await one.journal.append(1, [started()])
+    await one.replica.append(1, [started()])
     await lead(one)
     assert one.leading is not None
     take_for_alive(one, other)
@@ -107,7 +107,7 @@ class Gang(FakeCalls):
         self.is_deaf = False
         self.stopped = asyncio.Event()
 
-    async def stop_after_step(self, node: NodeId, epoch: int) -> None:
+    async def stop_after_step(self, node: NodeId, attempt: int) -> None:
         self.stops.append(node)
         if self.is_deaf:
             self.is_deaf = False
@@ -131,10 +131,7 @@ class Gang(FakeCalls):
             lambda: self.told.append("stops"),
         )
         reach = GangReachability(FakeMachines(), connected(), Elasticity(), str)
-        async with (
-            asyncio.timeout(10.0),
-            changing(FakeTerm(), self, LAUNCH, reach, changes),
-        ):
+        async with asyncio.timeout(10.0), changing(FakeTerm(), self, LAUNCH, reach, changes):
             await self.stopped.wait()
 
 

@@ -133,7 +133,7 @@ def recorded(step: int, horizon: Horizon) -> CheckpointCommitted:
     """What a leader records of a checkpoint of round 1."""
     facts = [BEGUN, *packed(1, 80)]
     term = FakeTerm(state=state_of(*facts))
-    launch: Any = SimpleNamespace(epoch=1, from_checkpoint="")
+    launch: Any = SimpleNamespace(attempt=1, from_checkpoint="")
     made = CheckpointMade(TRAINED, step, step * 1024, step * 4, 3.0, horizon.to_plain())
     (fact,) = CheckpointLineage(term, FakeReach(term), CYCLE, 1).facts_of(
         made, launch, plan_of(1, *facts)
@@ -160,7 +160,7 @@ def test_ranks_hear_of_what_was_decided_in_this_round_alone() -> None:
     launch: Any = SimpleNamespace(
         gang=(NODES[0],), nodes=(NODES[0],), choice=SimpleNamespace(backend="gloo", engine="torch"),
         micro_batches=(4,),
-        epoch=2, from_step=104, from_checkpoint=TRAINED, late_ranks=(),
+        attempt=2, from_step=104, from_checkpoint=TRAINED, late_ranks=(),
     )  # fmt: skip
     for number, told in ((1, known.horizon), (2, {})):
         trained = TrainedRound(CYCLE, number, shape, plan_of(1, BEGUN, *packed(1, 80)))

@@ -16,16 +16,11 @@ from jupiterd.daemon.runtime.work_events import (
     Advanced,
     Finished,
     Joined,
+    PseudoGradientStored,
     Started,
-    WayMade,
     WorkEvent,
 )
-from jupiterd.errors import (
-    NcclFailedError,
-    TimedOutError,
-    WorkerCrashedError,
-    WorkFailedError,
-)
+from jupiterd.errors import NcclFailedError, TimedOutError, WorkerCrashedError, WorkFailedError
 from jupiterd.ids import ArtifactId
 from tests.support.daemon.one_rank import CRASH, CYCLE, LAUNCH, A, B, OneRank, following
 
@@ -58,7 +53,7 @@ async def test_a_rank_that_has_joined_is_waited_for_as_long_as_it_takes() -> Non
 
 
 async def test_an_island_tells_its_run_of_its_ways_and_nobody_takes_it_for_stuck() -> None:
-    way = WayMade(ArtifactId("5" * 64), "6" * 64, 960, 1.0, 12.5)
+    way = PseudoGradientStored(ArtifactId("5" * 64), "6" * 64, 960, 1.0, 12.5)
     first = Advanced(0, 100, "steps", {"waiting": 1.0})
     steps = [Advanced(step, 100, "steps", {}) for step in (1, 2)]
     said = [first, *steps, way, Advanced(2, 100, "steps", {"waiting": 1.0})]
@@ -66,12 +61,12 @@ async def test_an_island_tells_its_run_of_its_ways_and_nobody_takes_it_for_stuck
     conductor = following(rank, parent="p" * 16)
     task = asyncio.ensure_future(conductor._follow(0, A, rank.run(), LAUNCH))
     async with asyncio.timeout(5.0):
-        while rank.ways.of(CYCLE, "6" * 64) is None:
-            await rank.ways.news(0.1)
-    told = rank.ways.of(CYCLE, "6" * 64)
+        while rank.pseudo_gradients.of(CYCLE, "6" * 64) is None:
+            await rank.pseudo_gradients.news(0.1)
+    told = rank.pseudo_gradients.of(CYCLE, "6" * 64)
     assert told is not None
-    assert (told.way, told.node) == (way, A)
-    assert rank.ways.is_training(CYCLE)
+    assert (told.pseudo_gradient, told.node) == (way, A)
+    assert rank.pseudo_gradients.is_training(CYCLE)
     assert not conductor._watch.is_in_doubt(now_s() + 1e6)
     task.cancel()
     await asyncio.wait([task])

@@ -57,7 +57,7 @@ async def three(tmp_path: Path) -> AsyncGenerator[Three]:
 @pytest.fixture
 def gamma_is_walled_in(three: Three, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let nobody reach what the third node listens on, as behind a firewall."""
-    probes = three.nodes[2].probes
+    probes = three.nodes[2].preflight_listener
     real = probes.open
 
     async def elsewhere(request: peer_pb2.OpenProbeRequest) -> peer_pb2.OpenProbeReply:
@@ -71,7 +71,7 @@ def gamma_is_walled_in(three: Three, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def gamma_loses_packets(three: Three, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a third of the handshakes with the third node fail."""
-    port = three.nodes[2].outlook.port
+    port = three.nodes[2].local_view.port
 
     async def counted(addresses: Sequence[Address], each: int) -> list[int]:
         return [each // 3 if address.port == port else 0 for address in addresses]
@@ -166,7 +166,7 @@ async def test_a_member_tells_how_its_links_do(three: Three) -> None:
 @pytest.fixture
 def gamma_has_ipv6_alone(three: Three, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Let the third node be reached by IPv6, and count how often it is asked."""
-    probes, asked = three.nodes[2].probes, list[str]()
+    probes, asked = three.nodes[2].preflight_listener, list[str]()
 
     async def of_ipv6(request: peer_pb2.OpenProbeRequest) -> peer_pb2.OpenProbeReply:
         asked.append(request.toward)

@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from jupiterd.cluster.facts.facts import CheckpointCommitted, EpochClosed, EpochOpened
+from jupiterd.cluster.facts.attempt_facts import AttemptClosed, AttemptOpened
+from jupiterd.cluster.facts.facts import CheckpointCommitted
 from jupiterd.cluster.planning.backends import NCCL
 from jupiterd.cluster.planning.engines import MLX, TORCH, EngineChoice, choose_engine
 from jupiterd.cluster.training.gang_watchdog import GangWatchdog
@@ -28,15 +29,15 @@ from jupiterd.errors import (
 )
 from jupiterd.ids import ArtifactId, NodeId
 from tests.support.daemon.one_rank import CRASH, CYCLE, LAUNCH, PLAN, A, B
-from tests.support.daemon.recording_term import Recording, epoch_on
+from tests.support.daemon.recording_term import Recording, attempt_on
 
 C = NodeId("c")
 TIMEOUT_S = 5.0
 
 
-async def test_after_a_crash_in_nccl_the_next_epoch_uses_gloo_and_says_why() -> None:
+async def test_after_a_crash_in_nccl_the_next_attempt_uses_gloo_and_says_why() -> None:
     term = Recording()
-    conductor = epoch_on(term, "")
+    conductor = attempt_on(term, "")
     launch = replace(LAUNCH, choice=EngineChoice(TORCH, (A, B), "as asked", NCCL))
 
     async def crash() -> None:
@@ -49,7 +50,7 @@ async def test_after_a_crash_in_nccl_the_next_epoch_uses_gloo_and_says_why() -> 
 
     with pytest.raises(ExceptionGroup):
         await conductor._see_through(launch, crash())
-    (closed,) = (fact for fact in term.recorded if isinstance(fact, EpochClosed))
+    (closed,) = (fact for fact in term.recorded if isinstance(fact, AttemptClosed))
     assert (closed.code, closed.reason) == ("nccl-failed", CRASH.message)
     machine = Hardware("Linux", "x86_64", "cpu", 8, 1 << 34, (), (TORCH,), devices=("cuda:0",))
     failure = nccl_failure(term.state)
@@ -63,7 +64,7 @@ async def test_memory_may_run_out_as_often_as_there_is_less_to_try(
 ) -> None:
     monkeypatch.setattr(gang_supervisor, "RETRY_S", 0.0)
     monkeypatch.setattr(gang_supervisor, "MAX_RETRY_S", 0.0)
-    conductor = epoch_on(Recording(), "")
+    conductor = attempt_on(Recording(), "")
     conductor._memory = MicroBatchSizes(64)
     tried: list[int] = []
 
@@ -76,7 +77,7 @@ async def test_memory_may_run_out_as_often_as_there_is_less_to_try(
         raise OutOfMemoryError("out of memory")
 
     monkeypatch.setattr(conductor, "_go_on", none_is_left)
-    monkeypatch.setattr(conductor, "_run_epoch", run_out)
+    monkeypatch.setattr(conductor, "_run_attempt", run_out)
     with pytest.raises(ModelTooLargeError):
         await conductor.train(TrainRound(ArtifactId("s"), ArtifactId("t")))
     assert tried == [64, 32, 16, 8, 4, 2, 1]
@@ -86,7 +87,7 @@ async def test_a_gang_that_was_left_by_one_is_formed_anew_at_once_without_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(gang_supervisor, "RETRY_S", 3600.0)
-    conductor = epoch_on(Recording(), "")
+    conductor = attempt_on(Recording(), "")
     tried: list[frozenset[NodeId]] = []
 
     async def none_is_left() -> bool:
@@ -102,17 +103,17 @@ async def test_a_gang_that_was_left_by_one_is_formed_anew_at_once_without_it(
         )
 
     monkeypatch.setattr(conductor, "_go_on", none_is_left)
-    monkeypatch.setattr(conductor, "_run_epoch", cant_be_met)
+    monkeypatch.setattr(conductor, "_run_attempt", cant_be_met)
     async with asyncio.timeout(TIMEOUT_S):
         await conductor.train(TrainRound(ArtifactId("s"), ArtifactId("t")))
     assert tried == [frozenset(), {B}]
 
 
 @pytest.mark.parametrize(("gone", "silent"), [([], set[NodeId]()), ([B], {B}), ([A], set())])
-async def test_an_epoch_ends_where_a_link_is_why_nothing_comes_of_it(
+async def test_an_attempt_ends_where_a_link_is_why_nothing_comes_of_it(
     gone: list[NodeId], silent: set[NodeId], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    conductor = epoch_on(Recording(), "")
+    conductor = attempt_on(Recording(), "")
 
     async def hindering(_launch: GangPlan) -> list[NodeId]:
         return gone
@@ -146,13 +147,12 @@ async def test_a_gang_in_doubt_is_looked_into_while_it_is_followed() -> None:
 
 @pytest.mark.parametrize("has_trained", [True, False])
 async def test_who_was_left_out_joins_again_where_all_trained_on_another_engine_before(
-    has_trained: bool,
-    monkeypatch: pytest.MonkeyPatch,
+    has_trained: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two Macs go on as an MLX ring where a Linux machine was left out; with it, it was torch."""
-    before = [EpochOpened(CYCLE, 1, 1, (A, B, C), "torch/gloo", "", 0)] if has_trained else []
+    before = [AttemptOpened(CYCLE, 1, 1, (A, B, C), "torch/gloo", "", 0)] if has_trained else []
     term = Recording(*before)
-    conductor = epoch_on(term, "")
+    conductor = attempt_on(term, "")
     plan = PLAN.model_copy(update={"batch_sequences": 8})
     conductor._of = replace(conductor._of, plan=plan)
     all_three = EngineChoice(TORCH, (A, B, C), "not all are Macs")

@@ -1,4 +1,4 @@
-"""How the leader sees the epochs of a gang through."""
+"""How the leader sees the attempts of a gang through."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -7,13 +7,8 @@ from typing import cast
 
 import pytest
 
-from jupiterd.cluster.facts.facts import (
-    CheckpointCommitted,
-    EpochClosed,
-    Fact,
-    LinePinned,
-    RoundCommitted,
-)
+from jupiterd.cluster.facts.attempt_facts import AttemptClosed
+from jupiterd.cluster.facts.facts import BranchPinned, CheckpointCommitted, Fact, RoundCommitted
 from jupiterd.cluster.ledger.cycle_state import CycleFact, CycleState
 from jupiterd.cluster.ledger.trunk import trunk_of
 from jupiterd.cluster.training.gang_watchdog import (
@@ -40,20 +35,15 @@ from jupiterd.daemon.runtime.work_events import (
     Unsaved,
     WorkEvent,
 )
-from jupiterd.errors import (
-    DiskFullError,
-    LineChangedError,
-    NoLeaderError,
-    PeerUnreachableError,
-)
+from jupiterd.errors import DiskFullError, LineChangedError, NoLeaderError, PeerUnreachableError
 from jupiterd.ids import ArtifactId, CycleId
 from tests.support.cluster.building import outer_step, training
 from tests.support.daemon.one_rank import CYCLE, LAUNCH, PLAN, A, B, OneRank
 from tests.support.daemon.recording_term import (
     Recording,
+    attempt_on,
     checkpoint,
     ending_at,
-    epoch_on,
     made,
     steps,
     tell,
@@ -64,13 +54,13 @@ from tests.unit.daemon.gangs.test_gang_restarts import TIMEOUT_S
 
 
 class LostTerm(FakeTerm):
-    """A term that ends while an epoch runs; whatever is asked of it afterwards is refused."""
+    """A term that ends while an attempt runs; whatever is asked of it afterwards is refused."""
 
     asked = 0
 
     def cycle(self, cycle: CycleId) -> CycleState:
         self.asked += 1
-        if self.asked > 3:  # the epoch has begun
+        if self.asked > 3:  # the attempt has begun
             self.is_over = True
             raise NoLeaderError("this node no longer leads")
         return CycleState()
@@ -85,9 +75,9 @@ async def test_training_ends_with_the_term_even_where_the_cancel_was_lost() -> N
     assert ended.group_contains(NoLeaderError)
 
 
-async def test_an_epoch_extends_the_line_that_it_started_from() -> None:
+async def test_an_attempt_extends_the_line_that_it_started_from() -> None:
     term = Recording(checkpoint("k1", step=10))
-    conductor = epoch_on(term, "k1")
+    conductor = attempt_on(term, "k1")
     await conductor._line.commit(A, made("k2", 20), LAUNCH, ending_at(100))
     await conductor._line.commit(A, made("k3", 30), LAUNCH, ending_at(100))
     await conductor._line.commit(A, made("k3", 30), LAUNCH, ending_at(100))
@@ -120,7 +110,7 @@ async def test_what_is_made_before_the_rate_falls_is_on_the_trunk() -> None:
 async def test_what_an_island_saves_on_the_way_is_copied_where_no_other_has_its_weights() -> None:
     run, other = CycleId("run"), CycleId("other")
     term = Recording(replace(training(), cycle=CYCLE, parent=run))
-    line = epoch_on(term, "")._line
+    line = attempt_on(term, "")._line
     for artifact, step, islands in (("k1", 10, (CYCLE,)), ("k2", 20, (CYCLE, other))):
         taken = replace(outer_step(0), cycle=run, islands=islands)
         term.term.state.cycles[run] = CycleState()
@@ -135,16 +125,16 @@ async def test_what_an_island_saves_on_the_way_is_copied_where_no_other_has_its_
     "news",
     [
         (checkpoint("x1", step=90),),
-        (checkpoint("x1", step=5), LinePinned(CYCLE, "x1", 1)),
+        (checkpoint("x1", step=5), BranchPinned(CYCLE, "x1", 1)),
         (checkpoint("x1", step=5), RoundCommitted(CYCLE, 1, "x1", "HOLD", "")),
     ],
     ids=["a heavier line", "a pin", "a round more"],
 )
-async def test_an_epoch_whose_line_counts_no_more_keeps_its_leaf_and_ends(
+async def test_an_attempt_whose_line_counts_no_more_keeps_its_leaf_and_ends(
     news: tuple[CycleFact, ...],
 ) -> None:
     term = Recording(checkpoint("k1", step=10))
-    conductor = epoch_on(term, "k1")
+    conductor = attempt_on(term, "k1")
     await term.record(*news)
     with pytest.raises(LineChangedError, match="attempt 3 trained a line"):
         await conductor._line.commit(A, made("k2", 20), LAUNCH, ending_at(100))
@@ -190,27 +180,27 @@ async def test_training_goes_on_while_no_disk_has_room_for_a_checkpoint() -> Non
 
 async def test_where_a_node_joins_one_of_the_states_that_all_have_written_is_recorded() -> None:
     term = Recording()
-    conductor = epoch_on(term, "")
+    conductor = attempt_on(term, "")
     async with conductor._committing(LAUNCH):
         conductor._commits.hold()
         conductor._note(0, A, made("k7", 7), LAUNCH)
         conductor._note(1, B, made("k7", 7), LAUNCH)
     assert not term.recorded
     await conductor._end(LAUNCH, "gamma joins")
-    assert [type(fact) for fact in term.recorded] == [CheckpointCommitted, EpochClosed]
+    assert [type(fact) for fact in term.recorded] == [CheckpointCommitted, AttemptClosed]
     assert steps(term) == [7]
 
 
 async def test_a_round_that_is_not_the_next_one_any_more_is_trained_no_further() -> None:
     over = RoundCommitted(CYCLE, 1, "x1", "HOLD", "")
-    conductor = epoch_on(Recording(checkpoint("x1", step=5), over), "k1")
+    conductor = attempt_on(Recording(checkpoint("x1", step=5), over), "k1")
     await conductor.train(TrainRound(ArtifactId("s"), ArtifactId("t")))
 
 
 async def test_a_rank_is_followed_while_its_checkpoint_is_copied() -> None:
     term = Recording()
     term.reach.may_copy.clear()
-    conductor = epoch_on(term, "")
+    conductor = attempt_on(term, "")
     conductor._watch = GangWatchdog(2, 0.0)
 
     async def events() -> AsyncGenerator[WorkEvent]:
@@ -233,7 +223,7 @@ async def test_what_could_not_be_copied_before_its_rank_was_lost_is_not_lost(
     term = Recording()
     term.reach.may_copy.clear()
     term.calls.kept = [] if kept is None else [(A, made("kept", kept))]
-    conductor = epoch_on(term, "")
+    conductor = attempt_on(term, "")
 
     async def lose_it() -> None:
         async with conductor._committing(LAUNCH):
@@ -247,7 +237,7 @@ async def test_what_could_not_be_copied_before_its_rank_was_lost_is_not_lost(
     await conductor._end(LAUNCH, "rank 0 was lost", keeps=True)
     assert steps(term) == line
     term.recorded.clear()
-    await conductor._end(replace(LAUNCH, epoch=4), "it is another one", keeps=True)
+    await conductor._end(replace(LAUNCH, attempt=4), "it is another one", keeps=True)
     assert 10 not in steps(term)
 
 
@@ -255,21 +245,21 @@ async def test_what_could_not_be_copied_before_its_rank_was_lost_is_not_lost(
 async def test_a_rank_lost_after_the_last_step_is_no_trouble_of_its_attempt(
     is_recorded: bool,
 ) -> None:
-    final = replace(checkpoint("k1", step=100), epoch=LAUNCH.epoch, is_final=True)
+    final = replace(checkpoint("k1", step=100), attempt=LAUNCH.attempt, is_final=True)
     term = Recording(*([final] if is_recorded else []))
     term.calls.kept = [] if is_recorded else [(A, made("k1", 100))]
     lost = "beta ended the work x/r1/train/3/1 without a result"
-    await epoch_on(term, "")._end(LAUNCH, lost, "unreachable", keeps=True)
-    closed = cast("EpochClosed", term.recorded[-1])
+    await attempt_on(term, "")._end(LAUNCH, lost, "unreachable", keeps=True)
+    closed = cast("AttemptClosed", term.recorded[-1])
     assert (closed.reason, closed.code) == ("finished", "")
     assert term.state.last_checkpoint(1) is not None
     term.calls.kept = []
-    await epoch_on(term, "")._end(replace(LAUNCH, epoch=4), lost, "unreachable")
-    assert cast("EpochClosed", term.recorded[-1]).reason == lost, "another attempt's own trouble"
+    await attempt_on(term, "")._end(replace(LAUNCH, attempt=4), lost, "unreachable")
+    assert cast("AttemptClosed", term.recorded[-1]).reason == lost, "another attempt's own trouble"
 
 
 async def test_a_rank_that_has_come_to_its_end_is_not_silent() -> None:
-    conductor = epoch_on(Recording(), "")
+    conductor = attempt_on(Recording(), "")
     began_s = now_s()
     conductor._watch = GangWatchdog(2, began_s)
     await conductor._follow(1, B, OneRank(Started(7, "cpu")).run(), LAUNCH)
@@ -279,7 +269,7 @@ async def test_a_rank_that_has_come_to_its_end_is_not_silent() -> None:
 
 async def test_all_that_are_silent_are_left_out_even_a_member_that_was_just_removed() -> None:
     term = Recording()
-    conductor = epoch_on(term, "")
+    conductor = attempt_on(term, "")
     error = conductor._lost(Silent(1, 2.1, (0,)), LAUNCH)
     assert error.message == f"{B} has said nothing for 2.1 s"
     assert conductor._silent == {A, B}
@@ -287,7 +277,7 @@ async def test_all_that_are_silent_are_left_out_even_a_member_that_was_just_remo
 
 
 async def test_a_first_step_that_never_ends_is_told_and_the_next_gang_gets_its_time() -> None:
-    conductor = epoch_on(Recording(), "")
+    conductor = attempt_on(Recording(), "")
     plan = PLAN.model_copy(update={"batch_sequences": 4})
     conductor._of = replace(conductor._of, plan=plan)
     tokens = 4 * tiny_shape().seq_len
@@ -315,7 +305,7 @@ async def test_a_first_step_that_never_ends_is_told_and_the_next_gang_gets_its_t
 
 async def test_who_says_that_it_is_busy_is_waited_for_and_people_see_no_step_of_it() -> None:
     term, began_s = Recording(), now_s()
-    conductor = epoch_on(term, "")
+    conductor = attempt_on(term, "")
     conductor._watch = GangWatchdog(2, began_s)
     for step in (1, 2, 3):
         conductor._hear(0, Advanced(step, 100, "steps", {"loss": 2.0}))

@@ -92,7 +92,7 @@ def start(leading: TermServices) -> tuple[str, int]:
     return launch.from_checkpoint, launch.from_step
 
 
-async def test_the_next_epoch_starts_from_the_newest_checkpoint_of_another(
+async def test_the_next_attempt_starts_from_the_newest_checkpoint_of_another(
     leading: TermServices,
 ) -> None:
     own, seed = saved(TWO, 80, tokens=9_000), saved(ONE, 65)
@@ -102,7 +102,7 @@ async def test_the_next_epoch_starts_from_the_newest_checkpoint_of_another(
     assert start(leading) == (seed.artifact, 65)
     last = leading.term.cycle(TWO).last_checkpoint(1)
     assert last is not None
-    assert (last.parent, last.epoch, last.tokens) == (own.artifact, BY_NO_GANG, 9_001)
+    assert (last.parent, last.attempt, last.tokens) == (own.artifact, BY_NO_GANG, 9_001)
 
 
 async def test_where_that_cant_catch_up_either_the_next_one_is_tried(leading: TermServices) -> None:
@@ -148,7 +148,7 @@ async def test_what_it_has_saved_since_the_first_weights_is_tried_before_it_is_l
 ) -> None:
     own = saved(TWO, 40)
     await leading.term.record(own, CycleFailed(ONE, "work-failed", "its GPU is gone", ""))
-    assert not await two(leading).begin("", WITHOUT), "its epoch has begun with the first weights"
+    assert not await two(leading).begin("", WITHOUT), "its attempt has begun with the first weights"
     assert start(leading) == (own.artifact, 40)
     assert await two(leading).begin(own.artifact, WITHOUT)
     assert start(leading) == ("", 0)
@@ -253,7 +253,7 @@ async def test_where_nobody_in_reach_has_what_the_end_of_the_line_merged_it_goes
     way = ArtifactId("6" * 64)
     GONE.update((away.artifact, way))
     before = open_rounds(leading.term.cycle(CYCLE))[-1][0]
-    last = replace(outer_step(3, before), ways=(way,))
+    last = replace(outer_step(3, before), pseudo_gradients=(way,))
     await leading.term.record(own, away, last)
     end = fact_hash(last)
     island = two(leading)

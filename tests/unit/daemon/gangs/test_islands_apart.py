@@ -45,8 +45,8 @@ def made(node: Node, name: str) -> ArtifactId:
     folder = node.state_dir.spool / name
     folder.mkdir()
     (folder / "content").write_text(name)
-    artifact = node.library.store.ingest(folder)
-    node.library.known_whole.add(artifact)
+    artifact = node.artifact_cache.store.ingest(folder)
+    node.artifact_cache.known_whole.add(artifact)
     return artifact
 
 
@@ -78,7 +78,7 @@ async def apart(folder: Path) -> AsyncGenerator[tuple[Node, Node, ArtifactId, Ar
         await unite(ours, theirs)
         nodes = frozenset((ours.identity.node_id, theirs.identity.node_id))
         for node in (ours, theirs):
-            node.library._alive = lambda: nodes
+            node.artifact_cache._alive = lambda: nodes
         data = {"tokenizer": made(ours, "tokenizer"), "shards": made(ours, "shards")}
         begun = step_after(None, OURS, THEIRS)
         run: list[Fact] = [
@@ -90,25 +90,25 @@ async def apart(folder: Path) -> AsyncGenerator[tuple[Node, Node, ArtifactId, Ar
             island(THEIRS, theirs),
             begun,
         ]
-        await ours.journal.append(1, run)
-        theirs.exchange.request(ours.identity.node_id)
-        await until(lambda: CYCLE in theirs.journal.state.cycles)
+        await ours.replica.append(1, run)
+        theirs.anti_entropy.request(ours.identity.node_id)
+        await until(lambda: CYCLE in theirs.replica.state.cycles)
         # Now they are apart: each goes on alone, and theirs takes fewer outer steps.
         second = step_after(begun, OURS)
         good = made(ours, "good")
-        await ours.journal.append(1, [second, step_after(second, OURS), saved(OURS, good, 24)])
+        await ours.replica.append(1, [second, step_after(second, OURS), saved(OURS, good, 24)])
         early, lost = made(theirs, "early"), made(theirs, "lost")
-        await theirs.journal.append(2, [saved(THEIRS, early, 5), step_after(begun, THEIRS)])
-        await theirs.journal.append(2, [saved(THEIRS, lost, 19, early)])
-        theirs.exchange.request(ours.identity.node_id)
-        await until(lambda: ours.journal.ledger.head() == theirs.journal.ledger.head())
+        await theirs.replica.append(2, [saved(THEIRS, early, 5), step_after(begun, THEIRS)])
+        await theirs.replica.append(2, [saved(THEIRS, lost, 19, early)])
+        theirs.anti_entropy.request(ours.identity.node_id)
+        await until(lambda: ours.replica.ledger.head() == theirs.replica.ledger.head())
         yield ours, theirs, good, lost
 
 
 def leads(node: Node, *others: Node) -> TermServices:
     """The term of a node that knows what the others are."""
     everybody = frozenset(each.identity.node_id for each in (node, *others))
-    leading = node._begin_reign(3)
+    leading = node._begin_term(3)
     leading.term.alive = leading.machines.alive = leading.machines.answering = lambda: everybody
     leading.machines.hardware_of = lambda _: MACHINE
     return leading
@@ -119,7 +119,7 @@ async def test_the_island_whose_outer_steps_do_not_count_begins_anew_from_one_wh
 ) -> None:
     async with apart(tmp_path) as (ours, theirs, good, lost), asyncio.timeout(TIMEOUT_S):
         workers = Workers()
-        theirs.holder._workers = workers
+        theirs.gang_holder._workers = workers
         leading = leads(ours, theirs)
         leading.board.begin(THEIRS, 1, Phase.TRAIN, now_s())
         found = training_of(leading.term.state, CYCLE)
@@ -131,12 +131,12 @@ async def test_the_island_whose_outer_steps_do_not_count_begins_anew_from_one_wh
         workers.say(first, Joined("cpu", ""), gone_on)
         await until(lambda: bool(workers.running - {first}))
         (second,) = workers.running
-        epochs = leading.term.cycle(THEIRS).epochs_opened.values()
+        epochs = leading.term.cycle(THEIRS).attempts_opened.values()
         assert [(each.from_checkpoint, each.from_step) for each in epochs] == [
             (lost, 19),
             (good, 24),
         ]
-        assert theirs.library.store.holds(good), "it has been brought there"
+        assert theirs.artifact_cache.store.holds(good), "it has been brought there"
         end = made(theirs, "end")
         last = CheckpointMade(end, found.plan.steps, 10, 10, 2.0)
         workers.say(second, Joined("cpu", ""), last, Finished(WorkResult({})))

@@ -43,7 +43,7 @@ async def two(tmp_path: Path) -> AsyncGenerator[tuple[Node, Node]]:
         await unite(*nodes)
         await lead(nodes[0])
         everybody = frozenset(node.identity.node_id for node in nodes)
-        nodes[1].library._alive = lambda: everybody  # nobody beats here
+        nodes[1].artifact_cache._alive = lambda: everybody  # nobody beats here
         yield nodes[0], nodes[1]
 
 
@@ -51,7 +51,7 @@ def state_of(node: Node) -> ArtifactId:
     folder = node.state_dir.spool / "state"
     folder.mkdir()
     (folder / "weights").write_bytes(b"\1\2\3" * 1000)
-    return node.library.store.ingest(folder)
+    return node.artifact_cache.store.ingest(folder)
 
 
 async def test_who_lacks_the_state_is_late_and_another_is_first(two: tuple[Node, Node]) -> None:
@@ -62,7 +62,7 @@ async def test_who_lacks_the_state_is_late_and_another_is_first(two: tuple[Node,
     begun = await LateJoiners(leading_of(leader).term, leading_of(leader).reach).named(planned)
     assert (begun.gang, begun.late, begun.late_ranks) == ((own, newcomer), {newcomer}, (1,))
 
-    await other.library.ensure(state)
+    await other.artifact_cache.ensure(state)
     assert (
         await LateJoiners(leading_of(leader).term, leading_of(leader).reach).named(planned)
         == planned
@@ -107,8 +107,8 @@ async def test_a_late_input_is_fetched_from_a_peer_and_handed_in(two: tuple[Node
     assert deferred_inputs.without(order) == {"shards": "s"}
     handed: list[InputArrived] = []
     async with asyncio.timeout(10):
-        await deferred_inputs.bring(other.library, order, handed.append)
-    assert handed == [InputArrived("checkpoint", str(other.library.store.path(state)))]
+        await deferred_inputs.bring(other.artifact_cache, order, handed.append)
+    assert handed == [InputArrived("checkpoint", str(other.artifact_cache.store.path(state)))]
     assert (Path(handed[0].path) / "weights").read_bytes() == b"\1\2\3" * 1000
 
 
@@ -120,7 +120,7 @@ async def test_an_input_that_nobody_has_is_told_as_one_that_will_not_come(
         {"checkpoint": ArtifactId("f" * 64)}, 3,
     )  # fmt: skip
     handed: list[InputArrived] = []
-    await deferred_inputs.bring(two[1].library, order, handed.append)
+    await deferred_inputs.bring(two[1].artifact_cache, order, handed.append)
     assert [(arrived.name, arrived.path) for arrived in handed] == [("checkpoint", "")]
     assert "no node that can be reached holds artifact" in handed[0].reason
 

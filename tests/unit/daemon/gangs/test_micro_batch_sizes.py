@@ -2,7 +2,7 @@
 
 import pytest
 
-from jupiterd.cluster.facts.facts import EpochOpened
+from jupiterd.cluster.facts.attempt_facts import AttemptOpened
 from jupiterd.daemon.gangs.micro_batch_sizes import MicroBatchSizes
 from jupiterd.errors import ModelTooLargeError
 from jupiterd.ids import CycleId, NodeId
@@ -10,9 +10,9 @@ from jupiterd.ids import CycleId, NodeId
 A, B = NodeId("a"), NodeId("b")
 
 
-def opened(epoch: int, round_number: int, *sizes: int) -> EpochOpened:
-    return EpochOpened(
-        CycleId("c"), round_number, epoch, (A, B), "torch/gloo", "", 0, micro_batches=sizes
+def opened(attempt: int, round_number: int, *sizes: int) -> AttemptOpened:
+    return AttemptOpened(
+        CycleId("c"), round_number, attempt, (A, B), "torch/gloo", "", 0, micro_batches=sizes
     )
 
 
@@ -42,7 +42,7 @@ def test_a_new_leader_learns_it_from_the_ledger() -> None:
     assert memory.of((B, A)) == (2, 8)
 
 
-def test_epochs_of_an_older_version_say_nothing_of_it() -> None:
+def test_attempts_of_an_older_version_say_nothing_of_it() -> None:
     memory = MicroBatchSizes(8)
     memory.take_up({1: opened(1, 1)}, 1)
     assert memory.of((A,)) == (8,)

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from jupiterd.cluster.facts.facts import EpochOpened, Fact, OuterStepTaken
+from jupiterd.cluster.facts.attempt_facts import AttemptOpened
+from jupiterd.cluster.facts.facts import Fact, OuterStepTaken
 from jupiterd.cluster.planning.engines import TORCH, EngineChoice
 from jupiterd.cluster.planning.predicted_throughput import PREDICTED
 from jupiterd.cycle.base.work_item import Phase
@@ -22,7 +23,7 @@ from jupiterd.daemon.planning.gang_plan import GangPlan
 from jupiterd.ids import ArtifactId, NodeId
 from tests.support.cluster.building import CYCLE, opened, training
 from tests.support.daemon import one_rank
-from tests.support.daemon.recording_term import Recording, epoch_on
+from tests.support.daemon.recording_term import Recording, attempt_on
 from tests.support.daemon.two_nodes import until
 from tests.unit.daemon.islands.test_island_coordinator import (
     ELSEWHERE,
@@ -34,10 +35,10 @@ from tests.unit.daemon.islands.test_island_coordinator import (
     trains,
 )
 from tests.unit.daemon.leader.test_going_on import MACHINE
-from tests.unit.daemon.planning.test_layout_inputs import EARLIER, epoch, leading_of, shape
+from tests.unit.daemon.planning.test_layout_inputs import EARLIER, attempt, leading_of, shape
 from tests.unit.daemon.planning.test_rank_order import A, B
 
-KNOWN = (*epoch(1, (A,), 40_000), *epoch(2, (B,), 80_000))
+KNOWN = (*attempt(1, (A,), 40_000), *attempt(2, (B,), 80_000))
 """A does 1,000 tokens in a second, B 2,000."""
 
 
@@ -81,7 +82,7 @@ def test_what_nobody_can_predict_is_kept_as_nothing() -> None:
     assert foretold(leading, A, B) == 0.0
 
 
-def test_an_epoch_keeps_what_was_predicted_of_it_and_whoever_adopts_it_shows_the_same() -> None:
+def test_an_attempt_keeps_what_was_predicted_of_it_and_whoever_adopts_it_shows_the_same() -> None:
     leading = term()
     begun = launch_foretold(leading.term, leading.fleet_view, trained(), launch(A, B))
     kept = CheckpointLineage(leading.term, leading.reach, CYCLE, 1).opened(begun)
@@ -97,7 +98,7 @@ async def test_the_ledger_has_what_is_predicted_of_a_gang_before_it_begins(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     recording = Recording()
-    conductor = epoch_on(recording, "")
+    conductor = attempt_on(recording, "")
 
     async def prepared(*_: object) -> GangPlan:
         return one_rank.LAUNCH
@@ -111,9 +112,9 @@ async def test_the_ledger_has_what_is_predicted_of_a_gang_before_it_begins(
     monkeypatch.setattr(recorded_predictions, "predicted_tokens_per_s", lambda *_: 777.04)
     monkeypatch.setattr(conductor, "_run_gang", lambda *_: None)
     monkeypatch.setattr(conductor, "_see_through", nothing)
-    await conductor._run_epoch(TrainRound(ArtifactId("1" * 64), ArtifactId("2" * 64)))
+    await conductor._run_attempt(TrainRound(ArtifactId("1" * 64), ArtifactId("2" * 64)))
     (kept,) = recording.recorded
-    assert isinstance(kept, EpochOpened)
+    assert isinstance(kept, AttemptOpened)
     assert kept.predicted_tokens_per_s == 777.0
 
 
@@ -131,8 +132,8 @@ async def test_islands_are_predicted_when_they_begin_and_keep_that_while_they_tr
         leading.machines.alive = lambda: both
         await leading.term.record(
             replace(training(), cycle=EARLIER),
-            *epoch(1, (leading.term.self_id,), 120_000, "mlx"),
-            *epoch(2, (ELSEWHERE,), 40_000),
+            *attempt(1, (leading.term.self_id,), 120_000, "mlx"),
+            *attempt(2, (ELSEWHERE,), 40_000),
         )
         async with conducting(leading):
             first, *_ = predictions(line(leading))

@@ -2,7 +2,8 @@
 
 import pytest
 
-from jupiterd.cluster.facts.facts import CycleStateSet, EpochClosed, EpochOpened
+from jupiterd.cluster.facts.attempt_facts import AttemptClosed, AttemptOpened
+from jupiterd.cluster.facts.facts import CycleStateSet
 from jupiterd.cluster.ledger.cycle_state import CycleState
 from jupiterd.cluster.ledger.state import State
 from jupiterd.cluster.values.hardware import Hardware
@@ -13,9 +14,9 @@ from jupiterd.ids import CycleId, NodeId
 
 A = NodeId("a" * 32)
 CYCLE = CycleId("c" * 16)
-OPENED = EpochOpened(CYCLE, 1, 3, (A,), "torch/gloo", "", 0)
+OPENED = AttemptOpened(CYCLE, 1, 3, (A,), "torch/gloo", "", 0)
 STOPPED = CycleStateSet(CYCLE, "stopped", "a person", 1)
-CLOSED = EpochClosed(CYCLE, 3, "it was stopped", 1.0)
+CLOSED = AttemptClosed(CYCLE, 3, "it was stopped", 1.0)
 
 
 @pytest.mark.parametrize(
@@ -29,7 +30,7 @@ CLOSED = EpochClosed(CYCLE, 3, "it was stopped", 1.0)
     ids=["it trains", "between two epochs", "its ranks keep their state", "it is over"],
 )
 def test_what_is_kept_warm(
-    facts: tuple[EpochOpened | EpochClosed | CycleStateSet, ...], kinds: set[str], is_idle: bool
+    facts: tuple[AttemptOpened | AttemptClosed | CycleStateSet, ...], kinds: set[str], is_idle: bool
 ) -> None:
     cycle = CycleState()
     for number, fact in enumerate(facts, 1):

@@ -12,7 +12,6 @@ import pytest
 from jupiterd.cluster.facts.facts import (
     CheckpointCommitted,
     CycleFailed,
-    EpochClosed,
     Fact,
     ManifestFrozen,
     OuterStepTaken,
@@ -32,12 +31,13 @@ from jupiterd.daemon.leader.pseudo_gradients import ReportedPseudoGradient
 from jupiterd.daemon.leader.term_services import TermServices
 from jupiterd.daemon.planning.training_spec import training_of
 from jupiterd.daemon.runtime.clock import now_s
-from jupiterd.daemon.runtime.work_events import Advanced, WayMade
+from jupiterd.daemon.runtime.work_events import Advanced, PseudoGradientStored
 from jupiterd.error_groups import all_of
 from jupiterd.errors import JupiterError, LossDivergedError
 from jupiterd.ids import ArtifactId, CycleId, NodeId
 from jupiterd.locations import config_folder
-from tests.support.cluster.building import CYCLE, admitted, checkpoint, data_asked, opened, training
+from tests.support.cluster.building import CYCLE, admitted, data_asked, training
+from tests.support.cluster.earlier_runs import EARLIER, trained_before
 from tests.support.daemon.two_nodes import TIMEOUT_S, until
 from tests.unit.daemon.cycles.test_run_driver import MADE, OUTPUTS, Workers, leads
 from tests.unit.daemon.leader.test_going_on import MACHINE
@@ -55,7 +55,6 @@ SETTINGS = {
 }
 BATCH = 8
 ELSEWHERE = NodeId("e" * 32)
-EARLIER = CycleId("d" * 16)
 
 
 @asynccontextmanager
@@ -136,7 +135,7 @@ def say(
     (name, taken), (newest, _) = rounds[0], rounds[-1]
     tokens = taken.steps * taken.batches[island] * SEQ_LEN
     about = elapsed_s, logits, 0, stands_at or newest, digest
-    way = WayMade(ArtifactId(island * 4), name, tokens, norm, *about)
+    way = PseudoGradientStored(ArtifactId(island * 4), name, tokens, norm, *about)
     leading.pseudo_gradients.tell(
         island, ReportedPseudoGradient(way, leading.term.self_id, now_s())
     )
@@ -269,13 +268,6 @@ async def test_who_was_faster_before_takes_more_from_the_beginning(
             assert line(leading)[0].batches == {one: 6, other: 2}
 
 
-def trained_before(epoch: int, engine: str, node: NodeId, tokens: int) -> list[Fact]:
-    """An epoch of an earlier run of such a model that took half a minute."""
-    begun = replace(opened(epoch), cycle=EARLIER, gang=(node,), engine=engine)
-    made = replace(checkpoint(f"k{epoch}", tokens=tokens), cycle=EARLIER, epoch=epoch)
-    return [begun, made, EpochClosed(EARLIER, epoch, "finished", 30.0)]
-
-
 async def test_nobody_waits_for_an_island_that_has_failed_and_its_data_comes_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -373,7 +365,7 @@ async def test_an_outer_step_of_another_leader_is_gone_on_from(
         first = line(leading)[0]
         one, other = sorted(each.cycle for each in islands(leading))
         theirs = replace(
-            first, number=1, parent=fact_hash(first), islands=(one,), ways=(WEIGHTS,),
+            first, number=1, parent=fact_hash(first), islands=(one,), pseudo_gradients=(WEIGHTS,),
             tokens=(5_120,), total_tokens=5_120, first_step=20,
         )  # fmt: skip
         await leading.term.record(theirs)

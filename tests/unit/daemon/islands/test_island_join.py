@@ -22,7 +22,7 @@ from jupiterd.ids import ArtifactId
 from tests.support.cluster.building import CYCLE, admitted, training
 from tests.unit.daemon.islands.test_island_coordinator import ELSEWHERE, conducting, islands, trains
 from tests.unit.daemon.leader.test_going_on import MACHINE
-from tests.unit.daemon.planning.test_layout_inputs import EARLIER, epoch
+from tests.unit.daemon.planning.test_layout_inputs import EARLIER, attempt
 
 WITH_TORCH = replace(MACHINE, engines=("torch",))
 
@@ -53,10 +53,7 @@ async def test_a_machine_that_was_slow_before_joins_only_where_people_want_it(
         trainer = RoleAssigned(ELSEWHERE, "trainer", "it is estimated to be fast", 1)
         wanted = [RolePinned(ELSEWHERE, "trainer", 1)] if is_wanted else []
         before: list[Any] = [replace(training(), cycle=EARLIER)]
-        before += [
-            *epoch(1, (leading.term.self_id,), 400_000),
-            *epoch(2, (ELSEWHERE,), 4_000),
-        ]
+        before += [*attempt(1, (leading.term.self_id,), 400_000), *attempt(2, (ELSEWHERE,), 4_000)]
         stopped = CycleStateSet(EARLIER, STOPPED, "stopped by a person", 1)
         await leading.term.record(admitted(ELSEWHERE), trainer, *wanted, *before, stopped)
         monkeypatch.setattr(Machines, "fit_nodes", lambda _: sorted(both))

@@ -24,7 +24,7 @@ from jupiterd.daemon.planning import requested_machines
 from jupiterd.daemon.planning.requested_machines import RequestedMachines
 from jupiterd.errors import UsageError
 from jupiterd.ids import NodeId
-from tests.unit.daemon.planning.test_layout_inputs import MAC, epoch, leading_of, shape
+from tests.unit.daemon.planning.test_layout_inputs import MAC, attempt, leading_of, shape
 from tests.unit.daemon.planning.test_rank_order import A, B, C
 
 WITH_BOTH = replace(MAC, engines=("mlx", "torch"))
@@ -75,7 +75,7 @@ MIXED = (Island("mlx", (A,)), Island("torch", (B,)))
 
 @pytest.mark.parametrize("mac", [MAC, WITH_BOTH], ids=["mlx", "mlx and torch"])
 @pytest.mark.parametrize("islands", ["auto", "on"])
-@pytest.mark.parametrize("measured", [(), epoch(1, (A, B), 400_000)], ids=["never", "as a gang"])
+@pytest.mark.parametrize("measured", [(), attempt(1, (A, B), 400_000)], ids=["never", "as a gang"])
 def test_a_mac_beside_a_box_trains_on_mlx_though_nobody_has_measured_that(
     monkeypatch: pytest.MonkeyPatch, islands: str, mac: Hardware, measured: list[Fact]
 ) -> None:
@@ -86,7 +86,7 @@ def test_a_mac_beside_a_box_trains_on_mlx_though_nobody_has_measured_that(
 def test_a_mac_that_was_measured_is_an_island_only_where_that_is_best(
     monkeypatch: pytest.MonkeyPatch, mac_tokens: int, are_best: bool
 ) -> None:
-    measured = [*epoch(1, (A,), mac_tokens, "mlx"), *epoch(2, (B,), 40_000)]
+    measured = [*attempt(1, (A,), mac_tokens, "mlx"), *attempt(2, (B,), 40_000)]
     found = islands_of_settings(decided(monkeypatch, "auto", *measured, mac=WITH_BOTH))
     assert found == (MIXED if are_best else ())
 
@@ -94,7 +94,7 @@ def test_a_mac_that_was_measured_is_an_island_only_where_that_is_best(
 def test_a_mac_known_to_be_far_too_slow_is_no_island_though_its_wire_is_slow_too(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    measured = [*epoch(1, (A,), 400, "mlx"), *epoch(2, (B,), 40_000)]
+    measured = [*attempt(1, (A,), 400, "mlx"), *attempt(2, (B,), 40_000)]
     settings = decided(monkeypatch, "auto", *measured, mac=WITH_BOTH, link=WIFI)
     assert islands_of_settings(settings) == ()
 
@@ -108,10 +108,8 @@ def test_boxes_on_a_slow_wire_are_islands_though_nobody_has_measured_them(
     assert not islands_of_settings(decided(monkeypatch, "off", nodes=(B, C), link=WIFI))
 
 
-def test_where_islands_are_predicted_to_be_best_they_train(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    measured = [*epoch(1, (A,), 40_000, "mlx"), *epoch(2, (B,), 40_000)]
+def test_where_islands_are_predicted_to_be_best_they_train(monkeypatch: pytest.MonkeyPatch) -> None:
+    measured = [*attempt(1, (A,), 40_000, "mlx"), *attempt(2, (B,), 40_000)]
     settings = decided(monkeypatch, "auto", *measured)
     assert islands_of_settings(settings) == (Island("mlx", (A,)), Island("torch", (B,)))
     assert settings.batch_sequences == 32, "as one gang would have had it"

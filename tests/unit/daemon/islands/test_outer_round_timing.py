@@ -7,13 +7,16 @@ import pytest
 from jupiterd.cluster.facts.facts import OuterStepTaken
 from jupiterd.cluster.ledger.lww_registers import fact_hash
 from jupiterd.cluster.training.sync_interval import Ended
-from jupiterd.cycle.islands.outer_round import Closing, Way
+from jupiterd.cycle.islands.outer_round import Closing, PseudoGradient
 from jupiterd.daemon.islands import outer_round_timing
 from jupiterd.daemon.islands.outer_round_timing import OuterRoundTiming
 from tests.support.cluster.building import outer_step
 
 ONE, OTHER = "1" * 16, "2" * 16
-WAYS = {ONE: Way(ONE, 100, 1.0, elapsed_s=8.0), OTHER: Way(OTHER, 100, 1.0, elapsed_s=9.0)}
+WAYS = {
+    ONE: PseudoGradient(ONE, 100, 1.0, elapsed_s=8.0),
+    OTHER: PseudoGradient(OTHER, 100, 1.0, elapsed_s=9.0),
+}
 ALL_IN = Closing((ONE, OTHER), (100, 100))
 
 
@@ -36,7 +39,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 def taken(times: OuterRoundTiming, number: int, parent: str = "") -> OuterStepTaken:
     """A step that merges nothing, which this leader takes now."""
-    return times.timed(replace(outer_step(number, parent), islands=(), ways=()), {})
+    return times.timed(replace(outer_step(number, parent), islands=(), pseudo_gradients=()), {})
 
 
 def test_a_round_that_a_leader_has_seen_whole_tells_how_long_it_took(clock: Clock) -> None:

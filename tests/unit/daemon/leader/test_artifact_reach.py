@@ -29,16 +29,16 @@ async def led_by_the_first(folder: Path) -> AsyncGenerator[tuple[Three, TermServ
         await lead(nodes[0])
         leading = nodes[0].leading
         assert leading is not None
-        leading.machines.answering = nodes[0].library._alive
+        leading.machines.answering = nodes[0].artifact_cache._alive
         yield nodes, leading
 
 
 def have(node: Node, free_bytes: int) -> None:
-    node.library.store.free_bytes = lambda: free_bytes
+    node.artifact_cache.store.free_bytes = lambda: free_bytes
 
 
 def holding(nodes: Three, artifact: ArtifactId) -> list[bool]:
-    return [node.library.store.holds(artifact) for node in nodes]
+    return [node.artifact_cache.store.holds(artifact) for node in nodes]
 
 
 async def test_the_leader_takes_what_another_one_has_made(tmp_path: Path) -> None:
@@ -83,7 +83,7 @@ async def test_who_refuses_is_passed_over(tmp_path: Path) -> None:
         async def full(_artifact: ArtifactId) -> Path:
             raise DiskFullError("no room left")
 
-        nodes[1].library.ensure = full
+        nodes[1].artifact_cache.ensure = full
         artifact, _ = taken_in(nodes[0], tmp_path)
         await leading.reach.keep_two_copies(artifact, leading.term.self_id)
         assert holding(nodes, artifact) == [True, False, True]
@@ -92,13 +92,13 @@ async def test_who_refuses_is_passed_over(tmp_path: Path) -> None:
 def never_done(leading: TermServices, monkeypatch: pytest.MonkeyPatch, times: int) -> list[NodeId]:
     """Let so many copies be still under way when they are waited for no more; note who is asked."""
     asked: list[NodeId] = []
-    copy_to = leading.reach.library.copy_to
+    copy_to = leading.reach.artifact_cache.copy_to
 
     async def late(node: NodeId, artifact: ArtifactId) -> bool | None:
         asked.append(node)
         return None if len(asked) <= times else await copy_to(node, artifact)
 
-    monkeypatch.setattr(leading.reach.library, "copy_to", late)
+    monkeypatch.setattr(leading.reach.artifact_cache, "copy_to", late)
     return asked
 
 

@@ -6,14 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from jupiterd.cluster.facts.facts import (
+from jupiterd.cluster.facts.attempt_facts import (
     LEFT_OPEN,
-    CheckpointCommitted,
-    EpochAdopted,
-    EpochClosed,
-    EpochOpened,
-    LineParked,
+    AttemptAdopted,
+    AttemptClosed,
+    AttemptOpened,
 )
+from jupiterd.cluster.facts.facts import BranchSuspended, CheckpointCommitted
 from jupiterd.cluster.ledger.cycle_state import CycleFact
 from jupiterd.cluster.values.hardware import Hardware
 from jupiterd.cycle.base.work_item import Phase, WorkResult
@@ -45,7 +44,7 @@ CYCLE = CycleId("c" * 16)
 A, B, OLD, NEW = NodeId("a"), NodeId("b"), NodeId("old"), NodeId("new")
 DONE = Finished(WorkResult({}))
 MACHINE = Hardware("Linux", "x86_64", "a CPU", 8, 16 << 30)
-OPENED = EpochOpened(CYCLE, 1, 3, (A, B), "torch/gloo", "", 0)
+OPENED = AttemptOpened(CYCLE, 1, 3, (A, B), "torch/gloo", "", 0)
 RANKS = ("cccccccc/r1/train/3/0", "cccccccc/r1/train/3/1")
 STARTED = Started(7, "cpu", running_s=60.0)
 STEPS = 300
@@ -104,30 +103,27 @@ def conductor(term: Term) -> GangSupervisor:
 async def test_a_gang_that_is_all_there_is_followed_to_its_end() -> None:
     told = [STARTED, Joined("cpu", ""), saved(100), saved(200), Advanced(250, 300, "steps", {})]
     term = Term(
-        {RANKS[0]: [*told, saved(300), DONE], RANKS[1]: [STARTED, DONE]},
-        OPENED,
-        committed(100),
+        {RANKS[0]: [*told, saved(300), DONE], RANKS[1]: [STARTED, DONE]}, OPENED, committed(100)
     )
     assert await conductor(term)._go_on()
     adoption, *checkpoints, closed = term.recorded
-    assert adoption == EpochAdopted(CYCLE, 3)
+    assert adoption == AttemptAdopted(CYCLE, 3)
     assert checkpoints == [committed(200, "k100"), committed(300, "k200")], "each recorded once"
-    assert isinstance(closed, EpochClosed)
-    assert (closed.epoch, closed.reason) == (3, "finished")
+    assert isinstance(closed, AttemptClosed)
+    assert (closed.attempt, closed.reason) == (3, "finished")
     assert closed.elapsed_s >= STARTED.running_s
     assert term.calls.ended == [((A, B), 3)], "all of it is ended"
-    assert [(node, order.id, order.epoch, order.is_attach) for node, order in term.calls.asked] == [
-        (A, RANKS[0], 3, True),
-        (B, RANKS[1], 3, True),
-    ]
+    assert [
+        (node, order.id, order.attempt, order.is_attach) for node, order in term.calls.asked
+    ] == [(A, RANKS[0], 3, True), (B, RANKS[1], 3, True)]
     assert term.followed == set()
     (shown,) = term.board.to_plain(1.0)
     assert [(seat["node"], seat["pid"]) for seat in shown["gang"]] == [(A, 7), (B, 7)]
     assert (shown["epoch"], shown["resumed_from_step"], shown["done"]) == (3, 0, 250)
 
 
-async def test_an_epoch_that_has_recorded_nothing_goes_on_from_where_it_started() -> None:
-    before = replace(committed(100), epoch=2)
+async def test_an_attempt_that_has_recorded_nothing_goes_on_from_where_it_started() -> None:
+    before = replace(committed(100), attempt=2)
     opened = replace(OPENED, from_checkpoint="k100", from_step=100, gang=(A,), engine="torch")
     term = Term({RANKS[0]: [STARTED, saved(100), saved(300), DONE]}, before, opened)
     assert await conductor(term)._go_on()
@@ -153,8 +149,8 @@ async def test_a_gang_that_is_not_all_there_is_ended(missing: str) -> None:
     term = Term({**told, missing: [NotFoundError("nothing runs here")]}, OPENED)
     assert not await conductor(term)._go_on()
     (closed,) = term.recorded
-    assert isinstance(closed, EpochClosed)
-    assert (closed.epoch, closed.reason) == (3, LEFT_OPEN)
+    assert isinstance(closed, AttemptClosed)
+    assert (closed.attempt, closed.reason) == (3, LEFT_OPEN)
     assert term.calls.ended == [((A, B), 3)]
     assert term.followed == set()
 
@@ -163,27 +159,27 @@ async def test_nobody_waits_for_a_member_that_died_with_the_leader() -> None:
     term = Term({}, OPENED, alive=[A, NEW])
     assert not await conductor(term)._go_on()
     assert term.calls.asked == []
-    assert [type(fact) for fact in term.recorded] == [EpochClosed]
+    assert [type(fact) for fact in term.recorded] == [AttemptClosed]
 
 
-async def test_a_gang_of_another_round_is_ended_and_so_are_older_epochs() -> None:
-    older, newest = replace(OPENED, epoch=1), replace(OPENED, epoch=2, round=2)
+async def test_a_gang_of_another_round_is_ended_and_so_are_older_attempts() -> None:
+    older, newest = replace(OPENED, attempt=1), replace(OPENED, attempt=2, round=2)
     term = Term({}, newest, older)
     assert not await conductor(term)._go_on()
-    closed = [fact for fact in term.recorded if isinstance(fact, EpochClosed)]
-    assert [fact.epoch for fact in closed] == [1, 2]
+    closed = [fact for fact in term.recorded if isinstance(fact, AttemptClosed)]
+    assert [fact.attempt for fact in closed] == [1, 2]
     assert term.calls.asked == []
 
 
-async def test_a_rank_that_dies_after_the_adoption_ends_the_epoch() -> None:
+async def test_a_rank_that_dies_after_the_adoption_ends_the_attempt() -> None:
     killed = WorkFailedError("the worker was killed")
     term = Term({RANKS[0]: [STARTED], RANKS[1]: [STARTED, killed]}, OPENED)
     with pytest.raises(ExceptionGroup) as ended:
         await conductor(term)._go_on()
     assert ended.group_contains(WorkFailedError)
     adoption, closed = term.recorded
-    assert adoption == EpochAdopted(CYCLE, 3)
-    assert isinstance(closed, EpochClosed)
+    assert adoption == AttemptAdopted(CYCLE, 3)
+    assert isinstance(closed, AttemptClosed)
     assert closed.reason == "the worker was killed"
     assert term.calls.ended == [((A, B), 3)]
 
@@ -194,7 +190,7 @@ async def test_two_ranks_of_one_node_are_followed_each_on_its_device() -> None:
     term = Term(ranks, replace(OPENED, gang=(A, A, B), engine="torch/nccl"))
     assert await conductor(term)._go_on()
     assert [(node, order.id) for node, order in term.calls.asked] == [
-        *zip((A, A, B), ranks, strict=True),
+        *zip((A, A, B), ranks, strict=True)
     ]
     assert term.calls.ended == [((A, A, B), 3)]
     (shown,) = term.board.to_plain(1.0)
@@ -203,7 +199,7 @@ async def test_two_ranks_of_one_node_are_followed_each_on_its_device() -> None:
     ]
 
 
-async def test_an_epoch_that_nccl_has_failed_is_remembered_by_the_ledger() -> None:
+async def test_an_attempt_that_nccl_has_failed_is_remembered_by_the_ledger() -> None:
     failed = NcclFailedError("rank 1 couldn't sum over NCCL within 45 s")
     nccl = replace(OPENED, engine="torch/nccl")
     term = Term({RANKS[0]: [STARTED], RANKS[1]: [STARTED, failed]}, nccl)
@@ -211,12 +207,12 @@ async def test_an_epoch_that_nccl_has_failed_is_remembered_by_the_ledger() -> No
     with pytest.raises(ExceptionGroup):
         await conductor(term)._go_on()
     closed = term.recorded[-1]
-    assert isinstance(closed, EpochClosed)
+    assert isinstance(closed, AttemptClosed)
     assert (closed.reason, closed.code) == (failed.message, "nccl-failed")
     assert nccl_failure(term.cycle(CYCLE)) == "NCCL failed in attempt 3"
 
 
-async def test_other_ends_of_an_epoch_say_nothing_against_nccl() -> None:
+async def test_other_ends_of_an_attempt_say_nothing_against_nccl() -> None:
     killed = WorkFailedError("the worker was killed")
     term = Term({RANKS[0]: [STARTED], RANKS[1]: [STARTED, killed]}, OPENED)
     with pytest.raises(ExceptionGroup):
@@ -224,7 +220,7 @@ async def test_other_ends_of_an_epoch_say_nothing_against_nccl() -> None:
     assert nccl_failure(term.cycle(CYCLE)) == ""
 
 
-async def test_the_last_step_of_the_survivors_is_recorded_before_the_epoch_is_closed() -> None:
+async def test_the_last_step_of_the_survivors_is_recorded_before_the_attempt_is_closed() -> None:
     killed = WorkFailedError("the worker was killed")
     told = [STARTED, saved(100), killed]
     term = Term({RANKS[0]: told, RANKS[1]: [STARTED]}, OPENED)
@@ -233,7 +229,7 @@ async def test_the_last_step_of_the_survivors_is_recorded_before_the_epoch_is_cl
         await conductor(term)._go_on()
     on_trunk = replace(committed(100), on_trunk=True)
     assert term.recorded[1:-1] == [on_trunk, committed(151, "k100")]
-    assert isinstance(term.recorded[-1], EpochClosed)
+    assert isinstance(term.recorded[-1], AttemptClosed)
     (wish,) = term.calls.wishes
     assert wish is not None
     assert wish.after_step == 100
@@ -244,19 +240,19 @@ async def test_a_new_leader_records_what_the_gang_of_the_last_one_has_finished()
     term.calls.kept = [(A, saved(170))]
     assert not await conductor(term)._go_on()
     assert term.recorded[0] == committed(170, "k100")
-    assert isinstance(term.recorded[1], EpochClosed)
+    assert isinstance(term.recorded[1], AttemptClosed)
 
 
 async def test_a_step_that_is_recorded_already_is_not_recorded_again() -> None:
     term = Term({}, OPENED, committed(200), alive=[A, NEW])
     term.calls.kept = [(A, saved(150))]
     assert not await conductor(term)._go_on()
-    assert [type(fact) for fact in term.recorded] == [EpochClosed]
+    assert [type(fact) for fact in term.recorded] == [AttemptClosed]
 
 
 async def test_of_a_line_that_counts_no_more_only_what_is_longer_is_kept_and_counts() -> None:
     """Groups met; the machine that had been alone was a step further, and the gang is by now."""
-    other = replace(committed(250), epoch=2, artifact=ArtifactId("x250"))
+    other = replace(committed(250), attempt=2, artifact=ArtifactId("x250"))
     term = Term({}, OPENED, committed(200), other, alive=[A, NEW])
     term.calls.kept = [(A, saved(265))]
     assert not await conductor(term)._go_on()
@@ -277,10 +273,10 @@ async def test_nobody_waits_for_one_step_that_a_machine_that_was_cut_off_alone_h
     (wish,) = term.calls.wishes
     assert wish is not None
     assert wish.after_step == 100
-    kept, parked, _ = term.recorded
-    assert (kept, parked) == (
+    kept, suspended, _ = term.recorded
+    assert (kept, suspended) == (
         committed(150, "k100"),
-        LineParked(CYCLE, "k151", is_parked=True, edit=1),
+        BranchSuspended(CYCLE, "k151", is_suspended=True, edit=1),
     )
     last = term.cycle(CYCLE).last_checkpoint(1)
     assert last is not None
@@ -291,7 +287,7 @@ async def test_more_than_one_step_is_waited_for_before_a_line_is_parked() -> Non
     term = Term({}, OPENED, committed(100), committed(152, "k100"), alive=[A, NEW])
     term.reach.out_of_reach, term.calls.kept = {"k152"}, [(A, saved(150))]
     assert not await conductor(term)._go_on()
-    assert [type(fact) for fact in term.recorded] == [CheckpointCommitted, EpochClosed]
+    assert [type(fact) for fact in term.recorded] == [CheckpointCommitted, AttemptClosed]
     last = term.cycle(CYCLE).last_checkpoint(1)
     assert last is not None
     assert last.step == 152
@@ -305,7 +301,7 @@ async def test_a_leader_that_is_replaced_leaves_the_gang_to_the_next() -> None:
     going_on.cancel()
     with pytest.raises(asyncio.CancelledError):
         await going_on
-    assert term.recorded == [EpochAdopted(CYCLE, 3)]
+    assert term.recorded == [AttemptAdopted(CYCLE, 3)]
     assert term.calls.ended == []
     assert term.followed == set()
 
@@ -318,5 +314,5 @@ async def test_a_cycle_that_is_stopped_ends_the_gang() -> None:
     with pytest.raises(asyncio.CancelledError):
         await going_on
     assert term.calls.ended == [((A, B), 3)]
-    assert isinstance(term.recorded[-1], EpochClosed)
+    assert isinstance(term.recorded[-1], AttemptClosed)
     assert term.recorded[-1].reason == "it was stopped"

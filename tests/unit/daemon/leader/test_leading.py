@@ -36,8 +36,8 @@ def deaf(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
     async def never(*_: object) -> None:
         await asyncio.Event().wait()
 
-    monkeypatch.setattr(node.holder, "end", never)
-    monkeypatch.setattr(node.exchange, "answer", never)
+    monkeypatch.setattr(node.gang_holder, "end", never)
+    monkeypatch.setattr(node.anti_entropy, "answer", never)
 
 
 async def test_a_gang_is_ended_without_waiting_for_a_member_that_has_fallen_silent(
@@ -54,7 +54,7 @@ async def test_a_gang_is_ended_without_waiting_for_a_member_that_has_fallen_sile
             asked.append(node)
             return None
 
-        monkeypatch.setattr(one.holder, "end", kept)
+        monkeypatch.setattr(one.gang_holder, "end", kept)
         deaf(other, monkeypatch)
         one.leading.machines.alive = lambda: frozenset(gang)
         one.leading.machines.answering = lambda: frozenset({own})
@@ -71,9 +71,9 @@ async def test_a_leader_records_nothing_before_its_cluster_is_founded(tmp_path: 
         one.leadership.on_lead(1)
         assert one.leading is not None
         await one.leading.term.record(admission_of(other))
-        assert isinstance(one.journal.ledger.entries()[0].facts[0], ClusterFounded)
-        assert other.identity.node_id in one.journal.state.members
-        kept, _ = one.journal.lacking({}, EVERYTHING_BYTES)
+        assert isinstance(one.replica.ledger.entries()[0].facts[0], ClusterFounded)
+        assert other.identity.node_id in one.replica.state.members
+        kept, _ = one.replica.lacking({}, EVERYTHING_BYTES)
         assert one.file.load()[: len(kept)] == kept
 
 
@@ -87,7 +87,7 @@ async def test_a_leader_that_has_no_room_to_found_its_cluster_says_so(
     async with serving(tmp_path, "one") as one:
         monkeypatch.setattr(one.file, "append", full)
         one.leadership.on_lead(1)
-        await until(lambda: bool(one.journal.trouble))
+        await until(lambda: bool(one.replica.trouble))
         assert one.leading is not None
         with pytest.raises(NoLeaderError, match="yet to be founded: no room left"):
             await one.leading.term.record(started())
@@ -106,28 +106,28 @@ async def test_a_new_leader_begins_without_waiting_for_the_silent_one_before_it(
             await lead(one)
 
 
-async def test_an_epoch_number_is_given_to_one_cycle_alone(tmp_path: Path) -> None:
+async def test_an_attempt_number_is_given_to_one_cycle_alone(tmp_path: Path) -> None:
     one, other = CycleId("1" * 16), CycleId("2" * 16)
     async with serving(tmp_path, "one") as node:
         await lead(node)
         leading = node.leading
         assert leading is not None
-        assert [leading.term.next_epoch(one), leading.term.next_epoch(one)] == [
+        assert [leading.term.next_attempt(one), leading.term.next_attempt(one)] == [
             1,
             1,
         ]  # it never began
-        assert [leading.term.next_epoch(other), leading.term.next_epoch(one)] == [2, 3]
+        assert [leading.term.next_attempt(other), leading.term.next_attempt(one)] == [2, 3]
 
 
-async def test_gangs_that_are_planned_at_the_same_moment_have_epochs_of_their_own(
+async def test_gangs_that_are_planned_at_the_same_moment_have_attempts_of_their_own(
     tmp_path: Path,
 ) -> None:
     async with serving(tmp_path, "one") as one:
         await found(one, facts=(started(), opened(4)))
-        leading = one._begin_reign(1)
+        leading = one._begin_term(1)
         other = CycleId("e" * 16)
-        assert [leading.term.next_epoch(CYCLE), leading.term.next_epoch(CYCLE)] == [5, 5]
-        assert leading.term.next_epoch(other) == 6
-        assert leading.term.next_epoch(CYCLE) == 7, "a node obeys rising ones only"
+        assert [leading.term.next_attempt(CYCLE), leading.term.next_attempt(CYCLE)] == [5, 5]
+        assert leading.term.next_attempt(other) == 6
+        assert leading.term.next_attempt(CYCLE) == 7, "a node obeys rising ones only"
         await leading.term.record(opened(7))
-        assert leading.term.next_epoch(other) == 8
+        assert leading.term.next_attempt(other) == 8

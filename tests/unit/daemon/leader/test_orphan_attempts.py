@@ -4,7 +4,8 @@ import asyncio
 
 import pytest
 
-from jupiterd.cluster.facts.facts import EpochClosed, EpochOpened, Fact
+from jupiterd.cluster.facts.attempt_facts import AttemptClosed, AttemptOpened
+from jupiterd.cluster.facts.facts import Fact
 from jupiterd.daemon.leader import orphan_attempts
 from jupiterd.daemon.leader.orphan_attempts import REASON, close_strays
 from jupiterd.errors import DiskFullError
@@ -16,22 +17,22 @@ OURS, THEIRS = 13, 14
 
 
 class Term(FakeTerm):
-    """A term that follows one epoch."""
+    """A term that follows one attempt."""
 
     def __init__(self, *epochs: int) -> None:
         super().__init__(A)
         self.know(CYCLE)
         self.failures = 0
-        for epoch in epochs:
-            self.open(epoch)
+        for attempt in epochs:
+            self.open(attempt)
 
     @property
-    def closed(self) -> list[EpochClosed]:
-        return [fact for fact in self.recorded if isinstance(fact, EpochClosed)]
+    def closed(self) -> list[AttemptClosed]:
+        return [fact for fact in self.recorded if isinstance(fact, AttemptClosed)]
 
-    def open(self, epoch: int) -> None:
-        opened = EpochOpened(CYCLE, 1, epoch, (A,), "mlx", "", 0)
-        self.cycle(CYCLE).apply(opened, (1, A, "u", epoch))
+    def open(self, attempt: int) -> None:
+        opened = AttemptOpened(CYCLE, 1, attempt, (A,), "mlx", "", 0)
+        self.cycle(CYCLE).apply(opened, (1, A, "u", attempt))
 
     async def record(self, *facts: Fact) -> None:
         if self.failures:
@@ -52,10 +53,10 @@ async def closed_within(term: Term, timeout_s: float) -> list[int]:
     assert not task.done()
     task.cancel()
     assert {fact.reason for fact in term.closed} <= {REASON}
-    return [fact.epoch for fact in term.closed]
+    return [fact.attempt for fact in term.closed]
 
 
-async def test_what_stays_open_beside_the_epoch_that_is_followed_is_closed() -> None:
+async def test_what_stays_open_beside_the_attempt_that_is_followed_is_closed() -> None:
     assert await closed_within(Term(OURS, THEIRS, 9), 0.5) == [9, THEIRS]
 
 
@@ -63,7 +64,7 @@ async def test_what_has_just_been_seen_may_be_of_the_leader_that_stays() -> None
     assert await closed_within(Term(OURS, THEIRS), 0.02) == []
 
 
-async def test_nothing_is_closed_by_one_whose_own_epoch_is_over() -> None:
+async def test_nothing_is_closed_by_one_whose_own_attempt_is_over() -> None:
     assert await closed_within(Term(THEIRS), 0.2) == []
 
 

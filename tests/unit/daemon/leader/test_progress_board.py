@@ -132,7 +132,7 @@ def test_a_cycle_that_ended_is_no_longer_shown(board: ProgressBoard) -> None:
     board.end(OTHER)
     board.advance(CYCLE, "late", Advanced(1, 2, "steps", {}), 100.5)
     board.restart_rate(CYCLE)
-    board.note(CYCLE, {"epoch": 1})
+    board.note(CYCLE, {"attempt": 1})
     board.show_gang(CYCLE, [], {})
     assert board.to_plain(101.0) == []
     assert board.elapsed_s(CYCLE, 101.0) == 0.0

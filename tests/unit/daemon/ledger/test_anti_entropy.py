@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from jupiterd.cluster.facts.facts import CycleStarted, WindowSet
+from jupiterd.cluster.facts.facts import CycleStarted, PairingWindowSet
 from jupiterd.daemon.app.node import Node
 from jupiterd.daemon.ledger import anti_entropy
 from jupiterd.daemon.ledger.anti_entropy import COPY_TIMEOUT_S
@@ -33,39 +33,39 @@ def long_fact(number: int) -> CycleStarted:
 async def equal(one: Node, other: Node) -> None:
     """Wait until both hold the same entries."""
     async with asyncio.timeout(TIMEOUT_S):
-        while one.journal.ledger.head() != other.journal.ledger.head():
-            await other.journal.changed_since(other.journal.version)
+        while one.replica.ledger.head() != other.replica.ledger.head():
+            await other.replica.changed_since(other.replica.version)
 
 
 async def test_each_side_gets_what_it_lacks(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
         await unite(one, other)
-        await one.journal.append(1, [WindowSet(is_open=False, edit=1)])
-        await other.journal.append(2, [WindowSet(is_open=True, edit=2)])
-        other.exchange.request(one.identity.node_id)
+        await one.replica.append(1, [PairingWindowSet(is_open=False, edit=1)])
+        await other.replica.append(2, [PairingWindowSet(is_open=True, edit=2)])
+        other.anti_entropy.request(one.identity.node_id)
         await equal(one, other)
-        assert one.journal.state == other.journal.state
-        assert one.journal.state.window_edit == 2
+        assert one.replica.state == other.replica.state
+        assert one.replica.state.window_edit == 2
 
 
 async def test_more_than_one_message_holds_comes_over_in_several(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
         await unite(one, other)
         for number in range(12):
-            await one.journal.append(1, [long_fact(number)])
-        other.exchange.request(one.identity.node_id)
+            await one.replica.append(1, [long_fact(number)])
+        other.anti_entropy.request(one.identity.node_id)
         await equal(one, other)
-        assert len(other.journal.state.cycles) == 12
+        assert len(other.replica.state.cycles) == 12
 
 
 async def test_more_than_one_message_holds_is_sent_in_several(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
         await unite(one, other)
         for number in range(12):
-            await one.journal.append(1, [long_fact(number)])
-        one.exchange.request(other.identity.node_id)
+            await one.replica.append(1, [long_fact(number)])
+        one.anti_entropy.request(other.identity.node_id)
         await equal(one, other)
-        assert len(other.journal.state.cycles) == 12
+        assert len(other.replica.state.cycles) == 12
 
 
 async def test_an_entry_spreads_to_everybody_and_its_copies_are_counted(tmp_path: Path) -> None:
@@ -75,8 +75,8 @@ async def test_an_entry_spreads_to_everybody_and_its_copies_are_counted(tmp_path
         serving(tmp_path, "three") as three,
     ):
         await unite(one, two, three)
-        entry = await one.journal.append(1, [WindowSet(is_open=False, edit=1)])
-        assert await one.exchange.spread(entry) >= 2
+        entry = await one.replica.append(1, [PairingWindowSet(is_open=False, edit=1)])
+        assert await one.anti_entropy.spread(entry) >= 2
         await equal(one, two)
         await equal(one, three)
 
@@ -87,9 +87,9 @@ async def test_alone_there_is_one_copy_and_nothing_to_wait_for(
     monkeypatch.setattr(anti_entropy, "COPY_TIMEOUT_S", 10 * TIMEOUT_S)
     async with serving(tmp_path, "one") as one:
         await found(one)
-        entry = await one.journal.append(1, [WindowSet(is_open=False, edit=1)])
+        entry = await one.replica.append(1, [PairingWindowSet(is_open=False, edit=1)])
         async with asyncio.timeout(TIMEOUT_S):
-            assert await one.exchange.spread(entry) == 1
+            assert await one.anti_entropy.spread(entry) == 1
 
 
 async def test_a_new_leader_unites_what_everybody_has_before_it_writes(tmp_path: Path) -> None:
@@ -99,34 +99,34 @@ async def test_a_new_leader_unites_what_everybody_has_before_it_writes(tmp_path:
         serving(tmp_path, "three") as three,
     ):
         await unite(one, two, three)
-        await two.journal.append(5, [WindowSet(is_open=False, edit=1)])
-        await three.journal.append(6, [WindowSet(is_open=True, edit=2)])
+        await two.replica.append(5, [PairingWindowSet(is_open=False, edit=1)])
+        await three.replica.append(6, [PairingWindowSet(is_open=True, edit=2)])
         everybody = frozenset(node.identity.node_id for node in (one, two, three))
-        await one.exchange.unite(everybody)
-        assert one.journal.ledger.highest_term() == 6
-        assert one.journal.state.window_edit == 2
+        await one.anti_entropy.unite(everybody)
+        assert one.replica.ledger.highest_term() == 6
+        assert one.replica.state.window_edit == 2
 
 
 async def test_a_node_of_another_cluster_gets_nothing_and_gives_nothing(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
         await found(one)
         await found(other)
-        entries, _ = other.journal.lacking({}, 1 << 20)
+        entries, _ = other.replica.lacking({}, 1 << 20)
         request = peer_pb2.ExchangeRequest(cluster=ClusterId("f" * 32), entries=entries)
-        reply = await one.exchange.answer(request)
+        reply = await one.anti_entropy.answer(request)
         assert list(reply.entries) == []
         assert list(reply.have) == []
-        assert list(one.journal.state.members) == [one.identity.node_id]
+        assert list(one.replica.state.members) == [one.identity.node_id]
 
 
 async def test_a_peer_that_does_not_answer_holds_up_nobody(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one:
         async with serving(tmp_path, "other") as other:
             await unite(one, other)
-        entry = await one.journal.append(1, [WindowSet(is_open=False, edit=1)])
+        entry = await one.replica.append(1, [PairingWindowSet(is_open=False, edit=1)])
         async with asyncio.timeout(TIMEOUT_S):
-            assert await one.exchange.spread(entry) == 1
-        assert admission_of(other).node in one.journal.state.members
+            assert await one.anti_entropy.spread(entry) == 1
+        assert admission_of(other).node in one.replica.state.members
 
 
 async def test_who_was_away_longer_than_entries_are_held_takes_a_snapshot(
@@ -135,17 +135,17 @@ async def test_who_was_away_longer_than_entries_are_held_takes_a_snapshot(
     monkeypatch.setattr("jupiterd.daemon.ledger.replica.KEPT_ENTRIES", 2)
     async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
         await unite(one, other)
-        await other.journal.append(7, [WindowSet(is_open=True, edit=1)])
+        await other.replica.append(7, [PairingWindowSet(is_open=True, edit=1)])
         for edit in range(2, 12):
-            await one.journal.append(1, [WindowSet(is_open=False, edit=edit)])
-        await one.journal.compact()
+            await one.replica.append(1, [PairingWindowSet(is_open=False, edit=edit)])
+        await one.replica.compact()
         async with asyncio.timeout(TIMEOUT_S):
-            while one.journal.ledger.head() != other.journal.ledger.head():
-                other.exchange.request(one.identity.node_id)
-                one.exchange.request(other.identity.node_id)
+            while one.replica.ledger.head() != other.replica.ledger.head():
+                other.anti_entropy.request(one.identity.node_id)
+                one.anti_entropy.request(other.identity.node_id)
                 await asyncio.sleep(0.01)
-        assert other.journal.state == one.journal.state
-        assert other.journal.state.window_edit == 11
+        assert other.replica.state == one.replica.state
+        assert other.replica.state.window_edit == 11
 
 
 async def test_who_moves_while_it_answers_tells_nothing_of_its_new_cluster(
@@ -154,14 +154,14 @@ async def test_who_moves_while_it_answers_tells_nothing_of_its_new_cluster(
     async with serving(tmp_path, "one") as one, serving(tmp_path, "far") as far:
         await found(one)
         await found(far, one)
-        before = one.journal.cluster
+        before = one.replica.cluster
 
         async def move(_: object) -> int:
-            one.journal._take(whole_ledger(far.journal).ledger)
+            one.replica._take(whole_ledger(far.replica).ledger)
             return 0
 
-        monkeypatch.setattr(one.journal, "absorb", move)
-        reply = await one.exchange.answer(peer_pb2.ExchangeRequest(cluster=before))
+        monkeypatch.setattr(one.replica, "absorb", move)
+        reply = await one.anti_entropy.answer(peer_pb2.ExchangeRequest(cluster=before))
         assert reply == peer_pb2.ExchangeReply()
 
 
@@ -171,26 +171,26 @@ async def test_nobody_waits_for_a_second_copy_from_one_that_has_just_been_lost(
     async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
         await unite(one, other)
         peer = one.peers.require(other.identity.node_id)
-        answer = other.exchange.answer
+        answer = other.anti_entropy.answer
         is_lost = asyncio.Event()
 
         async def never(request: peer_pb2.ExchangeRequest) -> peer_pb2.ExchangeReply:
             await is_lost.wait()
             return await answer(request)
 
-        other.exchange.answer = never  # type: ignore[method-assign]
+        other.anti_entropy.answer = never  # type: ignore[method-assign]
         peer.troubled_s = math.inf
-        entry = await one.journal.append(1, [WindowSet(is_open=False, edit=1)])
+        entry = await one.replica.append(1, [PairingWindowSet(is_open=False, edit=1)])
         with monkeypatch.context() as patch:
             patch.setattr(anti_entropy, "COPY_TIMEOUT_S", 10 * TIMEOUT_S)
             async with asyncio.timeout(TIMEOUT_S):
-                assert await one.exchange.spread(entry) == 1
+                assert await one.anti_entropy.spread(entry) == 1
         peer.troubled_s = -math.inf
         began_s = now_s()
-        assert await one.exchange.spread(entry) == 1
+        assert await one.anti_entropy.spread(entry) == 1
         assert now_s() - began_s >= COPY_TIMEOUT_S
         is_lost.set()
-        assert await one.exchange.spread(entry) == 2
+        assert await one.anti_entropy.spread(entry) == 2
 
 
 async def test_one_whose_stream_broke_is_waited_for_again_once_it_is_heard(tmp_path: Path) -> None:
@@ -199,5 +199,5 @@ async def test_one_whose_stream_broke_is_waited_for_again_once_it_is_heard(tmp_p
         peer = one.peers.require(other.identity.node_id)
         peer.troubled_s = now_s()
         peer.heard_s = now_s()
-        entry = await one.journal.append(1, [WindowSet(is_open=False, edit=1)])
-        assert await one.exchange.spread(entry) == 2
+        entry = await one.replica.append(1, [PairingWindowSet(is_open=False, edit=1)])
+        assert await one.anti_entropy.spread(entry) == 2

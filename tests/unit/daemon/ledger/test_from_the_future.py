@@ -17,13 +17,13 @@ FIELD = b"\xa2\x06\x05later"
 """Number 100, with five bytes."""
 
 
-def unknown(journal: Replica) -> list[UnknownFact]:
-    return [fact for _, fact in journal.state.placed() if isinstance(fact, UnknownFact)]
+def unknown(replica: Replica) -> list[UnknownFact]:
+    return [fact for _, fact in replica.state.placed() if isinstance(fact, UnknownFact)]
 
 
 async def pass_on(giver: Node, taker: Node) -> None:
-    raws, _ = giver.journal.lacking(taker.journal.saved_tips, EVERYTHING_BYTES)
-    await taker.journal.absorb(raws)
+    raws, _ = giver.replica.lacking(taker.replica.saved_tips, EVERYTHING_BYTES)
+    await taker.replica.absorb(raws)
 
 
 async def test_facts_of_the_future_go_from_a_newer_node_through_an_older_one_to_a_third(
@@ -35,13 +35,13 @@ async def test_facts_of_the_future_go_from_a_newer_node_through_an_older_one_to_
         serving(tmp_path, "third") as third,
     ):
         await unite(newer, older, third)
-        await newer.journal.append(1, [LATER, NEWER])
+        await newer.replica.append(1, [LATER, NEWER])
         await pass_on(newer, older)
         await pass_on(older, third)
         for node in (older, third):
-            assert set(map(str, unknown(node.journal))) == {str(LATER), str(NEWER)}
-            assert node.journal.ledger.head() == newer.journal.ledger.head()
-        assert third.journal.state.roles == {}  # of a version that nobody here understands
+            assert set(map(str, unknown(node.replica))) == {str(LATER), str(NEWER)}
+            assert node.replica.ledger.head() == newer.replica.ledger.head()
+        assert third.replica.state.roles == {}  # of a version that nobody here understands
 
 
 async def test_a_fact_of_the_future_is_still_there_after_a_snapshot_and_a_restart(
@@ -49,7 +49,7 @@ async def test_a_fact_of_the_future_is_still_there_after_a_snapshot_and_a_restar
 ) -> None:
     async with serving(tmp_path, "older") as older:
         await found(older, facts=(LATER,))
-        await older.journal.compact()
+        await older.replica.compact()
         file = LedgerFile(older.state_dir.ledger)
         assert unknown(Replica(older.identity, file)) == [LATER]
         file.close()
@@ -58,7 +58,7 @@ async def test_a_fact_of_the_future_is_still_there_after_a_snapshot_and_a_restar
 async def test_a_field_of_the_future_in_a_greeting_is_no_obstacle(tmp_path: Path) -> None:
     async with serving(tmp_path, "newer") as newer, serving(tmp_path, "older") as older:
         await unite(newer, older)
-        raw = newer.greeter.hello(older.identity.node_id).SerializeToString() + FIELD
+        raw = newer.handshake.hello(older.identity.node_id).SerializeToString() + FIELD
         peer = newer.peers.require(older.identity.node_id)
         reply = await peer.channels.control.Hello(peer_pb2.HelloRequest.FromString(raw))
         assert reply.member
@@ -70,17 +70,17 @@ async def test_a_field_of_the_future_in_a_heartbeat_is_no_obstacle(
 ) -> None:
     async with serving(tmp_path, "newer") as newer, serving(tmp_path, "older") as older:
         await unite(newer, older)
-        beat = newer.pulse.message(older.identity.node_id).SerializeToString()
+        beat = newer.heartbeats.message(older.identity.node_id).SerializeToString()
         assert newer.identity.node_id not in older.alive()
-        older.pulse.roster_changed()
-        older.pulse.heard(newer.identity.node_id, peer_pb2.Heartbeat.FromString(beat + more))
+        older.heartbeats.roster_changed()
+        older.heartbeats.heard(newer.identity.node_id, peer_pb2.Heartbeat.FromString(beat + more))
         assert newer.identity.node_id in older.alive()
 
 
 async def test_a_ledger_with_facts_of_the_future_can_be_joined(tmp_path: Path) -> None:
     async with serving(tmp_path, "newer") as newer, serving(tmp_path, "older") as older:
         await found(newer, older, facts=(LATER,))
-        await older.journal.move_to(whole_ledger(newer.journal))
-        assert unknown(older.journal) == [LATER]
-        assert set(older.journal.state.members) == {newer.identity.node_id, older.identity.node_id}
-        assert isinstance(older.journal.state.members[older.identity.node_id], NodeAdmitted)
+        await older.replica.move_to(whole_ledger(newer.replica))
+        assert unknown(older.replica) == [LATER]
+        assert set(older.replica.state.members) == {newer.identity.node_id, older.identity.node_id}
+        assert isinstance(older.replica.state.members[older.identity.node_id], NodeAdmitted)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import pytest
 
-from jupiterd.cluster.facts.facts import NodeRemoved, WindowSet
+from jupiterd.cluster.facts.facts import NodeRemoved, PairingWindowSet
 from jupiterd.daemon.app.node import Node
 from jupiterd.daemon.ledger.replica import Replica
 from jupiterd.daemon.ledger.snapshot_transfer import fetch_ledger
@@ -34,17 +34,17 @@ class Three(NamedTuple):
 
 async def sum_up(node: Node) -> None:
     """Write so much that nothing from before is held one by one any more."""
-    term = node.journal.ledger.highest_term()
+    term = node.replica.ledger.highest_term()
     for _ in range(6):
-        edit = node.journal.state.window_edit + 1
-        await node.journal.append(term, [WindowSet(is_open=False, edit=edit)])
-    await node.journal.compact()
+        edit = node.replica.state.window_edit + 1
+        await node.replica.append(term, [PairingWindowSet(is_open=False, edit=edit)])
+    await node.replica.compact()
 
 
 async def bring_in(leader: Node, newcomer: Node) -> None:
     way = channels(newcomer, leader)
-    cluster = leader.journal.cluster
-    await newcomer.journal.move_to(
+    cluster = leader.replica.cluster
+    await newcomer.replica.move_to(
         await fetch_ledger(way.control, leader.identity.node_id, cluster)
     )
     await way.close()
@@ -58,10 +58,10 @@ async def three(folder: Path, *, removed: bool = False) -> AsyncGenerator[Three]
         serving(folder, "newcomer") as newcomer,
     ):
         await unite(leader, away)
-        await leader.journal.append(2, [admission_of(newcomer)])
+        await leader.replica.append(2, [admission_of(newcomer)])
         if removed:
-            gone, roster = away.identity.node_id, leader.journal.state.roster
-            await leader.journal.append(2, [NodeRemoved(gone, roster.admissions_of(gone), {})])
+            gone, roster = away.identity.node_id, leader.replica.state.roster
+            await leader.replica.append(2, [NodeRemoved(gone, roster.admissions_of(gone), {})])
         await sum_up(leader)
         await bring_in(leader, newcomer)
         yield Three(leader, away, newcomer)
@@ -71,31 +71,31 @@ async def test_who_was_away_unites_with_a_member_that_was_admitted_meanwhile(
     tmp_path: Path,
 ) -> None:
     async with three(tmp_path) as (_, away, newcomer):
-        assert newcomer.identity.node_id not in away.journal.state.members
+        assert newcomer.identity.node_id not in away.replica.state.members
         attempt = await greet(away, newcomer)
-        assert newcomer.identity.node_id in away.journal.state.members
+        assert newcomer.identity.node_id in away.replica.state.members
         assert attempt.wait_s < 1
         await greet(away, newcomer)
-        away.exchange.request(newcomer.identity.node_id)
+        away.anti_entropy.request(newcomer.identity.node_id)
         await equal(newcomer, away)
-        assert away.journal.state == newcomer.journal.state
+        assert away.replica.state == newcomer.replica.state
 
 
 async def test_what_proves_itself_goes_from_hand_to_hand(tmp_path: Path) -> None:
     async with three(tmp_path) as (_, away, newcomer), serving(tmp_path, "fourth") as fourth:
-        await newcomer.journal.append(4, [admission_of(fourth)])
+        await newcomer.replica.append(4, [admission_of(fourth)])
         await sum_up(newcomer)
         await bring_in(newcomer, fourth)
         await greet(away, fourth)
-        assert fourth.identity.node_id in away.journal.state.members
+        assert fourth.identity.node_id in away.replica.state.members
 
 
 async def test_what_was_witnessed_is_known_after_a_restart(tmp_path: Path) -> None:
     async with three(tmp_path) as (_, away, newcomer):
         await greet(away, newcomer)
         again = Replica(away.identity, away.file)
-        assert again.state == away.journal.state
-        assert again.ledger.head() == away.journal.ledger.head()
+        assert again.state == away.replica.state
+        assert again.ledger.head() == away.replica.ledger.head()
         assert newcomer.identity.node_id in again.state.members
 
 
@@ -106,14 +106,14 @@ async def test_members_tell_each_other_what_they_have_witnessed(tmp_path: Path) 
         serving(tmp_path, "new") as new,
     ):
         await unite(one, two)
-        admission = await one.journal.append(2, [admission_of(new)])
-        fork = one.journal.ledger
-        one.journal._take(whole_ledger(two.journal).ledger)  # the disk was lost; the proof wasn't
-        assert await one.journal.witness([admission.raw]) == 1
-        assert one.journal.ledger.head() != fork.head()
-        two.exchange.request(one.identity.node_id)
+        admission = await one.replica.append(2, [admission_of(new)])
+        fork = one.replica.ledger
+        one.replica._take(whole_ledger(two.replica).ledger)  # the disk was lost; the proof wasn't
+        assert await one.replica.witness([admission.raw]) == 1
+        assert one.replica.ledger.head() != fork.head()
+        two.anti_entropy.request(one.identity.node_id)
         await equal(one, two)
-        assert new.identity.node_id in two.journal.state.members
+        assert new.identity.node_id in two.replica.state.members
 
 
 async def test_a_removed_node_learns_of_it_from_one_that_it_knows(tmp_path: Path) -> None:
@@ -128,13 +128,13 @@ async def test_a_removed_node_learns_of_it_from_one_that_it_has_never_met(tmp_pa
         await greet(away, newcomer)
         assert away.is_removed
         await greet(newcomer, away)
-        assert away.identity.node_id not in newcomer.journal.state.members
+        assert away.identity.node_id not in newcomer.replica.state.members
 
 
 async def test_a_stranger_is_told_of_nobody(tmp_path: Path) -> None:
     async with three(tmp_path) as (leader, _, _), serving(tmp_path, "stranger") as stranger:
         way = channels(stranger, leader)
-        request = peer_pb2.RosterRequest(cluster=leader.journal.cluster)
+        request = peer_pb2.RosterRequest(cluster=leader.replica.cluster)
         async with asyncio.timeout(TIMEOUT_S):
             reply = await way.control.AskRoster(request)
         assert list(reply.entries) == []

@@ -84,7 +84,7 @@ async def test_the_other_end_can_not_claim_more_than_was_sent(
                 pass
             return 1 << 62
 
-        monkeypatch.setattr(one.measuring, "take", boast)
+        monkeypatch.setattr(one.bandwidth_probe, "take", boast)
         assert await bits_per_s_out(way) < 1e12
 
 
@@ -92,7 +92,7 @@ async def test_a_second_measurement_at_once_is_refused_and_a_later_one_is_not(
     tmp_path: Path,
 ) -> None:
     async with two(tmp_path) as (one, way):
-        with one.measuring.turn(TIMEOUT_S):
+        with one.bandwidth_probe.turn(TIMEOUT_S):
             for call in (bits_per_s_in, bits_per_s_out):
                 with pytest.raises(grpc.aio.AioRpcError) as refused:
                     await call(way)
@@ -126,7 +126,7 @@ async def test_nothing_is_sent_before_the_other_end_wants_it(tmp_path: Path) -> 
             yield peer_pb2.MeasuredBytes(data=b"1234")
 
     async with two(tmp_path) as (one, way):
-        with one.measuring.turn(TIMEOUT_S), pytest.raises(grpc.aio.AioRpcError) as refused:
+        with one.bandwidth_probe.turn(TIMEOUT_S), pytest.raises(grpc.aio.AioRpcError) as refused:
             await way.TakeBytes(pieces(), timeout=TIMEOUT_S)
         assert isinstance(from_rpc(refused.value, "one"), ConflictError)
         assert drawn == []

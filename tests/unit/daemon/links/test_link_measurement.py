@@ -54,7 +54,7 @@ async def test_a_node_that_is_being_measured_is_told_of_and_nothing_is_taken_for
 ) -> None:
     async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
         await unite(one, other)
-        with other.measuring.turn(TIMEOUT_S):
+        with other.bandwidth_probe.turn(TIMEOUT_S):
             (row,) = (await checked(one, other))["paths"]
         assert row["answers"]
         assert (row["note"], row["in_mbit_per_s"]) == ("a measurement runs already", None)
@@ -63,7 +63,7 @@ async def test_a_node_that_is_being_measured_is_told_of_and_nothing_is_taken_for
 async def test_who_measures_already_is_not_asked_to_twice(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
         await unite(one, other)
-        with one.measuring.turn(TIMEOUT_S), pytest.raises(ConflictError):
+        with one.bandwidth_probe.turn(TIMEOUT_S), pytest.raises(ConflictError):
             await checked(one, other)
 
 
@@ -125,7 +125,10 @@ async def test_ways_between_two_others_are_measured_by_one_of_them(tmp_path: Pat
         assert row["answers"]
         assert row["active"]
         assert min(row["rtt_ms"], row["out_mbit_per_s"], row["in_mbit_per_s"]) > 0
-        with two.measuring.turn(TIMEOUT_S), pytest.raises(ConflictError, match="runs already"):
+        with (
+            two.bandwidth_probe.turn(TIMEOUT_S),
+            pytest.raises(ConflictError, match="runs already"),
+        ):
             await one.commands.execute("check.links", pair)
 
 
@@ -137,7 +140,7 @@ async def test_what_another_could_not_measure_is_no_figure(tmp_path: Path) -> No
     ):
         await unite(one, two, six)
         pair = {"node": six.identity.node_id, "from": two.identity.node_id}
-        with six.measuring.turn(TIMEOUT_S):
+        with six.bandwidth_probe.turn(TIMEOUT_S):
             (row,) = (await one.commands.execute("check.links", pair))["paths"]
         assert (row["out_mbit_per_s"], row["note"]) == (None, "a measurement runs already")
         with pytest.raises(PeerUnreachableError):

@@ -66,7 +66,7 @@ async def reached_twice(folder: Path) -> AsyncGenerator[tuple[Node, Node, Peer, 
         certificate = other.identity.certificate_pem
         peer = await one.peers.link(other.identity.node_id, "other", through, certificate)
         one.peers.learn(peer, address_of(other))
-        watching = asyncio.ensure_future(one.path_watch.run())
+        watching = asyncio.ensure_future(one.path_monitor.run())
         try:
             yield one, other, peer, relay
         finally:
@@ -123,7 +123,7 @@ async def test_one_end_chooses_and_the_other_follows(tmp_path: Path, decides: bo
         for address in (before, address_of(other)):
             one.peers.learn(peer, address)
         peer.links.use(str(before), "it answered first")
-        one.path_watch.hear(other.identity.node_id, str(address_of(other)))
+        one.path_monitor.hear(other.identity.node_id, str(address_of(other)))
         follows = peer.address == address_of(other)
         assert follows is not decides
         assert peer.links.reason == ("it answered first" if decides else "the other end chose it")
@@ -140,7 +140,7 @@ async def test_who_cannot_follow_yet_is_told_again(
             heard.append(text)
             return len(heard) > 2
 
-        monkeypatch.setattr(other.path_watch, "hear", hear)
+        monkeypatch.setattr(other.path_monitor, "hear", hear)
         monkeypatch.setattr(peer, "source", "127.0.0.1")
         peer.links = Links(decides=True)
         for address in (peer.address, address_of(other)):

@@ -6,7 +6,7 @@ from pathlib import Path
 import grpc
 import pytest
 
-from jupiterd.cluster.facts.facts import WindowSet
+from jupiterd.cluster.facts.facts import PairingWindowSet
 from jupiterd.cluster.membership.pending_joins import MAX_TRIES
 from jupiterd.daemon.app.node import Node
 from jupiterd.daemon.links.dial_schedule import Attempt
@@ -24,7 +24,7 @@ from tests.unit.daemon.membership.test_joining_by_token import closed
 
 def words_at(leader: Node) -> str:
     """Return the words of the only newcomer, as a leader shows them."""
-    (waiting,) = leader.outlook.waiting()
+    (waiting,) = leader.local_view.waiting()
     return spelled(waiting.numbers)
 
 
@@ -44,12 +44,9 @@ async def test_both_sides_show_the_same_words_and_the_command(tmp_path: Path) ->
         await closed(one)
         await greet(new, one)
         words = words_at(one)
-        ours, theirs = (
-            status_of(new),
-            status_of(one),
-        )
+        ours, theirs = (status_of(new), status_of(one))
         assert ours["node"]["words"] == words
-        assert new.journal.cluster != one.journal.cluster
+        assert new.replica.cluster != one.replica.cluster
         (pending,) = [node for node in theirs["nodes"] if node["state"] == "pending"]
         assert (pending["id"], pending["name"]) == (new.identity.node_id, "new")
         assert pending["words"] == words
@@ -84,10 +81,10 @@ async def test_who_is_approved_with_its_words_is_a_member_with_the_next_question
         assert done["node"] == new.identity.node_id
         assert one.leading.admissions.waiting.shown(now_s()) == []
         await greet(new, one)
-        assert new.journal.cluster == one.journal.cluster
-        admitted = new.journal.state.members[new.identity.node_id]
+        assert new.replica.cluster == one.replica.cluster
+        admitted = new.replica.state.members[new.identity.node_id]
         assert admitted.reason == "approved by a person who compared the words"
-        assert new.greeter.joining.pending_reason == new.greeter.joining.applying.words == ""
+        assert new.handshake.joining.pending_reason == new.handshake.joining.applying.words == ""
 
 
 async def test_who_is_approved_unseen_is_recorded_so(tmp_path: Path) -> None:
@@ -96,7 +93,7 @@ async def test_who_is_approved_unseen_is_recorded_so(tmp_path: Path) -> None:
         await greet(new, one)
         order = {"node": new.identity.node_id[:6], "words": ""}
         await one.commands.execute_here("node.approve", order)
-        admitted = one.journal.state.members[new.identity.node_id]
+        admitted = one.replica.state.members[new.identity.node_id]
         assert admitted.reason == "approved by a person without comparing the words"
 
 
@@ -110,11 +107,11 @@ async def test_other_words_let_in_nobody_and_end_in_a_pause(tmp_path: Path) -> N
             with pytest.raises(RefusedError, match="aren't the words of new"):
                 await one.commands.execute_here("node.approve", order)
         await greet(new, one)
-        assert "ten minutes" in new.greeter.joining.pending_reason
-        assert new.greeter.joining.applying.words == ""
+        assert "ten minutes" in new.handshake.joining.pending_reason
+        assert new.handshake.joining.applying.words == ""
         with pytest.raises(NotFoundError):
             await one.commands.execute_here("node.approve", {"node": "new", "words": right})
-        assert new.identity.node_id not in one.journal.state.members
+        assert new.identity.node_id not in one.replica.state.members
 
 
 async def test_a_mistyped_word_is_no_try(tmp_path: Path) -> None:
@@ -125,7 +122,7 @@ async def test_a_mistyped_word_is_no_try(tmp_path: Path) -> None:
             with pytest.raises(UsageError, match="wrod isn't one of the words"):
                 await one.commands.execute_here("node.approve", {"node": "new", "words": "wrod"})
         await one.commands.execute_here("node.approve", {"node": "new", "words": words_at(one)})
-        assert new.identity.node_id in one.journal.state.members
+        assert new.identity.node_id in one.replica.state.members
 
 
 async def test_who_does_not_wait_is_not_approved(tmp_path: Path) -> None:
@@ -140,25 +137,22 @@ async def test_who_does_not_wait_is_not_approved(tmp_path: Path) -> None:
 
 
 async def test_a_cluster_that_was_founded_closed_approves_too(tmp_path: Path) -> None:
-    async with (
-        serving(tmp_path, "one", closed=True) as one,
-        serving(tmp_path, "new") as new,
-    ):
+    async with serving(tmp_path, "one", closed=True) as one, serving(tmp_path, "new") as new:
         await lead(one)
         await greet(new, one)
         await one.commands.execute_here("node.approve", {"node": "new", "words": words_at(one)})
         await greet(new, one)
-        assert new.journal.cluster == one.journal.cluster
+        assert new.replica.cluster == one.replica.cluster
 
 
 async def test_a_removed_key_waits_nowhere(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one, serving(tmp_path, "new") as new:
-        await found(one, new, facts=(WindowSet(is_open=False, edit=1),))
+        await found(one, new, facts=(PairingWindowSet(is_open=False, edit=1),))
         await lead(one)
         await one.commands.execute_here("node.remove", {"node": "new"})
         await greet(new, one)
-        assert one.outlook.waiting() == []
-        assert new.greeter.joining.pending_reason == "it was removed from the cluster"
+        assert one.local_view.waiting() == []
+        assert new.handshake.joining.pending_reason == "it was removed from the cluster"
         with pytest.raises(NotFoundError):
             await one.commands.execute_here("node.approve", {"node": "new"})
 
@@ -169,8 +163,8 @@ async def test_opening_the_cluster_lets_in_who_waits(tmp_path: Path) -> None:
         await greet(new, one)
         await one.commands.execute_here("cluster.open", {})
         await greet(new, one)
-        assert new.journal.cluster == one.journal.cluster
-        assert one.outlook.waiting() == []
+        assert new.replica.cluster == one.replica.cluster
+        assert one.local_view.waiting() == []
 
 
 async def test_in_a_new_reign_the_newcomer_does_the_exchange_again(tmp_path: Path) -> None:
@@ -179,12 +173,12 @@ async def test_in_a_new_reign_the_newcomer_does_the_exchange_again(tmp_path: Pat
         await greet(new, one)
         before = words_at(one)
         one.leadership.on_step_down("somebody else leads")
-        assert one.outlook.waiting() == []
+        assert one.local_view.waiting() == []
         await greet(new, one)
-        assert new.greeter.joining.applying.words == ""
+        assert new.handshake.joining.applying.words == ""
         await lead(one)
         await greet(new, one)
-        assert new.greeter.joining.applying.words == words_at(one) != before
+        assert new.handshake.joining.applying.words == words_at(one) != before
 
 
 async def test_a_leader_is_asked_every_second_at_one_of_its_addresses_alone(tmp_path: Path) -> None:
@@ -193,7 +187,7 @@ async def test_a_leader_is_asked_every_second_at_one_of_its_addresses_alone(tmp_
         first = await greet(new, one)
         asked_s = one.leading.admissions.waiting._entries[new.identity.node_id].seen_at
         second = Attempt(now_s())
-        await new.greeter._greet(Address("localhost", one.outlook.port), second)
+        await new.handshake._greet(Address("localhost", one.local_view.port), second)
         assert one.leading.admissions.waiting._entries[new.identity.node_id].seen_at == asked_s
         assert second.due_s - now_s() > ASK_OTHERS_S - 1.0
         assert ASK_LEADER_S - 1.0 < first.due_s - asked_s < ASK_LEADER_S + 1.0
@@ -223,16 +217,16 @@ async def test_a_nonce_of_somebody_else_is_refused(tmp_path: Path) -> None:
     ):
         await closed(one)
         asked = join_request(new)
-        assert new.greeter.joining.applying.fill(asked, one.identity.node_id, one.summary())
+        assert new.handshake.joining.applying.fill(asked, one.identity.node_id, one.summary())
         way = channels(thief, one)
         request = join_request(thief)
         request.commitment = asked.commitment
         reply = await way.control.Join(request, timeout=TIMEOUT_S)
         assert (reply.decision, reply.revealed) == (DECISIONS.PENDING, False)
-        new.greeter.joining.applying.take(one.identity.node_id, reply)
-        new.greeter.joining.applying.fill(asked, one.identity.node_id, one.summary())
+        new.handshake.joining.applying.take(one.identity.node_id, reply)
+        new.handshake.joining.applying.fill(asked, one.identity.node_id, one.summary())
         request.nonce = asked.nonce
         reply = await way.control.Join(request, timeout=TIMEOUT_S)
         assert (reply.nonce, reply.revealed) == (b"", False)
-        assert one.outlook.waiting() == []
+        assert one.local_view.waiting() == []
         await way.close()

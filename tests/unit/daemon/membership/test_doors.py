@@ -8,35 +8,29 @@ from tests.unit.daemon.membership.test_handshake import OPEN, STOPPED, WORK, gre
 
 
 async def test_a_cluster_that_was_founded_closed_lets_nobody_in(tmp_path: Path) -> None:
-    async with (
-        serving(tmp_path, "one", closed=True) as one,
-        serving(tmp_path, "new") as new,
-    ):
+    async with serving(tmp_path, "one", closed=True) as one, serving(tmp_path, "new") as new:
         await lead(one)
         await greet(new, one)
-        assert list(one.journal.state.members) == [one.identity.node_id]
-        assert "is closed" in new.greeter.joining.pending_reason
+        assert list(one.replica.state.members) == [one.identity.node_id]
+        assert "is closed" in new.handshake.joining.pending_reason
         await one.commands.execute_here("cluster.open", {})
         await greet(new, one)
-        assert new.journal.cluster == one.journal.cluster
+        assert new.replica.cluster == one.replica.cluster
 
 
 async def worked_and_closed(node: Node) -> None:
     await found(node, facts=(WORK, STOPPED))
     await lead(node)
-    assert not node.journal.state.window_open
+    assert not node.replica.state.window_open
 
 
 async def test_a_leader_that_trusts_its_network_lets_everybody_in_and_says_so(
     tmp_path: Path,
 ) -> None:
-    async with (
-        serving(tmp_path, "one", trust_lan=True) as one,
-        serving(tmp_path, "new") as new,
-    ):
+    async with serving(tmp_path, "one", trust_lan=True) as one, serving(tmp_path, "new") as new:
         await worked_and_closed(one)
         await greet(new, one)
-        assert new.journal.cluster == one.journal.cluster
+        assert new.replica.cluster == one.replica.cluster
         assert one.observers.health.cluster_view().trusts_lan
 
 
@@ -44,7 +38,7 @@ async def test_without_either_a_cluster_that_has_worked_is_closed(tmp_path: Path
     async with serving(tmp_path, "one") as one, serving(tmp_path, "new") as new:
         await worked_and_closed(one)
         await greet(new, one)
-        assert new.journal.cluster != one.journal.cluster
-        await one.journal.append(1, [OPEN])
+        assert new.replica.cluster != one.replica.cluster
+        await one.replica.append(1, [OPEN])
         await greet(new, one)
-        assert new.journal.cluster == one.journal.cluster
+        assert new.replica.cluster == one.replica.cluster

@@ -25,21 +25,23 @@ def file(path: Path) -> Generator[LedgerFile]:
     file.close()
 
 
-async def test_higher_terms_and_epochs_are_obeyed(file: LedgerFile) -> None:
+async def test_higher_terms_and_attempts_are_obeyed(file: LedgerFile) -> None:
     obedience = Fencing(file)
-    for term, epoch in ((1, 1), (1, 1), (1, 2), (2, 2), (2, 5), (7, 5)):
-        await obedience.check(LEADER, term, epoch)
+    for term, attempt in ((1, 1), (1, 1), (1, 2), (2, 2), (2, 5), (7, 5)):
+        await obedience.check(LEADER, term, attempt)
 
 
-@pytest.mark.parametrize(("term", "epoch"), [(2, 9), (3, 3), (0, 0), (2, 0)])
-async def test_a_lower_term_or_epoch_is_refused(file: LedgerFile, term: int, epoch: int) -> None:
+@pytest.mark.parametrize(("term", "attempt"), [(2, 9), (3, 3), (0, 0), (2, 0)])
+async def test_a_lower_term_or_attempt_is_refused(
+    file: LedgerFile, term: int, attempt: int
+) -> None:
     obedience = Fencing(file)
     await obedience.check(LEADER, 3, 4)
     with pytest.raises(RefusedError, match="after term 3, attempt 4"):
-        await obedience.check(LEADER, term, epoch)
+        await obedience.check(LEADER, term, attempt)
 
 
-async def test_work_without_a_gang_is_done_whatever_epoch_is_on(file: LedgerFile) -> None:
+async def test_work_without_a_gang_is_done_whatever_attempt_is_on(file: LedgerFile) -> None:
     obedience = Fencing(file)
     await obedience.check(LEADER, 3, 4)
     await obedience.check(LEADER, 3, 0)

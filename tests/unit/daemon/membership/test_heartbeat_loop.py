@@ -42,8 +42,8 @@ async def test_telemetry_that_cannot_be_read_leaves_the_last_reading(
         stays, dissolves = await linked(one, other)
         peer = dissolves.peers.require(stays.identity.node_id)
         for telemetry in (msgpack.packb(READING), told):
-            beat = peer_pb2.Heartbeat(cluster=dissolves.journal.cluster, telemetry=telemetry)
-            dissolves.pulse.heard(stays.identity.node_id, beat)
+            beat = peer_pb2.Heartbeat(cluster=dissolves.replica.cluster, telemetry=telemetry)
+            dissolves.heartbeats.heard(stays.identity.node_id, beat)
         assert peer.telemetry == READING
 
 
@@ -58,8 +58,8 @@ async def test_hardware_that_cannot_be_read_leaves_the_last_one(
         peer = dissolves.peers.require(stays.identity.node_id)
         for hardware in (msgpack.packb(stays.hardware.to_plain()), told):
             about = peer_pb2.About(name="one", hardware=hardware)
-            beat = peer_pb2.Heartbeat(cluster=dissolves.journal.cluster, about=about)
-            dissolves.pulse.heard(stays.identity.node_id, beat)
+            beat = peer_pb2.Heartbeat(cluster=dissolves.replica.cluster, about=about)
+            dissolves.heartbeats.heard(stays.identity.node_id, beat)
         assert peer.hardware == stays.hardware
 
 
@@ -68,12 +68,12 @@ async def test_what_was_told_before_there_was_a_link_is_known_when_there_is_one(
 ) -> None:
     async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
         stays, dissolves = await linked(one, other)
-        node, cluster = stays.identity.node_id, dissolves.journal.cluster
+        node, cluster = stays.identity.node_id, dissolves.replica.cluster
         await dissolves.peers.unlink(node)
         about = stays.observers.description.describe().about
-        dissolves.pulse.heard(node, peer_pb2.Heartbeat(cluster=cluster, about=about))
+        dissolves.heartbeats.heard(node, peer_pb2.Heartbeat(cluster=cluster, about=about))
         await link(dissolves, stays)
-        dissolves.pulse.heard(node, peer_pb2.Heartbeat(cluster=cluster))
+        dissolves.heartbeats.heard(node, peer_pb2.Heartbeat(cluster=cluster))
         assert dissolves.peers.require(node).hardware == stays.hardware
 
 
@@ -90,8 +90,8 @@ async def test_links_are_told_when_they_change_and_not_with_every_beat(tmp_path:
             about = peer_pb2.About(
                 hardware=msgpack.packb(stays.hardware.to_plain()), links=msgpack.packb(plain)
             )
-            beat = peer_pb2.Heartbeat(cluster=dissolves.journal.cluster, about=about)
-            dissolves.pulse.heard(stays.identity.node_id, beat)
+            beat = peer_pb2.Heartbeat(cluster=dissolves.replica.cluster, about=about)
+            dissolves.heartbeats.heard(stays.identity.node_id, beat)
             assert peer.told_links == expected
 
 
@@ -102,18 +102,18 @@ async def test_a_leader_without_room_for_its_term_steps_down_and_says_why(
         raise DiskFullError(f"no room for {key} {value}")
 
     async with serving(tmp_path, "one") as node:
-        won = node.pulse.election.step(now_s() + 10, Ticked())
+        won = node.heartbeats.election.step(now_s() + 10, Ticked())
         with monkeypatch.context() as full:
             full.setattr(node.file, "set", no_room)
-            node.pulse._act(won)
+            node.heartbeats._act(won)
             assert node.leading is None
-            assert node.pulse.election.role is ElectionRole.FOLLOWER
+            assert node.heartbeats.election.role is ElectionRole.FOLLOWER
             assert node.observers.health.cluster_view().disk_trouble == "no room for term 1"
-            node.pulse._save_again()
-            assert node.pulse.election.step(now_s() + 20, Ticked()) == []
-        node.pulse._save_again()
+            node.heartbeats._save_again()
+            assert node.heartbeats.election.step(now_s() + 20, Ticked()) == []
+        node.heartbeats._save_again()
         assert node.observers.health.cluster_view().disk_trouble == ""
-        node.pulse._act(node.pulse.election.step(now_s() + 30, Ticked()))
+        node.heartbeats._act(node.heartbeats.election.step(now_s() + 30, Ticked()))
         assert node.leading is not None
 
 
@@ -126,7 +126,9 @@ async def test_what_comes_behind_a_term_that_found_no_room_is_dropped_but_steppi
     async with serving(tmp_path, "one") as node:
         await lead(node)
         monkeypatch.setattr(node.file, "set", no_room)
-        node.pulse._act([PersistTerm(9), BecomeLeader(9, "why not"), StepDown("a stronger one")])
+        node.heartbeats._act(
+            [PersistTerm(9), BecomeLeader(9, "why not"), StepDown("a stronger one")]
+        )
         assert node.leading is None
 
 
@@ -134,24 +136,26 @@ async def test_a_leader_whose_machine_slept_steps_down_at_the_first_thing_it_hea
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with serving(tmp_path, "one") as node:
-        node.pulse._tell(PresenceTicked())
-        node.pulse._act(node.pulse.election.step(now_s() + 10, Ticked()))
+        node.heartbeats._tell(PresenceTicked())
+        node.heartbeats._act(node.heartbeats.election.step(now_s() + 10, Ticked()))
         assert node.leading is not None
         other = NodeId("ab" * 16)
-        node.pulse._act(node.pulse.election.step(now_s(), PresenceChanged(frozenset({other}))))
+        node.heartbeats._act(
+            node.heartbeats.election.step(now_s(), PresenceChanged(frozenset({other})))
+        )
         monkeypatch.setattr(
             "jupiterd.daemon.membership.heartbeat_loop.now_s", lambda: now_s() + 60.0
         )
-        assert node.pulse.answer_pre_vote(node.identity.node_id, 1, 0)[0]
+        assert node.heartbeats.answer_pre_vote(node.identity.node_id, 1, 0)[0]
         assert node.leading is None
 
 
 async def test_a_node_that_fell_silent_stays_so_when_it_moves(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as node:
-        node.pulse.fall_silent()
-        node.pulse.reset()
-        node.pulse.reinstate()
-        assert node.pulse.election.step(now_s() + 10, Ticked()) == []
+        node.heartbeats.fall_silent()
+        node.heartbeats.reset()
+        node.heartbeats.reinstate()
+        assert node.heartbeats.election.step(now_s() + 10, Ticked()) == []
 
 
 async def test_no_second_beat_begins_before_the_first_is_answered(
@@ -159,7 +163,7 @@ async def test_no_second_beat_begins_before_the_first_is_answered(
 ) -> None:
     async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
         await unite(one, other)
-        one.pulse.roster_changed()
+        one.heartbeats.roster_changed()
         peer = one.peers.require(other.identity.node_id)
         beats: list[peer_pb2.Heartbeat] = []
         ask = peer.beats._ask
@@ -170,10 +174,10 @@ async def test_no_second_beat_begins_before_the_first_is_answered(
 
         monkeypatch.setattr(peer.beats, "_ask", count)
         for _ in range(2):
-            one.pulse._start_beat(peer)
+            one.heartbeats._start_beat(peer)
         await until(lambda: peer.answered_s > 0 and not peer.beats.is_busy)
         assert len(beats) == 1
-        one.pulse._start_beat(peer)
+        one.heartbeats._start_beat(peer)
         await until(lambda: len(beats) == 2 and not peer.beats.is_busy)
 
 
@@ -185,14 +189,14 @@ async def test_a_beat_that_cannot_be_made_stands_in_no_other_ones_way(
 
     async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
         await unite(one, other)
-        one.pulse.roster_changed()
+        one.heartbeats.roster_changed()
         peer = one.peers.require(other.identity.node_id)
         with monkeypatch.context() as trouble:
             trouble.setattr(one.observers.description, "describe", broken)
-            one.pulse._start_beat(peer)
+            one.heartbeats._start_beat(peer)
             await until(lambda: not peer.beats.is_busy)
-        one.pulse._described_s = float("-inf")
-        one.pulse._start_beat(peer)
+        one.heartbeats._described_s = float("-inf")
+        one.heartbeats._start_beat(peer)
         await until(lambda: peer.answered_s > 0)
 
 
@@ -208,41 +212,39 @@ async def test_an_answer_that_was_meant_for_the_cluster_before_counts_no_more(
         await found(far, one)
 
         def granted_late(*_: object) -> tuple[bool, str]:
-            one.journal._take(whole_ledger(far.journal).ledger)
+            one.replica._take(whole_ledger(far.replica).ledger)
             return True, "nobody leads"
 
-        monkeypatch.setattr(other.pulse, "answer_pre_vote", granted_late)
+        monkeypatch.setattr(other.heartbeats, "answer_pre_vote", granted_late)
         told: list[object] = []
-        monkeypatch.setattr(one.pulse, "_tell", told.append)
-        await one.pulse._ask(other.identity.node_id, 7)
+        monkeypatch.setattr(one.heartbeats, "_tell", told.append)
+        await one.heartbeats._ask(other.identity.node_id, 7)
         assert told == []
 
 
 async def test_a_term_that_leaves_no_room_for_the_next_is_not_believed(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
         stays, dissolves = await linked(one, other)
-        node, cluster = stays.identity.node_id, dissolves.journal.cluster
-        before = dissolves.pulse.election.term
+        node, cluster = stays.identity.node_id, dissolves.replica.cluster
+        before = dissolves.heartbeats.election.term
         beat = peer_pb2.Heartbeat(cluster=cluster, term=2**64 - 1, leader=node)
-        dissolves.pulse.heard(node, beat)
-        assert dissolves.pulse.election.term == before
+        dissolves.heartbeats.heard(node, beat)
+        assert dissolves.heartbeats.election.term == before
 
 
-async def test_a_leader_that_was_replaced_for_its_silence_is_not_waited_for(
-    tmp_path: Path,
-) -> None:
+async def test_a_leader_that_was_replaced_for_its_silence_is_not_waited_for(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
         stays, dissolves = await linked(one, other)
-        leader, pulse = stays.identity.node_id, dissolves.pulse
-        beat = peer_pb2.Heartbeat(cluster=dissolves.journal.cluster, term=1, leader=leader)
-        pulse.heard(leader, beat)
-        assert leader in pulse.answering()
-        while pulse.election.role is not ElectionRole.LEADER:
-            pulse.election.step(pulse.election.wake_at, Ticked())
-        assert leader not in pulse.answering()
+        leader, heartbeats = stays.identity.node_id, dissolves.heartbeats
+        beat = peer_pb2.Heartbeat(cluster=dissolves.replica.cluster, term=1, leader=leader)
+        heartbeats.heard(leader, beat)
+        assert leader in heartbeats.answering()
+        while heartbeats.election.role is not ElectionRole.LEADER:
+            heartbeats.election.step(heartbeats.election.wake_at, Ticked())
+        assert leader not in heartbeats.answering()
         beat.echo_s = now_s()
-        pulse.heard(leader, beat)
-        assert leader in pulse.answering()
+        heartbeats.heard(leader, beat)
+        assert leader in heartbeats.answering()
 
 
 async def test_an_election_that_a_removal_decides_goes_above_the_term_of_its_entry(
@@ -250,14 +252,14 @@ async def test_an_election_that_a_removal_decides_goes_above_the_term_of_its_ent
 ) -> None:
     async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
         await unite(one, other)
-        one.pulse.roster_changed()
-        one.pulse.election.step(now_s() + 10, Ticked())
-        assert one.pulse.election.role is ElectionRole.ASKING
+        one.heartbeats.roster_changed()
+        one.heartbeats.election.step(now_s() + 10, Ticked())
+        assert one.heartbeats.election.role is ElectionRole.ASKING
         gone = other.identity.node_id
-        admissions = one.journal.state.roster.admissions_of(gone)
-        await one.journal.append(7, [NodeRemoved(gone, admissions, {})])
+        admissions = one.replica.state.roster.admissions_of(gone)
+        await one.replica.append(7, [NodeRemoved(gone, admissions, {})])
         led: list[int] = []
-        effects = replace(one.pulse._effects, on_lead=led.append)
-        monkeypatch.setattr(one.pulse, "_effects", effects)
-        one.pulse.roster_changed()
+        effects = replace(one.heartbeats._effects, on_lead=led.append)
+        monkeypatch.setattr(one.heartbeats, "_effects", effects)
+        one.heartbeats.roster_changed()
         assert led == [8], "in no term that an entry has already"

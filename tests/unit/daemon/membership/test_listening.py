@@ -83,13 +83,13 @@ async def test_a_member_s_call_through_the_open_port_tells_where_it_is(tmp_path:
 async def test_handshakes_read_what_was_worked_out_as_the_ledger_changed(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one, serving(tmp_path, "two") as two:
         await unite(one, two)
-        node, roster = two.identity.node_id, one.journal.state.roster
+        node, roster = two.identity.node_id, one.replica.state.roster
         both = one.listening._certificates()
         assert both == {one.identity.certificate_pem, two.identity.certificate_pem}
         roster.reconsider()
         assert one.listening._certificates() == both
         assert roster._evaluated is None, "nothing is worked out in a thread of gRPC's"
-        await one.journal.append(1, [NodeRemoved(node, roster.admissions_of(node), {})])
+        await one.replica.append(1, [NodeRemoved(node, roster.admissions_of(node), {})])
         assert one.listening._certificates() == {one.identity.certificate_pem}
 
 

@@ -12,7 +12,7 @@ from jupiterd.cluster.facts.facts import (
     ClusterFounded,
     NodeAdmitted,
     NodeRemoved,
-    WindowSet,
+    PairingWindowSet,
 )
 from jupiterd.cluster.membership.call_rights import OF_TRUSTED_MEMBERS
 from jupiterd.daemon.app.node import Node
@@ -33,13 +33,13 @@ from tests.support.daemon.two_nodes import (
 from tests.unit.daemon.api.test_peer_service import DECISIONS, channels, join_request
 
 
-async def with_guest(founder: Node, guest: Node, *more: WindowSet) -> None:
+async def with_guest(founder: Node, guest: Node, *more: PairingWindowSet) -> None:
     """Let one found a cluster, and another walk in."""
     own = admission_of(founder)
     identity = guest.identity
     walked_in = NodeAdmitted(identity.node_id, "guest", identity.certificate_pem, WALKED_IN)
-    await founder.journal.append(1, [ClusterFounded("home"), own, walked_in, *more])
-    await guest.journal.move_to(whole_ledger(founder.journal))
+    await founder.replica.append(1, [ClusterFounded("home"), own, walked_in, *more])
+    await guest.replica.move_to(whole_ledger(founder.replica))
     for one, other in ((founder, guest), (guest, founder)):
         await link(one, other)
         take_for_alive(one, other)
@@ -74,7 +74,7 @@ async def test_it_is_trusted_once_somebody_has_said_yes_on_another_member(tmp_pa
         assert "node-walked-in" in codes
         await founder.commands.execute("node.trust", {"node": "guest"})
         own = guest.identity.node_id
-        assert own in founder.journal.state.roster.trusted
+        assert own in founder.replica.state.roster.trusted
         assert "node-walked-in" not in [line.code for line in _health(founder)]
         done = await founder.commands.execute_here("cluster.open", {}, own)
         assert done["open"]
@@ -84,13 +84,13 @@ async def test_what_it_writes_into_the_ledger_itself_removes_nobody(tmp_path: Pa
     async with serving(tmp_path, "founder") as founder, serving(tmp_path, "guest") as guest:
         await with_guest(founder, guest)
         own = founder.identity.node_id
-        named = guest.journal.state.roster.admissions_of(own)
-        await guest.journal.append(7, [NodeRemoved(own, named, {}), admission_of(guest)])
-        await founder.exchange.unite(frozenset({guest.identity.node_id}))
-        assert len(founder.journal.ledger) == 2, "the entry has come"
+        named = guest.replica.state.roster.admissions_of(own)
+        await guest.replica.append(7, [NodeRemoved(own, named, {}), admission_of(guest)])
+        await founder.anti_entropy.unite(frozenset({guest.identity.node_id}))
+        assert len(founder.replica.ledger) == 2, "the entry has come"
         for node in (founder, guest):
-            assert own in node.journal.state.members
-            assert node.journal.state.roster.trusted == {own}
+            assert own in node.replica.state.members
+            assert node.replica.state.roster.trusted == {own}
 
 
 async def test_it_brings_no_scripts(tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ async def test_as_a_leader_it_lets_others_walk_in_until_the_door_was_shut(tmp_pa
         way = channels(new, guest)
         reply = await way.control.Join(join_request(new), timeout=TIMEOUT_S)
         assert (reply.decision, reply.reason) == (DECISIONS.ADMITTED, WALKED_IN)
-        assert new.identity.node_id not in guest.journal.state.roster.trusted
+        assert new.identity.node_id not in guest.replica.state.roster.trusted
         await way.close()
 
 
@@ -127,26 +127,29 @@ async def test_as_a_leader_it_lets_nobody_in_afterwards(tmp_path: Path) -> None:
         serving(tmp_path, "guest") as guest,
         serving(tmp_path, "new") as new,
     ):
-        shut, opened = WindowSet(is_open=False, edit=1), WindowSet(is_open=True, edit=2)
+        shut, opened = (
+            PairingWindowSet(is_open=False, edit=1),
+            PairingWindowSet(is_open=True, edit=2),
+        )
         await with_guest(founder, guest, shut)
-        await founder.journal.append(1, [opened])
-        await guest.exchange.unite(frozenset({founder.identity.node_id}))
+        await founder.replica.append(1, [opened])
+        await guest.anti_entropy.unite(frozenset({founder.identity.node_id}))
         await lead_later(guest)
         assert guest.is_open
         way = channels(new, guest)
         reply = await way.control.Join(join_request(new), timeout=TIMEOUT_S)
         assert reply.decision == DECISIONS.PENDING
-        assert new.identity.node_id not in guest.journal.state.members
+        assert new.identity.node_id not in guest.replica.state.members
         await way.close()
 
 
 async def test_its_sum_of_the_ledger_is_not_believed(tmp_path: Path) -> None:
     async with serving(tmp_path, "founder") as founder, serving(tmp_path, "guest") as guest:
         await with_guest(founder, guest)
-        await guest.journal.append(7, [WindowSet(is_open=True, edit=1)])
-        raw = await guest.journal.in_short()
+        await guest.replica.append(7, [PairingWindowSet(is_open=True, edit=1)])
+        raw = await guest.replica.in_short()
         with pytest.raises(CorruptLedgerError, match="whom nobody has said yes to"):
-            await founder.journal.adopt(raw, guest.identity.node_id)
+            await founder.replica.adopt(raw, guest.identity.node_id)
 
 
 async def test_who_is_behind_such_a_sum_is_told_of_it_until_it_has_caught_up(
@@ -155,13 +158,13 @@ async def test_who_is_behind_such_a_sum_is_told_of_it_until_it_has_caught_up(
     async with serving(tmp_path, "founder") as founder, serving(tmp_path, "guest") as guest:
         await with_guest(founder, guest)
         assert "behind" not in [line.code for line in _health(founder)]
-        await guest.journal.append(7, [WindowSet(is_open=True, edit=1)])
-        raw = await guest.journal.in_short()
+        await guest.replica.append(7, [PairingWindowSet(is_open=True, edit=1)])
+        raw = await guest.replica.in_short()
         with pytest.raises(CorruptLedgerError):
-            await founder.journal.adopt(raw, guest.identity.node_id)
+            await founder.replica.adopt(raw, guest.identity.node_id)
         (told,) = [line for line in _health(founder) if line.code == "behind"]
         assert "guest alone has it" in told.title
-        await founder.exchange.unite(frozenset({guest.identity.node_id}))
+        await founder.anti_entropy.unite(frozenset({guest.identity.node_id}))
         assert "behind" not in [line.code for line in _health(founder)]
 
 
@@ -189,11 +192,11 @@ async def test_who_is_behind_gets_the_ledger_from_a_trusted_member_where_one_is_
     ):
         await with_late(founder, guest, late)
         for node in (founder, guest):
-            await node.journal.compact()
-        await late.exchange.unite(frozenset({guest.identity.node_id}))
+            await node.replica.compact()
+        await late.anti_entropy.unite(frozenset({guest.identity.node_id}))
         assert "behind" in [line.code for line in _health(late)]
-        await late.exchange.unite(frozenset({founder.identity.node_id}))
-        assert late.journal.ledger.head() == founder.journal.ledger.head()
+        await late.anti_entropy.unite(frozenset({founder.identity.node_id}))
+        assert late.replica.ledger.head() == founder.replica.ledger.head()
         assert "behind" not in [line.code for line in _health(late)]
 
 
@@ -208,21 +211,21 @@ async def test_a_member_without_a_yes_holds_more_entries_one_by_one_for_who_is_b
     ):
         await with_late(founder, guest, late)
         for node in (founder, guest):
-            await node.journal.compact()
-        assert founder.journal.ledger.held < guest.journal.ledger.held
-        await late.exchange.unite(frozenset({guest.identity.node_id}))
-        assert late.journal.ledger.head() == guest.journal.ledger.head()
+            await node.replica.compact()
+        assert founder.replica.ledger.held < guest.replica.ledger.held
+        await late.anti_entropy.unite(frozenset({guest.identity.node_id}))
+        assert late.replica.ledger.head() == guest.replica.ledger.head()
         assert "behind" not in [line.code for line in _health(late)]
 
 
 async def with_late(founder: Node, guest: Node, late: Node) -> None:
     """Let two go on while a third member is away."""
     await with_guest(founder, guest)
-    await founder.journal.append(1, [admission_of(late)])
-    await late.journal.move_to(whole_ledger(founder.journal))
+    await founder.replica.append(1, [admission_of(late)])
+    await late.replica.move_to(whole_ledger(founder.replica))
     for edit in range(1, 6):
-        await founder.journal.append(2, [WindowSet(is_open=True, edit=edit)])
-    await guest.exchange.unite(frozenset({founder.identity.node_id}))
+        await founder.replica.append(2, [PairingWindowSet(is_open=True, edit=edit)])
+    await guest.anti_entropy.unite(frozenset({founder.identity.node_id}))
     for one, other in ((guest, late), (late, guest), (founder, late), (late, founder)):
         await link(one, other)
 
@@ -245,7 +248,7 @@ def test_strangers_have_it_resign_once_a_minute_at_most(calls: list[tuple[float,
 async def lead_later(guest: Node) -> None:
     """Let one lead in a term after the founder's."""
     guest.leadership.on_lead(5)
-    await until(lambda: guest.identity.node_id in guest.journal.state.roles)
+    await until(lambda: guest.identity.node_id in guest.replica.state.roles)
 
 
 def _health(node: Node) -> list[object]:

@@ -24,7 +24,7 @@ from tests.unit.daemon.membership.test_handshake import OPEN, STOPPED, WORK, gre
 def run(node: Node, program: str, *others: Node) -> None:
     """Let a node have this version and an engine, as it and the others know it."""
     machine = replace(node.hardware, engines=("torch",), versions=(("jupiterd", program),))
-    node.hardware = node.outlook.hardware = machine
+    node.hardware = node.local_view.hardware = machine
     for other in others:
         other.peers.require(node.identity.node_id).hardware = machine
 
@@ -33,11 +33,11 @@ def hear(node: Node, monkeypatch: pytest.MonkeyPatch, *others: Node) -> None:
     """Let a node hear the others just now; no heartbeats run here."""
     here = frozenset(each.identity.node_id for each in (node, *others))
     for name in ("alive", "answering"):
-        monkeypatch.setattr(node.pulse.membership, name, lambda *_: here)
+        monkeypatch.setattr(node.heartbeats.membership, name, lambda *_: here)
 
 
 def roles(node: Node) -> dict[NodeId, str]:
-    return {each: fact.role for each, fact in node.journal.state.roles.items()}
+    return {each: fact.role for each, fact in node.replica.state.roles.items()}
 
 
 async def test_a_member_of_the_next_version_has_no_role_until_it_is_alike(
@@ -50,16 +50,16 @@ async def test_a_member_of_the_next_version_has_no_role_until_it_is_alike(
         hear(one, monkeypatch, new)
         await lead(one)
         own, theirs = one.identity.node_id, new.identity.node_id
-        await until(lambda: theirs in one.journal.state.roles)
+        await until(lambda: theirs in one.replica.state.roles)
         assert roles(one) == {own: "hybrid", theirs: "idle"}
-        assert "the leader 0.1.0" in one.journal.state.roles[theirs].reason
+        assert "the leader 0.1.0" in one.replica.state.roles[theirs].reason
         leading = one.leading
         assert leading is not None
         assert leading.machines.fit_nodes() == [own]
         assert [seat.node for seat in leading.placement.seats()] == [own]
         assert set(leading.machines.well_nodes()) == {own, theirs}  # where second copies may go
         run(new, "0.1.4", one)
-        await until(lambda: one.journal.state.roles[theirs].role == "hybrid")
+        await until(lambda: one.replica.state.roles[theirs].role == "hybrid")
         assert set(leading.machines.fit_nodes()) == {own, theirs}
 
 
@@ -97,7 +97,7 @@ async def test_a_leader_that_is_outnumbered_for_a_while_steps_aside_and_stands_a
         async def step_aside(*_: object) -> None:
             asked.append(now_s())
 
-        monkeypatch.setattr(one.pulse, "step_aside", step_aside)
+        monkeypatch.setattr(one.heartbeats, "step_aside", step_aside)
         guard = version_guard_of(one)
 
         async with asyncio.TaskGroup() as group:
@@ -125,12 +125,12 @@ async def test_a_newcomer_two_minor_versions_away_waits_outside_with_the_reason(
         await lead(one)
         monkeypatch.setattr(join_client, "__version__", "0.3.1")
         await greet(new, one)
-        assert new.identity.node_id not in one.journal.state.members
-        assert "it runs jupiterd 0.3.1" in new.greeter.joining.pending_reason
-        assert "upgrade this cluster first" in new.greeter.joining.pending_reason
+        assert new.identity.node_id not in one.replica.state.members
+        assert "it runs jupiterd 0.3.1" in new.handshake.joining.pending_reason
+        assert "upgrade this cluster first" in new.handshake.joining.pending_reason
         monkeypatch.setattr(join_client, "__version__", "0.2.1")
         await greet(new, one)
-        assert new.identity.node_id in one.journal.state.members
+        assert new.identity.node_id in one.replica.state.members
 
 
 @pytest.mark.parametrize("may_stand", [True, False])
@@ -139,9 +139,9 @@ async def test_who_has_stepped_aside_leads_no_more_and_stands_again_where_it_may
 ) -> None:
     monkeypatch.setattr(heartbeat_loop, "ASIDE_S", 0.05)  # nobody else is here to take over
     async with serving(tmp_path, "one") as one:
-        election = one.pulse.election
-        one.pulse._act(election.step(now_s() + 30, Ticked()))
+        election = one.heartbeats.election
+        one.heartbeats._act(election.step(now_s() + 30, Ticked()))
         assert one.leading is not None
-        await one.pulse.step_aside(lambda: may_stand)
+        await one.heartbeats.step_aside(lambda: may_stand)
         assert one.leading is None
         assert math.isfinite(election.wake_at) is may_stand

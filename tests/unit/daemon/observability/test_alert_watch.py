@@ -49,30 +49,30 @@ CYCLE = CycleId("d" * 16)
 
 def fill(node: Node) -> None:
     """Let a node's disk be nearly full."""
-    node.outlook.load_watch._closer = FULL
-    node.outlook.load_watch._due_s = 0.0
+    node.local_view.load_watch._closer = FULL
+    node.local_view.load_watch._due_s = 0.0
 
 
 def empty(node: Node) -> None:
     """Let a node's disk have room again."""
-    node.outlook.load_watch._closer = EMPTY
-    node.outlook.load_watch._due_s = 0.0
+    node.local_view.load_watch._closer = EMPTY
+    node.local_view.load_watch._due_s = 0.0
 
 
 def tell(node: Node, *others: Node) -> None:
     """Let the others hear a heartbeat of a node, which changes nothing about who leads."""
-    node.pulse._described_s = float("-inf")
+    node.heartbeats._described_s = float("-inf")
     for other in others:
-        beat = node.pulse.message(other.identity.node_id)
+        beat = node.heartbeats.message(other.identity.node_id)
         beat.telemetry = node.observers.description.describe().telemetry
-        leader = other.pulse.election._leader
-        other.pulse.heard(node.identity.node_id, beat)
-        other.pulse.election._leader = leader
+        leader = other.heartbeats.election._leader
+        other.heartbeats.heard(node.identity.node_id, beat)
+        other.heartbeats.election._leader = leader
 
 
 def follow(node: Node, leader: Node) -> None:
     """Let a node take another for the leader, without an election."""
-    node.pulse.election._leader = leader.identity.node_id
+    node.heartbeats.election._leader = leader.identity.node_id
 
 
 def look(node: Node, after_s: float = 0.0) -> None:
@@ -81,7 +81,7 @@ def look(node: Node, after_s: float = 0.0) -> None:
 
 def _sender(node: Node, server: Hook) -> WebhookSender:
     alerts = node.observers.alerts
-    return sender_of(node.settings, node.journal, alerts, WebhookUrl(server.url))
+    return sender_of(node.settings, node.replica, alerts, WebhookUrl(server.url))
 
 
 @asynccontextmanager
@@ -124,11 +124,11 @@ async def test_what_is_raised_is_in_the_status_and_in_the_log_until_it_is_over(
 async def test_a_member_that_is_gone_is_alerted_of_and_told_once_in_health(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one, serving(tmp_path, "two") as two:
         await unite(one, two)
-        one.pulse.roster_changed()
-        farewell = two.pulse.message(one.identity.node_id)
+        one.heartbeats.roster_changed()
+        farewell = two.heartbeats.message(one.identity.node_id)
         farewell.goodbye = True
-        one.pulse.heard(two.identity.node_id, farewell)
-        assert one.outlook.liveness(two.identity.node_id) is Liveness.GONE
+        one.heartbeats.heard(two.identity.node_id, farewell)
+        assert one.local_view.liveness(two.identity.node_id) is Liveness.GONE
         look(one)
         look(one, TABLE["node-gone"].hold_s)
         assert [alert.title for alert in one.observers.alerts.raised] == ["two is gone"]
@@ -143,9 +143,9 @@ async def test_whose_own_link_is_out_alerts_of_that_and_of_nobody_else(
         await unite(one, two)
         gone = two.identity.node_id
         out = Outage("eth0 has no link", "plug it in", frozenset({gone}))
-        monkeypatch.setattr(one.outlook, "outage", lambda: out)
+        monkeypatch.setattr(one.local_view, "outage", lambda: out)
         monkeypatch.setattr(
-            one.outlook,
+            one.local_view,
             "liveness",
             lambda node: Liveness.GONE if node == gone else Liveness.ALIVE,
         )
@@ -202,9 +202,9 @@ async def test_a_cycle_that_failed_is_news_and_one_that_had_failed_before_isnt(
             CycleStarted(each, "python", "name: python\n", 2, "1m", 7, "2026-01-01T00:00:00Z")
             for each in (old, new)
         ]
-        await node.journal.append(1, [*begun, CycleFailed(old, "empty-source", "old", "")])
+        await node.replica.append(1, [*begun, CycleFailed(old, "empty-source", "old", "")])
         look(node)
-        await node.journal.append(1, [CycleFailed(new, "loss-diverged", "the loss is nan", "")])
+        await node.replica.append(1, [CycleFailed(new, "loss-diverged", "the loss is nan", "")])
         look(node, 2.0)
         (alert,) = node.observers.alerts.raised
         assert alert.code == "loss-nan"
@@ -217,10 +217,10 @@ async def test_a_training_that_jumps_and_stands_still_is_seen_by_leader_and_foll
     async with serving(tmp_path, "one") as one, serving(tmp_path, "two") as two:
         begun = CycleStarted(CYCLE, "python", "name: python\n", 2, "1m", 7, "2026-01-01T00:00:00Z")
         await found(one, two, facts=(begun,))
-        await two.journal.move_to(whole_ledger(one.journal))
+        await two.replica.move_to(whole_ledger(one.replica))
         await link(two, one)
         await lead(one)
-        two.pulse.roster_changed()
+        two.heartbeats.roster_changed()
         follow(two, one)
         assert one.leading is not None
         board = one.leading.board
@@ -251,10 +251,10 @@ async def test_a_training_that_gets_worse_is_in_status_and_doctor_of_all(
     async with serving(tmp_path, "one") as one, serving(tmp_path, "two") as two:
         begun = CycleStarted(CYCLE, "python", "name: python\n", 2, "1m", 7, "2026-01-01T00:00:00Z")
         await found(one, two, facts=(begun,))
-        await two.journal.move_to(whole_ledger(one.journal))
+        await two.replica.move_to(whole_ledger(one.replica))
         await link(two, one)
         await lead(one)
-        two.pulse.roster_changed()
+        two.heartbeats.roster_changed()
         follow(two, one)
         assert one.leading is not None
         board = one.leading.board
@@ -278,11 +278,11 @@ async def test_a_training_that_gets_worse_is_in_status_and_doctor_of_all(
 async def test_whom_one_member_hears_and_can_not_reach_is_told_by_all(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one, serving(tmp_path, "two") as two:
         await unite(one, two)
-        two.pulse.roster_changed()
+        two.heartbeats.roster_changed()
         take_for_alive(two, one)
         heard = Unreached("10.57.0.2:47470", Reached.CONNECTED, is_heard=True)
         named = Unreached("10.57.0.3:47470", Reached.NOTHING, is_heard=False)
-        one.greeter.unreached.found = (heard, named)
+        one.handshake.unreached.found = (heard, named)
         tell(one, two)
         for node, whose in ((one, ""), (two, ", says one")):
             lines = health_of(node)
@@ -290,7 +290,7 @@ async def test_whom_one_member_hears_and_can_not_reach_is_told_by_all(tmp_path: 
             assert line["title"].endswith(f"TCP connects, and nothing comes over it{whose}")
             assert "MTU" in line["hint"]
         assert "peer-unreached" not in {each["code"] for each in health_of(two)}
-        two.greeter.unreached.found = (heard,)
+        two.handshake.unreached.found = (heard,)
         assert [each["code"] for each in health_of(two)].count("tcp-silent") == 1
 
 
@@ -306,7 +306,7 @@ async def united_with_webhook(folder: Path) -> AsyncGenerator[tuple[Node, Node, 
     ):
         await unite(one, two)
         for node, other in ((one, two), (two, one)):
-            node.pulse.roster_changed()
+            node.heartbeats.roster_changed()
             take_for_alive(node, other)
             follow(node, one)
         yield one, two, server
@@ -414,7 +414,7 @@ async def test_who_was_started_anew_learns_what_it_had_sent_before_it_sends(tmp_
         follow(one, one)
         fill(one)
         look(one)  # nobody was heard yet
-        one.pulse.roster_changed()
+        one.heartbeats.roster_changed()
         take_for_alive(one, two)
         two.observers.alerts._sent.note([f"disk-low:{one.identity.node_id}"])
         tell(two, one)
@@ -448,7 +448,7 @@ async def test_where_the_leader_has_no_webhook_another_node_sends(tmp_path: Path
     ):
         await unite(one, two)
         for node, other in ((one, two), (two, one)):
-            node.pulse.roster_changed()
+            node.heartbeats.roster_changed()
             take_for_alive(node, other)
             follow(node, one)
         tell(two, one)
@@ -478,7 +478,7 @@ async def test_less_grave_alerts_than_wanted_arent_sent(tmp_path: Path) -> None:
 async def test_what_a_member_tells_wrongly_isnt_believed(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one, serving(tmp_path, "two") as two:
         await unite(one, two)
-        one.pulse.roster_changed()
+        one.heartbeats.roster_changed()
         take_for_alive(one, two)
         peer = one.peers.require(NodeId(two.identity.node_id))
         for alerts in (None, 7, [1], {"webhook": "yes", "sent": 3}, {"sent": [None, "x" * 9]}):

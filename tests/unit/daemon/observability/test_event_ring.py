@@ -17,7 +17,7 @@ async def test_what_happened_since_the_daemon_looks_is_kept_with_its_time(tmp_pa
         await found(one)
         one.observers.events.look()
         assert (await shown(one, "events"))["events"] == [], "the first look is no news"
-        await one.journal.append(2, [started()])
+        await one.replica.append(2, [started()])
         one.observers.events.look()
         events = (await shown(one, "events"))["events"]
         assert "run-started" in [event["code"] for event in events]
@@ -30,10 +30,10 @@ async def test_the_end_of_a_run_is_told_though_another_one_is_shown(tmp_path: Pa
         own, other = started(), replace(started(), cycle=CycleId("e" * 16))
         await found(one, facts=(own, commanded("paused", 1)))
         one.observers.events.look()
-        await one.journal.append(2, [other])
+        await one.replica.append(2, [other])
         one.observers.events.look()
         last = max(each["seq"] for each in one.observers.events.document()["events"])
-        await one.journal.append(3, [CycleFailed(own.cycle, "empty-source", "no text", "look")])
+        await one.replica.append(3, [CycleFailed(own.cycle, "empty-source", "no text", "look")])
         one.observers.events.look()
         told = [each for each in one.observers.events.document()["events"] if each["seq"] > last]
         assert [(each["code"], each["cycle"]) for each in told if each["cycle"]] == [
@@ -45,7 +45,7 @@ async def test_events_outlive_their_daemon_and_count_on(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one:
         await found(one)
         one.observers.events.look()
-        await one.journal.append(2, [started()])
+        await one.replica.append(2, [started()])
         one.observers.events.look()
         one.observers.events.save()
         before = one.observers.events.document()

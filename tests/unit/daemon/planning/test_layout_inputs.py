@@ -6,13 +6,8 @@ from typing import Any
 
 import pytest
 
-from jupiterd.cluster.facts.facts import (
-    CycleStateSet,
-    EpochClosed,
-    Fact,
-    OuterStepTaken,
-    TrainingStarted,
-)
+from jupiterd.cluster.facts.attempt_facts import AttemptClosed
+from jupiterd.cluster.facts.facts import CycleStateSet, Fact, OuterStepTaken, TrainingStarted
 from jupiterd.cluster.ledger.cycle_state import STOPPED
 from jupiterd.cluster.ledger.lww_registers import fact_hash
 from jupiterd.cluster.ledger.state import State
@@ -63,14 +58,14 @@ def shape() -> ModelShape:
     return parse_model(model_text("1m"))
 
 
-def epoch(number: int, gang: tuple[NodeId, ...], tokens: int, engine: str = TORCH) -> list[Fact]:
-    """An epoch of ten steps from scratch that took 40 s."""
+def attempt(number: int, gang: tuple[NodeId, ...], tokens: int, engine: str = TORCH) -> list[Fact]:
+    """An attempt of ten steps from scratch that took 40 s."""
     name = ArtifactId(f"k{number}")
-    made = replace(checkpoint(name, tokens=tokens), cycle=EARLIER, epoch=number)
+    made = replace(checkpoint(name, tokens=tokens), cycle=EARLIER, attempt=number)
     return [
         replace(opened(number), cycle=EARLIER, gang=gang, engine=engine),
         replace(made, step=10),
-        EpochClosed(EARLIER, number, "somebody joins", 40.0),
+        AttemptClosed(EARLIER, number, "somebody joins", 40.0),
     ]
 
 
@@ -100,7 +95,7 @@ def planned(leading: TermServices, *nodes: NodeId, wanted: str = "auto") -> dict
 
 
 def test_a_gang_is_planned_though_one_of_it_trains_no_longer() -> None:
-    leading = leading_of(*epoch(1, (A,), 40_000), *epoch(2, (B,), 80_000))
+    leading = leading_of(*attempt(1, (A,), 40_000), *attempt(2, (B,), 80_000))
     gang, plan = EngineChoice(TORCH, (A, B), "as asked", "gloo"), derive(shape(), 1)
     known = {A: leading.machines.hardware_of(A)}
     made = planned_layouts(
@@ -110,7 +105,7 @@ def test_a_gang_is_planned_though_one_of_it_trains_no_longer() -> None:
 
 
 def test_what_each_machine_did_alone_is_what_it_will_do() -> None:
-    leading = leading_of(*epoch(1, (A,), 40_000), *epoch(2, (B,), 80_000))
+    leading = leading_of(*attempt(1, (A,), 40_000), *attempt(2, (B,), 80_000))
     told = planned(leading, A, B)
     rates = {row["title"]: row["tokens_per_s"] for row in [told["chosen"], *told["alternatives"]]}
     assert (rates["a alone on torch"], rates["b alone on torch"]) == (1_000, 2_000)
@@ -122,7 +117,7 @@ def test_what_each_machine_did_alone_is_what_it_will_do() -> None:
 def test_a_machine_that_was_only_measured_in_a_gang_is_faster_than_its_share() -> None:
     parameters, steps = parameter_count(shape()), 10
     summing_s = steps * 2 * (parameters * 4 / 2 / 125e6 + 0.001)
-    leading = leading_of(*epoch(1, (A, B), 400_000))
+    leading = leading_of(*attempt(1, (A, B), 400_000))
     told = planned(leading, A, B)
     alone = next(row for row in told["alternatives"] if row["layout"] == Kind.ALONE)
     assert alone["tokens_per_s"] == pytest.approx(200_000 / (40 - summing_s), abs=0.1)
@@ -131,7 +126,7 @@ def test_a_machine_that_was_only_measured_in_a_gang_is_faster_than_its_share() -
 def test_the_same_gang_is_predicted_what_it_did() -> None:
     plan = derive(shape(), 1)
     tokens = 10 * plan.batch_sequences * shape().seq_len
-    leading = leading_of(*epoch(1, (A, B, C), tokens))
+    leading = leading_of(*attempt(1, (A, B, C), tokens))
     gang = EngineChoice(TORCH, (A, B, C), "as asked", "gloo")
     assert predicted_tokens_per_s(leading.fleet_view, gang, shape(), plan) == pytest.approx(
         tokens / 40
@@ -139,7 +134,7 @@ def test_the_same_gang_is_predicted_what_it_did() -> None:
 
 
 def test_a_link_that_nobody_measured_takes_nothing_off_a_measured_time() -> None:
-    leading = leading_of(*epoch(1, (A, B), 400_000), link=LinkQuality(InterfaceKind.ETHERNET))
+    leading = leading_of(*attempt(1, (A, B), 400_000), link=LinkQuality(InterfaceKind.ETHERNET))
     told = planned(leading, A, B)
     alone = next(row for row in told["alternatives"] if row["layout"] == Kind.ALONE)
     assert alone["tokens_per_s"] == 200_000 / 40
@@ -148,7 +143,7 @@ def test_a_link_that_nobody_measured_takes_nothing_off_a_measured_time() -> None
 
 def test_another_engine_was_not_measured_by_this_one() -> None:
     both = replace(MAC, engines=("mlx", "torch"))
-    leading = leading_of(*epoch(1, (A,), 400_000, engine="torch"), a=both)
+    leading = leading_of(*attempt(1, (A,), 400_000, engine="torch"), a=both)
     told = planned(leading, A, wanted="torch")
     assert (told["chosen"]["tokens_per_s"], told["alternatives"]) == (10_000, [])
     told = planned(leading, A)
@@ -157,7 +152,7 @@ def test_another_engine_was_not_measured_by_this_one() -> None:
 
 
 def test_a_mac_and_a_box_are_islands_that_can_t_run_yet() -> None:
-    leading = leading_of(*epoch(1, (A,), 400_000, MLX), *epoch(2, (B,), 800_000), a=MAC)
+    leading = leading_of(*attempt(1, (A,), 400_000, MLX), *attempt(2, (B,), 800_000), a=MAC)
     told = planned(leading, A, B)
     assert told["chosen"]["title"] == "b alone on torch"
     first = told["alternatives"][0]
@@ -184,7 +179,7 @@ async def test_a_start_tells_the_plan_though_nothing_was_measured(tmp_path: Path
 async def test_a_start_expects_what_the_plan_does(tmp_path: Path) -> None:
     async with leads(tmp_path, data_asked(), MADE) as leading:
         stopped = replace(commanded(STOPPED, 1), cycle=EARLIER)
-        measured = epoch(1, (leading.term.self_id,), 400_000)
+        measured = attempt(1, (leading.term.self_id,), 400_000)
         await leading.term.record(replace(training(), cycle=EARLIER), *measured, stopped)
         done = await start_training(leading, StartTraining.read(ASKED))
         assert done["layouts"]["chosen"]["tokens_per_s"] == 10_000
@@ -201,12 +196,12 @@ def islands_run(*rounds: tuple[float, float]) -> list[Fact]:
     facts: list[Fact] = [run, *parts.values()]
     facts += [replace(opened(9), cycle=part.cycle, gang=part.nodes) for part in parts.values()]
     names = tuple(sorted(part.cycle for part in parts.values()))
-    last = replace(outer_step(0), cycle=OVER, islands=(), ways=(), tokens=())
+    last = replace(outer_step(0), cycle=OVER, islands=(), pseudo_gradients=(), tokens=())
     facts.append(last)
     for number, (elapsed_s, trained_s) in enumerate(rounds, 1):
         last = replace(
             last, number=number, parent=fact_hash(last), islands=names, tokens=(30_000, 30_000),
-            ways=(ArtifactId("5" * 64), ArtifactId("6" * 64)), first_step=30 * number,
+            pseudo_gradients=(ArtifactId("5" * 64), ArtifactId("6" * 64)), first_step=30 * number,
             elapsed_s=elapsed_s, trained_s=dict.fromkeys(names, trained_s),
         )  # fmt: skip
         facts.append(last)
@@ -270,7 +265,8 @@ def test_an_island_that_was_lost_in_the_end_does_not_pass_for_as_fast_as_all() -
     last = facts[-1]
     assert isinstance(last, OuterStepTaken)
     alone = replace(
-        last, number=4, parent=fact_hash(last), islands=last.islands[:1], ways=last.ways[:1],
+        last, number=4, parent=fact_hash(last), islands=last.islands[:1],
+        pseudo_gradients=last.pseudo_gradients[:1],
         tokens=last.tokens[:1], first_step=120,
     )  # fmt: skip
     leading = leading_of(*facts, alone, stopped)
@@ -283,12 +279,12 @@ def test_an_island_that_was_lost_in_the_end_does_not_pass_for_as_fast_as_all() -
 
 def test_islands_are_as_fast_as_they_were_and_nobody_is_where_one_of_them_is_new() -> None:
     islands, plan = [Island.of(TORCH, [A]), Island.of(TORCH, [B])], derive(shape(), 1)
-    leading = leading_of(*epoch(1, (A,), 40_000), *epoch(2, (B,), 80_000))
+    leading = leading_of(*attempt(1, (A,), 40_000), *attempt(2, (B,), 80_000))
     assert speeds_of_islands(leading.fleet_view, islands, shape(), plan) == [1_000, 2_000]
     newcomer = Island.of(TORCH, [C])
     assert speeds_of_islands(leading.fleet_view, [*islands, newcomer], shape(), plan) == [0, 0, 0]
     assert speeds_of_islands(leading_of().fleet_view, islands, shape(), plan) == [0, 0]
-    gone = leading_of(*epoch(1, (A,), 40_000), *epoch(2, (B,), 80_000))
+    gone = leading_of(*attempt(1, (A,), 40_000), *attempt(2, (B,), 80_000))
     gone.machines.hardware_of = {A: BOX}.get
     assert speeds_of_islands(gone.fleet_view, islands, shape(), plan) == [0, 0]
 
@@ -309,7 +305,7 @@ def planned_islands(leading: TermServices, exchanges: Exchanges, *chosen: Island
 
 
 def test_islands_are_planned_as_people_want_them_to_exchange() -> None:
-    leading = leading_of(*epoch(1, (A,), 40_000), *epoch(2, (B,), 80_000))
+    leading = leading_of(*attempt(1, (A,), 40_000), *attempt(2, (B,), 80_000))
     as_planned = planned_islands(leading, Exchanges())
     seldom = planned_islands(leading, Exchanges(every_steps=400))
     assert (as_planned["inner_steps"], seldom["inner_steps"]) == (15, 400)
@@ -330,7 +326,7 @@ def test_islands_that_send_more_exchange_less_often() -> None:
 
 
 def test_islands_that_people_have_named_are_predicted_too() -> None:
-    leading = leading_of(*epoch(1, (A,), 40_000, MLX), *epoch(2, (B,), 80_000))
+    leading = leading_of(*attempt(1, (A,), 40_000, MLX), *attempt(2, (B,), 80_000))
     leading.machines.hardware_of = {A: replace(BOX, engines=("mlx", "torch")), B: BOX}.get
     told = planned_islands(leading, Exchanges(), Island.of(MLX, [A]), Island.of(TORCH, [B]))
     assert told["title"] == "2 islands: a (mlx), b (torch)"
@@ -338,7 +334,10 @@ def test_islands_that_people_have_named_are_predicted_too() -> None:
 
 
 def test_a_machine_that_was_slow_before_is_no_newcomer_unless_people_want_it() -> None:
-    leading, plan = leading_of(*epoch(1, (A,), 40_000), *epoch(2, (B,), 4_000)), derive(shape(), 1)
+    leading, plan = (
+        leading_of(*attempt(1, (A,), 40_000), *attempt(2, (B,), 4_000)),
+        derive(shape(), 1),
+    )
     islands, new = [Island.of(TORCH, [A])], [Island.of(TORCH, [B]), Island.of(TORCH, [C])]
     assert slow_beside(leading.fleet_view, islands, new, shape(), plan) == {B}, (
         "nobody has measured C"

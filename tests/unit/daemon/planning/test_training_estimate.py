@@ -7,7 +7,8 @@ from typing import cast
 
 import pytest
 
-from jupiterd.cluster.facts.facts import EpochClosed, RoleAssigned, TrainingStarted
+from jupiterd.cluster.facts.attempt_facts import AttemptClosed
+from jupiterd.cluster.facts.facts import RoleAssigned, TrainingStarted
 from jupiterd.cluster.ledger.cycle_state import STOPPED
 from jupiterd.cluster.planning.engines import EngineChoice
 from jupiterd.cluster.values.hardware import Gpu, Hardware
@@ -92,14 +93,14 @@ async def test_a_batch_that_is_too_large_for_the_memory_is_cut_up(tmp_path: Path
 
 async def test_what_fits_nowhere_is_refused_with_the_nearest_size_that_does(tmp_path: Path) -> None:
     async with leads(tmp_path, data_asked(), MADE, ram_bytes=2 * GB) as leading:
-        before = leading.term.journal.ledger.head()
+        before = leading.term.replica.ledger.head()
         with pytest.raises(TooLargeForDeviceError) as caught:
             await start_training(leading, StartTraining.read({**ASKED, "model": "1b"}))
         assert "1b needs" in caught.value.message
         assert "the smallest device has 2.0 GB" in caught.value.message
         assert "of which 0.2 GB are kept in reserve" in caught.value.message
         assert caught.value.hint.startswith("the nearest size that fits is 25m; or train on ")
-        assert leading.term.journal.ledger.head() == before
+        assert leading.term.replica.ledger.head() == before
 
 
 async def test_a_model_that_mlx_can_t_load_is_refused_before_anything_starts(
@@ -198,11 +199,11 @@ async def test_the_speed_of_an_earlier_run_of_the_model_is_expected_again(tmp_pa
     facts = (
         replace(training(), cycle=earlier),
         replace(opened(3), cycle=earlier, engine="torch/gloo"),
-        replace(checkpoint("k1", tokens=8_000), cycle=earlier, epoch=3),
-        EpochClosed(earlier, 3, "a rank died", 40.0),
+        replace(checkpoint("k1", tokens=8_000), cycle=earlier, attempt=3),
+        AttemptClosed(earlier, 3, "a rank died", 40.0),
         replace(opened(4), cycle=earlier, engine="torch/gloo", from_checkpoint="k1"),
-        replace(checkpoint("k2", "k1", tokens=9_000), cycle=earlier, epoch=4),
-        EpochClosed(earlier, 4, "it ended at once", 2.0),
+        replace(checkpoint("k2", "k1", tokens=9_000), cycle=earlier, attempt=4),
+        AttemptClosed(earlier, 4, "it ended at once", 2.0),
         replace(commanded(STOPPED, 1), cycle=earlier),
     )
     async with leads(tmp_path, data_asked(), MADE, *facts) as leading:
@@ -257,16 +258,16 @@ def test_ranks_on_one_machine_share_its_memory() -> None:
 
 async def test_a_cycle_is_planned_for_the_memory_as_well(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one:
-        one.hardware = one.outlook.hardware = replace(
+        one.hardware = one.local_view.hardware = replace(
             one.hardware, engines=("torch",), gpus=(gpu(memory_gb=16),)
         )
         await found(one, facts=(RoleAssigned(one.identity.node_id, "hybrid", "alone", 1),))
-        leading = one._begin_reign(1)
+        leading = one._begin_term(1)
         one.leadership.leading = leading
         text = (Path(__file__).parents[4] / "config/domains/python.yaml").read_text()
         told = {"domain_yaml": text, "domain_name": "python"}
         planned = await plan_cycle(leading, PlanCycle.read({**told, "size": "1b"}))
-        assert not one.journal.state.cycles  # nothing is started by that
+        assert not one.replica.state.cycles  # nothing is started by that
         done = await start_cycle(leading, StartCycle.read({**told, "size": "1b"}))
         assert planned["sheet"] == done["sheet"]
         started = leading.term.cycle(CycleId(done["cycle"])).started

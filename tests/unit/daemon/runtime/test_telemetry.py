@@ -61,13 +61,13 @@ async def test_status_is_told_whatever_the_leader_says(
 ) -> None:
     async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
         await found(one, other, facts=(started(),))
-        await other.journal.move_to(whole_ledger(one.journal))
+        await other.replica.move_to(whole_ledger(one.replica))
         await link(one, other)
-        one.pulse.roster_changed()
+        one.heartbeats.roster_changed()
         leader = other.identity.node_id
-        beat = other.pulse.message(one.identity.node_id)
+        beat = other.heartbeats.message(one.identity.node_id)
         beat.leader, beat.telemetry = leader, msgpack.packb(told)
-        one.pulse.heard(leader, beat)
+        one.heartbeats.heard(leader, beat)
         document = status_of(one)
         assert document["cluster"]["leader"] == leader
         json.dumps(document, allow_nan=False)
@@ -80,7 +80,7 @@ async def test_a_new_leader_goes_on_with_the_time_that_a_phase_has_taken(tmp_pat
         await link(one, other)
         peer = one.peers.require(other.identity.node_id)
         peer.telemetry, peer.heard_s = {"live": [LIVE | {"elapsed_s": 46.0}]}, now_s() - 5.0
-        board = one._begin_reign(1).board
+        board = one._begin_term(1).board
         board.begin(CYCLE, 1, Phase.TRAIN, now_s())
         (live,) = board.to_plain(now_s())
         assert live["elapsed_s"] == pytest.approx(51.0, abs=1.0)

@@ -10,9 +10,9 @@ from jupiterd.daemon.runtime.work_events import (
     Finished,
     Joined,
     Listening,
+    PseudoGradientStored,
     Started,
     Unsaved,
-    WayMade,
     WorkEvent,
     WorkOrder,
     from_proto,
@@ -33,7 +33,9 @@ ARTIFACT = ArtifactId("a" * 64)
         Advanced(0, 0, "", {}),
         CheckpointMade(ARTIFACT, 100, 25_600, 400, 3.25),
         Unsaved(100, "no room"),
-        WayMade(ARTIFACT, "5" * 64, 960, 1.5, 12.5, b"\0\0\x80?", 4096, "6" * 64, b"\7" * 32),
+        PseudoGradientStored(
+            ARTIFACT, "5" * 64, 960, 1.5, 12.5, b"\0\0\x80?", 4096, "6" * 64, b"\7" * 32
+        ),
         Listening(4000),
         Joined("gpu", "without OpenBLAS"),
         Finished(WorkResult({"kept": ARTIFACT}, {"kept": 3.0}, {"why": "x", "n": 1, "none": None})),
@@ -47,11 +49,13 @@ def test_an_event_arrives_as_it_was_sent(event: WorkEvent) -> None:
 
 
 def test_a_way_of_which_less_is_told_or_more_than_a_digest_arrives() -> None:
-    way = peer_pb2.WorkWay(artifact=ARTIFACT, after="5" * 64, tokens=960, norm=1.5)
-    assert from_proto(peer_pb2.WorkEvent(way=way)) == WayMade(ARTIFACT, "5" * 64, 960, 1.5, 0.0)
+    way = peer_pb2.WorkPseudoGradient(artifact=ARTIFACT, after="5" * 64, tokens=960, norm=1.5)
+    assert from_proto(peer_pb2.WorkEvent(pseudo_gradient=way)) == PseudoGradientStored(
+        ARTIFACT, "5" * 64, 960, 1.5, 0.0
+    )
     way.digest = b"\7" * 1000
-    made = from_proto(peer_pb2.WorkEvent(way=way))
-    assert isinstance(made, WayMade)
+    made = from_proto(peer_pb2.WorkEvent(pseudo_gradient=way))
+    assert isinstance(made, PseudoGradientStored)
     assert made.digest == b"\7" * DIGEST_BYTES
 
 
@@ -62,7 +66,7 @@ def test_an_order_arrives_as_it_was_sent() -> None:
         task="train",
         params={"shape": {"hidden": 128}, "plan": [1, 2.5, None, True], "name": "x"},
         inputs={"shards": ARTIFACT},
-        epoch=3,
+        attempt=3,
     )
     wire = order.to_proto().SerializeToString()
     assert WorkOrder.from_proto(peer_pb2.WorkRequest.FromString(wire)) == order

@@ -124,11 +124,11 @@ async def test_it_outlives_its_daemon_and_the_next_one_is_asked_for_it(tmp_path:
         pid = int(before.split()[0])
         assert is_running(pid)
         async with serving(tmp_path, "two", allow_scripts=True) as two:
-            assert [part.id for part in two.parts.running()] == [ID]
-            part = two.parts.of(one.identity.node_id, ID)
+            assert [part.id for part in two.running_scripts.running()] == [ID]
+            part = two.running_scripts.of(one.identity.node_id, ID)
             said = b""
             async with asyncio.timeout(TIMEOUT_S):
-                async for event, _ in two.parts.events(part, offset):
+                async for event, _ in two.running_scripts.events(part, offset):
                     part.tell("asked")
                     said += event.data if isinstance(event, Printed) else b""
         assert [int(line) for line in (before + said).split()[1:]] == list(range(80))
@@ -150,13 +150,13 @@ async def test_a_daemon_that_starts_ends_what_may_run_no_more(
         async with serving(tmp_path, "two", allow_scripts=True) as two:
             await unite(one, two)
             said, _ = await heard(call(one, two, order(tmp_path)), lines=1)
-            (part,) = two.parts.running()
+            (part,) = two.running_scripts.running()
             if settings["allow_scripts"]:  # ordered by somebody who was removed meanwhile
                 description = part.folder / "part.json"
                 text = description.read_text().replace(one.identity.node_id, "00")
                 description.write_text(text)
         async with serving(tmp_path, "two", **settings) as two:
-            two.parts.later(two.parts.watch())
+            two.running_scripts.later(two.running_scripts.watch())
             await gone(int(said.split()[0]))
             async with asyncio.timeout(TIMEOUT_S):
                 while part.is_alive:  # noqa: ASYNC110 - nobody tells
@@ -207,9 +207,9 @@ async def test_nothing_is_left_of_a_part_whose_folder_can_not_be_made(
 
     identity = Identity.load_or_create(tmp_path / "key.pem")
     with closing(LedgerFile(tmp_path / "ledger.db")) as file:
-        journal = Replica(identity, file)
+        replica = Replica(identity, file)
     settings, knocks = Settings(name="two"), RefusedConnections()
-    parts = RunningScripts(settings, tmp_path, journal, Peers(identity), knocks)
+    parts = RunningScripts(settings, tmp_path, replica, Peers(identity), knocks)
     made = order_from_proto(order(tmp_path).order)
     monkeypatch.setattr("jupiterd.processes.scripts.machine_share.os.mkfifo", full)
     with pytest.raises(DiskFullError):
@@ -233,16 +233,13 @@ async def test_only_who_ordered_it_is_told_of_it(tmp_path: Path) -> None:
         await heard(call(one, two, order(tmp_path)), lines=1)
         with pytest.raises(NotFoundError, match="no such part"):
             await heard(call(three, two, follow(0)), lines=1)
-        for process in two.parts.running():
+        for process in two.running_scripts.running():
             process.tell("end", "the test is over")
         os.close(lock)
 
 
 async def test_a_script_that_can_not_start_says_why(tmp_path: Path) -> None:
-    async with (
-        serving(tmp_path, "one") as one,
-        serving(tmp_path, "two", allow_scripts=True) as two,
-    ):
+    async with serving(tmp_path, "one") as one, serving(tmp_path, "two", allow_scripts=True) as two:
         await unite(one, two)
         request = order(tmp_path / "nowhere")
         async with asyncio.timeout(TIMEOUT_S):

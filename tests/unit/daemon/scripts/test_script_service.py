@@ -93,10 +93,7 @@ async def test_where_it_is_allowed_it_runs_with_what_it_was_given_and_no_more(
 ) -> None:
     monkeypatch.setenv("SECRET_OF_THE_DAEMON", "1")
     program = "import os; print(os.environ['COLOUR'], 'SECRET_OF_THE_DAEMON' in os.environ)"
-    async with (
-        serving(tmp_path, "one") as one,
-        serving(tmp_path, "two", allow_scripts=True) as two,
-    ):
+    async with serving(tmp_path, "one") as one, serving(tmp_path, "two", allow_scripts=True) as two:
         await unite(one, two)
         async with asyncio.timeout(TIMEOUT_S):
             said = [event async for event in run_on(one, two, an_order(tmp_path, program))]
@@ -104,10 +101,7 @@ async def test_where_it_is_allowed_it_runs_with_what_it_was_given_and_no_more(
 
 
 async def test_a_signal_reaches_it_and_other_numbers_mean_nothing(tmp_path: Path) -> None:
-    async with (
-        serving(tmp_path, "one") as one,
-        serving(tmp_path, "two", allow_scripts=True) as two,
-    ):
+    async with serving(tmp_path, "one") as one, serving(tmp_path, "two", allow_scripts=True) as two:
         await unite(one, two)
         signals = (signal.SIGSTOP, signal.SIGKILL)
         async with asyncio.timeout(TIMEOUT_S):
@@ -116,10 +110,7 @@ async def test_a_signal_reaches_it_and_other_numbers_mean_nothing(tmp_path: Path
 
 
 async def test_one_without_an_id_ends_with_the_call(tmp_path: Path) -> None:
-    async with (
-        serving(tmp_path, "one") as one,
-        serving(tmp_path, "two", allow_scripts=True) as two,
-    ):
+    async with serving(tmp_path, "one") as one, serving(tmp_path, "two", allow_scripts=True) as two:
         await unite(one, two)
         async with asyncio.timeout(TIMEOUT_S):
             async with aclosing(run_on(one, two, an_order(tmp_path, WAIT))) as events:
@@ -130,19 +121,16 @@ async def test_one_without_an_id_ends_with_the_call(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("who", ["the one that started it", "the one that runs it"])
 async def test_it_ends_where_a_machine_is_removed(tmp_path: Path, who: str) -> None:
-    async with (
-        serving(tmp_path, "one") as one,
-        serving(tmp_path, "two", allow_scripts=True) as two,
-    ):
+    async with serving(tmp_path, "one") as one, serving(tmp_path, "two", allow_scripts=True) as two:
         await unite(one, two)
         gone_node = (one if who == "the one that started it" else two).identity.node_id
-        removed = NodeRemoved(gone_node, two.journal.state.roster.admissions_of(gone_node), {})
-        two.parts.later(two.parts.watch())
+        removed = NodeRemoved(gone_node, two.replica.state.roster.admissions_of(gone_node), {})
+        two.running_scripts.later(two.running_scripts.watch())
         order = replace(an_order(tmp_path, WAIT), id="abc.0")
         async with asyncio.timeout(TIMEOUT_S):
             async with aclosing(run_on(one, two, order)) as events:
                 first = await anext(events)
-                await two.journal.append(2, [removed])
+                await two.replica.append(2, [removed])
                 assert isinstance(first, Printed)
                 await gone(int(first.data))
 
@@ -151,10 +139,7 @@ async def test_those_whose_order_is_still_to_come_count_as_well(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("jupiterd.daemon.scripts.script_service.MAX_CALLS", 1)
-    async with (
-        serving(tmp_path, "one") as one,
-        serving(tmp_path, "two", allow_scripts=True) as two,
-    ):
+    async with serving(tmp_path, "one") as one, serving(tmp_path, "two", allow_scripts=True) as two:
         await unite(one, two)
 
         async def nothing_yet() -> AsyncGenerator[ScriptRequest]:
@@ -181,10 +166,7 @@ async def test_those_whose_order_is_still_to_come_count_as_well(
 async def test_a_machine_says_what_it_can_do_for_a_launch(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text("pass")
     script = str(tmp_path / "train.py")
-    async with (
-        serving(tmp_path, "one") as one,
-        serving(tmp_path, "two", allow_scripts=True) as two,
-    ):
+    async with serving(tmp_path, "one") as one, serving(tmp_path, "two", allow_scripts=True) as two:
         await unite(one, two)
         stub = one.peers.require(two.identity.node_id).channels.scripts
         reply = await stub.Prepare(
@@ -212,10 +194,7 @@ async def test_what_is_missing_is_named_with_the_machine(
 
 async def test_only_so_many_run_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("jupiterd.daemon.scripts.running_scripts.MAX_RUNNING", 0)
-    async with (
-        serving(tmp_path, "one") as one,
-        serving(tmp_path, "two", allow_scripts=True) as two,
-    ):
+    async with serving(tmp_path, "one") as one, serving(tmp_path, "two", allow_scripts=True) as two:
         await unite(one, two)
         with pytest.raises(ConflictError, match="scripts already"):
             async for _ in run_on(one, two, an_order(tmp_path, WAIT)):

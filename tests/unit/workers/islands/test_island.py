@@ -36,12 +36,14 @@ class Two:
             engine.step(list(batches.at(step * 2 * BATCH)), RATE)
 
     def meet(self) -> None:
-        ways = [island.packer.packed(way(island)) for island in self.islands]
+        pseudo_gradients = [
+            island.packer.packed(pseudo_gradient(island)) for island in self.islands
+        ]
         for island in self.islands:
-            island.take(island.merged(ways, [1, 1], self.settings))
+            island.take(island.merged(pseudo_gradients, [1, 1], self.settings))
 
 
-def way(island: Island) -> Vector:
+def pseudo_gradient(island: Island) -> Vector:
     return island.base - island.end()
 
 
@@ -53,11 +55,11 @@ def test_after_each_round_all_have_the_same_weights_and_keep_their_moments(
     for step in range(6):
         two.train(step)
         before = [engine.moments() for engine in two.engines]
-        assert way(two.islands[0]).any(), "they have learned something"
+        assert pseudo_gradient(two.islands[0]).any(), "they have learned something"
         two.meet()
         assert two.islands[0].state.digest() == two.islands[1].state.digest()
         for engine, island, moments in zip(two.engines, two.islands, before, strict=True):
-            assert not way(island).any(), "they train on from the new weights"
+            assert not pseudo_gradient(island).any(), "they train on from the new weights"
             assert all(np.array_equal(engine.moments()[name], moments[name]) for name in moments)
 
 
@@ -73,17 +75,19 @@ def test_the_average_is_that_of_the_weights(tmp_path: Path):
 def test_what_was_trained_while_an_outer_step_was_on_its_way_is_carried_over(tmp_path: Path):
     two = Two(tmp_path, NESTEROV, "fp32")
     two.train(0)
-    ways = [island.packer.packed(way(island)) for island in two.islands]
+    pseudo_gradients = [island.packer.packed(pseudo_gradient(island)) for island in two.islands]
     for island in two.islands:
         island.begin(ORDER)
     ends = [island.base for island in two.islands]
     two.train(1)
     for island, end in zip(two.islands, ends, strict=True):
-        learned = -way(island)
+        learned = -pseudo_gradient(island)
         assert not np.array_equal(island.base, island.state.weights), "it is measured from the end"
-        island.take(island.merged(ways, [1, 1], NESTEROV), goes_on=True)
+        island.take(island.merged(pseudo_gradients, [1, 1], NESTEROV), goes_on=True)
         assert np.array_equal(island.base, island.state.weights)
-        assert np.allclose(-way(island), learned, atol=1e-6), "it counts for the next way"
+        assert np.allclose(-pseudo_gradient(island), learned, atol=1e-6), (
+            "it counts for the next way"
+        )
         assert learned.any()
         assert np.allclose(island.end(), island.state.weights + (island.end() - island.base))
         assert not np.allclose(island.base, end)
@@ -104,11 +108,11 @@ def test_weights_in_bf16_lose_nothing_to_rounding_when_islands_meet(tmp_path: Pa
     engine = tiny_engine(plan)
     island = Island(engine, "fp32")
     engine.step(list(Batches(shards, "s", BATCH, 2).at(0)), RATE)
-    island.take(island.merged([island.packer.packed(way(island))], [1], NESTEROV))
+    island.take(island.merged([island.packer.packed(pseudo_gradient(island))], [1], NESTEROV))
     wanted = island.layout.tensors(island.state.weights)
     for name, rounded in engine.weights().items():
         exact = engine.exact_weights()[name]
         assert np.allclose(exact, wanted[name], rtol=2**-16, atol=1e-9), name
         if rounded.ndim > 1:
             assert not np.allclose(rounded, wanted[name], rtol=2**-12), "bf16 alone holds less"
-    assert np.abs(way(island)).max() < 2**-16 * np.abs(island.state.weights).max()
+    assert np.abs(pseudo_gradient(island)).max() < 2**-16 * np.abs(island.state.weights).max()

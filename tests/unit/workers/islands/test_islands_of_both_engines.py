@@ -13,10 +13,10 @@ from jupiterd.cycle.training.plan import ModelShape, TrainPlan, derive, shape_of
 from jupiterd.protocol.frames import (
     KeepState,
     Progressed,
+    PseudoGradientWritten,
     StateKept,
     TaskFailed,
     TaskFinished,
-    WayWritten,
 )
 from jupiterd.workers.islands.outer_step import OuterSettings
 from jupiterd.workers.tokens.shards import ShardSet
@@ -109,7 +109,7 @@ def test_an_mlx_and_a_torch_island_that_meet_every_step_train_as_one_process_doe
     processes.ended()
     assert processes.digests("m") == processes.digests("t")
     assert len(processes.digests("m")) == 51
-    one, other = (rank.said(WayWritten) for rank in leader.ranks)
+    one, other = (rank.said(PseudoGradientWritten) for rank in leader.ranks)
     for each, beside in zip(one, other, strict=True):
         assert not strangers({"a": each.logits, "b": beside.logits}, {"a"})
         assert each.digest == beside.digest != b""
@@ -190,7 +190,7 @@ def test_islands_of_both_engines_that_join_with_nothing_learned_raise_their_rate
     leader = OuterLeader(tmp_path, rounds, three, every, kind="fp32", same_batches=True)
     processes = Processes(gangs, leader, tmp_path)
     before = Island(leader, "x", make_inputs(tmp_path / "x"))
-    leader.wait_for(before.rank, WayWritten)
+    leader.wait_for(before.rank, PseudoGradientWritten)
     leader.close_round()
     processes.begin("m", "mlx")
     processes.begin("t", "torch")
@@ -215,14 +215,14 @@ def test_the_ranks_of_an_island_stay_in_step_and_stop_together_while_they_wait(
     processes.begin("two", "torch", ranks=2)
     leader.wait_for_line(3)
     leader.expected = {"one", "two"}
-    first, second = sorted(leader.ranks, key=lambda rank: -len(rank.said(WayWritten)))
-    leader.wait_for(first, WayWritten, 3)
+    first, second = sorted(leader.ranks, key=lambda rank: -len(rank.said(PseudoGradientWritten)))
+    leader.wait_for(first, PseudoGradientWritten, 3)
     for rank in leader.ranks:
         rank.tell(KeepState(0))
         leader.wait_for(rank, StateKept)
     leader.stop(second)
     processes.ended()
-    assert not second.said(WayWritten), "one of them sends it"
+    assert not second.said(PseudoGradientWritten), "one of them sends it"
     assert processes.digests("two", 0) == processes.digests("two", 1)
     assert len(processes.digests("two")) == 3
     assert any("waiting" in frame.values for frame in first.said(Progressed))

@@ -22,10 +22,10 @@ def test_it_is_the_step_of_sgd_with_nesterovs_momentum(settings):
     theirs = torch.from_numpy(drawn(0)).requires_grad_()
     sgd = torch.optim.SGD([theirs], lr=settings.rate, momentum=settings.momentum, nesterov=True)
     for round_number in range(1, 6):
-        way = drawn(round_number)
-        theirs.grad = torch.from_numpy(way)
+        pseudo_gradient = drawn(round_number)
+        theirs.grad = torch.from_numpy(pseudo_gradient)
         sgd.step()
-        state = state.after([Whole(way)], [1], settings)
+        state = state.after([Whole(pseudo_gradient)], [1], settings)
     assert np.allclose(state.weights, theirs.detach().numpy(), rtol=1e-5, atol=1e-6)
 
 
@@ -37,8 +37,8 @@ def test_plain_averaging_ends_at_the_mean_of_the_islands_weights():
 
 def test_an_island_weighs_as_much_as_it_has_trained():
     state = OuterState.at(np.zeros(3, np.float32))
-    ways = [Whole(np.full(3, value, np.float32)) for value in (1.0, 5.0)]
-    assert state.after(ways, [300, 100], AVERAGE).weights.tolist() == [-2.0, -2.0, -2.0]
+    pseudo_gradients = [Whole(np.full(3, value, np.float32)) for value in (1.0, 5.0)]
+    assert state.after(pseudo_gradients, [300, 100], AVERAGE).weights.tolist() == [-2.0, -2.0, -2.0]
 
 
 def test_without_a_way_nothing_changes():

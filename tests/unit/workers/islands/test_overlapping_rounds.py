@@ -12,8 +12,8 @@ from jupiterd.protocol.frames import (
     KeepState,
     OuterStepWanted,
     Progressed,
+    PseudoGradientWritten,
     StateKept,
-    WayWritten,
 )
 from jupiterd.workers import link
 from jupiterd.workers.islands.island import Island as OuterIsland
@@ -47,7 +47,9 @@ def test_islands_whose_rounds_overlap_train_on_while_the_ways_are_on_their_way(
     islands = [Island(leader, name, inputs) for name in ("a", "b")]
     for island in islands:
         leader.wait_for_step(island.rank, 2 * EVERY)
-        assert [way.after for way in island.ways] == ["step 0"], "the second is measured later"
+        assert [pseudo_gradient.after for pseudo_gradient in island.pseudo_gradients] == [
+            "step 0"
+        ], "the second is measured later"
     leader.expected = {"a", "b"}
     leader.close_round()
     assert [island.ended().error for island in islands] == [None, None]
@@ -56,10 +58,17 @@ def test_islands_whose_rounds_overlap_train_on_while_the_ways_are_on_their_way(
     assert list(digests(log, "a")) == list(range(ROUNDS + 2))
     assert len(set(digests(log, "a").values())) == ROUNDS + 1, "the second step merges nothing"
     for island, batch in zip(islands, (2, 3), strict=True):
-        assert [way.after for way in island.ways] == [f"step {n}" for n in range(ROUNDS)]
+        assert [pseudo_gradient.after for pseudo_gradient in island.pseudo_gradients] == [
+            f"step {n}" for n in range(ROUNDS)
+        ]
         stand = [(f"step {n}", digests(log, "a")[n]) for n in range(1, ROUNDS + 1)]
-        assert [(way.stands_at, way.digest.hex()) for way in island.ways] == stand
-        assert {way.tokens for way in island.ways} == {EVERY * batch * SEQ_LEN}
+        assert [
+            (pseudo_gradient.stands_at, pseudo_gradient.digest.hex())
+            for pseudo_gradient in island.pseudo_gradients
+        ] == stand
+        assert {pseudo_gradient.tokens for pseudo_gradient in island.pseudo_gradients} == {
+            EVERY * batch * SEQ_LEN
+        }
         assert len(island.losses) == STEPS
         last = island.rank.said(CheckpointWritten)[-1]
         assert (last.step, last.tokens) == (STEPS, STEPS * batch * SEQ_LEN)
@@ -74,7 +83,7 @@ def test_an_island_that_begins_again_sends_its_way_again_and_has_what_it_trained
     leader = OuterLeader(tmp_path, plan(), {"a": 2, "b": 3}, EVERY, lag=2)
     island = Island(leader, "b", inputs)
     leader.wait_for_step(island.rank, 6)
-    leader.wait_for(island.rank, WayWritten)
+    leader.wait_for(island.rank, PseudoGradientWritten)
     leader.stop(island.rank)
     finished = island.ended().finished
     assert finished is not None
@@ -87,16 +96,21 @@ def test_an_island_that_begins_again_sends_its_way_again_and_has_what_it_trained
     leader.forget_ways()
     again = Island(leader, "b", inputs | {"checkpoint": str(folder)})
     leader.wait_for_step(again.rank, 2 * EVERY)
-    leader.wait_for(again.rank, WayWritten)
-    sent = [replace(way, elapsed_s=0.0, logits=b"") for way in (*island.ways, *again.ways)]
-    assert (sent[0], again.way(0)) == (sent[1], island.way(0))
+    leader.wait_for(again.rank, PseudoGradientWritten)
+    sent = [
+        replace(pseudo_gradient, elapsed_s=0.0, logits=b"")
+        for pseudo_gradient in (*island.pseudo_gradients, *again.pseudo_gradients)
+    ]
+    assert (sent[0], again.pseudo_gradient(0)) == (sent[1], island.pseudo_gradient(0))
     assert sent[1].stands_at == "step 1"
     assert len(sent[1].digest) == DIGEST_BYTES
     other = Island(leader, "a", inputs)
     leader.wait_for_line(3)
     assert again.ended().error is None
     assert other.ended().error is None
-    assert [way.after for way in again.ways] == [f"step {n}" for n in range(ROUNDS)]
+    assert [pseudo_gradient.after for pseudo_gradient in again.pseudo_gradients] == [
+        f"step {n}" for n in range(ROUNDS)
+    ]
     assert not leader.adrift
 
 

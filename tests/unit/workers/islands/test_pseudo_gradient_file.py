@@ -10,12 +10,16 @@ from safetensors.numpy import save
 from jupiterd.errors import CorruptArtifactError
 from jupiterd.workers.islands.compression import PACKERS, Kind, restored
 from jupiterd.workers.islands.int8_blocks import BLOCK, blocks_of
-from jupiterd.workers.islands.pseudo_gradient_file import WAY_FILE, read_way, write_way
+from jupiterd.workers.islands.pseudo_gradient_file import (
+    WAY_FILE,
+    read_pseudo_gradient,
+    write_pseudo_gradient,
+)
 
 SIZE = 3 * BLOCK + 7
 
 
-def way() -> np.ndarray:
+def pseudo_gradient() -> np.ndarray:
     return np.random.default_rng(1).normal(size=SIZE).astype(np.float32)
 
 
@@ -27,31 +31,31 @@ def folder_of(path: Path, arrays: dict[str, np.ndarray]) -> Path:
 
 @pytest.mark.parametrize("kind", ["int8", "bf16", "fp32"])
 def test_what_is_read_is_what_was_packed(kind: Kind, tmp_path: Path):
-    packed = PACKERS[kind](way())
-    write_way(tmp_path / "way", packed)
-    found = read_way(tmp_path / "way", SIZE)
+    packed = PACKERS[kind](pseudo_gradient())
+    write_pseudo_gradient(tmp_path / "way", packed)
+    found = read_pseudo_gradient(tmp_path / "way", SIZE)
     assert type(found) is type(packed)
     assert np.array_equal(restored(found, SIZE), restored(packed, SIZE))
     assert (tmp_path / "way" / WAY_FILE).stat().st_size < packed.size_bytes + 300
 
 
 def test_a_way_that_is_no_number_is_small_and_never_read(tmp_path: Path):
-    write_way(tmp_path / "way", None)
+    write_pseudo_gradient(tmp_path / "way", None)
     assert (tmp_path / "way" / WAY_FILE).stat().st_size < 100
     with pytest.raises(CorruptArtifactError, match=f"doesn't fit a model of {SIZE:,} parameters"):
-        read_way(tmp_path / "way", SIZE)
+        read_pseudo_gradient(tmp_path / "way", SIZE)
 
 
 @pytest.mark.parametrize("kind", ["int8", "bf16", "fp32"])
 @pytest.mark.parametrize("size", [SIZE - 1, SIZE + 1, SIZE + BLOCK])
 def test_a_way_of_another_model_is_refused(kind: Kind, size: int, tmp_path: Path):
-    write_way(tmp_path / "way", PACKERS[kind](way()))
+    write_pseudo_gradient(tmp_path / "way", PACKERS[kind](pseudo_gradient()))
     with pytest.raises(CorruptArtifactError):
-        read_way(tmp_path / "way", size)
+        read_pseudo_gradient(tmp_path / "way", size)
 
 
 def test_a_file_that_is_damaged_or_missing_is_refused(tmp_path: Path):
-    write_way(tmp_path / "way", PACKERS["int8"](way()))
+    write_pseudo_gradient(tmp_path / "way", PACKERS["int8"](pseudo_gradient()))
     file = tmp_path / "way" / WAY_FILE
     whole = file.read_bytes()
     turned = bytearray(whole)
@@ -60,10 +64,10 @@ def test_a_file_that_is_damaged_or_missing_is_refused(tmp_path: Path):
     for damaged in (*cut, b"rubbish", bytes(turned)):
         file.write_bytes(damaged)
         with pytest.raises(CorruptArtifactError):
-            read_way(tmp_path / "way", SIZE)
+            read_pseudo_gradient(tmp_path / "way", SIZE)
     file.unlink()
     with pytest.raises(CorruptArtifactError):
-        read_way(tmp_path / "way", SIZE)
+        read_pseudo_gradient(tmp_path / "way", SIZE)
 
 
 def test_numbers_that_are_none_and_foreign_tensors_are_refused(tmp_path: Path):
@@ -80,12 +84,12 @@ def test_numbers_that_are_none_and_foreign_tensors_are_refused(tmp_path: Path):
     }
     for name, arrays in foreign.items():
         with pytest.raises(CorruptArtifactError):
-            read_way(folder_of(tmp_path / name, arrays), SIZE)
+            read_pseudo_gradient(folder_of(tmp_path / name, arrays), SIZE)
 
 
 def test_a_small_file_that_unpacks_to_a_huge_one_is_refused_before_it_does(tmp_path: Path):
     folder = tmp_path / "way"
     folder.mkdir()
     (folder / WAY_FILE).write_bytes(zstandard.compress(bytes(1 << 26)))
-    with pytest.raises(CorruptArtifactError, match="larger than any way of this model"):
-        read_way(folder, SIZE)
+    with pytest.raises(CorruptArtifactError, match="larger than any pseudo-gradient of this model"):
+        read_pseudo_gradient(folder, SIZE)

@@ -18,20 +18,20 @@ def cluster_of(node: Node) -> dict[str, object]:
 
 
 def hear_the_leader(follower: Node, leader: Node) -> None:
-    message = leader.pulse.message(follower.identity.node_id)
+    message = leader.heartbeats.message(follower.identity.node_id)
     message.leader, message.term = leader.identity.node_id, 1
-    follower.pulse.heard(leader.identity.node_id, message)
-    assert follower.pulse.election.leader == leader.identity.node_id
+    follower.heartbeats.heard(leader.identity.node_id, message)
+    assert follower.heartbeats.election.leader == leader.identity.node_id
 
 
 async def test_a_follower_tells_the_time_left_by_the_leaders_clock(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one, serving(tmp_path, "two") as two:
         await unite(one, two)
-        await one.journal.append(1, [WORK, STOPPED, OPEN])
-        await two.exchange.tell(two.peers.require(one.identity.node_id).channels.control)
+        await one.replica.append(1, [WORK, STOPPED, OPEN])
+        await two.anti_entropy.tell(two.peers.require(one.identity.node_id).channels.control)
         await lead(one)
         made = await one.commands.execute_here("cluster.token", {"uses": 3})
-        await one.exchange.tell(one.peers.require(two.identity.node_id).channels.control)
+        await one.anti_entropy.tell(one.peers.require(two.identity.node_id).channels.control)
         before = cluster_of(two)
         assert before["open"] is True
         assert before["door"]["closes_in_s"] is None, "nobody has said"
@@ -52,7 +52,7 @@ async def test_a_follower_knows_that_its_leader_trusts_the_network(tmp_path: Pat
         await unite(one, two)
         await lead(one)
         await one.commands.execute_here("cluster.close", {})
-        await one.exchange.tell(one.peers.require(two.identity.node_id).channels.control)
+        await one.anti_entropy.tell(one.peers.require(two.identity.node_id).channels.control)
         assert cluster_of(two)["open"] is False
         hear_the_leader(two, one)
         for node in (one, two):
@@ -65,5 +65,5 @@ async def test_a_leader_with_many_tokens_still_says_all_the_rest(tmp_path: Path)
         await lead(one)
         for _ in range(2 * MAX_TOLD_TOKENS):
             await one.commands.execute_here("cluster.token", {})
-        assert len(one.pulse.message(one.identity.node_id).telemetry) < MAX_TOLD_BYTES / 2
+        assert len(one.heartbeats.message(one.identity.node_id).telemetry) < MAX_TOLD_BYTES / 2
         assert len(cluster_of(one)["tokens"]) == 2 * MAX_TOLD_TOKENS

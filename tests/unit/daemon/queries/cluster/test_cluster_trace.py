@@ -60,7 +60,7 @@ async def two_holders(
     async with serving(folder, "one") as one, serving(folder, "other") as other:
         held = {name: other if name in on_other.split() else one for name in NAMES}
         made = {
-            name: held[name].library.store.ingest(path)
+            name: held[name].artifact_cache.store.ingest(path)
             for name, path in written(folder / "made").items()
         }
         facts = (
@@ -72,7 +72,7 @@ async def two_holders(
             done("pack", 2, shards=made["shards"], tokenizer="7" * 64),
         )
         await found(one, other, facts=facts)
-        await other.journal.move_to(whole_ledger(one.journal))
+        await other.replica.move_to(whole_ledger(one.replica))
         for node, peer in ((one, other), (other, one)):
             await link(node, peer)
             take_for_alive(node, peer)
@@ -115,7 +115,7 @@ async def test_every_member_answers_the_same_whoever_holds_what(
 
 async def test_a_chain_is_followed_over_the_nodes_that_hold_its_parts(tmp_path: Path) -> None:
     async with two_holders(tmp_path, "kept train shards") as (one, other, made):
-        other.library.store.remove(made["kept"])
+        other.artifact_cache.store.remove(made["kept"])
         for node in (one, other):
             assert [*sources(await why(node, GRANDCHILD.id))] == [
                 GRANDCHILD.id, CHILD.id, REAL[3].id,
@@ -137,7 +137,7 @@ async def test_all_parents_are_traced_however_many_they_are_together(tmp_path: P
     )
     async with serving(tmp_path, "one") as one:
         kept = write(tmp_path / "kept", [*originals, *children, last])
-        artifact = one.library.store.ingest(kept)
+        artifact = one.artifact_cache.store.ingest(kept)
         await found(one, facts=(started(), done("filter", kept=artifact)))
         answer = await why(one, last.id)
     parents = [parent for child in answer["parents"] for parent in child["parents"]]
@@ -146,30 +146,25 @@ async def test_all_parents_are_traced_however_many_they_are_together(tmp_path: P
 
 
 def damage(node: Node, artifact: ArtifactId, name: str) -> None:
-    file = node.library.store.path(artifact) / name
+    file = node.artifact_cache.store.path(artifact) / name
     file.chmod(0o644)
     file.write_bytes(b"no more what it was")
 
 
 @pytest.mark.parametrize(
-    ("output", "name"),
-    [("kept", INDEX_FILE), ("kept", SAMPLES_FILE), ("shards", DOCUMENTS_FILE)],
+    ("output", "name"), [("kept", INDEX_FILE), ("kept", SAMPLES_FILE), ("shards", DOCUMENTS_FILE)]
 )
 @pytest.mark.parametrize("wanted", [GRANDCHILD.id[:9], "python:77"])
 async def test_what_is_damaged_here_is_told_by_others_that_have_it(
-    tmp_path: Path,
-    caplog: pytest.LogCaptureFixture,
-    output: str,
-    name: str,
-    wanted: str,
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, output: str, name: str, wanted: str
 ) -> None:
     async with two_holders(tmp_path, "train samples") as (one, other, made):
         for artifact in made.values():
             for node, holder in ((one, other), (other, one)):
-                if not node.library.store.holds(artifact):
+                if not node.artifact_cache.store.holds(artifact):
                     files = tmp_path / f"copy of {artifact}"
-                    shutil.copytree(holder.library.store.path(artifact), files)
-                    node.library.store.ingest(files)
+                    shutil.copytree(holder.artifact_cache.store.path(artifact), files)
+                    node.artifact_cache.store.ingest(files)
         told = await why(one, wanted)
         damage(one, made[output], name)
         with caplog.at_level(logging.WARNING):
@@ -187,7 +182,7 @@ async def test_what_is_damaged_on_the_only_node_is_told_beside_what_is_not(tmp_p
 async def test_what_is_damaged_and_nowhere_else_is_told_as_such(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one:
         files = written(tmp_path / "made")
-        made = {name: one.library.store.ingest(files[name]) for name in ("kept", "shards")}
+        made = {name: one.artifact_cache.store.ingest(files[name]) for name in ("kept", "shards")}
         work = (done("filter", kept=made["kept"]), done("pack", shards=made["shards"]))
         own = [replace(fact, node=one.identity.node_id) for fact in work]
         await found(one, facts=(started(), *own))
@@ -219,7 +214,7 @@ async def test_what_nobody_in_reach_holds_is_told_with_whom_to_start(tmp_path: P
             await why(one, "python:0")
         assert caught.value.hint == "start bbbbbbbb, which made them"
         assert [*sources(await why(one, CHILD.id))] == [CHILD.id, REAL[3].id]
-        one.library.store.remove(made["train"])
+        one.artifact_cache.store.remove(made["train"])
         with pytest.raises(NotFoundError, match="no sample in reach is called") as caught:
             await why(one, REAL[3].id)
         assert caught.value.hint == "what bbbbbbbb made isn't all in reach: start it"
@@ -240,7 +235,7 @@ async def test_what_work_has_made_is_looked_through_once_for_any_number_of_quest
         for node in (one, other, one):
             assert [*sources(await why(node, CHILD.id))] == [CHILD.id, REAL[3].id]
         assert len(looked) == 2
-        await one.journal.append(1, [pinned(MODEL)])
+        await one.replica.append(1, [pinned(MODEL)])
         await why(one, CHILD.id)
         assert len(looked) == 3
 
@@ -249,14 +244,14 @@ async def test_what_is_not_here_is_looked_for_on_the_disk_beside_the_loop(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with two_holders(tmp_path, "kept") as (one, _, _):
-        holds, asking = one.library.store.holds, set[threading.Thread]()
+        holds, asking = one.artifact_cache.store.holds, set[threading.Thread]()
 
         def noting(artifact: ArtifactId) -> bool:
             asking.add(threading.current_thread())
             return holds(artifact)
 
         trace = cluster_trace.trace_of(one.observers.sources)
-        monkeypatch.setattr(one.library.store, "holds", noting)
+        monkeypatch.setattr(one.artifact_cache.store, "holds", noting)
         assert await trace.silent() == ["bbbbbbbb"]
         assert asking
         assert threading.main_thread() not in asking
@@ -287,6 +282,6 @@ async def test_a_record_that_is_none_counts_for_nothing(
     others_tell(monkeypatch, told)
     async with two_holders(tmp_path, "train") as (one, _, made):
         assert (await why(one, REAL[5].id))["sample"]["filter_scores"] == {"quality": 0.5}
-        one.library.store.remove(made["kept"])
+        one.artifact_cache.store.remove(made["kept"])
         with pytest.raises(NotFoundError):
             await why(one, REAL[5].id)

@@ -40,8 +40,8 @@ async def test_the_keys_of_each_document_are_those_that_are_promised(tmp_path: P
     async with serving(tmp_path, "one") as one:
         await found(one, facts=(started(), training()))
         one.observers.events.look()
-        await one.journal.append(2, [RoundCommitted(CYCLE, 1, "", "HOLD", "why")])
-        await one.journal.append(2, [CycleFailed(CYCLE, "failed", "it broke", "mend it")])
+        await one.replica.append(2, [RoundCommitted(CYCLE, 1, "", "HOLD", "why")])
+        await one.replica.append(2, [CycleFailed(CYCLE, "failed", "it broke", "mend it")])
         one.observers.events.look()
         told = {noun: form(await shown(one, noun)) for noun in NOUNS}
     if os.environ.get("JUPITER_UPDATE_GOLDEN"):

@@ -21,13 +21,13 @@ LONG = real("é" * 5000)
 
 
 def traced(node: Node, *ids: str) -> list[peer_pb2.TracedSample]:
-    outputs = outputs_of(node.journal.state)
+    outputs = outputs_of(node.replica.state)
     request = peer_pb2.TraceRequest(samples=ids)
-    return list(trace_here(node.library.store, outputs, request).reply.samples)
+    return list(trace_here(node.artifact_cache.store, outputs, request).reply.samples)
 
 
 async def keep(node: Node, folder: Path, samples: list[Sample]) -> None:
-    kept = node.library.store.ingest(write(folder, samples))
+    kept = node.artifact_cache.store.ingest(write(folder, samples))
     await found(node, facts=(started(), done("filter", kept=kept)))
 
 
@@ -71,7 +71,7 @@ async def test_tokens_of_what_are_no_shards_of_a_run_are_not_told(
 ) -> None:
     async with serving(tmp_path, "one") as one:
         made = await prepared(one, tmp_path / "made")
-        outputs, store = outputs_of(one.journal.state), one.library.store
+        outputs, store = outputs_of(one.replica.state), one.artifact_cache.store
         request = peer_pb2.TraceRequest(shards=made.get(wanted, wanted), offset=0)
         assert not trace_here(store, outputs, request).reply.HasField("token")
         request.shards = made["shards"]

@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from jupiterd.cluster.facts.attempt_facts import AttemptClosed, AttemptOpened
 from jupiterd.cluster.facts.facts import (
     CheckpointCommitted,
-    EpochClosed,
-    EpochOpened,
     RoundCommitted,
     VerdictReached,
     WorkCompleted,
@@ -44,7 +43,7 @@ async def judged(node: Node, folder: Path) -> ArtifactId:
             (folder / name / file).write_text(json.dumps(content))
     write_completions(folder / "scores", [WRITTEN])
     model, shards, verdict, scores = (
-        node.library.store.ingest(folder / name)
+        node.artifact_cache.store.ingest(folder / name)
         for name in ("model", "shards", "verdict", "scores")
     )
     own = node.identity.node_id
@@ -55,9 +54,9 @@ async def judged(node: Node, folder: Path) -> ArtifactId:
             BEGUN,
             WorkCompleted(CYCLE, 1, "pack", item_id(1, "pack", 0), own, {"shards": shards},
                           {"tokens": 900.0, "documents": 7.0}, elapsed_s=2.0),
-            EpochOpened(CYCLE, 1, 1, (own,), "torch", "", 0),
+            AttemptOpened(CYCLE, 1, 1, (own,), "torch", "", 0),
             CheckpointCommitted(CYCLE, 1, "", model, 1, 50, 800, 4, 2.5, True),
-            EpochClosed(CYCLE, 1, "finished", 30.0),
+            AttemptClosed(CYCLE, 1, "finished", 30.0),
             WorkCompleted(CYCLE, 1, "evaluate", evaluated, own, {"scores": scores}),
             VerdictReached(CYCLE, 1, "PROMOTE", "better", 2.1, verdict, model, ""),
             RoundCommitted(CYCLE, 1, model, "PROMOTE", model),
@@ -66,9 +65,7 @@ async def judged(node: Node, folder: Path) -> ArtifactId:
     return model
 
 
-async def test_a_model_is_told_with_its_data_its_training_and_what_it_wrote(
-    tmp_path: Path,
-) -> None:
+async def test_a_model_is_told_with_its_data_its_training_and_what_it_wrote(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one:
         model = await judged(one, tmp_path / "made")
         (listed,) = (await shown(one, "models"))["models"]
@@ -91,8 +88,8 @@ async def test_what_is_not_in_reach_is_left_out_and_only_the_weights_are_asked_f
 ) -> None:
     async with serving(tmp_path, "one") as one:
         model = await judged(one, tmp_path / "made")
-        store = one.library.store
-        cycle = one.journal.state.cycles[CYCLE]
+        store = one.artifact_cache.store
+        cycle = one.replica.state.cycles[CYCLE]
         for done in cycle.completed.values():
             for artifact in done.outputs.values():
                 store.remove(artifact)
@@ -109,14 +106,15 @@ async def test_a_report_names_rounds_folders_and_who_trained(tmp_path: Path) -> 
         model = await judged(one, tmp_path / "made")
         (tmp_path / "kept").mkdir()
         (tmp_path / "kept" / "samples").write_text("kept")
-        kept = one.library.store.ingest(tmp_path / "kept")
+        kept = one.artifact_cache.store.ingest(tmp_path / "kept")
         own = one.identity.node_id
         united = {"kept": kept, "dropped": ArtifactId("8" * 64)}
         fact = WorkCompleted(CYCLE, 1, "filter", item_id(1, "filter", 0), own, united)
-        await one.journal.append(2, [fact])
+        await one.replica.append(2, [fact])
         told = (await shown(one, f"report/{CYCLE[:8]}"))["report"]
         assert told["samples"] == {
-            "round": 1, "kept": [str(one.library.store.path(kept))], "dropped": [], "samples": [],
+            "round": 1, "kept": [str(one.artifact_cache.store.path(kept))],
+            "dropped": [], "samples": [],
             "parents": [],
         }  # fmt: skip
     (row,) = told["rounds"]
@@ -138,14 +136,14 @@ async def test_what_a_candidate_was_judged_on_is_named_for_others_to_check(tmp_p
         await judged(one, tmp_path / "made")
         (tmp_path / "texts").mkdir()
         (tmp_path / "texts" / "samples").write_text("held out")
-        texts = one.library.store.ingest(tmp_path / "texts")
+        texts = one.artifact_cache.store.ingest(tmp_path / "texts")
         own = one.identity.node_id
         item = item_id(1, "collect", 0)
         fact = WorkCompleted(CYCLE, 1, "collect", item, own, {"holdout": texts})
-        await one.journal.append(2, [fact])
+        await one.replica.append(2, [fact])
         told = (await shown(one, "held_out/python/1"))["held_out"]
-        assert told["texts"] == [str(one.library.store.path(texts))]
+        assert told["texts"] == [str(one.artifact_cache.store.path(texts))]
         assert (Path(told["verdict"]) / VERDICT_FILE).is_file()
-        one.library.store.remove(texts)
+        one.artifact_cache.store.remove(texts)
         with pytest.raises(NotFoundError, match="isn't all in reach"):
             await shown(one, "held_out/python/1")

@@ -45,10 +45,10 @@ async def nodes(tmp_path: Path) -> AsyncIterator[tuple[Node, Node]]:
 
 
 def hears(one: Node, two: Node, **load: float) -> None:
-    beat = two.pulse.message(one.identity.node_id)
+    beat = two.heartbeats.message(one.identity.node_id)
     beat.about.CopyFrom(two.observers.description.describe().about)
     beat.telemetry = canonical_bytes({"load": load, "gpus": [[89.0, 13 << 30, 71.0, 312.5]]})
-    one.pulse.heard(two.identity.node_id, beat)
+    one.heartbeats.heard(two.identity.node_id, beat)
 
 
 async def test_a_member_tells_its_versions_its_work_and_the_end_of_its_log(
@@ -59,10 +59,10 @@ async def test_a_member_tells_its_versions_its_work_and_the_end_of_its_log(
         {"msg": "cable_pulled", "levelname": "INFO", "interface": "eth0"}
     )
     two.observers.own_report.log.handle(record)
-    two.runner.running["spool"] = WorkOrder("abc/train/0", 1, "train", {}, {}, epoch=3)
+    two.worker_runner.running["spool"] = WorkOrder("abc/train/0", 1, "train", {}, {}, attempt=3)
     found = await shown(one, "node/two")
     assert found["versions"]["jupiterd"] == __version__
-    assert found["processes"] == [{"task": "train", "id": "abc/train/0", "epoch": 3}]
+    assert found["processes"] == [{"task": "train", "id": "abc/train/0", "epoch": 3, "attempt": 3}]
     assert found["log"][-1].endswith(LOST_LINE)
     assert found["note"] == ""
     assert found["node"]["id"] == two.identity.node_id
@@ -71,10 +71,7 @@ async def test_a_member_tells_its_versions_its_work_and_the_end_of_its_log(
 
 async def test_the_own_machine_tells_the_same(nodes: tuple[Node, Node]) -> None:
     one, _ = nodes
-    own, other = (
-        await shown(one, "node/one"),
-        await shown(one, "node/two"),
-    )
+    own, other = (await shown(one, "node/one"), await shown(one, "node/two"))
     assert own.keys() == other.keys()
     assert own["node"].keys() == other["node"].keys()
     assert own["versions"] == other["versions"]
@@ -84,14 +81,16 @@ async def test_a_history_is_of_what_was_heard_and_has_gaps_where_nothing_was(
     nodes: tuple[Node, Node],
 ) -> None:
     one, two = nodes
-    two.outlook.hardware = replace(two.hardware, gpus=(Gpu("RTX 4090", "GPU-1", 24 << 30, "cuda"),))
+    two.local_view.hardware = replace(
+        two.hardware, gpus=(Gpu("RTX 4090", "GPU-1", 24 << 30, "cuda"),)
+    )
     at_s = 1200.0
-    one.pulse.roster_changed()
+    one.heartbeats.roster_changed()
     hears(one, two, cpu_percent=7.0)
     one.observers.histories.take(at_s)
     hears(one, two, cpu_percent=9.0)
     one.observers.histories.take(at_s + 2)
-    one.pulse.membership.step(now_s(), SaidGoodbye(two.identity.node_id))
+    one.heartbeats.membership.step(now_s(), SaidGoodbye(two.identity.node_id))
     one.observers.histories.take(at_s + 4)
     recent = (await shown(one, "node/two"))["recent"]
     assert recent["cpu_percent"] == [7.0, 9.0, None]
@@ -169,7 +168,7 @@ async def test_a_stranger_is_told_nothing(tmp_path: Path) -> None:
 
 
 def test_nobody_is_believed_more_than_fits() -> None:
-    process = peer_pb2.RunningProcess(task="t" * 500, id="\x1b[2J", epoch=0)
+    process = peer_pb2.RunningProcess(task="t" * 500, id="\x1b[2J", attempt=0)
     found = read_reply(
         peer_pb2.ReportReply(
             versions={f"package{number}": "1" for number in range(1000)},
@@ -191,8 +190,8 @@ async def test_a_member_that_is_removed_while_it_is_asked_is_said_to_be_none(
     gone = two.identity.node_id
 
     async def removed_meanwhile(_: object) -> dict[str, object]:
-        await one.journal.append(
-            2, [NodeRemoved(gone, one.journal.state.roster.admissions_of(gone), {})]
+        await one.replica.append(
+            2, [NodeRemoved(gone, one.replica.state.roster.admissions_of(gone), {})]
         )
         return {}
 

@@ -43,7 +43,7 @@ GRANDCHILD = made_from(CHILD, function(101), depth=2)
 
 
 def stored(node: Node, folder: Path, samples: Sequence[Sample]) -> ArtifactId:
-    return node.library.store.ingest(write(folder, samples))
+    return node.artifact_cache.store.ingest(write(folder, samples))
 
 
 def done(phase: str, round_number: int = 1, **outputs: str) -> WorkCompleted:
@@ -60,7 +60,7 @@ async def prepared(node: Node, folder: Path) -> dict[str, ArtifactId]:
         "train": stored(node, folder / "train", REAL),
         "samples": stored(node, folder / "samples", [CHILD, GRANDCHILD]),
         "kept": stored(node, folder / "kept", everything),
-        "shards": node.library.store.ingest(folder / "shards"),
+        "shards": node.artifact_cache.store.ingest(folder / "shards"),
     }
     facts: tuple[Fact, ...] = (
         started(),
@@ -77,7 +77,7 @@ async def prepared(node: Node, folder: Path) -> dict[str, ArtifactId]:
 async def why_of(node: Node, wanted: str) -> dict[str, Any]:
     """Return where a sample or a token comes from, as a node tells it."""
     sources = node.observers.sources
-    return (await why_document(node.journal.state, trace_of(sources), wanted))["why"]
+    return (await why_document(node.replica.state, trace_of(sources), wanted))["why"]
 
 
 async def test_a_real_sample_leads_to_its_source_its_scores_and_who_did_the_work(
@@ -100,9 +100,7 @@ async def test_a_real_sample_leads_to_its_source_its_scores_and_who_did_the_work
     assert (packed["shards"], packed["round"]) == (made["shards"], 2)
 
 
-async def test_a_synthetic_sample_leads_through_its_parents_to_the_real_one(
-    tmp_path: Path,
-) -> None:
+async def test_a_synthetic_sample_leads_through_its_parents_to_the_real_one(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one:
         await prepared(one, tmp_path / "made")
         why = await why_of(one, GRANDCHILD.id[:12])
@@ -165,12 +163,10 @@ async def test_an_ambiguous_beginning_is_told(tmp_path: Path) -> None:
             await why_of(one, same)
 
 
-async def test_a_token_of_a_prepared_data_set_leads_to_what_it_was_made_of(
-    tmp_path: Path,
-) -> None:
+async def test_a_token_of_a_prepared_data_set_leads_to_what_it_was_made_of(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one:
         pack([write(tmp_path / "k", REAL)], None, tmp_path / "s", PackParams(400, 16, 0.5, 1))
-        shards = one.library.store.ingest(tmp_path / "s" / "shards")
+        shards = one.artifact_cache.store.ingest(tmp_path / "s" / "shards")
         await found(one, facts=(data_asked(), done("pack", shards=shards)))
         why = await why_of(one, "letters:0")
     assert why["data_set"]["path"] == "/letters"
@@ -180,21 +176,21 @@ async def test_a_token_of_a_prepared_data_set_leads_to_what_it_was_made_of(
 async def test_a_round_is_exported_from_where_its_samples_lie(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one:
         made = await prepared(one, tmp_path / "made")
-        exported = (await export_document(one.journal, one.library, "python"))["export"]
+        exported = (await export_document(one.replica, one.artifact_cache, "python"))["export"]
         assert (exported["name"], exported["round"], exported["purged"]) == ("python", 2, [])
-        assert exported["samples"] == [str(one.library.store.path(made["kept"]))]
+        assert exported["samples"] == [str(one.artifact_cache.store.path(made["kept"]))]
         with pytest.raises(NotFoundError, match="no shards are called python/1"):
-            await export_document(one.journal, one.library, "python/1")
-        one.library.store.remove(made["kept"])
+            await export_document(one.replica, one.artifact_cache, "python/1")
+        one.artifact_cache.store.remove(made["kept"])
         with pytest.raises(NotFoundError, match="aren't all in reach"):
-            await export_document(one.journal, one.library, "python")
+            await export_document(one.replica, one.artifact_cache, "python")
 
 
 async def test_a_data_set_s_text_isn_t_exported(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one:
         await found(one, facts=(data_asked(), done("pack", shards="5" * 64)))
         with pytest.raises(UsageError, match="letters is a data set: tokens of /letters"):
-            await export_document(one.journal, one.library, "letters")
+            await export_document(one.replica, one.artifact_cache, "letters")
 
 
 async def test_the_data_of_rounds_is_listed_with_what_it_is_made_of(tmp_path: Path) -> None:
@@ -203,7 +199,7 @@ async def test_the_data_of_rounds_is_listed_with_what_it_is_made_of(tmp_path: Pa
         (row,) = (await data_document(one.observers.sources, ""))["rounds"]
         assert (row["name"], row["round"], row["shards"]) == ("python", 2, made["shards"])
         assert row["contents"]["kind"] == {"real": 40, "synthetic": 2}
-        one.library.store.remove(made["shards"])
+        one.artifact_cache.store.remove(made["shards"])
         (row,) = (await data_document(one.observers.sources, ""))["rounds"]
         assert (row["held_here"], row["contents"]) == (False, None)
 
@@ -234,7 +230,7 @@ def round_of(node: Node, folder: Path, number: int, samples: Sequence[Sample]) -
         done("generate", number, samples=stored(node, folder / "s", texts[-1:]), parents=asked),
         replace(done("filter", number, kept=kept), item=f"r{number}/filter/0"),
         replace(done("filter", number, clean=clean), item=f"r{number}/filter/1"),
-        done("pack", number, shards=node.library.store.ingest(folder / "shards")),
+        done("pack", number, shards=node.artifact_cache.store.ingest(folder / "shards")),
     ]
     return facts
 
@@ -248,7 +244,7 @@ async def test_all_that_an_old_round_was_trained_on_is_known_once_its_batches_ha
         ]
         began = replace(started(), domain_yaml=PURE + SOURCES)
         await found(one, facts=(began, *(fact for each in rounds for fact in each)))
-        store = one.library.store
+        store = one.artifact_cache.store
         before = await why_of(one, REAL[12].id)
         held = set(store.ids())
         left_unused(one)
@@ -268,7 +264,9 @@ async def test_all_that_an_old_round_was_trained_on_is_known_once_its_batches_ha
         (made,) = (await why_of(one, real(function(501)).id))["parents"]
         assert made["sample"]["id"] == REAL[10].id
         assert (await why_of(one, real(function(901)).id))["seen"]
-        assert (await export_document(one.journal, one.library, "python/1"))["export"]["samples"]
+        assert (await export_document(one.replica, one.artifact_cache, "python/1"))["export"][
+            "samples"
+        ]
         with pytest.raises(NotFoundError) as caught:
             await why_of(one, "abcd" * 16)
         assert "start it" not in caught.value.hint  # what went is nowhere else either

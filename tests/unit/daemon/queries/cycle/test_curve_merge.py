@@ -23,7 +23,7 @@ def test_one_node_has_written_it_all():
     assert found.validations == [CurvePoint(3, 2.5)]
 
 
-def test_an_epoch_on_another_node_goes_on_where_it_began():
+def test_an_attempt_on_another_node_goes_on_where_it_began():
     writers = [Writer(A, 0, 0), Writer(B, 0, 3), Writer(A, 0, 5)]
     again = DrawnCurve(1, (*wrote(range(1, 5), 1.0).points, *wrote(range(6, 8), 1.0).points), ())
     told = {A: {0: again}, B: {0: wrote(range(4, 7), 9.0)}}

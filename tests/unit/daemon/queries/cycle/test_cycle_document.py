@@ -5,14 +5,12 @@ from typing import Any
 
 import pytest
 
+from jupiterd.cluster.facts.attempt_facts import LEFT_OPEN, AttemptClosed, AttemptOpened
 from jupiterd.cluster.facts.facts import (
-    LEFT_OPEN,
+    BranchSuspended,
     CheckpointCommitted,
     CycleFailed,
     CycleStateSet,
-    EpochClosed,
-    EpochOpened,
-    LineParked,
     ManifestFrozen,
     RoundCommitted,
     VerdictReached,
@@ -37,7 +35,7 @@ NAMED_KEYS = {
 FURTHER_KEYS = {
     "predicted_tokens_per_s", "measured_tokens_per_s", "kind", "rounds", "failure", "phases",
     "events", "islands", "outer_steps", "inner_steps", "lost_sources", "generators", "paused",
-    "heavy_drops", "attempt", "lost_generator",
+    "heavy_drops", "attempt", "attempt_in_round", "lost_generator",
     "self_hosting", "self_hosting_round", "writers", "promotions", "lr", "grad_norm", "mfu",
     "held_out_loss", "best_step", "bits_per_byte_before", "bits_per_byte", "best_bits_per_byte",
     "ended_worse", "gang_encrypted",
@@ -72,8 +70,8 @@ def work(name: str, piece: int = 0, number: int = 1, **fields: Any) -> WorkCompl
     )
 
 
-def epoch(number: int, from_step: int = 0, round_number: int = 1) -> EpochOpened:
-    return EpochOpened(CYCLE, round_number, number, NODES[:2], "torch/gloo", "", from_step)
+def attempt(number: int, from_step: int = 0, round_number: int = 1) -> AttemptOpened:
+    return AttemptOpened(CYCLE, round_number, number, NODES[:2], "torch/gloo", "", from_step)
 
 
 def checkpoint(
@@ -98,12 +96,12 @@ def committed(said: str, number: int = 1, parent: str = "k2") -> RoundCommitted:
 
 TRAINED = (
     started(),
-    epoch(1),
+    attempt(1),
     checkpoint("k1", 100),
-    EpochClosed(CYCLE, 1, "node b has gone", 10.0),
-    epoch(2, from_step=100),
+    AttemptClosed(CYCLE, 1, "node b has gone", 10.0),
+    attempt(2, from_step=100),
     checkpoint("k2", 200, "k1", final=True),
-    EpochClosed(CYCLE, 2, "finished", 30.0),
+    AttemptClosed(CYCLE, 2, "finished", 30.0),
 )
 
 
@@ -261,7 +259,7 @@ def test_a_running_training_is_predicted_and_measured_by_what_the_leader_tells()
 
 
 def test_what_was_predicted_stands_beside_what_was_measured_after_the_end() -> None:
-    facts = (started(), *foretold_epoch(1, 6_000.0, 40.0))
+    facts = (started(), *predicted_attempt(1, 6_000.0, 40.0))
     shown = document(*facts)
     assert speeds(shown) == (6_000, 5_000)
     assert shown["tokens_per_s"] is None, "nothing is trained just now"
@@ -274,18 +272,18 @@ def test_what_was_predicted_stands_beside_what_was_measured_after_the_end() -> N
 
 
 def test_a_round_that_is_not_trained_yet_has_no_speeds_but_those_before_it_keep_theirs() -> None:
-    facts = (*foretold_epoch(1, 6_000.0, 40.0), verdict("HOLD"), committed("HOLD"))
+    facts = (*predicted_attempt(1, 6_000.0, 40.0), verdict("HOLD"), committed("HOLD"))
     shown = document(started(), *facts)
     assert (shown["round"], speeds(shown)) == (2, (None, None))
     assert phase(shown, "train")["values"]["predicted_tokens_per_s"] == 6_000
 
 
 def test_each_round_is_compared_by_itself() -> None:
-    first = (*foretold_epoch(1, 6_000.0, 40.0), verdict("HOLD"), committed("HOLD"))
-    made = replace(checkpoint("k3", 100, "k2", number=2, final=True), epoch=2, tokens=300_000)
-    begun = replace(epoch(2, round_number=2), predicted_tokens_per_s=3_000.0)
+    first = (*predicted_attempt(1, 6_000.0, 40.0), verdict("HOLD"), committed("HOLD"))
+    made = replace(checkpoint("k3", 100, "k2", number=2, final=True), attempt=2, tokens=300_000)
+    begun = replace(attempt(2, round_number=2), predicted_tokens_per_s=3_000.0)
     opened = replace(begun, from_checkpoint="k2")
-    shown = document(started(), *first, opened, made, EpochClosed(CYCLE, 2, "finished", 50.0))
+    shown = document(started(), *first, opened, made, AttemptClosed(CYCLE, 2, "finished", 50.0))
     assert speeds(shown) == (3_000, 2_000)
     assert phase(shown, "train")["values"]["predicted_tokens_per_s"] == 6_000
 
@@ -294,11 +292,11 @@ def speeds(shown: dict[str, Any]) -> tuple[float | None, float | None]:
     return shown["predicted_tokens_per_s"], shown["measured_tokens_per_s"]
 
 
-def foretold_epoch(number: int, predicted: float, elapsed_s: float) -> tuple[CycleFact, ...]:
-    """An epoch of 200,000 tokens that trains a round to its end."""
-    opened = replace(epoch(number), predicted_tokens_per_s=predicted)
-    made = replace(checkpoint("k2", 200, final=True), epoch=number)
-    return opened, made, EpochClosed(CYCLE, number, "finished", elapsed_s)
+def predicted_attempt(number: int, predicted: float, elapsed_s: float) -> tuple[CycleFact, ...]:
+    """An attempt of 200,000 tokens that trains a round to its end."""
+    opened = replace(attempt(number), predicted_tokens_per_s=predicted)
+    made = replace(checkpoint("k2", 200, final=True), attempt=number)
+    return opened, made, AttemptClosed(CYCLE, number, "finished", elapsed_s)
 
 
 def test_facts_outrun_readings_that_are_late() -> None:
@@ -326,10 +324,10 @@ def test_a_trained_round_tells_of_its_ranks_and_how_often_they_began_anew() -> N
 
 
 def test_steps_that_nobody_timed_do_not_make_a_round_look_faster() -> None:
-    left = EpochClosed(CYCLE, 1, LEFT_OPEN, 0.01)
-    second = replace(checkpoint("k2", 200, "k1", final=True), epoch=2)
+    left = AttemptClosed(CYCLE, 1, LEFT_OPEN, 0.01)
+    second = replace(checkpoint("k2", 200, "k1", final=True), attempt=2)
     facts = [
-        left if isinstance(fact, EpochClosed) and fact.epoch == 1 else fact for fact in TRAINED
+        left if isinstance(fact, AttemptClosed) and fact.attempt == 1 else fact for fact in TRAINED
     ]
     facts = [
         second if isinstance(fact, CheckpointCommitted) and fact.is_final else fact
@@ -413,7 +411,7 @@ def test_verdicts_carry_the_numbers_of_the_gate() -> None:
     assert shown["round"] == 2
 
 
-def test_events_tell_of_each_epoch_and_of_its_end_unless_that_was_orderly() -> None:
+def test_events_tell_of_each_attempt_and_of_its_end_unless_that_was_orderly() -> None:
     events = document(*TRAINED)["events"]
     assert [event["text"] for event in events] == [
         "attempt 1: 2 ranks (torch/gloo) from the start of the round",
@@ -425,24 +423,24 @@ def test_events_tell_of_each_epoch_and_of_its_end_unless_that_was_orderly() -> N
 
 
 def test_attempts_are_counted_in_their_round_however_many_others_the_cluster_has_had() -> None:
-    later = (started(), epoch(4), EpochClosed(CYCLE, 4, "node b has gone", 10.0), epoch(6))
+    later = (started(), attempt(4), AttemptClosed(CYCLE, 4, "node b has gone", 10.0), attempt(6))
     shown = document(*later)
     assert [event["text"].partition(":")[0] for event in shown["events"]] == [
         "attempt 1", "attempt 1 ended", "attempt 2",
     ]  # fmt: skip
-    assert (shown["epoch"], shown["attempt"]) == (6, 2)
+    assert (shown["epoch"], shown["attempt"], shown["attempt_in_round"]) == (6, 6, 2)
 
 
 def test_events_tell_of_lines_that_were_parked_and_taken_up_again() -> None:
-    def shown(*more: LineParked) -> list[dict[str, Any]]:
+    def shown(*more: BranchSuspended) -> list[dict[str, Any]]:
         return document(*TRAINED, *more)["events"]
 
     before = shown()[-1]["seq"]
-    *_, parked = shown(LineParked(CYCLE, "k2" + "0" * 62, True, 1))
-    *_, back = shown(LineParked(CYCLE, "k2" + "0" * 62, False, 2))
-    assert parked["text"].endswith("-k2000000 is parked: nobody in reach has its checkpoint")
+    *_, suspended = shown(BranchSuspended(CYCLE, "k2" + "0" * 62, True, 1))
+    *_, back = shown(BranchSuspended(CYCLE, "k2" + "0" * 62, False, 2))
+    assert suspended["text"].endswith("-k2000000 is parked: nobody in reach has its checkpoint")
     assert back["text"].endswith("-k2000000 competes again: its checkpoint has turned up")
-    assert before < parked["seq"] < back["seq"]
+    assert before < suspended["seq"] < back["seq"]
 
 
 def test_the_model_is_where_this_machine_has_it() -> None:
@@ -451,7 +449,7 @@ def test_the_model_is_where_this_machine_has_it() -> None:
 
 def test_a_cycle_nobody_started_is_never_shown() -> None:
     with pytest.raises(Bug):
-        document(epoch(1))
+        document(attempt(1))
 
 
 def proxy_work(name: str, elapsed_s: float, **fields: Any) -> WorkCompleted:

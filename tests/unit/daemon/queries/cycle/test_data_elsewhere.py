@@ -23,7 +23,7 @@ async def test_every_node_lists_the_data_of_rounds_alike_and_fetches_none_of_it(
         assert (here["held_here"], there["held_here"]) == (False, True)
         assert here["contents"]["kind"] == {"real": 40, "synthetic": 2}
         assert {**here, "held_here": True} == there
-        assert not one.library.store.holds(made["shards"])
+        assert not one.artifact_cache.store.holds(made["shards"])
 
 
 async def test_a_list_does_not_wait_for_what_nobody_sends(
@@ -37,10 +37,10 @@ async def test_a_list_does_not_wait_for_what_nobody_sends(
 
 async def test_what_is_exported_comes_from_whoever_has_it(tmp_path: Path) -> None:
     async with two_holders(tmp_path, "shards kept") as (one, other, made):
-        exported = (await export_document(one.journal, one.library, "python"))["export"]
-        assert exported["samples"] == [str(one.library.store.path(made["kept"]))]
+        exported = (await export_document(one.replica, one.artifact_cache, "python"))["export"]
+        assert exported["samples"] == [str(one.artifact_cache.store.path(made["kept"]))]
         assert write_export(exported, "jsonl", tmp_path / "out.jsonl") == len(KEPT)
         for node in (one, other):
-            node.library.store.remove(made["kept"])
+            node.artifact_cache.store.remove(made["kept"])
         with pytest.raises(NotFoundError, match="aren't all in reach"):
-            await export_document(one.journal, one.library, "python")
+            await export_document(one.replica, one.artifact_cache, "python")

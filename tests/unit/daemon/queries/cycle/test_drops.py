@@ -20,7 +20,7 @@ async def test_the_folders_of_each_phase_are_named_with_who_has_what_is_not_here
     async with serving(tmp_path, "one") as one:
         (tmp_path / "made").mkdir()
         (tmp_path / "made" / "samples").write_text("dropped")
-        here = one.library.store.ingest(tmp_path / "made")
+        here = one.artifact_cache.store.ingest(tmp_path / "made")
         own = one.identity.node_id
         batch = replace(
             work_done("r1/filter/1", own), outputs={"clean": AWAY, "dropped": AWAY}, counts={}
@@ -43,7 +43,7 @@ async def test_the_folders_of_each_phase_are_named_with_who_has_what_is_not_here
         assert of_collect["dropped"] == {"not_text": 1}
         assert (of_collect["folders"], of_collect["missing"]) == ([], ["one"])
         assert (of_generate["folders"], of_generate["in"]) == ([], None)
-        path = str(one.library.store.path(here))
+        path = str(one.artifact_cache.store.path(here))
         assert of_filter["folders"] == [{"name": "dropped", "path": path}]
         assert (of_filter["in"], of_filter["out"], of_filter["missing"]) == (3, 1, [])
 

@@ -25,7 +25,7 @@ async def test_what_was_dropped_is_in_health_and_among_the_events(tmp_path: Path
         await found(one, facts=(started(),))
         alarms(one)
         one.observers.events.look()
-        await one.journal.append(1, [FILTERED])
+        await one.replica.append(1, [FILTERED])
         assert alarms(one) == [f"round 1 of the cycle python: {TOLD}"]
         one.observers.events.look()
         (event,) = [
@@ -37,14 +37,12 @@ async def test_what_was_dropped_is_in_health_and_among_the_events(tmp_path: Path
         assert event["text"] == f"alert: round 1 of the cycle python: {TOLD}"
 
 
-async def test_as_long_as_the_cycle_goes_on_it_is_told_and_then_for_an_hour(
-    tmp_path: Path,
-) -> None:
+async def test_as_long_as_the_cycle_goes_on_it_is_told_and_then_for_an_hour(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one:
         await found(one, facts=(started(), FILTERED))
         assert len(alarms(one)) == 1
         assert len(alarms(one, 7200.0)) == 1
-        await one.journal.append(1, [commanded("stopped", 1)])
+        await one.replica.append(1, [commanded("stopped", 1)])
         assert len(alarms(one, 7201.0)) == 1, "it has just ended"
         assert alarms(one, 15_000.0) == []
 
@@ -53,5 +51,5 @@ async def test_a_newer_cycle_ends_it(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one:
         await found(one, facts=(started(), FILTERED, commanded("stopped", 1)))
         later = replace(started(), cycle=CycleId("e" * 16), started_at="2026-02-01T00:00:00Z")
-        await one.journal.append(1, [later])
+        await one.replica.append(1, [later])
         assert alarms(one) == []

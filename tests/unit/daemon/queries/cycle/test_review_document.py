@@ -33,7 +33,7 @@ async def test_a_few_samples_that_were_kept_and_dropped_are_shown(tmp_path: Path
             for number in range(9):
                 writer.add(sample(f"kept {number}"))
         drops([sample(f"dropped {number}") for number in range(9)]).write(tmp_path / "dropped")
-        outputs = {n: one.library.store.ingest(tmp_path / n) for n in ("kept", "dropped")}
+        outputs = {n: one.artifact_cache.store.ingest(tmp_path / n) for n in ("kept", "dropped")}
         counts = {"kept": 9.0, "dropped": 9.0}
         filtered = replace(work_done("r1/filter/0", NODES[0]), outputs=outputs, counts=counts)
         await found(one, facts=(replace(started(), domain_yaml=DOMAIN), filtered))
@@ -67,7 +67,9 @@ async def test_under_way_the_newest_samples_are_shown_and_refused_answers_among_
                     writer.add(replace(sample(f"{template} {each}"), template=template))
             drops([sample(f"refused {template}")]).write(refused)
             folders = {"samples": made, "refused": refused}
-            outputs = {name: one.library.store.ingest(path) for name, path in folders.items()}
+            outputs = {
+                name: one.artifact_cache.store.ingest(path) for name, path in folders.items()
+            }
             item = work_done(f"r1/generate/{number}", NODES[0])
             facts.append(replace(item, phase="generate", outputs=outputs))
         facts.append(replace(work_done("r1/pack/0", NODES[0]), phase="pack", outputs={}))

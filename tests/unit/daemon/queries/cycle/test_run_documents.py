@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from jupiterd.cluster.facts.attempt_facts import AttemptOpened
 from jupiterd.cluster.facts.facts import (
     CheckpointCommitted,
     CycleFailed,
-    EpochOpened,
     Fact,
     ManifestFrozen,
     RoundCommitted,
@@ -49,8 +49,8 @@ MADE = WorkCompleted(
 MANIFEST = ManifestFrozen(CYCLE, 1, "", ArtifactId("7" * 64), (ArtifactId("5" * 64),), 156, 10_000)
 
 
-def epoch(number: int, loaded: str = "") -> EpochOpened:
-    return EpochOpened(CYCLE, 1, number, NODES[:1], "torch", loaded, 0)
+def attempt(number: int, loaded: str = "") -> AttemptOpened:
+    return AttemptOpened(CYCLE, 1, number, NODES[:1], "torch", loaded, 0)
 
 
 def checkpoint(name: str, cursor: int, parent: str, number: int) -> CheckpointCommitted:
@@ -63,7 +63,7 @@ def checkpoint(name: str, cursor: int, parent: str, number: int) -> CheckpointCo
 LAST = replace(checkpoint("k3", 120, "k2", 2), is_final=True)
 BEFORE_LAST = (
     data_asked(), training(), MADE, MANIFEST,
-    epoch(1), checkpoint("k1", 40, "", 1), checkpoint("k2", 80, "k1", 1), epoch(2, "k2"),
+    attempt(1), checkpoint("k1", 40, "", 1), checkpoint("k2", 80, "k1", 1), attempt(2, "k2"),
 )  # fmt: skip
 TRAINED = (*BEFORE_LAST, LAST)
 
@@ -71,7 +71,7 @@ TRAINED = (*BEFORE_LAST, LAST)
 async def audited(folder: Path, *facts: Fact) -> dict[str, Any]:
     async with serving(folder, "one") as one:
         await found(one, facts=facts)
-        return await audit_document(one.journal.state, one.library.store, "")
+        return await audit_document(one.replica.state, one.artifact_cache.store, "")
 
 
 def problems(document: dict[str, Any]) -> list[str]:
@@ -120,7 +120,7 @@ async def test_a_run_through_two_gangs_is_proved(tmp_path: Path) -> None:
 async def test_a_gang_that_loaded_an_older_checkpoint_than_the_line_says_is_an_overlap(
     tmp_path: Path,
 ) -> None:
-    planted = [epoch(2, "k1") if fact == epoch(2, "k2") else fact for fact in TRAINED]
+    planted = [attempt(2, "k1") if fact == attempt(2, "k2") else fact for fact in TRAINED]
     assert "[40, 80) was trained on twice" in problems(await audited(tmp_path, *planted))[0]
 
 
@@ -143,10 +143,10 @@ async def test_a_checkpoint_must_say_itself_what_was_recorded_of_it(
     state = {"round": 1, "step": 10, "cursor": cursor, "tokens": 40 * SEQ_LEN}
     (made / "state.json").write_text(json.dumps(state))
     async with serving(tmp_path, "one") as one:
-        artifact = one.library.store.ingest(made.parent)
+        artifact = one.artifact_cache.store.ingest(made.parent)
         first = checkpoint(artifact, 40, "", 1)
-        await found(one, facts=(data_asked(), training(), MADE, MANIFEST, epoch(1), first))
-        document = await audit_document(one.journal.state, one.library.store, "letters")
+        await found(one, facts=(data_asked(), training(), MADE, MANIFEST, attempt(1), first))
+        document = await audit_document(one.replica.state, one.artifact_cache.store, "letters")
     assert document["audit"][0]["checkpoints_read"] == 1
     assert (problems(document) == []) is ok
 
@@ -164,7 +164,7 @@ async def test_a_cycle_is_proved_round_by_round(tmp_path: Path) -> None:
         for number, parent, name in ((1, "", "k1"), (2, "k1", "k2"))
         for fact in (
             replace(MANIFEST, round=number),
-            replace(epoch(number, parent), round=number),
+            replace(attempt(number, parent), round=number),
             replace(
                 checkpoint(name, 40, parent, number),
                 round=number, tokens=number * of_seq_len, is_final=True,
@@ -189,14 +189,14 @@ async def test_a_round_on_the_trunk_is_proved_from_the_trunks_end(tmp_path: Path
     )
     first = [
         MANIFEST,
-        epoch(1),
+        attempt(1),
         replace(checkpoint("t1", 28, "", 1), tokens=28 * 256, on_trunk=True),
         replace(checkpoint("d1", 40, "t1", 1), tokens=40 * 256, is_final=True),
         RoundCommitted(CYCLE, 1, "d1", "HOLD", ""),
     ]
     second = [
         replace(MANIFEST, round=2),
-        replace(epoch(2, "t1"), round=2, follows="d1"),
+        replace(attempt(2, "t1"), round=2, follows="d1"),
         replace(checkpoint("t2", 28, "d1", 2), round=2, tokens=56 * 256, on_trunk=True),
         replace(checkpoint("d2", 40, "t2", 2), round=2, tokens=68 * 256, is_final=True),
     ]
@@ -220,12 +220,12 @@ async def test_a_round_on_the_trunk_is_proved_from_the_trunks_end(tmp_path: Path
 async def test_nothing_trained_is_nothing_to_prove_and_a_wrong_name_is_told(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one:
         await found(one, facts=(data_asked(), training()))
-        assert await audit_document(one.journal.state, one.library.store, "") == {
+        assert await audit_document(one.replica.state, one.artifact_cache.store, "") == {
             "schema": "jupiter/v1",
             "audit": [],
         }
         with pytest.raises(NotFoundError, match="is called poems"):
-            await audit_document(one.journal.state, one.library.store, "poems")
+            await audit_document(one.replica.state, one.artifact_cache.store, "poems")
 
 
 async def test_a_run_is_told_with_the_keys_of_a_cycle(tmp_path: Path) -> None:
@@ -243,7 +243,7 @@ async def test_a_run_is_told_with_the_keys_of_a_cycle(tmp_path: Path) -> None:
         assert (shown["state"], shown["step"], shown["val_bpb"]) == ("waiting", 30, None)
         assert [row["phase"] for row in shown["phases"]] == ["pack", "train", "evaluate"]
         assert shown["phases"][0]["detail"].startswith("9 documents of 40,000 bytes")
-        await one.journal.append(1, [scored, RoundCommitted(CYCLE, 1, "k3", "", "")])
+        await one.replica.append(1, [scored, RoundCommitted(CYCLE, 1, "k3", "", "")])
         ended = train_document(one.observers.sources, CYCLE)["train"]
         assert (ended["state"], ended["val_bpb"], ended["verdicts"]) == ("finished", 2.25, [])
         assert train_document(one.observers.sources, other)["train"] is None
@@ -254,10 +254,10 @@ async def test_data_sets_are_listed_with_how_far_they_are(tmp_path: Path) -> Non
         await found(one, facts=(data_asked(),))
         (row,) = (await data_document(one.observers.sources, ""))["data"]
         assert (row["name"], row["state"], row["tokens"]) == ("letters", "preparing", None)
-        await one.journal.append(1, [CycleFailed(CYCLE, "empty-source", "nothing there", "")])
+        await one.replica.append(1, [CycleFailed(CYCLE, "empty-source", "nothing there", "")])
         (row,) = (await data_document(one.observers.sources, ""))["data"]
         assert (row["state"], row["failure"]) == ("failed", "nothing there")
-        await one.journal.append(1, [MADE])
+        await one.replica.append(1, [MADE])
         (row,) = (await data_document(one.observers.sources, ""))["data"]
         assert (row["state"], row["tokens"], row["held_here"]) == ("ready", 10_000, False)
         assert (await data_document(one.observers.sources, CYCLE))["data"]["kind"] == "data"
@@ -315,7 +315,7 @@ async def test_islands_are_no_runs_of_their_own_to_people(tmp_path: Path) -> Non
                 "tokens_per_s": None, "outer_step": 0, "state": "waiting",
             }
         ]  # fmt: skip
-        await one.journal.append(1, [CycleFailed(island.cycle, "x", "its GPU is gone", "mend it")])
+        await one.replica.append(1, [CycleFailed(island.cycle, "x", "its GPU is gone", "mend it")])
         shown = train_document(one.observers.sources, "")["train"]
         assert shown["islands"][0]["state"] == "failed"
         texts = [event["text"] for event in shown["events"]]

@@ -12,7 +12,7 @@ from jupiterd.ids import ArtifactId, NodeId
 from tests.support.cluster.building import CYCLE, started
 from tests.support.daemon.shown import shown
 from tests.support.daemon.two_nodes import found, serving
-from tests.unit.daemon.queries.cycle.test_cycle_document import checkpoint, epoch
+from tests.unit.daemon.queries.cycle.test_cycle_document import attempt, checkpoint
 
 
 def write_curve(curves: Path, *steps: int, of_round: int = 1) -> None:
@@ -35,7 +35,7 @@ def write_curve(curves: Path, *steps: int, of_round: int = 1) -> None:
 
 async def test_the_curve_begins_with_the_first_step(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one:
-        mine = replace(epoch(1), gang=(one.identity.node_id,))
+        mine = replace(attempt(1), gang=(one.identity.node_id,))
         await found(one, facts=(started(), mine))
         write_curve(one.state_dir.curves, 1, 2, 4)
         told = (await shown(one, f"curve/{CYCLE}"))["curve"]
@@ -46,7 +46,7 @@ async def test_the_curve_begins_with_the_first_step(tmp_path: Path) -> None:
 
 async def test_a_node_that_is_away_is_missing_in_the_curve(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one:
-        await found(one, facts=(started(), replace(epoch(1), gang=(NodeId("c" * 32),))))
+        await found(one, facts=(started(), replace(attempt(1), gang=(NodeId("c" * 32),))))
         told = (await shown(one, f"curve/{CYCLE}"))["curve"]
         assert (told["points"], told["missing"]) == ([], ["cccccccc"])
 
@@ -54,7 +54,10 @@ async def test_a_node_that_is_away_is_missing_in_the_curve(tmp_path: Path) -> No
 async def test_a_report_never_draws_an_older_round_into_the_newest(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one:
         mine, away = (one.identity.node_id,), (NodeId("c" * 32),)
-        of_first, of_second = replace(epoch(1), gang=mine), replace(epoch(2), gang=away, round=2)
+        of_first, of_second = (
+            replace(attempt(1), gang=mine),
+            replace(attempt(2), gang=away, round=2),
+        )
         last = checkpoint("k1", 4, final=True)
         over = RoundCommitted(CYCLE, 1, last.artifact, "HOLD", "")
         await found(one, facts=(started(2), of_first, last, over, of_second))
@@ -65,7 +68,7 @@ async def test_a_report_never_draws_an_older_round_into_the_newest(tmp_path: Pat
 
 async def test_a_report_draws_the_newest_round_that_trained(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one:
-        mine = replace(epoch(1), gang=(one.identity.node_id,))
+        mine = replace(attempt(1), gang=(one.identity.node_id,))
         last = checkpoint("k1", 4, final=True)
         over = RoundCommitted(CYCLE, 1, last.artifact, "HOLD", "")
         await found(one, facts=(started(2), mine, last, over))
@@ -78,7 +81,7 @@ async def test_checkpoints_are_told_with_who_holds_them(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one:
         (tmp_path / "made").mkdir()
         (tmp_path / "made" / "weights").write_bytes(b"1")
-        held = one.library.store.ingest(tmp_path / "made")
+        held = one.artifact_cache.store.ingest(tmp_path / "made")
         facts = (
             started(),
             replace(checkpoint("", 100), artifact=held),

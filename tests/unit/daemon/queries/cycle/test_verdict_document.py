@@ -29,10 +29,10 @@ def stored(node: Node, folder: Path, given: dict[str, Any]) -> tuple[ArtifactId,
     """Return the artifacts of a verdict and of the scores it was made of."""
     rows = documents(random.Random(3), 0.05)
     write_scores(folder / "scores", rows)
-    scores = node.library.store.ingest(folder / "scores")
+    scores = node.artifact_cache.store.ingest(folder / "scores")
     told = {**GIVEN, **given, "scores": {"scores.0": scores}}
     write_verdict(folder / "verdict", Material(rows, Findings()), told)
-    return node.library.store.ingest(folder / "verdict"), scores
+    return node.artifact_cache.store.ingest(folder / "verdict"), scores
 
 
 async def judged(node: Node, folder: Path) -> list[tuple[ArtifactId, ArtifactId]]:
@@ -56,7 +56,7 @@ async def judged(node: Node, folder: Path) -> list[tuple[ArtifactId, ArtifactId]
 
 
 async def asked(node: Node, wanted: str) -> dict[str, Any]:
-    return (await verdict_document(node.journal.state, node.library, wanted))["verdict"]
+    return (await verdict_document(node.replica.state, node.artifact_cache, wanted))["verdict"]
 
 
 async def test_the_last_verdict_is_meant_unless_one_is_named(tmp_path: Path) -> None:
@@ -74,9 +74,9 @@ async def test_the_verdicts_of_any_cycle_are_named_by_it_and_its_round(tmp_path:
         later = replace(started(), cycle=CycleId("e" * 16), started_at="2026-02-01T00:00:00Z")
         own = CheckpointCommitted(later.cycle, 1, "", FIRST, 1, 100, 1000, 400, 3.5, True)
         over = RoundCommitted(later.cycle, 1, FIRST, "HOLD", "")
-        folder = next(iter(one.journal.state.cycles[CYCLE].verdicts.values())).artifact
+        folder = next(iter(one.replica.state.cycles[CYCLE].verdicts.values())).artifact
         held = VerdictReached(later.cycle, 1, "HOLD", "why", 2.5, folder, FIRST, "")
-        await one.journal.append(1, [later, own, held, over])
+        await one.replica.append(1, [later, own, held, over])
         for wanted, number, said in (
             ("dddd", 2, "PROMOTE"), ("dddd/1", 1, "PROMOTE"), ("python", 1, "HOLD"),
             ("eeee/1", 1, "HOLD"), ("1", 1, "HOLD"),
@@ -93,7 +93,7 @@ async def test_what_it_names_comes_to_the_same_verdict(tmp_path: Path) -> None:
         (_, scores), _ = await judged(one, tmp_path / "made")
         told = await asked(one, "1")
         material = [Path(each) for each in told["material"]]
-        assert material == [one.library.store.path(scores)]
+        assert material == [one.artifact_cache.store.path(scores)]
         done = decide_again(Path(told["folder"]), material)
     assert done.is_same
     assert done.again["verdict"]["decision"] == "PROMOTE"
@@ -102,7 +102,7 @@ async def test_what_it_names_comes_to_the_same_verdict(tmp_path: Path) -> None:
 async def test_where_the_scores_have_gone_the_verdict_s_own_copy_is_named(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one:
         (_, scores), _ = await judged(one, tmp_path / "made")
-        one.library.store.remove(scores)
+        one.artifact_cache.store.remove(scores)
         told = await asked(one, "1")
     assert told["material"] == [told["folder"]]
 
@@ -121,18 +121,18 @@ async def test_what_is_not_there_is_told(tmp_path: Path, wanted: str, message: s
     async with serving(tmp_path, "one") as one:
         await judged(one, tmp_path / "made")
         with pytest.raises(NotFoundError, match=message):
-            await verdict_document(one.journal.state, one.library, wanted)
+            await verdict_document(one.replica.state, one.artifact_cache, wanted)
 
 
 async def test_a_beginning_of_several_ids_is_refused(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one:
         await judged(one, tmp_path / "made")
         with pytest.raises(UsageError, match="2 models' ids begin with 11bb11"):
-            await verdict_document(one.journal.state, one.library, "11bb11")
+            await verdict_document(one.replica.state, one.artifact_cache, "11bb11")
 
 
 async def test_before_any_verdict_there_is_none(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one:
         await found(one, facts=(started(),))
         with pytest.raises(NotFoundError, match="no gate has decided yet"):
-            await verdict_document(one.journal.state, one.library, "")
+            await verdict_document(one.replica.state, one.artifact_cache, "")

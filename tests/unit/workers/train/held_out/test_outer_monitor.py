@@ -47,8 +47,11 @@ class DecidingLeader(OuterLeader):
 
     def close_round(self) -> None:
         with self._changed:
-            told = [way for _, way in self._ways.values()]
-            self._losses = [MergedLoss(way.scored_step, way.held_out) for way in told]
+            told = [pseudo_gradient for _, pseudo_gradient in self._ways.values()]
+            self._losses = [
+                MergedLoss(pseudo_gradient.scored_step, pseudo_gradient.held_out)
+                for pseudo_gradient in told
+            ]
             super().close_round()
 
     def _append(self, merged: Mapping[str, tuple[Path, int]]) -> None:

@@ -26,8 +26,8 @@ from jupiterd.protocol.frames import (
     KeepState,
     OuterStepWanted,
     Progressed,
+    PseudoGradientWritten,
     StateKept,
-    WayWritten,
 )
 from jupiterd.workers import link
 from jupiterd.workers.islands.island import Island as OuterIsland
@@ -67,12 +67,22 @@ def test_islands_of_unlike_batches_end_every_round_with_the_same_weights(
     assert list(digests(log, "a")) == list(range(ROUNDS + 1))
     assert len(set(digests(log, "a").values())) == ROUNDS + 1
     for island, batch in zip(islands, (2, 3), strict=True):
-        ways = island.ways
-        assert [way.after for way in ways] == [f"step {n}" for n in range(ROUNDS)]
-        assert {way.tokens for way in ways} == {EVERY * batch * SEQ_LEN}
-        assert all(0 < way.norm < 10 and way.elapsed_s > 0 for way in ways)
+        pseudo_gradients = island.pseudo_gradients
+        assert [pseudo_gradient.after for pseudo_gradient in pseudo_gradients] == [
+            f"step {n}" for n in range(ROUNDS)
+        ]
+        assert {pseudo_gradient.tokens for pseudo_gradient in pseudo_gradients} == {
+            EVERY * batch * SEQ_LEN
+        }
+        assert all(
+            0 < pseudo_gradient.norm < 10 and pseudo_gradient.elapsed_s > 0
+            for pseudo_gradient in pseudo_gradients
+        )
         stand = [(f"step {n}", digests(log, "a")[n]) for n in range(ROUNDS)]
-        assert [(way.stands_at, way.digest.hex()) for way in ways] == stand
+        assert [
+            (pseudo_gradient.stands_at, pseudo_gradient.digest.hex())
+            for pseudo_gradient in pseudo_gradients
+        ] == stand
         last = island.rank.said(CheckpointWritten)[-1]
         assert (last.step, last.tokens) == (STEPS, STEPS * batch * SEQ_LEN)
         assert island.finished is not None
@@ -119,8 +129,8 @@ def test_an_island_that_begins_again_within_a_round_does_to_the_bit_what_it_woul
     again = Island(leader.again(tmp_path, number, "b"), "b", inputs | start).ended()
     assert again.error is None
     assert len(again.losses) == STEPS - step
-    assert [again.way(n) for n in range(number, ROUNDS)] == [
-        islands["b"].way(n) for n in range(number, ROUNDS)
+    assert [again.pseudo_gradient(n) for n in range(number, ROUNDS)] == [
+        islands["b"].pseudo_gradient(n) for n in range(number, ROUNDS)
     ]
     assert digests_told(again) == digests_told(islands["b"])[number:]
     assert same(again.checkpoint(STEPS), islands["b"].checkpoint(STEPS))
@@ -129,8 +139,13 @@ def test_an_island_that_begins_again_within_a_round_does_to_the_bit_what_it_woul
 
 
 def digests_told(island: Island) -> list[tuple[str, bytes]]:
-    assert all(len(way.digest) == DIGEST_BYTES for way in island.ways)
-    return [(way.stands_at, way.digest) for way in island.ways]
+    assert all(
+        len(pseudo_gradient.digest) == DIGEST_BYTES for pseudo_gradient in island.pseudo_gradients
+    )
+    return [
+        (pseudo_gradient.stands_at, pseudo_gradient.digest)
+        for pseudo_gradient in island.pseudo_gradients
+    ]
 
 
 def test_who_is_behind_takes_the_outer_steps_that_it_has_missed_and_goes_on_from_there(
@@ -143,7 +158,9 @@ def test_who_is_behind_takes_the_outer_steps_that_it_has_missed_and_goes_on_from
     start = {"checkpoint": str(islands["b"].checkpoint(6))}
     late = Island(leader.again(tmp_path, 3, "b"), "b", inputs | start).ended()
     assert late.error is None
-    assert [way.after for way in late.ways] == ["step 3"], "its round was over long ago"
+    assert [pseudo_gradient.after for pseudo_gradient in late.pseudo_gradients] == ["step 3"], (
+        "its round was over long ago"
+    )
     assert digests_told(late) == digests_told(islands["a"])[3:]
     assert len(late.losses) == EVERY
     last = load_state(late.checkpoint(STEPS))
@@ -171,7 +188,10 @@ def test_another_island_begins_where_the_round_of_the_one_began_and_waits_for_it
     assert island.ended().error is None
     first = island.rank.said(Progressed)[0]
     assert (first.done, first.values["waiting"]) == (EVERY, 1.0), "where that round began"
-    assert [way.after for way in island.ways] == ["step 2", "step 3"]
+    assert [pseudo_gradient.after for pseudo_gradient in island.pseudo_gradients] == [
+        "step 2",
+        "step 3",
+    ]
     assert digests_told(island)[0] == digests_told(islands["b"])[2], "it has what the others have"
     assert island.finished is not None
     assert island.finished.counts == {
@@ -287,7 +307,7 @@ def test_a_round_that_the_others_have_ended_is_left_at_once(inputs: dict[str, st
     left = next(n for n, step in enumerate(steps) if step > 2000)
     assert steps[:left] == list(range(1, left + 1))
     assert steps[left:] == list(range(2001, 2001 + len(steps) - left))
-    assert not island.ways
+    assert not island.pseudo_gradients
 
 
 def test_a_rank_that_is_told_to_stop_while_it_waits_keeps_its_round(
@@ -295,7 +315,7 @@ def test_a_rank_that_is_told_to_stop_while_it_waits_keeps_its_round(
 ):
     leader = OuterLeader(tmp_path, plan(), {"a": 2, "b": 3}, EVERY)
     island = Island(leader, "b", inputs)
-    leader.wait_for(island.rank, WayWritten)
+    leader.wait_for(island.rank, PseudoGradientWritten)
     leader.stop(island.rank)
     finished = island.ended().finished
     assert finished is not None
@@ -303,10 +323,10 @@ def test_a_rank_that_is_told_to_stop_while_it_waits_keeps_its_round(
     (made,) = island.rank.said(CheckpointWritten)
     start = {"checkpoint": str(island.rank.folder / made.path)}
     again = Island(leader, "b", inputs | start)
-    leader.wait_for(again.rank, WayWritten)
+    leader.wait_for(again.rank, PseudoGradientWritten)
     leader.stop(again.rank)
     assert not again.ended().losses
-    assert again.way(0) == island.way(0), "it sends the same once more"
+    assert again.pseudo_gradient(0) == island.pseudo_gradient(0), "it sends the same once more"
     assert digests_told(again) == digests_told(island)
 
 
@@ -316,7 +336,7 @@ def test_before_all_have_met_after_the_last_step_nothing_is_kept_that_would_look
     short = plan(steps=EVERY, checkpoint_every_steps=EVERY // 2)
     leader = OuterLeader(tmp_path, short, {"a": 2, "b": 3}, EVERY)
     island = Island(leader, "b", inputs)
-    leader.wait_for(island.rank, WayWritten)
+    leader.wait_for(island.rank, PseudoGradientWritten)
     island.rank.tell(KeepState(0))
     leader.wait_for(island.rank, StateKept)
     leader.stop(island.rank)
@@ -356,10 +376,12 @@ def test_an_island_whose_weights_are_no_numbers_is_left_out_and_goes_on_with_tho
     assert [island.ended().error for island in islands] == [None, None]
     log = capsys.readouterr().out
     assert digests(log, "a") == digests(log, "b")
-    assert [math.isfinite(way.norm) for way in islands[1].ways] == [True, False, True, True]
+    assert [
+        math.isfinite(pseudo_gradient.norm) for pseudo_gradient in islands[1].pseudo_gradients
+    ] == [True, False, True, True]
     assert digests_told(islands[0]) == digests_told(islands[1]), "what all have is sound"
-    assert islands[1].ways[1].tokens == 3 * tokens
-    assert list(leader.line[2].ways) == ["a"]
+    assert islands[1].pseudo_gradients[1].tokens == 3 * tokens
+    assert list(leader.line[2].pseudo_gradients) == ["a"]
 
 
 @pytest.mark.parametrize("what", ["weights", "momentum"])
@@ -371,7 +393,10 @@ def test_an_island_that_has_drifted_by_one_bit_is_left_out_for_as_long_as_it_goe
     islands = [Island(leader, name, inputs) for name in ("a", "b", "c")]
     assert [island.ended().error for island in islands] == [None] * 3
     assert leader.adrift == [(number, "c") for number in range(2, ROUNDS + 1)]
-    assert [[*step.ways] for step in leader.line[1:]] == [["a", "b", "c"], *[["a", "b"]] * 3]
+    assert [[*step.pseudo_gradients] for step in leader.line[1:]] == [
+        ["a", "b", "c"],
+        *[["a", "b"]] * 3,
+    ]
 
 
 def test_an_island_that_has_drifted_by_one_bit_has_what_all_have_once_it_goes_on_from_anothers(
@@ -391,7 +416,7 @@ def test_an_island_that_has_drifted_by_one_bit_has_what_all_have_once_it_goes_on
     for island in (again, islands["a"], islands["b"]):
         assert island.ended().error is None
     assert leader.adrift == [(2, "c")]
-    assert [*leader.line[3].ways] == ["a", "b", "c"], "its next way counts"
+    assert [*leader.line[3].pseudo_gradients] == ["a", "b", "c"], "its next way counts"
     log = capsys.readouterr().out
     ours, theirs = digests(log, "c"), digests(log, "a")
     assert [number for number in theirs if ours[number] != theirs[number]] == [1]
@@ -433,7 +458,7 @@ def _break(engine: TorchEngine) -> None:
 def test_a_damaged_way_ends_the_rank_and_says_so(inputs: dict[str, str], tmp_path: Path):
     leader = OuterLeader(tmp_path, plan(), {"a": 2, "b": 3}, EVERY)
     island = Island(leader, "a", inputs)
-    leader.wait_for(island.rank, WayWritten)
+    leader.wait_for(island.rank, PseudoGradientWritten)
     path = island.rank.folder / "way-000000" / WAY_FILE
     path.write_bytes(path.read_bytes()[:-100])
     leader.close_round()

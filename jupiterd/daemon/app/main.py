@@ -112,10 +112,12 @@ def run_daemon(asked: Given) -> None:
     import os
 
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # before grpc is imported: its log is not ours
-    from jupiterd.daemon.app.file_limit import allow_many_open_files
-    from jupiterd.daemon.app.malloc_arenas import share_one_arena
-    from jupiterd.daemon.app.memory_trim import keep_what_is_loaded
     from jupiterd.daemon.app.node import Node
+    from jupiterd.daemon.app.process_resources import (
+        freeze_loaded_objects,
+        raise_open_file_limit,
+        use_one_malloc_arena,
+    )
     from jupiterd.daemon.app.run_daemon import serve
     from jupiterd.daemon.artifacts.scratch_dirs import remove_stale
     from jupiterd.daemon.runtime.logs import log_to_file, start_logging
@@ -126,10 +128,10 @@ def run_daemon(asked: Given) -> None:
     from jupiterd.processes.orphans import reap
 
     umask.be_private()
-    share_one_arena()
-    keep_what_is_loaded()
+    use_one_malloc_arena()
+    freeze_loaded_objects()
     start_logging(logging.DEBUG if asked.debug else logging.INFO, is_quiet=asked.quiet)
-    allow_many_open_files()
+    raise_open_file_limit()
     settings, sources = load_settings(asked.settings, environment(), asked.config)
     state_dir = StateDir.open(settings.state_dir)
     log_to_file(state_dir.logs / DAEMON_LOG)

@@ -8,8 +8,8 @@ import logging
 from collections.abc import Callable
 from functools import partial
 
-from jupiterd.daemon.app.memory_trim import give_back_again_and_again
 from jupiterd.daemon.app.node import Node
+from jupiterd.daemon.app.process_resources import trim_memory_periodically
 from jupiterd.daemon.app.systemd_notices import Watched, tell_service_manager
 from jupiterd.daemon.observability.sinks import tell_outside
 from jupiterd.daemon.queries.cluster.status_document import status_document
@@ -46,7 +46,7 @@ async def serve(
             take_signals(node)
             _tell_of_missing(settings.interface)
             logging.getLogger().addHandler(node.observers.own_report.log)
-            group.create_task(give_back_again_and_again(), name="memory")
+            group.create_task(trim_memory_periodically(), name="memory")
             observers = node.observers
             tell_outside(observers.sources, observers.alerts, observers.events, group)
             tell_service_manager(_watched(node), group)

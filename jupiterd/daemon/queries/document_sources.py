@@ -11,12 +11,14 @@ from typing import Any, Protocol
 from jupiterd.cluster.health.alerts import Alert
 from jupiterd.cluster.health.health import HealthWarning
 from jupiterd.cluster.health.health_ages import HealthAges
+from jupiterd.cluster.ledger.state import State
 from jupiterd.daemon.artifacts.artifact_cache import ArtifactCache
 from jupiterd.daemon.artifacts.model_exports import ModelExports
 from jupiterd.daemon.catalog.hub_fetches import HubFetches
 from jupiterd.daemon.ledger.replica import Replica
 from jupiterd.daemon.links.peers import Peers
 from jupiterd.daemon.membership.approval_client import ApprovalClient
+from jupiterd.daemon.queries.cycle.curve_files import CurveFiles
 from jupiterd.daemon.runtime.settings import Settings
 from jupiterd.daemon.view.health_view import ClusterFileNotes, HealthView
 from jupiterd.daemon.view.local_view import LocalView
@@ -92,3 +94,18 @@ class DocumentSources:
     cluster_file: ClusterFileNotes
     applying: ApprovalClient
     """This node's wait for approval, and the words that people compare."""
+
+
+@dataclass(frozen=True)
+class SlowSources:
+    """What documents are read from that need the disk or other nodes."""
+
+    sources: DocumentSources
+    curves: CurveFiles
+    reports: MemberReports
+    histories: MemberHistories
+
+    @property
+    def state(self) -> State:
+        """Return what the ledger adds up to now."""
+        return self.sources.replica.state

@@ -18,7 +18,7 @@ from typing import Any
 
 import grpc.aio
 
-from jupiterd.daemon.app.malloc_arenas import share_one_arena
+from jupiterd.daemon.app.process_resources import use_one_malloc_arena
 from jupiterd.daemon.artifacts.artifact_service import ArtifactService
 from jupiterd.ids import ArtifactId, NodeId
 from jupiterd.net.artifact_source import PeerArtifactSource
@@ -201,5 +201,5 @@ def answer(told: Told) -> None:
 
 
 if __name__ == "__main__":
-    share_one_arena()  # as the daemon does; with an arena each, its threads clear every page anew
+    use_one_malloc_arena()  # as the daemon does; with an arena each, threads clear every page again
     asyncio.run(main(*sys.argv[1:]))

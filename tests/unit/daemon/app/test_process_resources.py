@@ -1,26 +1,49 @@
-"""What a daemon's process gives back."""
+"""What a daemon's process takes of the machine, and gives back."""
 
 import asyncio
+import ctypes
 import platform
+import resource
 import subprocess
 import sys
 
 import pytest
 
-from jupiterd.daemon.app import memory_trim
-from jupiterd.daemon.app.memory_trim import code_in
+from jupiterd.daemon.app import process_resources
+from jupiterd.daemon.app.process_resources import MAX_OPEN_FILES, code_ranges, useful_file_limit
+
+UNLIMITED = resource.RLIM_INFINITY
+
+FOUR_THREADS = """
+import ctypes, sys, threading
+from jupiterd.daemon.app.process_resources import use_one_malloc_arena
+use_one_malloc_arena()
+c = ctypes.CDLL(None)
+barrier = threading.Barrier(4)
+def use():
+    barrier.wait()
+    c.malloc(ctypes.c_size_t(100_000))
+threads = [threading.Thread(target=use) for _ in range(4)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+sys.stdout.flush()
+sys.stderr.flush()
+c.malloc_info(0, ctypes.c_void_p.in_dll(c, "stdout"))
+c.fflush(None)
+"""
 
 PREPARED = """
 import ctypes, pathlib
-from jupiterd.daemon.app.malloc_arenas import share_one_arena
-from jupiterd.daemon.app.memory_trim import give_back, let_go_of_code
+from jupiterd.daemon.app.process_resources import (
+    release_code, release_freed_pages, use_one_malloc_arena
+)
 def kib(kind):
     rows = pathlib.Path("/proc/self/status").read_text().splitlines()
     return next(int(row.split()[1]) for row in rows if row.startswith(kind))
 """
 
 FREED_BELOW_WHAT_IS_USED = """
-share_one_arena()
+use_one_malloc_arena()
 c = ctypes.CDLL(None)
 c.malloc.restype = ctypes.c_void_p
 blocks = [c.malloc(ctypes.c_size_t(60_000)) for _ in range(200)]
@@ -30,14 +53,14 @@ c.malloc(ctypes.c_size_t(60_000))
 for block in blocks:
     c.free(ctypes.c_void_p(block))
 before = kib("RssAnon")
-give_back()
+release_freed_pages()
 print(before - kib("RssAnon"))
 """
 
 CODE_OF_THE_START = """
 import sqlite3, ssl
 before = kib("RssFile")
-let_go_of_code()
+release_code()
 after = kib("RssFile")
 assert sqlite3.connect(":memory:").execute("SELECT 6 * 7").fetchone() == (42,)
 ssl.create_default_context()
@@ -46,6 +69,15 @@ print(before - after)
 
 only_glibc = pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="it is glibc's")
 only_linux = pytest.mark.skipif(sys.platform != "linux", reason="it is Linux's")
+
+
+@only_glibc
+def test_all_threads_share_one_arena() -> None:
+    assert hasattr(ctypes.CDLL(None), "malloc_info")
+    arenas = subprocess.run(
+        [sys.executable, "-c", FOUR_THREADS], capture_output=True, text=True, check=True, timeout=15
+    ).stdout
+    assert arenas.count("<heap nr=") == 1, arenas
 
 
 @only_glibc
@@ -77,7 +109,7 @@ def test_only_code_and_constants_of_files_are_let_go_of() -> None:
         for head, written_kib in maps
         for row in (head, "Rss:      4 kB", *told(written_kib), "VmFlags: rd ex mr")
     ]
-    found = list(code_in(rows))
+    found = list(code_ranges(rows))
     assert found == [
         (0x5581A0000000, 0x5581A0001000),
         (0x5581A0001000, 0x5581A0003000),
@@ -93,23 +125,23 @@ def told(written_kib: int) -> tuple[str, str]:
 async def test_a_daemon_gives_back_again_and_again(monkeypatch: pytest.MonkeyPatch) -> None:
     enough, turns = asyncio.Event(), [""]
 
-    def let_go_of_code() -> None:
+    def release_code() -> None:
         turns[-1] += "code "
 
-    def give_back() -> None:
+    def release_freed_pages() -> None:
         turns[-1] += "pages"
         turns.append("")
-        if len(turns) > memory_trim.CODE_TURNS + 1:
+        if len(turns) > process_resources.CODE_TURNS + 1:
             enough.set()
 
-    monkeypatch.setattr(memory_trim, "GIVE_BACK_S", 0.001)
-    monkeypatch.setattr(memory_trim, "give_back", give_back)
-    monkeypatch.setattr(memory_trim, "let_go_of_code", let_go_of_code)
+    monkeypatch.setattr(process_resources, "TRIM_EVERY_S", 0.001)
+    monkeypatch.setattr(process_resources, "release_freed_pages", release_freed_pages)
+    monkeypatch.setattr(process_resources, "release_code", release_code)
     async with asyncio.timeout(10), asyncio.TaskGroup() as group:
-        task = group.create_task(memory_trim.give_back_again_and_again())
+        task = group.create_task(process_resources.trim_memory_periodically())
         await enough.wait()
         task.cancel()
-    assert turns[: memory_trim.CODE_TURNS + 1] == ["code pages", *["pages"] * 3, "code pages"]
+    assert turns[: process_resources.CODE_TURNS + 1] == ["code pages", *["pages"] * 3, "code pages"]
 
 
 def said_by(script: str) -> int:
@@ -121,3 +153,32 @@ def said_by(script: str) -> int:
         timeout=15,
     )
     return int(told.stdout)
+
+
+@pytest.mark.parametrize(
+    ("soft", "hard", "wanted"),
+    [
+        (256, 4096, 4096),
+        (256, UNLIMITED, MAX_OPEN_FILES),
+        (1024, 1 << 20, MAX_OPEN_FILES),
+        (1 << 20, 1 << 20, 1 << 20),
+        (UNLIMITED, UNLIMITED, UNLIMITED),
+    ],
+)
+def test_the_limit_is_raised_as_far_as_it_may_be_and_never_lowered(
+    soft: int, hard: int, wanted: int
+) -> None:
+    assert useful_file_limit(soft, hard) == wanted
+
+
+def test_a_process_raises_its_own_limit() -> None:
+    lines = (
+        "import resource",
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (128, 512))",
+        "from jupiterd.daemon.app.process_resources import raise_open_file_limit",
+        "print(raise_open_file_limit(), resource.getrlimit(resource.RLIMIT_NOFILE))",
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, check=True
+    )
+    assert ran.stdout == "512 (512, 512)\n"

@@ -11,13 +11,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from jupiterd.service.asked import SYSTEM_STATE_DIR, SYSTEM_USER, Asked, Scope
 from jupiterd.service.property_list import property_list
+from jupiterd.service.service_request import SYSTEM_STATE_DIR, SYSTEM_USER, Scope, ServiceRequest
 from jupiterd.service.unit import sysusers_text, unit_text
 
 FOLDER = Path(__file__).resolve().parent.parent / "installers"
 
-MACHINE = Asked(
+MACHINE = ServiceRequest(
     scope=Scope.SYSTEM,
     program=("/usr/local/bin/jupiterd",),
     arguments=(),

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from jupiterd.daemon.runtime.clock import wall_s
+from jupiterd.doctor.examined_machine import ExaminedMachine
 from jupiterd.doctor.finding import Finding, fail, ok, warn
-from jupiterd.doctor.place import Place
 
 CHECK: Final = "clock"
 EARLIEST_S: Final = 1_577_836_800.0
@@ -33,9 +33,9 @@ class Reading:
     """None: the system doesn't say."""
 
 
-def read(place: Place) -> Reading:
+def read(machine: ExaminedMachine) -> Reading:
     """Ask the kernel; changes nothing."""
-    del place
+    del machine
     return Reading(wall_s(), _is_synchronised())
 
 
@@ -47,15 +47,15 @@ def judge(reading: Reading) -> Finding:
     if reading.is_synchronised is False:
         why = "nobody keeps this clock right: times in logs and reports drift (no decision does)"
         return warn(CHECK, why, FIX)
-    told = "is synchronised" if reading.is_synchronised else "is plausible"
-    return ok(CHECK, f"the clock {told}")
+    state = "is synchronised" if reading.is_synchronised else "is plausible"
+    return ok(CHECK, f"the clock {state}")
 
 
 def _is_synchronised() -> bool | None:
     if sys.platform != "linux":
         return None
     try:
-        # All zeros means: change nothing, only tell.
+        # All zeros means: change nothing, only report.
         state = ctypes.CDLL(None).adjtimex(ctypes.create_string_buffer(_TIMEX_BYTES))
     except (OSError, AttributeError):
         return None

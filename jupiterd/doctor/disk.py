@@ -12,8 +12,8 @@ from typing import Final
 
 import psutil
 
+from jupiterd.doctor.examined_machine import ExaminedMachine
 from jupiterd.doctor.finding import Finding, fail, ok, warn
-from jupiterd.doctor.place import Place
 from jupiterd.formats import size
 
 CHECK: Final = "disk"
@@ -34,23 +34,23 @@ class Reading:
     total_bytes: int
     kept_free_bytes: int
     kind: str = ""
-    """Of the file system; empty where it can't be told."""
+    """Of the file system; empty: unknown."""
     is_writable: bool = True
     is_private: bool = True
     """Nobody but its owner may look in."""
 
 
-def read(place: Place) -> Reading:
+def read(machine: ExaminedMachine) -> Reading:
     """Look at the folder, or where it would be made."""
-    folder = _existing(place.state_dir)
+    folder = _existing(machine.state_dir)
     usage = shutil.disk_usage(folder)
     mode = folder.stat().st_mode
-    is_own = folder == place.state_dir
+    is_own = folder == machine.state_dir
     return Reading(
-        folder=str(place.state_dir),
+        folder=str(machine.state_dir),
         free_bytes=usage.free,
         total_bytes=usage.total,
-        kept_free_bytes=place.free_disk_bytes,
+        kept_free_bytes=machine.free_disk_bytes,
         kind=_kind(folder),
         is_writable=os.access(folder, os.W_OK | os.X_OK),
         is_private=not is_own or not mode & (stat.S_IRWXG | stat.S_IRWXO),

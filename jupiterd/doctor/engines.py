@@ -1,17 +1,17 @@
 """Do torch and MLX work here, and do they fit the driver below them?
 
-Owns what follows from their answers (`engine_answers`) and the driver's (`nvidia_driver`).
+Owns what follows from their reports (`engine_reports`) and the driver's (`nvidia_driver`).
 """
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Final
 
-from jupiterd.doctor.engine_answers import Answer, engine_answer
+from jupiterd.doctor.engine_reports import EngineReport, engine_report
+from jupiterd.doctor.examined_machine import ExaminedMachine
 from jupiterd.doctor.finding import Finding, fail, not_here, ok, warn
 from jupiterd.doctor.nvidia_driver import Reading as Driver
 from jupiterd.doctor.nvidia_driver import read as read_driver
-from jupiterd.doctor.place import Place
 from jupiterd.formats import counted
 from jupiterd.locations import pip_install
 from jupiterd.processes.openblas import openblas
@@ -25,26 +25,26 @@ OLDEST_MLX: Final = (0, 32, 1)
 
 @dataclass(frozen=True)
 class Reading:
-    """What everybody says."""
+    """The reports of the driver and of both engines."""
 
     system: str
     machine: str
     driver: Driver
-    torch: Answer
-    mlx: Answer
+    torch: EngineReport
+    mlx: EngineReport
     has_openblas: bool = True
 
 
-def read(place: Place) -> Reading:
+def read(machine: ExaminedMachine) -> Reading:
     """Ask the driver, then both engines at once, each in a process of its own."""
     import platform
 
-    driver = read_driver(place)
+    driver = read_driver(machine)
     with ThreadPoolExecutor(2) as pool:
-        torch = pool.submit(engine_answer, TORCH, driver.uuids)
-        mlx = pool.submit(engine_answer, MLX)
+        torch = pool.submit(engine_report, TORCH, driver.uuids)
+        mlx = pool.submit(engine_report, MLX)
         return Reading(
-            place.system,
+            machine.system,
             platform.machine(),
             driver,
             torch.result(),
@@ -72,8 +72,8 @@ def judge_torch(reading: Reading) -> Finding:
         return fail(TORCH, f"torch doesn't work: {error}", _again(reading, "torch"))
     version, built = torch["version"], torch.get("built_for_cuda")
     if not driver.gpus:
-        told = f"built for CUDA {built}" if built else "built for CPUs"
-        return ok(TORCH, f"torch {version}, {told}; no NVIDIA GPU is here to use")
+        build = f"built for CUDA {built}" if built else "built for CPUs"
+        return ok(TORCH, f"torch {version}, {build}; no NVIDIA GPU is here to use")
     if not built:
         why = f"torch {version} was built without CUDA, so {driver.gpus[0]} isn't used"
         release = version.partition("+")[0]
@@ -86,7 +86,7 @@ def judge_torch(reading: Reading) -> Finding:
     return _judge_devices(torch)
 
 
-def _judge_devices(torch: Answer) -> Finding:
+def _judge_devices(torch: EngineReport) -> Finding:
     version = torch["version"]
     if not torch["is_usable"]:
         why = f"torch {version} can't use the GPU: {torch.get('why_not') or 'it does not say why'}"

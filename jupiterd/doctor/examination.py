@@ -24,46 +24,46 @@ from jupiterd.doctor import (
     versions,
     wsl,
 )
+from jupiterd.doctor.examined_machine import ExaminedMachine
 from jupiterd.doctor.finding import Finding, warn
-from jupiterd.doctor.place import Place
 
 log = logging.getLogger(__name__)
 
-Check = Callable[[Place], Finding | Sequence[Finding]]
+Check = Callable[[ExaminedMachine], Finding | Sequence[Finding]]
 
 
-def _health(place: Place) -> list[Finding]:
-    return health.judge(place, lambda: not_answering(place.state_dir))
+def _health(machine: ExaminedMachine) -> list[Finding]:
+    return health.judge(machine, lambda: not_answering(machine.state_dir))
 
 
 CHECKS: Final[dict[str, Check]] = {
     health.CHECK: _health,
-    disk.CHECK: lambda place: disk.judge(disk.read(place)),
-    clock_check.CHECK: lambda place: clock_check.judge(clock_check.read(place)),
-    ports.CHECK: lambda place: ports.judge(ports.read(place)),
-    firewall.CHECK: lambda place: firewall.judge(firewall.read(place)),
-    multicast.CHECK: lambda place: multicast.judge(multicast.read(place)),
-    local_network.CHECK: lambda place: local_network.judge(local_network.read(place)),
-    wsl.CHECK: lambda place: wsl.judge(wsl.read(place)),
-    links.CHECK: lambda place: links.judge(links.read(place)),
+    disk.CHECK: lambda machine: disk.judge(disk.read(machine)),
+    clock_check.CHECK: lambda machine: clock_check.judge(clock_check.read(machine)),
+    ports.CHECK: lambda machine: ports.judge(ports.read(machine)),
+    firewall.CHECK: lambda machine: firewall.judge(firewall.read(machine)),
+    multicast.CHECK: lambda machine: multicast.judge(multicast.read(machine)),
+    local_network.CHECK: lambda machine: local_network.judge(local_network.read(machine)),
+    wsl.CHECK: lambda machine: wsl.judge(wsl.read(machine)),
+    links.CHECK: lambda machine: links.judge(links.read(machine)),
     versions.CHECK: versions.judge,
-    nvidia_driver.CHECK: lambda place: nvidia_driver.judge(nvidia_driver.read(place)),
-    "engines": lambda place: engines.judge(engines.read(place)),
+    nvidia_driver.CHECK: lambda machine: nvidia_driver.judge(nvidia_driver.read(machine)),
+    "engines": lambda machine: engines.judge(engines.read(machine)),
 }
 """Name -> check, in the order in which they are shown."""
 
 
-def examine(place: Place, checks: dict[str, Check] | None = None) -> list[Finding]:
+def examine(machine: ExaminedMachine, checks: dict[str, Check] | None = None) -> list[Finding]:
     """Return every finding, in the order of the checks."""
     chosen = CHECKS if checks is None else checks
     with ThreadPoolExecutor(len(chosen)) as pool:
-        running = [pool.submit(_checked, name, check, place) for name, check in chosen.items()]
+        running = [pool.submit(_checked, name, check, machine) for name, check in chosen.items()]
         return [finding for future in running for finding in future.result()]
 
 
-def _checked(name: str, check: Check, place: Place) -> list[Finding]:
+def _checked(name: str, check: Check, machine: ExaminedMachine) -> list[Finding]:
     try:
-        found: Any = check(place)
+        found: Any = check(machine)
     except Exception as error:  # a check that can't look mustn't hide the others
         log.debug("check_failed", extra={"check": name}, exc_info=True)
         why = f"this couldn't be looked at: {type(error).__name__}: {error}"

@@ -16,7 +16,7 @@ class Status(StrEnum):
 
     OK = "ok"
     WARN = "warn"
-    """It works, with less than there could be; or nobody can tell."""
+    """It works, with less than there could be; or it is unknown."""
     FAIL = "fail"
     """Something that Jupiter needs doesn't work."""
     NOT_HERE = "not here"

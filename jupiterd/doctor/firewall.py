@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from jupiterd.doctor.asking import NOT_ASKED, Answer, ask
+from jupiterd.doctor.examined_machine import DISCOVERY_PORT, ExaminedMachine
 from jupiterd.doctor.finding import Finding, fail, not_here, ok, warn
 from jupiterd.doctor.lan import Network, networks
 from jupiterd.doctor.nft_ruleset import Outcome, Packet, outcome
-from jupiterd.doctor.place import DISCOVERY_PORT, Place
+from jupiterd.doctor.system_command import NOT_RUN, CommandOutput, run_command
 
 CHECK: Final = "firewall"
 MAC_FIREWALL: Final = "/usr/libexec/ApplicationFirewall/socketfilterfw"
@@ -33,44 +33,44 @@ class Reading:
     system: str
     port: int
     networks: tuple[Network, ...]
-    ruleset: Answer = NOT_ASKED
+    ruleset: CommandOutput = NOT_RUN
     """Of `nft --json list ruleset`; it needs root."""
     ufw: str = ""
     """Its settings, which everybody may read; empty where it isn't installed."""
-    firewalld: Answer = NOT_ASKED
+    firewalld: CommandOutput = NOT_RUN
     """Of `firewall-cmd --state`."""
-    mac: Answer = NOT_ASKED
+    mac: CommandOutput = NOT_RUN
 
 
-def read(place: Place) -> Reading:
+def read(machine: ExaminedMachine) -> Reading:
     """Ask the tools that there are."""
-    found = tuple(networks(place.interfaces)) if not place.local else ()
-    if place.system == "Darwin":
-        mac = ask(MAC_FIREWALL, "--getglobalstate")
-        return Reading(place.system, place.port, found, mac=mac)
+    found = tuple(networks(machine.interfaces)) if not machine.local else ()
+    if machine.system == "Darwin":
+        mac = run_command(MAC_FIREWALL, "--getglobalstate")
+        return Reading(machine.system, machine.port, found, mac=mac)
     return Reading(
-        place.system,
-        place.port,
+        machine.system,
+        machine.port,
         found,
-        ruleset=ask("nft", "--json", "list", "ruleset"),
+        ruleset=run_command("nft", "--json", "list", "ruleset"),
         ufw=_text(UFW_SETTINGS),
-        firewalld=ask("firewall-cmd", "--state"),
+        firewalld=run_command("firewall-cmd", "--state"),
     )
 
 
 def judge(reading: Reading) -> Finding:
-    """Return whether other nodes get through, as far as can be told."""
+    """Return whether other nodes get through, as far as the rules can be read."""
     if not reading.networks:
         return not_here(CHECK, "this daemon speaks to no other machine")
     if reading.system == "Darwin":
         return _judge_mac(reading)
-    if reading.ruleset.is_known:
+    if reading.ruleset.has_succeeded:
         return _judge_rules(reading)
     return _judge_tools(reading)
 
 
 def _judge_mac(reading: Reading) -> Finding:
-    if not reading.mac.is_known:
+    if not reading.mac.has_succeeded:
         return warn(CHECK, "the firewall's state can't be read", f"{MAC_FIREWALL} --getglobalstate")
     if re.search(r"State = 0|disabled", reading.mac.text):
         return ok(CHECK, "the firewall of macOS is off")
@@ -97,7 +97,7 @@ def _judge_rules(reading: Reading) -> Finding:
 
 
 def _judge_tools(reading: Reading) -> Finding:
-    if "ENABLED=yes" in reading.ufw or reading.firewalld.is_known:
+    if "ENABLED=yes" in reading.ufw or reading.firewalld.has_succeeded:
         name = "ufw" if "ENABLED=yes" in reading.ufw else "firewalld"
         why = f"{name} is on, and only root may read its rules"
         return warn(CHECK, why, f"if other nodes can't get through: {_fix(reading)}")
@@ -148,7 +148,7 @@ def _fix(reading: Reading) -> str:
     subnet = reading.networks[0].subnet
     if "ENABLED=yes" in reading.ufw:
         return f"sudo ufw allow from {subnet}"
-    if reading.firewalld.is_known:
+    if reading.firewalld.has_succeeded:
         source = f"sudo firewall-cmd --permanent --zone=trusted --add-source={subnet}"
         return f"{source} && sudo firewall-cmd --reload"
     table, chain = _dropping_chain(reading.ruleset.text)

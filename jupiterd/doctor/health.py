@@ -8,8 +8,8 @@ from typing import Final
 
 from jupiterd.cluster.text.health_words import age
 from jupiterd.cluster.values.severity import Severity
+from jupiterd.doctor.examined_machine import ExaminedMachine
 from jupiterd.doctor.finding import Finding, Status, ok, warn
-from jupiterd.doctor.place import Place
 from jupiterd.errors import JupiterError
 
 CHECK: Final = "daemon"
@@ -21,21 +21,21 @@ _STATUSES: Final = {
 }
 
 
-def judge(place: Place, no_answer: Callable[[], JupiterError]) -> list[Finding]:
+def judge(machine: ExaminedMachine, no_answer: Callable[[], JupiterError]) -> list[Finding]:
     """Return that it runs, and a finding for each thing that it complains of.
 
-    no_answer: asked why it doesn't answer, where it doesn't.
+    no_answer: returns why it doesn't answer, where it doesn't
     """
-    if place.status is None:
+    if machine.status is None:
         error = no_answer()
         return [warn(CHECK, error.message, error.hint)]
-    told = [
+    warnings = [
         Finding(
             f"health/{entry['code']}",
             _STATUSES.get(entry.get("severity", ""), Status.WARN),
             str(entry.get("title", "")) + (f" ({held})" if (held := age(entry)) else ""),
             str(entry.get("hint", "")),
         )
-        for entry in place.status.get("health", [])
+        for entry in machine.status.get("health", [])
     ]
-    return [ok(CHECK, f"jupiterd runs with {place.state_dir}"), *told]
+    return [ok(CHECK, f"jupiterd runs with {machine.state_dir}"), *warnings]

@@ -1,6 +1,6 @@
-"""Are the ways to other machines as fast as they should be?
+"""Are the paths to other machines as fast as they should be?
 
-Owns what may be expected of each kind, and comparing. Doesn't measure how much a way carries:
+Owns what may be expected of each kind, and comparing. Doesn't measure how much a path carries:
 `jupiterctl check links` does, and the daemon remembers it for an hour.
 """
 
@@ -10,13 +10,13 @@ from typing import Any, Final
 
 from jupiterd.cluster.links.links import CARRIES_S
 from jupiterd.cluster.values.interface_kind import InterfaceKind
+from jupiterd.doctor.examined_machine import ExaminedMachine, Row, name_of
 from jupiterd.doctor.finding import Finding, not_here, ok, warn
 from jupiterd.doctor.lan import Network, networks
-from jupiterd.doctor.place import Place, Row, name_of
 
 CHECK: Final = "links"
 LEAST_MBIT_PER_S: Final = {InterfaceKind.THUNDERBOLT: 5000.0, InterfaceKind.ETHERNET: 600.0}
-"""Of a way of that kind, unless its interface says what it has agreed on."""
+"""Of a path of that kind, unless its interface says what it has agreed on."""
 SHARE: Final = 0.6
 """Of what an interface has agreed on that should arrive."""
 MOST_RTT_MS: Final = {InterfaceKind.THUNDERBOLT: 5.0, InterfaceKind.ETHERNET: 5.0}
@@ -28,45 +28,45 @@ _KINDS: Final = {kind.label: kind for kind in InterfaceKind}
 
 @dataclass(frozen=True)
 class Reading:
-    """The ways as the daemon knows them, and what our interfaces have agreed on."""
+    """The paths as the daemon knows them, and what our interfaces have agreed on."""
 
-    ways: tuple[tuple[str, Row], ...]
+    paths: tuple[tuple[str, Row], ...]
     """(name of the node, path), the paths of each node together."""
     agreed: dict[str, int]
     """Interface -> Mbit/s; without those that don't say."""
     wired: tuple[Network, ...] = ()
 
 
-def read(place: Place) -> Reading:
-    """Take the ways from the status document."""
-    found = networks(place.interfaces) if not place.local else []
+def read(machine: ExaminedMachine) -> Reading:
+    """Take the paths from the status document."""
+    found = networks(machine.interfaces) if not machine.local else []
     agreed = {network.interface: network.mbit_per_s for network in found if network.mbit_per_s}
-    ways = tuple((name_of(node), path) for node, path in place.ways())
+    paths = tuple((name_of(node), path) for node, path in machine.paths())
     wired = tuple(n for n in found if n.kind is InterfaceKind.ETHERNET)
-    return Reading(ways, agreed, wired)
+    return Reading(paths, agreed, wired)
 
 
 def judge(reading: Reading) -> list[Finding]:
     """Return what is slower than it should be."""
     found = [_slow_port(network) for network in reading.wired if 0 < network.mbit_per_s < GIGABIT]
-    active = [(name, path) for name, path in reading.ways if path.get("active")]
+    active = [(name, path) for name, path in reading.paths if path.get("active")]
     for name, path in active:
-        found += _judge_way(name, path, reading)
+        found += _judge_path(name, path, reading)
     if found:
         return found
     if not active:
         return [not_here(CHECK, "there is no link to another machine")]
     measured = sum(path.get("mbit_per_s") is not None for _, path in active)
-    told = (
+    summary = (
         "the link is as it should be" if len(active) == 1 else f"all {len(active)} links are well"
     )
-    if measured < len(active):
+    if unmeasured := len(active) - measured:
         hours = CARRIES_S / 3600
-        told += f"; what {len(active) - measured} carry wasn't measured in {hours:g} h ({MEASURE})"
-    return [ok(CHECK, told)]
+        summary += f"; what {unmeasured} carry wasn't measured in {hours:g} h ({MEASURE})"
+    return [ok(CHECK, summary)]
 
 
-def _judge_way(name: str, path: Row, reading: Reading) -> list[Finding]:
+def _judge_path(name: str, path: Row, reading: Reading) -> list[Finding]:
     kind = _KINDS.get(str(path.get("kind")), InterfaceKind.CONTAINER)
     measure = f"{MEASURE} {quote(name)}"
     where = f"{name} over {path.get('kind')} ({path.get('interface')})"
@@ -94,8 +94,8 @@ def _least(kind: InterfaceKind, path: Row, reading: Reading) -> float:
 
 
 def _better(name: str, path: Row, kind: InterfaceKind, reading: Reading) -> Any:  # noqa: ANN401
-    """Return a way of a better kind that answers, to the same node."""
-    others = [other for node, other in reading.ways if node == name and other is not path]
+    """Return a path of a better kind that answers, to the same node."""
+    others = [other for node, other in reading.paths if node == name and other is not path]
     better = [
         other
         for other in others

@@ -9,9 +9,9 @@ import socket
 from dataclasses import dataclass
 from typing import Final
 
+from jupiterd.doctor.examined_machine import DISCOVERY_PORT, ExaminedMachine
 from jupiterd.doctor.finding import Finding, fail, not_here, ok, warn
 from jupiterd.doctor.lan import networks
-from jupiterd.doctor.place import DISCOVERY_PORT, Place
 
 CHECK: Final = "local-network"
 GROUP: Final = "224.0.0.251"
@@ -30,12 +30,12 @@ class Reading:
     """One for each network; 0 where it was sent."""
 
 
-def read(place: Place) -> Reading:
+def read(machine: ExaminedMachine) -> Reading:
     """Send one empty packet to the multicast group on each network; on macOS alone."""
-    if place.system != "Darwin" or place.local:
-        return Reading(place.system)
-    found = networks(place.interfaces)
-    return Reading(place.system, tuple(_sent(network.address) for network in found))
+    if machine.system != "Darwin" or machine.local:
+        return Reading(machine.system)
+    found = networks(machine.interfaces)
+    return Reading(machine.system, tuple(_sent(network.address) for network in found))
 
 
 def judge(reading: Reading) -> Finding:
@@ -47,16 +47,16 @@ def judge(reading: Reading) -> Finding:
     if not reading.errnos:
         return not_here(CHECK, "no network was tried")
     if any(reading.errnos):
-        told = ", ".join(errno.errorcode.get(number, str(number)) for number in reading.errnos)
-        return warn(CHECK, f"a packet to the local network couldn't be sent: {told}", FIX)
+        names = ", ".join(errno.errorcode.get(number, str(number)) for number in reading.errnos)
+        return warn(CHECK, f"a packet to the local network couldn't be sent: {names}", FIX)
     return ok(CHECK, "this program may speak to the local network")
 
 
 def _sent(address: str) -> int:
     try:
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as way:
-            way.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton(address))
-            way.sendto(b"", (GROUP, DISCOVERY_PORT))
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+            sender.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton(address))
+            sender.sendto(b"", (GROUP, DISCOVERY_PORT))
     except OSError as error:
         return error.errno or -1
     return 0

@@ -7,8 +7,8 @@ import errno
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
+from jupiterd.doctor.examined_machine import ExaminedMachine, Row
 from jupiterd.doctor.finding import Finding, fail, ok, warn
-from jupiterd.doctor.place import Place, Row
 from jupiterd.formats import counted
 from jupiterd.net.interface_kinds import kind_of
 from jupiterd.net.interfaces import LOOPBACK, addresses_by_interface, interface_of, missing_of
@@ -31,15 +31,15 @@ class Readings:
     """Which interfaces were asked for and aren't there, in words."""
 
 
-def read(place: Place) -> Readings:
+def read(machine: ExaminedMachine) -> Readings:
     """Ask on every interface at once; takes two seconds."""
-    targets = _targets(place)
+    targets = _targets(machine)
     own = _own_addresses()
-    alive = [node for node in place.others if node.get("state") == "alive"]
+    alive = [node for node in machine.others if node.get("state") == "alive"]
     with ThreadPoolExecutor(max(1, len(targets))) as pool:
-        running = [pool.submit(probe_multicast, *way, own) for way in targets]
+        running = [pool.submit(probe_multicast, *target, own) for target in targets]
         tried = tuple(future.result() for future in running)
-    missing = "" if place.local else missing_of(place.interfaces)
+    missing = "" if machine.local else missing_of(machine.interfaces)
     return Readings(tried, not all(_is_here(node, own) for node in alive), missing)
 
 
@@ -95,12 +95,12 @@ def _name(number: int) -> str:
     return errno.errorcode.get(number, f"error {number}")
 
 
-def _targets(place: Place) -> list[tuple[str, str]]:
+def _targets(machine: ExaminedMachine) -> list[tuple[str, str]]:
     """Return an (interface, address) for each family on each interface worth trying."""
-    if place.local:
+    if machine.local:
         return [(interface_of(LOOPBACK), LOOPBACK)]
     found: dict[tuple[str, bool], str] = {}
-    for name, address in addresses_by_interface(place.interfaces):
+    for name, address in addresses_by_interface(machine.interfaces):
         if kind_of(name).is_physical:
             is_ipv6 = ":" in address
             if not is_ipv6 and is_link_local(address):

@@ -1,4 +1,4 @@
-"""What a Linux packet filter does with one new connection, as `nft --json list ruleset` tells it.
+"""What a Linux packet filter does with one new connection, by `nft --json list ruleset`.
 
 Owns walking through the rules. Pure. Doesn't know which packets matter, or who asks. What a rule
 demands that isn't understood here (an extension of iptables, a set) makes the answer unsure.
@@ -50,7 +50,7 @@ class Packet:
 
 @dataclass
 class _Walk:
-    """One packet's way through the chains of one table."""
+    """The walk of one packet through the chains of one table."""
 
     packet: Packet
     rules: Mapping[str, Sequence[Sequence[Any]]]
@@ -115,7 +115,7 @@ def _input_chains(
 
 
 def _fits(expressions: Sequence[Any], packet: Packet) -> bool | None:
-    """Say whether a rule is about the packet; None where that can't be told."""
+    """Say whether a rule is about the packet; None: unknown."""
     answers = [_matches(expression, packet) for expression in expressions]
     if False in answers:
         return False
@@ -183,7 +183,7 @@ def _known(packet: Packet) -> Mapping[tuple[str, str], str]:
 
 
 def _among(value: str, right: object) -> bool | None:
-    """Say whether a value is what a rule names; None where that can't be told."""
+    """Say whether a value is what a rule names; None: unknown."""
     match right:
         case {"set": list(items)} | [*items]:
             answers = [_among(value, item) for item in items]

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from jupiterd.doctor.examined_machine import ExaminedMachine
 from jupiterd.doctor.finding import Finding, fail, not_here, ok, warn
-from jupiterd.doctor.place import Place
 from jupiterd.hardware.nvidia import load_nvml
 
 CHECK: Final = "nvidia"
@@ -27,7 +27,7 @@ class Reading:
     """Of NVIDIA's on the PCI bus; -1: the bus can't be looked at."""
     has_module: bool = False
     driver: str = ""
-    """Version that NVML tells; empty where it tells none."""
+    """Its version by NVML; empty where NVML doesn't answer."""
     cuda: str = ""
     """The newest CUDA that this driver knows."""
     gpus: tuple[str, ...] = ()
@@ -36,9 +36,9 @@ class Reading:
     """Why NVML doesn't answer."""
 
 
-def read(place: Place) -> Reading:
+def read(machine: ExaminedMachine) -> Reading:
     """Look at the bus and ask the driver's library."""
-    if place.system != "Linux":
+    if machine.system != "Linux":
         return Reading()
     cards, has_module = _cards(), KERNEL_MODULE.exists() or WSL_LIBRARY.exists()
     try:
@@ -47,7 +47,7 @@ def read(place: Place) -> Reading:
     except Exception as error:  # noqa: BLE001 - a broken driver fails in many ways
         return Reading(cards, has_module, error=str(error))
     try:
-        return _told(nvml, cards)
+        return _working_driver(nvml, cards)
     except Exception as error:  # noqa: BLE001
         return Reading(cards, has_module, error=str(error))
     finally:
@@ -74,7 +74,7 @@ def judge(reading: Reading) -> Finding:
     return not_here(CHECK, "there is no NVIDIA GPU")
 
 
-def _told(nvml: Any, cards: int) -> Reading:  # noqa: ANN401 - an untyped library
+def _working_driver(nvml: Any, cards: int) -> Reading:  # noqa: ANN401 - an untyped library
     handles = [nvml.nvmlDeviceGetHandleByIndex(i) for i in range(nvml.nvmlDeviceGetCount())]
     cuda = int(nvml.nvmlSystemGetCudaDriverVersion())
     return Reading(

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from jupiterd.daemon.runtime.address_text import parse_address
+from jupiterd.doctor.examined_machine import ExaminedMachine, Row, name_of
 from jupiterd.doctor.finding import Finding, fail, not_here, ok, warn
-from jupiterd.doctor.place import Place, Row, name_of
 from jupiterd.ports import Address
 
 CHECK: Final = "ports"
@@ -44,14 +44,14 @@ class Reading:
     """The daemon says that no other is reached because of this machine's own link."""
 
 
-def read(place: Place) -> Reading:
+def read(machine: ExaminedMachine) -> Reading:
     """Try the port, and the other nodes' addresses, the one in use first."""
-    is_running = place.status is not None
+    is_running = machine.status is not None
     with ThreadPoolExecutor(8) as pool:
-        others = tuple(pool.map(_try_node, place.others))
-    own = _connected(Address("127.0.0.1", place.port)) if is_running else _bound(place.port)
+        others = tuple(pool.map(_try_node, machine.others))
+    own = _connected(Address("127.0.0.1", machine.port)) if is_running else _bound(machine.port)
     tried = tuple(seen for seen in others if seen.address)
-    return Reading(place.port, is_running, own, tried, place.complains_of("link-out"))
+    return Reading(machine.port, is_running, own, tried, machine.complains_of("link-out"))
 
 
 def judge(reading: Reading) -> list[Finding]:
@@ -59,8 +59,8 @@ def judge(reading: Reading) -> list[Finding]:
     silent = [_judge_other(seen) for seen in reading.others if seen.errno]
     answering = len(reading.others) - len(silent)
     if reading.others and not silent:
-        told = "the other node answers" if answering == 1 else f"all {answering} others answer"
-        return [_judge_own(reading), ok(CHECK, told)]
+        summary = "the other node answers" if answering == 1 else f"all {answering} others answer"
+        return [_judge_own(reading), ok(CHECK, summary)]
     if reading.is_own_link_out and silent and not answering:
         why = "no other node answers: this machine's own link is out (see health/link-out)"
         return [_judge_own(reading), not_here(CHECK, why)]

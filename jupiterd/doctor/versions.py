@@ -1,34 +1,38 @@
 """Do all machines run the same?
 
-Owns comparing what nodes tell of their versions. Pure. Doesn't know how they are told.
+Owns comparing the versions that nodes report. Pure. Doesn't know how they are sent.
 """
 
 from typing import Any, Final
 
+from jupiterd.doctor.examined_machine import ExaminedMachine, name_of
 from jupiterd.doctor.finding import Finding, fail, not_here, ok, warn
-from jupiterd.doctor.place import Place, name_of
 from jupiterd.versions import UPGRADE, Kinship, kinship
 
 CHECK: Final = "versions"
 PROGRAM: Final = "jupiterd"
 
 
-def judge(place: Place) -> list[Finding]:
+def judge(machine: ExaminedMachine) -> list[Finding]:
     """Return a finding for each node that runs something else than this one."""
-    own = _told(place.own)
-    others = [node for node in place.others if _told(node)]
+    own = _versions_of(machine.own)
+    others = [node for node in machine.others if _versions_of(node)]
     if not own or not others:
         why = "there is no other machine to compare with"
-        return [not_here(CHECK, why)] if place.status else [not_here(CHECK, "no jupiterd runs")]
+        return [not_here(CHECK, why)] if machine.status else [not_here(CHECK, "no jupiterd runs")]
     found = [finding for node in others for finding in _compared(own, node)]
-    found += [_untold(node) for node in place.others if node.get("hardware") and not _told(node)]
+    found += [
+        _unreported(node)
+        for node in machine.others
+        if node.get("hardware") and not _versions_of(node)
+    ]
     listed = ", ".join(f"{name} {version}" for name, version in sorted(own.items()))
     return found or [ok(CHECK, f"all machines have {listed}")]
 
 
 def _compared(own: dict[str, str], node: Any) -> list[Finding]:  # noqa: ANN401 - a row
     found: list[Finding] = []
-    theirs, name = _told(node), name_of(node)
+    theirs, name = _versions_of(node), name_of(node)
     for program, version in own.items():
         if program not in theirs or _release(theirs[program]) == _release(version):
             continue
@@ -52,12 +56,12 @@ def _of_jupiter(why: str, found: Kinship) -> Finding:
     return fail(CHECK, f"{why}: {apart}", fix)
 
 
-def _untold(node: Any) -> Finding:  # noqa: ANN401 - a row
+def _unreported(node: Any) -> Finding:  # noqa: ANN401 - a row
     why = f"{name_of(node)} doesn't tell its versions: its jupiterd is older than this one"
     return warn(CHECK, why, f"upgrade {name_of(node)}: {UPGRADE}, then start jupiterd again")
 
 
-def _told(node: Any) -> dict[str, str]:  # noqa: ANN401 - a row
+def _versions_of(node: Any) -> dict[str, str]:  # noqa: ANN401 - a row
     return dict((node.get("hardware") or {}).get("versions") or {})
 
 

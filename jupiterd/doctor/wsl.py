@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from jupiterd.doctor.asking import ask
+from jupiterd.doctor.examined_machine import ExaminedMachine
 from jupiterd.doctor.finding import Finding, fail, not_here, ok, warn
-from jupiterd.doctor.place import Place
+from jupiterd.doctor.system_command import run_command
 
 CHECK: Final = "wsl"
 KERNEL: Final = Path("/proc/sys/kernel/osrelease")
@@ -34,7 +34,7 @@ class Reading:
     port: int = 0
 
 
-def read(place: Place) -> Reading:
+def read(machine: ExaminedMachine) -> Reading:
     """Look at the kernel's name, and ask WSL where it is one."""
     try:
         kernel = KERNEL.read_text(encoding="utf-8").strip()
@@ -42,8 +42,8 @@ def read(place: Place) -> Reading:
         return Reading()
     if not is_wsl(kernel):
         return Reading(kernel)
-    mode = ask("wslinfo", "--networking-mode").text.strip()
-    return Reading(kernel, mode, SYSTEMD.is_dir(), place.port)
+    mode = run_command("wslinfo", "--networking-mode").text.strip()
+    return Reading(kernel, mode, SYSTEMD.is_dir(), machine.port)
 
 
 def is_wsl(kernel: str) -> bool:
@@ -61,8 +61,8 @@ def judge(reading: Reading) -> Finding:
         )
     if reading.mode == "mirrored":
         return _judge_mirrored(reading)
-    told = reading.mode or "unknown, most likely nat"
-    return warn(CHECK, f"WSL's network mode is {told}: no other machine can get in", MIRRORED)
+    mode = reading.mode or "unknown, most likely nat"
+    return warn(CHECK, f"WSL's network mode is {mode}: no other machine can get in", MIRRORED)
 
 
 def _judge_mirrored(reading: Reading) -> Finding:

@@ -52,9 +52,9 @@ def probe_host() -> Host:
 
 
 def _identity() -> str:
-    """Return a short digest of what the kernel calls the time since it was started."""
-    told = _boot_on_macos() if sys.platform == "darwin" else _boot_on_linux()
-    return blake3(told.encode()).hexdigest(8) if told else ""
+    """Return a short digest of the kernel's own id of this boot; empty: unknown."""
+    boot = _boot_on_macos() if sys.platform == "darwin" else _boot_on_linux()
+    return blake3(boot.encode()).hexdigest(8) if boot else ""
 
 
 def _boot_on_linux() -> str:

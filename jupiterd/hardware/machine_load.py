@@ -7,26 +7,32 @@ memory, its disk and the sensors takes a millisecond or so: make both in a threa
 
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import psutil
 
 from jupiterd.cluster.values.gpu_load import GpuLoad, aligned
 from jupiterd.cluster.values.hardware import Gpu
 from jupiterd.cluster.values.machine_load import Load
-from jupiterd.hardware.apple_load import read_apple_loads
-from jupiterd.hardware.descendants import descendants_rss_bytes
+from jupiterd.hardware.apple import read_apple_loads
 from jupiterd.hardware.nvidia_load import NvidiaLoads
-from jupiterd.hardware.temperature import cpu_temperature_celsius
 from jupiterd.memory_limits import memory_bytes, memory_percent, used_memory_bytes
+from jupiterd.source_filter.process_tree import descendants
 
 APPLE_EVERY: Final = 2
 """Of so many readings of Apple's GPUs one is new: each starts a program."""
 
 SENSORS_EVERY: Final = 5
 """The same of the processor's temperature: some sensors answer slowly."""
+
+CPU_SENSORS: Final = ("coretemp", "k10temp", "zenpower", "cpu_thermal", "cpu-thermal", "acpitz")
+"""What drivers call the processor's, the most exact first."""
+
+HOTTEST_CELSIUS: Final = 150.0
+"""Beyond it, or at 0 and below, a sensor isn't there."""
 
 
 def start_counting() -> None:
@@ -75,12 +81,42 @@ def resident_bytes(pid: int) -> Load:
     return {"process_bytes": own + below, "daemon_rss_bytes": own, "workers_rss_bytes": below}
 
 
+def descendants_rss_bytes(pid: int) -> int:
+    """Return the resident memory of all processes below this one, in sum; 0 where there are none.
+
+    Raises:
+        psutil.Error: that process is gone.
+    """
+    found = 0
+    for below in descendants(pid):
+        with suppress(psutil.Error):  # it has ended meanwhile
+            found += psutil.Process(below).memory_info().rss
+    return found
+
+
 def _disk(folder: Path) -> Load:
     try:
         disk = shutil.disk_usage(folder)
     except OSError:
         return {}
     return {"disk_free_bytes": disk.free, "disk_bytes": disk.total}
+
+
+def cpu_temperature_celsius() -> float | None:
+    """Return the temperature of the hottest core; None where the system doesn't say."""
+    try:
+        return hottest_core(psutil.sensors_temperatures())
+    except (AttributeError, OSError, ValueError):  # not on every system
+        return None
+
+
+def hottest_core(sensors: Mapping[str, Sequence[Any]]) -> float | None:
+    """Return the hottest reading of the processor's sensors, by driver as psutil has them."""
+    for name in CPU_SENSORS:
+        degrees = [float(sensor.current) for sensor in sensors.get(name, ())]
+        if plausible := [celsius for celsius in degrees if 0 < celsius < HOTTEST_CELSIUS]:
+            return max(plausible)
+    return None
 
 
 class GpuLoads:

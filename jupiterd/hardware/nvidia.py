@@ -58,7 +58,7 @@ def free_bytes(uuid: str, nvml: Any = None) -> int:  # noqa: ANN401 - an untyped
 def computing_pids(uuid: str, nvml: Any = None) -> frozenset[int] | None:  # noqa: ANN401
     """Return the processes that compute on a GPU; None where the driver, or who asks, can't know.
 
-    Numbers of processes mean nothing in a container, and drivers for Windows tell none.
+    Numbers of processes mean nothing in a container, and drivers for Windows give none.
     """
     try:
         if str(_OWN_PIDS.readlink()) != _ALL_PIDS:

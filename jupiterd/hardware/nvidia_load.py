@@ -16,13 +16,13 @@ _log = logging.getLogger(__name__)
 MILLIWATTS = 1000.0
 
 TOO_HOT = 0x20 | 0x40
-"""The bits of NVML's reasons for lower clocks that are software's and hardware's word for heat."""
+"""The bits of NVML's reasons for lower clocks by which software and hardware report heat."""
 
 Value = TypeVar("Value")
 
 
 class NvidiaLoads:
-    """Reads again and again; a driver that fails is opened anew the next time."""
+    """Reads again and again; a driver that fails is opened again at the next reading."""
 
     def __init__(self, load: Callable[[], Any] = load_nvml) -> None:
         self._load = load

@@ -1,10 +1,13 @@
-"""One record of what this machine is.
+"""One record of what this machine is, and the versions of what work depends on.
 
-Owns putting the probes together. Doesn't know what anybody decides from it. Takes up to ten seconds
-on a Mac: run it in a thread.
+Owns putting the probes together; no engine is imported for its version. Doesn't know what anybody
+decides from it, or which versions fit together. Takes up to ten seconds on a Mac: run it in a
+thread.
 """
 
-from collections.abc import Sequence
+import platform
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from importlib import metadata
 from importlib.util import find_spec
 from typing import Final
@@ -14,13 +17,16 @@ from jupiterd.cluster.values.hardware import Hardware
 from jupiterd.hardware.apple import AppleMachine, probe_apple
 from jupiterd.hardware.cuda import with_devices
 from jupiterd.hardware.host import probe_host
-from jupiterd.hardware.nvidia import probe_nvidia
+from jupiterd.hardware.nvidia import load_nvml, probe_nvidia
 
 ENGINES: Final = {"torch": ("torch",), "mlx": ("mlx", "mlx_lm")}
 """Engine -> the modules it needs."""
 
 FRAMEWORKS: Final = ("torch", "mlx")
 """Packages whose versions must be alike on machines that train together."""
+
+PACKAGES: Final = ("torch", "transformers", "mlx", "mlx-lm")
+"""Packages whose versions a node reports."""
 
 
 def probe(devices: Sequence[str] = ()) -> Hardware:
@@ -42,16 +48,16 @@ def probe(devices: Sequence[str] = ()) -> Hardware:
             engine for engine, names in ENGINES.items() if installed(names) == tuple(names)
         ),
         on_mains=host.on_mains,
-        versions=versions(),
+        versions=framework_versions(),
         host=host.identity,
     )
     return with_devices(found, devices)
 
 
-def versions() -> tuple[tuple[str, str], ...]:
+def framework_versions() -> tuple[tuple[str, str], ...]:
     """Return (name, version) of Jupiter and of the frameworks that are installed."""
-    told = ((name, _version(name)) for name in FRAMEWORKS)
-    return (("jupiterd", __version__), *((name, told) for name, told in told if told))
+    found = ((name, _version(name)) for name in FRAMEWORKS)
+    return (("jupiterd", __version__), *((name, version) for name, version in found if version))
 
 
 def _version(name: str) -> str:
@@ -64,3 +70,34 @@ def _version(name: str) -> str:
 def installed(names: Sequence[str]) -> tuple[str, ...]:
     """Return those that could be imported, without importing them: that would take seconds."""
     return tuple(name for name in names if find_spec(name) is not None)
+
+
+def installed_versions() -> dict[str, str]:
+    """Return name -> version; what isn't installed is left out.
+
+    A broken driver may hang: ask in a thread.
+    """
+    return dict(_installed_versions())
+
+
+def _installed_versions() -> Iterator[tuple[str, str]]:
+    yield "jupiterd", __version__
+    yield "python", platform.python_version()
+    yield "system", " ".join(filter(None, (platform.system(), platform.release())))
+    for name in PACKAGES:
+        with suppress(metadata.PackageNotFoundError):
+            yield name, metadata.version(name)
+    if driver := _nvidia_driver():
+        yield "nvidia_driver", driver
+
+
+def _nvidia_driver() -> str:
+    try:
+        nvml = load_nvml()
+        nvml.nvmlInit()
+        try:
+            return str(nvml.nvmlSystemGetDriverVersion())
+        finally:
+            nvml.nvmlShutdown()
+    except Exception:  # noqa: BLE001 - a broken driver fails in many ways
+        return ""

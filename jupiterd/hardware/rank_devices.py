@@ -1,6 +1,6 @@
 """The devices that a gang's ranks compute on here, and how much of their memory is free.
 
-Owns the way from a rank's device to the GPU that it really is. Doesn't know what ranks need.
+Owns the mapping from a rank's device to the GPU behind it. Doesn't know what ranks need.
 """
 
 import os

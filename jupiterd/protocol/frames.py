@@ -6,7 +6,7 @@ Tensors never travel here: a worker writes a file and sends its path.
 
 import struct
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, cast
 
@@ -379,7 +379,7 @@ def encode(frame: Frame) -> bytes:
     Raises:
         Bug: the frame is larger than MAX_FRAME_BYTES.
     """
-    fields: dict[str, Any] = {_TAG: type(frame).__name__, **asdict(frame)}
+    fields: dict[str, Any] = {_TAG: type(frame).__name__, **vars(frame)}
     body = cast("bytes", msgpack.packb(fields, use_bin_type=True))
     if len(body) > MAX_FRAME_BYTES:
         raise Bug(f"a frame of {len(body)} bytes is over the limit")

@@ -1,6 +1,6 @@
 """`jupiterd service`: install, uninstall, status, logs.
 
-Owns the commands' options and what they print. Doesn't know systemd or launchd (`keeper`).
+Owns the commands' options and what they print. Doesn't know systemd or launchd (`init_system`).
 """
 
 import json
@@ -16,9 +16,14 @@ from jupiterd.daemon.runtime.clock import wall_iso_before
 from jupiterd.daemon.runtime.options import Given, daemon_options
 from jupiterd.document_schema import SCHEMA
 from jupiterd.errors import ExitCode, NotFoundError, UsageError
-from jupiterd.service.asking import asked_for, is_outdated, require_free, require_rights
-from jupiterd.service.keeper import Keeper, keeper_of, keepers
-from jupiterd.service.seen import document_of, lines_of
+from jupiterd.service.init_system import InitSystem, init_system_of, init_systems
+from jupiterd.service.preconditions import (
+    is_outdated,
+    requested_service,
+    require_free,
+    require_rights,
+)
+from jupiterd.service.service_status import status_document, status_lines
 from jupiterd.service.steps import Step, carry_out
 
 CommandFunction = TypeVar("CommandFunction", bound=Callable[..., Any])
@@ -66,22 +71,26 @@ def install(
       jupiterd service install --print
     """  # noqa: D301 - click's mark for lines that keep their ends
     given = Given.of(options).over(context.find_root().obj or Given.of({}))
-    keeper = keeper_of(scope)
-    asked = asked_for(keeper.scope, given, run_as)
+    init_system = init_system_of(scope)
+    request = requested_service(init_system.scope, given, run_as)
     if prints:
-        click.echo(keeper.text(asked).decode(), nl=False)
+        click.echo(init_system.text(request).decode(), nl=False)
         return
-    keeper.require()
-    seen = keeper.seen()
-    steps = keeper.install(asked, seen, is_outdated=seen.is_running and is_outdated(asked))
+    init_system.require()
+    current = init_system.status()
+    steps = init_system.install(
+        request, current, is_outdated=current.is_running and is_outdated(request)
+    )
     if dry_run:
-        _tell(steps)
+        _print_plan(steps)
         return
-    require_rights(keeper.scope, "install", (*_of_scope(keeper, run_as), *given.arguments()))
-    require_free(asked, seen)
+    require_rights(
+        init_system.scope, "install", (*_scope_arguments(init_system, run_as), *given.arguments())
+    )
+    require_free(request, current)
     carry_out(steps)
-    click.echo(f"jupiterd runs as a service of {keeper.name}: {keeper.file}")
-    if note := keeper.note(asked):
+    click.echo(f"jupiterd runs as a service of {init_system.name}: {init_system.file}")
+    if note := init_system.note(request):
         click.echo(f"note: {note}")
 
 
@@ -96,15 +105,15 @@ def uninstall(scope: str | None, *, dry_run: bool) -> None:
       jupiterd service uninstall
       sudo "$(command -v jupiterd)" service uninstall --system
     """  # noqa: D301 - click's mark for lines that keep their ends
-    keeper = _installed(scope)
-    if keeper is None:
+    init_system = _installed(scope)
+    if init_system is None:
         click.echo("there is no service to uninstall")
         return
-    kept, steps = keeper.seen().state_dir, keeper.uninstall()
+    kept, steps = init_system.status().state_dir, init_system.uninstall()
     if dry_run:
-        _tell(steps)
+        _print_plan(steps)
         return
-    require_rights(keeper.scope, "uninstall", _of_scope(keeper))
+    require_rights(init_system.scope, "uninstall", _scope_arguments(init_system))
     carry_out(steps)
     click.echo(f"uninstalled; its state stays in {kept}" if kept else "uninstalled")
 
@@ -123,13 +132,13 @@ def status(scope: str | None, output: str) -> None:
 
     The exit status is 8 where it is installed and doesn't run, 6 where it isn't installed.
     """
-    keeper = _installed(scope) or keeper_of(scope)
-    seen = keeper.seen()
-    since = None if seen.running_s is None else wall_iso_before(seen.running_s)
-    document = {"schema": SCHEMA, "service": document_of(seen, since)}
-    _show(document, lines_of(seen, since), output)
-    if not seen.is_running:
-        sys.exit(ExitCode.UNHEALTHY if seen.is_installed else ExitCode.NOT_FOUND)
+    init_system = _installed(scope) or init_system_of(scope)
+    current = init_system.status()
+    since = None if current.running_s is None else wall_iso_before(current.running_s)
+    document = {"schema": SCHEMA, "service": status_document(current, since)}
+    _show(document, status_lines(current, since), output)
+    if not current.is_running:
+        sys.exit(ExitCode.UNHEALTHY if current.is_installed else ExitCode.NOT_FOUND)
 
 
 @click.command("logs")
@@ -141,10 +150,10 @@ def status(scope: str | None, output: str) -> None:
 @click.option("--print", "prints", is_flag=True, help="Only print the command that shows them.")
 def logs(scope: str | None, *, follow: bool, lines: int, prints: bool) -> None:
     """Show what the service has logged: systemd's journal, or the log in its state folder."""
-    keeper = _installed(scope)
-    if keeper is None:
+    init_system = _installed(scope)
+    if init_system is None:
         raise NotFoundError("there is no service here", "jupiterd service install")
-    command = keeper.log_command(lines, follows=follow)
+    command = init_system.log_command(lines, follows=follow)
     if prints:
         click.echo(shlex.join(command))
     elif not _ran(command):
@@ -156,13 +165,13 @@ COMMANDS: Mapping[str, click.Command] = {
 }
 
 
-def _installed(scope: str | None) -> Keeper | None:
+def _installed(scope: str | None) -> InitSystem | None:
     """Return what keeps the service that is meant; None where there is none.
 
     Raises:
         UsageError: there are two, and neither was named.
     """
-    found = [keeper for keeper in keepers(scope) if keeper.file.is_file()]
+    found = [init_system for init_system in init_systems(scope) if init_system.file.is_file()]
     if len(found) > 1:
         raise UsageError(
             "there are two services here, the machine's and this user's",
@@ -171,13 +180,13 @@ def _installed(scope: str | None) -> Keeper | None:
     return found[0] if found else None
 
 
-def _of_scope(keeper: Keeper, run_as: str | None = None) -> tuple[str, ...]:
-    return (f"--{keeper.scope}", *(("--run-as", run_as) if run_as else ()))
+def _scope_arguments(init_system: InitSystem, run_as: str | None = None) -> tuple[str, ...]:
+    return (f"--{init_system.scope}", *(("--run-as", run_as) if run_as else ()))
 
 
-def _tell(steps: Sequence[Step]) -> None:
+def _print_plan(steps: Sequence[Step]) -> None:
     for step in steps:
-        click.echo(f"would {step.told()}")
+        click.echo(f"would {step.description()}")
 
 
 def _show(document: Mapping[str, Any], lines: Sequence[str], output: str) -> None:

@@ -1,6 +1,7 @@
 """The service under launchd, on a Mac: what installs and removes it, and how it stands.
 
-Owns where the file goes, and what launchctl is told and says. Doesn't know what is in it.
+Owns where the file goes, the commands for launchctl and reading its answers. Doesn't know what is
+in the file.
 """
 
 import os
@@ -11,19 +12,19 @@ from typing import Final
 import psutil
 
 from jupiterd.daemon.runtime.clock import wall_s
-from jupiterd.service.asked import Asked, Scope
 from jupiterd.service.property_list import LABEL, STOP_S, property_list, state_dir_in, state_dir_of
-from jupiterd.service.seen import Seen
+from jupiterd.service.service_request import Scope, ServiceRequest
+from jupiterd.service.service_status import ServiceStatus
 from jupiterd.service.steps import (
-    Ask,
     MakeFolder,
-    Outlast,
     Remove,
     Run,
+    RunProgram,
     Step,
+    WaitUntilGone,
     Write,
-    output_of,
-    tail_of,
+    run_captured,
+    tail_command,
 )
 
 DAEMONS: Final = Path("/Library/LaunchDaemons")
@@ -48,9 +49,11 @@ class Launchd:
 
     name = "launchd"
 
-    def __init__(self, scope: Scope, ask: Ask = output_of, daemons: Path = DAEMONS) -> None:
+    def __init__(
+        self, scope: Scope, run_program: RunProgram = run_captured, daemons: Path = DAEMONS
+    ) -> None:
         self.scope = scope
-        self._ask = ask
+        self._run_program = run_program
         self._daemons = daemons
         self._domain = "system" if scope is Scope.SYSTEM else f"gui/{os.getuid()}"
 
@@ -60,25 +63,27 @@ class Launchd:
         folder = self._daemons if self.scope is Scope.SYSTEM else Path.home() / AGENTS
         return folder / f"{LABEL}.plist"
 
-    def text(self, asked: Asked) -> bytes:
+    def text(self, request: ServiceRequest) -> bytes:
         """Return the property list."""
-        return property_list(asked)
+        return property_list(request)
 
     def require(self) -> None:
         """Do nothing: it is on every Mac."""
 
-    def install(self, asked: Asked, seen: Seen, *, is_outdated: bool = False) -> list[Step]:
-        """Return what makes it be there, start with the machine, and run as asked from now on."""
-        text = self.text(asked)
+    def install(
+        self, request: ServiceRequest, current: ServiceStatus, *, is_outdated: bool = False
+    ) -> list[Step]:
+        """Return the steps after which it starts with the machine, and runs as requested."""
+        text = self.text(request)
         is_same = self.file.is_file() and self.file.read_bytes() == text
         steps: list[Step] = []
         if self.scope is Scope.SYSTEM:
-            steps.append(MakeFolder(state_dir_of(asked), asked.user))
-        if is_same and seen.is_running and not is_outdated:
+            steps.append(MakeFolder(state_dir_of(request), request.user))
+        if is_same and current.is_running and not is_outdated:
             return steps
         return [
             *steps,
-            *self._out(),
+            *self._end_steps(),
             Write(self.file, text),
             Run(("launchctl", "enable", self._target)),
             Run(("launchctl", "bootstrap", self._domain, str(self.file))),
@@ -86,20 +91,20 @@ class Launchd:
 
     def uninstall(self) -> list[Step]:
         """Return what ends it and takes its file away; its state stays."""
-        return [*self._out(), Remove(self.file)]
+        return [*self._end_steps(), Remove(self.file)]
 
-    def seen(self) -> Seen:
+    def status(self) -> ServiceStatus:
         """Return how it stands."""
         content = self.file.read_bytes() if self.file.is_file() else b""
-        ran = self._ask(("launchctl", "print", self._target))
-        said = ran.stdout if ran is not None and not ran.returncode else ""
-        pid, state, runs = (pattern.search(said) for pattern in (_PID, _STATE, _RUNS))
-        return Seen(
+        ran = self._run_program(("launchctl", "print", self._target))
+        printed = ran.stdout if ran is not None and not ran.returncode else ""
+        pid, state, runs = (pattern.search(printed) for pattern in (_PID, _STATE, _RUNS))
+        return ServiceStatus(
             manager=self.name,
             scope=self.scope,
             file=self.file,
             is_installed=bool(content),
-            is_enabled=bool(said),
+            is_enabled=bool(printed),
             is_running=pid is not None,
             state=state[1] if state else "not loaded",
             pid=int(pid[1]) if pid else None,
@@ -110,9 +115,9 @@ class Launchd:
 
     def log_command(self, lines: int, *, follows: bool) -> tuple[str, ...]:
         """Return what shows the log in the state folder: launchd keeps none."""
-        return tail_of(self.seen().state_dir or Path(), lines, follows=follows)
+        return tail_command(self.status().state_dir or Path(), lines, follows=follows)
 
-    def note(self, asked: Asked) -> str:  # noqa: ARG002 - systemd's has use for it
+    def note(self, request: ServiceRequest) -> str:  # noqa: ARG002 - systemd's has use for it
         """Return what is left for people to do, or to know."""
         return "" if self.scope is Scope.SYSTEM else AGENT_NOTE
 
@@ -120,11 +125,14 @@ class Launchd:
     def _target(self) -> str:
         return f"{self._domain}/{LABEL}"
 
-    def _out(self) -> list[Step]:
-        """Return what ends it for certain: launchctl comes back before that, and starts nothing."""
+    def _end_steps(self) -> list[Step]:
+        """Return the steps that end it and wait for that.
+
+        bootout returns before the job has ended, and until then bootstrap starts nothing.
+        """
         return [
             Run(("launchctl", "bootout", self._target), may_fail=True),
-            Outlast(("launchctl", "print", self._target), STOP_S + SPARE_S),
+            WaitUntilGone(("launchctl", "print", self._target), STOP_S + SPARE_S),
         ]
 
 

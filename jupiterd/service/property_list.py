@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from jupiterd.locations import STATE_DIR_VARIABLE, default_state_dir_of
-from jupiterd.service.asked import Asked, Scope
+from jupiterd.service.service_request import Scope, ServiceRequest
 
 LABEL = "jupiter.jupiterd"
 
 STOP_S = 120
-"""Until launchd kills: there is no way of telling it that saving takes longer."""
+"""Until launchd kills: it can't be asked for more time while saving."""
 
 RESTART_S = 10
 
@@ -24,20 +24,20 @@ PATH = "/usr/bin:/bin:/usr/sbin:/sbin:/opt/homebrew/bin:/usr/local/bin"
 """What launchd gives by itself lacks the last two."""
 
 
-def property_list(asked: Asked) -> bytes:
+def property_list(request: ServiceRequest) -> bytes:
     """Return the property list of a service, as XML."""
-    return plistlib.dumps(keys(asked), sort_keys=False)
+    return plistlib.dumps(keys(request), sort_keys=False)
 
 
-def keys(asked: Asked) -> dict[str, Any]:
+def keys(request: ServiceRequest) -> dict[str, Any]:
     """Return its keys; launchd.plist(5) says what they mean."""
     found: dict[str, Any] = {
         "Label": LABEL,
-        "ProgramArguments": [*asked.program, "--quiet", *asked.arguments],
+        "ProgramArguments": [*request.program, "--quiet", *request.arguments],
         "EnvironmentVariables": {
-            "HOME": str(asked.home),
+            "HOME": str(request.home),
             "PATH": PATH,
-            STATE_DIR_VARIABLE: str(state_dir_of(asked)),
+            STATE_DIR_VARIABLE: str(state_dir_of(request)),
         },
         "RunAtLoad": True,
         "KeepAlive": {"SuccessfulExit": False},
@@ -46,14 +46,14 @@ def keys(asked: Asked) -> dict[str, Any]:
         "ExitTimeOut": STOP_S,
         "Umask": 0o077,
         "StandardOutPath": "/dev/null",
-        "StandardErrorPath": str(error_log(asked.home)),
+        "StandardErrorPath": str(error_log(request.home)),
     }
-    return found | ({"UserName": asked.user} if asked.scope is Scope.SYSTEM else {})
+    return found | ({"UserName": request.user} if request.scope is Scope.SYSTEM else {})
 
 
-def state_dir_of(asked: Asked) -> Path:
+def state_dir_of(request: ServiceRequest) -> Path:
     """Return the state folder: that of its user, so that jupiterctl finds it unasked."""
-    return asked.state_dir or default_state_dir_of("darwin", asked.home, {})
+    return request.state_dir or default_state_dir_of("darwin", request.home, {})
 
 
 def error_log(home: Path) -> Path:

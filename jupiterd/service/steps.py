@@ -1,6 +1,6 @@
 """What installing and uninstalling consist of: files that are written or removed, programs run.
 
-Owns carrying them out, and telling of them instead. Doesn't know what they are for.
+Owns carrying them out, or describing them. Doesn't know what they are for.
 """
 
 import contextlib
@@ -29,8 +29,8 @@ class Write:
     path: Path
     content: bytes
 
-    def told(self) -> str:
-        """Say it for people."""
+    def description(self) -> str:
+        """Say in words what it does."""
         return f"write {self.path}"
 
     def carry_out(self) -> None:
@@ -49,8 +49,8 @@ class MakeFolder:
     path: Path
     owner: str
 
-    def told(self) -> str:
-        """Say it for people."""
+    def description(self) -> str:
+        """Say in words what it does."""
         return f"make the folder {self.path} of {self.owner}"
 
     def carry_out(self) -> None:
@@ -66,8 +66,8 @@ class Remove:
 
     path: Path
 
-    def told(self) -> str:
-        """Say it for people."""
+    def description(self) -> str:
+        """Say in words what it does."""
         return f"remove {self.path}"
 
     def carry_out(self) -> None:
@@ -83,34 +83,34 @@ class Run:
     command: tuple[str, ...]
     may_fail: bool = False
 
-    def told(self) -> str:
-        """Say it for people."""
+    def description(self) -> str:
+        """Say in words what it does."""
         return f"run {shlex.join(self.command)}"
 
     def carry_out(self) -> None:
         """Run it.
 
         Raises:
-            ServiceError: it failed, with what it said last.
+            ServiceError: it failed, with the first line of its errors.
         """
-        ran = output_of(self.command)
+        ran = run_captured(self.command)
         if ran is None:
             raise ServiceError(f"{self.command[0]} isn't there", "install it, or run: jupiterd")
         if ran.returncode and not self.may_fail:
-            said = [line.strip() for line in ran.stderr.splitlines() if line.strip()]
-            why = said[0] if said else f"it ended with status {ran.returncode}"
+            errors = [line.strip() for line in ran.stderr.splitlines() if line.strip()]
+            why = errors[0] if errors else f"it ended with status {ran.returncode}"
             raise ServiceError(f"{shlex.join(self.command)}: {why}")
 
 
 @dataclass(frozen=True)
-class Outlast:
+class WaitUntilGone:
     """A program is to be run again and again until it fails: what it asks for has gone then."""
 
     command: tuple[str, ...]
     within_s: float
 
-    def told(self) -> str:
-        """Say it for people."""
+    def description(self) -> str:
+        """Say in words what it does."""
         return f"wait until {shlex.join(self.command)} finds nothing any more"
 
     def carry_out(self) -> None:
@@ -120,14 +120,14 @@ class Outlast:
             ServiceError: it took too long.
         """
         for _ in range(round(self.within_s / LOOK_S)):
-            ran = output_of(self.command)
+            ran = run_captured(self.command)
             if ran is None or ran.returncode:
                 return
             Event().wait(LOOK_S)
         raise ServiceError(f"it didn't end within {self.within_s:g} s")
 
 
-Step = Write | MakeFolder | Remove | Run | Outlast
+Step = Write | MakeFolder | Remove | Run | WaitUntilGone
 
 
 def carry_out(steps: Sequence[Step]) -> None:
@@ -141,10 +141,10 @@ def carry_out(steps: Sequence[Step]) -> None:
             step.carry_out()
         except OSError as error:
             reason = error.strerror or str(error)
-            raise ServiceError(f"couldn't {step.told()}: {reason}") from error
+            raise ServiceError(f"couldn't {step.description()}: {reason}") from error
 
 
-def output_of(command: Sequence[str]) -> subprocess.CompletedProcess[str] | None:
+def run_captured(command: Sequence[str]) -> subprocess.CompletedProcess[str] | None:
     """Return what a program says, in plain words whatever the language; None: it isn't there.
 
     Raises:
@@ -165,11 +165,11 @@ def output_of(command: Sequence[str]) -> subprocess.CompletedProcess[str] | None
         return None
 
 
-def tail_of(state_dir: Path, lines: int, *, follows: bool) -> tuple[str, ...]:
+def tail_command(state_dir: Path, lines: int, *, follows: bool) -> tuple[str, ...]:
     """Return the command that shows the end of the daemon's own log."""
     log = state_dir / LOGS / DAEMON_LOG
     return ("tail", "-n", str(lines), *(("-F",) if follows else ()), str(log))
 
 
-Ask = Callable[[Sequence[str]], subprocess.CompletedProcess[str] | None]
-"""Runs a program and returns what it says; `output_of`, unless a test answers."""
+RunProgram = Callable[[Sequence[str]], subprocess.CompletedProcess[str] | None]
+"""Runs a program and returns what it says; `run_captured`, unless a test answers."""

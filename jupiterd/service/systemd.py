@@ -1,6 +1,7 @@
 """The service under systemd: what installs and removes it, and how it stands.
 
-Owns where the files go, and what systemctl is told and says. Doesn't know what is in the unit.
+Owns where the files go, the commands for systemctl and reading its answers. Doesn't know what is in
+the unit.
 """
 
 import os
@@ -12,9 +13,18 @@ from typing import Final
 
 from jupiterd.errors import ServiceError
 from jupiterd.locations import default_state_dir
-from jupiterd.service.asked import SYSTEM_STATE_DIR, SYSTEM_USER, Asked, Scope
-from jupiterd.service.seen import Seen
-from jupiterd.service.steps import Ask, MakeFolder, Remove, Run, Step, Write, output_of, tail_of
+from jupiterd.service.service_request import SYSTEM_STATE_DIR, SYSTEM_USER, Scope, ServiceRequest
+from jupiterd.service.service_status import ServiceStatus
+from jupiterd.service.steps import (
+    MakeFolder,
+    Remove,
+    Run,
+    RunProgram,
+    Step,
+    Write,
+    run_captured,
+    tail_command,
+)
 from jupiterd.service.unit import NAME, state_dir_in, sysusers_text, unit_text
 
 SYSTEM_FOLDER: Final = Path("/etc/systemd/system")
@@ -42,12 +52,12 @@ class Systemd:
     def __init__(
         self,
         scope: Scope,
-        ask: Ask = output_of,
+        run_program: RunProgram = run_captured,
         environment: Mapping[str, str] = os.environ,
         booted: Path = BOOTED,
     ) -> None:
         self.scope = scope
-        self._ask = ask
+        self._run_program = run_program
         self._environment = environment
         self._booted = booted
         self._systemctl = ("systemctl", *(() if scope is Scope.SYSTEM else ("--user",)))
@@ -65,9 +75,9 @@ class Systemd:
         base = Path(kept) if kept.startswith("/") else Path.home() / ".config"
         return base / "systemd" / "user"
 
-    def text(self, asked: Asked) -> bytes:
+    def text(self, request: ServiceRequest) -> bytes:
         """Return the unit file."""
-        return unit_text(asked).encode()
+        return unit_text(request).encode()
 
     def require(self) -> None:
         """Raise ServiceError where nobody would start the unit."""
@@ -85,30 +95,32 @@ class Systemd:
         default = f"/run/user/{os.getuid()}"
         return Path(self._environment.get("XDG_RUNTIME_DIR") or default) / "systemd" / "private"
 
-    def install(self, asked: Asked, seen: Seen, *, is_outdated: bool = False) -> list[Step]:
-        """Return what makes it be there, start with the machine, and run as asked from now on."""
-        text = self.text(asked)
+    def install(
+        self, request: ServiceRequest, current: ServiceStatus, *, is_outdated: bool = False
+    ) -> list[Step]:
+        """Return the steps after which it starts with the machine, and runs as requested."""
+        text = self.text(request)
         is_new = not self.file.is_file() or self.file.read_bytes() != text
-        steps: list[Step] = [*self._user_steps(asked)]
+        steps: list[Step] = [*self._user_steps(request)]
         if is_new:
             steps += [Write(self.file, text), Run((*self._systemctl, "daemon-reload"))]
         steps.append(Run((*self._systemctl, "enable", NAME)))
-        verb = "restart" if (is_new or is_outdated) and seen.is_running else "start"
+        verb = "restart" if (is_new or is_outdated) and current.is_running else "start"
         return [*steps, Run((*self._systemctl, verb, NAME))]
 
-    def _user_steps(self, asked: Asked) -> list[Step]:
+    def _user_steps(self, request: ServiceRequest) -> list[Step]:
         if self.scope is Scope.USER:
             return []
         steps: list[Step] = []
-        if asked.user == SYSTEM_USER:
+        if request.user == SYSTEM_USER:
             steps += [Write(SYSUSERS, sysusers_text().encode())]
             steps += [Run(("systemd-sysusers", SYSUSERS.name))]
-        if asked.state_dir not in (None, SYSTEM_STATE_DIR):
-            steps += [MakeFolder(asked.state_dir, asked.user)]
+        if request.state_dir not in (None, SYSTEM_STATE_DIR):
+            steps += [MakeFolder(request.state_dir, request.user)]
         return steps
 
     def uninstall(self) -> list[Step]:
-        """Return what ends it and takes its file away; state and user stay."""
+        """Return the steps that end it and remove its file; state and user stay."""
         steps: list[Step] = [
             Run((*self._systemctl, "disable", "--now", NAME), may_fail=True),
             Remove(self.file),
@@ -117,27 +129,27 @@ class Systemd:
             steps.append(Remove(SYSUSERS))
         return [*steps, Run((*self._systemctl, "daemon-reload"), may_fail=True)]
 
-    def seen(self) -> Seen:
+    def status(self) -> ServiceStatus:
         """Return how it stands; without systemd, only whether its file is there."""
         is_there = self.file.is_file()
-        ran = self._ask((*self._systemctl, "show", NAME, f"--property={_SHOWN}"))
+        ran = self._run_program((*self._systemctl, "show", NAME, f"--property={_SHOWN}"))
         lines = [] if ran is None else ran.stdout.splitlines()
-        said = {name: value for name, _, value in (line.partition("=") for line in lines)}
-        active = said.get("ActiveState", "")
+        properties = {name: value for name, _, value in (line.partition("=") for line in lines)}
+        active = properties.get("ActiveState", "")
         is_running = active in ("active", "reloading", "activating", "deactivating")
-        entered_s = int(said.get("ActiveEnterTimestampMonotonic") or 0) / 1e6
-        return Seen(
+        entered_s = int(properties.get("ActiveEnterTimestampMonotonic") or 0) / 1e6
+        return ServiceStatus(
             manager=self.name,
             scope=self.scope,
             file=self.file,
             is_installed=is_there,
-            is_enabled=said.get("UnitFileState", "").startswith("enabled"),
+            is_enabled=properties.get("UnitFileState", "").startswith("enabled"),
             is_running=is_running,
-            state=f"{active} ({said.get('SubState', '')})" if active else "unknown",
-            pid=int(said.get("MainPID") or 0) or None,
+            state=f"{active} ({properties.get('SubState', '')})" if active else "unknown",
+            pid=int(properties.get("MainPID") or 0) or None,
             running_s=time.monotonic() - entered_s if active == "active" and entered_s else None,
-            told=said.get("StatusText", ""),
-            restarts=int(said["NRestarts"]) if said.get("NRestarts") else None,
+            status_text=properties.get("StatusText", ""),
+            restarts=int(properties["NRestarts"]) if properties.get("NRestarts") else None,
             state_dir=self._state_dir() if is_there else None,
             lingers=self._lingers(),
         )
@@ -151,23 +163,23 @@ class Systemd:
         return (LINGERING / pwd.getpwuid(os.getuid()).pw_name).exists()
 
     def log_command(self, lines: int, *, follows: bool) -> tuple[str, ...]:
-        """Return what shows the journal of the unit; the log file where that isn't readable."""
+        """Return the command that shows the unit's journal, else the log file."""
         unit = f"--user-unit={NAME}" if self.scope is Scope.USER else f"--unit={NAME}"
-        ran = self._ask(("journalctl", "--quiet", unit, "--lines=1", "--output=cat"))
+        ran = self._run_program(("journalctl", "--quiet", unit, "--lines=1", "--output=cat"))
         if ran is None or not ran.stdout.strip():  # kept in memory, a journal is root's alone
-            return tail_of(self._state_dir(), lines, follows=follows)
+            return tail_command(self._state_dir(), lines, follows=follows)
         return ("journalctl", unit, f"--lines={lines}", *(("--follow",) if follows else ()))
 
-    def note(self, asked: Asked) -> str:
-        """Return what is left for people to do, or to know; empty where nothing is."""
+    def note(self, request: ServiceRequest) -> str:
+        """Return what people must still do or know; empty: nothing."""
         if self.scope is Scope.SYSTEM:
-            jupiterctl = Path(asked.program[0]).with_name("jupiterctl")
-            told = f"sudo {jupiterctl} --state-dir {asked.state_dir} status"
-            return f"it runs as {asked.user}; talk to it with: {told}"
+            jupiterctl = Path(request.program[0]).with_name("jupiterctl")
+            command = f"sudo {jupiterctl} --state-dir {request.state_dir} status"
+            return f"it runs as {request.user}; talk to it with: {command}"
         if self._lingers():
             return ""
-        told = "it ends when you log out, and begins when you log in; to let it run without you"
-        return f"{told}: loginctl enable-linger {asked.user}"
+        reason = "it ends when you log out, and begins when you log in; to let it run without you"
+        return f"{reason}: loginctl enable-linger {request.user}"
 
 
 def _hint() -> str:

@@ -11,9 +11,8 @@ from jupiterd.cluster.text.finding_lines import finding_lines
 from jupiterd.daemon.runtime.address_text import parse_address
 from jupiterd.daemon.runtime.settings import Settings
 from jupiterd.doctor.examination import examine
-from jupiterd.doctor.examined_place import place_of
+from jupiterd.doctor.examined_machine import Row, machine_of
 from jupiterd.doctor.finding import doctor_document
-from jupiterd.doctor.place import Row
 from jupiterd.errors import ExitCode, JupiterError
 
 JSON_FORMS = {"json": 2, "jsonl": None}
@@ -23,7 +22,7 @@ JSON_FORMS = {"json": 2, "jsonl": None}
 def look(settings: Settings, output: str) -> ExitCode:
     """Examine this machine and print what was found; return the exit status."""
     status = _status(settings)
-    document = doctor_document(examine(place_of(settings, status, _port(settings, status))))
+    document = doctor_document(examine(machine_of(settings, status, _port(settings, status))))
     text = (
         json.dumps(document, ensure_ascii=False, indent=JSON_FORMS[output])
         if output in JSON_FORMS

@@ -1,6 +1,7 @@
 """jupiterd's command line.
 
-Owns the flags, the signals and the exit status. Everything else is the node's.
+Owns the flags, the names of the commands, the signals and the exit status. Everything else is the
+node's.
 """
 
 import asyncio
@@ -15,8 +16,29 @@ from jupiterd.cluster.values.bounds import MAX_NUMBER
 from jupiterd.daemon.runtime.options import Given, daemon_options
 from jupiterd.error_groups import all_of
 from jupiterd.errors import ExitCode, JupiterError
-from jupiterd.service.group import ServiceGroup
 from jupiterd.usage_errors import usage_error
+
+SERVICE_COMMANDS = ("install", "uninstall", "status", "logs")
+
+
+class ServiceGroup(click.Group):
+    """Imports the service commands when one of them runs: a daemon never loads them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        """Return the names in the order in which they are shown."""
+        return list(SERVICE_COMMANDS)
+
+    def get_command(
+        self,
+        ctx: click.Context,  # noqa: ARG002 - click's signature
+        cmd_name: str,
+    ) -> click.Command | None:
+        """Return a command by its name."""
+        if cmd_name not in SERVICE_COMMANDS:
+            return None
+        from jupiterd.service.commands import COMMANDS
+
+        return COMMANDS[cmd_name]
 
 
 @click.group(invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})

@@ -10,16 +10,11 @@ from typing import Final
 from jupiterd.daemon.executor.worker_runner import WorkerRunner
 from jupiterd.daemon.observability.log_tail import LogTail
 from jupiterd.daemon.observability.report_wire import MAX_LINES, MAX_PROCESSES, Report, process_row
+from jupiterd.hardware.probe import installed_versions
 from jupiterd.hardware.time_limit import LimitedCall
 
 VERSIONS_LIMIT_S: Final = 1.5
 """A driver that is asked for its own may hang."""
-
-
-def _versions() -> dict[str, str]:
-    from jupiterd.hardware.versions import versions  # its libraries take memory, idle or not
-
-    return versions()
 
 
 class NodeReport:
@@ -27,7 +22,7 @@ class NodeReport:
 
     def __init__(self, runner: WorkerRunner) -> None:
         self._runner = runner
-        self._calls = LimitedCall(_versions)
+        self._calls = LimitedCall(installed_versions)
         self._versions: dict[str, str] | None = None
         self._asking = asyncio.Lock()
         self.log = LogTail()

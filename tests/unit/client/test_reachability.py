@@ -15,7 +15,7 @@ from jupiterd.client.daemon_process import daemon_arguments, running_process
 from jupiterd.client.reachability import not_answering, silent, start_command, unreachable
 from jupiterd.locations import default_state_dir
 from jupiterd.service.unit import unit_text
-from tests.support.service.asked import OF_THE_MACHINE
+from tests.support.service.requests import OF_THE_MACHINE
 
 WAITING = "print(flush=True); input()"
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from jupiterd.doctor import engine_answers, nvidia_driver
+from jupiterd.doctor import engine_reports, nvidia_driver
 from jupiterd.doctor.engines import Reading, judge, judge_mlx, judge_nccl, judge_torch
 from jupiterd.doctor.finding import Status
 from jupiterd.doctor.nvidia_driver import Reading as Driver
@@ -135,7 +135,7 @@ def test_the_driver(reading: Driver, status: Status):
 
 @pytest.mark.parametrize("engine", ["torch", "mlx"])
 def test_an_engine_answers_from_a_process_of_its_own(engine: str):
-    answer = engine_answers.engine_answer(engine)
+    answer = engine_reports.engine_report(engine)
     assert answer["version"]
     assert answer["error_of_sum"] is None
 
@@ -151,11 +151,11 @@ def test_a_library_that_crashes_takes_only_its_process_with_it(
     monkeypatch, tmp_path, program, word
 ):
     (tmp_path / "crashing.py").write_text(program)
-    monkeypatch.setattr(engine_answers, "MODULE", "crashing")
+    monkeypatch.setattr(engine_reports, "MODULE", "crashing")
     monkeypatch.setattr(
-        engine_answers, "worker_environment", lambda *_: {"PYTHONPATH": str(tmp_path)}
+        engine_reports, "worker_environment", lambda *_: {"PYTHONPATH": str(tmp_path)}
     )
-    assert word in engine_answers.engine_answer("torch")["error"]
+    assert word in engine_reports.engine_report("torch")["error"]
 
 
 async def test_nothing_is_computed_on_a_gpu_that_a_gang_holds(monkeypatch, tmp_path):
@@ -165,15 +165,15 @@ async def test_nothing_is_computed_on_a_gpu_that_a_gang_holds(monkeypatch, tmp_p
         asked.append(command[-1])
         return SimpleNamespace(stdout="{}", stderr="", returncode=0)
 
-    monkeypatch.setattr(engine_answers.device_locks, "FOLDER", tmp_path)
-    monkeypatch.setattr(engine_answers.nvidia, "free_bytes", lambda _: engine_answers.ROOM_BYTES)
-    monkeypatch.setattr(engine_answers.subprocess, "run", run)
-    engine_answers.engine_answer("torch", ["GPU-1", "GPU-2"])
+    monkeypatch.setattr(engine_reports.device_locks, "FOLDER", tmp_path)
+    monkeypatch.setattr(engine_reports.nvidia, "free_bytes", lambda _: engine_reports.ROOM_BYTES)
+    monkeypatch.setattr(engine_reports.subprocess, "run", run)
+    engine_reports.engine_report("torch", ["GPU-1", "GPU-2"])
     async with held("GPU-2", "a gang of alpha", tmp_path):
-        engine_answers.engine_answer("torch", ["GPU-1", "GPU-2"])
+        engine_reports.engine_report("torch", ["GPU-1", "GPU-2"])
     assert asked == ["compute", "look"]
 
 
 def test_a_library_that_hangs_is_given_up(monkeypatch):
-    monkeypatch.setattr(engine_answers, "TIMEOUT_S", 0.0)
-    assert "no answer" in engine_answers.engine_answer("torch")["error"]
+    monkeypatch.setattr(engine_reports, "TIMEOUT_S", 0.0)
+    assert "no answer" in engine_reports.engine_report("torch")["error"]

@@ -10,12 +10,13 @@ from click.testing import CliRunner
 
 from jupiterd.cluster.text.finding_lines import finding_lines, summary
 from jupiterd.daemon.app.main import cli
-from jupiterd.doctor import asking, engines, examination
+from jupiterd.doctor import engines, examination, system_command
 from jupiterd.doctor.examination import CHECKS, examine
 from jupiterd.doctor.finding import Finding, Status, doctor_document, fail, ok
+from jupiterd.doctor.system_command import CommandOutput
 from tests.support.daemon.shown import shown
 from tests.support.daemon.two_nodes import serving
-from tests.support.doctor.places import place
+from tests.support.doctor.machines import machine
 
 QUICK = {
     name: CHECKS[name] for name in ("daemon", "disk", "clock", "wsl", "local-network", "versions")
@@ -26,7 +27,7 @@ def test_a_check_that_cannot_look_does_not_hide_the_others():
     def broken(_: object) -> Finding:
         raise OSError("no such device")
 
-    found = examine(place(), {"first": broken, "second": lambda _: ok("second", "fine")})
+    found = examine(machine(), {"first": broken, "second": lambda _: ok("second", "fine")})
     assert [(f.check, f.status) for f in found] == [("first", Status.WARN), ("second", Status.OK)]
     assert "OSError: no such device" in found[0].why
 
@@ -52,8 +53,8 @@ def test_what_another_machine_tells_cannot_steer_the_terminal():
 
 
 def test_a_command_that_is_not_there_is_no_answer():
-    assert asking.ask("jupiter-has-no-such-command").exit_code is None
-    assert asking.ask("sh", "-c", "echo yes; exit 3") == asking.Answer(3, "yes\n")
+    assert system_command.run_command("jupiter-has-no-such-command").exit_code is None
+    assert system_command.run_command("sh", "-c", "echo yes; exit 3") == CommandOutput(3, "yes\n")
 
 
 @pytest.fixture

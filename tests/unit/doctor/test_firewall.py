@@ -5,15 +5,15 @@ from dataclasses import replace
 import pytest
 
 from jupiterd.cluster.values.interface_kind import InterfaceKind
-from jupiterd.doctor.asking import Answer
 from jupiterd.doctor.finding import Status
 from jupiterd.doctor.firewall import Reading, judge
 from jupiterd.doctor.lan import Network
+from jupiterd.doctor.system_command import CommandOutput
 from tests.unit.doctor.test_nft_ruleset import ACCEPT, ESTABLISHED, field, match, ruleset
 
 LAN = Network("eth0", InterfaceKind.ETHERNET, "192.168.1.5", "192.168.1.0/24", 1000)
 LINUX = Reading("Linux", 47470, (LAN,))
-NOT_ROOT = Answer(1, complaint="Operation not permitted (you must be root)")
+NOT_ROOT = CommandOutput(1, errors="Operation not permitted (you must be root)")
 FROM_LAN = [match(field("ip", "saddr"), {"prefix": {"addr": "192.168.1.0", "len": 24}}), ACCEPT]
 
 
@@ -22,18 +22,18 @@ def test_a_daemon_on_loopback_needs_no_firewall_to_let_anybody_in():
 
 
 def test_what_is_dropped_is_named_with_a_rule_that_lets_it_in():
-    found = judge(replace(LINUX, ruleset=Answer(0, ruleset(ESTABLISHED))))
+    found = judge(replace(LINUX, ruleset=CommandOutput(0, ruleset(ESTABLISHED))))
     assert found.status is Status.FAIL
     assert found.why.startswith("the firewall drops TCP port 47470 (jupiterd), UDP port 5353")
     assert found.fix == ("sudo nft insert rule inet filter input ip saddr 192.168.1.0/24 accept")
-    assert judge(replace(LINUX, ruleset=Answer(0, ruleset(FROM_LAN)))).status is Status.OK
+    assert judge(replace(LINUX, ruleset=CommandOutput(0, ruleset(FROM_LAN)))).status is Status.OK
 
 
 def test_ports_of_gangs_count_too():
     rules = ruleset(
         [match(field("tcp", "dport"), 47470), ACCEPT], [match(field("udp", "dport"), 5353), ACCEPT]
     )
-    found = judge(replace(LINUX, ruleset=Answer(0, rules)))
+    found = judge(replace(LINUX, ruleset=CommandOutput(0, rules)))
     assert found.status is Status.FAIL
     assert (
         found.why
@@ -42,7 +42,7 @@ def test_ports_of_gangs_count_too():
 
 
 def test_rules_that_are_not_understood_are_a_warning():
-    found = judge(replace(LINUX, ruleset=Answer(0, ruleset([{"xt": None}, ACCEPT]))))
+    found = judge(replace(LINUX, ruleset=CommandOutput(0, ruleset([{"xt": None}, ACCEPT]))))
     assert found.status is Status.WARN
 
 
@@ -54,7 +54,7 @@ def test_rules_that_are_not_understood_are_a_warning():
             "sudo ufw allow from 192.168.1.0/24",
         ),
         (
-            replace(LINUX, ruleset=NOT_ROOT, firewalld=Answer(0, "running\n")),
+            replace(LINUX, ruleset=NOT_ROOT, firewalld=CommandOutput(0, "running\n")),
             (
                 "sudo firewall-cmd --permanent --zone=trusted --add-source=192.168.1.0/24"
                 " && sudo firewall-cmd --reload"
@@ -76,10 +76,10 @@ def test_without_any_tool_there_is_no_firewall():
 @pytest.mark.parametrize(
     ("told", "status"),
     [
-        (Answer(0, "Firewall is disabled. (State = 0)\n"), Status.OK),
-        (Answer(0, "Firewall is enabled. (State = 1)\n"), Status.WARN),
-        (Answer(None), Status.WARN),
+        (CommandOutput(0, "Firewall is disabled. (State = 0)\n"), Status.OK),
+        (CommandOutput(0, "Firewall is enabled. (State = 1)\n"), Status.WARN),
+        (CommandOutput(None), Status.WARN),
     ],
 )
-def test_the_firewall_of_a_mac(told: Answer, status: Status):
+def test_the_firewall_of_a_mac(told: CommandOutput, status: Status):
     assert judge(Reading("Darwin", 47470, (LAN,), mac=told)).status is status

@@ -13,7 +13,7 @@ from jupiterd.doctor import clock_check, disk, health, links, local_network, por
 from jupiterd.doctor.finding import Status
 from jupiterd.doctor.lan import Network
 from jupiterd.errors import TimedOutError
-from tests.support.doctor.places import BETA, VERSIONS, node, place
+from tests.support.doctor.machines import BETA, VERSIONS, machine, node
 
 GIB = 1 << 30
 NOW_S = 1_795_000_000.0
@@ -33,7 +33,7 @@ def test_the_clock(wall_s: float, is_synchronised: bool | None, status: Status):
 
 
 def test_this_machines_clock_can_be_read():
-    assert clock_check.read(place()).wall_s > clock_check.EARLIEST_S
+    assert clock_check.read(machine()).wall_s > clock_check.EARLIEST_S
 
 
 ROOMY = disk.Reading("/state", 400 * GIB, 500 * GIB, GIB, "ext4")
@@ -56,12 +56,12 @@ def test_the_disk(reading: disk.Reading, status: Status, word: str):
 
 
 def test_a_state_folder_that_is_not_there_yet_is_judged_by_where_it_would_be(tmp_path: Path):
-    reading = disk.read(place(state_dir=tmp_path / "not" / "yet"))
+    reading = disk.read(machine(state_dir=tmp_path / "not" / "yet"))
     assert reading.total_bytes >= reading.free_bytes > 0
     assert reading.is_writable
     (tmp_path / "open").mkdir(mode=0o755)
     (tmp_path / "open").chmod(0o755)
-    assert not disk.read(place(state_dir=tmp_path / "open")).is_private
+    assert not disk.read(machine(state_dir=tmp_path / "open")).is_private
 
 
 @pytest.mark.parametrize(
@@ -139,9 +139,9 @@ def test_whose_own_link_is_out_is_not_told_to_wake_the_others():
     _, found = ports.judge(ports.Reading(47470, True, 0, (silent,), is_own_link_out=True))
     assert found.status is Status.NOT_HERE
     assert "own link is out" in found.why
-    told = place(health=({"code": "link-out", "severity": "warning", "title": "", "hint": ""},))
+    told = machine(health=({"code": "link-out", "severity": "warning", "title": "", "hint": ""},))
     assert told.complains_of("link-out")
-    assert not place().complains_of("link-out")
+    assert not machine().complains_of("link-out")
 
 
 @pytest.mark.net
@@ -150,14 +150,14 @@ def test_a_port_in_use_and_a_node_that_refuses_are_really_seen():
         unheard.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]
         gone = node(BETA, "beta", addresses=[f"127.0.0.1:{unheard.getsockname()[1]}"])
-        reading = ports.read(place(gone, port=port))
+        reading = ports.read(machine(gone, port=port))
         assert (reading.errno, reading.others[0].errno) == (0, errno.ECONNREFUSED)
-        idle = ports.read(place(port=port, status=None))
+        idle = ports.read(machine(port=port, status=None))
         assert (idle.errno, idle.others) == (errno.EADDRINUSE, ())
 
 
 def test_machines_that_run_the_same_are_well():
-    (found,) = versions.judge(place(node(BETA, "beta")))
+    (found,) = versions.judge(machine(node(BETA, "beta")))
     assert found.status is Status.OK
 
 
@@ -171,7 +171,7 @@ def test_machines_that_run_the_same_are_well():
 )
 def test_a_node_that_runs_something_else_is_named(told: dict, status: Status, fix: str):
     other = node(BETA, "beta", hardware={"versions": VERSIONS | told})
-    (found,) = versions.judge(place(other))
+    (found,) = versions.judge(machine(other))
     assert found.status is status
     assert found.why.startswith("beta has ")
     assert fix in found.fix
@@ -179,12 +179,12 @@ def test_a_node_that_runs_something_else_is_named(told: dict, status: Status, fi
 
 def test_another_build_of_the_same_torch_is_no_difference():
     other = node(BETA, "beta", hardware={"versions": VERSIONS | {"torch": "2.13.0+cu130"}})
-    assert [found.status for found in versions.judge(place(other))] == [Status.OK]
+    assert [found.status for found in versions.judge(machine(other))] == [Status.OK]
 
 
 def test_a_patch_version_apart_is_told_and_nothing_needs_doing():
     other = node(BETA, "beta", hardware={"versions": VERSIONS | {"jupiterd": "0.1.4"}})
-    (found,) = versions.judge(place(other))
+    (found,) = versions.judge(machine(other))
     assert (found.status, found.fix) == (Status.OK, "")
     assert "they work together" in found.why
 
@@ -192,8 +192,8 @@ def test_a_patch_version_apart_is_told_and_nothing_needs_doing():
 def test_a_node_that_tells_no_versions_is_older():
     older = node(BETA, "beta", hardware={"cores": 4})
     newer = node("c3" * 16, "gamma")
-    assert [f.status for f in versions.judge(place(older, newer))] == [Status.WARN]
-    assert [f.status for f in versions.judge(place())] == [Status.NOT_HERE]
+    assert [f.status for f in versions.judge(machine(older, newer))] == [Status.WARN]
+    assert [f.status for f in versions.judge(machine())] == [Status.NOT_HERE]
 
 
 WIRE = {
@@ -261,7 +261,7 @@ def test_a_cable_with_four_wires_is_seen():
 
 def test_ways_to_a_node_that_is_gone_are_not_judged():
     gone = node(BETA, "beta", state="gone", links=[WIRE | {"loss": 1.0}])
-    assert links.read(place(gone)).ways == ()
+    assert links.read(machine(gone)).paths == ()
 
 
 @pytest.mark.parametrize("code", TABLE)
@@ -269,7 +269,7 @@ def test_every_complaint_of_the_daemon_comes_with_its_fix(code: str):
     row = TABLE[code]
     told = {"code": code, "severity": str(row.severity), "title": row.title, "hint": row.hint}
     told["age_s"] = 250
-    runs, found = health.judge(place(health=(told,)), AssertionError)
+    runs, found = health.judge(machine(health=(told,)), AssertionError)
     assert runs.status is Status.OK
     assert (found.check, found.fix) == (f"health/{code}", row.hint)
     assert found.why == f"{row.title} (for 4 min 10 s)"
@@ -278,5 +278,5 @@ def test_every_complaint_of_the_daemon_comes_with_its_fix(code: str):
 
 def test_a_daemon_that_gives_no_answer_gets_the_reason_and_what_helps():
     why = TimedOutError("its process 7 is halted", "let it go on with: kill -CONT 7")
-    (found,) = health.judge(place(status=None), lambda: why)
+    (found,) = health.judge(machine(status=None), lambda: why)
     assert (found.status, found.why, found.fix) == (Status.WARN, why.message, why.hint)

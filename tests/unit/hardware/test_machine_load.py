@@ -14,14 +14,14 @@ import pytest
 from jupiterd.cluster.values.gpu_load import GpuLoad
 from jupiterd.cluster.values.hardware import Gpu
 from jupiterd.hardware import machine_load
-from jupiterd.hardware.apple_load import parse
+from jupiterd.hardware.apple import parse_loads
 from jupiterd.hardware.machine_load import (
     GpuLoads,
     ProgramLoads,
+    hottest_core,
     processor_and_memory,
     resident_bytes,
 )
-from jupiterd.hardware.temperature import hottest_core
 from jupiterd.source_filter.process_tree import descendants
 
 
@@ -113,8 +113,10 @@ def test_accelerators_of_both_makers_are_read_in_the_order_of_the_machine(monkey
 def test_the_registry_of_a_mac_tells_use_and_memory_and_nothing_else() -> None:
     told = {"Device Utilization %": 37, "In use system memory": 5 << 30, "Tiler Utilization %": 9}
     entries = plistlib.dumps([{"PerformanceStatistics": told}, {"IOClass": "AGXAccelerator"}])
-    assert parse(entries) == [GpuLoad(37.0, 5 << 30), GpuLoad()]
-    assert parse(b"") == parse(b"<plist>") == parse(plistlib.dumps({"a": 1})) == []
+    assert parse_loads(entries) == [GpuLoad(37.0, 5 << 30), GpuLoad()]
+    assert (
+        parse_loads(b"") == parse_loads(b"<plist>") == parse_loads(plistlib.dumps({"a": 1})) == []
+    )
 
 
 def test_a_mac_is_asked_for_few_of_the_readings(monkeypatch: pytest.MonkeyPatch) -> None:

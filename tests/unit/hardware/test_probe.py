@@ -1,13 +1,15 @@
+import platform
 import subprocess
 import sys
 
 import pytest
 
+from jupiterd import __version__
 from jupiterd.cluster.values.hardware import Gpu, Hardware
 from jupiterd.hardware import probe as module
 from jupiterd.hardware.apple import AppleMachine
 from jupiterd.hardware.host import Host
-from jupiterd.hardware.probe import installed, probe
+from jupiterd.hardware.probe import installed, installed_versions, probe
 
 PROBING = """
 import sys
@@ -38,3 +40,32 @@ def test_a_mac_is_asked_in_the_way_of_macs(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(module, "probe_nvidia", lambda: ())
     found = probe()
     assert (found.cpu, found.gpus, found.on_mains) == ("Apple M4", (gpu,), False)
+
+
+def test_what_is_installed_is_told_and_nothing_else() -> None:
+    found = installed_versions()
+    assert found["jupiterd"] == __version__
+    assert found["python"] == platform.python_version()
+    assert found["system"].startswith(platform.system())
+    assert all(found.values())
+
+
+def test_a_package_that_is_not_installed_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "PACKAGES", ("psutil", "no-such-package"))
+    assert "psutil" in installed_versions()
+    assert "no-such-package" not in installed_versions()
+
+
+def test_the_driver_is_told_where_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Driver:
+        def nvmlInit(self) -> None:  # noqa: N802
+            pass
+
+        def nvmlShutdown(self) -> None:  # noqa: N802
+            pass
+
+        def nvmlSystemGetDriverVersion(self) -> str:  # noqa: N802
+            return "560.35.03"
+
+    monkeypatch.setattr(module, "load_nvml", Driver)
+    assert installed_versions()["nvidia_driver"] == "560.35.03"

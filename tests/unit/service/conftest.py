@@ -37,7 +37,7 @@ NRestarts=2
 
 
 class Machine:
-    """A home folder and a systemctl that writes down what it is told."""
+    """A home folder and a systemctl that records its commands."""
 
     def __init__(self, folder: Path, runs: Callable[..., Result]) -> None:
         self.folder = folder
@@ -51,8 +51,8 @@ class Machine:
         """Run `jupiterd service` with these words."""
         return self._runs("service", *words)
 
-    def told(self) -> list[str]:
-        """Return what systemctl was told since the last look, but for questions."""
+    def commands(self) -> list[str]:
+        """Return the commands of systemctl since the last look, without questions."""
         lines = self._record.read_text().splitlines() if self._record.exists() else []
         self._record.unlink(missing_ok=True)
         return [line for line in lines if " show " not in line]

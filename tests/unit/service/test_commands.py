@@ -1,4 +1,4 @@
-"""`jupiterd service`, on a machine whose systemctl only writes down what it is told."""
+"""`jupiterd service`, on a machine whose systemctl only records its commands."""
 
 import json
 import os
@@ -18,9 +18,9 @@ from jupiterd.errors import (
     ServiceError,
     UsageError,
 )
-from jupiterd.service.asking import require_free
-from jupiterd.service.seen import Seen
-from tests.support.service.asked import OF_THE_MACHINE
+from jupiterd.service.preconditions import require_free
+from jupiterd.service.service_status import ServiceStatus
+from tests.support.service.requests import OF_THE_MACHINE
 from tests.unit.service.conftest import Machine
 
 USER = "systemctl --user "
@@ -36,7 +36,7 @@ def error_of(machine: Machine, *words: str) -> JupiterError:
 def test_installing_writes_the_unit_enables_and_starts_it(machine: Machine) -> None:
     ran = machine.service("install", "--user", "--peer", "10.0.0.7", "--peer", "ada", "--closed")
     assert ran.exception is None, ran.output
-    assert machine.told() == WHOLE
+    assert machine.commands() == WHOLE
     program = machine.folder / "bin" / "jupiterd"
     assert (
         f"\nExecStart={program} --peer 10.0.0.7 --peer ada --closed\n" in machine.unit.read_text()
@@ -63,11 +63,11 @@ def test_installing_again_changes_nothing_and_another_option_starts_it_anew(
 ) -> None:
     machine.service("install", "--user")
     machine.starts()
-    machine.told()
+    machine.commands()
     machine.service("install", "--user")
-    assert machine.told() == WHOLE[1:]
+    assert machine.commands() == WHOLE[1:]
     machine.service("install", "--user", "--port", "4711")
-    assert machine.told() == [*WHOLE[:2], f"{USER}restart jupiterd.service"]
+    assert machine.commands() == [*WHOLE[:2], f"{USER}restart jupiterd.service"]
 
 
 def test_a_file_s_whole_path_is_passed_on(
@@ -87,7 +87,7 @@ def test_only_looking_changes_nothing(machine: Machine, words: tuple[str, ...]) 
     ran = machine.service("install", "--user", *words)
     assert ran.exception is None, ran.output
     assert not machine.unit.exists()
-    assert machine.told() == []
+    assert machine.commands() == []
 
 
 def test_a_dry_run_says_every_step(machine: Machine) -> None:
@@ -155,25 +155,25 @@ def test_the_machines_user_must_reach_the_program_and_its_python(
         (machine.folder / name).mkdir(mode=0o700 if name == closed else 0o755)
         (machine.folder / name / name).touch(mode=0o755)
     monkeypatch.setattr("sys.executable", str(machine.folder / "python" / "python"))
-    asked = replace(OF_THE_MACHINE, program=(str(machine.folder / "program" / "program"),))
-    seen = Seen(manager="systemd", scope=asked.scope, file=machine.unit)
+    request = replace(OF_THE_MACHINE, program=(str(machine.folder / "program" / "program"),))
+    current = ServiceStatus(manager="systemd", scope=request.scope, file=machine.unit)
     with pytest.raises(RefusedError, match=f"{closed} is closed to it"):
-        require_free(asked, seen)
+        require_free(request, current)
 
 
 def test_uninstalling_takes_the_unit_away_and_leaves_the_state(machine: Machine) -> None:
     machine.service("install", "--user")
-    machine.told()
+    machine.commands()
     ran = machine.service("uninstall")
     assert ran.exception is None
-    assert machine.told() == [
+    assert machine.commands() == [
         f"{USER}disable --now jupiterd.service",
         f"{USER}daemon-reload",
     ]
     assert not machine.unit.exists()
     assert f"its state stays in {machine.folder}/states/jupiter" in ran.output
     assert "no service" in machine.service("uninstall").output
-    assert machine.told() == []
+    assert machine.commands() == []
 
 
 def test_status_says_since_when_it_runs_and_what_it_does(machine: Machine) -> None:
@@ -234,7 +234,7 @@ def test_after_an_upgrade_the_new_version_is_started(
 
     machine.service("install", "--user")
     machine.starts()
-    machine.told()
-    monkeypatch.setattr("jupiterd.service.asking.answer_to", status)
+    machine.commands()
+    monkeypatch.setattr("jupiterd.service.preconditions.answer_to", status)
     machine.service("install", "--user")
-    assert machine.told() == [WHOLE[1], f"{USER}restart jupiterd.service"]
+    assert machine.commands() == [WHOLE[1], f"{USER}restart jupiterd.service"]

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from jupiterd.service.asked import Asked, Scope
 from jupiterd.service.property_list import property_list, state_dir_in
-from tests.support.service.asked import ON_A_MAC
+from jupiterd.service.service_request import Scope, ServiceRequest
+from tests.support.service.requests import ON_A_MAC
 
 AGENT = replace(ON_A_MAC, scope=Scope.USER)
 ODD = replace(ON_A_MAC, arguments=("--name", "<ada> & co"), state_dir=Path("/Volumes/Two & <more>"))
@@ -49,15 +49,15 @@ KNOWN: dict[str, Callable[[Any], bool]] = {
 """Key -> what launchd takes for it."""
 
 
-@pytest.mark.parametrize("asked", [ON_A_MAC, AGENT, ODD], ids=["daemon", "agent", "odd"])
-def test_launchd_knows_every_key_and_its_kind(asked: Asked) -> None:
-    read = plistlib.loads(property_list(asked), fmt=plistlib.FMT_XML)
+@pytest.mark.parametrize("service", [ON_A_MAC, AGENT, ODD], ids=["daemon", "agent", "odd"])
+def test_launchd_knows_every_key_and_its_kind(service: ServiceRequest) -> None:
+    read = plistlib.loads(property_list(service), fmt=plistlib.FMT_XML)
     assert {
         key for key, value in read.items() if key not in KNOWN or not KNOWN[key](value)
     } == set()
     assert read["Label"] == "jupiter.jupiterd"
     assert Path(read["ProgramArguments"][0]).is_absolute()
-    assert tuple(read["ProgramArguments"][2:]) == asked.arguments
+    assert tuple(read["ProgramArguments"][2:]) == service.arguments
 
 
 def test_a_daemon_runs_as_its_user_and_an_agent_as_whoever_is_logged_in() -> None:

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from jupiterd.service.asked import Asked
+from jupiterd.service.service_request import ServiceRequest
 from jupiterd.service.unit import STOP_S, WATCHDOG_S, state_dir_in, unit_text
-from tests.support.service.asked import OF_A_USER, OF_THE_MACHINE
+from tests.support.service.requests import OF_A_USER, OF_THE_MACHINE
 
-BOTH = pytest.mark.parametrize("asked", [OF_THE_MACHINE, OF_A_USER], ids=["system", "user"])
+BOTH = pytest.mark.parametrize("service", [OF_THE_MACHINE, OF_A_USER], ids=["system", "user"])
 ODD = replace(
     OF_THE_MACHINE,
     arguments=("--name", "50% of \"us\" $HOME; 'and' me\\", "--peer", "[fe80::1%eth0]:47470", ""),
@@ -26,8 +26,8 @@ def values(text: str, key: str) -> list[str]:
 
 
 @BOTH
-def test_a_unit_is_watched_and_started_again_and_stopped_in_order(asked: Asked) -> None:
-    text = unit_text(asked)
+def test_a_unit_is_watched_and_started_again_and_stopped_in_order(service: ServiceRequest) -> None:
+    text = unit_text(service)
     wanted = {
         "Type": "notify",
         "NotifyAccess": "main",
@@ -47,8 +47,8 @@ def test_a_unit_is_watched_and_started_again_and_stopped_in_order(asked: Asked) 
     "key",
     ["PrivateDevices", "DeviceAllow", "DevicePolicy", "ProtectClock", "PrivateTmp", "DynamicUser"],
 )
-def test_nothing_takes_the_gpus_away(asked: Asked, key: str) -> None:
-    assert values(unit_text(asked), key) == []
+def test_nothing_takes_the_gpus_away(service: ServiceRequest, key: str) -> None:
+    assert values(unit_text(service), key) == []
 
 
 def test_the_doctor_may_still_look_at_the_clock() -> None:
@@ -80,11 +80,11 @@ def test_what_a_unit_says_of_its_state_folder_is_read_back() -> None:
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="there is no systemd-analyze")
-@pytest.mark.parametrize("asked", [OF_THE_MACHINE, OF_A_USER, ODD], ids=["system", "user", "odd"])
-def test_systemd_finds_nothing_wrong_with_it(asked: Asked, tmp_path: Path) -> None:
+@pytest.mark.parametrize("service", [OF_THE_MACHINE, OF_A_USER, ODD], ids=["system", "user", "odd"])
+def test_systemd_finds_nothing_wrong_with_it(service: ServiceRequest, tmp_path: Path) -> None:
     file = tmp_path / "jupiterd.service"
-    file.write_text(unit_text(replace(asked, program=(sys.executable,))))  # it must exist
-    whose = ("--user",) if asked.scope == "user" else ()
+    file.write_text(unit_text(replace(service, program=(sys.executable,))))  # it must exist
+    whose = ("--user",) if service.scope == "user" else ()
     ran = subprocess.run(
         ["systemd-analyze", *whose, "--man=no", "verify", file],
         capture_output=True,

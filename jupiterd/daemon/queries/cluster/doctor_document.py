@@ -9,11 +9,11 @@ from typing import Any
 from jupiterd.daemon.queries.cluster.status_document import status_document
 from jupiterd.daemon.queries.document_sources import DocumentSources
 from jupiterd.doctor.examination import examine
-from jupiterd.doctor.examined_place import place_of
+from jupiterd.doctor.examined_machine import machine_of
 from jupiterd.doctor.finding import doctor_document
 
 
 async def examined(sources: DocumentSources) -> dict[str, Any]:
     """Return what a running daemon finds; it goes on meanwhile."""
-    place = place_of(sources.settings, status_document(sources), sources.view.port)
-    return doctor_document(await asyncio.to_thread(examine, place))
+    machine = machine_of(sources.settings, status_document(sources), sources.view.port)
+    return doctor_document(await asyncio.to_thread(examine, machine))

@@ -37,7 +37,7 @@ from tests.support.daemon.two_nodes import (
     until,
     whole_ledger,
 )
-from tests.support.doctor.places import place
+from tests.support.doctor.machines import machine
 
 pytestmark = pytest.mark.net
 
@@ -270,8 +270,8 @@ async def test_a_training_that_gets_worse_is_in_status_and_doctor_of_all(
             status = status_of(node)
             (line,) = [each for each in status["health"] if each["code"] == code]
             assert words in line["title"]
-            machine = replace(place(), status=status)
-            (shown,) = [each for each in judge(machine, "") if each.check == f"health/{code}"]
+            examined = replace(machine(), status=status)
+            (shown,) = [each for each in judge(examined, "") if each.check == f"health/{code}"]
             assert (words in shown.why, shown.fix) == (True, line["hint"])
 
 

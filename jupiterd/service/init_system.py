@@ -1,6 +1,6 @@
-"""Who keeps services on this machine: systemd, or launchd.
+"""What starts services on this machine: systemd, or launchd.
 
-Owns that choice. Doesn't know how either works.
+Owns that choice, and what both offer. Doesn't know how either works.
 """
 
 import os
@@ -10,17 +10,17 @@ from pathlib import Path
 from typing import Protocol
 
 from jupiterd.errors import ServiceError
-from jupiterd.service.asked import Asked, Scope
-from jupiterd.service.seen import Seen
+from jupiterd.service.service_request import Scope, ServiceRequest
+from jupiterd.service.service_status import ServiceStatus
 from jupiterd.service.steps import Step
 
 
-class Keeper(Protocol):
-    """One service of one manager, installed or not."""
+class InitSystem(Protocol):
+    """One service of systemd or launchd, installed or not."""
 
     @property
     def name(self) -> str:
-        """Return the manager's name."""
+        """Return `systemd` or `launchd`."""
         ...
 
     @property
@@ -33,50 +33,52 @@ class Keeper(Protocol):
         """Return the file that makes it a service."""
         ...
 
-    def text(self, asked: Asked) -> bytes:
-        """Return what that file is to say."""
+    def text(self, request: ServiceRequest) -> bytes:
+        """Return the content of that file."""
         ...
 
     def require(self) -> None:
-        """Raise ServiceError where the manager isn't here."""
+        """Raise ServiceError where systemd or launchd doesn't run here."""
         ...
 
-    def install(self, asked: Asked, seen: Seen, *, is_outdated: bool = False) -> Sequence[Step]:
-        """Return what installs, enables and starts it; nothing twice.
+    def install(
+        self, request: ServiceRequest, current: ServiceStatus, *, is_outdated: bool = False
+    ) -> Sequence[Step]:
+        """Return the steps that install, enable and start it, without those already done.
 
-        What runs is of another version where it is outdated, and started anew.
+        is_outdated: another version runs, so that it is started again
         """
         ...
 
     def uninstall(self) -> Sequence[Step]:
-        """Return what ends and removes it."""
+        """Return the steps that end and remove it."""
         ...
 
-    def seen(self) -> Seen:
+    def status(self) -> ServiceStatus:
         """Return how it stands."""
         ...
 
     def log_command(self, lines: int, *, follows: bool) -> tuple[str, ...]:
-        """Return what shows its log."""
+        """Return the command that shows its log."""
         ...
 
-    def note(self, asked: Asked) -> str:
-        """Return what people are to know once it is installed; empty where that is nothing."""
+    def note(self, request: ServiceRequest) -> str:
+        """Return what people must still do or know once it is installed; empty: nothing."""
         ...
 
 
-def keeper_of(scope: str | None) -> Keeper:
+def init_system_of(scope: str | None) -> InitSystem:
     """Return the service that was named, or the one that is usual here.
 
     Raises:
         ServiceError: this system has neither manager.
     """
-    return _keeper(Scope(scope) if scope else usual_scope())
+    return _init_system_of_scope(Scope(scope) if scope else usual_scope())
 
 
-def keepers(scope: str | None) -> Sequence[Keeper]:
+def init_systems(scope: str | None) -> Sequence[InitSystem]:
     """Return the service that was named, else both that there may be."""
-    return [_keeper(each) for each in ([Scope(scope)] if scope else Scope)]
+    return [_init_system_of_scope(each) for each in ([Scope(scope)] if scope else Scope)]
 
 
 def usual_scope() -> Scope:
@@ -85,7 +87,7 @@ def usual_scope() -> Scope:
     return Scope.SYSTEM if is_of_machine else Scope.USER
 
 
-def _keeper(scope: Scope) -> Keeper:
+def _init_system_of_scope(scope: Scope) -> InitSystem:
     if sys.platform == "darwin":
         from jupiterd.service.launchd import Launchd
 

@@ -1,4 +1,4 @@
-"""What torch and MLX say of themselves, asked in a worker process of their own.
+"""What torch and MLX report of themselves, from a worker process of its own.
 
 Owns starting it and reading its one line. Doesn't know what follows. A library that crashes, or
 hangs in a driver, takes nothing but that process with it.
@@ -20,10 +20,10 @@ TIMEOUT_S: Final = 60.0
 ROOM_BYTES: Final = 2 << 30
 """Of a GPU's memory that must be free before anything is computed there to see whether it works."""
 
-Answer = Mapping[str, Any]
+EngineReport = Mapping[str, Any]
 
 
-def engine_answer(engine: str, gpus: Sequence[str] = ()) -> Answer:
+def engine_report(engine: str, gpus: Sequence[str] = ()) -> EngineReport:
     """Return what the engine says; `error` says why it doesn't, and `missing` that it isn't here.
 
     Args:
@@ -53,13 +53,13 @@ def _has_room(uuid: str) -> bool:
     return not holder_now(uuid, device_locks.FOLDER) and nvidia.free_bytes(uuid) >= ROOM_BYTES
 
 
-def _read(text: str) -> Answer | None:
+def _read(text: str) -> EngineReport | None:
     """Return the last line, if it is an answer: libraries print what they like before it."""
     try:
-        told: object = json.loads(text.strip().rpartition("\n")[2])
+        report: object = json.loads(text.strip().rpartition("\n")[2])
     except ValueError:
         return None
-    return told if isinstance(told, dict) else None
+    return report if isinstance(report, dict) else None
 
 
 def _last_words(engine: str, done: "subprocess.CompletedProcess[str]") -> str:

@@ -1,22 +1,28 @@
-"""What every check is told of the machine and its daemon.
+"""The machine that is examined: its daemon's settings and status, as every check gets them.
 
-Owns the record, and what checks read out of a status document. Pure. Doesn't know any check.
+Owns the record, and what checks read out of a status document. Doesn't know any check, or whether a
+daemon runs.
 """
 
+import platform
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from jupiterd.daemon.runtime.settings import Settings
+
 DISCOVERY_PORT: Final = 5353
 """UDP port of multicast DNS."""
+
+MIB: Final = 1 << 20
 
 Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Place:
-    """One machine, and what its daemon says."""
+class ExaminedMachine:
+    """One machine, and its daemon's status."""
 
     state_dir: Path
     port: int
@@ -50,16 +56,29 @@ class Place:
         return [row for row in self.members if row is not self.own]
 
     def complains_of(self, code: str) -> bool:
-        """Say whether the daemon tells of this in its health."""
+        """Say whether this code is among the daemon's health warnings."""
         return any(line.get("code") == code for line in (self.status or {}).get("health", ()))
 
-    def ways(self) -> Iterator[tuple[Row, Row]]:
-        """Yield (node, path) for each known way to another node that is alive."""
+    def paths(self) -> Iterator[tuple[Row, Row]]:
+        """Yield (node, path) for each known path to another node that is alive."""
         for node in self.others:
             if node.get("state") != "alive":
                 continue
             for path in node.get("links") or ():
                 yield node, path
+
+
+def machine_of(settings: Settings, status: Row | None, port: int) -> ExaminedMachine:
+    """Return this machine; status: the daemon's document, None where no daemon answers."""
+    return ExaminedMachine(
+        state_dir=settings.state_dir,
+        port=port,
+        local=settings.local,
+        interfaces=settings.interface,
+        status=status,
+        free_disk_bytes=settings.free_disk_mib * MIB,
+        system=platform.system(),
+    )
 
 
 def name_of(node: Row) -> str:

@@ -15,25 +15,26 @@ SYSTEM_FOLDERS: Final = ("/usr/sbin", "/sbin", "/usr/local/sbin")
 
 
 @dataclass(frozen=True)
-class Answer:
-    """What a command said."""
+class CommandOutput:
+    """What a command wrote, and how it ended."""
 
     exit_code: int | None
     """None: there is no such command, or it didn't end in time."""
     text: str = ""
-    complaint: str = ""
+    """Of its standard output."""
+    errors: str = ""
 
     @property
-    def is_known(self) -> bool:
-        """Say whether the command did what it is for."""
+    def has_succeeded(self) -> bool:
+        """Say whether it ended with 0."""
         return self.exit_code == 0
 
 
-NOT_ASKED: Final = Answer(None)
+NOT_RUN: Final = CommandOutput(None)
 
 
-def ask(*command: str) -> Answer:
-    """Return what the command says; never fails."""
+def run_command(*command: str) -> CommandOutput:
+    """Run a command and return its output; never fails."""
     path = os.pathsep.join([os.environ.get("PATH", os.defpath), *SYSTEM_FOLDERS])
     try:
         done = subprocess.run(
@@ -47,8 +48,8 @@ def ask(*command: str) -> Answer:
             env={**os.environ, "LC_ALL": "C", "PATH": path},
         )
     except (OSError, subprocess.SubprocessError) as error:
-        return Answer(None, complaint=str(error))
-    return Answer(done.returncode, done.stdout, done.stderr)
+        return CommandOutput(None, errors=str(error))
+    return CommandOutput(done.returncode, done.stdout, done.stderr)
 
 
 def _found(command: Sequence[str], path: str) -> list[str]:

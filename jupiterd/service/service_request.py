@@ -1,4 +1,4 @@
-"""What a service is to be: who it is for, whom it runs as, what it starts, and with what.
+"""The service that a command line requests: its scope, its user, its program and the options.
 
 Owns these values. Doesn't know systemd or launchd.
 """
@@ -24,14 +24,14 @@ class Scope(StrEnum):
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A service as it is to be installed."""
+class ServiceRequest:
+    """A service to install."""
 
     scope: Scope
     program: tuple[str, ...]
     """What starts jupiterd, by its whole path."""
     arguments: tuple[str, ...]
-    """What it is told beside its state folder."""
+    """Its options, without that of the state folder."""
     state_dir: Path | None
     """Where its state lies; None: where a daemon of that user keeps it anyway."""
     user: str

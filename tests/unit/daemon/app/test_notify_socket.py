@@ -1,10 +1,19 @@
 import os
 import socket
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from jupiterd.service.notify_socket import NotifySocket, watchdog_s
+from jupiterd.daemon.app.systemd_notices import NotifySocket, watchdog_s
+
+
+@pytest.fixture
+def short_folder() -> Iterator[Path]:
+    """A folder whose path is short enough for a socket in it."""
+    with tempfile.TemporaryDirectory(prefix="jt-", dir="/tmp") as name:
+        yield Path(name)
 
 
 @pytest.mark.parametrize("address", ["", "vsock:2:1234", "relative"])
@@ -12,24 +21,24 @@ def test_where_nobody_listens_that_we_know_there_is_no_socket(address: str) -> N
     assert NotifySocket.found_in({"NOTIFY_SOCKET": address} if address else {}) is None
 
 
-def test_everything_is_told_in_one_datagram_and_a_value_is_one_line(short_folder: Path) -> None:
+def test_everything_is_sent_in_one_datagram_and_a_value_is_one_line(short_folder: Path) -> None:
     path = short_folder / "notify"
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listener:
         listener.bind(str(path))
-        place = NotifySocket.found_in({"NOTIFY_SOCKET": str(path)})
-        assert place is not None
-        place.tell(READY=1, STATUS="two\nlines=1")
+        notify_socket = NotifySocket.found_in({"NOTIFY_SOCKET": str(path)})
+        assert notify_socket is not None
+        notify_socket.send(READY=1, STATUS="two\nlines=1")
         assert listener.recv(4096) == b"READY=1\nSTATUS=two lines=1"
 
 
 def test_a_listener_that_is_gone_or_full_stops_nothing(short_folder: Path) -> None:
     path = short_folder / "notify"
-    place = NotifySocket(str(path))
-    place.tell(READY=1)
+    notify_socket = NotifySocket(str(path))
+    notify_socket.send(READY=1)
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listener:
         listener.bind(str(path))
         for _ in range(5000):
-            place.tell(WATCHDOG=1)
+            notify_socket.send(WATCHDOG=1)
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,9 @@
 from dataclasses import replace
 from pathlib import Path
 
-from jupiterd.service.asked import SYSTEM_STATE_DIR, SYSTEM_USER, Asked, Scope
+from jupiterd.service.service_request import SYSTEM_STATE_DIR, SYSTEM_USER, Scope, ServiceRequest
 
-OF_THE_MACHINE = Asked(
+OF_THE_MACHINE = ServiceRequest(
     scope=Scope.SYSTEM,
     program=("/usr/local/bin/jupiterd",),
     arguments=(),
@@ -13,7 +13,7 @@ OF_THE_MACHINE = Asked(
     user=SYSTEM_USER,
     home=SYSTEM_STATE_DIR,
 )
-OF_A_USER = Asked(
+OF_A_USER = ServiceRequest(
     scope=Scope.USER,
     program=("/home/ada/.local/bin/jupiterd",),
     arguments=(),

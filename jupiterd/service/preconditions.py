@@ -1,4 +1,4 @@
-"""From a command line to what is asked for, and what must hold before it is done.
+"""From a command line to the service that it requests, and what must hold before installing it.
 
 Owns reading this machine's user, program and rights. Doesn't know how services are installed.
 """
@@ -19,12 +19,12 @@ from jupiterd.daemon.runtime.settings import environment, load_settings
 from jupiterd.daemon.runtime.state_dir import holder_of
 from jupiterd.errors import ConflictError, JupiterError, NotFoundError, RefusedError, UsageError
 from jupiterd.locations import STATE_DIR_VARIABLE, default_state_dir_of, state_dir
-from jupiterd.service.asked import SYSTEM_STATE_DIR, SYSTEM_USER, Asked, Scope
-from jupiterd.service.seen import Seen
+from jupiterd.service.service_request import SYSTEM_STATE_DIR, SYSTEM_USER, Scope, ServiceRequest
+from jupiterd.service.service_status import ServiceStatus
 
 
-def asked_for(scope: Scope, given: Given, run_as: str | None) -> Asked:
-    """Return the service that is asked for.
+def requested_service(scope: Scope, given: Given, run_as: str | None) -> ServiceRequest:
+    """Return the service that a command line requests.
 
     Raises:
         InvalidSettingError: the daemon wouldn't start with these options.
@@ -40,13 +40,13 @@ def asked_for(scope: Scope, given: Given, run_as: str | None) -> Asked:
     load_settings(given.settings, {}, given.config)
     if run_as and scope is Scope.USER:
         raise UsageError("a user's own service runs as that user", "leave out --run-as")
-    told = settings.pop("state_dir", None)
+    named_folder = settings.pop("state_dir", None)
     user = run_as or _usual_user(scope)
-    return Asked(
+    return ServiceRequest(
         scope=scope,
         program=_program(),
         arguments=Given(given.config, given.debug, given.quiet, settings).arguments(),
-        state_dir=_state_dir(scope, told),
+        state_dir=_state_dir(scope, named_folder),
         user=user,
         home=_home_of(user),
     )
@@ -59,22 +59,27 @@ def require_rights(scope: Scope, verb: str, arguments: tuple[str, ...]) -> None:
         raise RefusedError(f"only root can {verb} a service of the machine", f"sudo {again}")
 
 
-def require_free(asked: Asked, seen: Seen) -> None:
-    """Raise what would keep the service from running: another daemon there, or no way in."""
-    if sys.platform == "linux" and asked.user == SYSTEM_USER:
-        _require_open_to_all(Path(asked.program[0]), Path(sys.executable))
-    folder = _folder_of(asked)
-    if not seen.is_running and (process := holder_of(folder)):
+def require_free(request: ServiceRequest, current: ServiceStatus) -> None:
+    """Raise what would keep the service from running.
+
+    Raises:
+        ConflictError: another daemon has the state folder.
+        RefusedError: the service's user may not run the program.
+    """
+    if sys.platform == "linux" and request.user == SYSTEM_USER:
+        _require_open_to_all(Path(request.program[0]), Path(sys.executable))
+    folder = _folder_of(request)
+    if not current.is_running and (process := holder_of(folder)):
         raise ConflictError(
             f"a jupiterd that isn't this service (process {process}) has the state folder {folder}",
             "end it first, such as with Ctrl-C where it runs",
         )
 
 
-def is_outdated(asked: Asked) -> bool:
+def is_outdated(request: ServiceRequest) -> bool:
     """Say whether another version than this one runs with the service's state folder."""
     try:
-        status = answer_to("status", _folder_of(asked))
+        status = answer_to("status", _folder_of(request))
     except JupiterError:
         return False
     own = status["node"]["id"] if status else None
@@ -83,11 +88,11 @@ def is_outdated(asked: Asked) -> bool:
     return bool(versions) and versions[0] not in (None, __version__)
 
 
-def _folder_of(asked: Asked) -> Path:
+def _folder_of(request: ServiceRequest) -> Path:
     """Return the state folder; root, who installs it, has another one than its user."""
-    if asked.state_dir is not None or asked.scope is Scope.USER:
-        return state_dir(asked.state_dir)
-    return default_state_dir_of(sys.platform, asked.home, {})
+    if request.state_dir is not None or request.scope is Scope.USER:
+        return state_dir(request.state_dir)
+    return default_state_dir_of(sys.platform, request.home, {})
 
 
 def _require_open_to_all(program: Path, interpreter: Path) -> None:
@@ -113,15 +118,15 @@ def _home_of(user: str) -> Path:
     try:
         return Path(pwd.getpwnam(user).pw_dir)
     except KeyError as error:
-        if user == SYSTEM_USER:  # made on the way
+        if user == SYSTEM_USER:  # created by systemd-sysusers
             return SYSTEM_STATE_DIR
         raise NotFoundError(f"there is no user {user}", "name another one with --run-as") from error
 
 
-def _state_dir(scope: Scope, told: object) -> Path | None:
+def _state_dir(scope: Scope, option: object) -> Path | None:
     """Return the folder that was named, else the machine's own; None: the user's usual one."""
     usual = environment().get(STATE_DIR_VARIABLE) if scope is Scope.USER else None
-    named = usual if told is None else told
+    named = usual if option is None else option
     if named is not None:
         return state_dir(str(named))
     return SYSTEM_STATE_DIR if scope is Scope.SYSTEM and sys.platform == "linux" else None

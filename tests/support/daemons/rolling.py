@@ -85,7 +85,7 @@ async def replaced(cluster: Cluster, daemon: Daemon, command: Sequence[str | Pat
     """
     watcher = next(other for other in cluster.daemons if other is not daemon)
     before = await trained(cluster, watcher, lambda run: bool(run.get("gang")), "a gang")
-    seen = Seen(before["step"], _newest_epoch(cluster))
+    seen = Seen(before["step"], _newest_attempt(cluster))
     workers = daemon.workers()
     await asyncio.to_thread(daemon.stop)
     assert await all_gone(workers, 5), "a worker outlived its daemon"
@@ -100,7 +100,26 @@ async def replaced(cluster: Cluster, daemon: Daemon, command: Sequence[str | Pat
     return seen
 
 
-def _newest_epoch(cluster: Cluster) -> int:
+async def all_replaced(cluster: Cluster, command: Sequence[str | Path]) -> Seen:
+    """Stop all daemons, then start another program on all of them; return how far the run was."""
+    before = await trained(cluster, cluster[0], lambda run: bool(run.get("gang")), "a gang")
+    seen = Seen(before["step"], _newest_attempt(cluster))
+    for daemon in cluster.daemons:
+        await asyncio.to_thread(daemon.stop)
+    for daemon in cluster.daemons:
+        daemon.command = command
+        daemon.start()
+    await cluster.meet()
+    await trained(
+        cluster,
+        cluster[0],
+        lambda run: bool(run.get("gang")) and run["step"] > seen.step,
+        "training after all have started again",
+    )
+    return seen
+
+
+def _newest_attempt(cluster: Cluster) -> int:
     runs = (run for daemon in cluster.daemons for run in daemon.state().cycles.values())
     return max(max(run.attempts_opened, default=0) for run in runs)
 

@@ -1,7 +1,7 @@
 """The dashboard as a Textual application.
 
-Owns the view model, the workers that fold into it, and how often the screens are brought up to
-date. Doesn't know what the screens show.
+Owns the view model, the Textual workers that update it, and how often the screens are redrawn.
+Doesn't know what the screens show.
 """
 
 from collections.abc import Callable, Iterable
@@ -50,11 +50,11 @@ TALL_LINES, HIGH_LINES = 30, 50
 """From here on charts are larger."""
 
 HEIGHT_CLASSES = [(0, "-flat"), (MIN_LINES, "-low"), (TALL_LINES, "-tall"), (HIGH_LINES, "-high")]
-"""What the style sheet knows of the terminal: the class of the highest number that it reaches."""
+"""(lines, class for the style sheet): a terminal has the class of the most lines it reaches."""
 
 
 class JupiterTui(App[None]):
-    """The screens, over one watch stream and what else each of them listens to."""
+    """The screens, the stream of status documents, and the documents that each screen watches."""
 
     TITLE = "Jupiter"
     CSS_PATH = Path(__file__).with_name("dashboard.tcss")
@@ -86,7 +86,7 @@ class JupiterTui(App[None]):
         self._view = ViewModel()
         self._recorder = None if options.record is None else Recorder(options.record)
         self._listening: dict[Source, Worker[None]] = {}
-        self._held: ViewModel | None = None
+        self._paused_view: ViewModel | None = None
         """What was shown when the picture was paused."""
 
     def on_mount(self) -> None:
@@ -103,8 +103,10 @@ class JupiterTui(App[None]):
 
     def scene(self) -> Scene:
         """Return what is to be shown now."""
-        view = self._view if self._held is None else with_link_of(self._held, self._view)
-        return Scene(view, self._clock(), self.options, is_paused=self._held is not None)
+        view = (
+            self._view if self._paused_view is None else with_link_of(self._paused_view, self._view)
+        )
+        return Scene(view, self._clock(), self.options, is_paused=self._paused_view is not None)
 
     def flush(self) -> None:
         """Bring the screens in front up to date."""
@@ -115,12 +117,12 @@ class JupiterTui(App[None]):
                 screen.show(scene)
         self._listen_to({source for screen in in_front for source in screen.sources})
 
-    def tell(self, message: WatchMessage) -> None:
-        """Take up a message about the status; it is shown with the next flush."""
-        self.tell_of(STATUS.noun, message)
+    def take_status(self, message: WatchMessage) -> None:
+        """Fold a message about the status into the view; the next flush shows it."""
+        self.take_document(STATUS.noun, message)
 
-    def tell_of(self, noun: str, message: WatchMessage) -> None:
-        """Take up a message about a document, and write it down where somebody wants that."""
+    def take_document(self, noun: str, message: WatchMessage) -> None:
+        """Fold a message about a document into the view, and record it where --record is given."""
         now = self._clock()
         if noun == STATUS.noun:
             self._view = fold(self._view, message, now)
@@ -137,15 +139,15 @@ class JupiterTui(App[None]):
     @work(exclusive=True, group="feed", exit_on_error=False)
     async def _listen(self) -> None:
         if self.options.replay is None:
-            await feed(self.options.state_dir, self.tell, stale_after_s=self._stale_after_s)
+            await feed(self.options.state_dir, self.take_status, stale_after_s=self._stale_after_s)
             return
         try:
-            await play(self.options.replay, self.tell_of, self.options.speed)
+            await play(self.options.replay, self.take_document, self.options.speed)
         except UsageError as error:
-            self.tell(LinkChanged(Link.STALE, error.message))
+            self.take_status(LinkChanged(Link.STALE, error.message))
 
     def _listen_to(self, wanted: set[Source]) -> None:
-        """Begin and end listening, so that only what is in front costs anything."""
+        """Start and cancel feeds, so that only documents of screens in front are requested."""
         if self.options.replay is not None:
             return
         for source in wanted - self._listening.keys():
@@ -156,12 +158,12 @@ class JupiterTui(App[None]):
 
     @work(group="others", exit_on_error=False)
     async def _listen_to_one(self, source: Source) -> None:
-        tell = partial(self.tell_of, source.noun)
-        await feed(self.options.state_dir, tell, source, stale_after_s=self._stale_after_s)
+        deliver = partial(self.take_document, source.noun)
+        await feed(self.options.state_dir, deliver, source, stale_after_s=self._stale_after_s)
 
     @work(group="actions", exit_on_error=False)
     async def ask_and_do(self, action: Action) -> None:
-        """Carry out a change once somebody has said yes; say what came of it."""
+        """Ask for confirmation, carry out the change, and notify its result."""
         asking = ConfirmScreen(action, self.options.named_dir)
         if self.options.is_readonly or not await self.push_screen_wait(asking):
             return
@@ -170,7 +172,7 @@ class JupiterTui(App[None]):
         self.notify(words, markup=False, severity="information" if is_done else "error")
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
-        """Yield what the palette offers: what the keys of the view do, and Textual's own."""
+        """Yield the palette's commands: those of the view's keys, and Textual's own."""
         if isinstance(screen, DashboardScreen):
             reads = self.options.is_readonly
             yield from commands(self, screen, screen.KEYS, screen.list_panel, reads=reads)
@@ -187,8 +189,8 @@ class JupiterTui(App[None]):
         self.switch_mode(name)
 
     def action_pause(self) -> None:
-        """Hold the picture still, or let it go on; listening goes on all the time."""
-        self._held = self._view if self._held is None else None
+        """Pause the picture, or resume it; messages are received in either case."""
+        self._paused_view = self._view if self._paused_view is None else None
         self.flush()
 
     def action_help(self) -> None:

@@ -9,13 +9,13 @@ import gc
 import os
 import signal
 import sys
-from collections.abc import Sequence
+import termios
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from jupiter_tui import terminal
 from jupiterd.errors import ExitCode, JupiterError, UsageError
 from jupiterd.locations import state_dir
 from jupiterd.usage_errors import usage_error
@@ -25,12 +25,14 @@ if TYPE_CHECKING:
 
 FILE = click.Path(path_type=Path, dir_okay=False)
 DRIVER = "TEXTUAL_DRIVER"
-"""Names what stands for a terminal where there is none."""
+"""Variable that names Textual's driver where there is no terminal, as in a browser."""
 
 DEFAULT_PORT = 8000
 COLLECT_AFTER = (20_000, 20, 50)
 """See `gc.set_threshold`: a document of many nodes has thousands of parts."""
 MIN_HZ, MAX_HZ, DEFAULT_HZ = 0.2, 10.0, 2.0
+LOOK_S = 1.0
+"""Seconds between two looks whether the terminal is still there."""
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -107,22 +109,43 @@ def cli(named_dir: str | None, *, port: int | None, **chosen: Any) -> int:
 async def _show(options: "Options") -> int:
     from jupiter_tui.app import JupiterTui
 
-    # What a daemon tells is thrown away as soon as the next word comes, without a collector's
-    # help; what stays is large, and looking through it often is what would cost.
+    # Documents are freed by reference counting as soon as the next one arrives; what stays in
+    # memory is large, and each pass of the garbage collector over it would cost time.
     gc.freeze()
     gc.set_threshold(*COLLECT_AFTER)
     app = JupiterTui(options)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGHUP):
-        # Or the terminal is left as it was drawn on.
+        # Without it the terminal would stay in the dashboard's drawing mode.
         loop.add_signal_handler(number, app.exit)
     watching = None
     if DRIVER not in os.environ:
-        watching = loop.create_task(terminal.watch(sys.stdin.fileno(), app.exit))
+        watching = loop.create_task(_watch_terminal(sys.stdin.fileno(), app.exit))
     await app.run_async()
     if watching is not None:
         watching.cancel()
     return app.return_code or ExitCode.OK
+
+
+async def _watch_terminal(descriptor: int, on_gone: Callable[[], object]) -> None:
+    """Call `on_gone` once, when the terminal behind a descriptor was closed.
+
+    Whoever closes a terminal mostly sends SIGHUP, but not to a process of another session, as under
+    sudo or a wrapper script: that one would read the end of its input for ever, and take a whole
+    core for it.
+    """
+    while not _is_gone(descriptor):  # noqa: ASYNC110 - a terminal sends no event for it
+        await asyncio.sleep(LOOK_S)
+    on_gone()
+
+
+def _is_gone(descriptor: int) -> bool:
+    """Say whether the terminal behind a descriptor was closed, or is none any more."""
+    try:
+        termios.tcgetattr(descriptor)
+    except (termios.error, OSError, ValueError):
+        return True
+    return False
 
 
 def _require_terminal() -> None:

@@ -1,7 +1,7 @@
 """Something that the dashboard lets people change.
 
 Pure. Owns what a change is made of: always a command that people could type themselves, so that
-both ways do the same. Doesn't know how it is asked for, or carried out.
+both have the same effect. Doesn't know how it is confirmed, or carried out.
 """
 
 import shlex
@@ -13,7 +13,7 @@ PROGRAM = "jupiterctl"
 
 @dataclass(frozen=True)
 class Action:
-    """One command, and the words around it."""
+    """One command, and the texts of the question before it."""
 
     command: tuple[str, ...]
     """Arguments of jupiterctl, such as `("node", "remove", "7600fc64")`."""
@@ -30,4 +30,4 @@ class Action:
 
 
 Ask = Callable[[Action], object]
-"""Asks people whether a change is to be made, and makes it where they say yes."""
+"""Asks for confirmation of a change, and carries it out after a yes."""

@@ -1,6 +1,6 @@
-"""What people can tell a cycle, as actions.
+"""The changes that people can make to a cycle, as actions.
 
-Pure. Owns the commands and the words of the questions. Doesn't know which cycle is chosen, or how.
+Pure. Owns the commands and the texts of the questions. Doesn't know which cycle is chosen, or how.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,15 +30,19 @@ def stop(cycle: Cycle) -> Action:
 
 
 def rollback(cycle: Cycle) -> Action:
-    """Return what takes a cycle's newest student out of force."""
-    told = "Its newest student writes no more from the next round on; who wrote before comes back."
-    return _action(cycle, "rollback", "Roll back", (told,))
+    """Return what withdraws a cycle's newest student as a generator."""
+    consequence = (
+        "Its newest student writes no more from the next round on; who wrote before comes back."
+    )
+    return _action(cycle, "rollback", "Roll back", (consequence,))
 
 
 def extend(cycle: Cycle) -> Action:
     """Return what gives a cycle another round."""
-    told = "One that has ended goes on from its last model; looks that were spent stay spent."
-    return _action(cycle, "extend", "Extend", (told,), ("--rounds", "1"))
+    consequence = (
+        "One that has ended goes on from its last model; looks that were spent stay spent."
+    )
+    return _action(cycle, "extend", "Extend", (consequence,), ("--rounds", "1"))
 
 
 def dismiss(cycle: Cycle) -> Action:
@@ -75,12 +79,12 @@ def start(
 
 
 def _action(
-    cycle: Cycle, verb: str, words: str, told: tuple[str, ...], more: tuple[str, ...] = ()
+    cycle: Cycle, verb: str, words: str, consequence: tuple[str, ...], more: tuple[str, ...] = ()
 ) -> Action:
     digits = short(str(cycle.get("id")))
     return Action(
         ("cycle", verb, digits, *more),
         f"{words} a cycle",
         f"{words} cycle {digits} of {plain(cycle.get('domain'))}?",
-        told,
+        consequence,
     )

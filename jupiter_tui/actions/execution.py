@@ -1,6 +1,7 @@
 """How a change is carried out: by jupiterctl, in a process of its own.
 
-Owns the process and the words about its end. Doesn't know what is changed, or who was asked before.
+Owns the process and the message about its end. Doesn't know what is changed, or how it was
+confirmed.
 """
 
 import asyncio
@@ -18,7 +19,7 @@ TIMEOUT_S = 900.0
 
 
 async def carried_out(state_dir: Path, action: Action) -> tuple[str, bool]:
-    """Run the command; return what it said, and whether it did what it was to do."""
+    """Run the command; return its message, and whether it ended with exit status 0."""
     try:
         return await _carried_out(state_dir, action)
     except TimeoutError:
@@ -30,7 +31,7 @@ async def carried_out(state_dir: Path, action: Action) -> tuple[str, bool]:
 async def _carried_out(state_dir: Path, action: Action) -> tuple[str, bool]:
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "jupiterd.ctl.main", *action.command, "--yes"),
-        # No flag: what it says is shown to people, who may not have given one.
+        # A variable and no flag: hints show the flag, and people may not have given one.
         env={**os.environ, STATE_DIR_VARIABLE: str(state_dir)},
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
@@ -38,13 +39,13 @@ async def _carried_out(state_dir: Path, action: Action) -> tuple[str, bool]:
     )
     try:
         async with asyncio.timeout(TIMEOUT_S):
-            told, wrong = await process.communicate()
+            output, wrong = await process.communicate()
     except BaseException:
         process.kill()
         await process.wait()
         raise
     is_done = process.returncode == ExitCode.OK
-    words = (told if is_done else wrong).decode("utf-8", "replace").strip()
+    words = (output if is_done else wrong).decode("utf-8", "replace").strip()
     return _without_program(words) or action.typed, is_done
 
 

@@ -1,6 +1,6 @@
-"""What people can do about machines, as actions.
+"""The changes that people can make to a machine's membership and work, as actions.
 
-Pure. Owns the commands and the words of the questions. Doesn't know which machine is chosen.
+Pure. Owns the commands and the texts of the questions. Doesn't know which machine is chosen.
 """
 
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ def objection(what: str, node: Node) -> str:
     """Return why something can't be done about a machine, and what can; empty where it can."""
     name, waits = plain(node.get("name")), node.get("state") == PENDING
     if what == "approve" and waits and not node.get("words"):
-        return f"{name} shows no words yet by which it can be told; wait a moment"
+        return f"{name} shows no words to compare yet; wait a moment"
     if what == "approve" and not waits and node.get("trusted") is not False:
         return f"{name} is a member already; A is for machines that wait or walked in"
     if what != "approve" and waits:
@@ -41,30 +41,37 @@ def objection(what: str, node: Node) -> str:
 
 
 def approve(node: Node) -> Action | None:
-    """Return what lets a machine in that waits, or says yes to one that walked in.
+    """Return what approves a waiting machine, or trusts one that joined while the cluster was open.
 
-    The words go with it: whoever has other ones when the leader looks isn't let in.
+    None where a waiting machine shows no words yet. The words that were compared are part of the
+    command: the leader refuses a machine whose words have changed since.
     """
     if node.get("state") != PENDING and node.get("trusted") is False:
         return _action(node, "trust", "Is {} a machine that you trust?", (YES,))
     words = str(node.get("words") or "")
     if not words:
         return None
-    told = f"It shows these words if nobody stands between: {plain(words)}. Compare them first."
+    consequences = (
+        f"It shows these words if nobody stands between: {plain(words)}. Compare them first."
+    )
     compared = ("--words", words)
-    return _action(node, "approve", "Let {} into the cluster?", (told,), compared)
+    return _action(node, "approve", "Let {} into the cluster?", (consequences,), compared)
 
 
 def remove(node: Node) -> Action:
     """Return what takes a machine out."""
-    told = ("It can join again only with a new state folder. Others do its work.",)
-    return _action(node, "remove", "Remove {} from the cluster, everywhere and for good?", told)
+    consequences = ("It can join again only with a new state folder. Others do its work.",)
+    return _action(
+        node, "remove", "Remove {} from the cluster, everywhere and for good?", consequences
+    )
 
 
 def drain(node: Node) -> Action:
     """Return what gives a machine no new work."""
-    told = ("It leaves what trains after the running step, and loses none; it stays a member.",)
-    return _action(node, "drain", "Give {} no new work?", told)
+    consequences = (
+        "It leaves what trains after the running step, and loses none; it stays a member.",
+    )
+    return _action(node, "drain", "Give {} no new work?", consequences)
 
 
 def resume(node: Node) -> Action:
@@ -73,7 +80,7 @@ def resume(node: Node) -> Action:
 
 
 def _action(
-    node: Node, verb: str, question: str, told: tuple[str, ...], more: tuple[str, ...] = ()
+    node: Node, verb: str, question: str, consequences: tuple[str, ...], more: tuple[str, ...] = ()
 ) -> Action:
     name, node_id = plain(node.get("name")), str(node.get("id"))
     named = f"{name} ({short(node_id)})"
@@ -81,5 +88,5 @@ def _action(
         ("node", verb, short(node_id), *more),
         f"{verb.capitalize()} a node",
         question.format(named),
-        told,
+        consequences,
     )

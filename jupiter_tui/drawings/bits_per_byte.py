@@ -1,4 +1,4 @@
-"""Bits per byte of each round's model beside the incumbent's, with what it takes to be promoted.
+"""Bits per byte of each round's candidate and incumbent, and the threshold for promotion.
 
 Pure. Owns the picture: fewer bits are better and stand further left. Doesn't know how a gate
 decides; its rule is that the improvement, less what chance may do to it, exceeds the margin.
@@ -30,9 +30,9 @@ class Scored(NamedTuple):
 
     candidate: float
     worst: float | None
-    """The most that the candidate may really have, as far as its text tells."""
+    """Upper confidence bound of the candidate's bits per byte."""
     threshold: float | None
-    """The whole whisker must be below it."""
+    """The candidate is promoted if `worst` is below it."""
     incumbent: float
 
 
@@ -67,7 +67,7 @@ def scored(verdict: Verdict) -> Scored | None:
 
 
 def _finite(value: float | None) -> float | None:
-    """Return a number; a model whose loss is no number has no place on a scale."""
+    """Return the value if it is finite, else None: NaN and infinity have no place on a scale."""
     return value if value is not None and math.isfinite(value) else None
 
 

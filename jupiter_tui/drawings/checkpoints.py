@@ -1,6 +1,6 @@
 """The checkpoints of a training, the newest first, and on how many machines each lies.
 
-Pure. Owns the columns. Doesn't know which ones are kept, or who makes copies.
+Pure. Owns the columns. Doesn't know which checkpoints are retained, or who makes copies.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,10 +30,12 @@ COLUMNS = (
 def checkpoints(scene: Scene, width: int, _height: int) -> Lines:
     """Return one row for each."""
     run = str(scene.view.cycle.get("id") or "")
-    told = scene.view.told(checkpoints_noun(run))
-    if not told.document:
-        return (line(plain(told.trouble) if told.trouble else "asking who has any", Tone.FAINT),)
-    found: Mapping[str, Any] = told.document.get("checkpoints") or {}
+    watched = scene.view.watched(checkpoints_noun(run))
+    if not watched.document:
+        return (
+            line(plain(watched.trouble) if watched.trouble else "asking who has any", Tone.FAINT),
+        )
+    found: Mapping[str, Any] = watched.document.get("checkpoints") or {}
     rows: Sequence[Mapping[str, Any]] = found.get("rows") or ()
     if not rows:
         return (line("none yet", Tone.FAINT),)
@@ -69,7 +71,7 @@ def _row(row: Mapping[str, Any]) -> Row:
 
 
 def _copies(row: Mapping[str, Any]) -> Cell:
-    """Return who has it; too few are louder, unless it may go."""
+    """Return on which nodes it lies; too few copies are a warning, unless it may be deleted."""
     names: Sequence[str] = row.get("copies") or ()
     wanted = row.get("copies_wanted") or 0
     if not names:

@@ -1,6 +1,6 @@
 """What the newest model wrote when it was tried out.
 
-Pure. Owns how prompts and texts are told apart. Doesn't know who chose the prompts.
+Pure. Owns the tones that separate a prompt from its completion. Doesn't know who chose the prompts.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,15 +20,15 @@ NEW_LINE = " ⏎ "
 
 
 def completions(scene: Scene, width: int, _height: int) -> Lines:
-    """Return some prompts, each with what followed."""
+    """Return some prompts, each with its completion."""
     cycle = scene.view.cycle
     if cycle.get("kind", "cycle") != "cycle":
         return (line("only models of cycles are tried out", Tone.FAINT),)
-    told = scene.view.told(completions_noun(str(cycle.get("id") or "")))
-    found: Mapping[str, Any] = told.document.get("completions") or {}
+    watched = scene.view.watched(completions_noun(str(cycle.get("id") or "")))
+    found: Mapping[str, Any] = watched.document.get("completions") or {}
     samples: Sequence[Mapping[str, Any]] = found.get("samples") or ()
     if not samples:
-        return (line(plain(told.trouble) if told.trouble else NONE_YET, Tone.FAINT),)
+        return (line(plain(watched.trouble) if watched.trouble else NONE_YET, Tone.FAINT),)
     digest = short(str(found.get("model") or ""))
     return (
         line(f"the model of round {plain(found.get('round'))} ({digest})", Tone.FAINT),
@@ -37,12 +37,12 @@ def completions(scene: Scene, width: int, _height: int) -> Lines:
 
 
 def completions_noun(run: str) -> str:
-    """Return what the daemon calls what a run's models wrote."""
+    """Return the daemon's noun for the completions of a run's models."""
     return f"completions/{run}"
 
 
 def _sample(sample: Mapping[str, Any], width: int) -> Sequence[Line]:
-    """Return a prompt with what followed in another tone; the panel folds it."""
+    """Return a prompt, then its completion in another tone; the panel wraps it."""
     prompt, text = (_one_line(sample.get(name)) for name in ("prompt", "text"))
     room = max(MOST_LINES * width - len(prompt) - len(ELLIPSIS), 0)
     cut = text if len(text) <= room else text[:room] + ELLIPSIS

@@ -28,13 +28,13 @@ COLUMNS = (
 
 NONE_YET = "no cycle has been started; "
 
-WAYS_ON = {
+NEXT_STEPS = {
     "running": "goes on; P pauses it, X stops it",
     "waiting": "waits for machines or a leader; health on 1 says which",
     "stopped": "stopped by somebody; R lets it go on",
     "failed": "N starts another; 2 and 5 say what went wrong",
 }
-"""What a state means, and what to press."""
+"""State of a cycle -> what it means, and which key to press."""
 
 CYCLE_KEY, VERDICT_KEY = "cycle:", "verdict:"
 
@@ -43,10 +43,10 @@ Document = Mapping[str, Any]
 
 def cycles(scene: Scene, _choice: Choice, width: int) -> Listing:
     """Return a row for each cycle, the newest first, and one for each of its verdicts."""
-    told = scene.view.told(CYCLES.noun)
-    found = told.document.get("cycles") or ()
+    watched = scene.view.watched(CYCLES.noun)
+    found = watched.document.get("cycles") or ()
     if not found:
-        words = told.trouble or (_none_yet(scene) if told.document else "asking for them")
+        words = watched.trouble or (_none_yet(scene) if watched.document else "asking for them")
         return Listing((), (), (line(plain(words), Tone.FAINT),))
     failure: Document = (scene.view.document.get("cycle") or {}).get("failure") or {}
     failed = {scene.view.cycle.get("id"): failure.get("message")} if failure else {}
@@ -104,7 +104,7 @@ def _meaning(cycle: Document, state: str, failure: str | None) -> str:
         return plain(f"{paused.get('reason')}: A answers")
     if paused:
         return plain(f"paused by {paused.get('name')} at {paused.get('at')}: R lets it go on")
-    return plain(failure) if failure else WAYS_ON.get(state, "")
+    return plain(failure) if failure else NEXT_STEPS.get(state, "")
 
 
 def _bits(value: float | None) -> Cell:

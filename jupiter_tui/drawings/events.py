@@ -34,23 +34,25 @@ NOTHING_HEARD = "asking the daemon what happened"
 
 def happened(scene: Scene, _choice: Choice, width: int, least: str) -> Listing:
     """Return a row for each event that is at least so grave."""
-    told = scene.view.told(EVENTS.noun)
+    watched = scene.view.watched(EVENTS.noun)
     found = [
-        row for row in told.document.get("events") or () if rank(row.get("level")) >= rank(least)
+        row for row in watched.document.get("events") or () if rank(row.get("level")) >= rank(least)
     ]
     if not found:
-        words = told.trouble or (_nothing(told.document, least) if told.document else NOTHING_HEARD)
+        words = watched.trouble or (
+            _nothing(watched.document, least) if watched.document else NOTHING_HEARD
+        )
         return Listing((), (), (line(plain(words), Tone.FAINT),))
     return listed(COLUMNS, {str(row.get("seq")): _row(row) for row in reversed(found)}, width)
 
 
 def whole_event(scene: Scene, width: int, key: str | None) -> Lines:
     """Return the chosen event's whole text, and where Enter leads from it."""
-    found = event_of(scene.view.told(EVENTS.noun).document, key or "")
+    found = event_of(scene.view.watched(EVENTS.noun).document, key or "")
     if not found:
         return ()
     text = tuple(line(part) for part in wrapped(plain(found.get("text")), width, "  "))
-    return (*text, line(_way(scene, found), Tone.FAINT))
+    return (*text, line(_next_step(scene, found), Tone.FAINT))
 
 
 def event_of(document: Document, key: str) -> Document:
@@ -59,7 +61,7 @@ def event_of(document: Document, key: str) -> Document:
     return next(found, {})
 
 
-def _way(scene: Scene, event: Document) -> str:
+def _next_step(scene: Scene, event: Document) -> str:
     if node := event.get("node"):
         names = {each.get("id"): each.get("name") for each in scene.view.document.get("nodes", ())}
         return f"enter shows {plain(names.get(node) or short(str(node)))}"

@@ -35,13 +35,15 @@ def flow(scene: Scene, width: int, _height: int) -> Lines:
     cycle: Document = scene.view.document.get("cycle") or {}
     rows = [row for row in cycle.get("phases") or () if row.get("phase") in OF_TEXT]
     if not rows:
-        told = "no cycle has collected anything yet", f"{how_to_start(scene)}: {START}"
-        return tuple(line(part, Tone.FAINT) for each in told for part in wrapped(each, width, "  "))
+        warning = "no cycle has collected anything yet", f"{how_to_start(scene)}: {START}"
+        return tuple(
+            line(part, Tone.FAINT) for each in warning for part in wrapped(each, width, "  ")
+        )
     newest = max(row.get("round") or 0 for row in rows)
     shown = [_row(row) for row in rows if (row.get("round") or 0) >= newest - 1]
     generators = [_generator(row, scene) for row in cycle.get("generators") or ()]
     heavy = (f"round {plain(row['round'])} {plain(row['told'])}" for row in _heavy(cycle))
-    warned = [line(part, Tone.WARN) for told in heavy for part in wrapped(told, width, "  ")]
+    warned = [line(part, Tone.WARN) for warning in heavy for part in wrapped(warning, width, "  ")]
     return (*table(COLUMNS, shown, width), *warned, *generators)
 
 

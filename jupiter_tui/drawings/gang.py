@@ -1,6 +1,6 @@
 """Who trains just now: how fast each machine is, and how much of the work it does.
 
-Pure. Owns the columns and the bars. Doesn't know how a gang comes about, or who decides on shares.
+Pure. Owns the columns and the bars. Doesn't know how a gang is formed, or how work is shared out.
 """
 
 from collections.abc import Mapping, Sequence

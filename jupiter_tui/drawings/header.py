@@ -1,6 +1,6 @@
-"""The header of every screen: the cluster, who leads it, and how we stand with the daemon.
+"""The header of every screen: the cluster, its leader, and the state of the link to the daemon.
 
-Pure. Owns what gives way when there is little room; the state of the link never does.
+Pure. Owns what is left out in a narrow terminal; the state of the link never is.
 """
 
 import math
@@ -8,7 +8,7 @@ import math
 from jupiter_tui.drawings.primitives.lines import Cell, Line, Lines, Tone, line, width_of
 from jupiter_tui.drawings.primitives.thresholds import LINK_TONES
 from jupiter_tui.model.scene import Scene
-from jupiter_tui.model.view import Told
+from jupiter_tui.model.view import WatchedDocument
 from jupiterd.client.watch import Link
 from jupiterd.formats import plain
 from jupiterd.ids import short
@@ -29,7 +29,7 @@ def bar(scene: Scene, width: int, _height: int) -> Lines:
 
 
 def link_line(scene: Scene) -> Line:
-    """Return the state of the link, and of when the data is unless it is of now."""
+    """Return the state of the link, and the time of the data where it is old or paused."""
     view = scene.view
     tone = LINK_TONES[view.link]
     words = [str(view.link)]
@@ -38,8 +38,8 @@ def link_line(scene: Scene) -> Line:
         words.append(f"retry in {left_s} s" if left_s > 0 else "trying again")
     if scene.is_paused:
         words.insert(0, "paused")
-    if (view.is_old or scene.is_paused) and view.heard_at is not None:
-        words.append(f"as of {view.heard_at.wall}")
+    if (view.is_old or scene.is_paused) and view.received_at is not None:
+        words.append(f"as of {view.received_at.wall}")
     return (Cell(f"● {', '.join(words)}", tone),)
 
 
@@ -47,7 +47,7 @@ def banner(scene: Scene, _width: int, _height: int) -> Lines:
     """Return why there is no live data and what to do; nothing while there is."""
     view = scene.view
     if view.link is Link.LIVE:
-        return _left_behind(view.left_behind)
+        return _outdated(view.outdated)
     socket = scene.options.state_dir / CONTROL_SOCKET
     if view.link is Link.CONNECTING:
         return (line(f"connecting to {plain(socket)}", Tone.NOTE),)
@@ -58,15 +58,15 @@ def banner(scene: Scene, _width: int, _height: int) -> Lines:
     return (line(plain(view.reason), tone), *hint)
 
 
-def _left_behind(told: Told | None) -> Lines:
-    if told is None:
+def _outdated(watched: WatchedDocument | None) -> Lines:
+    if watched is None:
         return ()
-    since = f" as of {told.heard_at.wall}" if told.heard_at is not None else " old"
-    return (line(f"part of this screen is{since}: {plain(told.trouble)}", Tone.WARN),)
+    since = f" as of {watched.received_at.wall}" if watched.received_at is not None else " old"
+    return (line(f"part of this screen is{since}: {plain(watched.trouble)}", Tone.WARN),)
 
 
 def _left(scene: Scene) -> tuple[Cell, ...]:
-    """Return what is told of the cluster, the most important first."""
+    """Return what the header shows of the cluster, the most important first."""
     name = Cell("Jupiter", Tone.STRONG)
     mode = (Cell("read-only", Tone.NOTE),) if scene.options.is_readonly else ()
     cluster = scene.view.document.get("cluster") or {}

@@ -41,8 +41,8 @@ def _warning(item: Mapping[str, Any], width: int, folder: Path | None) -> tuple[
         Cell(f"{severity:<{SEVERITY_WIDTH}}", tone),
         Cell(plain(item.get("title")), Tone.STRONG),
     )
-    held, margin = Cell(f"  {code_and_age(item)}", Tone.FAINT), " " * SEVERITY_WIDTH
-    beside = width_of((*head, held)) <= width
-    first = ((*head, held),) if beside else (head, line(margin + held.text.lstrip(), Tone.FAINT))
+    suffix, margin = Cell(f"  {code_and_age(item)}", Tone.FAINT), " " * SEVERITY_WIDTH
+    fits = width_of((*head, suffix)) <= width
+    first = ((*head, suffix),) if fits else (head, line(margin + suffix.text.lstrip(), Tone.FAINT))
     hint = directed(plain(item.get("hint")), folder) if item.get("hint") else ""
     return (*first, line(f"{margin}hint: {hint}")) if hint else first

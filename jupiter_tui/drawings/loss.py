@@ -1,7 +1,7 @@
 """The training and validation loss of the present round.
 
-Pure. Owns its caption, and what is said of a curve that isn't whole. Doesn't know how a curve is
-kept or plotted.
+Pure. Owns its caption, and the note on a curve that isn't whole. Doesn't know how a curve is stored
+or plotted.
 """
 
 from functools import partial
@@ -25,8 +25,8 @@ def loss(look: Look, scene: Scene, width: int, height: int) -> Lines:
         return (line(_nothing(scene), Tone.FAINT),)
     points = known.along(look.axis)
     if not points:
-        told = f"nobody noted the {look.axis} of each step; x goes back to steps"
-        return (_caption(known, look, width), line(told, Tone.FAINT))
+        note = f"nobody noted the {look.axis} of each step; x goes back to steps"
+        return (_caption(known, look, width), line(note, Tone.FAINT))
     is_smooth = look.smoothing > 0
     raw = Layer(points, Tone.FAINT if is_smooth else Tone.GOOD)
     above = [Layer(smoothed(points, look.smoothing), Tone.GOOD)] if is_smooth else []
@@ -47,10 +47,10 @@ def known_loss(scene: Scene) -> History:
     view = scene.view
     run, round_number = str(view.cycle.get("id") or ""), view.cycle.get("round") or 0
     if view.curve.points and (view.curve.cycle, view.curve.round) != (run, round_number):
-        # The next round has begun and trains nothing yet: the last one's curve stays till then.
-        shown = history(view.told(curve_noun(run)).document, view.curve, run, round_number)
+        # The next round has begun and doesn't train yet: the last round's curve stays until then.
+        shown = history(view.watched(curve_noun(run)).document, view.curve, run, round_number)
         return shown if shown.points else history(view.charted, view.curve, run, view.curve.round)
-    return history(view.told(curve_noun(run)).document, view.curve, run, round_number)
+    return history(view.watched(curve_noun(run)).document, view.curve, run, round_number)
 
 
 def curve_noun(run: str) -> str:
@@ -91,7 +91,7 @@ def _values(known: History, look: Look) -> list[Cell]:
 
 
 def _nothing(scene: Scene) -> str:
-    trouble = scene.view.told(curve_noun(str(scene.view.cycle.get("id") or ""))).trouble
+    trouble = scene.view.watched(curve_noun(str(scene.view.cycle.get("id") or ""))).trouble
     return (
         f"no curve: {plain(trouble)}" if trouble else "nothing has been trained in this round yet"
     )

@@ -72,7 +72,7 @@ def nodes(scene: Scene, choice: Choice, width: int) -> Listing:
 
 
 def _keeps_to_itself(document: Mapping[str, Any]) -> bool:
-    """Say whether it looks for no other machine; health says so then, and what would."""
+    """Say whether it doesn't look for other machines; health has that, and the setting for it."""
     return any(row.get("code") == "alone-locally" for row in document.get("health") or ())
 
 
@@ -81,7 +81,7 @@ def _alone(width: int) -> Lines:
 
 
 def _order(node: Mapping[str, Any], sort: str) -> tuple[Any, ...]:
-    """Return what puts a node in its place; who is like another one stands by name."""
+    """Return the sort key of a node; nodes that are equal in it are sorted by name."""
     load = node.get("load") or {}
     places: Mapping[str, Any] = {
         "state": plain(node.get("state")),
@@ -114,10 +114,10 @@ def _row(node: Mapping[str, Any], leader: str | None, own: str | None) -> Row:
     state = plain(node.get("state"))
     is_here = node.get("id") == own
     here, leads = " (here)" * is_here, "* " if node.get("id") == leader else "  "
-    # What somebody who is gone said last is no longer true.
-    told: Mapping[str, Any] = node if state != Liveness.GONE else {}
-    load: Mapping[str, Any] = told.get("load") or {}
-    lag = told.get("step_lag")
+    # The last report of a node that is gone is no longer true.
+    current: Mapping[str, Any] = node if state != Liveness.GONE else {}
+    load: Mapping[str, Any] = current.get("load") or {}
+    lag = current.get("step_lag")
     return {
         "name": Cell(leads + plain(node.get("name")) + here, Tone.STRONG),
         "state": Cell(state, NODE_TONES.get(state, Tone.NOTE)),
@@ -125,10 +125,10 @@ def _row(node: Mapping[str, Any], leader: str | None, own: str | None) -> Row:
         "cpu": percent(load.get("cpu_percent")),
         "ram": percent(load.get("ram_percent"), warn=RAM_WARN_PERCENT, bad=RAM_BAD_PERCENT),
         "device": _word(gpu_words(node.get("hardware"))),
-        **_gpus(told),
-        "tokens": _number(told.get("tokens_per_s"), "{:,.0f}"),
+        **_gpus(current),
+        "tokens": _number(current.get("tokens_per_s"), "{:,.0f}"),
         "lag": _number(lag, "{:.0f}", Tone.WARN if lag else Tone.NORMAL),
-        "rtt": _number(told.get("rtt_s"), "{:.1f} ms", factor=1000.0),
+        "rtt": _number(current.get("rtt_s"), "{:.1f} ms", factor=1000.0),
         "seen": age(node.get("last_heard_s")),
         "reason": _word(node.get("reason")),
     }

@@ -42,8 +42,8 @@ def outer_rounds(scene: Scene, width: int, _height: int) -> Lines:
     islands: Sequence[Mapping[str, Any]] = cycle.get("islands") or ()
     if not islands:
         return ()
-    told = scene.view.told(outer_rounds_noun(str(cycle.get("id") or "")))
-    found: Mapping[str, Any] = told.document.get("outer_rounds") or {}
+    watched = scene.view.watched(outer_rounds_noun(str(cycle.get("id") or "")))
+    found: Mapping[str, Any] = watched.document.get("outer_rounds") or {}
     steps: Sequence[Step] = found.get("steps") or ()
     rows = table(COLUMNS, [_row(step) for step in steps[:SHOWN]], width) if steps else _none(cycle)
     return (*(_island(row, scene) for row in islands), *rows)
@@ -64,11 +64,11 @@ def _island(row: Mapping[str, Any], scene: Scene) -> Line:
     where = ", ".join(plain(names.get(node) or node) for node in row.get("nodes") or ())
     state = plain(row.get("state"))
     rate = row.get("tokens_per_s")
-    told = "" if rate is None else f", {rate:,.0f} tokens/s"
+    rate_text = "" if rate is None else f", {rate:,.0f} tokens/s"
     return (
         Cell(f"island {plain(row.get('island'))}  ", Tone.STRONG),
         Cell(f"{state:<9}", STATE_TONES.get(state, Tone.WARN)),
-        Cell(f" step {row.get('step') or 0:,}{told}  "),
+        Cell(f" step {row.get('step') or 0:,}{rate_text}  "),
         Cell(f"{plain(row.get('engine'))} on {where}", Tone.FAINT),
     )
 
@@ -91,8 +91,10 @@ def _row(step: Step) -> Row:
 def _late(late: Sequence[Step]) -> Cell:
     if not late:
         return Cell("nobody", Tone.FAINT)
-    told = ", ".join(f"{plain(each.get('island'))} ({plain(each.get('reason'))})" for each in late)
-    return Cell(told, Tone.WARN)
+    reasons = ", ".join(
+        f"{plain(each.get('island'))} ({plain(each.get('reason'))})" for each in late
+    )
+    return Cell(reasons, Tone.WARN)
 
 
 def _slowest(part: Step) -> str:

@@ -49,8 +49,8 @@ def _tone(fetch: Mapping[str, Any]) -> Tone:
 def _phases(scene: Scene, width: int) -> Lines:
     cycle = scene.view.cycle
     if not cycle:
-        told = "no cycle has been started", f"{how_to_start(scene)}:", f"  {START}"
-        return tuple(map(line, told))
+        hints = "no cycle has been started", f"{how_to_start(scene)}:", f"  {START}"
+        return tuple(map(line, hints))
     return table(COLUMNS, [_row(row) for row in of_round(cycle)], width)
 
 

@@ -90,7 +90,7 @@ def _held_out(loss: float | None, best_step: float | None) -> Line:
 
 
 def _bits(cycle: Mapping[str, Any]) -> Line:
-    """Return the bits per byte of held-out text, beside those of weights that were given."""
+    """Return the bits per byte of held-out text, now and before training of given weights."""
     scored, before = cycle.get("val_bpb"), cycle.get("bits_per_byte_before")
     if before is None:
         return _number(scored, "{:.4f}")
@@ -100,7 +100,7 @@ def _bits(cycle: Mapping[str, Any]) -> Line:
 
 
 def _speeds(cycle: Mapping[str, Any]) -> tuple[float | None, float | None]:
-    """Return tokens per second, and what was predicted: of training alone, also after its end."""
+    """Return measured and predicted tokens per second, of training alone, also after its end."""
     rate = cycle.get("tokens_per_s")
     if cycle.get("phase") not in {None, "train"}:
         return rate, None
@@ -116,10 +116,10 @@ def _mfu(cycle: Mapping[str, Any]) -> Line:
 def _side_by_side(lines: Sequence[Line], columns: int) -> Lines:
     """Return lines in so many columns, row by row."""
     rows = [lines[at : at + columns] for at in range(0, len(lines), columns)]
-    return tuple(_beside(row) for row in rows)
+    return tuple(_in_columns(row) for row in rows)
 
 
-def _beside(row: Sequence[Line]) -> Line:
+def _in_columns(row: Sequence[Line]) -> Line:
     cells: list[Cell] = []
     for place, each in enumerate(row):
         if place:
@@ -149,7 +149,7 @@ def _steps(cycle: Mapping[str, Any]) -> Line:
 
 
 def _time_left(cycle: Mapping[str, Any]) -> Line:
-    """Return what is left of the running phase; nobody knows that of a whole cycle."""
+    """Return the time left of the running phase; it isn't known for a whole cycle."""
     for row in of_round(cycle):
         if row.get("state") == "running" and row.get("eta_s") is not None:
             return line(f"{duration(row['eta_s'])} of {plain(row.get('phase'))}")
@@ -157,7 +157,7 @@ def _time_left(cycle: Mapping[str, Any]) -> Line:
 
 
 def _round(cycle: Mapping[str, Any]) -> Line:
-    """Return which round it is, and how often its gang has begun anew."""
+    """Return which round it is, and its gang's attempt once a gang has begun."""
     words = f"{plain(cycle.get('round'))} of {plain(cycle.get('rounds'))}"
     if not cycle.get("epoch"):
         return line(words)

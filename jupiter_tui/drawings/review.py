@@ -20,10 +20,10 @@ Document = Mapping[str, Any]
 
 def review(scene: Scene, width: int, noun: str) -> Lines:
     """Return what came in and went out, why text was dropped, some of it, and the settings."""
-    told = scene.view.told(noun)
-    found = told.document.get("review") or {}
+    watched = scene.view.watched(noun)
+    found = watched.document.get("review") or {}
     if not found:
-        return (line(printable(told.trouble) or "asking for it", Tone.FAINT),)
+        return (line(printable(watched.trouble) or "asking for it", Tone.FAINT),)
     return tuple(_lines(found, width))
 
 

@@ -29,10 +29,10 @@ Document = Mapping[str, Any]
 
 def samples(scene: Scene, choice: Choice, width: int, noun: str) -> Listing:
     """Return a row for each sample, what was kept first."""
-    told = scene.view.told(noun)
-    found: Document = told.document.get("review") or {}
+    watched = scene.view.watched(noun)
+    found: Document = watched.document.get("review") or {}
     if not found:
-        return Listing((), (), (line(plain(told.trouble or "asking for them"), Tone.FAINT),))
+        return Listing((), (), (line(plain(watched.trouble or "asking for them"), Tone.FAINT),))
     rows = sorted(_rows(found), key=lambda row: _order(row[1], choice.sort))
     none = () if rows else (line("nobody in reach has samples of it", Tone.FAINT),)
     return listed(COLUMNS, dict(rows), width, foot=none)

@@ -25,7 +25,7 @@ UNKNOWN_SIGN = ("·", Tone.FAINT)
 
 NAME_WIDTH, PICTURE_WIDTH, GAP = 14, 68, 2
 SHORT_MS = 10.0
-"""Shorter times are told to a tenth: nothing takes 0 ms."""
+"""Milliseconds; shorter times have one decimal, so that none reads 0 ms."""
 
 ALONE = "no link yet: this machine is alone"
 MEASURE = "N/A is what nobody has measured; jupiterctl check links does"
@@ -35,10 +35,10 @@ Document = Mapping[str, Any]
 
 def topology(scene: Scene, width: int, _height: int) -> Lines:
     """Return a line for each link, the slowest first, in as many columns as there is room for."""
-    told = scene.view.told(LINKS.noun)
-    links = sorted(told.document.get("links") or (), key=_slowness)
+    watched = scene.view.watched(LINKS.noun)
+    links = sorted(watched.document.get("links") or (), key=_slowness)
     if not links:
-        words = told.trouble or (ALONE if told.document else "nothing heard yet")
+        words = watched.trouble or (ALONE if watched.document else "nothing heard yet")
         return (line(plain(words), Tone.FAINT),)
     names = {str(each.get("id")): plain(each.get("name")) for each in _nodes(scene)}
     columns = max((width + GAP) // (PICTURE_WIDTH + GAP), 1)
@@ -58,7 +58,7 @@ def _slowness(link: Document) -> tuple[float, list[str]]:
 
 
 def _picture(link: Document, names: Mapping[str, str], width: int) -> Line:
-    """Return the ends with a line between them, on which stands what it can carry."""
+    """Return the two ends, and between them the link's kind, speed and round trip time."""
     ends = [names.get(end) or short(str(end)) for end in link.get("nodes") or ("", "")]
     sign, tone = SIGNS.get(str(link.get("kind")), UNKNOWN_SIGN)
     left, right = (Cell(fitted(end, NAME_WIDTH), Tone.STRONG) for end in ends[:2])

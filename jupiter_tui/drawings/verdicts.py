@@ -1,6 +1,6 @@
-"""What the gate decided in each round, with its numbers and its reason; and what happened beside.
+"""What the gate decided in each round, with its numbers and its reason; and the latest events.
 
-Pure. Owns the words. Doesn't know how a verdict comes about.
+Pure. Owns the texts. Doesn't know how the gate decides.
 """
 
 from collections.abc import Mapping

@@ -1,6 +1,6 @@
-"""The loss of one round over its steps, as far as the dashboard has seen it.
+"""The loss of one round over its steps, since the dashboard started.
 
-Pure. Owns which points are kept. Doesn't know how a curve is drawn.
+Pure. Owns which points stay in memory. Doesn't know how a curve is drawn.
 """
 
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 MAX_POINTS = 400
-"""More than a chart has columns; the oldest detail is thinned out beyond it."""
+"""More than a chart has columns; beyond that every other point is dropped."""
 
 
 class Point(NamedTuple):
@@ -24,15 +24,15 @@ class Curve:
 
     cycle: str = ""
     round: int = 0
-    kept: tuple[Point, ...] = ()
-    """At least `stride_steps` apart, at most MAX_POINTS."""
+    thinned: tuple[Point, ...] = ()
+    """All but the latest: at least `stride_steps` apart, at most MAX_POINTS."""
     latest: Point | None = None
     stride_steps: int = 1
 
     @property
     def points(self) -> tuple[Point, ...]:
         """Return everything that is known, the latest point at the end."""
-        return self.kept if self.latest is None else (*self.kept, self.latest)
+        return self.thinned if self.latest is None else (*self.thinned, self.latest)
 
 
 def extended(curve: Curve, cycle: str, round_number: int, point: Point) -> Curve:
@@ -44,8 +44,8 @@ def extended(curve: Curve, cycle: str, round_number: int, point: Point) -> Curve
     if (curve.cycle, curve.round) != (cycle, round_number):
         return Curve(cycle, round_number, latest=point)
     before = tuple(known for known in curve.points if known.step < point.step)
-    kept, stride_steps = _thinned(before, curve.stride_steps)
-    return Curve(cycle, round_number, kept, point, stride_steps)
+    thinned, stride_steps = _thinned(before, curve.stride_steps)
+    return Curve(cycle, round_number, thinned, point, stride_steps)
 
 
 def _thinned(points: Sequence[Point], stride_steps: int) -> tuple[tuple[Point, ...], int]:

@@ -1,6 +1,7 @@
-"""The daemon's documents as the dashboard takes them: this never ends, whatever happens.
+"""Messages about the daemon's documents, delivered until cancelled, across all errors.
 
-Owns what becomes of errors that a stream itself doesn't outlive. Doesn't know what is shown.
+Owns turning an error that ends a stream into a LinkChanged, and trying again. Doesn't know what is
+shown.
 """
 
 import asyncio
@@ -27,29 +28,33 @@ STATUS = Source("status")
 RETRY_S = 1.0
 """After an answer that is an error: a daemon of another version, or a mistake in one."""
 
-Tell = Callable[[WatchMessage], None]
+Deliver = Callable[[WatchMessage], None]
 
 
 async def feed(
-    state_dir: Path, tell: Tell, source: Source = STATUS, *, stale_after_s: float = STALE_AFTER_S
+    state_dir: Path,
+    deliver: Deliver,
+    source: Source = STATUS,
+    *,
+    stale_after_s: float = STALE_AFTER_S,
 ) -> NoReturn:
-    """Tell every message about a source, and of the link to the daemon, until cancelled."""
+    """Deliver every message about a source, and each change of the link, until cancelled."""
     async with ControlChannel(state_dir) as channel:
         while True:
-            tell(await _follow(channel, tell, source, stale_after_s))
+            deliver(await _follow(channel, deliver, source, stale_after_s))
             await asyncio.sleep(RETRY_S)
 
 
 async def _follow(
-    channel: ControlChannel, tell: Tell, source: Source, stale_after_s: float
+    channel: ControlChannel, deliver: Deliver, source: Source, stale_after_s: float
 ) -> LinkChanged:
-    """Tell the messages of one stream; return that it is lost, and why."""
+    """Deliver the messages of one stream; return the LinkChanged that says why it ended."""
     try:
         if source.every_s is not None:
-            await _ask_again_and_again(channel, tell, source.noun, source.every_s)
+            await _poll(channel, deliver, source.noun, source.every_s)
         async with aclosing(watch(channel, source.noun, stale_after_s=stale_after_s)) as messages:
             async for message in messages:
-                tell(message)
+                deliver(message)
     except JupiterError as error:
         return LinkChanged(Link.LOST, error.message, RETRY_S, error.hint)
     except Exception as error:  # noqa: BLE001 - a window must not fall because of what it shows
@@ -57,9 +62,7 @@ async def _follow(
     return LinkChanged(Link.LOST, "the stream ended", RETRY_S)
 
 
-async def _ask_again_and_again(
-    channel: ControlChannel, tell: Tell, noun: str, every_s: float
-) -> NoReturn:
+async def _poll(channel: ControlChannel, deliver: Deliver, noun: str, every_s: float) -> NoReturn:
     while True:
-        tell(Snapshot(await channel.status(noun)))
+        deliver(Snapshot(await channel.status(noun)))
         await asyncio.sleep(every_s)

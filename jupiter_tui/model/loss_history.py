@@ -1,4 +1,4 @@
-"""The loss of a round as the daemon's curve document tells it, and what came in since.
+"""The loss of a round: the daemon's curve document, and the points that arrived after it.
 
 Pure. Owns reading the document, the axes, and the smoothing. Doesn't know how it is drawn.
 """
@@ -15,7 +15,7 @@ Points = list[tuple[float, float]]
 
 
 class HistoryPoint(NamedTuple):
-    """The loss up to a step; the mean since the point before."""
+    """The mean loss in nats per token, from the previous point's step up to this one."""
 
     step: int
     loss: float
@@ -31,14 +31,14 @@ class History:
     points: tuple[HistoryPoint, ...]
     validations: tuple[HistoryPoint, ...] = ()
     missing: tuple[str, ...] = ()
-    """Nodes that have written a part of it, and don't answer."""
+    """Names of nodes that hold a part of the curve and don't answer."""
 
     def along(self, axis: Axis) -> Points:
-        """Return the training loss along an axis, as far as that is known."""
+        """Return (x, training loss); points whose x isn't known on this axis are left out."""
         return _along(self.points, axis)
 
     def validated_along(self, axis: Axis) -> Points:
-        """Return the loss on what was held out."""
+        """Return (x, loss on held-out text)."""
         return _along(self.validations, axis)
 
 
@@ -46,21 +46,22 @@ def history(document: Mapping[str, Any], live: Curve, run: str, round_number: in
     """Return a round's loss from its first step on.
 
     Args:
-        document: the curve's, as the daemon told it last; empty before it did.
-        live: what the status has told since the dashboard looks.
-        run: the cycle or run that is shown.
-        round_number: the one that is shown.
+        document: the daemon's last curve document; empty before the first one.
+        live: the points that status documents have brought since the dashboard started.
+        run: id of the cycle or run that is shown.
+        round_number: the round that is shown.
     """
-    told: Mapping[str, Any] = document.get("curve") or {}
-    is_of_this = (told.get("run"), told.get("round")) == (run, round_number)
-    known = tuple(_read(told.get("points"))) if is_of_this else ()
+    curve: Mapping[str, Any] = document.get("curve") or {}
+    is_of_this = (curve.get("run"), curve.get("round")) == (run, round_number)
+    known = tuple(_read(curve.get("points"))) if is_of_this else ()
     last = known[-1].step if known else -1
     is_live = (live.cycle, live.round) == (run, round_number)
-    # A run that went back is told anew within seconds; until then its old end stays.
+    # A run that went back to a checkpoint gets a new document within seconds; until then the old
+    # end of the curve stays.
     newer = [p for p in live.points if p.step > last] if is_live else []
     points = (*known, *(HistoryPoint(point.step, point.loss) for point in newer))
-    validations = tuple(_read(told.get("validation"))) if is_of_this else ()
-    missing = tuple(map(str, told.get("missing") or ())) if is_of_this else ()
+    validations = tuple(_read(curve.get("validation"))) if is_of_this else ()
+    missing = tuple(map(str, curve.get("missing") or ())) if is_of_this else ()
     return History(round_number, points, validations, missing)
 
 

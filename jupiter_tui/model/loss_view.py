@@ -1,6 +1,6 @@
-"""How somebody wants to see the loss: over what, on which scale, how smooth.
+"""How the loss chart is shown: the x axis, the scale of y, and the smoothing.
 
-Pure. Owns the choices that there are, and the way from one to the next. Doesn't know any key.
+Pure. Owns the choices, and which one follows another. Doesn't know any key.
 """
 
 from dataclasses import dataclass, replace
@@ -8,7 +8,7 @@ from enum import StrEnum
 
 
 class Axis(StrEnum):
-    """What a chart goes along."""
+    """The quantity on the x axis."""
 
     STEP = "step"
     TOKENS = "tokens"
@@ -16,12 +16,12 @@ class Axis(StrEnum):
 
 
 SMOOTHINGS = (0.0, 0.6, 0.9, 0.97, 0.99)
-"""How much of the average before stays in the next one; 0: none, the points as they are."""
+"""Weights of the previous average in a moving average; 0: no smoothing."""
 
 
 @dataclass(frozen=True)
 class Look:
-    """One way to see it."""
+    """The settings of one loss chart."""
 
     axis: Axis = Axis.STEP
     is_log: bool = False
@@ -37,6 +37,6 @@ class Look:
         return replace(self, is_log=not self.is_log)
 
     def smoother_by(self, by: int) -> "Look":
-        """Return it as much smoother, or with less than 0 rougher, as there is."""
+        """Return it with the smoothing `by` places further in SMOOTHINGS, within its ends."""
         place = SMOOTHINGS.index(self.smoothing) + by
         return replace(self, smoothing=SMOOTHINGS[min(max(place, 0), len(SMOOTHINGS) - 1)])

@@ -1,24 +1,30 @@
-"""A recording that is being written, and one that is played.
+"""Writing a recording of the dashboard's messages, and playing one.
 
-Owns the file and the pauses between messages. Doesn't know what is heard.
+Owns the file and the pauses between messages. Doesn't know what the messages say.
 """
 
 import asyncio
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from jupiter_tui.model.recording import Heard, check_first_line, first_line, heard_of, line_of
+from jupiter_tui.model.recording import (
+    RecordedMessage,
+    check_first_line,
+    first_line,
+    parsed_line,
+    recorded_line,
+)
 from jupiterd.client.watch import Link, LinkChanged, WatchMessage
 from jupiterd.errors import DiskFullError, UsageError
 
 LONGEST_PAUSE_S = 5.0
 """Nobody wants to watch a night in which nothing happened."""
 
-Tell = Callable[[str, WatchMessage], None]
+Deliver = Callable[[str, WatchMessage], None]
 
 
 class Recorder:
-    """Writes down what is heard; once the disk refuses, it writes no more."""
+    """Writes each message to a file; after the first failed write it writes no more."""
 
     def __init__(self, path: Path) -> None:
         """Begin a new file.
@@ -43,7 +49,7 @@ class Recorder:
         """
         if self._began_s is None:
             self._began_s = now_s
-        self._write(line_of(Heard(now_s - self._began_s, noun, message)))
+        self._write(recorded_line(RecordedMessage(now_s - self._began_s, noun, message)))
 
     def _write(self, line: str) -> None:
         if self._path is None:
@@ -56,19 +62,21 @@ class Recorder:
             raise DiskFullError(f"the recording ends here: {error.strerror}") from error
 
 
-async def play(path: Path, tell: Tell, speed: float) -> None:
-    """Tell what was heard, with the pauses between, `speed` times as fast; then say that it ends.
+async def play(path: Path, deliver: Deliver, speed: float) -> None:
+    """Deliver the recorded messages with their pauses, `speed` times as fast, then a last STALE.
+
+    A pause is at most LONGEST_PAUSE_S seconds.
 
     Raises:
         UsageError: the file is no recording, or is damaged.
     """
     at_s = 0.0
-    for heard in await asyncio.to_thread(_read, path):
-        pause_s = min(heard.at_s - at_s, LONGEST_PAUSE_S * speed) / speed
+    for recorded in await asyncio.to_thread(_read, path):
+        pause_s = min(recorded.at_s - at_s, LONGEST_PAUSE_S * speed) / speed
         await asyncio.sleep(max(pause_s, 0.0))
-        at_s = heard.at_s
-        tell(heard.noun, heard.message)
-    tell("status", LinkChanged(Link.STALE, "the recording ends here"))
+        at_s = recorded.at_s
+        deliver(recorded.noun, recorded.message)
+    deliver("status", LinkChanged(Link.STALE, "the recording ends here"))
 
 
 def check_recording(path: Path) -> None:
@@ -76,14 +84,14 @@ def check_recording(path: Path) -> None:
     next(_lines(path), None)
 
 
-def _read(path: Path) -> list[Heard]:
+def _read(path: Path) -> list[RecordedMessage]:
     return list(_lines(path))
 
 
-def _lines(path: Path) -> Iterator[Heard]:
+def _lines(path: Path) -> Iterator[RecordedMessage]:
     try:
         with path.open(encoding="utf-8") as file:
             check_first_line(file.readline())
-            yield from map(heard_of, file)
+            yield from map(parsed_line, file)
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{path} can't be read: {error}") from error

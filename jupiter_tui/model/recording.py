@@ -1,7 +1,7 @@
-"""What the dashboard has heard, as lines of a file, so that a run can be looked at again.
+"""The form of a recording: the messages that the dashboard received, one JSON object a line.
 
-Pure. Owns the form: JSON, one message a line, with the seconds since the first. Doesn't know files
-or clocks.
+Pure. Owns that form, in which each message has the seconds since the first. Doesn't know files or
+clocks.
 """
 
 import json
@@ -12,12 +12,12 @@ from jupiterd.client.watch import Delta, Heartbeat, Link, LinkChanged, Snapshot,
 from jupiterd.errors import UsageError
 
 FORM = "jupiter-tui/v1"
-"""Said by the first line."""
+"""The value of `form` in the first line."""
 
 
 @dataclass(frozen=True)
-class Heard:
-    """One message."""
+class RecordedMessage:
+    """One message about a document, `at_s` seconds after the first one of the recording."""
 
     at_s: float
     noun: str
@@ -41,12 +41,14 @@ def check_first_line(line: str) -> None:
         )
 
 
-def line_of(heard: Heard) -> str:
+def recorded_line(recorded: RecordedMessage) -> str:
     """Return a message as a line."""
-    return json.dumps({"at_s": round(heard.at_s, 3), "noun": heard.noun, **_told(heard.message)})
+    return json.dumps(
+        {"at_s": round(recorded.at_s, 3), "noun": recorded.noun, **_plain_message(recorded.message)}
+    )
 
 
-def heard_of(line: str) -> Heard:
+def parsed_line(line: str) -> RecordedMessage:
     """Return the message of a line.
 
     Raises:
@@ -54,12 +56,12 @@ def heard_of(line: str) -> Heard:
     """
     try:
         row = json.loads(line)
-        return Heard(float(row["at_s"]), str(row["noun"]), _message(row))
+        return RecordedMessage(float(row["at_s"]), str(row["noun"]), _message(row))
     except (ValueError, KeyError, TypeError) as error:
         raise UsageError("a line of the recording is damaged") from error
 
 
-def _told(message: WatchMessage) -> dict[str, Any]:
+def _plain_message(message: WatchMessage) -> dict[str, Any]:
     match message:
         case Snapshot(document=document):
             return {"snapshot": document}
@@ -80,5 +82,5 @@ def _message(row: dict[str, Any]) -> WatchMessage:
         case {"heartbeat": int(count)}:
             return Heartbeat(count)
         case _:
-            told = str(row["reason"]), float(row["retry_in_s"]), str(row.get("hint", ""))
-            return LinkChanged(Link(row["link"]), *told)
+            link_fields = str(row["reason"]), float(row["retry_in_s"]), str(row.get("hint", ""))
+            return LinkChanged(Link(row["link"]), *link_fields)

@@ -23,11 +23,11 @@ class Options:
     refresh_hz: float = 2.0
     """How often the screen is brought up to date."""
     record: Path | None = None
-    """Where to write down what is heard."""
+    """The file to which received messages are written; None: none."""
     replay: Path | None = None
-    """What to show in place of a daemon."""
+    """The recording to show in place of a daemon; None: watch the daemon."""
     speed: float = 1.0
-    """How fast that is played."""
+    """How many times faster than recorded it is played."""
 
 
 @dataclass(frozen=True)
@@ -41,5 +41,5 @@ class Scene:
 
     @property
     def is_faded(self) -> bool:
-        """Say whether what is shown is only the last that was heard."""
+        """Say whether the data may be out of date, since the link isn't live."""
         return self.view.is_old

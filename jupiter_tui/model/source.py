@@ -1,6 +1,6 @@
-"""What a screen listens to, beside the status.
+"""A document of the daemon that a screen watches in addition to the status.
 
-Pure. Owns what a source is. Doesn't know how one is asked.
+Pure. Owns the value alone. Doesn't know how a document is requested.
 """
 
 from dataclasses import dataclass
@@ -13,4 +13,4 @@ class Source:
     noun: str
     """Such as `cycles` or `node/7600fc64`."""
     every_s: float | None = None
-    """How often it is asked for; None: watched, for documents that the daemon holds in memory."""
+    """Seconds between two requests; None: watched, for documents that the daemon has in memory."""

@@ -17,15 +17,15 @@ from jupiterd.cycle.base.work_item import Phase
 
 
 @dataclass(frozen=True)
-class Told:
-    """What is known of one document beside the status."""
+class WatchedDocument:
+    """The last state of a document that a screen watches in addition to the status."""
 
     document: Document = field(default_factory=dict[str, Any])
-    """As it came last; empty before that."""
+    """The last one received; empty before the first."""
     trouble: str = ""
-    """Why there is nothing newer."""
-    heard_at: Moment | None = None
-    """When that came."""
+    """Why nothing newer arrives; empty where all is well."""
+    received_at: Moment | None = None
+    """When `document` arrived; None before the first."""
 
 
 @dataclass(frozen=True)
@@ -41,17 +41,17 @@ class ViewModel:
     """What to do about it; empty where nobody knows."""
     retry_at_s: float = 0.0
     """With LOST: when the next try comes, on the clock of moments."""
-    heard_at: Moment | None = None
-    """When the daemon last said anything."""
+    received_at: Moment | None = None
+    """When the daemon's last message about the status arrived."""
     curve: Curve = field(default_factory=Curve)
-    others: Mapping[str, Told] = field(default_factory=dict[str, Told])
+    others: Mapping[str, WatchedDocument] = field(default_factory=dict[str, WatchedDocument])
     """The documents that the screens in front listen to, by noun."""
     charted: Document = field(default_factory=dict[str, Any])
     """The last document of a curve that had points: the next round's has none for a while."""
 
-    def told(self, noun: str) -> Told:
-        """Return what is known of a document; nothing before it first came."""
-        return self.others.get(noun, Told())
+    def watched(self, noun: str) -> WatchedDocument:
+        """Return the last state of a document; an empty one before the first message."""
+        return self.others.get(noun, WatchedDocument())
 
     @property
     def cycle(self) -> Mapping[str, Any]:
@@ -63,8 +63,8 @@ class ViewModel:
         return train if train and (not cycle or _is_running(train)) else cycle
 
     @property
-    def left_behind(self) -> Told | None:
-        """Return a document beside the status of which only an old state is shown, if any is."""
+    def outdated(self) -> WatchedDocument | None:
+        """Return a watched document that is shown and no longer updated; None where none is."""
         return next((each for each in self.others.values() if each.trouble and each.document), None)
 
     @property
@@ -88,34 +88,39 @@ def fold(view: ViewModel, message: WatchMessage, at: Moment) -> ViewModel:
             hint=message.hint,
             retry_at_s=at.now_s + message.retry_in_s,
         )
-    heard = replace(view, document=folded(view.document, message), heard_at=at)
+    updated = replace(view, document=folded(view.document, message), received_at=at)
     # Most of what comes is of other things than the training.
-    return heard if heard.cycle is view.cycle else replace(heard, curve=_curve(heard))
+    return updated if updated.cycle is view.cycle else replace(updated, curve=_curve(updated))
 
 
 def fold_other(
     view: ViewModel, noun: str, message: WatchMessage, at: Moment | None = None
 ) -> ViewModel:
-    """Return the view after a message about another document; the status alone tells the link."""
-    known = view.told(noun)
+    """Return the view after a message about a document other than the status.
+
+    The state of the link is taken from messages about the status alone.
+    """
+    known = view.watched(noun)
     if isinstance(message, LinkChanged):
-        told = replace(known, trouble=message.reason)
+        watched = replace(known, trouble=message.reason)
     else:
-        told = Told(folded(known.document, message), heard_at=at)
-    has_points = bool((told.document.get("curve") or {}).get("points"))
-    charted = told.document if has_points else view.charted
-    return replace(view, others={**view.others, noun: told}, charted=charted)
+        watched = WatchedDocument(folded(known.document, message), received_at=at)
+    has_points = bool((watched.document.get("curve") or {}).get("points"))
+    charted = watched.document if has_points else view.charted
+    return replace(view, others={**view.others, noun: watched}, charted=charted)
 
 
 def forget_other(view: ViewModel, noun: str) -> ViewModel:
     """Return the view without a document that nobody looks at any more."""
-    return replace(view, others={key: told for key, told in view.others.items() if key != noun})
+    return replace(
+        view, others={key: watched for key, watched in view.others.items() if key != noun}
+    )
 
 
 def with_link_of(view: ViewModel, current: ViewModel) -> ViewModel:
-    """Return a view that was held back, with the link as it is now."""
-    # What came first after the picture was held is better than nothing.
-    others = {noun: view.others.get(noun, told) for noun, told in current.others.items()}
+    """Return a paused view with the present state of the link."""
+    # A document that first arrived during the pause is shown: nothing older exists.
+    others = {noun: view.others.get(noun, watched) for noun, watched in current.others.items()}
     return replace(
         view,
         link=current.link,
@@ -127,7 +132,7 @@ def with_link_of(view: ViewModel, current: ViewModel) -> ViewModel:
 
 
 def _curve(view: ViewModel) -> Curve:
-    """Return the curve with what the running training says of itself, if it says anything."""
+    """Return the curve with the step and loss of the training phase that runs, if there is one."""
     for row in view.cycle.get("phases", ()):
         loss = (row.get("values") or {}).get("loss")
         is_training = row.get("phase") == Phase.TRAIN and row.get("state") == "running"

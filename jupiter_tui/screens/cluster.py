@@ -30,11 +30,12 @@ class ClusterScreen(DashboardScreen):
         OPEN,
         FILTER,
         SORT,
-        Key("A", "A", "tell('approve')", "Approve", "lets in who waits, or trusts who walked in",
+        Key("A", "A", "request('approve')", "Approve", "lets in who waits, or trusts who walked in",
             changes=True),
-        Key("D", "D", "tell('drain')", "Drain", "gives the chosen node no new work", changes=True),
-        Key("R", "R", "tell('resume')", "Resume", "lets it work again", changes=True),
-        Key("X", "X", "tell('remove')", "Remove", "takes the chosen node out", changes=True),
+        Key("D", "D", "request('drain')", "Drain", "gives the chosen node no new work",
+            changes=True),
+        Key("R", "R", "request('resume')", "Resume", "lets it work again", changes=True),
+        Key("X", "X", "request('remove')", "Remove", "takes the chosen node out", changes=True),
         Key("H", "H", "dismiss_alarms", "Dismiss", "ends the alarms that health shows",
             changes=True, is_rare=True),
         Key("O", "O", "let_in", "Open", "lets new machines in for ten minutes", changes=True),
@@ -42,7 +43,7 @@ class ClusterScreen(DashboardScreen):
     BINDINGS: ClassVar[list[BindingType]] = bindings(KEYS)
 
     def __init__(self, scene: Callable[[], Scene], ask: Ask) -> None:
-        """Take the way to the present scene, and who carries out changes."""
+        """Take what returns the present scene, and what confirms and carries out changes."""
         super().__init__(scene)
         self._ask_and_do = ask
 
@@ -61,8 +62,8 @@ class ClusterScreen(DashboardScreen):
         """Show a node."""
         self.app.push_screen(NodeScreen(self._present, event.key))
 
-    def action_tell(self, what: str) -> None:
-        """Ask whether something is to be done about the chosen node."""
+    def action_request(self, what: str) -> None:
+        """Ask for confirmation of a command about the chosen node, by its verb."""
         panel = self.list_panel
         document = self._present().view.document
         for node in document.get("nodes") or ():

@@ -1,4 +1,4 @@
-"""The cycles that there were, with their verdicts, and what people can tell them."""
+"""The cycles that there were, with their verdicts, and the commands that steer them."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
@@ -29,21 +29,21 @@ class CyclesScreen(DashboardScreen):
         OPEN,
         FILTER,
         Key("N", "N", "start", "New", "starts a cycle", changes=True),
-        Key("P", "P", "tell('pause')", "Pause", "pauses the chosen cycle", changes=True),
-        Key("R", "R", "tell('resume')", "Resume", "lets the chosen cycle go on", changes=True),
+        Key("P", "P", "request('pause')", "Pause", "pauses the chosen cycle", changes=True),
+        Key("R", "R", "request('resume')", "Resume", "lets the chosen cycle go on", changes=True),
         Key("A", "A", "answer", "Answer", "answers a cycle that waits after a phase", changes=True),
-        Key("X", "X", "tell('stop')", "Stop", "stops the chosen cycle", changes=True),
-        Key("E", "E", "tell('extend')", "Extend", "gives the chosen cycle another round",
+        Key("X", "X", "request('stop')", "Stop", "stops the chosen cycle", changes=True),
+        Key("E", "E", "request('extend')", "Extend", "gives the chosen cycle another round",
             changes=True, is_rare=True),
-        Key("D", "D", "tell('dismiss')", "Dismiss", "ends the alarm about the chosen cycle",
+        Key("D", "D", "request('dismiss')", "Dismiss", "ends the alarm about the chosen cycle",
             changes=True, is_rare=True),
-        Key("B", "B", "tell('rollback')", "Back", "takes its newest student out of force",
+        Key("B", "B", "request('rollback')", "Back", "takes its newest student out of force",
             changes=True),
     )  # fmt: skip
     BINDINGS: ClassVar[list[BindingType]] = bindings(KEYS)
 
     def __init__(self, scene: Callable[[], Scene], ask: Ask) -> None:
-        """Take the way to the present scene, and who carries out changes."""
+        """Take what returns the present scene, and what confirms and carries out changes."""
         super().__init__(scene)
         self._ask_and_do = ask
 
@@ -64,8 +64,8 @@ class CyclesScreen(DashboardScreen):
         else:
             self.action_answer()
 
-    def action_tell(self, what: str) -> None:
-        """Ask whether the chosen cycle is to be told something."""
+    def action_request(self, what: str) -> None:
+        """Ask for confirmation of a command to the chosen cycle, by its verb."""
         chosen = self._chosen()
         if chosen is not None:
             self._ask_and_do(_STEERING[what](chosen))
@@ -79,17 +79,17 @@ class CyclesScreen(DashboardScreen):
     def action_start(self) -> None:
         """Ask what to start."""
 
-        def asked(action: Action | None) -> None:
+        def started(action: Action | None) -> None:
             if action is not None:
                 self._ask_and_do(action)
 
-        self.app.push_screen(StartScreen(), asked)
+        self.app.push_screen(StartScreen(), started)
 
     def _chosen(self) -> Mapping[str, Any] | None:
         panel = self.list_panel
         if panel is None or panel.selected is None:
             return None
-        return cycle_of(self._present().view.told(CYCLES.noun).document, panel.selected)
+        return cycle_of(self._present().view.watched(CYCLES.noun).document, panel.selected)
 
 
 _STEERING: Mapping[str, Callable[[Mapping[str, Any]], Action]] = {

@@ -1,6 +1,6 @@
 """What every screen has: a header, a body of panels, and a footer with its keys.
 
-Owns the frame, and the line in which a filter is written. Doesn't know what a panel says.
+Owns the frame, and the input line of the filter. Doesn't know what a panel shows.
 """
 
 from collections.abc import Callable, Sequence
@@ -32,13 +32,13 @@ class DashboardScreen(Screen[None]):
     """Which of the screens that have a key this is, or belongs to."""
 
     def __init__(self, scene: Callable[[], Scene]) -> None:
-        """Take the way to the present scene."""
+        """Take what returns the present scene."""
         super().__init__()
         self._present = scene
 
     @property
     def sources(self) -> Sequence[Source]:
-        """Return what this screen listens to, beside the status that all are drawn from."""
+        """Return the documents that this screen watches in addition to the status."""
         return ()
 
     def compose(self) -> ComposeResult:

@@ -1,4 +1,4 @@
-"""What happened, and a way from there to the machine that it happened to."""
+"""What happened, and a link from each event to the machine that it is about."""
 
 from collections.abc import Callable, Sequence
 from typing import ClassVar
@@ -53,7 +53,7 @@ class EventsScreen(DashboardScreen):
 
     def on_list_panel_opened(self, event: ListPanel.Opened) -> None:
         """Show the machine, or the cycles, that an event is about."""
-        found = event_of(self._present().view.told(EVENTS.noun).document, event.key)
+        found = event_of(self._present().view.watched(EVENTS.noun).document, event.key)
         if found.get("node"):
             self.app.push_screen(NodeScreen(self._present, str(found["node"])))
         elif found.get("cycle"):

@@ -6,7 +6,7 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import BindingType
 
-from jupiter_tui.drawings.machine import machine
+from jupiter_tui.drawings.pages import machine
 from jupiter_tui.drawings.primitives.lines import Lines
 from jupiter_tui.model.scene import Scene
 from jupiter_tui.model.source import Source
@@ -16,7 +16,7 @@ from jupiter_tui.widgets.keys import BACK, Key
 from jupiter_tui.widgets.panel import Panel
 
 AGAIN_S = 2.0
-"""As often as its histories have a new point."""
+"""Seconds: the interval at which a node's histories get a new point."""
 
 
 class NodeScreen(DashboardScreen):

@@ -37,7 +37,7 @@ class ReviewScreen(DashboardScreen):
     BINDINGS: ClassVar[list[BindingType]] = bindings(KEYS)
 
     def __init__(self, scene: Callable[[], Scene], ask: Ask, cycle: Mapping[str, Any]) -> None:
-        """Take the cycle that is asked about, and who carries out the answer."""
+        """Take the cycle that waits for an answer, and what confirms and carries it out."""
         super().__init__(scene)
         self._ask_and_do = ask
         self._cycle = cycle
@@ -78,8 +78,8 @@ class ReviewScreen(DashboardScreen):
         line = self.query_one("#setting", Input)
         if line.display and line.value:
             self._settings = (*self._settings, line.value)
-            told = Content("with " + ", ".join(self._settings))
-            self.query_one("#review").border_subtitle = told
+            settings_line = Content("with " + ", ".join(self._settings))
+            self.query_one("#review").border_subtitle = settings_line
         line.value = ""
         line.display = False
         self.query_one("#body").focus()

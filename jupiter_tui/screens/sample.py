@@ -6,8 +6,8 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import BindingType
 
+from jupiter_tui.drawings.pages import provenance
 from jupiter_tui.drawings.primitives.lines import Lines
-from jupiter_tui.drawings.provenance import provenance
 from jupiter_tui.model.scene import Scene
 from jupiter_tui.model.source import Source
 from jupiter_tui.screens.dashboard import DashboardScreen

@@ -1,4 +1,4 @@
-"""The training: how the cycle goes, and what came of it."""
+"""The training: the progress of the cycle, its checkpoints, completions and verdicts."""
 
 from collections.abc import Callable, Sequence
 from typing import ClassVar
@@ -27,7 +27,7 @@ from jupiter_tui.widgets.panel import Panel
 
 CURVE_EVERY_S = 4.0
 CHECKPOINTS_EVERY_S = 15.0
-"""Every machine is asked what it holds."""
+"""Seconds between two requests, each of which asks every machine what it stores."""
 COMPLETIONS_EVERY_S = 15.0
 
 
@@ -50,7 +50,7 @@ class TrainingScreen(DashboardScreen):
 
     @property
     def sources(self) -> Sequence[Source]:
-        """Return what is told of the run that is shown; exchanges only where there are islands."""
+        """Return the documents of the run that is shown; exchanges only where islands train."""
         cycle = self._present().view.cycle
         run = str(cycle.get("id") or "")
         if not run:

@@ -6,8 +6,8 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import BindingType
 
+from jupiter_tui.drawings.pages import explained
 from jupiter_tui.drawings.primitives.lines import Lines
-from jupiter_tui.drawings.verdict_reason import explained
 from jupiter_tui.model.scene import Scene
 from jupiter_tui.model.source import Source
 from jupiter_tui.screens.dashboard import DashboardScreen
@@ -16,7 +16,7 @@ from jupiter_tui.widgets.keys import BACK, Key
 from jupiter_tui.widgets.panel import Panel
 
 AGAIN_S = 60.0
-"""A verdict never changes; but whoever holds it may not be in reach just now."""
+"""Seconds. A verdict never changes, but the node that stores it may be out of reach at first."""
 
 
 class VerdictScreen(DashboardScreen):

@@ -31,17 +31,17 @@ def serve(port: int, arguments: Sequence[str]) -> int:
         raise MissingExtraError(
             "a browser needs the package textual-serve", pip_install("jupiterd[serve]")
         ) from error
-    from jupiter_tui.web.visitors import Door, own_page
+    from jupiter_tui.web.visitors import KeyGuard, own_page
 
     command = shlex.join([sys.executable, "-m", "jupiter_tui.main", *without_serve(arguments)])
-    door = Door(f"http://{HOST}:{port}")
+    key_guard = KeyGuard(f"http://{HOST}:{port}")
 
     class Guarded(Server):
         """Lets in whoever has the address with the key in it."""
 
         async def _make_app(self) -> "web.Application":
             app = await super()._make_app()
-            app.middlewares.extend((door.guard, own_page))
+            app.middlewares.extend((key_guard.guard, own_page))
             return app
 
         def initialize_logging(self) -> None:
@@ -50,7 +50,7 @@ def serve(port: int, arguments: Sequence[str]) -> int:
             logging.getLogger("aiohttp.access").disabled = True
 
         async def on_startup(self, app: "web.Application") -> None:  # noqa: ARG002
-            print(f"open {door.address}", flush=True)  # noqa: T201 - people are to click on it
+            print(f"open {key_guard.address}", flush=True)  # noqa: T201 - people are to click on it
 
     Guarded(command, host=HOST, port=port, title="Jupiter").serve()
     return ExitCode.OK

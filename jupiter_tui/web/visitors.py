@@ -1,7 +1,7 @@
 """Who may see the dashboard in a browser: whoever has the address that was printed.
 
 Owns the key and where it is looked for. Doesn't know what is shown. Whoever gets in can do all that
-the dashboard can, and a port of this machine is open to all of its users and, by way of their
+the dashboard can, and a port of this machine is open to all of its users and, through their
 browsers, to every page that they visit: so an address without the key, and a page of another
 origin, are refused. The page itself loads nothing from elsewhere, whatever its library would have.
 """
@@ -41,8 +41,8 @@ async def own_page(request: web.Request, handler: Handler) -> web.StreamResponse
     return response
 
 
-class Door:
-    """One server's key, made anew each time it starts."""
+class KeyGuard:
+    """One server's key, generated at each start, and the check of each request against it."""
 
     def __init__(self, origin: str) -> None:
         """Take the address of the server, such as `http://127.0.0.1:8000`."""
@@ -64,7 +64,7 @@ class Door:
         async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
             self._require_own_page(request)
             if self._is_key(request.query.get(KEY)):
-                # The key leaves the address, so that it isn't shown or kept with the page.
+                # The key leaves the address, so that it isn't shown or saved with the page.
                 found = web.HTTPFound("/")
                 found.set_cookie(self._cookie, self._key, httponly=True, samesite="Strict")
                 raise found
@@ -82,5 +82,5 @@ class Door:
         ):
             raise web.HTTPForbidden(text=f"only {self._origin} is served here")
 
-    def _is_key(self, told: str | None) -> bool:
-        return told is not None and secrets.compare_digest(told.encode(), self._key.encode())
+    def _is_key(self, given: str | None) -> bool:
+        return given is not None and secrets.compare_digest(given.encode(), self._key.encode())

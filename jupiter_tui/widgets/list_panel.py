@@ -60,7 +60,7 @@ class ListPanel(Panel, can_focus=True):
         legend: str = "",
         sorts: Sequence[str] = (),
     ) -> None:
-        """Take a name, what to draw, and the orders that it offers beside its own."""
+        """Take a name, what to draw, and the orders that it offers in addition to its own."""
         super().__init__(place, self._lines, title=title, legend=legend)
         self._list_drawing = drawing
         self._legend = legend
@@ -115,10 +115,10 @@ class ListPanel(Panel, can_focus=True):
 
     def _choose(self, choice: Choice) -> None:
         self._choice = choice
-        told = [f"filter: {choice.filter}"] if choice.filter else []
-        told += [f"by {choice.sort}"] if choice.sort else []
+        parts = [f"filter: {choice.filter}"] if choice.filter else []
+        parts += [f"by {choice.sort}"] if choice.sort else []
         # People type what they like; it isn't markup.
-        self.border_subtitle = Content("; ".join([*told, self._legend] if self._legend else told))
+        self.border_subtitle = Content("; ".join([*parts, self._legend] if self._legend else parts))
         self._draw()
         self.post_message(self.Chosen())
 

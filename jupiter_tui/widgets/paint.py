@@ -20,7 +20,7 @@ STYLES: Mapping[Tone, str] = {
 }
 
 FADED = "dim"
-"""The style of everything that may no longer hold."""
+"""The style of data that may be out of date."""
 
 
 def painted(lines: Lines, *, is_faded: bool, is_ascii: bool) -> Content:

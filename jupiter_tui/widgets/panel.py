@@ -1,6 +1,6 @@
 """A part of a screen that shows one drawing.
 
-Owns when it is drawn anew: another scene or another size. Doesn't know what the drawing says.
+Owns when it is drawn again: after another scene or another size. Doesn't know what it shows.
 """
 
 from collections.abc import Callable
@@ -21,7 +21,7 @@ class Panel(Static):
     """Shows a drawing; repaints only what has changed, since repainting is what costs."""
 
     FORGIVES: ClassVar[bool] = True
-    """A drawing that fails takes its own part of the screen and no more; tests want to see it."""
+    """A drawing that raises shows its error in its own panel; tests set this to False."""
 
     def __init__(
         self, place: str, drawing: Drawing, *, title: str = "", legend: str = "", fades: bool = True
@@ -58,7 +58,7 @@ class Panel(Static):
         self._painted = (lines, is_faded)
         self.set_class(not lines, "-empty")
         self.set_class(len(lines) == 1, "-brief")
-        # Where no line is wrapped, as many of them take the same place: others needn't move.
+        # Unwrapped lines of the same number need the same height: no other panel has to move.
         moves = not is_as_high or self.styles.text_wrap != "nowrap"
         shown = painted(lines, is_faded=is_faded, is_ascii=self._scene.options.is_ascii)
         self.update(shown, layout=moves)
@@ -69,5 +69,5 @@ class Panel(Static):
         except Exception as error:
             if not self.FORGIVES:
                 raise
-            told = f"can't be drawn: unexpected {type(error).__name__}: {error}"
-            return (line(printable(told), Tone.BAD),)
+            message = f"can't be drawn: unexpected {type(error).__name__}: {error}"
+            return (line(printable(message), Tone.BAD),)

@@ -1,11 +1,16 @@
-"""The line that names the screens, for those who have a mouse."""
+"""The line that names the screens and marks the one in front, for those who have a mouse.
+
+Doesn't know what the screens show.
+"""
 
 from textual import events
 
-from jupiter_tui.drawings.primitives.lines import Lines
-from jupiter_tui.drawings.tabs import tab_at, tabs
+from jupiter_tui.drawings.primitives.lines import Cell, Line, Lines, Tone, width_of
 from jupiter_tui.model.scene import Scene
+from jupiter_tui.widgets.keys import SCREENS, Key
 from jupiter_tui.widgets.panel import Panel
+
+GAP = "  "
 
 
 class TabLine(Panel):
@@ -25,3 +30,24 @@ class TabLine(Panel):
 
     def _tabs(self, _scene: Scene, _width: int, _height: int) -> Lines:
         return (tabs(self._front),)
+
+
+def tabs(place: str) -> Line:
+    """Return the screens with their keys; the one named `place` has brackets and another tone."""
+    return tuple(
+        Cell(f"[{words}]{GAP}", Tone.STRONG)
+        if key.label.lower() == place
+        else Cell(f" {words} {GAP}", Tone.FAINT)
+        for key in SCREENS
+        for words in (f"{key.shown[0]} {key.label}",)
+    )
+
+
+def tab_at(column: int) -> Key | None:
+    """Return the screen whose name stands in a column; None outside of all names."""
+    end = 0
+    for key, cell in zip(SCREENS, tabs(""), strict=True):
+        end += width_of((cell,))
+        if column < end:
+            return key
+    return None

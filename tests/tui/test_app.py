@@ -127,9 +127,9 @@ async def test_a_paused_picture_stands_still_and_then_catches_up():
     app = StillTui()
     async with app.run_test(size=(120, 40)) as pilot:
         for message in messages(3):
-            app.tell(message)
+            app.take_status(message)
         await pilot.press("2", "p")
-        app.tell(trained(444, 3.25))
+        app.take_status(trained(444, 3.25))
         app.flush()
         held = await until(pilot, lambda text: "paused, live, as of 12:03:41" in text)
         assert "444 of" not in held
@@ -168,8 +168,8 @@ async def test_a_lonely_node_is_told_what_to_check():
     app = StillTui()
     async with app.run_test(size=(120, 40)) as pilot:
         for message in messages(0):
-            app.tell(message)
-        app.tell(Delta({"nodes": RECORDED["nodes"][:1]}))
+            app.take_status(message)
+        app.take_status(Delta({"nodes": RECORDED["nodes"][:1]}))
         await until(pilot, lambda text: ALONE[0] in text)
 
 
@@ -194,7 +194,7 @@ async def test_a_narrow_terminal_hides_columns_and_puts_panels_below_each_other(
     app = StillTui()
     async with app.run_test(size=(120, 60)) as pilot:
         for message in messages():
-            app.tell(message)
+            app.take_status(message)
         await until(pilot, lambda text: "WHY THIS ROLE" in text)
         await pilot.resize_terminal(70, 60)
         narrow = await until(pilot, lambda text: "STATE" in text and "WHY THIS" not in text)
@@ -217,7 +217,7 @@ async def test_ascii_means_ascii(key, words):
     app = StillTui(is_ascii=True)
     async with app.run_test(size=(120, 60)) as pilot:
         for message in messages():
-            app.tell(message)
+            app.take_status(message)
         await pilot.press(key)
         text = await until(pilot, lambda text: all(word in text for word in words))
     assert "".join(sorted(char for char in set(text) if not char.isascii())) == ""
@@ -228,7 +228,7 @@ async def test_without_colours_everything_is_grey(monkeypatch):
     app = StillTui()
     async with app.run_test(size=(120, 40)) as pilot:
         for message in messages(2):
-            app.tell(message)
+            app.take_status(message)
         await until(pilot, lambda text: "● live" in text)
         assert app.no_color
 
@@ -237,9 +237,9 @@ async def test_a_cycle_that_is_over_keeps_its_curve_and_names_its_model():
     app = StillTui()
     async with app.run_test(size=(120, 60)) as pilot:
         for message in messages():
-            app.tell(message)
+            app.take_status(message)
         done = [row | {"state": "done"} for row in RECORDED["cycle"]["phases"]]
-        app.tell(
+        app.take_status(
             Delta({"cycle": cycle(state="finished", phases=done, gang=[], model="/state/runs/m")})
         )
         await pilot.press("2")

@@ -25,7 +25,7 @@ def test_a_dashboard_opened_in_mid_training_shows_the_curve_from_the_beginning()
 
 
 def test_what_the_daemon_has_told_by_now_is_not_shown_twice():
-    live = Curve(RUN, 2, kept=(Point(3, 6.0), Point(7, 4.5)), latest=Point(8, 4.0))
+    live = Curve(RUN, 2, thinned=(Point(3, 6.0), Point(7, 4.5)), latest=Point(8, 4.0))
     assert steps(history(document(), live, RUN, 2)) == [4, 8]
 
 

@@ -34,8 +34,8 @@ def _with_verdicts(*verdicts):
 async def test_brackets_in_a_filter_are_brackets():
     app = StillTui()
     async with app.run_test(size=(120, 40)) as pilot:
-        app.tell(LIVE)
-        app.tell(Snapshot(RECORDED))
+        app.take_status(LIVE)
+        app.take_status(Snapshot(RECORDED))
         app.flush()
         await pilot.press("slash", "left_square_bracket", "slash")
         assert "filter: [/" in await until(pilot, lambda text: "filter: [/" in text)
@@ -54,9 +54,9 @@ async def test_a_drawing_that_fails_takes_its_own_part_of_the_screen_and_no_more
     monkeypatch.setattr(Panel, "FORGIVES", True)
     app = StillTui()
     async with app.run_test(size=(120, 40)) as pilot:
-        app.tell(LIVE)
-        app.tell(Snapshot(RECORDED))
-        app.tell_of("links", Snapshot({"links": [{"nodes": 5, "kind": "wifi"}]}))
+        app.take_status(LIVE)
+        app.take_status(Snapshot(RECORDED))
+        app.take_document("links", Snapshot({"links": [{"nodes": 5, "kind": "wifi"}]}))
         app.flush()
         text = await until(pilot, lambda text: "can't be drawn: unexpected TypeError" in text)
         assert "node-1" in text
@@ -72,14 +72,14 @@ def test_what_is_no_longer_told_is_said_to_be_of_then():
 async def test_a_part_that_has_lost_its_source_says_since_when_on_a_live_link():
     app = StillTui()
     async with app.run_test(size=(120, 40)) as pilot:
-        app.tell(LIVE)
-        app.tell(Snapshot(RECORDED))
-        app.tell_of("links", Snapshot({"links": []}))
-        app.tell_of("links", LinkChanged(Link.LOST, "the leader doesn't answer", 1.0))
+        app.take_status(LIVE)
+        app.take_status(Snapshot(RECORDED))
+        app.take_document("links", Snapshot({"links": []}))
+        app.take_document("links", LinkChanged(Link.LOST, "the leader doesn't answer", 1.0))
         app.flush()
         words = "part of this screen is as of 12:03:41: the leader doesn't answer"
         await until(pilot, lambda text: words in text)
-        app.tell_of("links", Snapshot({"links": []}))
+        app.take_document("links", Snapshot({"links": []}))
         app.flush()
         await until(pilot, lambda text: words not in text)
 
@@ -87,11 +87,11 @@ async def test_a_part_that_has_lost_its_source_says_since_when_on_a_live_link():
 async def test_a_screen_that_is_opened_while_the_picture_is_held_shows_what_there_is():
     app = StillTui()
     async with app.run_test(size=(120, 40)) as pilot:
-        app.tell(LIVE)
-        app.tell(Snapshot(RECORDED))
+        app.take_status(LIVE)
+        app.take_status(Snapshot(RECORDED))
         await pilot.press("p", "5")
         row = {"at": "2026-11-23 12:00:00", "level": "info", "code": "x", "text": "a cable came"}
-        app.tell_of("events", Snapshot({"events": [row]}))
+        app.take_document("events", Snapshot({"events": [row]}))
         app.flush()
         assert "paused" in await until(pilot, lambda text: "a cable came" in text)
         assert "nothing heard yet" not in shown(app)

@@ -7,7 +7,7 @@ import pytest
 from jupiter_tui.app import JupiterTui
 from jupiter_tui.main import run
 from jupiter_tui.model.recorder import Recorder, play
-from jupiter_tui.model.recording import Heard, heard_of, line_of
+from jupiter_tui.model.recording import RecordedMessage, parsed_line, recorded_line
 from jupiter_tui.model.scene import Options
 from jupiterd.client.watch import Delta, Heartbeat, Link, LinkChanged, Snapshot
 from jupiterd.errors import UsageError
@@ -25,8 +25,8 @@ from tests.support.tui.pictures import until
     ],
 )
 def test_every_message_comes_back_as_it_was(message):
-    heard = Heard(1.25, "status", message)
-    assert heard_of(line_of(heard)) == heard
+    recorded = RecordedMessage(1.25, "status", message)
+    assert parsed_line(recorded_line(recorded)) == recorded
 
 
 def _recorded(path, told):
@@ -39,10 +39,10 @@ def _recorded(path, told):
 async def test_what_was_written_down_is_played_in_its_order(tmp_path):
     told = [("status", Snapshot({"a": 1})), ("links", Snapshot({"links": []}))]
     path = _recorded(tmp_path / "run.jsonl", told)
-    heard = []
-    await play(path, lambda *each: heard.append(each), speed=1000.0)
-    assert heard[:-1] == told
-    assert heard[-1][1].reason == "the recording ends here"
+    recorded = []
+    await play(path, lambda *each: recorded.append(each), speed=1000.0)
+    assert recorded[:-1] == told
+    assert recorded[-1][1].reason == "the recording ends here"
 
 
 async def test_the_dashboard_shows_a_recording_and_changes_nothing(tmp_path):
@@ -61,9 +61,9 @@ async def test_what_the_dashboard_hears_is_written_down(tmp_path):
     path = tmp_path / "run.jsonl"
     app = JupiterTui(Options(tmp_path, record=path))
     for message in (LinkChanged(Link.LIVE), Snapshot(RECORDED), trained(432, 3.25)):
-        app.tell(message)
-    lines = [heard_of(line) for line in path.read_text().splitlines()[1:]]
-    assert [type(heard.message) for heard in lines] == [LinkChanged, Snapshot, Delta]
+        app.take_status(message)
+    lines = [parsed_line(line) for line in path.read_text().splitlines()[1:]]
+    assert [type(recorded.message) for recorded in lines] == [LinkChanged, Snapshot, Delta]
 
 
 @pytest.mark.parametrize("text", ["", "{}", "no json\n", '{"form": "another"}\n'])

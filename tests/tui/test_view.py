@@ -33,7 +33,7 @@ def test_a_lost_link_keeps_the_last_data_and_its_time():
     lost = LinkChanged(Link.LOST, "gone", 2.0, "wake it")
     view = fold(_folded(LIVE, Snapshot(RECORDED)), lost, LATER)
     assert view.document == RECORDED
-    assert (view.heard_at, view.retry_at_s, view.reason) == (NOON, 109.0, "gone")
+    assert (view.received_at, view.retry_at_s, view.reason) == (NOON, 109.0, "gone")
     assert view.hint == "wake it"
     assert view.is_old
 
@@ -43,7 +43,7 @@ def test_while_the_link_is_made_anew_what_was_known_is_old():
 
 
 def test_a_heartbeat_is_a_word_too():
-    assert fold(_folded(LIVE, Snapshot(RECORDED)), Heartbeat(1), LATER).heard_at == LATER
+    assert fold(_folded(LIVE, Snapshot(RECORDED)), Heartbeat(1), LATER).received_at == LATER
 
 
 def test_folding_leaves_the_view_before_as_it_was():
@@ -76,7 +76,7 @@ def test_a_picture_that_is_held_shows_the_link_as_it_is():
     now = fold(fold(held, trained(400, 1.0), LATER), LinkChanged(Link.STALE, "silent"), LATER)
     shown = with_link_of(held, now)
     assert (shown.link, shown.reason) == (Link.STALE, "silent")
-    assert (shown.curve, shown.heard_at) == (held.curve, NOON)
+    assert (shown.curve, shown.received_at) == (held.curve, NOON)
 
 
 @pytest.mark.parametrize(

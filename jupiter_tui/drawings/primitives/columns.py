@@ -1,7 +1,7 @@
-"""Tables whose less important columns give way when the terminal is narrow.
+"""Tables whose less important columns are dropped when the terminal is narrow.
 
-Pure. Owns which columns are seen and how wide they are: they move together before one gives way,
-and in lists those that say nothing in any row give way first. Doesn't know what is in them.
+Pure. Owns which columns are shown and how wide they are: gaps shrink before a column is dropped,
+and in lists the columns that are empty in every row are dropped first. Doesn't know their content.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -25,10 +25,10 @@ class Column:
     width: int
     """What it needs, in columns of the terminal."""
     priority: int
-    """The column with the highest number gives way first."""
+    """The column with the highest number is dropped first."""
     is_right: bool = False
     grows: bool = False
-    """Takes what room is left over."""
+    """Takes a share of the room that is left over."""
 
 
 Row = Mapping[str, Cell]
@@ -40,7 +40,7 @@ def visible(columns: Sequence[Column], width: int, silent: Collection[str] = ())
     Args:
         columns: all that there are.
         width: what room there is.
-        silent: keys of those that say nothing, and give way before any other.
+        silent: keys of empty columns, which are dropped before any other.
     """
     shown = list(columns)
     while len(shown) > 1 and _needed(shown, NARROW_GAP) > width:

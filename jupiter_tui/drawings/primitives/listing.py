@@ -12,7 +12,7 @@ from jupiter_tui.drawings.primitives.lines import Cell, Line, Lines, Tone
 from jupiter_tui.model.scene import Scene
 
 MARK, NO_MARK = "> ", "  "
-"""Before the chosen row and before every other line: the choice is never told by colour alone."""
+"""Before the chosen row, and before every other line: the choice is never shown by colour alone."""
 
 
 class Row(NamedTuple):

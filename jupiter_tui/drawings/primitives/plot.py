@@ -39,7 +39,7 @@ class Layer:
 
 @dataclass(frozen=True)
 class Scales:
-    """What the edges of a chart stand for."""
+    """The values at the edges of a chart."""
 
     left: float
     right: float
@@ -177,7 +177,7 @@ def _joined(cells: Mapping[Dot, Cell], row: int, columns: int) -> Line:
 
 
 def _labels(scales: Scales, rows: int) -> Mapping[int, str]:
-    """Return what stands beside the highest, the middle and the lowest row, where there is room."""
+    """Return row -> label: of the highest, the middle and the lowest row, where there is room."""
     shown = {0, rows - 1} | ({rows // 2} if rows > 6 else set())
     return {
         row: f"{scales.at(row / (rows - 1) if rows > 1 else 0.0):.3f}"[:LABEL_WIDTH]

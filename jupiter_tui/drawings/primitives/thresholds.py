@@ -1,6 +1,6 @@
-"""From which value on something deserves a look, and how it is worded.
+"""The limits from which on a reading is a warning, and the tones of states.
 
-Pure. Owns the limits and the tones of states. Doesn't know where they are shown.
+Pure. Owns both, and the text of ages. Doesn't know where they are shown.
 """
 
 from collections.abc import Mapping
@@ -68,7 +68,7 @@ NOTHING = Cell(MISSING, Tone.FAINT)
 
 
 def percent(value: float | None, *, warn: float = 101.0, bad: float = 101.0) -> Cell:
-    """Return a share of a hundred, louder from the two limits on."""
+    """Return a percentage, as a warning from `warn` on and as bad from `bad` on."""
     if value is None:
         return NOTHING
     tone = Tone.BAD if value >= bad else Tone.WARN if value >= warn else Tone.NORMAL
@@ -76,14 +76,14 @@ def percent(value: float | None, *, warn: float = 101.0, bad: float = 101.0) -> 
 
 
 def heat_tone(celsius: float | None) -> Tone:
-    """Return how loud a temperature is; one that isn't known is told otherwise."""
+    """Return the tone of a temperature in degrees Celsius; normal where it isn't known."""
     if celsius is None or celsius < HEAT_WARN_CELSIUS:
         return Tone.NORMAL
     return Tone.BAD if celsius >= HEAT_BAD_CELSIUS else Tone.WARN
 
 
 def age(seconds: float | None) -> Cell:
-    """Return how long ago something was, in one unit; silence is louder than news."""
+    """Return an age in seconds as text in one unit; long silence is a warning."""
     if seconds is None:
         return Cell("never", Tone.FAINT)
     tone = Tone.NORMAL

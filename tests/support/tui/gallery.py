@@ -257,7 +257,7 @@ DIALOGS: Mapping[str, Shot] = {
 _EMPTY_TRAINING = {noun: Snapshot({noun.partition("/")[0]: {}}) for noun, _ in training.told()}
 _NOTHING_MEASURED = cycle(
     step=0, total_steps=0, tokens=None, loss=None, val_bpb=None, tokens_per_s=None, verdicts=[],
-    gang=[{"node": NODES[0]["id"], "rank": 0}], model=None, attempt=0,
+    gang=[{"node": NODES[0]["id"], "rank": 0}], model=None, epoch=0,
     phases=[row | {"values": {}} for row in RECORDED["cycle"]["phases"]],
 )  # fmt: skip
 
@@ -307,16 +307,16 @@ async def shot(
     async with app.run_test(size=size, notifications=True) as pilot:
         told = messages() if taken.change is not None else (LinkChanged(Link.LIVE),)
         for message in (*told, *([Snapshot(taken.document)] * (taken.change is None))):
-            app.tell(message)
+            app.take_status(message)
         if taken.change is not None:
-            app.tell(taken.change)
+            app.take_status(taken.change)
         for noun, message in taken.others:
-            app.tell_of(noun, message)
+            app.take_document(noun, message)
         for key in taken.keys:
             app.flush()
             await pilot.press(key)
         for message in more:
-            app.tell(message)
+            app.take_status(message)
         app.flush()
         await settled(pilot)
         yield pilot

@@ -33,9 +33,9 @@ async def opened(document=None, **options):
     """Open the screen on a cluster."""
     app = StillTui(**options)
     async with app.run_test(size=(120, 40), notifications=True) as pilot:
-        app.tell(LinkChanged(Link.LIVE))
-        app.tell(Snapshot(document or RECORDED))
-        app.tell_of("links", Snapshot(LINKS))
+        app.take_status(LinkChanged(Link.LIVE))
+        app.take_status(Snapshot(document or RECORDED))
+        app.take_document("links", Snapshot(LINKS))
         app.flush()
         yield app, pilot
 
@@ -156,7 +156,7 @@ async def test_enter_shows_a_machine_with_its_last_minutes_and_its_log():
     async with opened() as (app, pilot):
         await pilot.press("end", "enter")
         (source,) = app.screen.sources
-        app.tell_of(source.noun, Snapshot(DOCUMENT))
+        app.take_document(source.noun, Snapshot(DOCUMENT))
         app.flush()
         text = await until(pilot, lambda text: "LAST TEN MINUTES" in text)
         assert "97.0 %" in text

@@ -5,10 +5,10 @@ from contextlib import asynccontextmanager
 import pytest
 
 from jupiter_tui.drawings.cycles import cycles
+from jupiter_tui.drawings.pages import explained
 from jupiter_tui.drawings.primitives.lines import Tone
 from jupiter_tui.drawings.primitives.listing import Choice
 from jupiter_tui.drawings.review import review
-from jupiter_tui.drawings.verdict_reason import explained
 from jupiter_tui.screens.cycles import CyclesScreen
 from jupiterd.client.watch import Link, LinkChanged, Snapshot
 from tests.support.tui.documents import RECORDED, scene
@@ -48,9 +48,9 @@ async def opened(**options):
     """Open the screen of cycles; what its sources tell is told by the test."""
     app = StillTui(**options)
     async with app.run_test(size=(120, 40)) as pilot:
-        app.tell(LinkChanged(Link.LIVE))
-        app.tell(Snapshot(RECORDED))
-        app.tell_of("cycles", Snapshot(CYCLES))
+        app.take_status(LinkChanged(Link.LIVE))
+        app.take_status(Snapshot(RECORDED))
+        app.take_document("cycles", Snapshot(CYCLES))
         await pilot.press("4")
         app.flush()
         yield app, pilot
@@ -107,7 +107,7 @@ async def test_enter_explains_a_verdict_and_escape_goes_back():
     async with opened() as (app, pilot):
         await until(pilot, lambda text: "> python 763030dd" in text)
         await pilot.press("down", "enter")
-        app.tell_of(f"verdict/{CANDIDATE}", Snapshot(VERDICT))
+        app.take_document(f"verdict/{CANDIDATE}", Snapshot(VERDICT))
         app.flush()
         await until(pilot, lambda text: "G1 was not sure." in text)
         await pilot.press("escape")
@@ -135,7 +135,7 @@ async def test_a_key_asks_about_the_chosen_cycle_by_name(key, command):
 async def test_a_cycle_that_waits_is_answered_with_a_changed_setting():
     async with opened() as (app, pilot):
         await pilot.press("A")
-        app.tell_of("review/763030ddd296e43a", Snapshot(REVIEW))
+        app.take_document("review/763030ddd296e43a", Snapshot(REVIEW))
         app.flush()
         await until(pilot, lambda text: "filter has ended" in text)
         await pilot.press("E", *"a.b=1", "enter", "D")

@@ -3,9 +3,9 @@
 from contextlib import asynccontextmanager
 
 from jupiter_tui.drawings.flow import flow
+from jupiter_tui.drawings.pages import provenance
 from jupiter_tui.drawings.phases import START
 from jupiter_tui.drawings.primitives.listing import Choice
-from jupiter_tui.drawings.provenance import provenance
 from jupiter_tui.drawings.samples import samples
 from jupiterd.client.watch import Link, LinkChanged, Snapshot
 from tests.support.tui.documents import RECORDED, cycle, of, scene, status
@@ -23,9 +23,9 @@ async def opened():
     """Open the screen; what its sources tell is told by the test."""
     app = StillTui()
     async with app.run_test(size=(120, 40)) as pilot:
-        app.tell(LinkChanged(Link.LIVE))
-        app.tell(Snapshot(RECORDED))
-        app.tell_of(FILTERED, Snapshot(REVIEW))
+        app.take_status(LinkChanged(Link.LIVE))
+        app.take_status(Snapshot(RECORDED))
+        app.take_document(FILTERED, Snapshot(REVIEW))
         await pilot.press("3")
         app.flush()
         yield app, pilot
@@ -84,7 +84,7 @@ async def test_enter_tells_where_the_chosen_sample_comes_from():
         text = await until(pilot, lambda text: "Samples of round 2, filter" in text)
         assert "> aaaaaaaa" in text
         await pilot.press("enter")
-        app.tell_of(f"why/{'aa' * 32}", Snapshot(WHY))
+        app.take_document(f"why/{'aa' * 32}", Snapshot(WHY))
         app.flush()
         await until(pilot, lambda text: "licence" in text and "MIT" in text)
 

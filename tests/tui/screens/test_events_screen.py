@@ -13,9 +13,9 @@ async def opened(document=EVENTS):
     """Open the screen on these events."""
     app = StillTui()
     async with app.run_test(size=(120, 40)) as pilot:
-        app.tell(LinkChanged(Link.LIVE))
-        app.tell(Snapshot(RECORDED))
-        app.tell_of("events", Snapshot(document))
+        app.take_status(LinkChanged(Link.LIVE))
+        app.take_status(Snapshot(RECORDED))
+        app.take_document("events", Snapshot(document))
         await pilot.press("5")
         app.flush()
         yield app, pilot

@@ -6,8 +6,8 @@ from tests.support.tui.pictures import StillTui, shown, until
 
 
 def _told(app: StillTui, nodes=None) -> None:
-    app.tell(LinkChanged(Link.LIVE))
-    app.tell(Snapshot(RECORDED | ({"nodes": nodes} if nodes else {})))
+    app.take_status(LinkChanged(Link.LIVE))
+    app.take_status(Snapshot(RECORDED | ({"nodes": nodes} if nodes else {})))
     app.flush()
 
 
@@ -67,7 +67,7 @@ async def test_help_tells_the_keys_of_the_view_in_front():
     app = StillTui()
     async with app.run_test(size=(120, 40)) as pilot:
         for message in messages(3):
-            app.tell(message)
+            app.take_status(message)
         await pilot.press("question_mark")
         await until(pilot, lambda text: "in another order" in text)
         await pilot.press("escape", "2", "question_mark")

@@ -63,7 +63,7 @@ async def test_without_colours_each_state_is_told_by_its_word(monkeypatch):
         assert {"alive", "suspect", "gone", "pending"} <= set(text.split())
         assert {"warning", "info"} <= set(text.split())
         for message, words in ((STALE, "● stale"), (LOST, "● lost")):
-            pilot.app.tell(message)
+            pilot.app.take_status(message)
             pilot.app.flush()
             await until(pilot, lambda text, words=words: words in text)
         colours = {
@@ -123,7 +123,7 @@ async def test_between_two_flushes_nothing_is_painted():
         before = await settled(pilot)
         gone = [node | {"state": "gone"} for node in pilot.app.scene().view.document["nodes"]]
         for message in [Delta({"nodes": gone})] * 320:
-            pilot.app.tell(message)
+            pilot.app.take_status(message)
         assert await settled(pilot) == before
         pilot.app.flush()
         await until(pilot, lambda text: "alive   trainer" not in text)
@@ -131,5 +131,5 @@ async def test_between_two_flushes_nothing_is_painted():
 
 async def test_a_link_that_changes_is_shown_at_once():
     async with shot(SCREENS["cluster"], SIZE) as pilot:
-        pilot.app.tell(LOST)
+        pilot.app.take_status(LOST)
         assert "● lost" in await settled(pilot)

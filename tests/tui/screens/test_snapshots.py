@@ -42,7 +42,7 @@ async def test_a_screen_is_as_it_was_in_every_size_and_with_every_link(golden, n
             golden(f"{name}_{size}.svg", svg_of(pilot.app))
         await pilot.resize_terminal(*MIDDLE)
         for link, message in LINKS.items():
-            pilot.app.tell(message)
+            pilot.app.take_status(message)
             pilot.app.flush()
             await settled(pilot)
             golden(f"{name}_{link}.svg", svg_of(pilot.app))
@@ -69,7 +69,7 @@ async def test_a_dialog_is_as_it_was_in_every_size(golden, name):
             await settled(pilot)
             golden(f"{name}_{size}.txt", text_of(pilot.app))
         await pilot.resize_terminal(*SMALL)
-        pilot.app.tell(LOST)
+        pilot.app.take_status(LOST)
         pilot.app.flush()
         await settled(pilot)
         golden(f"{name}_lost.txt", text_of(pilot.app))
@@ -100,7 +100,7 @@ async def test_a_daemon_that_is_stuck_is_named_with_its_process(golden):
 async def test_the_picture_before_the_first_word(golden):
     app = StillTui()
     async with app.run_test(size=SMALL) as pilot:
-        app.tell(LOST)
+        app.take_status(LOST)
         app.flush()
         await pilot.pause()
         golden("nothing_heard.svg", svg_of(app))

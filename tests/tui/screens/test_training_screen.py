@@ -15,9 +15,9 @@ async def opened(size=(120, 60), *changes, **options):
     app = StillTui(**options)
     async with app.run_test(size=size) as pilot:
         for message in (*messages(), *changes):
-            app.tell(message)
+            app.take_status(message)
         for noun, message in training.told():
-            app.tell_of(noun, message)
+            app.take_document(noun, message)
         await pilot.press("2")
         app.flush()
         yield pilot
@@ -62,11 +62,11 @@ async def test_the_screen_asks_for_what_it_shows_and_for_nothing_else():
         assert nouns == [
             f"{kind}/{training.RUN}" for kind in ("curve", "checkpoints", "completions")
         ]
-        pilot.app.tell(training.of_islands())
+        pilot.app.take_status(training.of_islands())
         assert f"outer_rounds/{training.RUN}" in [s.noun for s in pilot.app.screen.sources]
-        pilot.app.tell(Delta({"cycle": cycle(kind="train", islands=[])}))
+        pilot.app.take_status(Delta({"cycle": cycle(kind="train", islands=[])}))
         assert len(pilot.app.screen.sources) == 2
-        pilot.app.tell(Delta({"cycle": None, "train": None}))
+        pilot.app.take_status(Delta({"cycle": None, "train": None}))
         assert pilot.app.screen.sources == ()
 
 
@@ -74,15 +74,15 @@ async def test_a_round_that_is_over_keeps_its_whole_curve_until_the_next_one_tra
     async with opened((200, 60)) as pilot:
         before = await until(pilot, lambda text: "held out 2.700" in text)
         caption = next(line for line in before.splitlines() if "smoothed 2" in line)
-        pilot.app.tell(Delta({"cycle": cycle(round=3, phases=[], step=0)}))
+        pilot.app.take_status(Delta({"cycle": cycle(round=3, phases=[], step=0)}))
         nothing = training.curve() | {"curve": {"run": training.RUN, "round": 3, "points": []}}
-        pilot.app.tell_of(f"curve/{training.RUN}", Snapshot(nothing))
+        pilot.app.take_document(f"curve/{training.RUN}", Snapshot(nothing))
         pilot.app.flush()
         after = await until(pilot, lambda text: "3 of 2" in text)
         assert caption.split("││")[-1] in after
         running = {"round": 3, "phase": "train", "state": "running", "done": 4}
         row = running | {"values": {"loss": 7.5}}
-        pilot.app.tell(Delta({"cycle": cycle(round=3, phases=[row])}))
+        pilot.app.take_status(Delta({"cycle": cycle(round=3, phases=[row])}))
         pilot.app.flush()
         await until(pilot, lambda text: "round 3  smoothed 7.500" in text)
 
@@ -90,7 +90,7 @@ async def test_a_round_that_is_over_keeps_its_whole_curve_until_the_next_one_tra
 async def test_islands_are_shown_only_where_there_are_some():
     async with opened() as pilot:
         await until(pilot, lambda text: "Checkpoints" in text and "island 1" not in text)
-        pilot.app.tell(training.of_islands())
+        pilot.app.take_status(training.of_islands())
         pilot.app.flush()
         await until(pilot, lambda text: "Islands" in text and "(missing)" in text)
 

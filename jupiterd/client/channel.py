@@ -43,7 +43,7 @@ ScriptCall = grpc.aio.StreamStreamCall[script_pb2.ScriptRequest, script_pb2.Scri
 
 
 class ControlChannel:
-    """An open way to the daemon of one state folder; a context for `async with`."""
+    """A connection to the daemon of one state folder; a context for `async with`."""
 
     def __init__(self, state_dir: Path) -> None:
         self.state_dir = state_dir
@@ -69,7 +69,7 @@ class ControlChannel:
     async def status(self, noun: str, timeout_s: float = ANSWER_TIMEOUT_S) -> Document:
         """Return the daemon's document about `noun`: `status` or `cycle`.
 
-        For a program that holds the channel anyway; one that only asks takes `answer_to`.
+        For a program that has a channel open; a single request is cheaper with `answer_to`.
 
         Raises:
             DaemonUnreachableError: nobody answers.
@@ -82,7 +82,7 @@ class ControlChannel:
     async def execute(
         self, verb: str, arguments: Mapping[str, Any], timeout_s: float = EXECUTE_TIMEOUT_S
     ) -> Document:
-        """Do a command such as `cycle.start`; return what came of it.
+        """Carry out a command such as `cycle.start`; return its result.
 
         Raises:
             DaemonUnreachableError: nobody answers.
@@ -94,7 +94,7 @@ class ControlChannel:
         return decoded(reply)
 
     def open_watch(self, noun: str) -> WatchCall:
-        """Start one watch call; `watch` makes a stream out of it that outlives the call."""
+        """Start one watch call; `watch` makes a stream of several of them that reconnects."""
         return cast("WatchCall", self._stub.Watch(control_pb2.WatchRequest(noun=noun)))
 
     def open_script(self, requests: AsyncIterable[script_pb2.ScriptRequest]) -> ScriptCall:

@@ -75,7 +75,7 @@ def is_starting(pid: int) -> bool:
 
 
 def _is_young(process: "psutil.Process") -> bool:
-    now_s = time.time()  # noqa: TID251 - as the system tells when a process began
+    now_s = time.time()  # noqa: TID251 - the clock of a process's start
     return now_s - process.create_time() < STARTING_S
 
 

@@ -1,6 +1,6 @@
-"""One question to the local daemon, answered with a document, without gRPC.
+"""One request for a document of the local daemon, without gRPC.
 
-Owns the connection and its time-out. Doesn't know what is asked, or what the documents say.
+Owns the connection and its time-out. Doesn't know which documents there are, or what they say.
 """
 
 import socket
@@ -22,24 +22,27 @@ _PIECE_BYTES = 1 << 18
 
 
 def answer_to(noun: str, state_dir: Path, timeout_s: float = ANSWER_TIMEOUT_S) -> Document | None:
-    """Return the daemon's document about `noun`; None where nobody takes such questions.
+    """Return the daemon's document about `noun`; None where nothing listens on the question socket.
 
-    Nobody does where no daemon runs, and where an older one does.
+    Nothing does where no daemon runs, or one older than that socket.
 
     Raises:
         DaemonUnreachableError: the daemon ended before it answered.
         JupiterError: what it answered instead, or why there was no answer.
     """
     question = question_line(noun)
-    with SocketPath(state_dir, QUESTION_SOCKET) as path, socket.socket(socket.AF_UNIX) as way:
-        way.settimeout(timeout_s)
+    with (
+        SocketPath(state_dir, QUESTION_SOCKET) as path,
+        socket.socket(socket.AF_UNIX) as connection,
+    ):
+        connection.settimeout(timeout_s)
         try:
-            way.connect(str(path.short))
+            connection.connect(str(path.short))
         except OSError:
             return None
         try:
-            way.sendall(question)
-            answer = _line(way, timeout_s)
+            connection.sendall(question)
+            answer = _line(connection, timeout_s)
         except TimeoutError as error:
             raise _silent(state_dir) from error
         except OSError as error:
@@ -52,18 +55,18 @@ def answer_to(noun: str, state_dir: Path, timeout_s: float = ANSWER_TIMEOUT_S) -
         raise _failed(state_dir, str(error)) from error
 
 
-def _line(way: socket.socket, timeout_s: float) -> bytes:
-    """Return what the daemon says until it has said everything."""
+def _line(connection: socket.socket, timeout_s: float) -> bytes:
+    """Return the bytes that the daemon sends until it closes the connection."""
     deadline_s = time.monotonic() + timeout_s
     line = bytearray()
-    while piece := way.recv(_PIECE_BYTES):
+    while piece := connection.recv(_PIECE_BYTES):
         line += piece
         if len(line) > MAX_ANSWER_BYTES:
             raise TooLargeError(
                 f"jupiterd's answer is over {MAX_ANSWER_BYTES >> 20} MiB",
                 "ask for less, such as one run by its name",
             )
-        way.settimeout(max(deadline_s - time.monotonic(), 0.001))
+        connection.settimeout(max(deadline_s - time.monotonic(), 0.001))
     return bytes(line)
 
 

@@ -1,6 +1,6 @@
-"""Why no daemon answers on a control socket, or none of use, in words, and what to do.
+"""Errors that say why no daemon answers on a control socket, or none of use, and what to do.
 
-Owns the sentences. Doesn't know channels or calls, or how a process is found (`daemon_process`).
+Owns the messages. Doesn't know channels or calls, or how a process is found (`daemon_process`).
 """
 
 import os
@@ -36,46 +36,46 @@ LAUNCH_FOLDERS = (("system", Path("/Library/LaunchDaemons")), ("gui", Path("Libr
 
 def unreachable(state_dir: Path) -> DaemonUnreachableError:
     """Return the error that says which socket was tried, what is wrong with it, and what to do."""
-    told = f"no jupiterd answers on {state_dir / CONTROL_SOCKET}: {_reason(state_dir)}"
+    message = f"no jupiterd answers on {state_dir / CONTROL_SOCKET}: {_reason(state_dir)}"
     if (pid := running_process(state_dir)) is not None:
         is_new = is_starting(pid) and not _has_listener(state_dir)
         return DaemonUnreachableError(
-            f"{told}; its process {pid} {'is starting' if is_new else 'runs'}",
+            f"{message}; its process {pid} {'is starting' if is_new else 'runs'}",
             f"wait a moment, or read its log: {_log_command(state_dir)}; "
             f"it is ended by: kill {pid} (where that does nothing: kill -9 {pid})",
         )
     if state_dir.is_file():
-        return DaemonUnreachableError(told, "name the daemon's folder, or leave --state-dir out")
+        return DaemonUnreachableError(message, "name the daemon's folder, or leave --state-dir out")
     if (pid := starting_process(state_dir)) is not None:
         return DaemonUnreachableError(
-            f"{told}; its process {pid} is starting",
+            f"{message}; its process {pid} is starting",
             f"wait a moment; if it goes on: kill {pid}, and {start_command(state_dir)}",
         )
     return DaemonUnreachableError(
-        f"{told}; no process of it runs", f"start it with: {start_command(state_dir)}"
+        f"{message}; no process of it runs", f"start it with: {start_command(state_dir)}"
     )
 
 
 def silent(state_dir: Path) -> TimedOutError:
     """Return the error of a daemon that takes a question and doesn't answer it in time."""
-    told, pid = "jupiterd didn't answer in time", running_process(state_dir)
+    message, pid = "jupiterd didn't answer in time", running_process(state_dir)
     if pid is not None and _is_halted(pid):
         return TimedOutError(
-            f"{told}: its process {pid} is halted", f"let it go on with: kill -CONT {pid}"
+            f"{message}: its process {pid} is halted", f"let it go on with: kill -CONT {pid}"
         )
     return TimedOutError(
-        told, f"wait a moment, for the machine may be busy; its log: {_log_command(state_dir)}"
+        message, f"wait a moment, for the machine may be busy; its log: {_log_command(state_dir)}"
     )
 
 
 def not_answering(state_dir: Path) -> JupiterError:
-    """Return why a daemon gives no answer, for whoever hasn't asked it in vain: it may run."""
+    """Return the error where nothing was sent to the daemon yet, so that it may well answer."""
     pid = running_process(state_dir)
     return unreachable(state_dir) if pid is None or not _is_halted(pid) else silent(state_dir)
 
 
 def _is_halted(pid: int) -> bool:
-    """Say whether somebody has stopped a process with a signal; only Linux tells."""
+    """Say whether a process was stopped by SIGSTOP; known on Linux alone, False elsewhere."""
     with suppress(OSError):
         state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
         return state.rpartition(")")[2].split()[:1] in (["T"], ["t"])
@@ -130,12 +130,12 @@ def _service_command(system: str, home: Path, root: Path) -> str:
 
 
 def _elsewhere(unit: Path) -> str:
-    """Say how to ask the machine's service: its state folder isn't the one of whoever asks."""
+    """Return the hint how to reach the machine's service, whose state folder is another one."""
     found = re.search(rf'{STATE_DIR_VARIABLE}=([^"\n]+)', unit.read_text(errors="replace"))
     if found is None:
         return ""
-    told = f"--state-dir {shlex.quote(found[1])} status"
-    return f'; then ask it with: sudo "$(command -v jupiterctl)" {told}'
+    arguments = f"--state-dir {shlex.quote(found[1])} status"
+    return f'; then ask it with: sudo "$(command -v jupiterctl)" {arguments}'
 
 
 def _reason(state_dir: Path) -> str:
@@ -161,7 +161,7 @@ def _has_listener(state_dir: Path) -> bool:
 
 
 def _answer(state_dir: Path) -> str:
-    """Tell a socket that was left behind from one whose owner is too busy, or isn't ours."""
+    """Say whether a socket was left behind, or its owner is too busy or another user's."""
     with SocketPath(state_dir) as path, socket.socket(socket.AF_UNIX) as probe:
         probe.settimeout(1.0)
         try:

@@ -1,6 +1,6 @@
 """A path to a socket of the daemon that the operating system accepts.
 
-Owns the way round the limit on unix socket paths. Doesn't know who talks over the socket.
+Owns working around the limit on unix socket paths. Doesn't know who talks over the socket.
 """
 
 import contextlib
@@ -15,15 +15,15 @@ MAX_PATH_BYTES = 100
 """Linux takes 107 bytes and macOS 103; a little less, for whoever joins a suffix."""
 
 SHORT_FOLDER = "/tmp"  # noqa: S108 - a private folder is made in it, because its path is short
-"""Where a short way to a long path begins; TMPDIR may be as long as the path itself."""
+"""Where the folder of the link lies; TMPDIR may be as long as the path itself."""
 
 
 class SocketPath:
-    """The way to a socket of a daemon; a context, because a long path needs a link.
+    """A path to a socket of a daemon; a context, because a long path needs a symbolic link.
 
     Sockets refuse paths of more than about a hundred bytes, whatever the file system takes. A link
-    to the folder, in a private folder of a short name, leads round that without a change of the
-    process's working folder, which belongs to everybody.
+    to the folder, in a private folder with a short name, avoids that without a change of the
+    process's working folder, which all threads share.
     """
 
     def __init__(self, state_dir: Path, name: str = CONTROL_SOCKET) -> None:

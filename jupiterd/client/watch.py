@@ -1,4 +1,4 @@
-"""The daemon's watch stream, made to last: it notices silence and connects again by itself.
+"""The daemon's watch stream, made resilient: it detects silence and reconnects by itself.
 
 Owns the states of the link, the back-off, and how a delta changes a document.
 Doesn't know what the documents say, or who shows them.
@@ -16,23 +16,23 @@ from jupiterd.errors import DaemonUnreachableError, JupiterError, PeerUnreachabl
 from jupiterd.rpc import control_pb2
 
 STALE_AFTER_S = 3.0
-"""Three heartbeats: a daemon that says nothing for so long is stuck or gone.
+"""Seconds, three heartbeats: a daemon that sends nothing for so long is stuck or gone.
 
-After twice as long the stream is given up and opened anew.
+After twice as long the stream is closed and opened again.
 """
 
 FIRST_RETRY_S = 0.2
 LAST_RETRY_S = 1.0
-"""A daemon that is back is noticed within two seconds, whatever else the way to it takes."""
+"""Seconds, the longest pause before a retry: a daemon that is back is found within two seconds."""
 
 
 class Link(StrEnum):
-    """How we stand with the daemon."""
+    """The state of the connection to the daemon."""
 
     CONNECTING = "connecting"
     LIVE = "live"
     STALE = "stale"
-    """Connected, and nothing heard for three heartbeats."""
+    """Connected, and no message for three heartbeats."""
     LOST = "lost"
     """Not connected; another try follows."""
 
@@ -87,7 +87,7 @@ def folded(document: Document, message: WatchMessage) -> Document:
 async def watch(
     channel: ControlChannel, noun: str, *, stale_after_s: float = STALE_AFTER_S
 ) -> AsyncGenerator[WatchMessage]:
-    """Yield what the daemon tells about `noun`, for ever, over as many connections as it takes.
+    """Yield the daemon's messages about `noun`, for ever, over as many connections as it takes.
 
     Lost connections are reported as LinkChanged and tried again with a growing pause; whoever
     iterates decides when to give up.

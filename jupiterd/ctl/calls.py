@@ -1,7 +1,7 @@
-"""One question or command to the daemon, for commands that need no stream.
+"""One request for a document, or one command, to the daemon, for commands that need no stream.
 
-Owns which way it goes, and the event loop of a call over gRPC, which is imported for that alone.
-Doesn't know what is asked.
+Owns the choice between the question socket and gRPC, and the event loop of a call over gRPC, which
+is imported for that alone. Doesn't know what is requested.
 """
 
 from pathlib import Path
@@ -18,9 +18,10 @@ def ask(state_dir: Path, noun: str) -> Document:
 
 
 def ask_over_grpc(state_dir: Path, noun: str, timeout_s: float = ANSWER_TIMEOUT_S) -> Document:
-    """Ask for what may take long, or as daemons before the question socket are asked.
+    """Return a document that may take long, or that of a daemon older than the question socket.
 
-    It finds out why none answers, too.
+    Raises:
+        DaemonUnreachableError: no daemon answers; the error says why.
     """
     import asyncio
 
@@ -34,7 +35,7 @@ def ask_over_grpc(state_dir: Path, noun: str, timeout_s: float = ANSWER_TIMEOUT_
 
 
 def ordered(state_dir: Path, command: DaemonCommand, timeout_s: float | None = None) -> Document:
-    """Have the daemon do what changes nothing, with --dry-run as well; return what came of it."""
+    """Send a command to the daemon, with --dry-run as well; return its result."""
     import asyncio
 
     from jupiterd.client.channel import EXECUTE_TIMEOUT_S, ControlChannel

@@ -1,4 +1,4 @@
-"""What every command of jupiterctl is told: which daemon, which form of output, how to behave.
+"""The global options of jupiterctl: which daemon, which form of output, how to behave.
 
 Owns the global options, which stand before or after the command's name. Doesn't know any command.
 """
@@ -33,7 +33,7 @@ class Invocation:
         return state_dir(self.named_state_dir)
 
     def typeable(self, text: str) -> str:
-        """Return words in which each command is directed to the daemon that this one talks to."""
+        """Return the text with --state-dir added to each command in it, where this one has it."""
         return directed(text, self.state_dir if self.named_state_dir else None)
 
 
@@ -52,7 +52,7 @@ def global_options() -> list[click.Option]:
             type=click.Choice(OUTPUTS),
             expose_value=False,
             callback=_kept("output"),
-            help="Form of the output; table unless told otherwise.",
+            help="Form of the output; table by default.",
         ),
         click.Option(
             ["--yes"],

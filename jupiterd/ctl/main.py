@@ -28,7 +28,7 @@ COMMANDS = {
         "jupiterd.ctl.cluster.group",
         "Who belongs together: show, open, token, merge, branches, ...",
     ),
-    "check": ("jupiterd.ctl.diagnose.check", "What only a try can tell: links, sync."),
+    "check": ("jupiterd.ctl.diagnose.check", "Measurements between machines: links, sync."),
     "launch": (
         "jupiterd.ctl.launch.group",
         "Run a script written for torchrun or MLX, as it is.",

@@ -17,38 +17,41 @@ if TYPE_CHECKING:
     from jupiterd.ctl.invocation import Invocation
 
 CHECKING_S = 120.0
-"""How long a dry run's checks may take: a generator may be asked once."""
+"""Seconds that a dry run's checks may take: a generator may have to answer one prompt."""
 
 
-Foretold = Callable[[Mapping[str, Any]], Sequence[str]]
+PredictedLines = Callable[[Mapping[str, Any]], Sequence[str]]
 
 
 def order(
     state_dir: Path,
     command: DaemonCommand,
     timeout_s: float | None = None,
-    foretold: Foretold = lambda _: (),
+    predicted: PredictedLines = lambda _: (),
     fetches: "Fetches | None" = None,
 ) -> Document:
-    """Have the daemon carry out a command; return what came of it.
+    """Have the daemon carry out a command; return its result.
 
-    With --dry-run the daemon makes all the checks, it is shown what would be ordered, and the
-    command ends.
+    With --dry-run the daemon makes all the checks, what would be ordered is shown, and the
+    jupiterctl command ends.
 
-    foretold: says what else would come of it, in lines, of what the daemon foretells of a dry run
+    predicted: returns further lines from what the daemon predicts in a dry run
     fetches: what is fetched first, once the daemon has made its checks
     """
     invocation = _invocation()
     if fetches or invocation.is_dry_run:
         to_fetch = fetches.folders if fetches else ()
-        told = _check(state_dir, command, to_fetch)
+        answer = _check(state_dir, command, to_fetch)
         if fetches:
             fetches.check_room(state_dir)
         if fetches and fetches.bring_tokenizers():  # data that another one has cut won't do
-            told = _check(state_dir, command, to_fetch)
+            answer = _check(state_dir, command, to_fetch)
         if invocation.is_dry_run:
-            lines = [*(fetches.lines() if fetches else ()), *foretold(told.get("foretold") or {})]
-            _end_dry_run(invocation, command.VERB, _named(command, told.get("run")), lines)
+            lines = [
+                *(fetches.lines() if fetches else ()),
+                *predicted(answer.get("foretold") or {}),
+            ]
+            _end_dry_run(invocation, command.VERB, _named(command, answer.get("run")), lines)
     if fetches:
         _fetch(invocation, state_dir, fetches)
     return ordered(state_dir, command, timeout_s)
@@ -57,9 +60,10 @@ def order(
 def _check(state_dir: Path, command: DaemonCommand, to_fetch: Sequence[str]) -> Mapping[str, Any]:
     """Have the daemon make all the checks of a command; return its answer.
 
-    What would come of it is `foretold`, and what it would steer `run`, where they are told.
+    The answer's `foretold` is the predicted result, and `run` what the command would steer; each
+    may be missing.
 
-    to_fetch: the folders that will hold their models by the time it is ordered
+    to_fetch: the folders that will hold their models by the time the command is sent
 
     Raises:
         JupiterError: what it would refuse it with.

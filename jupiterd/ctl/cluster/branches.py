@@ -1,6 +1,6 @@
-"""`jupiterctl cluster branches|switch`: the lines that the cycles' checkpoints make.
+"""`jupiterctl cluster branches|switch`: the branches of the cycles' checkpoints.
 
-Owns how they are shown and named. Doesn't know which line counts; the daemon says.
+Owns how they are shown and named. Doesn't know which one is canonical; the daemon decides.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ from jupiterd.errors import NotFoundError, UsageError
 from jupiterd.formats import plain, table
 from jupiterd.ids import CycleId, short
 
-HEADERS = ("BRANCH", "DOMAIN", "ROUNDS", "STEP", "TOKENS", "LINE", "CHECKPOINT", "WRITTEN BY")
+HEADERS = ("BRANCH", "DOMAIN", "ROUNDS", "STEP", "TOKENS", "STATUS", "CHECKPOINT", "WRITTEN BY")
 EMPTY = "no cycle has recorded a checkpoint yet, so there are no branches"
 
 Row = Mapping[str, Any]
@@ -25,10 +25,10 @@ Row = Mapping[str, Any]
 @click.command(cls=Command)
 @click.pass_obj
 def branches(invocation: Invocation) -> None:
-    """List every line of checkpoints and rounds, and say which one counts.
+    """List every branch of checkpoints and rounds, and say which one is canonical.
 
-    Lines part when machines train apart. A merge deletes none: the one with the most rounds
-    counts, unless people switch to another.
+    Branches part when machines train apart. A merge deletes none: a cycle goes on with the heaviest
+    one, which has the most rounds, unless people switch to another.
 
     \b
     Examples:
@@ -43,11 +43,13 @@ def branches(invocation: Invocation) -> None:
 
 @click.command(cls=Command)
 @click.argument("branch", required=False)
-@click.option("--auto", metavar="CYCLE", help="Let the heaviest line of this cycle count again.")
+@click.option(
+    "--auto", metavar="CYCLE", help="Let this cycle go on with its heaviest branch again."
+)
 @dry_run
 @click.pass_obj
 def switch(invocation: Invocation, branch: str | None, auto: str | None) -> None:
-    """Let a cycle's line lead through BRANCH; the others stay as branches.
+    """Let a cycle go on with BRANCH; the others stay as they are.
 
     BRANCH is a name that `jupiterctl cluster branches` shows, or its beginning. The cycle mustn't
     be running, and isn't started by this: `jupiterctl cycle resume` goes on with it.
@@ -79,7 +81,7 @@ def branch_lines(document: Mapping[str, Any]) -> Sequence[str]:
     lines = table(HEADERS, [_cells(row) for row in rows]) if rows else [EMPTY]
     waiting = [pin for pin in document["pins"] if not pin["known"]]
     return lines + [
-        f"{pin['branch']} is pinned and isn't known on this node yet: the heaviest line counts"
+        f"{pin['branch']} is pinned and isn't known on this node yet: the heaviest one is canonical"
         for pin in waiting
     ]
 
@@ -99,8 +101,8 @@ def _cells(row: Row) -> tuple[object, ...]:
 
 
 def _standing(row: Row) -> str:
-    marks = [mark for mark in ("canonical", "pinned", "parked") if row[mark]]
-    return ", ".join(marks) or "-"
+    marks = {"canonical": "canonical", "pinned": "pinned", "parked": "suspended"}
+    return ", ".join(words for key, words in marks.items() if row[key]) or "-"
 
 
 def _branch(document: Mapping[str, Any], wanted: str) -> tuple[CycleId, str]:
@@ -115,26 +117,26 @@ def _pinned_cycle(document: Mapping[str, Any], wanted: str) -> tuple[CycleId, st
     if len(found) != 1:
         shown = ", ".join(short(cycle) for cycle in pinned) or "none"
         raise NotFoundError(
-            f"no one cycle whose line is pinned begins with {wanted}", f"pinned: {shown}"
+            f"no one cycle with a pinned branch begins with {wanted}", f"pinned: {shown}"
         )
     return CycleId(found[0]), ""
 
 
 def _question(document: Mapping[str, Any], cycle: CycleId, leaf: str) -> str:
     if not leaf:
-        return f"Let the heaviest line of cycle {short(cycle)} count again?"
+        return f"Let cycle {short(cycle)} go on with its heaviest branch again?"
     row = next(row for row in document["branches"] if (row["cycle"], row["leaf"]) == (cycle, leaf))
     return (
-        f"Let the line of cycle {short(cycle)} ({plain(row['domain'])}) lead through "
-        f"{branch_name(cycle, leaf)}, with {_counted(row['rounds'], 'round')} and "
+        f"Let cycle {short(cycle)} ({plain(row['domain'])}) go on with branch "
+        f"{branch_name(cycle, leaf)}, which has {_counted(row['rounds'], 'round')} and "
         f"{row['tokens']:,} tokens?"
     )
 
 
 def _switched(done: Mapping[str, Any]) -> str:
-    how = "is pinned to" if done["pinned"] else "is the heaviest again:"
+    how = "is pinned to branch" if done["pinned"] else "goes on with its heaviest branch again:"
     return (
-        f"the line of cycle {short(done['cycle'])} {how} {done['branch']}, "
+        f"cycle {short(done['cycle'])} {how} {done['branch']}, "
         f"with {_counted(done['rounds'], 'round')}"
     )
 

@@ -1,6 +1,6 @@
 """`jupiterctl cluster leave`: this machine founds a cluster of its own, with all work.
 
-Owns what people are told and asked before. Doesn't know what is taken along.
+Owns the plan that people see, and the question. Doesn't know what is taken along.
 """
 
 import sys
@@ -67,8 +67,8 @@ def _left(done: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _work(told: Mapping[str, Any]) -> str:
-    return counted(told["cycles"], "piece of work", "pieces of work")
+def _work(document: Mapping[str, Any]) -> str:
+    return counted(document["cycles"], "piece of work", "pieces of work")
 
 
 def _title(cluster: Mapping[str, Any]) -> str:

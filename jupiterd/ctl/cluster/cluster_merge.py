@@ -1,6 +1,6 @@
 """`jupiterctl cluster merge`: two clusters that have work become one.
 
-Owns how the plan of a merge is shown and asked about. Doesn't know what is recorded.
+Owns how the plan of a merge is shown and confirmed. Doesn't know what is recorded.
 """
 
 import sys

@@ -15,7 +15,7 @@ from jupiterd.ctl.output.console import Console
 from jupiterd.document_schema import SCHEMA
 from jupiterd.formats import counted, plain
 
-_TOLD_IN_WORDS = frozenset({"open", "door", "tokens"})
+_FORMATTED_APART = frozenset({"open", "door", "tokens"})
 
 
 @click.group(cls=Group)
@@ -127,11 +127,11 @@ def token(invocation: Invocation, uses: int, withdraw: str | None) -> None:
 
 
 def _cluster_lines(cluster: Mapping[str, Any]) -> list[str]:
-    told = {name: value for name, value in cluster.items() if name not in _TOLD_IN_WORDS}
+    fields = {name: value for name, value in cluster.items() if name not in _FORMATTED_APART}
     if cluster.get("door"):
-        told["door"] = door_line(cluster["door"])
-    width = max(map(len, told), default=0)
-    lines = [f"{name:<{width}}  {plain(value)}" for name, value in told.items()]
+        fields["door"] = door_line(cluster["door"])
+    width = max(map(len, fields), default=0)
+    lines = [f"{name:<{width}}  {plain(value)}" for name, value in fields.items()]
     tokens = token_table(cluster.get("tokens") or [])
     return [*lines, "", *tokens] if tokens else lines
 

@@ -1,4 +1,4 @@
-"""What the daemon is told of a cycle that somebody asks for, or plans.
+"""The fields of the command that starts or plans a cycle.
 
 Owns reading the domain's file, and finding the models that the command line or the file names.
 Doesn't know flags, or what a cycle does with it.
@@ -29,7 +29,7 @@ def start_arguments(  # noqa: PLR0913, PLR0917 - an option each
     without_verdict: bool = False,
     **said: Any,
 ) -> dict[str, Any]:
-    """Return what the daemon is told.
+    """Return the fields of the command.
 
     fetches: takes what is still to be fetched from the hub
     is_plan: no generator is looked for, and the first model may be out of reach

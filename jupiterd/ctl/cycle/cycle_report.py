@@ -45,9 +45,9 @@ def report(invocation: Invocation, cycle: str | None, to: Path | None) -> None:
     from jupiterd.ctl.report.samples import choose
 
     noun = f"report/{cycle}" if cycle else "report"
-    told = ask_over_grpc(invocation.state_dir, noun, READING_S)["report"]
-    page = report_page(told, choose(told["samples"]))
-    shown = told["cycle"]
+    document = ask_over_grpc(invocation.state_dir, noun, READING_S)["report"]
+    page = report_page(document, choose(document["samples"]))
+    shown = document["cycle"]
     path = to or Path(f"{shown['domain']}-{short(shown['id'])}.html")
     written = _write(path, page)
     Console.of(invocation).show(
@@ -57,7 +57,7 @@ def report(invocation: Invocation, cycle: str | None, to: Path | None) -> None:
 
 
 def _write(path: Path, page: str) -> int:
-    """Put the page in place all at once; a report is written anew as often as people like."""
+    """Replace the page all at once; return its bytes. A report may be written again and again."""
     data = page.encode("utf-8", "replace")
     with whole_file(path) as draft:
         draft.write_bytes(data)

@@ -1,6 +1,6 @@
-"""`jupiterctl cycle start|plan`: a cycle that is asked for, and what is to be expected of it.
+"""`jupiterctl cycle start|plan`: a cycle that is requested, and the predictions for it.
 
-Owns the commands and their options. What they say before anything starts is the same, see
+Owns the commands and their options. What they show before anything starts is the same, see
 `preflight`. Doesn't know what a cycle does.
 """
 
@@ -48,19 +48,19 @@ def generator_options(function: Callable[..., None]) -> Callable[..., None]:
     return function
 
 
-def asked_options(function: Callable[..., None]) -> Callable[..., None]:
-    """Add what people say of a cycle, whether it starts or is only planned."""
-    for option in reversed(_ASKED):
+def request_options(function: Callable[..., None]) -> Callable[..., None]:
+    """Add the options of a cycle, whether it starts or is only planned."""
+    for option in reversed(_REQUEST_OPTIONS):
         function = option(function)
     return function
 
 
-_ASKED = (
+_REQUEST_OPTIONS = (
     click.option(
         "--domain",
         default="",
         metavar="NAME|FILE",
-        help="What to become an expert in; the only domain of this folder unless told.",
+        help="The domain to train for; the only one of this folder by default.",
     ),
     click.option("--rounds", type=click.IntRange(1, 1000), default=1, show_default=True),
     click.option("--size", default="1m", show_default=True, help="Size of the model."),
@@ -70,7 +70,7 @@ _ASKED = (
     click.option(
         "--engine",
         type=click.Choice(WANTED),
-        help="What to train on; auto unless told, or written in cluster.yaml: MLX where all "
+        help="What to train on; auto unless given here or in cluster.yaml: MLX where all "
         "trainers are Macs, torch elsewhere.",
     ),
     click.option(
@@ -92,12 +92,12 @@ _ASKED = (
 
 
 @click.command(cls=Command)
-@asked_options
+@request_options
 @click.option(
     "--auto/--interactive",
     "auto",
     default=True,
-    help="Run through, or wait after each phase until you have answered; auto unless told.",
+    help="Run through, or wait after each phase until you have answered; auto by default.",
 )
 @wait_options(UNTIL_ITS_END)
 @ACCEPT_WORSE
@@ -143,20 +143,20 @@ def start(
     begins_with = str(arguments.get("begins_with", ""))
     with Looking(console) as looking:
         preflight = Preflight.of(domain_of(arguments), looking, begins_with)
-    _tell_of_missing_sources(console, arguments)
+    _warn_of_missing_sources(console, arguments)
     preflight.check(needs_verdict=not given["without_verdict"])
     slow = arguments.keys() & {"generator", "generator_folder", "judge", "judge_folder", "init"}
     timeout_s = COPYING_S if slow else EXECUTE_TIMEOUT_S
     writer = planned_writer(preflight.domain, given["generator"] or "", arguments.get("init") or {})
-    asked = arguments | preflight.arguments() | writer.arguments()
+    requested = arguments | preflight.arguments() | writer.arguments()
     planned: list[str] = []
     if invocation.is_dry_run:  # the leader's own checks, too, with the same exit status
-        told = ordered(invocation.state_dir, PlanCycle(**asked, is_start=True), timeout_s)
-        planned = preflight.plan_lines(told, _asked(arguments), arguments, writer)
+        prediction = ordered(invocation.state_dir, PlanCycle(**requested, is_start=True), timeout_s)
+        planned = preflight.plan_lines(prediction, _title(arguments), arguments, writer)
     started = order(
-        invocation.state_dir, StartCycle(**asked), timeout_s, lambda _: planned, fetches
+        invocation.state_dir, StartCycle(**requested), timeout_s, lambda _: planned, fetches
     )
-    title = f"cycle {short(str(started['cycle']))} started: {_asked(arguments)}"
+    title = f"cycle {short(str(started['cycle']))} started: {_title(arguments)}"
     lines = partial(preflight.plan_lines, started, title, arguments, writer)
     follow = begun_lines(started, "started")[-1]
     if not (wait or (console.can_ask and not auto)):
@@ -168,7 +168,7 @@ def start(
 
 
 @click.command(cls=Command)
-@asked_options
+@request_options
 @click.option("--verbose", is_flag=True, help="Show each source and layout, and where memory goes.")
 @click.pass_obj
 def plan(invocation: Invocation, *, verbose: bool, **given: Any) -> None:
@@ -192,10 +192,10 @@ def plan(invocation: Invocation, *, verbose: bool, **given: Any) -> None:
     begins_with = str(arguments.get("begins_with", ""))
     with Looking(console) as looking:
         preflight = Preflight.of(domain, looking, begins_with)
-    _tell_of_missing_sources(console, arguments)
+    _warn_of_missing_sources(console, arguments)
     writer = planned_writer(domain, given["generator"] or "", arguments.get("init") or {})
-    asked = arguments | preflight.arguments() | writer.arguments()
-    told = order(invocation.state_dir, PlanCycle(**asked))
+    requested = arguments | preflight.arguments() | writer.arguments()
+    prediction = order(invocation.state_dir, PlanCycle(**requested))
     init = {
         "begins_with": begins_with or domain.init,
         "is_here": "init" in arguments,
@@ -203,14 +203,14 @@ def plan(invocation: Invocation, *, verbose: bool, **given: Any) -> None:
         "to_fetch_bytes": fetches.missing_bytes,
     }
     planned = {
-        **told,
+        **prediction,
         "plan": {**domain_cost(domain, writer), "init": init},
         "text": preflight.to_plain(),
     }
-    title = f"{_asked(arguments)}; nothing is started"
+    title = f"{_title(arguments)}; nothing is started"
 
     def lines() -> list[str]:
-        short_lines = preflight.plan_lines(told, title, arguments, writer)
+        short_lines = preflight.plan_lines(prediction, title, arguments, writer)
         return [*short_lines, *(cost_lines(planned)[1:] if verbose else [MORE])]
 
     console.show(planned, lines)
@@ -219,8 +219,8 @@ def plan(invocation: Invocation, *, verbose: bool, **given: Any) -> None:
 MORE = "the rest: jupiterctl cycle plan --verbose"
 
 
-def _asked(arguments: Mapping[str, Any]) -> str:
-    """Return what is asked for, in a few words."""
+def _title(arguments: Mapping[str, Any]) -> str:
+    """Return the domain, the rounds and the size or first model, as a title."""
     count = int(arguments["rounds"])
     rounds = "one round" if count == 1 else f"{count} rounds"
     size = f"size {arguments['size']}"
@@ -230,7 +230,7 @@ def _asked(arguments: Mapping[str, Any]) -> str:
     return f"{plain(arguments['domain_name'])}, {rounds}, {plain(first)}"
 
 
-def _tell_of_missing_sources(console: Console, arguments: Mapping[str, Any]) -> None:
+def _warn_of_missing_sources(console: Console, arguments: Mapping[str, Any]) -> None:
     """Name the folders that aren't here: the cycle would end at once, unless another collects."""
     from jupiterd.ctl.sources.source_reachability import not_on_this_disk
     from jupiterd.cycle.domain.domain import parse_domain

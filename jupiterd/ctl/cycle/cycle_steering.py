@@ -1,7 +1,7 @@
-"""`jupiterctl cycle stop|pause|resume|extend|rollback|dismiss`: what people tell a cycle.
+"""`jupiterctl cycle stop|pause|resume|extend|rollback|dismiss`: commands that steer a cycle.
 
-Owns these commands, for one that is under way as for one that has ended. Doesn't know what a cycle
-does with it: the leader carries them out.
+Owns these commands, for a cycle that runs as for one that has ended. Doesn't know what a cycle does
+then: the leader carries them out.
 """
 
 from collections.abc import Mapping, Sequence
@@ -80,10 +80,10 @@ def rollback(invocation: Invocation, cycle: str | None) -> None:
     console = Console.of(invocation)
     console.confirm("take the newest student out of force?", invocation)
     done = order(invocation.state_dir, RollBackStudent(cycle=cycle or None))
-    told = (
+    line = (
         f"from round {done['from_round']} on student {short(str(done['student']))} is out of force"
     )
-    console.show(done, lambda: [told, *next_round_lines(done)])
+    console.show(done, lambda: [line, *next_round_lines(done)])
 
 
 @click.command(cls=Command)
@@ -111,8 +111,8 @@ def pause(invocation: Invocation, cycle: str | None, *, wait: bool, timeout: flo
     if wait:
         wait_until_at_rest(invocation.state_dir, CYCLE, str(paused["cycle"]), timeout)
     named, how = short(str(paused["cycle"])), WORDS if wait else ""
-    told = [f"cycle {named} is paused{how}", f"go on with it: jupiterctl cycle resume {named}"]
-    Console.of(invocation).show(paused, lambda: told)
+    lines = [f"cycle {named} is paused{how}", f"go on with it: jupiterctl cycle resume {named}"]
+    Console.of(invocation).show(paused, lambda: lines)
 
 
 PHASES = ("collect", "generate", "filter", "pack", "train", "evaluate", "gate")
@@ -148,13 +148,13 @@ def resume(
     wait: bool,
     timeout: float | None,
     accept_worse: bool,
-    **told: Any,
+    **options: Any,
 ) -> None:
     """Go on with a cycle that was paused or stopped, or failed, from what it has made.
 
     CYCLE is a domain, an id or the beginning of one; without it the paused cycle goes on, else the
     one that was started last. One that failed goes on from the phase that failed: nothing that is
-    done is done again, so mend first what it failed of. It follows the line that `jupiterctl
+    done is done again, so mend first what it failed of. It follows the branch that `jupiterctl
     cluster branches` calls canonical. A cycle that waits after a phase takes this as its answer.
 
     \b
@@ -167,9 +167,9 @@ def resume(
     from jupiterd.protocol.commands.cycle_commands import ResumeCycle
 
     check_wait(wait=wait, timeout=timeout)
-    settings = changed_settings(told["settings"])
+    settings = changed_settings(options["settings"])
     command = ResumeCycle(
-        cycle=cycle or None, redo=told["redo"], settings=settings or None, auto=told["auto"]
+        cycle=cycle or None, redo=options["redo"], settings=settings or None, auto=options["auto"]
     )
     resumed = order(invocation.state_dir, command)
     console = Console.of(invocation)
@@ -214,7 +214,7 @@ def extend(
 
     check_wait(wait=wait, timeout=timeout)
     command = ExtendCycle(rounds=rounds, cycle=cycle or None)
-    done = order(invocation.state_dir, command, foretold=foretold_lines)
+    done = order(invocation.state_dir, command, predicted=predicted_lines)
     console = Console.of(invocation)
     if not wait:
         console.show(done, lambda: extended_lines(done))
@@ -232,7 +232,7 @@ def dismiss(invocation: Invocation, cycle: str | None) -> None:
     """End the alarm about a cycle, a training run or a data set that failed.
 
     CYCLE is its name, its id or the beginning of one; without it all such alarms end. It stays as
-    it is; if it goes on and fails again, it is told again.
+    it is; if it goes on and fails again, the alarm comes back.
 
     \b
     Examples:
@@ -243,17 +243,17 @@ def dismiss(invocation: Invocation, cycle: str | None) -> None:
     from jupiterd.protocol.commands.alarm_commands import DismissFailure
 
     done = order(invocation.state_dir, DismissFailure(cycle=cycle or None))
-    told = [f"no alarm about {plain(e['name'])} ({short(e['id'])})" for e in done["dismissed"]]
-    Console.of(invocation).show(done, lambda: told)
+    lines = [f"no alarm about {plain(e['name'])} ({short(e['id'])})" for e in done["dismissed"]]
+    Console.of(invocation).show(done, lambda: lines)
 
 
-def changed_settings(told: Sequence[str]) -> dict[str, str]:
+def changed_settings(texts: Sequence[str]) -> dict[str, str]:
     """Return settings that were written as KEY=VALUE.
 
     Raises:
         UsageError: one wasn't.
     """
-    pairs = [each.partition("=") for each in told]
+    pairs = [each.partition("=") for each in texts]
     if wrong := next((key for key, equals, _ in pairs if not (key and equals)), None):
         raise UsageError(f"--set {wrong}: expected KEY=VALUE", "jupiterctl cycle resume --help")
     return {key.strip(): value.strip() for key, _, value in pairs}
@@ -269,21 +269,25 @@ def extended_lines(done: Mapping[str, Any]) -> list[str]:
             f"go on with it: jupiterctl cycle resume {named}",
         ]
     before = {"stopped": "it was stopped", "finished": "it had ended"}.get(str(was))
-    anew = f"; {before}, and goes on now with round {done['from_round']}" if before else ""
-    return begun_lines(done, rounds + anew)
+    restarted = f"; {before}, and goes on now with round {done['from_round']}" if before else ""
+    return begun_lines(done, rounds + restarted)
 
 
-def foretold_lines(told: Mapping[str, Any]) -> list[str]:
+def predicted_lines(predicted: Mapping[str, Any]) -> list[str]:
     """Return what a cycle would be with more rounds, and how long they may take."""
-    if not told:
+    if not predicted:
         return []
-    runs = "" if told.get("was") == "paused" else f", and go on with round {told['from_round']}"
-    named = f"cycle {short(str(told['cycle']))} would have {told['rounds']} rounds{runs}"
-    return [named, *map(plain, told.get("lines", ()))]
+    runs = (
+        ""
+        if predicted.get("was") == "paused"
+        else f", and go on with round {predicted['from_round']}"
+    )
+    named = f"cycle {short(str(predicted['cycle']))} would have {predicted['rounds']} rounds{runs}"
+    return [named, *map(plain, predicted.get("lines", ()))]
 
 
 def begun_lines(done: Mapping[str, Any], how: str) -> list[str]:
-    """Return what is said of a cycle that begins, or goes on; the last line tells how to follow."""
+    """Return lines about a cycle that begins, or goes on; the last one says how to follow it."""
     cycle, sheet = str(done["cycle"]), map(str, done.get("sheet", ()))
-    told = [f"cycle {short(cycle)} {how}", *sheet, *layout_lines(done)]
-    return [*told, "follow it with: jupiterctl cycle watch"]
+    lines = [f"cycle {short(cycle)} {how}", *sheet, *layout_lines(done)]
+    return [*lines, "follow it with: jupiterctl cycle watch"]

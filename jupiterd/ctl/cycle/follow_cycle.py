@@ -1,7 +1,6 @@
-"""Following a cycle to its end, and asking people on the way where somebody sits there.
+"""Following a cycle to its end, with questions to people at a terminal where it waits for them.
 
-Owns that order of things. Doesn't know how a cycle is followed (`follow`), or what people are asked
-(`phase_review`).
+Owns that order. Doesn't know how a cycle is followed (`follow`), or the questions (`phase_review`).
 """
 
 from jupiterd.ctl.invocation import Invocation
@@ -13,7 +12,7 @@ from jupiterd.document_schema import SCHEMA
 def follow_to_the_end(
     invocation: Invocation, cycle_id: str | None, timeout_s: float | None, *, accepts_worse: bool
 ) -> None:
-    """Show how a cycle goes until it ends; where somebody is asked and doesn't answer, until then.
+    """Show a cycle's progress until it ends, or until somebody puts off the answer to a question.
 
     Raises:
         JupiterError: why it ended, or wasn't followed so far.

@@ -1,4 +1,4 @@
-"""`jupiterctl gate ...`: verdicts on models, computed again by whoever doubts them."""
+"""`jupiterctl gate ...`: verdicts on models, computed again from their files."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -30,7 +30,7 @@ def command() -> None:
     "folder",
     metavar="FOLDER",
     type=click.Path(path_type=Path),
-    help="Decide on the files of this folder; no daemon is asked.",
+    help="Decide on the files of this folder, without a daemon.",
 )
 @click.pass_obj
 def run(
@@ -58,7 +58,7 @@ def run(
     if folder is not None:
         place, material = folder, [folder]
     else:
-        place, material = _asked(invocation, candidate or "", incumbent or "")
+        place, material = _folders_of(invocation, candidate or "", incumbent or "")
     done = decide_again(place, material)
     document = _document(done.again, done.recorded, is_same=done.is_same)
     Console.of(invocation).show({"schema": SCHEMA, "gate": document}, lambda: _lines(document))
@@ -70,7 +70,7 @@ def run(
         )
 
 
-def _asked(invocation: Invocation, candidate: str, incumbent: str) -> tuple[Path, list[Path]]:
+def _folders_of(invocation: Invocation, candidate: str, incumbent: str) -> tuple[Path, list[Path]]:
     """Return the folder of a verdict and those of what it was decided on, from the daemon."""
     from jupiterd.ctl.calls import ask_over_grpc
 

@@ -1,6 +1,6 @@
 """A verdict's folder on this machine, read and decided again.
 
-Owns the files' way into `cycle.gate.record`, and the comparison. Doesn't know where folders come
+Owns reading the files for `cycle.gate.record`, and the comparison. Doesn't know where folders come
 from.
 """
 

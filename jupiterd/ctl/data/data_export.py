@@ -1,6 +1,6 @@
 """Writing the samples of a round into one file.
 
-Owns the two formats. Doesn't know which samples a round has: it is told folders.
+Owns the two formats. Doesn't know which samples a round has: it gets their folders.
 """
 
 import importlib
@@ -28,7 +28,7 @@ def write_export(exported: Mapping[str, Any], form: str, path: Path) -> int:
 
     Raises:
         ConflictError: the file is there already.
-        MissingExtraError: Parquet was asked for, and pyarrow isn't installed.
+        MissingExtraError: the format is Parquet, and pyarrow isn't installed.
         UsageError: the file can't be written.
         DiskFullError: there is no room for it.
     """

@@ -43,7 +43,7 @@ def samples(  # noqa: PLR0913 - an option each
 
     CYCLE is a domain, an id or the beginning of one; without it the newest is meant. Without
     --round and --phase a few samples of the newest phase that has some are shown, with them up to
-    forty of each kind. `jupiterctl data why` tells where one comes from.
+    forty of each kind. `jupiterctl data why` shows where one comes from.
 
     --dropped shows what a round left out: files that weren't read, answers of generators that
     couldn't be used, texts that the filters dropped, each with what was measured and the limit that
@@ -63,8 +63,8 @@ def samples(  # noqa: PLR0913 - an option each
     if reason is not None and not dropped:
         raise UsageError("--reason goes with --dropped", "jupiterctl data samples --help")
     if dropped:
-        told = ask_over_grpc(invocation.state_dir, drop_noun(cycle, number), READING_S)
-        _show_dropped(invocation, told, reason, phase, is_whole=whole)
+        drops = ask_over_grpc(invocation.state_dir, drop_noun(cycle, number), READING_S)
+        _show_dropped(invocation, drops, reason, phase, is_whole=whole)
         return
     if (number is None) != (phase is None):
         raise UsageError("--round and --phase go together", "jupiterctl data samples --help")
@@ -76,13 +76,13 @@ def samples(  # noqa: PLR0913 - an option each
 
 
 def drop_noun(cycle: str | None, number: int | None) -> str:
-    """Return what the daemon is asked for: `drops/CYCLE/ROUND`, each of which may be left out."""
+    """Return the document's noun: `drops/CYCLE/ROUND`, each of which may be left out."""
     return f"drops/{cycle or ''}" + (f"/{number}" if number is not None else "")
 
 
 def _show_dropped(
     invocation: Invocation,
-    told: Mapping[str, Any],
+    document: Mapping[str, Any],
     reason: str | None,
     phase: str | None,
     *,
@@ -90,9 +90,9 @@ def _show_dropped(
 ) -> None:
     from jupiterd.ctl.data.dropped_samples import drop_lines, with_samples
 
-    found = with_samples(told["drops"], reason, phase)
+    found = with_samples(document["drops"], reason, phase)
     Console.of(invocation).show(
-        {**told, "drops": found},
+        {**document, "drops": found},
         lambda: drop_lines(found, is_of_one_reason=reason is not None, is_whole=is_whole),
         is_quoted=True,
     )

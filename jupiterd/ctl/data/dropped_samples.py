@@ -67,7 +67,7 @@ def with_samples(drops: Drops, reason: str | None, phase: str | None = None) -> 
     """Return the daemon's document with what lies in its folders, of one reason or of all.
 
     Args:
-        drops: as the daemon tells it.
+        drops: the daemon's document.
         reason: the only one that is wanted; None: all.
         phase: the only one that is wanted; None: all.
 
@@ -151,20 +151,20 @@ def _phase(number: int, row: Drops, most: int | None, *, is_whole: bool) -> list
     for reason, found in by_reason.items():
         count = row["dropped"].get(reason, len(found))
         lines.append(f"  {plain(reason_words(reason))} {count:,}" + (":" if found else ""))
-        lines += [line for each in found[:most] for line in _told(each, is_whole=is_whole)]
+        lines += [line for each in found[:most] for line in _dropped_lines(each, is_whole=is_whole)]
     if row["missing"]:
         lines.append(f"  the rest lies on {plain(', '.join(row['missing']))}, not in reach")
     return lines + [f"  {plain(path)} is damaged" for path in row["damaged"]]
 
 
-def _from_plain(told: Mapping[str, Any]) -> Dropped:
+def _from_plain(row: Mapping[str, Any]) -> Dropped:
     named = {
-        name: told[name] or "" for name in ("reason", "id", "kind", "measure", "detail", "text")
+        name: row[name] or "" for name in ("reason", "id", "kind", "measure", "detail", "text")
     }
-    return Dropped(uri=told["source_uri"], value=told["value"], limit=told["limit"], **named)
+    return Dropped(uri=row["source_uri"], value=row["value"], limit=row["limit"], **named)
 
 
-def _told(each: Dropped, *, is_whole: bool) -> list[str]:
+def _dropped_lines(each: Dropped, *, is_whole: bool) -> list[str]:
     named = " ".join(filter(None, [short(each.id), plain(each.uri)]))
     why = plain(each.detail) if each.detail else each.missed
     head = f"{named} ({why})" if why else named

@@ -89,14 +89,14 @@ def prepare(
 
     console = Console.of(invocation)
     arguments = source_arguments(invocation, text, options, name)
-    asked = order(invocation.state_dir, PrepareData(**arguments, tokenizer=known))
-    begun = f"data set {asked['name']} ({short(str(asked['data']))}) is being made"
+    prepared = order(invocation.state_dir, PrepareData(**arguments, tokenizer=known))
+    begun = f"data set {prepared['name']} ({short(str(prepared['data']))}) is being made"
     if not wait:
-        console.show(asked, lambda: [begun, "jupiterctl data list shows when it is ready"])
+        console.show(prepared, lambda: [begun, "jupiterctl data list shows when it is ready"])
         return
     if console.is_table:
         console.line(begun)
-    _follow_to_the_end(invocation, str(asked["data"]), timeout)
+    _follow_to_the_end(invocation, str(prepared["data"]), timeout)
 
 
 def _tokenizer_path(named: str) -> str:
@@ -116,7 +116,7 @@ def _tokenizer_path(named: str) -> str:
 def stop(invocation: Invocation, data: str | None) -> None:
     """Stop making a data set; without NAME the newest that is being made.
 
-    Nothing of it can be used. `jupiterctl data prepare` with the same name makes it anew.
+    Nothing of it can be used. `jupiterctl data prepare` with the same name starts again.
 
     \b
     Examples:
@@ -156,8 +156,8 @@ def remove(invocation: Invocation, data: str) -> None:
     console.show(removed, lambda: [f"data set {_called(removed)} is removed; its name is free"])
 
 
-def _called(told: Mapping[str, Any]) -> str:
-    return f"{plain(told['name'])} ({short(str(told['data']))})"
+def _called(row: Mapping[str, Any]) -> str:
+    return f"{plain(row['name'])} ({short(str(row['data']))})"
 
 
 @command.command("list")
@@ -239,7 +239,7 @@ def export(invocation: Invocation, run: str, form: str, to: Path) -> None:
     """Write the samples that a round trains on into a file, each with its provenance.
 
     RUN is a cycle's domain or id; without ROUND the newest is meant. What was purged since is left
-    out. Any node can be asked: it fetches what it lacks first. Parquet needs the extra
+    out. Any node can do it: it fetches what it lacks first. Parquet needs the extra
     jupiterd[parquet].
 
     \b

@@ -1,4 +1,4 @@
-"""`jupiterctl check ...`: what only a try can tell."""
+"""`jupiterctl check ...`: measurements between machines."""
 
 from collections.abc import Mapping
 from itertools import combinations
@@ -17,25 +17,25 @@ if TYPE_CHECKING:
     from jupiterd.ids import NodeId
 
 ONE_NODE_S: Final = 150.0
-"""A way takes two seconds as a rule, and one that hardly works ten; a node has eight at most."""
+"""Seconds: a path takes two as a rule, and one that hardly works ten; a node has eight at most."""
 
 SYNC_S: Final = 110.0
 
 
 @click.group(cls=Group)
 def command() -> None:
-    """Try things out that no status can tell."""
+    """Measure what no status can show."""
 
 
 @command.command("links")
 @click.argument("node", required=False)
 @click.pass_obj
 def check_links(invocation: Invocation, node: str | None) -> None:
-    """Measure the ways from this machine to NODE, or between all machines that are alive.
+    """Measure the paths from this machine to NODE, or between all machines that are alive.
 
-    Each way is asked for its round trip time, then sent as much as goes in about a second, in and
-    out; a round that trains meanwhile is slower for so long. A star marks the way in use; what was
-    measured counts from then on in choosing it. Two other machines are measured by one of them.
+    Of each path the round trip time is measured, then its bandwidth in and out, for about a second
+    each; a round that trains meanwhile is slower for so long. A star marks the path in use; the
+    choice of it uses these figures from then on. Two other machines are measured by one of them.
 
     \b
     Examples:
@@ -67,13 +67,13 @@ def check_links(invocation: Invocation, node: str | None) -> None:
     "--nodes",
     default="",
     metavar="all|N|NAME,...",
-    help="The machines that take part; those that would train unless told otherwise.",
+    help="The machines that take part; those that would train by default.",
 )
 @click.option(
     "--engine",
     type=click.Choice(["auto", "torch", "mlx"]),
     default="auto",
-    help="What they add up with; as a cycle would choose unless told otherwise.",
+    help="What they add up with; as a cycle would choose by default.",
 )
 @click.pass_obj
 def check_sync(invocation: Invocation, nodes: str, engine: str) -> int:
@@ -102,7 +102,7 @@ def check_sync(invocation: Invocation, nodes: str, engine: str) -> int:
 def _measured(
     invocation: Invocation, console: Console, names: Mapping["NodeId", str], *, must_answer: bool
 ) -> tuple[list[dict[str, Any]], list[str]]:
-    """Return the ways to these nodes, and why some couldn't be measured."""
+    """Return the paths to these nodes, and why some couldn't be measured."""
     from jupiterd.ctl.orders import order
     from jupiterd.errors import PeerUnreachableError
     from jupiterd.protocol.commands.check_commands import CheckLinks
@@ -111,7 +111,7 @@ def _measured(
     failed: list[str] = []
     for node, name in names.items():
         if console.is_table:
-            console.notice(f"measuring the ways to {plain(name)}")
+            console.notice(f"measuring the paths to {plain(name)}")
         try:
             found = order(invocation.state_dir, CheckLinks(node=node), ONE_NODE_S)
         except PeerUnreachableError as error:
@@ -126,25 +126,25 @@ def _measured(
 def _between(
     invocation: Invocation, console: Console, names: Mapping["NodeId", str]
 ) -> tuple[list[dict[str, Any]], list[str]]:
-    """Return the ways between every two other machines, and why some couldn't be measured."""
+    """Return the paths between every two other machines, and why some couldn't be measured."""
     from jupiterd.ctl.orders import order
     from jupiterd.errors import JupiterError
     from jupiterd.protocol.commands.check_commands import CheckLinks
 
     paths: list[dict[str, Any]] = []
     failed: list[str] = []
-    for (asker, here), (asked, there) in combinations(names.items(), 2):
+    for (asker, here), (target, there) in combinations(names.items(), 2):
         between = f"{plain(here)} and {plain(there)}"
         if console.is_table:
-            console.notice(f"measuring the ways between {between}")
-        command = CheckLinks(node=asked, asker=asker)
+            console.notice(f"measuring the paths between {between}")
+        command = CheckLinks(node=target, asker=asker)
         try:
             found = order(invocation.state_dir, command, ONE_NODE_S)
         except JupiterError as error:
             failed.append(f"between {between} nothing was measured: {error.message}")
             continue
         start = {"id": asker, "name": here}
-        paths += [{"from": start, "node": asked, "name": there, **way} for way in found["paths"]]
+        paths += [{"from": start, "node": target, "name": there, **path} for path in found["paths"]]
     return paths, failed
 
 

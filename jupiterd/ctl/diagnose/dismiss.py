@@ -1,4 +1,4 @@
-"""`jupiterctl dismiss`: what people have seen is told no more."""
+"""`jupiterctl dismiss`: ends alarms that people have seen."""
 
 import click
 
@@ -13,12 +13,12 @@ from jupiterd.formats import plain
 @dry_run
 @click.pass_obj
 def command(invocation: Invocation, names: tuple[str, ...]) -> None:
-    """End alarms that you have seen: health tells of them no more, on all machines.
+    """End alarms that you have seen: health no longer shows them, on all machines.
 
     WHAT is the code of an alarm, as status shows it, or the machine, cycle or run that it is about.
     Without it everything ends that has happened: what failed, who knocked, what was refused. What
     lasts (a machine that is gone, a disk that is nearly full) must be named. An alarm comes back
-    when it happens anew, or begins again after it was over.
+    when it happens again, or begins again after it was over.
 
     \b
     Examples:
@@ -30,5 +30,5 @@ def command(invocation: Invocation, names: tuple[str, ...]) -> None:
     from jupiterd.protocol.commands.alarm_commands import DismissAlarms
 
     done = order(invocation.state_dir, DismissAlarms(names=tuple(names)))
-    told = [f"dismissed {plain(row['code'])}: {plain(row['title'])}" for row in done["dismissed"]]
-    Console.of(invocation).show(done, lambda: told)
+    lines = [f"dismissed {plain(row['code'])}: {plain(row['title'])}" for row in done["dismissed"]]
+    Console.of(invocation).show(done, lambda: lines)

@@ -52,7 +52,7 @@ def command(invocation: Invocation, *, follow: bool, lines: int, level: str) -> 
     last = _last(document)
     known = [row for row in document["events"] if _matters(row, level)]
     if not known and console.is_table:
-        console.notice(f"nothing since {_told(document['since'])}; {BEFORE}")
+        console.notice(f"nothing since {_local_time(document['since'])}; {BEFORE}")
     _show(console, document, known[-lines:] if lines else [])
     is_away = False
     while follow:
@@ -77,7 +77,7 @@ def pause(seconds: float) -> None:
 
 
 def new_rows(document: Row, last: tuple[str, int]) -> list[Row]:
-    """Return what came after the last look; all of it where the daemon has begun anew."""
+    """Return the events after the last look; all of them where the daemon has restarted."""
     since, seq = last
     is_same = document["since"] == since
     return [row for row in document["events"] if not is_same or row["seq"] > seq]
@@ -86,10 +86,10 @@ def new_rows(document: Row, last: tuple[str, int]) -> list[Row]:
 def event_lines(rows: Sequence[Row]) -> Iterator[str]:
     """Yield a line for each event, in local time."""
     for row in rows:
-        yield f"{_told(row['at'])}  {plain(row['level']):<8}{plain(row['text'])}"
+        yield f"{_local_time(row['at'])}  {plain(row['level']):<8}{plain(row['text'])}"
 
 
-def _told(at: object) -> str:
+def _local_time(at: object) -> str:
     return f"{datetime.fromisoformat(str(at)).astimezone():%Y-%m-%d %H:%M:%S}"
 
 

@@ -34,14 +34,14 @@ class LogTail:
         return list(self._lines(self._new_bytes()))
 
     def _new_bytes(self) -> bytes:
-        """Return what was written since: first what stands in the part that is the one before now.
+        """Return the bytes written since, after a rotation first the rest of the rotated file.
 
-        What is opened is asked which file it is: a name may mean another one a moment later.
+        The file is identified by the inode of what is open: the name may mean another one later.
         """
         try:
             with self._path.open("rb") as file:
                 found = os.fstat(file.fileno())
-                rest = b"" if found.st_ino == self._inode else self._rest_of_the_part_before()
+                rest = b"" if found.st_ino == self._inode else self._rest_of_rotated_file()
                 if found.st_ino != self._inode or found.st_size < self._read_bytes:
                     self._inode, self._read_bytes = found.st_ino, 0
                 file.seek(self._read_bytes)
@@ -51,7 +51,7 @@ class LogTail:
         self._read_bytes += len(data)
         return rest + data
 
-    def _rest_of_the_part_before(self) -> bytes:
+    def _rest_of_rotated_file(self) -> bytes:
         """Return the end of the file that was read so far; a line that it had begun goes on."""
         with suppress(OSError), self._before.open("rb") as file:
             if os.fstat(file.fileno()).st_ino == self._inode:

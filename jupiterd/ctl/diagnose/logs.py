@@ -1,6 +1,6 @@
 """`jupiterctl logs`: what the daemon and its workers say, read from the state folder.
 
-With --node what another machine's daemon says, as the daemon here is told.
+With --node the log of another machine's daemon, as it was sent to the daemon here.
 """
 
 from pathlib import Path
@@ -31,7 +31,7 @@ SHOWN_NAMES = 5
 @click.option(
     "-n", "--lines", type=click.IntRange(0), default=50, show_default=True, help="How many."
 )
-@click.option("--node", help="The daemon's log of that machine, as the daemon here is told it.")
+@click.option("--node", help="The daemon's log of that machine, as it was sent to this one.")
 @click.option("--list", "lists", is_flag=True, help="Only name the logs that there are.")
 @click.pass_obj
 def command(
@@ -82,11 +82,11 @@ def _show_node(
         )
     console, log = Console.of(invocation), NodeLog(invocation.state_dir, node)
     _show(console, DAEMON_NAME, log.last(count), log.name)
-    told = ""
+    last_note = ""
     while follow:
-        if log.note and log.note != told:
+        if log.note and log.note != last_note:
             console.notice(f"{log.note}; what comes is shown once it answers")
-        told = log.note
+        last_note = log.note
         pause(NODE_LOOK_S)
         if came := log.new():
             _show(console, DAEMON_NAME, came, log.name)

@@ -24,7 +24,7 @@ LEAST_INTERVAL_S = 0.2
     type=DURATION,
     default="2",
     metavar="TIME",
-    help="Time between two looks, such as 5 or 1m; 2 seconds unless told otherwise.",
+    help="Time between two looks, such as 5 or 1m; 2 seconds by default.",
 )
 @click.option("--once", is_flag=True, help="Look once, and end.")
 @click.pass_obj
@@ -66,7 +66,7 @@ def pause(seconds: float) -> None:
 
 
 class _Machines:
-    """Who is asked: the daemon as long as it answers, else this machine's own probes."""
+    """Where readings come from: the daemon while it answers, else this machine's own probes."""
 
     def __init__(self, state_dir: Path) -> None:
         self._state_dir = state_dir
@@ -75,7 +75,7 @@ class _Machines:
         """`daemon` or `this machine`."""
 
     def rows(self, console: Console) -> list[dict[str, Any]]:
-        """Return a row for each machine; say so where another one is asked than before."""
+        """Return a row for each machine; write a notice where their source has changed."""
         try:
             found = node_rows(self._status())
         except (DaemonUnreachableError, TimedOutError) as error:

@@ -1,7 +1,7 @@
-"""The log of any node, as the daemon here hears it: the lines that `node show` ends with.
+"""The log of any node, as it was sent to the daemon here: the lines that `node show` ends with.
 
-Owns telling what is new from what was shown. Doesn't know how a node is asked (the daemon), or that
-it keeps no more than its latest 200 lines for others, each 300 characters at most.
+Owns which lines are new since the last look. Doesn't know how the daemon gets them, or that a node
+sends no more than its latest 200 lines to others, each 300 characters at most.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ class NodeLog:
         self._wanted = node
         self._seen: list[str] = []
         self.name = node
-        """As the node is called, once it has been asked."""
+        """The node's name; `node` as it was given until its document was read."""
         self.note = ""
         """Why there is nothing newer; empty where all is well."""
 
@@ -27,12 +27,12 @@ class NodeLog:
         """Return the last so many lines; then look on.
 
         Raises:
-            JupiterError: no node is called so, or nothing has been heard of its log.
+            JupiterError: no node is called so, or it hasn't sent its log.
         """
         lines = self._read()
         if lines is None:
             hint = f"what is known of it: jupiterctl node show {self._wanted}"
-            raise PeerUnreachableError(f"{self.name} doesn't tell its log: {self.note}", hint)
+            raise PeerUnreachableError(f"{self.name} doesn't send its log: {self.note}", hint)
         self._seen = lines
         return lines[-count:] if count else []
 

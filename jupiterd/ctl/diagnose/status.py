@@ -21,7 +21,7 @@ from jupiterd.formats import counted, plain, table
 from jupiterd.ids import NodeId, short
 
 SELF = "self"
-"""The machine whose daemon is asked."""
+"""The machine whose daemon answers."""
 
 
 @click.command(cls=Command)
@@ -48,9 +48,11 @@ def command(invocation: Invocation, *, check: bool, node: str | None, settings: 
         raise UsageError("--check looks at the cluster, --settings at one daemon", "name one")
     if node is not None and not check:
         raise UsageError("--node goes with --check", "jupiterctl node show shows one machine")
-    told = ask(invocation.state_dir, "settings" if settings else "status")
-    Console.of(invocation).show(told, lambda: (settings_table if settings else status_lines)(told))
-    wrong = ailments(told) if node is None else ailments_of(told, node)
+    document = ask(invocation.state_dir, "settings" if settings else "status")
+    Console.of(invocation).show(
+        document, lambda: (settings_table if settings else status_lines)(document)
+    )
+    wrong = ailments(document) if node is None else ailments_of(document, node)
     if check and wrong:
         raise UnhealthyError(
             f"{counted(len(wrong), 'thing')} wrong: {plain(wrong[0]['title'])}",
@@ -58,9 +60,9 @@ def command(invocation: Invocation, *, check: bool, node: str | None, settings: 
         )
 
 
-def settings_table(told: Mapping[str, Any]) -> list[str]:
+def settings_table(document: Mapping[str, Any]) -> list[str]:
     """Return a row for each setting; what nobody set comes last."""
-    rows = [(row["name"], _value(row["value"]), row["source"]) for row in told["settings"]]
+    rows = [(row["name"], _value(row["value"]), row["source"]) for row in document["settings"]]
     return table(("SETTING", "VALUE", "FROM"), sorted(rows, key=lambda row: row[2] == "default"))
 
 
@@ -102,15 +104,15 @@ def _unnamed(item: Mapping[str, Any], own: object) -> object:
 def status_lines(status: Mapping[str, Any]) -> list[str]:
     """Return a status document as people read it."""
     node, cycle, train = status.get("node") or {}, status.get("cycle"), status.get("train")
-    told = (status.get("cluster") or {}).get("door")
-    door = [f"door     {door_line(told)}"] if told else []
+    terms = (status.get("cluster") or {}).get("door")
+    door = [f"door     {door_line(terms)}"] if terms else []
     return [
         f"cluster  {cluster_line(status)}",
         f"node     {plain(node.get('name'))} ({short(node.get('id', ''))})",
         *([f"words    {plain(node['words'])}"] if node.get("words") else []),
         f"cycle    {cycle_summary(cycle) if cycle else 'none'}",
-        *([f"         {told}"] if cycle and (told := pause_line(cycle)) else []),
-        *(f"         {told}" for told in _dropped(status)),
+        *([f"         {paused}"] if cycle and (paused := pause_line(cycle)) else []),
+        *(f"         {line}" for line in _dropped(status)),
         *([f"train    {cycle_summary(train)}"] if train else []),
         *(f"fetch    {fetch_words(row)}" for row in status.get("fetches") or ()),
         *door,
@@ -122,8 +124,8 @@ def status_lines(status: Mapping[str, Any]) -> list[str]:
 
 def _dropped(status: Mapping[str, Any]) -> list[str]:
     """Return which phases dropped more than half, unless the lines of health say so."""
-    is_told = any(item.get("code") in OF_THE_TEXT for item in status.get("health") or ())
-    return [] if is_told else heavy_drop_lines(status.get("cycle") or {})
+    is_in_health = any(item.get("code") in OF_THE_TEXT for item in status.get("health") or ())
+    return [] if is_in_health else heavy_drop_lines(status.get("cycle") or {})
 
 
 def cluster_line(status: Mapping[str, Any]) -> str:
@@ -147,8 +149,8 @@ def health_lines(status: Mapping[str, Any]) -> list[str]:
     """Return what is wrong, each with its hint."""
     lines: list[str] = []
     for item in status.get("health", []):
-        told = f"{plain(item.get('title'))} ({code_and_age(item)})"
-        lines.append(f"health   {plain(item.get('severity'))}: {told}")
+        title = f"{plain(item.get('title'))} ({code_and_age(item)})"
+        lines.append(f"health   {plain(item.get('severity'))}: {title}")
         lines += [f"         hint: {plain(item['hint'])}"] if item.get("hint") else []
     lines = lines or ["health   good"]
     seen = [plain(item.get("code")) for item in status.get("dismissed") or ()]

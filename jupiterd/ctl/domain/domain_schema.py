@@ -33,10 +33,14 @@ def domain_schema() -> str:
 
 def _describe(node: Node, kind: type[StrictModel]) -> None:
     node["description"] = (inspect.getdoc(kind) or "").split("\n\n")[0]
-    told = {name: text for each in reversed(kind.__mro__) for name, text in _told_in(each).items()}
+    descriptions = {
+        name: text
+        for each in reversed(kind.__mro__)
+        for name, text in _field_docstrings(each).items()
+    }
     for name, field in node.get("properties", {}).items():
-        if name in told:
-            field["description"] = told[name]
+        if name in descriptions:
+            field["description"] = descriptions[name]
 
 
 def _kinds(kind: type[StrictModel]) -> Iterator[type[StrictModel]]:
@@ -45,7 +49,7 @@ def _kinds(kind: type[StrictModel]) -> Iterator[type[StrictModel]]:
         yield from _kinds(below)
 
 
-def _told_in(kind: type) -> Mapping[str, str]:
+def _field_docstrings(kind: type) -> Mapping[str, str]:
     """Return field -> the docstring below it, of one class alone."""
     if not issubclass(kind, StrictModel) or kind is StrictModel:
         return {}

@@ -64,7 +64,7 @@ def list_domains(invocation: Invocation) -> None:
 def lint(invocation: Invocation, domain: str, *, offline: bool) -> None:
     """Check a domain file and look at its sources; show every mistake with its line.
 
-    Each source is asked for a moment: a look at the disk, git ls-remote, a HEAD request. What lies
+    Each source gets one short request: a look at the disk, git ls-remote, a HEAD request. What lies
     on this machine is read for ten seconds at the most, and judged by the rules of a cycle: can
     the domain be judged, how well, and what would help? Another machine may collect what isn't
     here.
@@ -79,10 +79,10 @@ def lint(invocation: Invocation, domain: str, *, offline: bool) -> None:
     file = read_domain_file(domain)
     mistakes = _mistakes(file)
     console = Console.of(invocation)
-    with Looking(console) as told:
+    with Looking(console) as looking:
         console.passing_notice("asking each source whether it answers")
         sources = [] if mistakes or offline else _reached(file)
-        looked = None if mistakes or offline else _looked(file, told)
+        looked = None if mistakes or offline else _preflight(file, looking)
     console.show(
         {
             "schema": SCHEMA,
@@ -135,8 +135,8 @@ def new(
 ) -> None:
     """Write a commented domain file NAME.yaml into the current folder; overwrite nothing.
 
-    With --from its source is the folder, the repository or the site; the language is told from its
-    text unless it is given, and the file says what is there and whether that can be judged.
+    With --from its source is the folder, the repository or the site; the language is detected in
+    its text unless it is given, and the file says what is there and whether that can be judged.
 
     \b
     Examples:
@@ -196,8 +196,8 @@ def _new_of_place(invocation: Invocation, name: str, place: str, language: str, 
     from jupiterd.ctl.preflight.looking_lines import Looking
 
     path, console = checked_path(Path(), name, language), Console.of(invocation)
-    with Looking(console) as told:
-        found = domain_of_place(name, place, language, told, field)
+    with Looking(console) as looking:
+        found = domain_of_place(name, place, language, looking, field)
     written(path, file_text(found, place, schema_file()))
     console.show(
         {
@@ -230,11 +230,11 @@ def _reached(file: DomainFile) -> list["Reached"]:
     return reach(parse_domain(file.text, str(file.path)).data_sources)
 
 
-def _looked(file: DomainFile, told: "Looking") -> "Preflight":
+def _preflight(file: DomainFile, looking: "Looking") -> "Preflight":
     from jupiterd.ctl.preflight.cycle_preflight import Preflight
     from jupiterd.cycle.domain.domain import parse_domain
 
-    return Preflight.of(parse_domain(file.text, str(file.path)), told)
+    return Preflight.of(parse_domain(file.text, str(file.path)), looking)
 
 
 def _reach_line(source: "Reached") -> str:

@@ -1,7 +1,7 @@
-"""What the library of the Hugging Face hub raises, as errors that people can do something about.
+"""Exceptions of the Hugging Face hub's library, translated into JupiterErrors with hints.
 
-Owns the words. Doesn't know what was asked for. The library's HTTP client has another name in each
-of its versions, so its errors are told by what they hold.
+Owns the messages. Doesn't know what was requested. The library's HTTP client has another name in
+each of its versions, so its exceptions are recognised by their attributes.
 """
 
 from collections.abc import Generator
@@ -25,9 +25,9 @@ _DENIED = frozenset({401, 403})
 
 
 def check_library() -> None:
-    """Load the library, and keep it from writing to the terminal; it owns caches and tokens.
+    """Load the library, which owns caches and tokens, and stop it from writing to the terminal.
 
-    A mirror that is asked without encryption is shown no token.
+    A mirror that is reached without encryption gets no token.
 
     Raises:
         MissingExtraError: it isn't installed.
@@ -45,12 +45,12 @@ def check_library() -> None:
 
 @contextmanager
 def asking(name: HubName) -> Generator[None]:
-    """Name the library's errors while it asks the hub, or writes what it fetches.
+    """Translate the library's exceptions while it requests from the hub, or writes to its cache.
 
     Raises:
         NotFoundError: there is neither such a folder here, nor such a model, data set or revision.
-        RefusedError: it isn't open to everybody, or not to the token that is shown.
-        SourceUnreachableError: there is no way to the hub, or none is wanted.
+        RefusedError: it isn't public, or the token has no access.
+        SourceUnreachableError: the hub can't be reached, or HF_HUB_OFFLINE forbids it.
         DiskFullError: there is no room for it.
         UsageError: the cache can't be written.
     """
@@ -59,14 +59,14 @@ def asking(name: HubName) -> Generator[None]:
     except JupiterError:
         raise
     except Exception as error:
-        raise _told(name, error) from error
+        raise _translated(name, error) from error
 
 
-def has_no_way(error: SourceUnreachableError) -> bool:
-    """Say whether nothing answered this machine, of an error that `asking` has named.
+def is_no_answer(error: SourceUnreachableError) -> bool:
+    """Say whether an error of `asking` means that the hub didn't answer this machine.
 
-    Another machine may well have a way to the hub. It isn't so where the hub did answer, or where
-    people don't want it asked.
+    Another machine may well reach the hub then. False where the hub answered with an error, or
+    where HF_HUB_OFFLINE forbids requests.
     """
     from huggingface_hub.errors import LocalEntryNotFoundError, OfflineModeIsEnabled
 
@@ -75,7 +75,7 @@ def has_no_way(error: SourceUnreachableError) -> bool:
     return not is_unwanted and getattr(cause, "response", None) is None
 
 
-def _told(name: HubName, error: Exception) -> JupiterError:
+def _translated(name: HubName, error: Exception) -> JupiterError:
     from huggingface_hub.errors import (
         DisabledRepoError,
         GatedRepoError,
@@ -87,8 +87,8 @@ def _told(name: HubName, error: Exception) -> JupiterError:
 
     cause = error.__cause__
     if isinstance(error, LocalEntryNotFoundError) and isinstance(cause, Exception):
-        return _told(name, cause)
-    for kind, told in (
+        return _translated(name, cause)
+    for kind, error_of in (
         (GatedRepoError, _gated),  # one of those that aren't found
         (RepositoryNotFoundError, _unknown),
         (RevisionNotFoundError, _without_revision),
@@ -96,7 +96,7 @@ def _told(name: HubName, error: Exception) -> JupiterError:
         ((OfflineModeIsEnabled, LocalEntryNotFoundError), _offline),
     ):
         if isinstance(error, kind):
-            return told(name)
+            return error_of(name)
     return _by_status(name, error) or _of_system(name, error)
 
 
@@ -105,7 +105,7 @@ def _look_it_up(name: HubName) -> str:
 
 
 def _offline(name: HubName) -> SourceUnreachableError:
-    """Return what is said where the hub may not be asked, and the cache hasn't all of a model."""
+    """Return the error where HF_HUB_OFFLINE is set and the cache hasn't all of a model."""
     if name.is_data_set:
         return SourceUnreachableError(
             f"HF_HUB_OFFLINE forbids to ask the hub for the data set {name}",
@@ -156,7 +156,7 @@ def _has_token() -> bool:
 
 
 def _by_status(name: HubName, error: Exception) -> JupiterError | None:
-    """Return what an answer of the hub means that its library has no name for."""
+    """Return the error of an HTTP status for which the library has no exception; else None."""
     response = getattr(error, "response", None)
     status = int(getattr(response, "status_code", 0))
     if status == TOO_OFTEN:
@@ -173,7 +173,8 @@ def _by_status(name: HubName, error: Exception) -> JupiterError | None:
         )
     if status:
         return SourceUnreachableError(
-            f"the hub can't tell of {name} just now: HTTP {status}", "try again in some minutes"
+            f"the hub has no answer about {name} just now: HTTP {status}",
+            "try again in some minutes",
         )
     return None
 
@@ -191,6 +192,6 @@ def _of_system(name: HubName, error: Exception) -> JupiterError:
     return SourceUnreachableError(
         f"there is no folder {name.repository} on this machine, and the hub can't be asked: "
         f"{reason}",
-        "check this machine's way to it, HF_ENDPOINT and HTTPS_PROXY; or give a "
+        "check this machine's path to it, HF_ENDPOINT and HTTPS_PROXY; or give a "
         + ("folder or file with text" if name.is_data_set else "model's folder"),
     )

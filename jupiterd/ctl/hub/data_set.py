@@ -1,11 +1,11 @@
-"""Whether the hub has a data set, and shows it to us: asked before work on it is.
+"""Whether the hub has a data set, and gives us access: checked before work on it is requested.
 
-Owns that one question. Doesn't know its subsets, splits or rows, which the work finds out.
+Owns that one request. Doesn't know its subsets, splits or rows, which the work finds out.
 """
 
 from collections.abc import Callable
 
-from jupiterd.ctl.hub.asking import asking, check_library, has_no_way
+from jupiterd.ctl.hub.asking import asking, check_library, is_no_answer
 from jupiterd.ctl.hub.listing import TIMEOUT_S
 from jupiterd.ctl.hub.names import HubName
 from jupiterd.ctl.hub.patience import patiently
@@ -14,13 +14,13 @@ from jupiterd.errors import MissingExtraError, SourceUnreachableError
 
 
 def check_data_set(repository: str, are_others_here: Callable[[], bool]) -> None:
-    """Ask the hub for a data set; nothing where its library isn't here, as others may have it.
+    """Check a data set of the hub; do nothing where the hub's library isn't installed here.
 
-    Where this machine has no way to the hub and others are here, that is only said: whoever does
-    the work asks again, and it moves on to the next machine from one that has no way either.
+    Where this machine can't reach the hub and others are in the cluster, that is only a notice: the
+    machine that does the work checks again, and the work moves on from one that can't reach it.
 
     Raises:
-        JupiterError: there is no such data set, it isn't open to us, or there is no way to the hub.
+        JupiterError: there is no such data set, we have no access, or the hub can't be reached.
     """
     try:
         check_library()
@@ -33,6 +33,6 @@ def check_data_set(repository: str, are_others_here: Callable[[], bool]) -> None
         with asking(name):
             patiently(lambda: HfApi().dataset_info(repository, timeout=TIMEOUT_S), notice)
     except SourceUnreachableError as error:
-        if not (has_no_way(error) and are_others_here()):
+        if not (is_no_answer(error) and are_others_here()):
             raise
         notice(f"{error.message}; one of the other machines may have a way to it")

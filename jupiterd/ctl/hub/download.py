@@ -1,8 +1,8 @@
-"""One file of the hub on its way into the library's cache: cut off it goes on, and it is checked.
+"""The download of one file of the hub into the library's cache; it is resumed, and checked.
 
-Owns that file's draft, and comparing its bytes with what the hub says of them. Asking, redirects,
-tokens and trying again are the library's, and so is the cache: any other program finds the file
-there. The library itself begins anew whenever it was ended, so the draft is ours.
+Owns that file's draft, and comparing its hash with the hub's. Requests, redirects, tokens and
+retries are the library's, and so is the cache: any other program finds the file there. The library
+restarts an interrupted download from its beginning, so the draft is ours.
 """
 
 import hashlib
@@ -14,8 +14,8 @@ from jupiterd.ctl.hub.asking import asking
 from jupiterd.ctl.hub.listing import HubFile, Listing
 from jupiterd.errors import CorruptArtifactError
 
-Told = Callable[[int], None]
-"""Hears how many bytes of a file are here by now."""
+OnProgress = Callable[[int], None]
+"""Gets the number of bytes of a file that are here by now."""
 
 _CHUNK_BYTES: Final = 1 << 20
 _DRAFT: Final = ".incomplete"
@@ -27,30 +27,30 @@ def draft_of(file: HubFile, folder: Path) -> Path:
     return folder.parent.parent / "blobs" / f"{file.sha256}{_DRAFT}"
 
 
-def download(listing: Listing, file: HubFile, folder: Path, told: Told) -> None:
-    """Bring a file into the cache, where `folder` is the model's snapshot of this commit.
+def download(listing: Listing, file: HubFile, folder: Path, on_progress: OnProgress) -> None:
+    """Download a file into the cache, where `folder` is the model's snapshot of this commit.
 
     Raises:
-        CorruptArtifactError: what came isn't what the hub says of it; it is thrown away.
+        CorruptArtifactError: its hash isn't the hub's; it is deleted.
         JupiterError: see `asking`.
     """
     with asking(listing.name):
         if file.sha256:
-            _bring_blob(listing, file, draft_of(file, folder), told)
+            _bring_blob(listing, file, draft_of(file, folder), on_progress)
         _link(listing, file)
-        told(file.size)
+        on_progress(file.size)
 
 
 def _link(listing: Listing, file: HubFile) -> None:
-    """Have the library put the file where it keeps them; it fetches what isn't in its cache."""
+    """Have the library link the file into the snapshot; it fetches what isn't in its cache."""
     from huggingface_hub import hf_hub_download
 
     fetch: Any = hf_hub_download
     fetch(listing.name.repository, file.name, revision=listing.commit)
 
 
-def _bring_blob(listing: Listing, file: HubFile, draft: Path, told: Told) -> None:
-    """Write the blob of a large file, unless it is there, or another process brings it."""
+def _bring_blob(listing: Listing, file: HubFile, draft: Path, on_progress: OnProgress) -> None:
+    """Write the blob of a large file, unless it is there, or another process downloads it."""
     from huggingface_hub.constants import MAX_HTTP_DOWNLOAD_SIZE
     from huggingface_hub.utils import WeakFileLock
 
@@ -63,12 +63,12 @@ def _bring_blob(listing: Listing, file: HubFile, draft: Path, told: Told) -> Non
     with WeakFileLock(str(lock)):  # the one that the library takes for this blob
         if blob.exists():
             return
-        _go_on_with(listing, file, draft, told)
+        _go_on_with(listing, file, draft, on_progress)
         _check(listing, file, draft)
         draft.rename(blob)
 
 
-def _go_on_with(listing: Listing, file: HubFile, draft: Path, told: Told) -> None:
+def _go_on_with(listing: Listing, file: HubFile, draft: Path, on_progress: OnProgress) -> None:
     from huggingface_hub import get_hf_file_metadata, hf_hub_url
     from huggingface_hub.file_download import http_get
     from huggingface_hub.utils import build_hf_headers
@@ -79,14 +79,14 @@ def _go_on_with(listing: Listing, file: HubFile, draft: Path, told: Told) -> Non
     if draft.exists() and draft.stat().st_size > file.size:
         draft.unlink()
     with draft.open("ab") as opened:
-        told(opened.tell())
+        on_progress(opened.tell())
         http_get(
             found.location,
             opened,
             resume_size=opened.tell(),
             headers=headers,
             expected_size=file.size,
-            tqdm_class=_bar(opened, told),
+            tqdm_class=_bar(opened, on_progress),
         )
 
 
@@ -97,15 +97,15 @@ def _is_at_hub(location: str, url: str) -> bool:
     return urlsplit(location).netloc == urlsplit(url).netloc
 
 
-def _bar(opened: BinaryIO, told: Told) -> Any:  # noqa: ANN401 - stands for a class of tqdm
-    """Return what the library calls in place of its progress bar."""
+def _bar(opened: BinaryIO, on_progress: OnProgress) -> Any:  # noqa: ANN401 - stands for a class of tqdm
+    """Return a class with the methods of tqdm that the library calls, which reports the bytes."""
 
     class Bar:
         def __init__(self, **_: object) -> None:
             pass
 
         def update(self, _: float = 1) -> None:
-            told(opened.tell())
+            on_progress(opened.tell())
 
         def __enter__(self) -> Self:
             return self

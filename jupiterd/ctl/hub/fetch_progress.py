@@ -1,6 +1,6 @@
-"""How far a fetch from the hub is, told at the terminal, and to the daemon for everybody else.
+"""The progress of a fetch from the hub, shown at the terminal and reported to the daemon.
 
-Owns when it is said, and the words. Doesn't know how anything is fetched.
+Owns how often, and the texts. Doesn't know how anything is fetched.
 """
 
 import time
@@ -20,15 +20,15 @@ from jupiterd.formats import duration, plain, size
 from jupiterd.protocol.commands.check_commands import NoteFetch
 
 SHOWN_EACH_S: Final = 0.5
-TOLD_EACH_S: Final = 2.0
-SAID_EACH_S: Final = 60.0
-"""Where a line that passes can't be seen."""
+REPORT_EACH_S: Final = 2.0
+NOTICE_EACH_S: Final = 60.0
+"""Seconds between two lines where the output is no terminal."""
 
-TELL_TIMEOUT_S: Final = 2.0
-"""A daemon that is asleep doesn't keep bytes from coming."""
+REPORT_TIMEOUT_S: Final = 2.0
+"""Seconds: a daemon that doesn't answer must not hold up the download."""
 
-SILENT_S: Final = 30.0
-"""So long a daemon that doesn't answer is told nothing."""
+NO_REPORTS_S: Final = 30.0
+"""Seconds without reports after one that the daemon didn't answer."""
 
 BROUGHT, CUT_OFF = "brought", "cut-off"
 """How a fetch ends."""
@@ -38,7 +38,7 @@ Now = Callable[[], float]
 
 @dataclass
 class FetchProgress:
-    """Takes what is here by now of one model after the other."""
+    """Shows and reports the progress of one model after another."""
 
     console: Console
     state_dir: Path
@@ -47,7 +47,7 @@ class FetchProgress:
 
     @contextmanager
     def of(self, fetched: HubModel) -> Generator["ModelProgress"]:
-        """Yield what hears of a model's files, until all of them are here, or it is cut off."""
+        """Yield the progress of a model; at the end report whether all of its files are here."""
         model = ModelProgress.of_model(self, fetched)
         name, left = plain(model.name), size(fetched.missing_bytes)
         self.console.notice(f"fetching {left} of {name} from the hub")
@@ -57,18 +57,18 @@ class FetchProgress:
             ended = BROUGHT
         finally:
             self.console.settle()
-            self.tell(model, ended)
+            self.report(model, ended)
         took = duration(self.now() - model.began_s)
         self.console.notice(f"{name} is here: {size(model.total)}, fetched in {took}")
 
     def show(self, model: "ModelProgress") -> None:
-        """Show how far a model is, and tell the daemon, as often as each of them wants it."""
+        """Show the progress, and report it, each at its own interval."""
         if self._is_time("shown", SHOWN_EACH_S):
             self.console.passing_notice(model.line())
-        if self._is_time("said", SAID_EACH_S) and not self.console.can_pass:
+        if self._is_time("said", NOTICE_EACH_S) and not self.console.can_pass:
             self.console.notice(model.line())
-        if self._is_time("told", TOLD_EACH_S):
-            self.tell(model)
+        if self._is_time("reported", REPORT_EACH_S):
+            self.report(model)
 
     def _is_time(self, what: str, each_s: float) -> bool:
         now_s = self.now()
@@ -77,17 +77,17 @@ class FetchProgress:
         self._next_s[what] = now_s + each_s
         return True
 
-    def tell(self, model: "ModelProgress", ended: str = "") -> None:
-        """Tell the daemon, whose status and events show it; one that is away misses nothing."""
+    def report(self, model: "ModelProgress", ended: str = "") -> None:
+        """Send the progress to the daemon, whose status and events show it; ignore its absence."""
         try:
-            ordered(self.state_dir, model.to_command(ended), TELL_TIMEOUT_S)
+            ordered(self.state_dir, model.to_command(ended), REPORT_TIMEOUT_S)
         except JupiterError:
-            self._next_s["told"] = self.now() + SILENT_S
+            self._next_s["reported"] = self.now() + NO_REPORTS_S
 
 
 @dataclass
 class ModelProgress:
-    """How far one model is."""
+    """The progress of one model."""
 
     progress: FetchProgress
     name: str
@@ -109,10 +109,10 @@ class ModelProgress:
         return cls(progress, str(model.listing.name), total, before, progress.now(), here)
 
     def of(self, file: HubFile) -> Callable[[int], None]:
-        """Return what hears how many bytes of a file are here."""
-        return partial(self._heard, file)
+        """Return a function that takes the number of bytes of a file that are here."""
+        return partial(self._note_bytes, file)
 
-    def _heard(self, file: HubFile, count: int) -> None:
+    def _note_bytes(self, file: HubFile, count: int) -> None:
         self._here[file.name] = count
         self.progress.show(self)
 
@@ -128,14 +128,14 @@ class ModelProgress:
         return max(0, self.done - self.before) / passed_s if passed_s > 0 else 0.0
 
     def line(self) -> str:
-        """Return how far it is, as people read it."""
-        told = f"fetching {plain(self.name)}: {size(self.done)} of {size(self.total)}"
+        """Return the bytes done, the speed and the time left, as people read them."""
+        text = f"fetching {plain(self.name)}: {size(self.done)} of {size(self.total)}"
         if (speed := self.bytes_per_s) <= 0:
-            return told
-        return f"{told}, {size(speed)}/s, {duration((self.total - self.done) / speed)} left"
+            return text
+        return f"{text}, {size(speed)}/s, {duration((self.total - self.done) / speed)} left"
 
     def to_command(self, ended: str) -> NoteFetch:
-        """Return what the daemon is told."""
+        """Return the command that reports it to the daemon."""
         speed = round(self.bytes_per_s)
         return NoteFetch(
             name=self.name, done=self.done, total=self.total, bytes_per_s=speed, ended=ended

@@ -1,4 +1,4 @@
-"""What a command still has to fetch from the hub, once the daemon has said that it would do it.
+"""What a command still has to fetch from the hub, after the daemon has checked the command.
 
 Owns the order of things: whether there is room, then file after file, then looking at what came.
 Doesn't know what the models are for, or how a file is fetched.
@@ -103,12 +103,12 @@ class Fetches:
 
         Raises:
             CorruptArtifactError: what came isn't what the hub says of it.
-            JupiterError: there is no way any more, or the model can't be used.
+            JupiterError: the hub can't be reached any more, or the model can't be used.
         """
         for model, look in self._pending:
-            with progress.of(model) as told:
+            with progress.of(model) as model_progress:
                 for file in model.missing:
-                    download(model.listing, file, model.folder, told.of(file))
+                    download(model.listing, file, model.folder, model_progress.of(file))
             look(model.folder)
 
 

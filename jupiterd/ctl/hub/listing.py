@@ -45,7 +45,7 @@ class Listing:
 
 
 def listing_of(name: HubName) -> Listing:
-    """Ask the hub for a model's commit and files; up to three times more where it says when.
+    """Request a model's commit and files; up to three times more where it refuses with HTTP 429.
 
     Raises:
         JupiterError: there is no such model, it isn't open to us, or there is no way to the hub.
@@ -61,18 +61,18 @@ def listing_of(name: HubName) -> Listing:
         )
 
     with asking(name):
-        told = patiently(ask, notice)
-    files = tuple(_file(each) for each in told.siblings or ())
-    weights = getattr(told, "safetensors", None)
+        answer = patiently(ask, notice)
+    files = tuple(_file(each) for each in answer.siblings or ())
+    weights = getattr(answer, "safetensors", None)
     kinds = {} if weights is None else dict(weights.parameters)
-    return Listing(name, str(told.sha), files, kinds, _base_of(told))
+    return Listing(name, str(answer.sha), files, kinds, _base_of(answer))
 
 
-def _file(told: Any) -> HubFile:  # noqa: ANN401 - the library's own type
-    digest = "" if told.lfs is None else str(told.lfs.sha256)
-    return HubFile(str(told.rfilename), int(told.size or 0), digest)
+def _file(sibling: Any) -> HubFile:  # noqa: ANN401 - the library's own type
+    digest = "" if sibling.lfs is None else str(sibling.lfs.sha256)
+    return HubFile(str(sibling.rfilename), int(sibling.size or 0), digest)
 
 
-def _base_of(told: Any) -> str:  # noqa: ANN401 - the library's own type
-    base = getattr(getattr(told, "card_data", None), "base_model", None)
+def _base_of(answer: Any) -> str:  # noqa: ANN401 - the library's own type
+    base = getattr(getattr(answer, "card_data", None), "base_model", None)
     return str(base[0] if isinstance(base, list) and base else base or "")

@@ -1,7 +1,7 @@
 """A model of the hub that was found: its configuration is here, its weights may not be yet.
 
-Owns what is asked for first (a few KB), and what is told where the hub can't be asked: then the
-copy in the library's cache has to do. Doesn't fetch weights.
+Owns the first requests (a few KB), and the fallback where the hub can't be reached: the copy in the
+library's cache. Doesn't fetch weights.
 """
 
 from collections.abc import Sequence

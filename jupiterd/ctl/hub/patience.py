@@ -1,7 +1,7 @@
-"""A hub that is asked too often: the first questions are put again when it says so, within bounds.
+"""Retries of requests that the hub refuses with HTTP 429, after the time that it names.
 
-Owns how long that may take. Doesn't know what is asked, or how weights are fetched: there the
-library waits by itself.
+Owns how often and how long. Doesn't know the requests. Downloads of weights aren't made through
+this: there the library waits by itself.
 """
 
 import time
@@ -11,25 +11,25 @@ from typing import Any, Final, TypeVar
 from jupiterd.ctl.hub.asking import TOO_OFTEN
 
 TIMES: Final = 4
-"""Asked, at the most."""
+"""Attempts at the most."""
 LONGEST_S: Final = 120.0
-"""Waited in all; a hub that wants more is told of, as one that can't be asked."""
+"""Seconds waited in all; where the hub wants more, its error is raised."""
 USUAL_S: Final = 10.0
-"""Where it doesn't say how long."""
+"""Seconds to wait where it doesn't say how long."""
 
 Answer = TypeVar("Answer")
 
 
 def patiently(
     ask: Callable[[], Answer],
-    told: Callable[[str], None],
+    notify: Callable[[str], None],
     sleep: Callable[[float], None] = time.sleep,  # noqa: TID251 - the hub says for how long
 ) -> Answer:
-    """Return what the hub answers; raises what its library does.
+    """Return the hub's answer; raises what its library raises.
 
     Args:
-        ask: puts the question.
-        told: hears of each wait, in a line.
+        ask: makes the request.
+        notify: gets a line about each wait.
         sleep: waits so many seconds.
     """
     left_s = LONGEST_S
@@ -41,21 +41,21 @@ def patiently(
             if wait_s is None or wait_s > left_s:
                 raise
         if wait_s:
-            told(f"the hub was asked too often for now: it is asked again in {wait_s:g} s")
+            notify(f"the hub was asked too often for now: it is asked again in {wait_s:g} s")
         sleep(wait_s)
         left_s -= wait_s
     return ask()
 
 
 def _wait_s(error: Exception) -> float | None:
-    """Return how long the hub wants us to wait; None: that isn't why it refused."""
+    """Return how many seconds the hub wants us to wait; None: it refused for another reason."""
     for each in (error, error.__cause__):
         response = getattr(each, "response", None)
         if getattr(response, "status_code", 0) == TOO_OFTEN:
-            return _told_s(response)
+            return _retry_after_s(response)
     return None
 
 
-def _told_s(response: Any) -> float:  # noqa: ANN401 - of the library's HTTP client
+def _retry_after_s(response: Any) -> float:  # noqa: ANN401 - of the library's HTTP client
     after = str(getattr(response, "headers", {}).get("Retry-After", ""))
     return float(after) if after.isdecimal() else USUAL_S

@@ -1,7 +1,7 @@
 """`jupiterctl launch`: runs a script that was written for torchrun or MLX, as it is.
 
-Owns the command line, and what is found out about the script before it runs. Doesn't know how
-ranks are run (`run`) or where (`places`).
+Owns the command line, the streams that ranks' output is written to, and the second process of a
+detached launch. Doesn't know how ranks are run (`run`) or where (`places`).
 """
 
 import asyncio
@@ -16,10 +16,10 @@ import click
 
 from jupiterd.ctl.commands import Command
 from jupiterd.ctl.invocation import Invocation, dry_run
+from jupiterd.ctl.launch.launch_request import AUTO, LaunchRequest, read_request
 from jupiterd.ctl.launch.options.life import life_options
 from jupiterd.ctl.launch.options.ports import port_options
 from jupiterd.ctl.launch.options.surroundings import surroundings_options
-from jupiterd.ctl.launch.surroundings import AUTO, Wanted, read_wanted
 from jupiterd.ctl.output.console import Console
 from jupiterd.document_schema import SCHEMA
 from jupiterd.processes.script_plan import MLX, TORCH, Attempt
@@ -36,7 +36,7 @@ from jupiterd.processes.script_plan import MLX, TORCH, Attempt
     "--nodes",
     default="",
     metavar="all|N|NAME,...",
-    help="The machines to run on; this one alone unless told otherwise.",
+    help="The machines to run on; this one alone by default.",
 )
 @port_options
 @surroundings_options
@@ -63,12 +63,11 @@ def command(invocation: Invocation, argv: tuple[str, ...], **options: Any) -> in
       jupiterctl launch --nodes all --ship -- python train.py
       jupiterctl launch --engine mlx --per-node 2 -- python mlx_train.py
     """  # noqa: D301 - click's mark for lines that keep their ends
-    wanted = read_wanted(argv, options, os.environ)
+    wanted = read_request(argv, options, os.environ)
     if invocation.is_dry_run:
         return asyncio.run(_shown(invocation, wanted))
     if not wanted.is_detached:
         return asyncio.run(_run(invocation, wanted, lambda _: None))
-    from jupiterd.ctl.launch.detach import detached
 
     def run(leave: Callable[[], None]) -> int:
         def begun(launch: str) -> None:
@@ -77,10 +76,39 @@ def command(invocation: Invocation, argv: tuple[str, ...], **options: Any) -> in
 
         return asyncio.run(_run(invocation, wanted, begun))
 
-    return detached(run)
+    return _detached(run)
 
 
-async def _shown(invocation: Invocation, wanted: Wanted) -> int:
+def _detached(run: Callable[[Callable[[], None]], int]) -> int:
+    """Run something in a process of its own session; return 0 once it has begun, or its status.
+
+    run: gets a function to call once it has begun; errors before that call are still written to
+        this terminal
+    """
+    reader, writer = os.pipe()
+    process = os.fork()
+    if process:
+        os.close(writer)
+        with os.fdopen(reader, "rb") as pipe:
+            if pipe.read(1):
+                return 0
+        return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+    os.close(reader)
+    os.setsid()
+    return run(lambda: _leave_terminal(writer))
+
+
+def _leave_terminal(writer: int) -> None:
+    """Replace the standard streams by /dev/null, and wake the process that waits; call it once."""
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for descriptor in range(3):
+        os.dup2(nowhere, descriptor)
+    os.close(nowhere)
+    with os.fdopen(writer, "wb", 0) as pipe:
+        pipe.write(b"1")
+
+
+async def _shown(invocation: Invocation, wanted: LaunchRequest) -> int:
     from jupiterd.ctl.launch.described import dry_run_lines, launch_document
     from jupiterd.ctl.launch.places import Opening, prepare
 
@@ -92,12 +120,12 @@ async def _shown(invocation: Invocation, wanted: Wanted) -> int:
         return 0
 
 
-async def _run(invocation: Invocation, wanted: Wanted, begun: Callable[[str], None]) -> int:
+async def _run(invocation: Invocation, wanted: LaunchRequest, begun: Callable[[str], None]) -> int:
     from jupiterd.ctl.launch.attempts import Attempts
     from jupiterd.ctl.launch.rank_output import RankOutput
     from jupiterd.ctl.launch.recording import recording
+    from jupiterd.ctl.launch.reporter import LaunchReporter
     from jupiterd.ctl.launch.result import LaunchResult
-    from jupiterd.ctl.launch.telling import Telling
     from jupiterd.ctl.launch.terminal.terminal_output import TerminalOutput, can_draw, terminal_size
 
     with recording(wanted, invocation.state_dir) as record:
@@ -109,9 +137,9 @@ async def _run(invocation: Invocation, wanted: Wanted, begun: Callable[[str], No
             output = TerminalOutput(_write_piece, terminal_size, shown)
         else:
             output = RankOutput(_write_aside if has_result else _write, shown)
-        telling = Telling(output, console, record.events, has_terminal=has_terminal)
-        telling.result = LaunchResult(record.id) if has_result else None
-        attempts = Attempts(wanted, invocation.state_dir, telling, record)
+        reporter = LaunchReporter(output, console, record.events, has_terminal=has_terminal)
+        reporter.result = LaunchResult(record.id) if has_result else None
+        attempts = Attempts(wanted, invocation.state_dir, reporter, record)
         return await attempts.run(lambda: begun(record.id))
 
 

@@ -45,7 +45,7 @@ def guess_engine(imports: Imports, folder: Path) -> EngineGuess:
 
 
 def imports_of(program: Program, folder: Path, python: str) -> Imports:
-    """Return what a program imports; nothing where it can't be told what runs.
+    """Return what a program imports; nothing where it isn't known which file runs.
 
     A module that isn't below the folder is looked for where this Python finds it, and followed
     inside its own package.

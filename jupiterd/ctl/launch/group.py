@@ -1,6 +1,6 @@
 """`jupiterctl launch ...`: a script that is to run, or a verb about launches that are known.
 
-Owns telling them apart: what isn't one of the verbs is the beginning of a command to run. Doesn't
+Owns that distinction: what isn't one of the verbs is the beginning of a command to run. Doesn't
 know what any of them does.
 """
 

@@ -15,7 +15,7 @@ import click
 
 from jupiterd.ctl.commands import Command
 from jupiterd.ctl.invocation import Invocation, dry_run
-from jupiterd.ctl.launch.known_rows import Known, found_in, row_of, table_of
+from jupiterd.ctl.launch.known_rows import KnownLaunch, found_in, row_of, table_of
 from jupiterd.ctl.launch.rank_output import RankOutput
 from jupiterd.ctl.output.console import Console
 from jupiterd.document_schema import SCHEMA
@@ -65,7 +65,7 @@ def logs(
     rank: tuple[int, ...],
     launch: str,
 ) -> None:
-    """Show what the ranks of a LAUNCH have printed; of the last one unless told otherwise.
+    """Show what the ranks of a LAUNCH have printed; of the last one by default.
 
     \b
     Examples:
@@ -109,7 +109,7 @@ def stop(invocation: Invocation, launch: str) -> None:
     console.show(document, lambda: [f"launch {known.id} has ended"])
 
 
-def _the_one(state_dir: Path, launch: str) -> Known:
+def _the_one(state_dir: Path, launch: str) -> KnownLaunch:
     """Return the launch that is meant by the beginning of an id, or the last one.
 
     Of one that was started again here there is a part for each try: the one that runs is meant.
@@ -129,7 +129,9 @@ def _the_one(state_dir: Path, launch: str) -> Known:
     return next((each for each in tries if each.is_alive), tries[0])
 
 
-async def _show(known: Known, output: RankOutput, console: Console, *, is_followed: bool) -> None:
+async def _show(
+    known: KnownLaunch, output: RankOutput, console: Console, *, is_followed: bool
+) -> None:
     reader = EventReader(known.folder)
     while True:
         was_alive = known.is_alive
@@ -161,7 +163,7 @@ def _take(event: ScriptEvent, output: RankOutput, console: Console) -> None:
             pass
 
 
-async def _stop(known: Known) -> None:
+async def _stop(known: KnownLaunch) -> None:
     """End it and wait until it has.
 
     Raises:
@@ -174,11 +176,11 @@ async def _stop(known: Known) -> None:
             os.kill(known.pid, signal.SIGINT)
     try:
         async with asyncio.timeout(STOP_TIMEOUT_S):
-            while known.is_alive:  # noqa: ASYNC110 - its end is told by its lock alone
+            while known.is_alive:  # noqa: ASYNC110 - only its lock shows its end
                 await asyncio.sleep(LOOK_S)
     except TimeoutError as error:
         raise TimedOutError(
-            f"launch {known.id} was told to end, and hasn't yet",
+            f"launch {known.id} was asked to end, and hasn't yet",
             f"ask again, which ends it at once: jupiterctl launch stop {known.id}",
         ) from error
 

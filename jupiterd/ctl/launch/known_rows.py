@@ -1,6 +1,6 @@
 """Launches that are known on this machine, as rows: those typed here, and parts for others.
 
-Owns what is told of each, for people and for programs. Doesn't know what is done with them.
+Owns the rows, for people and for programs. Doesn't know what is done with them.
 """
 
 import shlex
@@ -24,7 +24,7 @@ STOPPED: Final = frozenset(128 + each for each in (signal.SIGINT, signal.SIGHUP,
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownLaunch:
     """One launch, or the part of one that was typed elsewhere."""
 
     folder: Path
@@ -52,35 +52,35 @@ class Known:
     @property
     def command(self) -> str:
         """Return what runs, as it would be typed."""
-        told = self.launch or self.description
-        return plain(shlex.join(told.argv)) if told is not None else "unknown"
+        record = self.launch or self.description
+        return plain(shlex.join(record.argv)) if record is not None else "unknown"
 
 
-def found_in(state_dir: Path) -> list[Known]:
-    """Return what a state folder tells of: first what was typed here, the newest before others."""
-    launches = [Known(r.folder, r, r.read(), None, None) for r in records_in(state_dir)]
-    parts = [Known(p.folder, None, None, p, p.describe()) for p in parts_in(state_dir)]
-    told = [each for each in launches if each.launch is not None]
-    return [*told, *(each for each in parts if each.description is not None)]
+def found_in(state_dir: Path) -> list[KnownLaunch]:
+    """Return the launches in a state folder: those typed here first, the newest before others."""
+    launches = [KnownLaunch(r.folder, r, r.read(), None, None) for r in records_in(state_dir)]
+    parts = [KnownLaunch(p.folder, None, None, p, p.describe()) for p in parts_in(state_dir)]
+    typed = [each for each in launches if each.launch is not None]
+    return [*typed, *(each for each in parts if each.description is not None)]
 
 
-def row_of(known: Known) -> dict[str, Any]:
-    """Return what programs are told of it."""
+def row_of(known: KnownLaunch) -> dict[str, Any]:
+    """Return the launch as a row of a document."""
     launch, description = known.launch, known.description
-    told = launch or description
+    record = launch or description
     is_alive = known.is_alive
     over = known.part.over if known.part is not None and not is_alive else None
     return {
         "id": known.id,
         "state": "running" if is_alive else _ended_state(known.launch, over),
-        "command": list(told.argv) if told is not None else [],
-        "folder": told.folder if told is not None else "",
+        "command": list(record.argv) if record is not None else [],
+        "folder": record.folder if record is not None else "",
         "nodes": list(launch.nodes) if launch is not None else [],
         "from": description.owner_name if description is not None else None,
         "ranks": launch.processes if launch else len(description.ranks) if description else 0,
         "restarts": launch.restarts if launch is not None else 0,
         "detached": launch.is_detached if launch is not None else False,
-        "began_s": told.began_s if told is not None else 0.0,
+        "began_s": record.began_s if record is not None else 0.0,
         "ended_s": launch.ended_s if launch is not None else None,
         "status": launch.status if launch is not None else None,
         "words": launch.words if launch is not None else over.reason if over else "",

@@ -1,7 +1,7 @@
 """What each machine of a launch says of itself, and whether they are enough alike.
 
 Owns the comparison of the script's files, of Pythons and of variables. Doesn't know how they were
-asked, or what is shown of it.
+requested, or what is shown of it.
 """
 
 import os
@@ -17,7 +17,7 @@ from jupiterd.processes.script_plan import SET_HERE
 from jupiterd.processes.scripts.variables import differences
 
 if TYPE_CHECKING:
-    from jupiterd.ctl.launch.surroundings import Wanted
+    from jupiterd.ctl.launch.launch_request import LaunchRequest
 
 SHOWN_FILES: Final = 3
 PYTHON: Final = "Python"
@@ -33,28 +33,28 @@ class Machine:
     variables: Mapping[str, str] = field(default_factory=dict[str, str])
     """Those that matter, as its ranks find them."""
     file_hashes: tuple[str, ...] = ()
-    """Of the files that were asked for, empty for one that is missing."""
+    """Of the requested files, empty for one that is missing."""
     script_hash: str = ""
     """Of the file that is run."""
 
     @classmethod
-    def of(cls, told: Mapping[str, Any]) -> "Machine":
+    def of(cls, answer: Mapping[str, Any]) -> "Machine":
         """Read one answer of `script.prepare`."""
-        python = str(told.get("python_version") or "")
-        packages: Mapping[str, Any] = told.get("packages") or {}
+        python = str(answer.get("python_version") or "")
+        packages: Mapping[str, Any] = answer.get("packages") or {}
         return cls(
-            name=str(told["name"]),
+            name=str(answer["name"]),
             versions={
                 **({PYTHON: python} if python else {}),
                 **{str(name): str(version) for name, version in packages.items()},
             },
-            variables={str(k): str(v) for k, v in (told.get("variables") or {}).items()},
-            file_hashes=tuple(map(str, told.get("file_hashes") or ())),
-            script_hash=str(told.get("script_hash") or ""),
+            variables={str(k): str(v) for k, v in (answer.get("variables") or {}).items()},
+            file_hashes=tuple(map(str, answer.get("file_hashes") or ())),
+            script_hash=str(answer.get("script_hash") or ""),
         )
 
 
-def check_alike(wanted: "Wanted", machines: Sequence[Machine]) -> None:
+def check_alike(wanted: "LaunchRequest", machines: Sequence[Machine]) -> None:
     """Refuse a launch whose ranks would run different code: they would wait for each other.
 
     Raises:
@@ -68,7 +68,7 @@ def check_alike(wanted: "Wanted", machines: Sequence[Machine]) -> None:
         differing: list[str] = []
         if script and script != machine.script_hash:
             differing = [wanted.program.script]
-        if len(machine.file_hashes) >= len(own):  # an older version tells nothing of files
+        if len(machine.file_hashes) >= len(own):  # an older version sends no hashes
             pairs = zip(wanted.files, own, machine.file_hashes, strict=False)
             found = [name for name, here, there in pairs if here != there]
             differing = found or differing
@@ -79,7 +79,7 @@ def check_alike(wanted: "Wanted", machines: Sequence[Machine]) -> None:
             )
 
 
-def nearby_differences(wanted: "Wanted", machines: Sequence[Machine]) -> list[str]:
+def nearby_differences(wanted: "LaunchRequest", machines: Sequence[Machine]) -> list[str]:
     """Say which files that may be loaded at run time aren't the same on other machines.
 
     One that is missing there will be missed aloud, but for what the command itself names.
@@ -111,12 +111,12 @@ def _shown(files: Sequence[str]) -> str:
 
 def version_differences(machines: Sequence[Machine]) -> list[str]:
     """Say which Pythons and frameworks aren't of the same version everywhere."""
-    told = [machine for machine in machines if machine.versions]
-    names = dict.fromkeys(name for machine in told for name in machine.versions)
+    answered = [machine for machine in machines if machine.versions]
+    names = dict.fromkeys(name for machine in answered for name in machine.versions)
     lines: list[str] = []
     for name in names:
         found: dict[str, list[str]] = {}
-        for machine in told:
+        for machine in answered:
             found.setdefault(machine.versions.get(name, "none"), []).append(machine.name)
         if len(found) > 1:
             each = (f"{plain(v)} on {' and '.join(map(plain, on))}" for v, on in found.items())
@@ -124,7 +124,7 @@ def version_differences(machines: Sequence[Machine]) -> list[str]:
     return lines
 
 
-def variable_differences(wanted: "Wanted", machines: Sequence[Machine]) -> list[str]:
+def variable_differences(wanted: "LaunchRequest", machines: Sequence[Machine]) -> list[str]:
     """Say which variables that matter aren't the same everywhere, and what helps."""
     if len(machines) < 2:
         return []

@@ -1,4 +1,4 @@
-"""Where a launched script runs: this machine, or those of the cluster that were asked for.
+"""Where a launched script runs: this machine, or the requested ones of the cluster.
 
 Owns opening a site on each. Doesn't know what becomes of the ranks there (`run`). This
 machine's ranks are children of jupiterctl and need no daemon; those of others are started by the
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 
     from jupiterd.client.channel import ControlChannel
     from jupiterd.cluster.values.hardware import Gpu
-    from jupiterd.ctl.launch.surroundings import Wanted
+    from jupiterd.ctl.launch.launch_request import LaunchRequest
     from jupiterd.processes.scripts.events import ScriptEvent
 
 LOOPBACK: Final = "127.0.0.1"
 HERE: Final = "this machine"
-TELL_TIMEOUT_S: Final = 2.0
+REPORT_TIMEOUT_S: Final = 2.0
 
 
 class LocalSite:
@@ -44,7 +44,7 @@ class LocalSite:
     def __init__(
         self, place: Place, group: ScriptGroup, channel: "ControlChannel | None" = None
     ) -> None:
-        """Take the ranks; `channel`: to the daemon that is told who knocked, if there is one."""
+        """Take the ranks; `channel`: to the daemon that gets reports of knocks, if there is one."""
         self.name = place.name
         self.processes = place.processes
         self._group = group
@@ -55,18 +55,18 @@ class LocalSite:
         async with aclosing(self._group.events()) as events:
             async for event in events:
                 if isinstance(event, Knocked):
-                    await self._tell(event)
+                    await self._report_knocks(event)
                 else:
                     yield event
 
-    async def _tell(self, knocked: Knocked) -> None:
+    async def _report_knocks(self, knocked: Knocked) -> None:
         if self._channel is not None:
-            told = NoteKnocks(count=knocked.count, hosts=tuple(knocked.hosts))
+            note = NoteKnocks(count=knocked.count, hosts=tuple(knocked.hosts))
             with suppress(
                 JupiterError, TimeoutError
             ):  # it is started again just now: one news less
-                async with asyncio.timeout(TELL_TIMEOUT_S):
-                    await self._channel.execute(told.VERB, told.to_plain())
+                async with asyncio.timeout(REPORT_TIMEOUT_S):
+                    await self._channel.execute(note.VERB, note.to_plain())
 
     async def signal(self, number: int) -> None:
         """Signal all of them."""
@@ -77,7 +77,7 @@ class LocalSite:
         self._group.resize(rows, columns)
 
     def give_up(self) -> None:
-        """Nothing: these are always heard of."""
+        """Do nothing: the ranks of this machine are always in reach."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class Opening:
 class Prepared:
     """A launch of which everything is known, and nothing runs yet."""
 
-    wanted: "Wanted"
+    wanted: "LaunchRequest"
     places: tuple[Place, ...]
     machines: tuple[Machine, ...]
     orders: tuple[ScriptOrder, ...]
@@ -105,7 +105,7 @@ class Prepared:
 
 
 async def prepare(
-    stack: AsyncExitStack, state_dir: Path, wanted: "Wanted", opening: Opening
+    stack: AsyncExitStack, state_dir: Path, wanted: "LaunchRequest", opening: Opening
 ) -> Prepared:
     """Find out where the ranks run, and whether they can.
 
@@ -119,17 +119,19 @@ async def prepare(
     from jupiterd.client.channel import ControlChannel
 
     channel = await stack.enter_async_context(ControlChannel(state_dir))
-    asked = wanted.question(os.environ)
-    found = await channel.execute(asked.VERB, asked.to_plain())
+    question = wanted.question(os.environ)
+    found = await channel.execute(question.VERB, question.to_plain())
     machines = tuple(map(Machine.of, found["places"]))
     check_alike(wanted, machines)
-    places = tuple(_place(told, wanted) for told in found["places"])
+    places = tuple(_place(row, wanted) for row in found["places"])
     wanted.program.check_ranks(sum(place.processes for place in places))
     own = str(found["self"])
     return Prepared(wanted, places, machines, _orders(wanted, places, opening), own, channel)
 
 
-def _orders(wanted: "Wanted", places: Sequence[Place], opening: Opening) -> tuple[ScriptOrder, ...]:
+def _orders(
+    wanted: "LaunchRequest", places: Sequence[Place], opening: Opening
+) -> tuple[ScriptOrder, ...]:
     folder, engine, attempt = str(wanted.folder), wanted.engine.engine, opening.attempt
     made = orders(places, wanted.argv, folder, engine, attempt, wanted.variables)
     followed = Followed(f"{opening.id}.{attempt.restart}", wanted.cut_timeout_s, opening.window)
@@ -150,11 +152,11 @@ class Followed:
 
 
 async def open_sites(
-    stack: AsyncExitStack, prepared: Prepared, tell: Callable[[str], None]
+    stack: AsyncExitStack, prepared: Prepared, notify: Callable[[str], None]
 ) -> Sequence[Site]:
     """Start the ranks wherever they run; the stack ends those of this machine.
 
-    tell: says what people had better know of a machine
+    notify: gets notices about a machine
 
     Raises:
         JupiterError: a machine can't run the script after all.
@@ -165,27 +167,27 @@ async def open_sites(
     return [
         await _open_here(stack, place, order, channel)
         if channel is None or place.node == prepared.own
-        else RemoteSite(channel, place, order, tell)
+        else RemoteSite(channel, place, order, notify)
         for place, order in zip(prepared.places, prepared.orders, strict=True)
     ]
 
 
-def _place(told: "Mapping[str, Any]", wanted: "Wanted") -> Place:
+def _place(row: "Mapping[str, Any]", wanted: "LaunchRequest") -> Place:
     return Place(
-        node=str(told["node"]),
-        name=str(told["name"]),
-        host=str(told["host"]),
-        interface=str(told["interface"]),
-        processes=int(told["processes"]),
-        cores=int(told["cores"]),
-        ports=(wanted.master_port or int(told["ports"][0]), *map(int, told["ports"][1:])),
-        program=str(told.get("program") or ""),
-        folder=str(told.get("folder") or ""),
-        threads=int(told.get("threads") or 0),
-        visible_devices=told.get("visible_devices"),
-        gpus=tuple(map(str, told.get("gpus") or ())),
-        addresses=tuple(map(str, told.get("addresses") or ())),
-        keeps_parts=bool(told.get("keeps_parts")),
+        node=str(row["node"]),
+        name=str(row["name"]),
+        host=str(row["host"]),
+        interface=str(row["interface"]),
+        processes=int(row["processes"]),
+        cores=int(row["cores"]),
+        ports=(wanted.master_port or int(row["ports"][0]), *map(int, row["ports"][1:])),
+        program=str(row.get("program") or ""),
+        folder=str(row.get("folder") or ""),
+        threads=int(row.get("threads") or 0),
+        visible_devices=row.get("visible_devices"),
+        gpus=tuple(map(str, row.get("gpus") or ())),
+        addresses=tuple(map(str, row.get("addresses") or ())),
+        keeps_parts=bool(row.get("keeps_parts")),
     )
 
 
@@ -196,11 +198,11 @@ async def _open_here(
     return LocalSite(place, group, channel)
 
 
-def place_here(wanted: "Wanted") -> tuple[Place, Machine]:
+def place_here(wanted: "LaunchRequest") -> tuple[Place, Machine]:
     """Return this machine's part where nobody else takes part: all stays on loopback."""
     engine = wanted.engine.engine
-    asked = Devices.parse(wanted.devices).everywhere
-    devices = script_devices(asked, _gpus(engine), engine)
+    requested = Devices.parse(wanted.devices).everywhere
+    devices = script_devices(requested, _gpus(engine), engine)
     processes = wanted.processes or (1 if engine == MLX else max(1, len(devices.usable)))
     ports = free_ports(LOOPBACK, 1 + ring_ports(engine, processes))
     place = Place(

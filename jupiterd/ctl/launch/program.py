@@ -33,7 +33,7 @@ class Program:
 
     argv: tuple[str, ...]
     script: str = ""
-    """The file that is run, as an absolute path; empty where none can be told."""
+    """The file that is run, as an absolute path; empty where it isn't known."""
     module: str = ""
     """What follows `-m`."""
     is_alone: bool = False
@@ -54,7 +54,7 @@ class Program:
 
     @property
     def _has_meeting_place(self) -> bool:
-        """Say whether torchrun is told where its like meet; what follows a script is for that."""
+        """Say whether torchrun gets a rendezvous; options after a script are the script's own."""
         own = takewhile(lambda argument: not argument.endswith(".py"), self.argv)
         options = {each.partition("=")[0].replace("_", "-") for each in own}
         is_torch = self.launcher == "torchrun" or self.launcher in _LAUNCHER_MODULES
@@ -64,7 +64,7 @@ class Program:
         """Refuse to run another launcher several times: each would train by itself, alone.
 
         Raises:
-            UsageError: it is one, isn't told where they meet, and there is more than one rank.
+            UsageError: it is one without a rendezvous, and there is more than one rank.
         """
         if ranks > 1 and self.launcher and not self._has_meeting_place:
             raise UsageError(

@@ -25,13 +25,13 @@ from jupiterd.processes.scripts.record import (
 )
 
 if TYPE_CHECKING:
-    from jupiterd.ctl.launch.surroundings import Wanted
+    from jupiterd.ctl.launch.launch_request import LaunchRequest
 
 
 class Recording:
     """What is written of one launch."""
 
-    def __init__(self, wanted: "Wanted") -> None:
+    def __init__(self, wanted: "LaunchRequest") -> None:
         self.id = secrets.token_hex(3)
         self.events: EventWriter | None = None
         self._wanted = wanted
@@ -86,7 +86,7 @@ class Recording:
 
 
 @contextmanager
-def recording(wanted: "Wanted", state_dir: Path) -> Generator[Recording]:
+def recording(wanted: "LaunchRequest", state_dir: Path) -> Generator[Recording]:
     """Write down a launch for as long as the context is open."""
     with ExitStack() as stack:
         made = Recording(wanted)

@@ -1,8 +1,8 @@
-"""The ranks of a launch on another machine: run by a keeper there, followed through our daemon.
+"""The ranks of a launch on another machine: supervised there, followed through our daemon.
 
-Owns following them across whatever breaks on the way: a cut network, and daemons that die and start
-again, here or there. What they print meanwhile is kept over there, and read from where we were.
-Doesn't know the other machines, or what the end of a rank means.
+Owns following them across a cut network, and across daemons that die and restart, here or there.
+Their output is stored there meanwhile, and read on from the last offset. Doesn't know the other
+machines, or what the end of a rank means.
 """
 
 import asyncio
@@ -27,26 +27,26 @@ from jupiterd.rpc.script_pb2 import ScriptEvent as ProtoEvent
 if TYPE_CHECKING:
     from jupiterd.client.channel import ControlChannel
 
-ASK_S: Final = 2.0
-"""How often we say that we are still there."""
+KEEPALIVE_S: Final = 2.0
+"""Seconds between two requests that show that we are still there."""
 
 SILENCE_S: Final = 6.0
-"""A call on which nothing is heard for so long is made again: its connection may be dead."""
+"""Seconds without a message after which a call is made again: its connection may be dead."""
 
 RETRY_S: Final = 0.5
-TOLD_AFTER_S: Final = 3.0
+REPORT_SILENCE_AFTER_S: Final = 3.0
 
 _PASSING = (PeerUnreachableError, DaemonUnreachableError, TimedOutError)
-"""What may be over in a moment."""
+"""Errors after which the call is tried again."""
 
-Tell = Callable[[str], None]
+Notify = Callable[[str], None]
 
 
 class RemoteSite:
     """The ranks on one other machine."""
 
     def __init__(
-        self, channel: "ControlChannel", place: Place, order: ScriptOrder, tell: Tell
+        self, channel: "ControlChannel", place: Place, order: ScriptOrder, notify: Notify
     ) -> None:
         self.name = place.name
         self.processes = place.processes
@@ -54,12 +54,12 @@ class RemoteSite:
         self._node = place.node
         self._keeps_parts = place.keeps_parts
         self._order = order
-        self._tell = tell
+        self._notify = notify
         self._running = {rank.rank for rank in order.ranks}
         self._requests: asyncio.Queue[ScriptRequest] = asyncio.Queue()
         self._offset = 0
-        self._has_begun = self._is_told = self._is_given_up = False
-        self._heard_s = time.monotonic()
+        self._has_begun = self._is_silence_reported = self._is_given_up = False
+        self._last_message_s = time.monotonic()
         self._signalled: tuple[float, ScriptRequest] | None = None
         self._listening: asyncio.Timeout | None = None
 
@@ -67,10 +67,10 @@ class RemoteSite:
         """Yield what they print and how they end, until all have.
 
         Raises:
-            PeerUnreachableError: the machine wasn't heard of for too long.
+            PeerUnreachableError: the machine sent nothing for too long.
             JupiterError: it refuses, or its ranks are gone.
         """
-        self._heard_s = time.monotonic()
+        self._last_message_s = time.monotonic()
         while True:
             try:
                 async with aclosing(self._call()) as events:
@@ -103,19 +103,19 @@ class RemoteSite:
             self._listening.reschedule(asyncio.get_running_loop().time())
 
     async def _call(self) -> AsyncGenerator[ScriptEvent]:
-        call = self._channel.open_script(self._asked())
+        call = self._channel.open_script(self._requests_to_send())
         messages = aiter(call)
         try:
             with self._channel.translated():
                 while (message := await self._next(messages)) is not None:
-                    self._hear(message.offset)
+                    self._note_message(message.offset)
                     if (event := event_from_proto(message)) is not None:
                         yield self._checked(event)
         finally:
             call.cancel()
 
     async def _next(self, messages: AsyncIterator[ProtoEvent]) -> ProtoEvent | None:
-        """Return what is heard next; None at the end. An older version says nothing for long."""
+        """Return the next message; None at the end. An older version may be silent for long."""
         try:
             async with asyncio.timeout(SILENCE_S if self._keeps_parts else None) as self._listening:
                 return await anext(messages)
@@ -133,22 +133,22 @@ class RemoteSite:
             raise from_wire(event.code, event.reason, event.hint)
         return event
 
-    def _hear(self, offset: int) -> None:
+    def _note_message(self, offset: int) -> None:
         self._has_begun = True
         self._offset = max(self._offset, offset)
-        self._heard_s = time.monotonic()
+        self._last_message_s = time.monotonic()
         self._signalled = None
-        if self._is_told:
-            self._is_told = False
-            self._tell(f"{self.name} is heard of again")
+        if self._is_silence_reported:
+            self._is_silence_reported = False
+            self._notify(f"{self.name} is heard of again")
 
-    async def _asked(self) -> AsyncGenerator[ScriptRequest]:
+    async def _requests_to_send(self) -> AsyncGenerator[ScriptRequest]:
         yield self._first()
         if self._signalled is not None:  # it went into a call that was dead
             yield self._signalled[1]
         while True:
             try:
-                async with asyncio.timeout(ASK_S):
+                async with asyncio.timeout(KEEPALIVE_S):
                     request = await self._requests.get()
             except TimeoutError:
                 request = ScriptRequest(asked=ScriptAsked())
@@ -161,8 +161,11 @@ class RemoteSite:
         return ScriptRequest(node=self._node, follow=follow)
 
     def _check_patience(self, why: str) -> None:
-        """Say once that the machine is waited for; raise PeerUnreachableError after long enough."""
-        silent_s = time.monotonic() - self._heard_s
+        """Notify once that the machine is silent; raise PeerUnreachableError after its time limit.
+
+        The limit is `cut_timeout_s`, plus the time that a reconnection takes.
+        """
+        silent_s = time.monotonic() - self._last_message_s
         limit_s = self._order.cut_timeout_s
         if not self._keeps_parts:
             raise PeerUnreachableError(
@@ -179,9 +182,9 @@ class RemoteSite:
                 f"{self.name} wasn't heard of for {silent_s:.0f} s: {why}",
                 "its ranks end there by themselves; --cut-timeout says how long it is waited for",
             )
-        if silent_s > TOLD_AFTER_S and not self._is_told:
-            self._is_told = True
-            self._tell(
+        if silent_s > REPORT_SILENCE_AFTER_S and not self._is_silence_reported:
+            self._is_silence_reported = True
+            self._notify(
                 f"{self.name} isn't heard of ({why}); the script goes on, and waits for it"
                 f" up to {limit_s} s"
             )

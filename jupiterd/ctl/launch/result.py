@@ -38,7 +38,7 @@ class LaunchResult:
         self._ends = {}
 
     def take(self, event: ScriptEvent) -> None:
-        """Take what was heard of a rank."""
+        """Take an event of a rank."""
         if isinstance(event, Ended):
             self._ends[event.rank] = _End(event.status, time.monotonic() - self._try_began_s)
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Final
 
+from jupiterd.ctl.launch.reporter import LaunchReporter
 from jupiterd.ctl.launch.site import Site
-from jupiterd.ctl.launch.telling import Telling
 from jupiterd.errors import JupiterError
 from jupiterd.processes.scripts.events import STORE_RANK, Ended, Ending, Over, ScriptEvent
 
@@ -47,9 +47,9 @@ class Failure:
 class LaunchRun:
     """One try; `run` does it."""
 
-    def __init__(self, sites: Sequence[Site], ranks: int, telling: Telling) -> None:
+    def __init__(self, sites: Sequence[Site], ranks: int, reporter: LaunchReporter) -> None:
         self._sites = sites
-        self._telling = telling
+        self._reporter = reporter
         self._running = set(range(ranks))
         self._done: list[str] = []
         self._failure: Failure | None = None
@@ -78,19 +78,19 @@ class LaunchRun:
             async with aclosing(site.events()) as events:
                 async for event in events:
                     self._note(site, event)
-            self._check_heard(site, ranks)
+            self._check_ends(site, ranks)
         except JupiterError as error:
-            self._telling.notice(f"{error.message}\n\nhint: {error.hint}")
+            self._reporter.notice(f"{error.message}\n\nhint: {error.hint}")
             self._fail(Failure(LOST, f"the ranks on {site.name} are lost"))
 
-    def _check_heard(self, site: Site, ranks: range) -> None:
-        """Fail where a rank is over whose end was never heard: it may have failed."""
-        if unheard := sorted(self._running.intersection(ranks)):
-            named = ", ".join(f"rank {rank}" for rank in unheard)
+    def _check_ends(self, site: Site, ranks: range) -> None:
+        """Fail where a site's events ended without the end of a rank: it may have failed."""
+        if without_end := sorted(self._running.intersection(ranks)):
+            named = ", ".join(f"rank {rank}" for rank in without_end)
             self._fail(Failure(LOST, f"how {named}{self._where(site)} ended isn't known"))
 
     def _note(self, site: Site, event: ScriptEvent) -> None:
-        self._telling.take(event, site.name)
+        self._reporter.take(event, site.name)
         match event:
             case Ended(rank, status) if rank == STORE_RANK:
                 self._store_ended(status)
@@ -115,9 +115,9 @@ class LaunchRun:
     def _store_ended(self, status: int) -> None:
         """Say so; ranks that have met don't need it, and others will say what they miss."""
         if status and self._failure is None:
-            said = self._telling.tail(STORE_RANK)
+            said = self._reporter.tail(STORE_RANK)
             last = f": {said[-1]}" if said else ""
-            self._telling.notice(f"the store where the ranks meet {ending(status)}{last}")
+            self._reporter.notice(f"the store where the ranks meet {ending(status)}{last}")
 
     def _rank_ended(self, rank: int, status: int, where: str) -> None:
         self._running.discard(rank)
@@ -139,7 +139,7 @@ class LaunchRun:
         if self._failure is None and self._running:
             left = ", ".join(f"rank {rank}" for rank in sorted(self._running))
             done = ", ".join(self._done)
-            self._telling.notice(
+            self._reporter.notice(
                 f"ended with status 0 for {ENDED_ALONE_S:.0f} s: {done}; still at work: {left}"
             )
 
@@ -159,10 +159,10 @@ class LaunchRun:
         self._failure = Failure(STATUS_OF_SIGNAL + number, words)
         self._climb(INTERRUPT_LADDER if number in GENTLE else FAILURE_LADDER)
         with suppress(OSError):  # the terminal may be what has gone
-            self._telling.notice("stopping; press Ctrl-C again to end everything at once")
+            self._reporter.notice("stopping; press Ctrl-C again to end everything at once")
 
     def _resized(self) -> None:
-        if size := self._telling.window():
+        if size := self._reporter.window():
             loop = asyncio.get_running_loop()
             self._resizing = [loop.create_task(site.resize(*size)) for site in self._sites]
 

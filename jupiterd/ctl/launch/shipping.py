@@ -18,7 +18,7 @@ KEPT: Final = "7 days"
 SHOWN: Final = 3
 
 
-async def shipped(prepared: Prepared, tell: Callable[[str], None]) -> Prepared:
+async def shipped(prepared: Prepared, notify: Callable[[str], None]) -> Prepared:
     """Send the folder where it is to travel; return the launch with the orders that name it.
 
     Raises:
@@ -29,7 +29,7 @@ async def shipped(prepared: Prepared, tell: Callable[[str], None]) -> Prepared:
     if folder is None or channel is None or not others:
         return prepared
     for line in ship_lines(prepared):
-        tell(line)
+        notify(line)
     ship = ShipFolder(
         folder=str(folder.root),
         files=tuple(folder.sizes),
@@ -40,14 +40,14 @@ async def shipped(prepared: Prepared, tell: Callable[[str], None]) -> Prepared:
     by_node = {str(each["node"]): each for each in done["places"]}
     places, orders = list[Place](), list[ScriptOrder]()
     for place, order in zip(prepared.places, prepared.orders, strict=True):
-        told = by_node.get(place.node)
-        if told is None:
+        answer = by_node.get(place.node)
+        if answer is None:
             places.append(place)
             orders.append(order)
             continue
-        folder_there = folder_of_run(str(told["folders"]), order.id)
-        new = size(int(told["fetched_bytes"]))
-        tell(
+        folder_there = folder_of_run(str(answer["folders"]), order.id)
+        new = size(int(answer["fetched_bytes"]))
+        notify(
             f"{plain(place.name)} fetched {new} of it, and runs it in {plain(folder_there)}, "
             f"which is kept for {KEPT}"
         )

@@ -1,7 +1,7 @@
 """Whether the Python that runs a script here has torch, with which the ranks would meet.
 
-Owns that question, and which other Python has it. Doesn't know how the store is started
-(`gang.script`); one on another machine says for itself what it lacks.
+Owns that check, and which other Python has it. Doesn't know how the store is started
+(`processes.script`); each other machine checks its own Python.
 """
 
 import importlib.util
@@ -21,13 +21,13 @@ from jupiterd.processes.script_plan import ScriptOrder
 
 TIMEOUT_S: Final = 10.0
 WITHOUT: Final = 3
-_ASK: Final = f"""
+_FIND_TORCH: Final = f"""
 import sys, importlib.util
 sys.exit({WITHOUT} if importlib.util.find_spec("torch") is None else 0)
 """
 
 
-def with_store(prepared: Prepared, tell: Callable[[str], None]) -> Prepared:
+def with_store(prepared: Prepared, notify: Callable[[str], None]) -> Prepared:
     """Return the launch without its store where the Python here has no torch, and say so.
 
     Ranks that don't import torch need none; those that do can't start with that Python.
@@ -38,7 +38,7 @@ def with_store(prepared: Prepared, tell: Callable[[str], None]) -> Prepared:
         python = script_python(order.argv)
         if not (is_here and order.store_port) or has_torch(python, order.folder):
             continue
-        tell(missing(python, order, os.environ))
+        notify(missing(python, order, os.environ))
         orders[number] = replace(order, store_host="", store_port=0)
     return replace(prepared, orders=tuple(orders))
 
@@ -57,13 +57,17 @@ def missing(python: str, order: ScriptOrder, environment: Mapping[str, str]) -> 
 
 
 def has_torch(python: str, folder: str) -> bool:
-    """Say whether a Python finds torch; one that doesn't answer is taken to. Imports nothing."""
+    """Say whether a Python finds torch, without an import of it; True where it doesn't answer."""
     if Path(python) == Path(sys.executable):
         return importlib.util.find_spec("torch") is not None
     try:
-        asked = subprocess.run(
-            [python, "-c", _ASK], capture_output=True, timeout=TIMEOUT_S, check=False, cwd=folder
+        searched = subprocess.run(
+            [python, "-c", _FIND_TORCH],
+            capture_output=True,
+            timeout=TIMEOUT_S,
+            check=False,
+            cwd=folder,
         )
     except (OSError, subprocess.SubprocessError):
         return True
-    return asked.returncode != WITHOUT
+    return searched.returncode != WITHOUT

@@ -1,6 +1,6 @@
-"""What a model is asked in the example of its card: in its own language, and of its own field.
+"""The prompt in the example of a model's card, in the model's language and about its domain.
 
-Pure. Owns the words. Doesn't know how they are handed to a model.
+Pure. Owns the text. Doesn't know how a prompt is passed to a model.
 """
 
 from collections.abc import Mapping

@@ -1,7 +1,7 @@
 """Turning a Hugging Face folder into one GGUF file: here, or by llama.cpp's own converter.
 
 Owns which of the two does it, finding the converter and running it. The converter isn't part of
-Jupiter: people install it, and it is asked where they name it, or where a model isn't known here.
+Jupiter: people install it. It runs where they name it, or where a model isn't known here.
 """
 
 import json
@@ -49,7 +49,7 @@ def make_gguf(
     """Write the GGUF file of a model folder; return who has made it, in words.
 
     Args:
-        converter: the one that people name; None: it is asked where the model isn't known here.
+        converter: the one that people name; None: the one on PATH, if the model isn't known here.
         folder: of the model.
         config: its config.json.
         to: the file.
@@ -87,8 +87,8 @@ def convert(converter: Path, folder: Path, to: Path, name: str) -> None:
         WorkFailedError: the converter says why it can't.
     """
     program = [gguf_program.__file__] if _splits_like_gpt2(folder) else []
-    asked = [str(converter), str(folder), "--outfile", str(to), "--model-name", printable(name)]
-    command = [_python_of(converter), *program, *asked]
+    arguments = [str(converter), str(folder), "--outfile", str(to), "--model-name", printable(name)]
+    command = [_python_of(converter), *program, *arguments]
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=CONVERTING_S, check=False

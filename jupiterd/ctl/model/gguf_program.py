@@ -1,10 +1,10 @@
-"""A program: llama.cpp's converter, told how text is split before our tokenizers merge bytes.
+"""A program: llama.cpp's converter, extended by the splitting rule of our tokenizers.
 
     python gguf_program.py convert_hf_to_gguf.py MODEL_FOLDER --outfile FILE ...
 
-The converter knows tokenizers by the hash of what they make of one text, and refuses any that was
-trained elsewhere. Ours split text as GPT-2's does, for which it has a name. Whichever class of the
-converter, in whichever of its files, is asked for that name, answers with it where it would refuse.
+The converter recognises tokenizers by the hash of their tokens of one text, and refuses any that
+was trained elsewhere. Ours split text as GPT-2's does before they merge bytes. Each class of the
+converter that names a splitting returns GPT-2's name where it would refuse.
 
 It runs with the converter's own Python, so it needs nothing but the standard library.
 """
@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-ASKED = "get_vocab_base_pre"
+SPLITTING_METHOD = "get_vocab_base_pre"
 """The converter's method that names a splitting."""
 
 LIKE_GPT2 = "gpt-2"
@@ -34,17 +34,17 @@ def main() -> None:
 
 
 def _built(*parts: Any, **keywords: Any) -> type:
-    """Make a class as Python does, and let it know our tokenizers if it is one that is asked."""
+    """Make a class as Python does, and wrap its SPLITTING_METHOD if it has one."""
     made: type = _build_class(*parts, **keywords)
-    if ASKED in vars(made):
-        setattr(made, ASKED, _knowing(vars(made)[ASKED]))
+    if SPLITTING_METHOD in vars(made):
+        setattr(made, SPLITTING_METHOD, _knowing(vars(made)[SPLITTING_METHOD]))
     return made
 
 
-def _knowing(asked: Callable[..., str]) -> Callable[..., str]:
+def _knowing(original: Callable[..., str]) -> Callable[..., str]:
     def named(*given: Any) -> str:
         try:
-            return asked(*given)
+            return original(*given)
         except NotImplementedError:
             return LIKE_GPT2
 

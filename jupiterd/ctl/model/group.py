@@ -106,7 +106,7 @@ def export(
     """Write a model into a folder of its own, with a model card.
 
     The card says what it was trained on, under which licences, how, and what the gate said of it.
-    Any node can be asked: it fetches what it lacks first. hf and mlx are the same files, for both
+    Any node can do it: it fetches what it lacks first. hf and mlx are the same files, for both
     libraries read them; gguf is one file, and models that aren't known here need llama.cpp's
     converter for it. --lm-eval writes held-out text into the folder: who publishes it can't trust
     scores on it any more.
@@ -130,7 +130,7 @@ def export(
     written = write_model(document, form, to, program, add)
     Console.of(invocation).show(
         {"schema": SCHEMA, "model": document["id"], "format": form, **written.to_plain()},
-        lambda: [f"{to}: {document['name']} for {written.told}", *written.files_told()],
+        lambda: [f"{to}: {document['name']} for {written.reader}", *written.file_lines()],
     )
 
 
@@ -143,7 +143,7 @@ def promote(invocation: Invocation, model: str) -> None:
 
     It holds from the next round on, of a cycle that has ended where it is extended: a tenth of the
     prompts first, then all of those that it can do. `jupiterctl cycle rollback` takes it back.
-    Where that ends another student's trial, it is asked once more, or --yes must say so.
+    Where that ends another student's trial, it asks once more, or --yes must be given.
 
     \b
     Examples:
@@ -165,8 +165,8 @@ def promote(invocation: Invocation, model: str) -> None:
             raise
         console.confirm(f"{error.message}: go on?", invocation)
         done = order(invocation.state_dir, replace(promote, replaces=True))
-    told = f"student {short(str(done['student']))} writes a tenth of round {done['from_round']}"
-    console.show(done, lambda: [told, *next_round_lines(done)])
+    line = f"student {short(str(done['student']))} writes a tenth of round {done['from_round']}"
+    console.show(done, lambda: [line, *next_round_lines(done)])
 
 
 def _tasks_of(invocation: Invocation, model: str) -> Callable[[Path, Mapping[str, Any]], None]:
@@ -174,5 +174,5 @@ def _tasks_of(invocation: Invocation, model: str) -> Callable[[Path, Mapping[str
     from jupiterd.ctl.calls import ask_over_grpc
     from jupiterd.ctl.model.lm_eval_export import write_tasks
 
-    told = ask_over_grpc(invocation.state_dir, f"held_out/{model}", FETCHING_S)["held_out"]
-    return lambda folder, document: write_tasks(folder, document, told)
+    held_out = ask_over_grpc(invocation.state_dir, f"held_out/{model}", FETCHING_S)["held_out"]
+    return lambda folder, document: write_tasks(folder, document, held_out)

@@ -1,4 +1,4 @@
-"""Tasks for lm-evaluation-harness, beside an exported model: its held-out text and its gaps.
+"""Tasks for lm-evaluation-harness, next to an exported model: its held-out text and its gaps.
 
 Owns the folder's files. Whoever has `lm_eval` can check our figures with a program that others
 wrote; nothing of it is needed here. Two tasks:
@@ -8,8 +8,8 @@ wrote; nothing of it is needed here. Two tasks:
 | ..._bits_per_byte | loglikelihood_rolling, over the documents that the gate scored | val_bpb |
 | ..._cloze | multiple_choice: what stood in a gap, and three others like it | gaps filled |
 
-Where a document is longer than the model's context, the harness begins each window anew with one
-token of context, and we with a quarter of a window: its bits per byte are a little higher then.
+Where a document is longer than the model's context, the harness gives each window one token of
+context, and we a quarter of a window: its bits per byte are a little higher then.
 """
 
 import json
@@ -48,8 +48,8 @@ def write_tasks(folder: Path, model: Mapping[str, Any], held_out: Mapping[str, A
     scores, gaps = _judged_on(Path(held_out["verdict"]))
     places = [Path(each) for each in held_out["texts"]]
     texts = [HeldOutText(row.id, row.cluster, _text(places, row)) for row in scores]
-    asked = {row.id for row in gaps}
-    items = [item for item in _items(texts, str(model["language"])) if item.id in asked]
+    scored = {row.id for row in gaps}
+    items = [item for item in _items(texts, str(model["language"])) if item.id in scored]
     to = folder / FOLDER
     to.mkdir()
     _write_lines(to / TEXT_FILE, ({"id": each.id, "text": each.text} for each in texts))

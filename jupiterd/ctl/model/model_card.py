@@ -1,4 +1,4 @@
-"""The model card of an export: what a model is, what it was made of, and what is known of it.
+"""The model card of an export: what a model is, its data, its training and its verdict.
 
 Owns the words. Pure: what the daemon says of the model and what lies in the folder come in,
 Markdown goes out. What isn't known is said to be unknown, never left to be guessed.
@@ -48,7 +48,7 @@ class CardFacts:
     folder: str
     """What the folder is called."""
     marks: SpecialTokens
-    """How a text begins for it, and whether it is asked."""
+    """The token that begins a text, and whether it is a chat model."""
     made_by: str = ""
     """Who has made a GGUF file."""
 
@@ -139,7 +139,7 @@ def _loading(facts: CardFacts) -> Iterator[str]:
         "```python",
         "from mlx_lm import generate, load",
         f"model, tokenizer = load({json.dumps(facts.folder)})",
-        *_asked_of_mlx(facts),
+        *_mlx_generation(facts),
         "```",
     ]
     first, second = (mlx, torch) if facts.form == "mlx" else (torch, mlx)
@@ -158,8 +158,8 @@ def _loading(facts: CardFacts) -> Iterator[str]:
     yield from _talk(facts.marks)
 
 
-def _asked_of_mlx(facts: CardFacts) -> list[str]:
-    """Return the lines that let it write; a chat model is asked by its template."""
+def _mlx_generation(facts: CardFacts) -> list[str]:
+    """Return the lines of Python that generate text; a chat model's apply its chat template."""
     said = json.dumps(example_prompt(facts.model, is_chat=facts.marks.is_chat), ensure_ascii=False)
     if not facts.marks.is_chat:
         return [f"print(generate(model, tokenizer, {said}))"]
@@ -171,15 +171,15 @@ def _asked_of_mlx(facts: CardFacts) -> list[str]:
 
 
 _ROUNDED = "matrices are rounded to 16 bits, and the chat template is in it where there is one."
-_CONVERTED = "unless told otherwise it rounds weights to 16 bits."
+_CONVERTED = "by default it rounds weights to 16 bits."
 
 
 def _talk(marks: SpecialTokens) -> Iterator[str]:
-    """Yield how it is spoken to."""
+    """Yield how prompts for it are formed."""
     if marks.is_chat:
-        yield "It is a chat model, asked by the chat template of the model that it began with."
+        yield "It is a chat model; its chat template is that of the model that it began with."
     else:
-        yield "It is a base model: it goes on with a text. It knows no chat."
+        yield "It is a base model: it continues a text. It has no chat template."
     yield f"A text that it is scored on begins with `{marks.first}`, as documents did in training."
 
 
@@ -221,7 +221,7 @@ def _sources_of_run(known: Sequence[Document]) -> Iterator[str]:
         yield "Which sources and licences, can't be said: the shards' own list wasn't in reach."
         return
     rows = [
-        (str(each["name"]), _source_told(each), str(each.get("license") or "nobody stated one"))
+        (str(each["name"]), _source_address(each), str(each.get("license") or "nobody stated one"))
         for each in known
     ]
     yield from _table(("source", "what it is", "licence"), rows)
@@ -258,7 +258,7 @@ def _sources(known: Sequence[Document], counts: Mapping[str, int]) -> Iterator[s
     rows = [
         (
             name,
-            _source_told(by_name.get(name)),
+            _source_address(by_name.get(name)),
             str((by_name.get(name) or {}).get("license") or UNKNOWN),
             f"{count:,}",
         )
@@ -267,7 +267,7 @@ def _sources(known: Sequence[Document], counts: Mapping[str, int]) -> Iterator[s
     yield from _table(("source", "what it is", "licence stated for it", "samples"), rows)
 
 
-def _source_told(source: Document | None) -> str:
+def _source_address(source: Document | None) -> str:
     if source is None:
         return UNKNOWN
     return str(source["address"] or f"{source['kind'].replace('_', ' ')} of a machine")

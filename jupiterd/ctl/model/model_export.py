@@ -37,12 +37,12 @@ CONFIG_FILE = "config.json"
 STATE_DIR = "training_state"
 """Of a checkpoint: what training goes on with, which nobody else reads."""
 
-_TOLD = {"hf": "transformers", "mlx": "mlx-lm", "gguf": "llama.cpp"}
+_READERS = {"hf": "transformers", "mlx": "mlx-lm", "gguf": "llama.cpp"}
 
 
 @dataclass(frozen=True)
-class Written:
-    """What was written."""
+class ExportedModel:
+    """The folder that was written."""
 
     folder: Path
     form: str
@@ -51,16 +51,16 @@ class Written:
     """Name of a file -> its bytes."""
 
     @property
-    def told(self) -> str:
+    def reader(self) -> str:
         """Return the program that reads it."""
-        return _TOLD[self.form]
+        return _READERS[self.form]
 
-    def files_told(self) -> list[str]:
+    def file_lines(self) -> list[str]:
         """Return a line for each file."""
         return [f"  {name}  {size(count)}" for name, count in sorted(self.sizes.items())]
 
     def to_plain(self) -> dict[str, Any]:
-        """Return what scripts are told."""
+        """Return the document's fields for scripts."""
         return {
             "folder": str(self.folder),
             "parameters": self.parameters,
@@ -74,7 +74,7 @@ def write_model(
     to: Path,
     converter: Path | None = None,
     add: Callable[[Path, Mapping[str, Any]], None] | None = None,
-) -> Written:
+) -> ExportedModel:
     """Write the folder; return what is in it.
 
     Args:
@@ -82,7 +82,7 @@ def write_model(
         form: hf, mlx or gguf.
         to: the folder, which isn't there yet.
         converter: llama.cpp's, to make gguf with it; None: it is made here where that is possible.
-        add: writes more into the folder before it appears; it is told the model, too.
+        add: writes more files into the folder before it appears; gets the folder and the model.
 
     Raises:
         ConflictError: the folder is there already, and has something in it.
@@ -120,7 +120,7 @@ def _check_free(to: Path) -> None:
 
 def _fill(
     draft: Path, model: Mapping[str, Any], form: str, converter: Path | None, to: Path
-) -> Written:
+) -> ExportedModel:
     stored = Path(model["files_at"])
     weights = read_weights(stored)
     config = _config(stored)
@@ -134,7 +134,7 @@ def _fill(
     sizes = _sizes(draft)
     facts = CardFacts(model, form, config, weights, sizes, to.name, exported_marks(stored), made_by)
     (draft / CARD_FILE).write_text(card(facts), encoding="utf-8")
-    return Written(to, form, weights.parameters, _sizes(draft))
+    return ExportedModel(to, form, weights.parameters, _sizes(draft))
 
 
 _OF_THIS_MACHINE = frozenset({"files_at", "folder", "held_here"})

@@ -1,4 +1,4 @@
-"""What an exported model is told of the beginning and the end of a text, and whether it is asked.
+"""The tokens that begin a text for an exported model, and whether it has a chat template.
 
 Owns reading that from its folder, for the card and for programs that score it. Doesn't know what
 its weights are.
@@ -24,7 +24,7 @@ class SpecialTokens:
     first_id: int | None
     """Its id; None where the tokenizer can't be read."""
     is_chat: bool
-    """There is a chat template: it is asked, and answers."""
+    """Whether there is a chat template."""
 
 
 def exported_marks(folder: Path) -> SpecialTokens:

@@ -50,7 +50,7 @@ _OPTIONS = (
         "--sync-every",
         type=click.IntRange(1),
         metavar="STEPS",
-        help="How often islands exchange; as the planner thinks best unless told.",
+        help="How often islands exchange; as the planner chooses by default.",
     ),
     click.option(
         "--sync",

@@ -32,14 +32,14 @@ def cycle_options(command: Command) -> Command:
 
 
 def training_arguments(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the daemon is told of a cycle's training; what nobody said is left out."""
+    """Return the fields of the command for a cycle's training; options not given are left out."""
     said = {name: given[name] for name in OF_CYCLES if given.get(name) is not None}
     nodes = {} if given.get("nodes") is None else {"nodes": given["nodes"]}
     return {**({"training": said} if said else {}), **nodes}
 
 
 _COMPUTING = (
-    click.option("--nodes", metavar="all|N|NAME,...", help="Who trains; all unless told."),
+    click.option("--nodes", metavar="all|N|NAME,...", help="Who trains; all by default."),
     click.option("--precision", type=click.Choice(("auto", "fp32", "fp16", "bf16"))),
     click.option(
         "--gang-encryption",
@@ -56,7 +56,7 @@ _COMPUTING = (
         "--lr",
         "learning_rate",
         type=float,
-        help="Peak; the size's own unless told, or what tuning given weights takes: 2e-5.",
+        help="Peak; the size's own by default, or what tuning given weights takes: 2e-5.",
     ),
 )
 _LENGTHS = (
@@ -68,12 +68,12 @@ _LENGTHS = (
     click.option(
         "--batch-size",
         type=click.IntRange(1),
-        help="Sequences a device holds at a time; the size's own unless told.",
+        help="Sequences a device holds at a time; the size's own by default.",
     ),
     click.option(
         "--seq-len",
         type=click.IntRange(16),
-        help="Tokens of a sequence; the size's own unless told, or the domain's.",
+        help="Tokens of a sequence; the size's own by default, or the domain's.",
     ),
     click.option(
         "--loss-on",

@@ -13,7 +13,7 @@ TOKEN_HEADERS = ("TOKEN", "FOR", "USED", "TIME LEFT")
 
 
 def door_line(door: Mapping[str, Any]) -> str:
-    """Return whether newcomers are let in, for how long, and why, in one line."""
+    """Return whether newcomers are admitted, for how long, and why, in one line."""
     left_s = door.get("closes_in_s")
     lasting = "" if left_s is None else f" for another {duration(left_s)}"
     return f"{'open' if door.get('open') else 'closed'}{lasting}: {plain(door.get('reason'))}"

@@ -21,7 +21,7 @@ def is_healthy(rows: Sequence[Row]) -> bool:
 
 
 def sync_lines(document: Mapping[str, Any]) -> list[str]:
-    """Return a line on what was asked to add up, and the table."""
+    """Return a line on the transport that was checked, and the table."""
     head = f"{plain(document['engine'])}: {plain(document['reason'])}"
     return [head, "", *table(HEADERS, [_row(row) for row in document["nodes"]])]
 

@@ -1,6 +1,6 @@
 """Files that appear whole or not at all.
 
-Owns the draft beside the file, and what is said where it can't be written. Doesn't know what is
+Owns the draft next to the file, and the errors where it can't be written. Doesn't know what is
 written, nor whether a file that is there may be replaced.
 """
 

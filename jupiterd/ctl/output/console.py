@@ -29,7 +29,7 @@ class Console:
 
     @classmethod
     def of(cls, invocation: Invocation) -> "Console":
-        """Return the console in the form of output that was asked for."""
+        """Return the console in the requested form of output."""
         return cls(invocation.output, invocation)
 
     @property
@@ -39,7 +39,7 @@ class Console:
 
     @property
     def can_ask(self) -> bool:
-        """Say whether somebody sits at a terminal who reads this and may be asked."""
+        """Say whether the output is a terminal at which somebody can answer a question."""
         return self.is_table and _can_ask()
 
     @property
@@ -97,7 +97,7 @@ class Console:
         self._has_passing_line = True
 
     def settle(self) -> None:
-        """Take a passing line away, so that something else can be written."""
+        """Erase a passing line, so that something else can be written."""
         if self._has_passing_line:
             sys.stdout.write(_CLEAR_LINE)
             sys.stdout.flush()
@@ -124,7 +124,7 @@ class Console:
         return self.is_table and _is_terminal(sys.stderr)
 
     def passing_notice(self, text: str) -> None:
-        """Tell people at a terminal what is being done, in a line that goes away again."""
+        """Show people at a terminal what is being done, in a line that is erased again."""
         if self.can_pass:
             sys.stderr.write(_CLEAR_LINE + text[: _terminal_columns() - 1])
             sys.stderr.flush()
@@ -147,7 +147,11 @@ class Console:
         self.confirm(question, invocation)
 
     def require_comparison(self, question: str) -> None:
-        """Ask what only somebody before both machines can know; without a terminal insist on it."""
+        """Ask whether both machines show the same words.
+
+        Raises:
+            UsageError: there is no terminal to ask at.
+        """
         if not _can_ask():
             hint = 'without a terminal, say which with --words "...", or compare none with --yes'
             raise UsageError(question, hint)
@@ -163,7 +167,7 @@ def notice(text: str) -> None:
 
 
 def _json(document: Mapping[str, Any], **form: Any) -> str:
-    """Return JSON that every reader takes: a daemon of another version may tell of infinity."""
+    """Return JSON that every reader takes: a daemon of another version may send infinity."""
     try:
         return json.dumps(document, ensure_ascii=False, allow_nan=False, **form)
     except ValueError:

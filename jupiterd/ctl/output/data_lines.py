@@ -51,8 +51,8 @@ def _shares(counts: Mapping[str, int] | None) -> str:
     if not counts:
         return MISSING
     ranked = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
-    told = ", ".join(f"{plain(name) or MISSING} {count:,}" for name, count in ranked[:MAX_SHOWN])
-    return told + (f" and {len(ranked) - MAX_SHOWN} more" if len(ranked) > MAX_SHOWN else "")
+    text = ", ".join(f"{plain(name) or MISSING} {count:,}" for name, count in ranked[:MAX_SHOWN])
+    return text + (f" and {len(ranked) - MAX_SHOWN} more" if len(ranked) > MAX_SHOWN else "")
 
 
 def _row(row: Row) -> tuple[str, ...]:
@@ -118,7 +118,7 @@ def _trunk_lines(part: Row) -> Iterator[str]:
 
 
 def _outer_lines(each: Row) -> Iterator[str]:
-    """Yield what islands were told to train on, and have not, or not yet."""
+    """Yield the positions that were assigned to islands and aren't trained on, or not yet."""
     yield f"  {counted(each['outer_steps'], 'outer step')} of its islands"
     for what, ranges in (("given out", each["given_out"]), ("came back", each["returned"])):
         if ranges:

@@ -29,10 +29,10 @@ def dry_run_lines(document: Mapping[str, Any]) -> list[str]:
 
 
 def _shown(value: object) -> str:
-    """Return an argument in short; a whole file is told by its length."""
+    """Return an argument in short; of a whole file the number of its lines."""
     if isinstance(value, Mapping):
-        held = cast("Mapping[str, object]", value)
-        return _value({name: _short(each) for name, each in held.items()})
+        fields = cast("Mapping[str, object]", value)
+        return _value({name: _short(each) for name, each in fields.items()})
     return _value(_short(value))
 
 

@@ -1,6 +1,6 @@
 """The islands of a training run, as people read them.
 
-Owns the words. Doesn't know what islands do: the daemon tells.
+Owns the texts. Doesn't know what islands do: the daemon's document has it.
 """
 
 from collections.abc import Mapping, Sequence

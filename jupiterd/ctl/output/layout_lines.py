@@ -1,6 +1,6 @@
 """Who would train with whom, as people read it before a run.
 
-Owns the words. Doesn't know how anything of it is predicted: the leader tells.
+Owns the texts. Doesn't know how anything of it is predicted: the leader does that.
 """
 
 from collections.abc import Mapping
@@ -16,14 +16,14 @@ WORTH = "worth: islands learn less from each token, so the best layout is the on
 Row = Mapping[str, Any]
 
 
-def layout_lines(told: Mapping[str, Any], how: str = CHANGE_ROLES) -> list[str]:
-    """Return the chosen layout and why, then each other one; none where the leader tells none.
+def layout_lines(answer: Mapping[str, Any], how: str = CHANGE_ROLES) -> list[str]:
+    """Return the chosen layout and why, then each other one; none where the leader names none.
 
     Args:
-        told: what the leader said.
-        how: what people do to have a layout that doesn't run by itself.
+        answer: the leader's answer to the command.
+        how: what people do to have a layout that isn't chosen by itself.
     """
-    plan = told.get("layouts")
+    plan = answer.get("layouts")
     if not plan:
         return []
     chosen: Row = plan["chosen"]
@@ -42,17 +42,19 @@ def layout_lines(told: Mapping[str, Any], how: str = CHANGE_ROLES) -> list[str]:
     if any(map(_worth, (chosen, *plan["alternatives"]))):
         lines.append(WORTH)
     if slow := plan.get("generators"):
-        lines.append(f"too slow to train beside the others, better at generating: {_all(slow)}")
+        lines.append(f"too slow to train with the others, better at generating: {_all(slow)}")
     return lines
 
 
 def _running(plan: Row, how: str) -> str:
-    """Return what runs where that isn't the best layout, as it is predicted where it is told."""
+    """Return the layout that runs where that isn't the best one, with its speed if it is known."""
     runs = plan["unasked"]
     row = next((row for row in plan["alternatives"] if row["title"] == runs), None)
-    told = plain(runs) if row is None else _line(row)
-    is_asked = plan.get("is_asked")
-    return f"what runs, as asked: {told}" if is_asked else f"what runs by itself: {told}; {how}"
+    layout = plain(runs) if row is None else _line(row)
+    is_requested = plan.get("is_asked")
+    if is_requested:
+        return f"what runs, as requested: {layout}"
+    return f"what runs by itself: {layout}; {how}"
 
 
 def _line(row: Row) -> str:

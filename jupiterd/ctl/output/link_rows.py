@@ -1,4 +1,4 @@
-"""Measured ways to other nodes as a table, and what is to be said about them.
+"""Measured paths to other nodes as a table, and hints about them.
 
 Pure. Owns the columns and the hints; doesn't know how anything was measured.
 """
@@ -17,16 +17,16 @@ Row = Mapping[str, Any]
 
 
 def link_lines(document: Mapping[str, Any]) -> list[str]:
-    """Return a line on where was measured, the table, and the hints."""
+    """Return a line on which machine measured, the table, and the hints."""
     rows = [_row(path) for path in document["paths"]]
     said = [f"hint: {hint}" for hint in document["hints"]]
-    where = f"from {plain(document['from']['name'])}; * is the way in use"
+    where = f"from {plain(document['from']['name'])}; * is the path in use"
     others = _other_lines(document.get("others", []))
     return [where, "", *table(HEADERS, rows), *others, *(["", *said] if said else [])]
 
 
 def _other_lines(paths: Sequence[Row]) -> list[str]:
-    """Return a table of the ways between other machines, if there are any."""
+    """Return a table of the paths between other machines, if there are any."""
     if not paths:
         return []
     rows = [(plain(path["from"]["name"]), *_row(path)) for path in paths]
@@ -46,7 +46,7 @@ def _silent(path: Row) -> str:
 
 
 def _worse(path: Row, paths: Sequence[Row]) -> str:
-    """Say that a way of a worse kind is used than one that answers."""
+    """Return the hint where a path of a worse kind is used than one that answers; else nothing."""
     if not path["active"]:
         return ""
     others = [other for other in paths if other["node"] == path["node"] and other["answers"]]

@@ -16,7 +16,7 @@ GIB = 1 << 30
 Row = Mapping[str, Any]
 
 _SILENT = frozenset({"gone", "suspect"})
-"""What such a node said last is no longer true."""
+"""States of nodes whose last report is no longer true."""
 
 
 def node_rows(status: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -28,9 +28,9 @@ def local_row(
     name: str, hardware: Row, load: Row, gpu_loads: Sequence[Row], process_bytes: int | None
 ) -> dict[str, Any]:
     """Return the row of a machine that was looked at without a daemon."""
-    told = dict(load) | ({} if process_bytes is None else {"process_bytes": process_bytes})
+    current = dict(load) | ({} if process_bytes is None else {"process_bytes": process_bytes})
     node = {"id": None, "name": name, "state": "no daemon", "hardware": hardware}
-    return _row(node | {"load": told, "gpu_loads": gpu_loads})
+    return _row(node | {"load": current, "gpu_loads": gpu_loads})
 
 
 def block_lines(rows: Sequence[Row], stamp: str) -> list[str]:

@@ -80,9 +80,9 @@ def _gang(attempt: Row, model: Row) -> str:
     took = "" if attempt["elapsed_s"] is None else f", {duration(attempt['elapsed_s'])}"
     ranks = len(attempt["nodes"])
     who = f"{attempt['island']}, " if attempt["island"] else ""
-    told = f"{counted(ranks, 'rank')} on {', '.join(nodes)}"
+    gang = f"{counted(ranks, 'rank')} on {', '.join(nodes)}"
     number = attempt.get("attempt_in_round") or attempt["epoch"]  # a daemon of before
-    return f"{who}attempt {number}: {plain(attempt['engine'])}, {told}{took}"
+    return f"{who}attempt {number}: {plain(attempt['engine'])}, {gang}{took}"
 
 
 def _data(data: Row | None) -> Iterator[str]:
@@ -110,8 +110,8 @@ def _data(data: Row | None) -> Iterator[str]:
 
 def _shares(counts: Mapping[str, int]) -> str:
     ranked = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
-    told = ", ".join(f"{_named(name)} {count:,}" for name, count in ranked[:MAX_SHOWN])
-    return told + (f" and {len(ranked) - MAX_SHOWN} more" if len(ranked) > MAX_SHOWN else "")
+    text = ", ".join(f"{_named(name)} {count:,}" for name, count in ranked[:MAX_SHOWN])
+    return text + (f" and {len(ranked) - MAX_SHOWN} more" if len(ranked) > MAX_SHOWN else "")
 
 
 def _named(name: str) -> str:

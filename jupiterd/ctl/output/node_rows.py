@@ -21,8 +21,8 @@ def node_table(status: Mapping[str, Any]) -> list[str]:
 
 def contradiction_lines(status: Mapping[str, Any]) -> list[str]:
     """Return what the cluster file of this machine says that isn't so."""
-    told = [line for node in status.get("nodes", []) for line in node.get("contradictions", [])]
-    return ["", *(f"warning: {plain(line)}" for line in told)] if told else []
+    lines = [line for node in status.get("nodes", []) for line in node.get("contradictions", [])]
+    return ["", *(f"warning: {plain(line)}" for line in lines)] if lines else []
 
 
 def _row(node: Mapping[str, Any], leader: str | None) -> tuple[object, ...]:

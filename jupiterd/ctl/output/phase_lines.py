@@ -27,25 +27,25 @@ def phase_lines(cycle: Cycle) -> list[str]:
 
 
 def _readings(rows: Sequence[Row]) -> list[str]:
-    """Return loss, speed and loss on held-out text of what runs, where it tells any."""
+    """Return loss, speed and loss on held-out text of running phases that report any."""
     running = ((row, shown_values(row)) for row in rows if row.get("state") == "running")
-    return [f"{plain(row.get('phase'))}: {', '.join(told)}" for row, told in running if told]
+    return [f"{plain(row.get('phase'))}: {', '.join(values)}" for row, values in running if values]
 
 
 def dropped_line(dropped: Mapping[str, int], most: int = MOST_REASONS) -> str:
     """Return how many were dropped and why, such as `12: duplicate 9, too-short 3`."""
     named = [f"{reason_words(reason)} {count:,}" for reason, count in list(dropped.items())[:most]]
     rest = sum(list(dropped.values())[most:])
-    told = ", ".join([*named, *([f"others {rest:,}"] if rest else [])])
-    return f"{sum(dropped.values()):,}: {told}" if dropped else ""
+    reasons = ", ".join([*named, *([f"others {rest:,}"] if rest else [])])
+    return f"{sum(dropped.values()):,}: {reasons}" if dropped else ""
 
 
 def heavy_drop_lines(cycle: Cycle) -> list[str]:
     """Return of each phase that dropped more than half how many and why, and how to see them."""
     drops: Sequence[Row] = cycle.get("heavy_drops") or ()
-    told = [f"attention: round {plain(row['round'])} {plain(row['told'])}" for row in drops]
+    lines = [f"attention: round {plain(row['round'])} {plain(row['told'])}" for row in drops]
     shows = f"jupiterctl data samples --dropped {short(str(cycle.get('id') or ''))}"
-    return [*told, *([f"hint: {shows.rstrip()}"] if told else [])]
+    return [*lines, *([f"hint: {shows.rstrip()}"] if lines else [])]
 
 
 def _cells(row: Row) -> list[str]:

@@ -1,7 +1,7 @@
-"""What a training was predicted to do, beside what it does or did, as people read it.
+"""The predicted and the measured speed of a training, as people read them.
 
-Owns the words. Doesn't know how either is found: the daemon tells. What has ended is measured of
-whole attempts, or rounds of islands, and these are what the next predictions are made of.
+Owns the texts. Doesn't know how either is found: the daemon's document has both. The measured speed
+of what has ended is that of whole attempts, or rounds of islands; the next predictions use these.
 """
 
 from collections.abc import Mapping
@@ -21,12 +21,12 @@ def prediction_lines(training: Row) -> list[str]:
     runs = any(_trains(row) for row in training.get("phases") or ())
     if not predicted:
         return [f"measured {measured:,.0f} tokens/s"] if measured and not runs else []
-    told = f"predicted {predicted:,.0f} tokens/s"
+    text = f"predicted {predicted:,.0f} tokens/s"
     if not measured:
-        return [told]
+        return [text]
     apart = predicted / measured - 1
     learns = f", {LEARNS}" if abs(apart) > TOLERANCE and not runs else ""
-    return [f"{told}, measured {measured:,.0f}{_apart(apart)}{learns}"]
+    return [f"{text}, measured {measured:,.0f}{_apart(apart)}{learns}"]
 
 
 def _trains(row: Row) -> bool:

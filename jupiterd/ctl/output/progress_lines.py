@@ -93,7 +93,7 @@ class Shown:
     ended: frozenset[PhaseKey] = frozenset()
     verdicts: frozenset[int] = frozenset()
     events: frozenset[int] = frozenset()
-    """Two islands' attempts may be told of in another order than that of their numbers."""
+    """Numbers of printed events: those of two islands may arrive in another order."""
     is_waiting: bool = False
     paused_at: str = ""
     running_s: float = float("-inf")
@@ -151,7 +151,7 @@ COIN_BPB = 8.0
 """Bits for each byte of text that somebody needs who knows nothing of it."""
 
 _MEASURED_SO = " (as training measures it, by sequences; val_bpb: all held-out text, once trained)"
-"""Beside the other figure of text that was held out."""
+"""Appended where another figure of held-out text follows."""
 
 
 def next_commands(run: Cycle) -> list[str]:
@@ -172,13 +172,13 @@ def before_and_after(run: Cycle) -> list[str]:
     before, after = (run.get(name) for name in ("bits_per_byte_before", "best_bits_per_byte"))
     if before is None or after is None:
         return _ran_away(run)
-    beside = "" if run.get("val_bpb") is None else _MEASURED_SO
-    told = [f"held out: {after:.4f} bits per byte, {before:.4f} before training{beside}"]
+    how = "" if run.get("val_bpb") is None else _MEASURED_SO
+    lines = [f"held out: {after:.4f} bits per byte, {before:.4f} before training{how}"]
     if not run.get("ended_worse"):
-        return told
+        return lines
     end, step = run.get("bits_per_byte"), run.get("best_step")
     model = f"that of step {step:,}" if step else "the one that you gave"
-    return [*told, f"it ended worse than it began, at {_bpb(end)}: the model is {model}"]
+    return [*lines, f"it ended worse than it began, at {_bpb(end)}: the model is {model}"]
 
 
 def _ran_away(run: Cycle) -> list[str]:
@@ -186,8 +186,8 @@ def _ran_away(run: Cycle) -> list[str]:
     score = run.get("val_bpb")
     if not isinstance(score, int | float) or score < COIN_BPB:
         return []
-    told = f"its val_bpb of {_bpb(score)} is worse than a coin for each bit ({COIN_BPB:g})"
-    return [f"warning: {told}: its loss ran away; start it again with a lower --lr"]
+    reason = f"its val_bpb of {_bpb(score)} is worse than a coin for each bit ({COIN_BPB:g})"
+    return [f"warning: {reason}: its loss ran away; start it again with a lower --lr"]
 
 
 def _of_given_weights(run: Cycle) -> str:
@@ -200,16 +200,16 @@ def failure_lines(cycle: Cycle) -> list[str]:
     failure: Row = cycle.get("failure") or {}
     if cycle.get("state") != "failed" or not failure:
         return []
-    told = [f"failed: {plain(failure.get('message'))}"]
-    told += [f"hint: {plain(failure['hint'])}"] if failure.get("hint") else []
-    return [*told, *([_goes_on(cycle, str(failure.get("code")))] if is_cycle(cycle) else [])]
+    lines = [f"failed: {plain(failure.get('message'))}"]
+    lines += [f"hint: {plain(failure['hint'])}"] if failure.get("hint") else []
+    return [*lines, *([_goes_on(cycle, str(failure.get("code")))] if is_cycle(cycle) else [])]
 
 
 def _goes_on(cycle: Cycle, code: str) -> str:
-    """Return what lets a failed cycle go on: without reading anew there is as little text again."""
+    """Return the command that resumes a failed cycle; after too little text it reads again."""
     command = f"jupiterctl cycle resume {short(str(cycle.get('id', '')))}"
     if code == TooLittleTextError.code:
-        return f"once there is more text it is read anew: {command} --redo collect"
+        return f"once there is more text it is read again: {command} --redo collect"
     return f"then it goes on from where it is: {command}"
 
 
@@ -243,8 +243,8 @@ def verdict_lines(verdict: Row) -> list[str]:
     if reason := verdict.get("reason"):
         lines.append(f"{head}  {plain(shown_reason(str(reason)))}")
     if (grown := verdict.get("forgetting")) is not None:
-        beside = "beside the model that was brought"
-        lines.append(f"{head}  general text takes {grown:+.1%} bits per byte {beside}")
+        versus = "compared with the model that was brought"
+        lines.append(f"{head}  general text takes {grown:+.1%} bits per byte {versus}")
     if verdict.get("vault_alarm") and verdict.get("vault_gap_bpb") is not None:
         lines.append(f"{head}  {_ALARM.format(verdict['vault_gap_bpb'])}")
     return lines
@@ -285,9 +285,9 @@ def _waiting(shown: Shown, cycle: Cycle, lines: list[Line]) -> Shown:
 
 
 def _unsure(cycle: Cycle, phases: Sequence[Row], verdicts: Mapping[int, Row]) -> Row | None:
-    """Return the phase that may look done only because no leader has told yet what still runs.
+    """Return the phase that may look done only because a new leader hasn't reported what runs.
 
-    A training is known to be done: its last step is kept.
+    A training is known to be done: its last step is recorded.
     """
     begun = [row for row in phases if row["state"] != "waiting"]
     if cycle.get("state") not in GOING_STATES or not begun:
@@ -315,14 +315,14 @@ def _phase(shown: Shown, row: Row, now_s: float, lines: list[Line], head: str) -
     if key not in shown.started:
         lines.append(Line(f"{head}  started"))
         return replace(shown, started=shown.started | {key}, running_s=now_s)
-    told = _running(row)
-    preparing = key if told == PREPARING else None
+    text = _running(row)
+    preparing = key if text == PREPARING else None
     is_known = preparing is not None and preparing == shown.preparing
     counted = key, row["done"]
     interval_s = STANDING_INTERVAL_S if counted == shown.counted else RUNNING_INTERVAL_S
     if now_s - shown.running_s < interval_s or is_known:
         return shown
-    lines.append(Line(f"{head}  {told}", is_passing=True))
+    lines.append(Line(f"{head}  {text}", is_passing=True))
     return replace(shown, running_s=now_s, preparing=preparing, counted=counted)
 
 
@@ -367,15 +367,15 @@ def _amount(row: Row) -> str:
 def shown_values(row: Row) -> list[str]:
     """Return the readings of a running phase, such as its loss, in words."""
     values: Mapping[str, float] = row.get("values") or {}
-    told = [name for name in values if name not in _HIDDEN_VALUES]
-    return [_value(name, values[name], values.get(_PREDICTED)) for name in told]
+    names = [name for name in values if name not in _HIDDEN_VALUES]
+    return [_value(name, values[name], values.get(_PREDICTED)) for name in names]
 
 
 def _value(name: str, value: float, predicted: float | None) -> str:
     if name not in _NAMED_VALUES:
         return f"{name.replace('_', ' ')} {value:.4g}"
-    beside = f" ({predicted:,.0f} predicted)" if predicted and name == "tokens_per_s" else ""
-    return _NAMED_VALUES[name].format(value) + beside
+    prediction = f" ({predicted:,.0f} predicted)" if predicted and name == "tokens_per_s" else ""
+    return _NAMED_VALUES[name].format(value) + prediction
 
 
 def _bpb(value: float | None) -> str:

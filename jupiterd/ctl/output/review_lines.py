@@ -36,7 +36,7 @@ def review_lines(review: Review, *, is_whole: bool = False) -> list[str]:
 
 
 def _elsewhere(review: Review) -> str:
-    """Return whose samples they are, where the phase that is told of has none itself."""
+    """Return whose samples they are, where the reviewed phase has none itself."""
     sampled = review.get("samples_round"), review.get("samples_phase")
     if None in sampled or sampled == (review["round"], review.get("phase")):
         return ""
@@ -46,8 +46,8 @@ def _elsewhere(review: Review) -> str:
 def _samples(what: str, rows: Sequence[Row], *, is_whole: bool) -> list[str]:
     if not rows:
         return []
-    told = (line for row in rows for line in _sample(row, is_whole=is_whole))
-    return [f"{what}, {len(rows)} of them:", *told]
+    samples = (line for row in rows for line in _sample(row, is_whole=is_whole))
+    return [f"{what}, {len(rows)} of them:", *samples]
 
 
 def _sample(row: Row, *, is_whole: bool) -> list[str]:

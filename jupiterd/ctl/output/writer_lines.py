@@ -1,6 +1,6 @@
-"""Who writes a cycle's synthetic text, as people read it.
+"""Which models write a cycle's synthetic text, as people read it.
 
-Owns the words. Doesn't know who comes into force, or why.
+Owns the texts. Doesn't know how a model is promoted or rolled back.
 """
 
 from collections.abc import Mapping, Sequence

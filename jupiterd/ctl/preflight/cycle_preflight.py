@@ -1,6 +1,6 @@
-"""A cycle that is asked for, before the daemon hears of it: looked at, refused, or put in words.
+"""A cycle before it is requested from the daemon: its sources looked at, and refused if hopeless.
 
-Owns putting together what was looked at here and what the leader foretells. Doesn't know flags.
+Owns joining what was found here with what the leader predicts. Doesn't know flags.
 """
 
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from jupiterd.ctl.preflight.planned_writer import PlannedWriter
-from jupiterd.ctl.preflight.source_survey import Told, silent, survey_of
+from jupiterd.ctl.preflight.source_survey import OnLine, silent, survey_of
 from jupiterd.ctl.sources.base_model_source import SCRATCH
 from jupiterd.cycle.data.row_advice import field_hint
 from jupiterd.cycle.domain.data_sources import DataSource
@@ -38,15 +38,15 @@ class Preflight:
     outlook: HoldoutOutlook
 
     @classmethod
-    def of(cls, domain: Domain, told: Told = silent, begins_with: str = "") -> "Preflight":
+    def of(cls, domain: Domain, on_line: OnLine = silent, begins_with: str = "") -> "Preflight":
         """Look at the sources; it takes ten seconds at the most.
 
         Args:
             domain: as its file says.
-            told: hears what is being done.
+            on_line: gets the progress, as lines.
             begins_with: the model that the command names for it; empty: the domain's.
         """
-        survey = survey_of(domain, told)
+        survey = survey_of(domain, on_line)
         first = FIRST if (begins_with or domain.init) == SCRATCH else BROUGHT
         return cls(domain, survey, holdout_outlook(survey.counts, domain.holdout_rules(), first))
 
@@ -88,7 +88,7 @@ class Preflight:
         return [*lines, *outlook_lines(self.survey, self.outlook)]
 
     def arguments(self) -> dict[str, Any]:
-        """Return what the leader is told of the text, so that it can foretell steps."""
+        """Return the command's fields about the text, from which the leader predicts steps."""
         counts, share = self.survey.counts, 1 - self.outlook.held_out_share
         return {"tokens": round(counts.tokens * share)} if self.survey.counted else {}
 
@@ -112,7 +112,7 @@ class Preflight:
 
     def plan_lines(
         self,
-        foretold: Mapping[str, Any],
+        predicted: Mapping[str, Any],
         title: str,
         arguments: Mapping[str, Any],
         writer: PlannedWriter,
@@ -120,22 +120,22 @@ class Preflight:
         """Return the cycle in at most twelve lines.
 
         Args:
-            foretold: what the leader says of it.
+            predicted: the leader's prediction.
             title: the first line.
-            arguments: what the daemon is told.
+            arguments: fields of the command.
             writer: who writes.
         """
         far_s = sum(map(_politeness_s, self.domain.data_sources))
         rounds = int(arguments["rounds"])
         seen = Seen(self.survey, self.outlook, far_s)
-        times = phase_times(seen, foretold, rounds, writer.in_round_1)
+        times = phase_times(seen, predicted, rounds, writer.in_round_1)
         planned = PlannedCycle(
             title=title,
             rounds=rounds,
             survey=self.survey,
             outlook=self.outlook,
             times=times,
-            foretold=foretold,
+            foretold=predicted,
             writer=writer.line(),
             without_verdict=bool(arguments.get("without_verdict")),
             max_steps=int(arguments.get("training", {}).get("max_steps", 0)),
@@ -153,5 +153,5 @@ def _politeness_s(source: DataSource) -> float:
 
 
 def domain_of(arguments: Mapping[str, Any]) -> Domain:
-    """Return the domain that the daemon is told of."""
+    """Return the domain that a command's fields hold."""
     return parse_domain(str(arguments["domain_yaml"]), f"{arguments['domain_name']}.yaml")

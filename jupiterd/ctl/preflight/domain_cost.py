@@ -1,6 +1,6 @@
 """What a domain's file says that a cycle may take at most: of each source, and of the generator.
 
-Owns the words. What the training takes is foretold by the daemon, which knows the machines.
+Owns the texts. What the training takes is predicted by the daemon, which knows the machines.
 """
 
 from collections.abc import Mapping
@@ -53,7 +53,7 @@ def cost_lines(planned: Mapping[str, Any]) -> list[str]:
     plan = planned["plan"]
     count = int(planned["rounds"])
     rounds = "one round" if count == 1 else f"{count} rounds"
-    foretold = list(map(plain, planned.get("sheet", ())))
+    predicted = list(map(plain, planned.get("sheet", ())))
     most = f"{plan['generated_samples']:,} samples, {plan['generated_tokens']:,} tokens"
     return [
         f"{plain(planned['domain'])}, {rounds}; nothing is started",
@@ -61,7 +61,7 @@ def cost_lines(planned: Mapping[str, Any]) -> list[str]:
         _held_out_line(plan["holdout_fraction"]),
         f"generated, in each round{_from_when(plan['generator'])}: at most {most}",
         *_init_lines(plan.get("init") or {}),
-        *(foretold or ["no machine that could train is here, so nothing is foretold of training"]),
+        *(predicted or ["no machine that could train is here, so no training is predicted"]),
         *layout_lines(planned),
     ]
 
@@ -82,13 +82,13 @@ def _init_lines(init: Mapping[str, Any]) -> list[str]:
     name = plain(init.get("begins_with", SCRATCH))
     if name == SCRATCH:
         return []
-    told = f"round 1 begins with {name}"
+    text = f"round 1 begins with {name}"
     if not init["is_here"]:
-        told += ", which cycle start fetches: what is foretold here is of a "
-        told += f"model of size {plain(init['size'])}"
+        text += ", which cycle start fetches: what is predicted here is for a "
+        text += f"model of size {plain(init['size'])}"
     elif missing := int(init.get("to_fetch_bytes") or 0):
-        told += f", of which cycle start fetches {size(missing)}"
-    return [told]
+        text += f", of which cycle start fetches {size(missing)}"
+    return [text]
 
 
 def _source_line(source: Mapping[str, Any]) -> str:

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from jupiterd.address_ranges import is_public
 from jupiterd.ctl.preflight.cycle_preflight import Preflight
-from jupiterd.ctl.preflight.source_survey import NOT_COUNTED, Told, silent, survey_of
+from jupiterd.ctl.preflight.source_survey import NOT_COUNTED, OnLine, silent, survey_of
 from jupiterd.cycle.data.row_advice import field_hint
 from jupiterd.cycle.domain.domain import parse_domain
 from jupiterd.cycle.domain.survey import Survey
@@ -40,15 +40,15 @@ Plain = dict[str, Any]
 
 
 def domain_of_place(
-    name: str, place: str, language: str, told: Told = silent, field: str = ""
+    name: str, place: str, language: str, on_line: OnLine = silent, field: str = ""
 ) -> Preflight:
     """Look at a place for ten seconds at the most, and return a domain for it.
 
     Args:
         name: the domain's.
         place: a folder, a file of rows, or an address of the web.
-        language: of its text; empty: the text tells.
-        told: hears what is being done.
+        language: of its text; empty: it is detected.
+        on_line: gets the progress, as lines.
         field: what holds the text in tables; empty: `text`.
 
     Raises:
@@ -61,16 +61,16 @@ def domain_of_place(
         "version": 1,
         "domain": name,
         "title": name.replace("_", " ").replace("-", " ").capitalize(),
-        "language": language or "en",  # until its text has told
+        "language": language or "en",  # until it is detected
         "data_sources": [_with_field(_source(place), place, field)],
         "holdout": {"salt": f"{name}-1"},
     }
     if plain["data_sources"][0].get("license") == "unknown":
         plain["license_policy"] = {"unknown": "warn"}
-    asked = parse_domain(json.dumps(plain), f"{name}.yaml")
-    survey = survey_of(asked, told, goes_far=True, tells_language=not language)
+    draft = parse_domain(json.dumps(plain), f"{name}.yaml")
+    survey = survey_of(draft, on_line, goes_far=True, finds_language=not language)
     _check_that_there_is_some(place, survey)
-    domain = asked.model_copy(update={"language": language or _language(place, survey)})
+    domain = draft.model_copy(update={"language": language or _language(place, survey)})
     return Preflight(domain, survey, holdout_outlook(survey.counts, domain.holdout_rules()))
 
 
@@ -79,9 +79,9 @@ def file_text(found: Preflight, place: str, schema: Path) -> str:
     domain, survey = found.domain, found.survey
     source = domain.data_sources[0].model_dump(mode="json", exclude_defaults=True)
     source.pop("name", None)
-    told = [
+    lines = [
         f"# yaml-language-server: $schema={schema.resolve().as_posix()}",
-        *_comment(f"Made of {_told(place)}; check it again: jupiterctl domain lint "
+        *_comment(f"Made of {_shown_place(place)}; check it again: jupiterctl domain lint "
                   f"{domain.domain}. Every key there is: jupiterctl domain new NAME "
                   "--from-template"),
         "version: 1",
@@ -94,14 +94,14 @@ def file_text(found: Preflight, place: str, schema: Path) -> str:
         *_source_lines(source),
     ]  # fmt: skip
     if domain.license_policy.unknown != "deny":
-        told += _comment("nobody has said under which licence it is: say it above, if you know it")
-        told += ["license_policy:", f"  unknown: {domain.license_policy.unknown}"]
-    told += ["holdout:", *_comment(_why_holdout(found), "  ")]
-    told.append(f"  salt: {domain.holdout.salt}")
-    return "\n".join(told) + "\n"
+        lines += _comment("nobody has said under which licence it is: say it above, if you know it")
+        lines += ["license_policy:", f"  unknown: {domain.license_policy.unknown}"]
+    lines += ["holdout:", *_comment(_why_holdout(found), "  ")]
+    lines.append(f"  salt: {domain.holdout.salt}")
+    return "\n".join(lines) + "\n"
 
 
-def _told(place: str) -> str:
+def _shown_place(place: str) -> str:
     return printable(path_text(place))
 
 
@@ -109,21 +109,23 @@ def _source(place: str) -> Plain:
     if re.match(r"https?://", place):
         return _address(place)
     if "://" in place and not place.startswith("file://"):
-        raise UsageError(f"{_told(place)} is nothing that can be read", HINT)
+        raise UsageError(f"{_shown_place(place)} is nothing that can be read", HINT)
     if place.startswith("file://"):
         return {"kind": "git", "url": place, "license": "unknown"}
     path = path_of(place).absolute()
     if path.is_dir():
         return {"kind": "folder", "path": path_text(path), "license": "private"}
     if not path.exists():
-        raise NotFoundError(f"there is no folder {_told(place)} on this machine", HINT)
+        raise NotFoundError(f"there is no folder {_shown_place(place)} on this machine", HINT)
     for kind, endings in _TABLES.items():
         if path.name.lower().endswith(endings):
             return {"kind": kind, "path": path_text(path), "license": "private"}
     if path.name.lower().endswith(CSV) and not re.search(r"[*?\[{]", path.name):
         where = path_text(path.parent)
         return {"kind": "folder", "path": where, "glob": path_text(path.name), "license": "private"}
-    raise UsageError(f"{_told(place)} is one file, and no rows", "give the folder it lies in")
+    raise UsageError(
+        f"{_shown_place(place)} is one file, and no rows", "give the folder it lies in"
+    )
 
 
 def _with_field(source: Plain, place: str, field: str) -> Plain:
@@ -135,7 +137,9 @@ def _with_field(source: Plain, place: str, field: str) -> Plain:
     if not field:
         return source
     if source["kind"] not in _WITH_ROWS:
-        raise UsageError(f"--field is said of tables, and {_told(place)} is none", "leave it out")
+        raise UsageError(
+            f"--field is said of tables, and {_shown_place(place)} is none", "leave it out"
+        )
     return {**source, "field": field}
 
 
@@ -184,15 +188,17 @@ def _check_that_there_is_some(place: str, survey: Survey) -> None:
     if not source.why_not and not source.kept and not source.is_at_least:
         lost = dropped_line(survey)
         why = "docs/domains.md explains each reason, and how a rule is loosened" if lost else HINT
-        raise EmptySourceError(f"nothing in {_told(place)} can be used: {lost or EMPTY}", why)
+        raise EmptySourceError(
+            f"nothing in {_shown_place(place)} can be used: {lost or EMPTY}", why
+        )
 
 
 def _language(place: str, survey: Survey) -> str:
     if survey.language:
         return survey.language
     (source,) = survey.sources
-    why = source.why_not or "none of its text that was read tells"
-    raise UsageError(f"nobody knows what {_told(place)} is written in: {why}", SAY_LANGUAGE)
+    why = source.why_not or "the text that was read doesn't show it"
+    raise UsageError(f"nobody knows what {_shown_place(place)} is written in: {why}", SAY_LANGUAGE)
 
 
 def _why_language(language: str) -> str:
@@ -209,8 +215,10 @@ def _why_source(survey: Survey) -> str:
 
 
 def _why_holdout(found: Preflight) -> str:
-    told = "; ".join(outlook_lines(found.survey, found.outlook))
-    return f"{told}. The salt chooses what is held out: with another one scores can't be compared"
+    forecast = "; ".join(outlook_lines(found.survey, found.outlook))
+    return (
+        f"{forecast}. The salt chooses what is held out: with another one scores can't be compared"
+    )
 
 
 def _source_lines(source: Plain) -> list[str]:

@@ -33,7 +33,7 @@ _NOUNS: Mapping[str, str] = dict.fromkeys(CONVERSATIONS, "conversation")
 def held_out_lines(source: Mapping[str, Any]) -> list[str]:
     """Return what would be held out of a run's data source, see `DataSettings`."""
     if source.get("kind") != "folder":
-        return ["what is held out is told once its rows are read"] if source else []
+        return ["what is held out is known once its rows are read"] if source else []
     answer = _look(source, WITHIN_S - RESERVE_S)
     if isinstance(answer, str):
         return [f"what would be held out is {answer}"]
@@ -54,7 +54,7 @@ def nothing_held_out_lines(source: Mapping[str, Any]) -> list[str]:
         return []
     read = counted(found["read"], _NOUNS.get(str(found.get("form")), "text"))
     said = f"Nothing of {read} can be held out: all of them are nearly copies of each other"
-    return [f"{said}, so that nothing will tell whether it learns or only repeats them"]
+    return [f"{said}, so that nothing will show whether it learns or only repeats them"]
 
 
 def _has_several(path: Path) -> bool:

@@ -1,6 +1,6 @@
-"""Who will write a cycle's synthetic text, and what is asked of them, before it starts.
+"""Which model will write a cycle's synthetic text, and how much, before the cycle starts.
 
-Owns the words. What follows from a generator, or from a chat model to begin with, is decided by
+Owns the texts. What follows from a generator, or from a chat model to begin with, is decided by
 `cycle.generation`, as where the cycle starts. Doesn't look for any model.
 """
 
@@ -22,21 +22,21 @@ class PlannedWriter:
     name: str
     """As people call the model; empty: the student, once one was promoted."""
     domain: Domain
-    """With what is asked."""
+    """With the prompts' templates and limits."""
 
     @property
     def samples(self) -> int:
-        """Return how many texts a round asks for."""
+        """Return how many texts a round requests."""
         return sum(template.samples for template in self.domain.generation.templates)
 
     @property
     def tokens(self) -> int:
-        """Return how long all of them are together, at the most."""
+        """Return the most tokens of all of them together."""
         generation = self.domain.generation
         return sum(each.samples * generation.max_tokens_of(each) for each in generation.templates)
 
     def arguments(self) -> dict[str, Any]:
-        """Return what the leader is told, so that it can say how fast that one wrote before."""
+        """Return the command's fields by which the leader finds this writer's earlier speed."""
         return {"writer": self.name} if self.name else {}
 
     @property
@@ -48,9 +48,9 @@ class PlannedWriter:
         """Return it in a sentence."""
         if not self.samples:
             return "nothing is generated: there is no generator, and the domain has no templates"
-        told = plain(self.name or "the student, once one was promoted,")
+        who = plain(self.name or "the student, once one was promoted,")
         most = f"{counted(self.samples, 'sample')} a round, {self.tokens:,} tokens together"
-        return f"{told} writes at most {most}"
+        return f"{who} writes at most {most}"
 
 
 def planned_writer(domain: Domain, named: str, init: Mapping[str, Any]) -> PlannedWriter:
@@ -59,7 +59,7 @@ def planned_writer(domain: Domain, named: str, init: Mapping[str, Any]) -> Plann
     Args:
         domain: as its file says.
         named: the generator that the command names; empty: none.
-        init: the model that the cycle begins with, as the daemon is told of it; or empty.
+        init: the model that the cycle begins with, as in the command; empty: none.
     """
     if who := named or domain.generation.generator:
         return PlannedWriter(who, domain_with(domain, {"name": who}))

@@ -26,43 +26,47 @@ RESERVE_S = 2.0
 GIVEN_UP_AFTER_S = 40.0
 """A process that says nothing by then, on however busy a machine, is ended."""
 
-TOLD_EVERY_S = 0.2
-"""So often somebody hears what is being done."""
+REPORT_EVERY_S = 0.2
+"""Seconds between two reports of the progress."""
 
 _END_BYTES = 200
 
-Told = Callable[[str], None]
-"""Called with the last line that the process has said, see `workers.data.survey.tell`; or empty."""
+OnLine = Callable[[str], None]
+"""Called with the last line that the process has written to standard error; empty: none yet."""
 
 
 def silent(_line: str) -> None:
-    """Tell nobody."""
+    """Ignore the line."""
 
 
 PROGRAM = ("-P", "-m", "jupiterd.workers.data.survey.survey_sources")
 """-P: a module's name of this folder isn't taken for ours."""
 
 NOT_COUNTED = "not counted"
-"""How it is told that a source is there, and nothing is known of it."""
+"""Shown for a source that is there and of which nothing is known."""
 TOOK_TOO_LONG = f"{NOT_COUNTED}: looking at it took too long"
 FAILED = f"{NOT_COUNTED}: the look at it failed"
 
 
 def survey_of(
-    domain: Domain, told: Told = silent, *, goes_far: bool = False, tells_language: bool = False
+    domain: Domain,
+    on_line: OnLine = silent,
+    *,
+    goes_far: bool = False,
+    finds_language: bool = False,
 ) -> Survey:
     """Return what the domain's sources seem to hold.
 
     Args:
         domain: whose sources and rules count.
-        told: hears what is being done, a few times a second.
-        goes_far: sources on other machines are asked, too.
-        tells_language: the text decides the language, whatever the domain says.
+        on_line: gets the progress, a few times a second.
+        goes_far: sources on other machines are requested, too.
+        finds_language: the text decides the language, whatever the domain says.
     """
     request = {
         "sources": [source.model_dump(mode="json") for source in domain.data_sources],
         "rules": {
-            "language": "" if tells_language else domain.language,
+            "language": "" if finds_language else domain.language,
             "license_policy": domain.license_policy.model_dump(mode="json"),
             "rules_off": sorted(map(str, domain.filters.off)),
             "holdout": asdict(domain.holdout_rules()),
@@ -71,27 +75,27 @@ def survey_of(
         "goes_far": goes_far,
     }
     with tempfile.TemporaryDirectory(prefix="jupiter-look-", ignore_cleanup_errors=True) as scratch:
-        answer = answer_of(PROGRAM, request, Path(scratch), told)
+        answer = answer_of(PROGRAM, request, Path(scratch), on_line)
     if isinstance(answer, str):
         return Survey(tuple(_not_counted(domain, answer)))
     return Survey.from_plain(answer)
 
 
 def answer_of(
-    program: Sequence[str], request: dict[str, Any], scratch: Path, told: Told = silent
+    program: Sequence[str], request: dict[str, Any], scratch: Path, on_line: OnLine = silent
 ) -> dict[str, Any] | str:
-    """Return what a process says that looks at text, or why it has nothing to say.
+    """Return the answer of a process that looks at text, or why it has none.
 
     Args:
         program: what Python runs.
-        request: what it is asked.
-        scratch: where its own temporary files lie; it can't remove them where it is ended.
-        told: hears what is being done, a few times a second.
+        request: its input, as JSON.
+        scratch: its folder for temporary files, which it can't remove where it is killed.
+        on_line: gets the progress, a few times a second.
     """
-    asked, answered, saying = (scratch / name for name in ("asked", "answered", "saying"))
-    asked.write_text(json.dumps(request), encoding="utf-8")
+    question, answer, messages = (scratch / name for name in ("asked", "answered", "saying"))
+    question.write_text(json.dumps(request), encoding="utf-8")
     began_s = time.monotonic()
-    with asked.open() as stdin, answered.open("w") as stdout, saying.open("w") as stderr:
+    with question.open() as stdin, answer.open("w") as stdout, messages.open("w") as stderr:
         looking = subprocess.Popen(
             [sys.executable, *program],
             stdin=stdin,
@@ -103,16 +107,16 @@ def answer_of(
             while looking.poll() is None:
                 if time.monotonic() - began_s > GIVEN_UP_AFTER_S:
                     return TOOK_TOO_LONG
-                told(_last_line(saying))
+                on_line(_last_line(messages))
                 with suppress(subprocess.TimeoutExpired):
-                    looking.wait(TOLD_EVERY_S)
+                    looking.wait(REPORT_EVERY_S)
         finally:  # also where somebody has pressed Ctrl-C
             if looking.poll() is None:
                 looking.kill()
                 looking.wait()
     if looking.returncode:
         return FAILED
-    return json.loads(answered.read_text(encoding="utf-8"))
+    return json.loads(answer.read_text(encoding="utf-8"))
 
 
 def _last_line(path: Path) -> str:

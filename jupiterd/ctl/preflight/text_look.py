@@ -1,4 +1,4 @@
-"""Whether a folder or file has any text at all, before work on it is asked for.
+"""Whether a folder or file has any text at all, before work on it is requested.
 
 Owns when that is known. The look is a process of its own (`workers.data.split_preview`), which
 reads as the work will, and ends with the first text; a plain file needs none. Doesn't know what is

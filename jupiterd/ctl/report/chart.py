@@ -68,7 +68,7 @@ def line_chart(title: str, x_name: str, series: Sequence[Series]) -> Html:
 
 
 def interval_chart(title: str, x_name: str, intervals: Sequence[Interval], mark: float) -> Html:
-    """Return intervals beside zero and a mark, such as a margin; nothing where there are none."""
+    """Return intervals on a scale with zero and a mark, such as a margin; nothing without any."""
     known = [each for each in intervals if all(map(math.isfinite, (each.low, each.high)))]
     if not known:
         return Html("")
@@ -88,7 +88,7 @@ def _finite(points: Sequence[Point]) -> list[Point]:
 
 
 def _thinned(points: Sequence[Point]) -> list[Point]:
-    """Return at most so many points: each the mean of some beside each other, and the last one."""
+    """Return at most MAX_POINTS points: means of neighbouring points, and the last one."""
     if len(points) <= MAX_POINTS:
         return list(points)
     size = math.ceil(len(points) / (MAX_POINTS - 1))

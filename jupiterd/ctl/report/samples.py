@@ -1,4 +1,4 @@
-"""Some samples of a round to look at: what was made beside what it was made of, kept and dropped.
+"""Some samples of a round to look at: generated text next to its source, kept and dropped.
 
 Owns the choice, which is the same for the same folders: those with the smallest ids, and an id is a
 hash. Doesn't know how they are shown.
@@ -44,15 +44,15 @@ class Chosen:
     """Every folder that was named could be read."""
 
 
-def choose(told: Mapping[str, Any] | None) -> Chosen | None:
+def choose(folders: Mapping[str, Any] | None) -> Chosen | None:
     """Return some samples of the folders that the daemon names; None where it names none."""
-    if told is None:
+    if folders is None:
         return None
     kept, dropped, made, parents = (
-        [Path(each) for each in told.get(name) or ()]
+        [Path(each) for each in folders.get(name) or ()]
         for name in ("kept", "dropped", "samples", "parents")
     )
-    number = int(told["round"])
+    number = int(folders["round"])
     try:
         drops = sorted(
             (pair for folder in dropped for pair in stored_drops(folder)),

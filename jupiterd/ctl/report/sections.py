@@ -88,8 +88,8 @@ def loss(report: Document) -> Html:
         for row in report["log"]
     ]
     by_token = line_chart("Loss at each recorded checkpoint, nats per token", "tokens", points)
-    told = element("pre", "\n".join(training_lines(report)))
-    return section("Training", by_token, *_loss_by_step(report.get("curve")), told)
+    lines = element("pre", "\n".join(training_lines(report)))
+    return section("Training", by_token, *_loss_by_step(report.get("curve")), lines)
 
 
 def _loss_by_step(curve: Document | None) -> Iterator[Html]:
@@ -129,15 +129,15 @@ def phases(cycle: Document) -> Html:
         for row in cycle["phases"]
         if row["state"] != "waiting"
     ]
-    headers = ("round", "phase", "state", "in", "out", "took", "left out, and why", "told")
+    headers = ("round", "phase", "state", "in", "out", "took", "left out, and why", "detail")
     heavy = [element("p", line, class_="HOLD") for line in heavy_drop_lines(cycle)]
     return section("Phases", *heavy, table(headers, rows))
 
 
 def verdicts(rounds: Sequence[Document]) -> Html:
     """Return each verdict in plain sentences."""
-    told = [_verdict(each) for each in reversed(rounds) if each["verdict"]]
-    return section("Verdicts", *(told or [element("p", "No gate has decided yet.")]))
+    parts = [_verdict(each) for each in reversed(rounds) if each["verdict"]]
+    return section("Verdicts", *(parts or [element("p", "No gate has decided yet.")]))
 
 
 def _verdict(each: Document) -> Html:
@@ -234,7 +234,7 @@ def _sample(shown: Shown) -> Html:
 
 def completions(rounds: Sequence[Document]) -> Html:
     """Return what each candidate wrote when it was tried out."""
-    told = [
+    parts = [
         folded(f"Round {each['round']}", *map(_completion, each["completions"]))
         for each in reversed(rounds)
         if each.get("completions")
@@ -244,7 +244,7 @@ def completions(rounds: Sequence[Document]) -> Html:
         "The beginning is real held-out text; what the model wrote after it is coloured.",
         class_="soft",
     )
-    return section("What the candidates write", about, *(told or [_NONE]))
+    return section("What the candidates write", about, *(parts or [_NONE]))
 
 
 def _completion(each: Document) -> Html:
@@ -253,7 +253,7 @@ def _completion(each: Document) -> Html:
 
 
 def events(cycle: Document) -> Html:
-    """Return what happened to gangs and lines, where anything did."""
+    """Return the events of gangs and branches; nothing where there are none."""
     lines: Iterable[str] = (event["text"] for event in cycle.get("events") or ())
     found = [element("li", line) for line in lines]
     return section("Events", element("ul", *found)) if found else Html("")
@@ -267,7 +267,7 @@ def _said(each: Document, name: str) -> Any:  # noqa: ANN401 - JSON
 def _is_a_model(each: Document, role: str) -> bool:
     """Say whether the candidate was compared with a model; before there is one, bytes are counted.
 
-    That count is so much worse that no curve beside it could be read.
+    That count is so much worse that no other curve on its scale could be read.
     """
     return bool(((each.get("verdict_document") or {}).get("given") or {}).get(role))
 

@@ -1,4 +1,4 @@
-"""What the daemon is told of the open base model that a cycle begins with.
+"""The command's fields about the open base model that a cycle begins with.
 
 Owns finding it and the checks of its folder. Doesn't know what is done with it.
 """
@@ -23,7 +23,7 @@ HINT = (
 
 
 def init_arguments(wanted: str, fetches: Fetches) -> dict[str, Any]:
-    """Return what the daemon is told; nothing where training begins from scratch.
+    """Return the command's fields; nothing where training begins from scratch.
 
     Args:
         wanted: scratch, a folder, or a model of the hub.
@@ -47,9 +47,9 @@ def init_arguments(wanted: str, fetches: Fetches) -> dict[str, Any]:
 
 
 def planned_init(wanted: str, fetches: Fetches) -> dict[str, Any]:
-    """Return what the daemon is told for a plan, for which no weights are needed.
+    """Return the fields of a plan's command, for which no weights are needed.
 
-    Nothing where the hub can't be asked: a plan needs no network.
+    Nothing where the hub can't be reached: a plan needs no network.
 
     Raises:
         NotFoundError: there is no such folder, or no such model.

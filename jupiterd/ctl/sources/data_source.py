@@ -1,6 +1,6 @@
 """Where text comes from, as a command line says it: a folder or file here, or a name elsewhere.
 
-Owns telling the two apart, and which machine has the text. Doesn't read any of it; whether there
+Owns that distinction, and which machine has the text. Doesn't read any of it; whether there
 is any is looked at elsewhere (`preflight.text_look`).
 """
 
@@ -24,13 +24,13 @@ GIVE_ANY = f"{GIVE_TEXT}, or ORG/NAME of the hub; jupiterctl data list shows wha
 def source_arguments(
     invocation: Invocation, text: str, options: Mapping[str, Any] | None = None, name: str = ""
 ) -> dict[str, Any]:
-    """Return what the daemon is told of a source.
+    """Return the command's fields about a source.
 
     Raises:
         NotFoundError: there is no such folder or file on this machine, nor data set on the hub.
         EmptySourceError: all of it was read, and none of it is text.
-        JupiterError: the hub doesn't show the data set to us, or this is the only machine and has
-            no way to the hub.
+        JupiterError: we have no access to the data set, or this is the only machine and can't
+            reach the hub.
     """
     path = path_of(text)
     is_here = path.exists()
@@ -69,10 +69,10 @@ def both_lines(invocation: Invocation, text: str) -> list[str]:
 
     rows: Sequence[Mapping[str, Any]] = ask(invocation.state_dir, "data").get("data") or ()
     made = (row for row in rows if row.get("name") == text and row.get("shards"))
-    newest = next(made, None)  # they are told the newest first
+    newest = next(made, None)  # the document has the newest first
     if newest is None:
         return []
-    said = f"Reads the text in ./{plain(text)} anew; the data set that was made of that name"
+    said = f"Reads the text in ./{plain(text)} again; the data set that was made of that name"
     return [f"{said} is taken by --data {short(str(newest['id']))}"]
 
 

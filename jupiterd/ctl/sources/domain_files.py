@@ -28,7 +28,7 @@ class DomainFile:
     path: Path
     text: str
     called: str = ""
-    """The domain's name as it was asked for; empty where it was the file that was named."""
+    """The domain's name as people gave it; empty where they gave the file."""
 
 
 def shipped_domains() -> dict[str, Path]:

@@ -1,4 +1,4 @@
-"""What a domain file must get right beside its form: its name, and a language that there is.
+"""Checks of a domain file's values in addition to its form: its name, and its language.
 
 Owns those checks of a file that somebody starts with now. A cycle that was recorded with another
 language goes on, so they aren't part of the form. A copy of another domain's file would run, and be
@@ -28,7 +28,11 @@ def value_mistakes(file: DomainFile, domain: Domain) -> list[str]:
     """Return what is wrong with a file whose form is right, with its lines; none: nothing."""
     found = {"domain": _name_mistake(file, domain), "language": language_mistake(domain.language)}
     line_of = line_finder(file.text)
-    return [f"{file.path}:{line_of((key,))}: {key}: {told}" for key, told in found.items() if told]
+    return [
+        f"{file.path}:{line_of((key,))}: {key}: {mistake}"
+        for key, mistake in found.items()
+        if mistake
+    ]
 
 
 def _name_mistake(file: DomainFile, domain: Domain) -> str:

@@ -1,4 +1,4 @@
-"""What is wrong with a folder that is to be trained, told before anything is copied or made.
+"""What is wrong with a folder that is to be trained, found before anything is copied or started.
 
 Owns those looks: which files there are, what the headers of the weights say, whether an output
 layer contradicts the configuration, and whether the tokenizer is of the same model. Needs no
@@ -39,7 +39,7 @@ _OF_ANOTHER = "one of them is of another model: fetch both again"
 
 TRAINED = frozenset({"F64", "F32", "F16", "BF16"})
 OF_MASKS = frozenset({"BOOL", "U8", "I64"})
-"""Old files hold masks and positions beside the weights; nobody reads those."""
+"""Old files also hold masks and positions, which nothing reads."""
 
 _OUTPUT = ("lm_head.weight", "embed_out.weight")
 _EMBEDDING = ("embed_tokens.weight", "wte.weight", "embed_in.weight", "word_embeddings.weight")
@@ -190,7 +190,7 @@ def _check_tokenizer(folder: Path, said: Mapping[str, Any]) -> None:
     if why:
         raise UsageError(
             f"{folder}: {why}",
-            "put the files of the model's own tokenizer beside its weights; eos_token of its "
+            "put the files of the model's own tokenizer next to its weights; eos_token of its "
             "tokenizer_config.json names what ends a text",
         )
 
@@ -206,7 +206,7 @@ def _check_output(folder: Path, tensors: Mapping[str, _Tensor]) -> None:
     if output is None or embedding is None or _are_same(tensors[output], tensors[embedding]):
         return
     raise UsageError(
-        f"{folder} holds an output layer of its own ({output}) beside tie_word_embeddings: true",
+        f"{folder} holds an output layer of its own ({output}) despite tie_word_embeddings: true",
         "one of them is wrong: set tie_word_embeddings to false in its config.json, or take "
         f"{output} out of its weights",
     )

@@ -1,4 +1,4 @@
-"""What the daemon is told of a generator that people name: a folder, a model of the hub, a server.
+"""The command's fields about a generator that people name: a folder, a model of the hub, a server.
 
 Owns that choice, and the checks that can be made before anything starts. Doesn't know how a cycle
 uses it.
@@ -42,7 +42,7 @@ MAX_LISTED_BYTES = 1 << 20
 
 
 def generator_arguments(text: str, fetches: Fetches, key_name: str = "") -> dict[str, Any]:
-    """Return what the daemon is told of a generator.
+    """Return the command's fields about a generator.
 
     Args:
         text: as people wrote it; empty: there is none.
@@ -83,10 +83,10 @@ def generator_arguments(text: str, fetches: Fetches, key_name: str = "") -> dict
 
 
 def judge_arguments(text: str, fetches: Fetches, key_name: str) -> dict[str, Any]:
-    """Return what the daemon is told of a judge, which is named as a generator is."""
+    """Return the command's fields about a judge, which is named as a generator is."""
     key = key_name if is_server(text) else ""
-    told = {"generator": {}, **generator_arguments(text, fetches, key)}
-    return {name.replace("generator", "judge"): value for name, value in told.items()}
+    arguments = {"generator": {}, **generator_arguments(text, fetches, key)}
+    return {name.replace("generator", "judge"): value for name, value in arguments.items()}
 
 
 def _checked(folder: Path) -> Path:
@@ -124,22 +124,22 @@ def _server(text: str, key_name: str) -> dict[str, Any]:
 
 
 def _models_at(url: str, *, may_refuse: bool) -> list[str]:
-    """Return the models that a server lists; none where it fails to, as some do that answer well.
+    """Return the models that a server lists; none where it can't, as some that generate well can't.
 
-    No key is shown: a domain's file may name any address.
+    No key is sent: a domain's file may name any address.
 
     Raises:
-        GeneratorRefusedError: it wants a key.
-        GeneratorUnreachableError: nobody is there.
+        GeneratorRefusedError: it requires a key.
+        GeneratorUnreachableError: no server answers.
     """
     import httpx
 
     try:
         reply = httpx.get(f"{url}/models", timeout=ASK_TIMEOUT_S)
     except (httpx.ConnectError, httpx.ConnectTimeout, httpx.InvalidURL) as error:
-        told = (str(error).splitlines() or [type(error).__name__])[0]
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise GeneratorUnreachableError(
-            f"{url} can't be reached from this machine: {told}", "look whether the server runs"
+            f"{url} can't be reached from this machine: {reason}", "look whether the server runs"
         ) from error
     except httpx.HTTPError:
         return []

@@ -1,4 +1,4 @@
-"""What the daemon is told of a model: the name of a preset, or what a Hugging Face folder says.
+"""The command's fields about a model: the name of a preset, or the config.json of a folder.
 
 Owns that choice and reading config.json. A model of the hub becomes such a folder (`hub`), whose
 weights may still have to be fetched. Doesn't know which presets there are.
@@ -24,7 +24,7 @@ HINT = "give a size such as 1m or gpt2-medium, or a Hugging Face model's folder 
 
 
 def model_arguments(text: str, fetches: Fetches) -> dict[str, Any]:
-    """Return what the daemon is told; where a folder holds weights, training starts from them.
+    """Return the command's fields; where a folder holds weights, training starts from them.
 
     Args:
         text: a size, a folder, or a model of the hub.

@@ -1,4 +1,4 @@
-"""Asking strangers' servers for a moment: at the very addresses that were looked at.
+"""Short requests to servers of others, sent to the very addresses that were checked.
 
 Owns a HEAD request and `git ls-remote`, made as the collectors make theirs: the name is resolved
 once, private addresses are refused unless the source allows them, and what is connected to is one
@@ -32,13 +32,13 @@ class UnreachableError(Exception):
 
 @dataclass(frozen=True)
 class PinnedRequest:
-    """How somebody is asked."""
+    """The limits of a request to a server of others."""
 
     timeout_s: float
     allow_private: bool
 
     def page(self, url: str) -> None:
-        """Ask for a page's head, wherever redirects lead.
+        """Send a HEAD request for a page, and follow its redirects.
 
         Raises:
             UnreachableError: it can't be had.
@@ -67,16 +67,16 @@ class PinnedRequest:
         raise UnreachableError(f"{url}: more than {MAX_REDIRECTS} redirects")
 
     def _sent(self, method: str, url: str) -> "httpx.Response":
-        """Connect to one of the addresses that were looked at, under the host's own name."""
+        """Connect to one of the checked addresses, under the host's own name."""
         import httpx
 
-        asked = httpx.Request(method, url, headers={"User-Agent": USER_AGENT})
+        original = httpx.Request(method, url, headers={"User-Agent": USER_AGENT})
         timeout = httpx.Timeout(self.timeout_s).as_dict()
-        extensions = {"sni_hostname": asked.url.host, "timeout": timeout}
+        extensions = {"sni_hostname": original.url.host, "timeout": timeout}
         addresses = self._addresses(url)
         for number, address in enumerate(addresses, 1):
-            at = asked.url.copy_with(host=address)
-            pinned = httpx.Request(method, at, headers=asked.headers, extensions=extensions)
+            at = original.url.copy_with(host=address)
+            pinned = httpx.Request(method, at, headers=original.headers, extensions=extensions)
             try:
                 with httpx.HTTPTransport(trust_env=False) as transport:
                     answer = transport.handle_request(pinned)
@@ -88,7 +88,7 @@ class PinnedRequest:
         raise UnreachableError(f"nobody knows the host of {url}")
 
     def repository(self, url: str, revision: str) -> None:
-        """Ask a repository for a branch or tag.
+        """Look for a branch or tag of a repository.
 
         Raises:
             UnreachableError: there is none, or nobody answers.

@@ -1,8 +1,8 @@
-"""Whether a server answers one short prompt, asked from here before anything starts.
+"""Whether a server answers one short prompt, sent from here before anything starts.
 
-Owns the asking. What a reply means is `cycle.generation.server_protocol`'s. A daemon asks once more
-from the machine that will ask: that one has its own way to the server. A server that wants a key is
-asked there alone.
+Owns the requests. What a reply means is `cycle.generation.server_protocol`'s. A daemon tries once
+more from the machine that will generate, which has its own path to the server. A server that
+requires a key is tried there alone.
 """
 
 import time
@@ -33,7 +33,7 @@ ANSWER_TIMEOUT_S: Final = 60.0
 """It may have to end what it writes for others first, or to load its model."""
 
 PAUSE_S: Final = 2.0
-"""Before a server that says it is busy is asked again, unless it says when."""
+"""Seconds before the next request to a server that is busy, unless it says how long."""
 
 LATER: Final = "it is busy, or loads its model; the cycle begins, and asks again when it generates"
 
@@ -43,15 +43,15 @@ MAX_NAMED: Final = 5
 """Models of a server that are named in an error."""
 
 NO_LIST_HINT: Final = (
-    "it lists none: write its address up to /v1, and behind the # the name that it was told"
+    "it lists none: write its address up to /v1, and behind the # the name that it was given"
 )
 LATE_HINT: Final = "it may be loading its model: ask it once yourself, and start again"
 
 
 def check_answers(url: str, model: str, listed: list[str]) -> str:
-    """Have the server answer one short prompt; return what people had better know of it.
+    """Have the server answer one short prompt; return a notice about it, or nothing.
 
-    One that is busy with others is waited for, within bounds, and then taken without an answer.
+    One that is busy with others is waited for, within bounds, and then accepted without an answer.
 
     Args:
         url: its address.
@@ -79,20 +79,20 @@ def check_answers(url: str, model: str, listed: list[str]) -> str:
         case Rejected(reason=reason, wants_key=True):
             raise GeneratorRefusedError(f"{url} asks for a key: {reason}")
         case Rejected(reason=reason, is_final=True):
-            known = _listed_told(listed) or NO_LIST_HINT
+            known = _listing_hint(listed) or NO_LIST_HINT
             raise NotFoundError(f"{url} has no model {model}: {reason}", known)
         case Rejected(reason=reason):
             raise GeneratorRefusedError(f"{url} doesn't answer a short prompt: {reason}")
 
 
-def _listed_told(listed: list[str]) -> str:
+def _listing_hint(listed: list[str]) -> str:
     return f"it lists {', '.join(listed[:MAX_NAMED])}" if listed else ""
 
 
 def _failing_hint(model: str, listed: list[str]) -> str:
     """Return what to look for where a server fails: some do for a model that they don't have."""
     looked = f"look at what it logs: it may not have {model}, or not be able to load it"
-    return "; ".join(filter(None, [looked, _listed_told(listed)]))
+    return "; ".join(filter(None, [looked, _listing_hint(listed)]))
 
 
 def _reply(url: str, model: str) -> Reply | None:
@@ -104,22 +104,22 @@ def _reply(url: str, model: str) -> Reply | None:
     timeout = httpx.Timeout(ANSWER_TIMEOUT_S, connect=CONNECT_TIMEOUT_S)
     body = request_body(model, "Say hello.", MAX_TOKENS, temperature=0.0)
     with httpx.Client(timeout=timeout) as client:
-        found = _asked(client, url, body)
+        found = _post(client, url, body)
         for _ in range(MAX_CHANGES):
             if not (isinstance(found, Rejected) and found.changes):
                 break
             body = changed_request(body, found.changes)
-            found = _asked(client, url, body)
+            found = _post(client, url, body)
         while isinstance(found, Again) and found.is_busy:
             pause_s = PAUSE_S if found.pause_s is None else found.pause_s
             if time.monotonic() + pause_s >= until_s:
                 break
-            Event().wait(pause_s)  # as long as it asked us to
-            found = _asked(client, url, body)
+            Event().wait(pause_s)  # as long as it requested
+            found = _post(client, url, body)
     return found
 
 
-def _asked(client: "httpx.Client", url: str, body: dict[str, Any]) -> Reply | None:
+def _post(client: "httpx.Client", url: str, body: dict[str, Any]) -> Reply | None:
     import httpx
 
     try:
@@ -127,6 +127,6 @@ def _asked(client: "httpx.Client", url: str, body: dict[str, Any]) -> Reply | No
     except httpx.ReadTimeout:
         return None
     except (httpx.HTTPError, httpx.InvalidURL) as error:
-        told = (str(error).splitlines() or [type(error).__name__])[0]
-        return Again(f"it can't be reached: {told}")
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        return Again(f"it can't be reached: {reason}")
     return read_reply(reply.status_code, reply.headers, reply.content, body)

@@ -29,8 +29,8 @@ from jupiterd.path_text import path_of
 HUB = "https://huggingface.co"
 TIMEOUT_S = 10.0
 AT_ONCE = 8
-MAX_ASKED = 8
-"""Of many addresses of one source these are asked, the first ones."""
+MAX_REQUESTED = 8
+"""The number of addresses of one source that are requested, the first ones."""
 
 _COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 
@@ -148,5 +148,5 @@ def _ask_repository(source: GitSource, timeout_s: float) -> None:
 
 def _ask_pages(urls: Iterable[str], timeout_s: float, *, allow_private: bool) -> None:
     asking = PinnedRequest(timeout_s, allow_private)
-    for url in list(urls)[:MAX_ASKED]:
+    for url in list(urls)[:MAX_REQUESTED]:
         asking.page(url)

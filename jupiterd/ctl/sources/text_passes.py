@@ -23,20 +23,20 @@ PACKED: Final = frozenset(
 """Endings of files that may hold more text than they have bytes."""
 
 
-def passes_lines(told: Mapping[str, Any], asked: Mapping[str, Any]) -> list[str]:
+def passes_lines(answer: Mapping[str, Any], requested: Mapping[str, Any]) -> list[str]:
     """Return what is said of too many passes over little text; nothing where nobody can know.
 
     Args:
-        told: what the leader says of the training.
-        asked: what it was asked for.
+        answer: the leader's answer about the training.
+        requested: fields of the command.
     """
-    source: Mapping[str, Any] = asked.get("source") or {}
-    settings: Mapping[str, Any] = asked.get("settings") or {}
+    source: Mapping[str, Any] = requested.get("source") or {}
+    settings: Mapping[str, Any] = requested.get("settings") or {}
     steps = settings.get("max_steps")
-    if not steps or source.get("kind") != "folder" or "batch_sequences" not in told:
+    if not steps or source.get("kind") != "folder" or "batch_sequences" not in answer:
         return []
-    sequences = _size_of(Path(source["path"])) // (BYTES_PER_TOKEN * told["seq_len"])
-    least, most = told.get("least_batch_sequences") or 0, told["batch_sequences"]
+    sequences = _size_of(Path(source["path"])) // (BYTES_PER_TOKEN * answer["seq_len"])
+    least, most = answer.get("least_batch_sequences") or 0, answer["batch_sequences"]
     batch = tuning_batch(sequences, least, most) if least else most
     passes = passes_over(steps, batch, sequences)
     least_passes = min(passes, settings.get("epochs") or passes)  # whichever ends first

@@ -1,4 +1,4 @@
-"""Whether the files of a model folder are whole, as far as can be told without a library.
+"""Whether the files of a model folder are whole, as far as can be known without a library.
 
 Owns reading their beginnings. What it takes to load a model is found out by the machine that does.
 """
@@ -55,8 +55,8 @@ def _mistake(path: Path) -> str:
             return "is cut off, or no safetensors"
         header = file.read(length)
     try:
-        told: dict[str, Any] = json.loads(header)
-        named = [tensor for name, tensor in told.items() if name != "__metadata__"]
+        fields: dict[str, Any] = json.loads(header)
+        named = [tensor for name, tensor in fields.items() if name != "__metadata__"]
         end = max((int(tensor["data_offsets"][1]) for tensor in named), default=0)
     except (ValueError, TypeError, KeyError, IndexError, AttributeError):
         return "has no header that can be read"

@@ -45,7 +45,7 @@ NOUN = "train"
 COPYING_S = 900.0
 """How long the weights of a folder may take into the daemon's store."""
 
-ENGINE_HELP = f"What to train on; {AUTO} unless told, or written in cluster.yaml."
+ENGINE_HELP = f"What to train on; {AUTO} unless given here or in cluster.yaml."
 
 HOW = "--nodes names machines, --engine what they use"
 
@@ -69,7 +69,7 @@ def command() -> None:
 @click.option(
     "--epochs", type=click.IntRange(1), help="Passes over the data; as many as it is worth."
 )
-@click.option("--seq-len", type=click.IntRange(16), help="Tokens of a sequence; 1024 unless told.")
+@click.option("--seq-len", type=click.IntRange(16), help="Tokens of a sequence; 1024 by default.")
 @click.option("--batch-size", type=click.IntRange(1), help="Sequences a device holds at a time; 1.")
 @click.option(
     "--gradient-accumulation-steps", type=click.IntRange(1), help="Micro-batches of a step; 32."
@@ -78,7 +78,7 @@ def command() -> None:
 @click.option(
     "--document-masks",
     type=click.Choice(("on", "off")),
-    help="Let no token see another document of its sequence; off unless told.",
+    help="Let no token see another document of its sequence; off by default.",
 )
 @click.option(
     "--loss-on",
@@ -86,7 +86,7 @@ def command() -> None:
     help="Of text that holds messages, or prompt and completion; answers.",
 )
 @click.option("--field", metavar="NAME", help="What holds the text in a table; text.")
-@click.option("--weight-decay", type=float, help="The size's own unless told.")
+@click.option("--weight-decay", type=float, help="The size's own by default.")
 @island_options
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), help="Decides every draw; 1.")
 @click.option(
@@ -97,7 +97,7 @@ def command() -> None:
     is_flag=False,
     flag_value=LATEST,
     metavar="[RUN]",
-    help="Go on with a run that was stopped, as it was asked for.",
+    help="Go on with a run that was stopped, with the options that it was started with.",
 )
 @wait_options(UNTIL_ITS_END)
 @ACCEPT_WORSE
@@ -119,7 +119,7 @@ def start(
     is batch size x accumulation x ranks, as many as would train at the start. A model may be a
     folder with the config.json of a Hugging Face causal language model, or its id on the hub, with
     @REVISION for another than main; where it holds weights (safetensors), training starts from
-    them, and takes smaller batches of little text unless either factor is told. They are fetched
+    them, and takes smaller batches of little text unless either factor is given. They are fetched
     here once all checks are made, and come to the other nodes from here.
 
     \b
@@ -147,24 +147,24 @@ def start(
         lines = [f"training {short(str(done['train']))} goes on"]
     else:
         fetches = Fetches()
-        asked = start_arguments(invocation, chosen, fetches)
-        timeout_s = COPYING_S if "weights_folder" in asked else EXECUTE_TIMEOUT_S
+        requested = start_arguments(invocation, chosen, fetches)
+        timeout_s = COPYING_S if "weights_folder" in requested else EXECUTE_TIMEOUT_S
 
         taken = both_lines(invocation, chosen["data"])
 
-        def ahead(told: Mapping[str, Any]) -> list[str]:
+        def ahead(predicted: Mapping[str, Any]) -> list[str]:
             return [
                 *taken,
-                *(begun_lines(told)[1:] if told else []),
-                *passes_lines(told, asked),
-                *held_out_lines(asked.get("source", {})),
+                *(begun_lines(predicted)[1:] if predicted else []),
+                *passes_lines(predicted, requested),
+                *held_out_lines(requested.get("source", {})),
             ]
 
-        tried = invocation.is_dry_run  # that tells more of it
-        warned = [] if tried else nothing_held_out_lines(asked.get("source", {}))
-        command = StartTraining(**asked)
+        tried = invocation.is_dry_run  # it shows more than the warning
+        warned = [] if tried else nothing_held_out_lines(requested.get("source", {}))
+        command = StartTraining(**requested)
         done = order(invocation.state_dir, command, timeout_s, ahead, fetches)
-        lines = [*begun_lines(done), *taken, *passes_lines(done, asked), *warned]
+        lines = [*begun_lines(done), *taken, *passes_lines(done, requested), *warned]
     if link is not None:
         lines.append(link.lead_to(str(done["train"])))
     if not wait:
@@ -243,7 +243,7 @@ def stop(invocation: Invocation, run: str | None, *, wait: bool, timeout: float 
 def start_arguments(
     invocation: Invocation, given: Mapping[str, Any], fetches: Fetches
 ) -> dict[str, Any]:
-    """Return what the daemon is told; raises UsageError where data or model is missing."""
+    """Return the fields of the command; raises UsageError where data or model is missing."""
     settings = dict(given)
     data, name = settings.pop("data", None), settings.pop("model", None)
     if data is None or name is None:
@@ -286,10 +286,10 @@ def status_lines(train: Mapping[str, Any] | None) -> list[str]:
     if not train:
         return ["no training run has been started; what a cycle trains: jupiterctl cycle status"]
     ended = train.get("state") in ENDED_STATES
-    told = [f"training {cycle_summary(train)}", *failure_lines(train)]
-    told += [*island_lines(train), *prediction_lines(train), *training_lines(train)]
+    lines = [f"training {cycle_summary(train)}", *failure_lines(train)]
+    lines += [*island_lines(train), *prediction_lines(train), *training_lines(train)]
     again = [goes_on_line(train["id"])] if train.get("state") == "stopped" else []
-    return [*told, *again, *(final_lines(train) if ended else [])]
+    return [*lines, *again, *(final_lines(train) if ended else [])]
 
 
 def goes_on_line(run: object) -> str:
@@ -306,7 +306,7 @@ def _refuse_changes(given: Mapping[str, Any]) -> None:
     if given:
         name = next(iter(given)).replace("_", "-").replace("learning-rate", "lr")
         raise UsageError(
-            f"--resume goes on with a run as it was asked for, so --{name} can't be given",
+            f"--resume goes on with a run as it was started, so --{name} can't be given",
             "leave it out, or start a new run without --resume",
         )
 

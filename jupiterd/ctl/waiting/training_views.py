@@ -1,7 +1,7 @@
-"""More of a training than its status tells: loss, exchanges, checkpoints, and what models write.
+"""More of a training than its status shows: loss, exchanges, checkpoints, and completions.
 
 Owns the options of `cycle status` and `train status` that ask for it, and the words. Doesn't know
-how anything is gathered: the daemon tells.
+how anything is gathered: the daemon's documents hold it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -55,7 +55,7 @@ def views_of(state_dir: Path, run: Row | None, wanted: Mapping[str, bool]) -> di
 
 
 def view_lines(views: Mapping[str, Any]) -> list[str]:
-    """Return what was asked for, as people read it."""
+    """Return the requested views, as people read them."""
     return [line for name, view in views.items() for line in ("", *_LINES[name](view))]
 
 
@@ -64,12 +64,12 @@ def training_lines(run: Row) -> list[str]:
     seats: Sequence[Row] = run.get("gang") or ()
     if not seats:
         return []
-    told = [
+    readings = [
         f"{label} " + ("N/A" if run.get(key) is None else form.format(factor * run[key]))
         for key, label, form, factor in _READINGS
     ]
-    told[1:1] = _held_out(run)
-    return [f"  {', '.join(told)}", *_encrypted(run), *table(SEATS, list(map(_seat, seats)))]
+    readings[1:1] = _held_out(run)
+    return [f"  {', '.join(readings)}", *_encrypted(run), *table(SEATS, list(map(_seat, seats)))]
 
 
 def _encrypted(run: Row) -> list[str]:
@@ -89,13 +89,13 @@ def _held_out(run: Row) -> list[str]:
     if loss is None:
         before = run.get("bits_per_byte_before")
         return [] if before is None else [f"held out: {before:.4f} bits per byte before training"]
-    told = [f"held out {loss:.4f}"]
+    parts = [f"held out {loss:.4f}"]
     if best is not None:
-        told.append(f"best at step {best:,}" if best else "best as it was given")
+        parts.append(f"best at step {best:,}" if best else "best as it was given")
     now, before = run.get("bits_per_byte"), run.get("bits_per_byte_before")
     if now is None or before is None:
-        return told
-    return [*told, f"{now:.4f} bits per byte ({before:.4f} before training)"]
+        return parts
+    return [*parts, f"{now:.4f} bits per byte ({before:.4f} before training)"]
 
 
 def _seat(seat: Row) -> list[object]:
@@ -124,10 +124,10 @@ def _curve(view: Row) -> list[str]:
     headers = ["STEP", "LOSS", "TOKENS", "AFTER"]
     validation: Sequence[Sequence[Any]] = view["validation"]
     if validation:
-        beside = _beside([p[0] for p in shown], validation)
+        by_step = _validation_by_step([p[0] for p in shown], validation)
         headers.insert(2, "HELD OUT")
         rows = [
-            [*row[:2], beside.get(p[0], "-"), *row[2:]] for row, p in zip(rows, shown, strict=True)
+            [*row[:2], by_step.get(p[0], "-"), *row[2:]] for row, p in zip(rows, shown, strict=True)
         ]
     missing = view.get("missing") or ()
     notes = [f"without what these have written, who don't answer: {', '.join(missing)}"]
@@ -144,7 +144,9 @@ def _last_held_out(validation: Sequence[Sequence[Any]]) -> list[str]:
     return [f"held out: {last[1]:.4f} at step {last[0]:,}{lowest if best != last else ''}"]
 
 
-def _beside(steps: Sequence[int], validation: Sequence[Sequence[Any]]) -> dict[int, str]:
+def _validation_by_step(
+    steps: Sequence[int], validation: Sequence[Sequence[Any]]
+) -> dict[int, str]:
     """Return each shown step's loss on held-out text: the last measured since the one before."""
     found: dict[int, str] = {}
     for point in validation:

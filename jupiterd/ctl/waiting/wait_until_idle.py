@@ -50,18 +50,18 @@ def _why_not(state_dir: Path, noun: str, run: str) -> str:
 
     found: Document = ask(state_dir, f"{noun}/{run}").get(noun) or {}
     if found.get("state") not in AT_REST:
-        return "this machine hasn't heard of the order"
+        return "the order hasn't reached this machine"
     if found.get("phase"):
         return f"its phase {plain(found['phase'])} is being ended"
     parts: list[Document] = found.get("islands") or []
     ids = tuple(f"{short(each)}/" for each in (run, *(part.get("id") for part in parts)) if each)
     nodes: list[Document] = ask(state_dir, "status").get("nodes", [])
     alive = [str(node["id"]) for node in nodes if node.get("state") in ("alive", "suspect")]
-    return ", ".join(told for node in alive for told in _works(ask(state_dir, f"node/{node}"), ids))
+    return ", ".join(work for node in alive for work in _works(ask(state_dir, f"node/{node}"), ids))
 
 
 def _works(document: Document, ids: tuple[str, ...]) -> Iterator[str]:
-    """Yield what a machine does of these; that it doesn't tell, too."""
+    """Yield which of these a machine still does, or that it doesn't answer."""
     name = plain(document["node"]["name"])
     if document["processes"] is None or document["note"]:
         yield f"{name} says nothing: {plain(document['note'])}"

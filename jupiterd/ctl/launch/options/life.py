@@ -40,7 +40,7 @@ _OPTIONS = (
         type=DURATION,
         default="60s",
         metavar="TIME",
-        help="How long a machine that isn't heard of is waited for; 60s unless told otherwise.",
+        help="How long a machine that isn't heard of is waited for; 60s by default.",
     ),
     click.option(
         "--max-restarts",

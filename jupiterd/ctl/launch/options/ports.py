@@ -1,6 +1,6 @@
 """The options of `jupiterctl launch` that say at which ports a script is reached.
 
-Owns their words and bounds. Doesn't know what closes a port (`gang.scripts.doors`).
+Owns their texts and bounds. Doesn't know what closes a port (`processes.scripts`).
 """
 
 import re
@@ -45,7 +45,7 @@ _OPTIONS = (
         type=click.IntRange(1, LAST_PORT),
         default=None,
         metavar="P",
-        help="The port where the ranks meet; a free one unless told otherwise.",
+        help="The port where the ranks meet; a free one by default.",
     ),
     click.option(
         "--open-port",

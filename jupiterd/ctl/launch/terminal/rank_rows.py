@@ -26,12 +26,12 @@ _UP: Final = re.compile(r"\x1b\[([0-9]*)[AF]")
 
 
 class RankRows:
-    """The rows of one rank; those above the last that can be drawn anew are given away."""
+    """The rows of one rank that may still be redrawn; rows above them are returned as finished."""
 
     def __init__(self) -> None:
         self.rows = [""]
         self._at = 0
-        self._is_begun_anew = False
+        self._is_overwritten = False
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._rest = ""
 
@@ -43,32 +43,32 @@ class RankRows:
     def take(self, data: bytes, *, is_soon: bool) -> list[str]:
         """Draw what the rank has printed; return the rows above that are finished by that.
 
-        is_soon: it follows what came before at once, so that rows may be in the making
+        is_soon: it follows the previous output at once, so that no row counts as finished yet
         """
         text = self._rest + self._decoder.decode(data)
         cut = _UNFINISHED.search(text)
         self._rest = text[cut.start() :] if cut is not None and len(cut[0]) < MAX_ROWS else ""
         text = text[: len(text) - len(self._rest)]
-        finished = [] if is_soon else self._given_away(self._at - _rows_up(text))
+        finished = [] if is_soon else self._scrolled_out(self._at - _rows_up(text))
         for token in _TOKENS.finditer(text):
             self._draw(token)
             if len(self.rows) > MAX_ROWS:
-                finished += self._given_away(len(self.rows) - MAX_ROWS)
+                finished += self._scrolled_out(len(self.rows) - MAX_ROWS)
         return finished
 
     def crop(self, most: int) -> list[str]:
-        """Give away all rows but so many, the uppermost first, as far as they end above ours."""
-        return self._given_away(min(len(self.rows) - most, self._at))
+        """Return all rows above the last `most`, but none from the current one on."""
+        return self._scrolled_out(min(len(self.rows) - most, self._at))
 
     def end(self) -> list[str]:
         """Return all rows that are left, and begin again."""
         rows, self.rows = self.rows, [""]
-        self._at, self._is_begun_anew = 0, False
+        self._at, self._is_overwritten = 0, False
         while rows and not rows[-1].strip():  # where a bar was, or nothing yet
             rows.pop()
         return rows
 
-    def _given_away(self, count: int) -> list[str]:
+    def _scrolled_out(self, count: int) -> list[str]:
         given, self.rows = self.rows[: max(0, count)], self.rows[max(0, count) :]
         self._at -= len(given)
         return given
@@ -79,13 +79,13 @@ class RankRows:
         elif token["end"]:
             self._move(1)
         elif token["begin"]:
-            self._is_begun_anew = True
+            self._is_overwritten = True
         elif token["back"]:
             self._take_back(len(token["back"]))
         elif token["command"]:
-            self._obey(token["command"], token["given"], token[0])
+            self._apply(token["command"], token["given"], token[0])
 
-    def _obey(self, command: str, given: str, whole: str) -> None:
+    def _apply(self, command: str, given: str, whole: str) -> None:
         match command:
             case "m":
                 self._write(whole)
@@ -93,20 +93,20 @@ class RankRows:
                 self._move(-_number(given))
             case "B" | "E":
                 self._move(_number(given))
-            case "K" if given == "2" or self._is_begun_anew:
+            case "K" if given == "2" or self._is_overwritten:
                 self.rows[self._at] = ""
             case "J" if given in {"", "0"}:
                 del self.rows[self._at + 1 :]
             case "G" if given in {"", "1"}:
-                self._is_begun_anew = True
+                self._is_overwritten = True
             case _:
                 pass
 
     def _write(self, text: str) -> None:
         """Write text or one colour; what is too long for a row goes on in the next one."""
         while text:
-            before = "" if self._is_begun_anew else self.rows[self._at]
-            self._is_begun_anew = False
+            before = "" if self._is_overwritten else self.rows[self._at]
+            self._is_overwritten = False
             if len(before) >= MAX_ROW_CHARACTERS:
                 self._move(1)
                 continue
@@ -115,7 +115,7 @@ class RankRows:
             text = text[room:]
 
     def _take_back(self, count: int) -> None:
-        if self._is_begun_anew:
+        if self._is_overwritten:
             return
         pieces = _COLOUR.split(self.rows[self._at])
         for number in range(len(pieces) - 1, -1, -2):  # colours stand between texts
@@ -127,7 +127,7 @@ class RankRows:
     def _move(self, count: int) -> None:
         self._at = max(0, self._at + count)
         self.rows += [""] * (self._at + 1 - len(self.rows))
-        self._is_begun_anew = bool(self.rows[self._at])
+        self._is_overwritten = bool(self.rows[self._at])
 
 
 def _number(given: str) -> int:

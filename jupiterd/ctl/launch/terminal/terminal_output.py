@@ -1,8 +1,8 @@
 """What ranks print, on a terminal: bars move as they do without a launcher, each rank's by itself.
 
 Owns the lower end of the terminal, where the last rows of each rank stand while they may still be
-drawn anew; what is finished goes up from there, as everything that is printed does. Doesn't know
-who prints.
+redrawn; finished rows scroll up from there, as everything that is printed does. Doesn't know who
+prints.
 """
 
 import os
@@ -50,7 +50,7 @@ class TerminalOutput(RankOutput):
         self._window = window
         self._now_s = now_s
         self._ranks: dict[int, RankRows] = {}
-        self._heard_s: dict[int, float] = {}
+        self._last_output_s: dict[int, float] = {}
         self._height = 0
 
     def take(self, rank: int, data: bytes, *, is_error: bool) -> None:
@@ -59,8 +59,8 @@ class TerminalOutput(RankOutput):
             super().take(rank, data, is_error=is_error)
             return
         rows = self._ranks.setdefault(rank, RankRows())
-        before_s, now_s = self._heard_s.get(rank, float("-inf")), self._now_s()
-        self._heard_s[rank] = now_s
+        before_s, now_s = self._last_output_s.get(rank, float("-inf")), self._now_s()
+        self._last_output_s[rank] = now_s
         finished = rows.take(data, is_soon=now_s - before_s < IN_ONE_GO_S)
         finished += rows.crop(max(1, (self._window()[0] - 1) // len(self._ranks)))
         self._draw(self._lines(rank, finished))

@@ -22,7 +22,7 @@ _EXACT = ("_norm.weight", "position_embd.weight")
 """Matrices that stay in 32 bits, as llama.cpp's own converter has it."""
 
 _UNREAD = (".attn.bias", ".attn.masked_bias", ".rotary_emb.inv_freq")
-"""What old files hold beside the weights."""
+"""Tensors of old files that aren't weights."""
 
 
 @dataclass(frozen=True)

@@ -65,13 +65,14 @@ def test_a_pin_that_waits_for_its_leaf_is_told(forked, ctl):
     forked.documents["branches"] = TWO | {"pins": [PIN | {"known": False}]}
     last = ctl("cluster", "branches").out.splitlines()[-1]
     assert last == (
-        "c0ffee00-99887766 is pinned and isn't known on this node yet: the heaviest line counts"
+        "c0ffee00-99887766 is pinned and isn't known on this node yet: "
+        "the heaviest one is canonical"
     )
 
 
-def test_a_parked_line_is_marked(forked, ctl):
-    forked.documents["branches"] = TWO | {"branches": [row(KEPT, suspended=True)]}
-    assert "  parked  " in ctl("cluster", "branches").out
+def test_a_suspended_branch_is_marked(forked, ctl):
+    forked.documents["branches"] = TWO | {"branches": [row(KEPT, parked=True)]}
+    assert "  suspended  " in ctl("cluster", "branches").out
 
 
 def test_a_cluster_without_branches_says_so(forked, ctl):
@@ -83,7 +84,8 @@ def test_a_cluster_without_branches_says_so(forked, ctl):
 
 def test_a_line_is_switched_by_the_beginning_of_a_name(forked, ctl):
     ran = ctl("cluster", "switch", "9988", "--yes")
-    assert ran.out == "the line of cycle c0ffee00 is pinned to c0ffee00-99887766, with 0 rounds\n"
+    pinned = "cycle c0ffee00 is pinned to branch c0ffee00-99887766, with 0 rounds\n"
+    assert ran.out == pinned
     assert forked.executed == [("cluster.switch", {"cycle": CYCLE, "leaf": OTHER})]
 
 
@@ -91,7 +93,8 @@ def test_a_line_is_left_to_itself_again(forked, ctl):
     forked.documents["branches"] = TWO | {"pins": [PIN | {"known": True}]}
     forked.results["cluster.switch"] |= {"pinned": False, "rounds": 1}
     ran = ctl("cluster", "switch", "--auto", "c0ff", "--yes")
-    assert ran.out.startswith("the line of cycle c0ffee00 is the heaviest again: c0ffee00-")
+    begin = "cycle c0ffee00 goes on with its heaviest branch again: c0ffee00-"
+    assert ran.out.startswith(begin)
     assert forked.executed == [("cluster.switch", {"cycle": CYCLE, "leaf": ""})]
 
 

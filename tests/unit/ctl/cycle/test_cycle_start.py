@@ -215,7 +215,7 @@ def test_a_plan_looks_at_the_model_that_the_domain_begins_with_and_fetches_none(
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     elsewhere = ctl("cycle", "plan", "--domain", str(file), "--init", "some/model-1b", "--verbose")
     assert (
-        "some/model-1b, which cycle start fetches: what is foretold here is of a" in elsewhere.out
+        "some/model-1b, which cycle start fetches: what is predicted here is for a" in elsewhere.out
     )
     title, *_ = elsewhere.out.splitlines()
     assert "some/model-1b (out of reach: what follows is of a model of size " in title

@@ -1,4 +1,4 @@
-"""The ways to other machines, measured and shown."""
+"""The paths to other machines, measured and shown."""
 
 import json
 
@@ -28,7 +28,7 @@ WIRELESS = way(
 
 @pytest.fixture
 def measured(daemon):
-    """Let the daemon know two ways to another machine."""
+    """Let the daemon know two paths to another machine."""
     daemon.documents["status"] = STATUS | {"nodes": ALIVE}
 
     def ways(*paths: dict[str, object]) -> None:
@@ -42,7 +42,7 @@ def measured(daemon):
 def test_the_ways_to_every_other_machine_are_shown(measured, daemon, ctl, golden):
     ran = ctl("check", "links")
     golden("check_links.txt", ran.out)
-    assert ran.err == "jupiterctl: measuring the ways to beta\n"
+    assert ran.err == "jupiterctl: measuring the paths to beta\n"
     assert daemon.executed == [("check.links", {"node": BETA})], "it doesn't measure itself"
 
 
@@ -110,7 +110,7 @@ def test_every_two_machines_are_measured(measured, daemon, ctl):
         {"node": "c3" * 16},
         {"node": "c3" * 16, "from": BETA},
     ]
-    assert "measuring the ways between beta and gamma" in ran.err
+    assert "measuring the paths between beta and gamma" in ran.err
     told = ran.out.partition("between the others")[2].split()
     assert told[:4] == ["FROM", "NODE", "INTERFACE", "KIND"]
     assert told[9:12] == ["beta", "gamma", "*"]

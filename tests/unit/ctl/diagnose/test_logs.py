@@ -160,7 +160,7 @@ def test_a_machine_that_tells_nothing_is_named_with_the_reason(daemon, ctl):
     daemon.documents["node"] = told(note="beta didn't answer in time")
     ran = ctl("logs", "--node", "beta")
     assert (ran.exit_code, ran.out) == (3, "")
-    assert "beta?[2J doesn't tell its log: beta didn't answer in time" in ran.err
+    assert "beta?[2J doesn't send its log: beta didn't answer in time" in ran.err
     assert "hint: what is known of it: jupiterctl node show beta" in ran.err
 
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from jupiterd.ctl.launch.launch_request import LaunchRequest, read_request
 from jupiterd.ctl.launch.machines import Machine, check_alike, nearby_differences
 from jupiterd.ctl.launch.nearby_files import MAX_FILES, nearby_files
-from jupiterd.ctl.launch.surroundings import Wanted, read_wanted
 from jupiterd.daemon.scripts.readiness import file_hashes
-from tests.unit.ctl.launch.test_surroundings import OPTIONS
+from tests.unit.ctl.launch.test_launch_request import OPTIONS
 
 SCRIPT = "import importlib, sys\nimportlib.import_module(f'plugins.{sys.argv[2]}').run()\n"
 
@@ -27,10 +27,10 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def wanted(folder: Path, **options: Any) -> Wanted:
+def wanted(folder: Path, **options: Any) -> LaunchRequest:
     argv = ("train.py", "--config=run.yaml", "fast")
     told = {**OPTIONS, "chdir": str(folder), "nodes": "all", **options}
-    return read_wanted(argv, told, os.environ)
+    return read_request(argv, told, os.environ)
 
 
 def copied(project: Path, to: Path) -> Path:
@@ -38,7 +38,7 @@ def copied(project: Path, to: Path) -> Path:
     return to
 
 
-def there(folder: Path, asked: Wanted, name: str = "cellar") -> Machine:
+def there(folder: Path, asked: LaunchRequest, name: str = "cellar") -> Machine:
     """Return what a machine says whose files lie in a folder."""
     found = file_hashes(folder, (*asked.files, *asked.nearby))
     return Machine(

@@ -10,8 +10,8 @@ from typing import Any, cast
 import pytest
 
 from jupiterd.ctl.launch import run as launch_run
+from jupiterd.ctl.launch.reporter import LaunchReporter
 from jupiterd.ctl.launch.run import Failure, LaunchRun
-from jupiterd.ctl.launch.telling import Telling
 from jupiterd.processes.scripts.events import Ended, Ending, Over, ScriptEvent
 
 TIMEOUT_S = 5.0
@@ -44,7 +44,7 @@ class Silent:
 
 async def failure_of(*sites: Site) -> Failure | None:
     async with asyncio.timeout(TIMEOUT_S):
-        return await LaunchRun(sites, len(sites), cast("Telling", Silent())).run()
+        return await LaunchRun(sites, len(sites), cast("LaunchReporter", Silent())).run()
 
 
 @pytest.mark.parametrize("pause_s", [0.0, 0.03], ids=["told first", "told after a rank failed"])
@@ -91,7 +91,7 @@ class Stoppable(Site):
 
 async def test_a_terminal_that_is_closed_stops_ranks_though_nothing_can_be_said_there() -> None:
     async with asyncio.timeout(TIMEOUT_S):
-        failure = await LaunchRun([Stoppable()], 1, cast("Telling", Gone())).run()
+        failure = await LaunchRun([Stoppable()], 1, cast("LaunchReporter", Gone())).run()
     assert failure is not None
     assert failure.words == "stopped by SIGHUP"
 

@@ -225,7 +225,7 @@ def test_a_verdict_names_the_model_that_was_brought_and_what_was_forgotten():
     told = verdict_lines(VERDICT | {"base_bpb": 1.109, "forgetting": 0.0123})
     assert "the model that was brought 1.1090" in told[0]
     assert told[-1].endswith(
-        "general text takes +1.2% bits per byte beside the model that was brought"
+        "general text takes +1.2% bits per byte compared with the model that was brought"
     )
 
 

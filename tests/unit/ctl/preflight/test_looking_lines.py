@@ -64,7 +64,7 @@ def test_what_a_look_says_becomes_a_sentence(line, told):
 
 @pytest.mark.full
 def test_a_real_look_says_how_many_it_has_read_and_judged(monkeypatch):
-    monkeypatch.setattr(source_survey, "TOLD_EVERY_S", 0.01)
+    monkeypatch.setattr(source_survey, "REPORT_EVERY_S", 0.01)
     heard = []
     domain = parse_domain((config_folder() / "domains" / "python.yaml").read_text(), "python.yaml")
     survey_of(domain, heard.append)

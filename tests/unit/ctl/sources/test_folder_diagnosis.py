@@ -97,7 +97,7 @@ def test_a_file_that_is_cut_off_is_named(tmp_path: Path):
 def test_an_output_layer_that_contradicts_the_configuration_is_told(tmp_path: Path):
     folder = folder_of(tmp_path)
     save_file({EMBEDDING: ones(), OUTPUT: 2 * ones()}, folder / "model.safetensors")
-    words = "an output layer of its own (lm_head.weight) beside tie_word_embeddings: true"
+    words = "an output layer of its own (lm_head.weight) despite tie_word_embeddings: true"
     assert words in refused(folder).message
     save_file({EMBEDDING: ones(), OUTPUT: ones()}, folder / "model.safetensors")
     assert "weights_folder" in model_arguments(str(folder), Fetches()), (

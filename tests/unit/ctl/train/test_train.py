@@ -436,7 +436,7 @@ def test_where_a_folder_and_a_data_set_have_one_name_it_is_said_which_is_taken(
         },
     }
     said = (
-        "Reads the text in ./letters anew; the data set that was made of that name is taken by "
+        "Reads the text in ./letters again; the data set that was made of that name is taken by "
         "--data da7a0000"
     )
     start = "train", "start", "--model", "1m", *more, "--data"

@@ -76,7 +76,7 @@ def test_it_waits_for_the_order_the_leader_and_every_machine(
 @pytest.mark.parametrize(
     ("document", "node", "says"),
     [
-        (cycle("running"), at_work(), "this machine hasn't heard of the order"),
+        (cycle("running"), at_work(), "the order hasn't reached this machine"),
         (cycle("paused"), at_work(), "its phase train is being ended"),
         (
             PAUSED | {"phase": None},

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from jupiterd.ctl.launch.launch_request import LaunchRequest, parsed_variables, read_request
 from jupiterd.ctl.launch.machines import Machine, check_alike, variable_differences
 from jupiterd.ctl.launch.machines import version_differences as versions_that_differ
-from jupiterd.ctl.launch.surroundings import Wanted, parsed_variables, read_wanted
 from jupiterd.errors import ConflictError, UsageError
 
 OPTIONS: dict[str, Any] = {
@@ -19,8 +19,8 @@ OPTIONS: dict[str, Any] = {
 }  # fmt: skip
 
 
-def wanted(folder: Path, *argv: str, **options: object) -> Wanted:
-    return read_wanted(argv, {**OPTIONS, "chdir": str(folder), **options}, os.environ)
+def wanted(folder: Path, *argv: str, **options: object) -> LaunchRequest:
+    return read_request(argv, {**OPTIONS, "chdir": str(folder), **options}, os.environ)
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
-"""What a launch is to be, once its options are read: what runs, where, with which Python.
+"""What a command line of `jupiterctl launch` requests: what runs, where, with which Python.
 
-Owns reading them. Doesn't know what other machines say to it (`places`), or how it runs (`run`).
+Owns reading the options. Doesn't know whether other machines can run it (`places`), or how it runs
+(`run`).
 """
 
 import os
@@ -29,8 +30,8 @@ _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """What the command line asks for, and what is found out here before anything runs."""
+class LaunchRequest:
+    """What the command line requests, and what is found out here before anything runs."""
 
     program: Program
     interpreter: Interpreter | None
@@ -40,7 +41,7 @@ class Wanted:
     files: tuple[str, ...]
     """What the script is made of, below the folder and relative to it."""
     nearby: tuple[str, ...]
-    """What it may load beside those while it runs, likewise."""
+    """Further files that it may load while it runs, likewise."""
     nodes: str
     """Empty for this machine."""
     per_node: str
@@ -54,7 +55,7 @@ class Wanted:
     travelling: WorkingFolder | None = None
     """What of the folder goes to other machines; None where it lies there."""
     cut_timeout_s: int = 60
-    """How long a machine that isn't heard of is waited for."""
+    """Seconds without a message from a machine before the launch fails."""
     max_restarts: int = 0
     is_detached: bool = False
     open_ports: tuple[PortRange, ...] = ()
@@ -77,9 +78,9 @@ class Wanted:
         return numbers[0] if numbers else 0
 
     def question(self, environment: Mapping[str, str]) -> PrepareLaunch:
-        """Return what the daemon is asked; `environment`: the shell's."""
+        """Return the command to the daemon; `environment`: the shell's."""
         has_own_python = self.interpreter is not None and self.interpreter.is_own
-        told = telling(environment) | {"PATH": environment.get("PATH", os.defpath)}
+        inherited = telling(environment) | {"PATH": environment.get("PATH", os.defpath)}
         return PrepareLaunch(
             nodes=self.nodes,
             per_node=self.per_node,
@@ -90,13 +91,13 @@ class Wanted:
             script="" if self.travelling else self.program.script,
             files=() if self.travelling else (*self.files, *self.nearby),
             folder_map=tuple(self.folder_map),
-            environment=told,
+            environment=inherited,
         )
 
 
-def read_wanted(
+def read_request(
     argv: Sequence[str], options: Mapping[str, Any], environment: Mapping[str, str]
-) -> Wanted:
+) -> LaunchRequest:
     """Read a command line, by the names of its options.
 
     environment: the shell's
@@ -124,7 +125,7 @@ def read_wanted(
     variables = {**threads, **parsed_variables(options["variables"], environment)}
     if nodes:
         _check_text((*program.argv, str(folder), program.script, *files, *variables.values()))
-    return Wanted(
+    return LaunchRequest(
         program=program,
         interpreter=interpreter,
         engine=guess_engine(imports, folder)
@@ -164,13 +165,13 @@ def parsed_variables(given: Sequence[str], environment: Mapping[str, str]) -> di
 
 
 def _check_text(words: Sequence[str]) -> None:
-    """Refuse what can't be told to another machine: bytes of a file's name that are no text."""
+    """Refuse what can't be sent to another machine: bytes of a file's name that are no text."""
     for word in words:
         try:
             word.encode()
         except UnicodeEncodeError as error:
             raise UsageError(
-                f"{word!r} isn't UTF-8, and can't be told to other machines",
+                f"{word!r} isn't UTF-8, and can't be sent to other machines",
                 "name it otherwise, or run it on this machine alone, without --nodes",
             ) from error
 

@@ -6,7 +6,7 @@ from typing import cast
 import pytest
 
 from jupiterd.ctl.launch.rank_output import RankOutput
-from jupiterd.ctl.launch.telling import Telling
+from jupiterd.ctl.launch.reporter import LaunchReporter
 from jupiterd.ctl.output.console import Console
 from jupiterd.processes.scripts.events import Ended, Printed
 
@@ -28,9 +28,9 @@ def test_that_what_ranks_print_cannot_be_written_is_said_once(error: int, why: s
         raise OSError(error, "No space left on device")
 
     notices = Notices()
-    telling = Telling(RankOutput(write), cast("Console", notices))
+    reporter = LaunchReporter(RankOutput(write), cast("Console", notices))
     for step in range(3):
-        telling.take(Printed(0, is_error=False, data=b"iter %d\n" % step), "attic")
-    telling.take(Ended(0, 0), "attic")
+        reporter.take(Printed(0, is_error=False, data=b"iter %d\n" % step), "attic")
+    reporter.take(Ended(0, 0), "attic")
     said = f"what the ranks print can't be written ({why}); the script goes on"
     assert notices.said == [said]

@@ -1,7 +1,7 @@
-"""What people are told of a launch: what its ranks print, and what becomes of them.
+"""The reports of a launch: what its ranks print, how they end, and notices.
 
-Owns where it goes: to the terminal as it comes, and to the launch's record where there is one.
-Doesn't know where events come from, or what they mean for the launch.
+Owns where they go: to the terminal at once, and to the launch's record where there is one. Doesn't
+know where events come from, or what they mean for the launch.
 """
 
 import contextlib
@@ -57,8 +57,8 @@ class Output(Protocol):
         ...
 
 
-class Telling:
-    """Tells it all; a terminal that is gone keeps nothing from going on."""
+class LaunchReporter:
+    """Writes everything; a terminal that is gone doesn't stop the launch."""
 
     def __init__(
         self,
@@ -72,22 +72,22 @@ class Telling:
         self._console = console
         self._events = events
         self._has_terminal = has_terminal
-        self._is_told_unwritten = False
+        self._is_failure_reported = False
         self.result: LaunchResult | None = None
-        """What programs are told at the end, where they asked for it."""
+        """The document that is printed at the end; None where it wasn't requested."""
 
     def take(self, event: ScriptEvent, machine: str) -> None:
-        """Show what was heard of a rank."""
+        """Record an event of a rank, and show it."""
         if self._events is not None and not isinstance(event, Noticed):  # else it is there twice
             self._events.append(event)
         if self.result is not None:
             self.result.take(event)
         match event:
             case Printed(rank, is_error, data):
-                with self._written():
+                with self._reporting_failure():
                     self._output.take(rank, data, is_error=is_error)
             case Ended(rank, _):
-                with self._written():
+                with self._reporting_failure():
                     self._output.finish(rank)
             case Skipped(size_bytes):
                 size = counted(size_bytes, "byte")
@@ -98,7 +98,7 @@ class Telling:
                 pass
 
     def notice(self, text: str) -> None:
-        """Say something that no rank has printed."""
+        """Write a line that no rank has printed."""
         if self._events is not None:
             self._events.append(Printed(NOTICE_RANK, is_error=True, data=f"{text}\n".encode()))
         with contextlib.suppress(OSError):
@@ -107,13 +107,13 @@ class Telling:
             self._output.resume()
 
     @contextlib.contextmanager
-    def _written(self) -> Generator[None]:
-        """Say once that what ranks print can't be written; the script goes on."""
+    def _reporting_failure(self) -> Generator[None]:
+        """Notify once that ranks' output can't be written; the script goes on."""
         try:
             yield
         except OSError as error:
-            if not self._is_told_unwritten:
-                self._is_told_unwritten = True
+            if not self._is_failure_reported:
+                self._is_failure_reported = True
                 why = "nobody reads it any more" if error.errno == errno.EPIPE else error.strerror
                 kept = "; jupiterctl launch logs shows it" if self._events is not None else ""
                 self.notice(
@@ -121,7 +121,7 @@ class Telling:
                 )
 
     def show_result(self, status: int, reason: str) -> None:
-        """Print the document of what came of it, where somebody asked for one."""
+        """Print the result's document, where it was requested."""
         if self.result is not None:
             with contextlib.suppress(OSError):
                 self._console.show(self.result.document(status, reason), list)
@@ -131,7 +131,7 @@ class Telling:
         return self._output.tail(rank)
 
     def report(self, words: str, rank: int | None) -> None:
-        """Say why a try failed, with the last words of the rank that did, where it isn't shown."""
+        """Write why an attempt failed, and the failed rank's last lines where they aren't shown."""
         others = "; the others were ended" if rank is not None else ""
         self.notice(f"{words}{others}")
         if rank is not None and not self._output.is_shown(rank):

@@ -26,8 +26,12 @@ from jupiterd.daemon.links.seen_clusters import from_message
 from jupiterd.daemon.observability.report_wire import read_reply
 from jupiterd.daemon.queries.cycle.curve_wire import curves_of
 from jupiterd.daemon.runtime.telemetry import read_telemetry, unpacked
-from jupiterd.daemon.runtime.untrusted_input import told_address, told_addresses, told_text
-from jupiterd.daemon.runtime.work_events import KeepWish, WorkOrder, from_proto
+from jupiterd.daemon.runtime.untrusted_input import (
+    sanitized_address,
+    sanitized_addresses,
+    sanitized_text,
+)
+from jupiterd.daemon.runtime.work_events import SaveRequest, WorkOrder, from_proto
 from jupiterd.errors import Bug, JupiterError, RefusedError
 from jupiterd.ids import NodeId
 from jupiterd.net.chunk_codec import Piece, decode_piece, encode_piece
@@ -168,7 +172,7 @@ def _hardware(chance: Chance) -> bytes:
 
 
 def _read_text(given: bytes) -> None:
-    told = told_text(given.decode(errors="replace"))
+    told = sanitized_text(given.decode(errors="replace"))
     assert told.isprintable()
     assert len(told) <= 64
 
@@ -176,8 +180,8 @@ def _read_text(given: bytes) -> None:
 def _read_address(given: bytes) -> None:
     words = given.decode(errors="replace").splitlines()
     for word in words:
-        assert 0 < told_address(word).port < 65536
-    told_addresses(words)
+        assert 0 < sanitized_address(word).port < 65536
+    sanitized_addresses(words)
 
 
 def _manifest(chance: Chance) -> bytes:
@@ -205,7 +209,7 @@ READERS: Mapping[str, Reader] = {
     "Hello, a stranger's cluster": _message(peer_pb2.ClusterSummary, from_message),
     "RunWork, an order": _message(peer_pb2.WorkRequest, WorkOrder.from_proto),
     "RunWork, what comes back": _message(peer_pb2.WorkEvent, from_proto),
-    "EndEpoch": _message(peer_pb2.EndAttemptRequest, KeepWish.from_proto),
+    "EndEpoch": _message(peer_pb2.EndAttemptRequest, SaveRequest.from_proto),
     "AskReport, what comes back": _message(peer_pb2.ReportReply, read_reply),
     "ReadCurves, what comes back": _message(peer_pb2.CurvesReply, curves_of),
     "Scripts.Run, an order": _message(script_pb2.ScriptOrder, order_from_proto),

@@ -48,7 +48,7 @@ from jupiterd.daemon.links.seen_clusters import SeenClusters, from_message
 from jupiterd.daemon.runtime.address_text import parse_address
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.daemon.runtime.logs import MAX_CHARACTERS, KeyValueFormatter
-from jupiterd.daemon.runtime.untrusted_input import told_address, told_text
+from jupiterd.daemon.runtime.untrusted_input import sanitized_address, sanitized_text
 from jupiterd.errors import JupiterError, PeerUnreachableError, RefusedError
 from jupiterd.net import call_guard, mdns
 from jupiterd.net.channels import PeerChannels
@@ -399,7 +399,7 @@ def test_an_odd_file_of_cached_peers_is_nothing_or_addresses(
 @examples(500)
 @given(odd_text)
 def test_an_odd_address_is_an_address_or_a_value_error(text: str) -> None:
-    for read in (parse_address, told_address):
+    for read in (parse_address, sanitized_address):
         try:
             address = read(text)
         except ValueError:
@@ -431,6 +431,6 @@ def test_whatever_is_logged_stays_short_and_steers_no_terminal(event: str, value
 @examples(300)
 @given(odd_text)
 def test_whatever_others_call_themselves_is_one_short_line(text: str) -> None:
-    told = told_text(text)
+    told = sanitized_text(text)
     assert told.isprintable()
     assert len(told) <= 64

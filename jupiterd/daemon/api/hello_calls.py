@@ -69,6 +69,6 @@ class HelloCalls:
             member=is_member,
             is_caller=is_caller,
             clone_at=self._replica.clones.seen_at if is_member else "",
-            member_addresses=self._peers.told_addresses(who) if is_member else (),
+            member_addresses=self._peers.addresses_for(who) if is_member else (),
             members_port=self._shown.members_port if is_member else 0,
         )

@@ -18,7 +18,7 @@ from jupiterd.daemon.ledger.replica import Replica
 from jupiterd.daemon.membership.approval_server import receive
 from jupiterd.daemon.membership.handshake import Handshake
 from jupiterd.daemon.membership.trust import HandOver
-from jupiterd.daemon.runtime.untrusted_input import told_text
+from jupiterd.daemon.runtime.untrusted_input import sanitized_text
 from jupiterd.errors import BadCertificateError
 from jupiterd.ids import NodeId, short
 from jupiterd.net.identity import node_id_of
@@ -133,10 +133,10 @@ class JoinCalls:
     ) -> tuple[Admission, str]:
         state, policy = self._replica.state, self._policy
         letting_in = token.token if token is not None and token.token in state.tokens else ""
-        apart = why_refused(told_text(request.version), policy.program())
+        apart = why_refused(sanitized_text(request.version), policy.program())
         decision, reason = admit(state, policy.is_open(), who, letting_in, apart, policy.trusts_lan)
         if decision is Admission.ADMITTED and who not in state.members:
-            name = told_text(request.name)
+            name = sanitized_text(request.name)
             admission = NodeAdmitted(who, name, request.certificate_pem, reason, letting_in)
             await leading.term.record(admission)
             log.info("admitted", extra={"node": short(who), "reason": reason})

@@ -32,7 +32,12 @@ from jupiterd.daemon.links.reachability_probe import to_reply, try_links
 from jupiterd.daemon.membership.heartbeat_loop import HeartbeatLoop
 from jupiterd.daemon.observability.report_wire import to_reply as to_reply_of_report
 from jupiterd.daemon.queries.cycle.curve_wire import Curves, curves_reply
-from jupiterd.daemon.runtime.work_events import KeepWish, WorkOrder, made_to_proto, to_proto
+from jupiterd.daemon.runtime.work_events import (
+    SaveRequest,
+    WorkOrder,
+    checkpoint_to_proto,
+    to_proto,
+)
 from jupiterd.errors import JupiterError, MalformedError
 from jupiterd.ids import NodeId
 from jupiterd.net.credentials import caller
@@ -86,7 +91,7 @@ class CarriesOut(Protocol):
 class WorkParts:
     """What does work for the leader, and for those who give commands elsewhere."""
 
-    holder: GangHolder
+    gang_holder: GangHolder
     stores: GangStores
     commands: CarriesOut
 
@@ -208,7 +213,7 @@ class PeerService(peer_pb2_grpc.PeerServicer):
         self._border.member(context)
         try:
             return peer_pb2.MeasurePathsReply(
-                paths=await self._links.measurement.ways_to(NodeId(request.node))
+                paths=await self._links.measurement.paths_to(NodeId(request.node))
             )
         except JupiterError as error:
             return peer_pb2.MeasurePathsReply(failure=_failure(error))
@@ -297,7 +302,7 @@ class PeerService(peer_pb2_grpc.PeerServicer):
     ) -> peer_pb2.PrepareRanksReply:
         """Say whether a gang's ranks may run here just now."""
         await self._border.leader(context)
-        return await self._work.holder.prepare(request)
+        return await self._work.gang_holder.prepare(request)
 
     async def TryLinks(
         self, request: peer_pb2.TryLinksRequest, context: Context
@@ -313,7 +318,7 @@ class PeerService(peer_pb2_grpc.PeerServicer):
         """Do a piece of work; it ends with the stream, but for a gang's."""
         leader = await self._border.leader(context, request.term)
         try:
-            work = self._work.holder.run(leader, WorkOrder.from_proto(request))
+            work = self._work.gang_holder.run(leader, WorkOrder.from_proto(request))
             async with aclosing(work) as events:
                 async for event in events:
                     yield to_proto(event)
@@ -336,11 +341,11 @@ class PeerService(peer_pb2_grpc.PeerServicer):
         """End what a gang does here."""
         leader = await self._border.leader(context, request.term)
         if request.after_step:
-            await self._work.holder.stop_after_step(leader, request.term, request.attempt)
+            await self._work.gang_holder.stop_after_step(leader, request.term, request.attempt)
             return peer_pb2.EndAttemptReply()
-        wish = KeepWish.from_proto(request)
-        made = await self._work.holder.end(leader, request.term, request.attempt, wish)
-        return peer_pb2.EndAttemptReply(kept=None if made is None else made_to_proto(made))
+        save = SaveRequest.from_proto(request)
+        made = await self._work.gang_holder.end(leader, request.term, request.attempt, save)
+        return peer_pb2.EndAttemptReply(kept=None if made is None else checkpoint_to_proto(made))
 
 
 def _arguments(text: str) -> dict[str, Any]:

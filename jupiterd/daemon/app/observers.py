@@ -130,5 +130,5 @@ def _sources(daemon: Observed, health: HealthView, alerts: AlertWatch) -> Docume
         refusals=daemon.refusals,
         fetches=daemon.hub_fetches,
         cluster_file=daemon.file_policy,
-        applying=daemon.handshake.joining.applying,
+        approval=daemon.handshake.joining.approval,
     )

@@ -10,7 +10,7 @@ from functools import partial
 
 from jupiterd.daemon.app.node import Node
 from jupiterd.daemon.app.process_resources import trim_memory_periodically
-from jupiterd.daemon.app.systemd_notices import Watched, tell_service_manager
+from jupiterd.daemon.app.systemd_notices import Watched, notify_service_manager
 from jupiterd.daemon.observability.sinks import tell_outside
 from jupiterd.daemon.queries.cluster.status_document import status_document
 from jupiterd.daemon.runtime.settings import Settings
@@ -49,7 +49,7 @@ async def serve(
             group.create_task(trim_memory_periodically(), name="memory")
             observers = node.observers
             tell_outside(observers.sources, observers.alerts, observers.events, group)
-            tell_service_manager(_watched(node), group)
+            notify_service_manager(_watched(node), group)
             await node.run()
             raise _Stopped  # noqa: TRY301 - ends every task of the group
     except* _Stopped:

@@ -83,7 +83,7 @@ class Watched:
     """Returns the status document."""
 
 
-def tell_service_manager(watched: Watched, group: asyncio.TaskGroup) -> None:
+def notify_service_manager(watched: Watched, group: asyncio.TaskGroup) -> None:
     """Start the notices, where systemd has started this process and listens."""
     notify_socket = NotifySocket.found_in(environment())
     if notify_socket is None:

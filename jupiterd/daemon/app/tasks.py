@@ -45,7 +45,7 @@ def _of_links(node: "Parts", discovery: Discovery) -> Iterator[Task]:
     yield "greeter", node.handshake.run()
     yield "pulse", node.heartbeats.run()
     yield "paths", node.path_monitor.run()
-    yield "addresses", keep_addresses(node.state_dir.peers, node.peers.ways)
+    yield "addresses", keep_addresses(node.state_dir.peers, node.peers.paths)
 
 
 def _of_membership(node: "Parts") -> Iterator[Task]:

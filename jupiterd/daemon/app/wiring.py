@@ -103,7 +103,7 @@ class Parts:
         self.gang_holder = GangHolder(
             self.worker_runner, Fencing(self.file, self.heartbeats.ask_for_term), group
         )
-        self.preflight_listener = PreflightListener(group, self.peers.ways)
+        self.preflight_listener = PreflightListener(group, self.peers.paths)
         self.bandwidth_probe, self.static_discovery = (
             BandwidthProbe(),
             StaticDiscovery(settings.peer_addresses()),

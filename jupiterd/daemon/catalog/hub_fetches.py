@@ -7,7 +7,7 @@ whoever gave it, and says how far it is; this daemon only hears of it.
 from dataclasses import dataclass
 from typing import Any, Final
 
-from jupiterd.daemon.runtime.untrusted_input import told_text
+from jupiterd.daemon.runtime.untrusted_input import sanitized_text
 from jupiterd.protocol.commands.check_commands import NoteFetch
 
 SILENT_S: Final = 90.0
@@ -54,7 +54,7 @@ class HubFetches:
 
     def hear(self, told: NoteFetch, at_s: float) -> None:
         """Take what a command on this machine says of its fetch."""
-        name = told_text(told.name)[:MAX_NAME]
+        name = sanitized_text(told.name)[:MAX_NAME]
         state = told.ended if told.ended in {BROUGHT, CUT_OFF} else FETCHING
         done, total, speed = (max(0, each) for each in (told.done, told.total, told.bytes_per_s))
         self._forget(at_s)

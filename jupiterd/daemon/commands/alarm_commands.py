@@ -22,7 +22,7 @@ from jupiterd.cluster.ledger.island_runs import is_whole
 from jupiterd.cluster.ledger.state import State
 from jupiterd.cluster.values.bounds import edit_after
 from jupiterd.cluster.values.run_names import Named, meant
-from jupiterd.daemon.runtime.untrusted_input import told_text
+from jupiterd.daemon.runtime.untrusted_input import sanitized_text
 from jupiterd.errors import NotFoundError, UsageError
 from jupiterd.ids import CycleId, NodeId, short
 from jupiterd.protocol.commands.alarm_commands import DismissAlarms, DismissFailure, NoteAlarmsOver
@@ -126,7 +126,7 @@ def _meant(
     view: AlarmView, shown: Sequence[HealthWarning | Alert], name: str
 ) -> list[HealthWarning | Alert]:
     state = view.state()
-    names = {short(member): told_text(fact.name) for member, fact in state.members.items()}
+    names = {short(member): sanitized_text(fact.name) for member, fact in state.members.items()}
     runs = {short(cycle): each.label for cycle, each in state.cycles.items()}
 
     def is_meant(told: HealthWarning | Alert) -> bool:

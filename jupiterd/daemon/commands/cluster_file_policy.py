@@ -21,7 +21,7 @@ from jupiterd.daemon.ledger.replica import Replica
 from jupiterd.daemon.links.peers import Peer, Peers
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.daemon.runtime.settings import Settings
-from jupiterd.daemon.runtime.untrusted_input import told_text
+from jupiterd.daemon.runtime.untrusted_input import sanitized_text
 from jupiterd.ids import NodeId
 from jupiterd.net.interface_kinds import kind_of
 from jupiterd.net.interfaces import LOOPBACK, interface_of
@@ -160,9 +160,9 @@ class ClusterFilePolicy:
             return self._own_machine()
         peer, admitted = self._peers.get(node), self._replica.state.members[node]
         if peer is None:
-            return Machine(node, told_text(admitted.name), frozenset())
-        ways = frozenset(without_scope_in(str(way)) for way in peer.ways())
-        name = told_text(peer.name or admitted.name)
+            return Machine(node, sanitized_text(admitted.name), frozenset())
+        ways = frozenset(without_scope_in(str(way)) for way in peer.paths())
+        name = sanitized_text(peer.name or admitted.name)
         return Machine(node, name, ways, peer.hardware, frozenset(_kinds_there(peer)))
 
     def _own_machine(self) -> Machine:

@@ -72,7 +72,9 @@ async def leave(here: Leaving, command: LeaveCluster) -> dict[str, Any]:
     if command.dry_run:
         return {"done": False, **told, "founded": None}
     label = here.name[:MAX_LABEL_CHARACTERS]
-    await replica.begin_anew(lambda ledger: founded_by(here.identity, label, here.name, ledger))
+    await replica.start_new_cluster(
+        lambda ledger: founded_by(here.identity, label, here.name, ledger)
+    )
     here.joining.token = None  # it is of the cluster that was left
     log.info("left_cluster", extra={"before": short(before.cluster)})
     here.joining.moved(own, replica.cluster)

@@ -49,7 +49,7 @@ from jupiterd.daemon.ledger.signature_check import adopt, verified_snapshot
 from jupiterd.daemon.ledger.snapshot_transfer import SNAPSHOT_TIMEOUT_S, chunks_of, fetch_ledger
 from jupiterd.daemon.links.seen_clusters import Outsider
 from jupiterd.daemon.membership.handshake import HELLO_TIMEOUT_S
-from jupiterd.daemon.runtime.untrusted_input import ways_to
+from jupiterd.daemon.runtime.untrusted_input import dialable_addresses
 from jupiterd.errors import (
     ConflictError,
     CorruptLedgerError,
@@ -199,7 +199,7 @@ class ClusterMerge:
                     raise from_wire(reply.failure.code, reply.failure.message, reply.failure.hint)
                 if reply.brief_json:
                     return _brief_in(reply, target.summary.cluster)
-                waiting += ways_to(reply.leader_addresses)
+                waiting += dialable_addresses(reply.leader_addresses)
         raise NoLeaderError(f"the leader of {target.summary.title} can't be reached")
 
     async def _bring_to(

@@ -10,15 +10,15 @@ import grpc.aio
 
 from jupiterd.daemon.executor.gang_holder import GangHolder
 from jupiterd.daemon.links.peers import Peers
-from jupiterd.daemon.runtime.untrusted_input import MAX_REASON_CHARACTERS, told_text
+from jupiterd.daemon.runtime.untrusted_input import MAX_REASON_CHARACTERS, sanitized_text
 from jupiterd.daemon.runtime.work_events import (
-    CheckpointMade,
+    CheckpointStored,
     Finished,
-    KeepWish,
+    SaveRequest,
     WorkEvent,
     WorkOrder,
+    checkpoint_from_proto,
     from_proto,
-    made_from_proto,
 )
 from jupiterd.errors import PeerUnreachableError, from_wire
 from jupiterd.ids import NodeId
@@ -50,8 +50,8 @@ class Dispatcher:
         return self._run_remote(node, order)
 
     async def end(
-        self, node: NodeId, term: int, attempt: int, wish: KeepWish | None = None
-    ) -> CheckpointMade | None:
+        self, node: NodeId, term: int, attempt: int, save: SaveRequest | None = None
+    ) -> CheckpointStored | None:
         """End a gang's work on a node; return when none of it runs there any more.
 
         With a wish, return the last finished step that was kept there.
@@ -60,12 +60,12 @@ class Dispatcher:
             JupiterError: the node doesn't answer, or obeys somebody else.
         """
         if node == self._self_id:
-            return await self._holder.end(self._self_id, term, attempt, wish)
+            return await self._holder.end(self._self_id, term, attempt, save)
         request = peer_pb2.EndAttemptRequest(term=term, attempt=attempt)
-        if wish is not None:
-            request.keep_within_s, request.keep_after_step = wish.within_s, wish.after_step
+        if save is not None:
+            request.keep_within_s, request.keep_after_step = save.within_s, save.after_step
         reply = await self._ask_to_end(node, request)
-        return made_from_proto(reply.kept) if reply.HasField("kept") else None
+        return checkpoint_from_proto(reply.kept) if reply.HasField("kept") else None
 
     async def prepare(self, node: NodeId, request: peer_pb2.PrepareRanksRequest) -> tuple[int, str]:
         """Ask whether a gang's ranks may run on a node; return the micro batch, and a note on it.
@@ -76,7 +76,7 @@ class Dispatcher:
         reply = await self._prepare(node, request)
         if reply.failure.code:
             raise from_wire(reply.failure.code, reply.failure.message, reply.failure.hint)
-        return reply.micro_batch, told_text(reply.note, MAX_REASON_CHARACTERS)
+        return reply.micro_batch, sanitized_text(reply.note, MAX_REASON_CHARACTERS)
 
     async def _prepare(
         self, node: NodeId, request: peer_pb2.PrepareRanksRequest

@@ -16,10 +16,10 @@ from typing import Protocol
 from jupiterd.daemon.executor.held_worker import HeldWorker
 from jupiterd.daemon.membership.fencing import Fencing
 from jupiterd.daemon.runtime.work_events import (
-    CheckpointMade,
-    KeepWish,
-    Kept,
+    CheckpointStored,
+    LastStepStored,
     Said,
+    SaveRequest,
     Stuck,
     WorkEvent,
     WorkOrder,
@@ -72,19 +72,19 @@ class GangHolder:
     def __init__(
         self,
         workers: Workers,
-        obedience: Fencing,
+        fencing: Fencing,
         group: asyncio.TaskGroup,
         grace_s: float = GRACE_S,
     ) -> None:
         self._workers = workers
-        self._obedience = obedience
+        self._fencing = fencing
         self._group = group
         self._grace_s = grace_s
         self._changing = asyncio.Lock()
         self._held: dict[str, HeldWorker] = {}
         self._ended = (0, 0)
         """The last (term, attempt) that a leader ended: its orders may arrive after that."""
-        self._last_kept: tuple[int, CheckpointMade] | None = None
+        self._last_kept: tuple[int, CheckpointStored] | None = None
         """The last attempt of which something was kept, and what."""
         self._is_leaving = False
         """Nothing begins here any more."""
@@ -106,15 +106,15 @@ class GangHolder:
         if order.attempt:
             work = (await self._held_for(leader, order)).follow()
         else:
-            await self._obedience.check(leader, order.term, order.attempt)
+            await self._fencing.check(leader, order.term, order.attempt)
             work = _told(self._workers.run(order))
         async with aclosing(work) as events:
             async for event in events:
                 yield event
 
     async def end(
-        self, leader: NodeId, term: int, attempt: int, wish: KeepWish | None = None
-    ) -> CheckpointMade | None:
+        self, leader: NodeId, term: int, attempt: int, save: SaveRequest | None = None
+    ) -> CheckpointStored | None:
         """End the work of an attempt; return when none of it runs any more.
 
         With a wish, the latest of what its ranks here have finished is kept and returned; again to
@@ -124,10 +124,10 @@ class GangHolder:
             RefusedError: another leader has been obeyed in this term, or a later one.
         """
         async with self._changing:
-            await self._obedience.check(leader, term, 0)
+            await self._fencing.check(leader, term, 0)
             self._ended = max(self._ended, (term, attempt))
             ended = [held for held in self._held.values() if held.order.attempt == attempt]
-            kept = await self._kept_of(attempt, ended, wish) if wish is not None else None
+            kept = await self._kept_of(attempt, ended, save) if save is not None else None
             await self._end(ended, RefusedError(f"attempt {attempt} was ended here"))
         return kept
 
@@ -145,7 +145,7 @@ class GangHolder:
             RefusedError: another leader has been obeyed in this term, or a later one.
             NotFoundError: none of them runs here just now.
         """
-        await self._obedience.check(leader, term, 0)
+        await self._fencing.check(leader, term, 0)
         held = [work.order for work in self._held.values()]
         ranks = [order.id for order in held if order.attempt == attempt]
         asked = [self._workers.ask_to_stop(rank, "the gang is formed anew") for rank in ranks]
@@ -180,7 +180,7 @@ class GangHolder:
     async def _held_for(self, leader: NodeId, order: WorkOrder) -> HeldWorker:
         """Return the work that an order means; what another gang left here is ended before."""
         async with self._changing:
-            await self._obedience.check(leader, order.term, order.attempt)
+            await self._fencing.check(leader, order.term, order.attempt)
             outdated = [held for held in self._held.values() if held.is_outdated_by(order)]
             await self._end(outdated, RefusedError(f"attempt {order.attempt} has begun here"))
             return self._attach(order) if order.is_attach else self._begin(order)
@@ -214,14 +214,14 @@ class GangHolder:
         held.close()
 
     async def _kept_of(
-        self, attempt: int, works: list[HeldWorker], wish: KeepWish
-    ) -> CheckpointMade | None:
-        found = await asyncio.gather(*(held.kept(wish) for held in works))
+        self, attempt: int, works: list[HeldWorker], save: SaveRequest
+    ) -> CheckpointStored | None:
+        found = await asyncio.gather(*(held.kept(save) for held in works))
         made = [kept for kept in found if kept is not None]
         if self._last_kept is not None and self._last_kept[0] == attempt:
             made.append(self._last_kept[1])
         best = max(made, key=lambda kept: kept.step, default=None)
-        if best is None or best.step <= wish.after_step:
+        if best is None or best.step <= save.after_step:
             return None
         self._last_kept = attempt, best
         return best
@@ -237,5 +237,5 @@ async def _told(said: AsyncGenerator[Said]) -> AsyncGenerator[WorkEvent]:
         async for event in events:
             if isinstance(event, Stuck):
                 raise event.error
-            if not isinstance(event, Kept):
+            if not isinstance(event, LastStepStored):
                 yield event

@@ -17,11 +17,11 @@ from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.daemon.runtime.work_events import (
     Advanced,
     Alive,
-    CheckpointMade,
-    KeepWish,
-    Kept,
+    CheckpointStored,
+    LastStepStored,
     PseudoGradientStored,
     Said,
+    SaveRequest,
     Started,
     Stuck,
     Unsaved,
@@ -53,8 +53,8 @@ class WorkerReport:
         self._events.append((self._count, event))
         if isinstance(event, Advanced):
             self._keep_newest(Advanced, 1)
-        elif isinstance(event, CheckpointMade):
-            self._keep_newest(CheckpointMade, KEPT_CHECKPOINTS)
+        elif isinstance(event, CheckpointStored):
+            self._keep_newest(CheckpointStored, KEPT_CHECKPOINTS)
         elif isinstance(event, PseudoGradientStored):
             self._keep_newest(PseudoGradientStored, 1)
         elif isinstance(event, Unsaved):
@@ -68,9 +68,9 @@ class WorkerReport:
         """Say whether an event of that kind was told of."""
         return any(isinstance(event, kind) for _, event in self._events)
 
-    def newest_checkpoint(self) -> CheckpointMade | None:
+    def newest_checkpoint(self) -> CheckpointStored | None:
         """Return the last checkpoint that was told of, or None."""
-        made = [event for _, event in self._events if isinstance(event, CheckpointMade)]
+        made = [event for _, event in self._events if isinstance(event, CheckpointStored)]
         return made[-1] if made else None
 
     def _keep_newest(self, kind: type[WorkEvent], most: int) -> None:
@@ -91,7 +91,7 @@ class HeldWorker:
     def __init__(self, order: WorkOrder, grace_s: float, keep_state: KeepState) -> None:
         self.order = order
         self._keep_state = keep_state
-        self._answer: asyncio.Future[CheckpointMade | None] | None = None
+        self._answer: asyncio.Future[CheckpointStored | None] | None = None
         self.term = order.term
         """The term of the leader that follows it, or did so last."""
         self.task: asyncio.Task[None] | None = None
@@ -169,21 +169,21 @@ class HeldWorker:
             if turn == self._turn:
                 self._wait_for_another()
 
-    async def kept(self, wish: KeepWish) -> CheckpointMade | None:
+    async def kept(self, save: SaveRequest) -> CheckpointStored | None:
         """Return the last finished step that is in the store, if it is later than wished.
 
         The worker is asked for its own; one that is done has left a checkpoint of it.
         """
-        made = [await self._asked(wish), self._told.newest_checkpoint()]
-        later = [kept for kept in made if kept is not None and kept.step > wish.after_step]
+        made = [await self._asked(save), self._told.newest_checkpoint()]
+        later = [kept for kept in made if kept is not None and kept.step > save.after_step]
         return max(later, key=lambda kept: kept.step, default=None)
 
-    async def _asked(self, wish: KeepWish) -> CheckpointMade | None:
-        if not self._keep_state(self.order.id, wish.after_step):
+    async def _asked(self, save: SaveRequest) -> CheckpointStored | None:
+        if not self._keep_state(self.order.id, save.after_step):
             return None
         answer = self._answer = asyncio.get_running_loop().create_future()
         try:
-            await asyncio.wait({answer}, timeout=wish.within_s)
+            await asyncio.wait({answer}, timeout=save.within_s)
         finally:
             self._answer = None
         return answer.result() if answer.done() else None
@@ -202,7 +202,7 @@ class HeldWorker:
 
     def _hear(self, event: Said) -> None:
         match event:
-            case Kept(made):
+            case LastStepStored(made):
                 self._take(made)
             case Stuck(error):
                 self.fail(error)
@@ -214,7 +214,7 @@ class HeldWorker:
         else:
             self._tell()
 
-    def _take(self, made: CheckpointMade | None) -> None:
+    def _take(self, made: CheckpointStored | None) -> None:
         if self._answer is not None and not self._answer.done():
             self._answer.set_result(made)
 

@@ -19,7 +19,7 @@ from jupiterd.cluster.health.alerts import Finding
 from jupiterd.cluster.planning.asking_node import ASKED_AT
 from jupiterd.cycle.data.local_paths import folder_around, hub_names, local_paths
 from jupiterd.daemon.runtime.clock import now_s
-from jupiterd.daemon.runtime.untrusted_input import told_text
+from jupiterd.daemon.runtime.untrusted_input import sanitized_text
 from jupiterd.daemon.runtime.work_events import WorkOrder
 from jupiterd.errors import NotOfferedError
 from jupiterd.formats import counted
@@ -141,7 +141,7 @@ def _name(node: NodeId | None, members: Mapping[NodeId, NodeAdmitted]) -> str:
     if node is None:
         return "nobody"
     admitted = members.get(node)
-    return told_text(short(node) if admitted is None else admitted.name)
+    return sanitized_text(short(node) if admitted is None else admitted.name)
 
 
 def _read_by(task: str, params: Mapping[str, Any]) -> Iterator[str]:

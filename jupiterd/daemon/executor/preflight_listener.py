@@ -27,11 +27,11 @@ class PreflightListener:
     """The listeners that are open just now; each closes by itself."""
 
     def __init__(
-        self, group: asyncio.TaskGroup, ways: Callable[[], Iterable[Address]] = tuple
+        self, group: asyncio.TaskGroup, paths: Callable[[], Iterable[Address]] = tuple
     ) -> None:
-        """Listen for nobody yet; `ways`: the addresses at which others are known to answer."""
+        """Listen for nobody yet; `paths`: the addresses at which others are known to answer."""
         self._group = group
-        self._ways = ways
+        self._paths = paths
 
     async def open(self, request: peer_pb2.OpenProbeRequest) -> peer_pb2.OpenProbeReply:
         """Listen on the address that leads toward the given host."""
@@ -73,9 +73,9 @@ class PreflightListener:
         bare = without_scope(host)
         if not is_link_local(bare):
             return host
-        ways = (way.host for way in self._ways() if without_scope(way.host) == bare)
+        paths = (way.host for way in self._paths() if without_scope(way.host) == bare)
         tried = (way.host for way in seen_from_here(Address(bare, 1)))
-        return next(ways, next(tried, host))
+        return next(paths, next(tried, host))
 
     @staticmethod
     async def _close_later(server: asyncio.Server) -> None:

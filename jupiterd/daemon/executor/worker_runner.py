@@ -38,10 +38,10 @@ from jupiterd.daemon.runtime.work_events import (
     BEGINS,
     BUSY,
     Advanced,
-    CheckpointMade,
+    CheckpointStored,
     Finished,
     Joined,
-    Kept,
+    LastStepStored,
     Listening,
     PseudoGradientStored,
     Said,
@@ -127,7 +127,7 @@ class WorkerRunner:
         self._own = {"threads": settings.threads, "node_name": settings.name}
         """What every worker is told of this machine, unless the order says otherwise."""
         self._key_hosts = settings.api_keys
-        self.offered = OfferedPaths(state_dir.asked_paths, settings.readable_folders)
+        self.offered = OfferedPaths(state_dir.requested_paths, settings.readable_folders)
         self.knocks = RefusedConnections()
         self._members = replica
         self.running: dict[str, WorkOrder] = {}
@@ -179,7 +179,7 @@ class WorkerRunner:
     def keep_state(self, order_id: str, after_step: int) -> bool:
         """Ask the worker of an order for its last finished step; say whether there is one to ask.
 
-        The answer comes with the events of the work, as `Kept`.
+        The answer comes with the events of the work, as `LastStepStored`.
         """
         worker = self._workers.get(order_id)
         if worker is not None:
@@ -280,7 +280,7 @@ class WorkerRunner:
             case CheckpointUnsaved(step, message):
                 said = Unsaved(step, message)
             case StateKept(path):
-                said = Kept(await self._made(frame, spool) if path else None)
+                said = LastStepStored(await self._made(frame, spool) if path else None)
             case RankStuck(code, message, hint):
                 said = Stuck(from_wire(code, message, hint))
             case PseudoGradientWritten():
@@ -298,7 +298,7 @@ class WorkerRunner:
 
     async def _made_or_unsaved(
         self, frame: CheckpointWritten, spool: Path
-    ) -> CheckpointMade | Unsaved:
+    ) -> CheckpointStored | Unsaved:
         """Take in a checkpoint; without room it is thrown away, and the work goes on."""
         try:
             return await self._made(frame, spool)
@@ -306,10 +306,10 @@ class WorkerRunner:
             await asyncio.to_thread(shutil.rmtree, _inside(spool, frame.path), ignore_errors=True)
             return Unsaved(frame.step, error.message)
 
-    async def _made(self, frame: CheckpointWritten | StateKept, spool: Path) -> CheckpointMade:
+    async def _made(self, frame: CheckpointWritten | StateKept, spool: Path) -> CheckpointStored:
         artifact = await self._ingest(spool, frame.path)
         counts = frame.step, frame.tokens, frame.cursor
-        return CheckpointMade(artifact, *counts, frame.loss, frame.horizon)
+        return CheckpointStored(artifact, *counts, frame.loss, frame.horizon)
 
     async def _way(self, frame: PseudoGradientWritten, spool: Path) -> PseudoGradientStored:
         artifact = await self._ingest(spool, frame.path)

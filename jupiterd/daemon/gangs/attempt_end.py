@@ -18,7 +18,7 @@ from jupiterd.daemon.leader.term import Term
 from jupiterd.daemon.leader.work_calls import WorkCalls
 from jupiterd.daemon.planning.gang_plan import GangPlan
 from jupiterd.daemon.runtime.clock import now_s
-from jupiterd.daemon.runtime.work_events import CheckpointMade, KeepWish
+from jupiterd.daemon.runtime.work_events import CheckpointStored, SaveRequest
 from jupiterd.errors import JupiterError
 from jupiterd.ids import NodeId
 
@@ -53,7 +53,7 @@ class AttemptEnd:
         code: str = "",
         *,
         keeps: bool = False,
-        unrecorded: Sequence[tuple[NodeId, CheckpointMade]] = (),
+        unrecorded: Sequence[tuple[NodeId, CheckpointStored]] = (),
         silent: AbstractSet[NodeId] = frozenset(),
     ) -> None:
         """End it and record that; what keeps us from it mustn't hide why the attempt ended.
@@ -63,8 +63,8 @@ class AttemptEnd:
         """
         elapsed_s = round(now_s() - launch.began_s, 3)
         try:
-            wish = await self._wish(launch) if keeps else None
-            kept = await self._calls.end_gang(launch.gang, launch.attempt, wish, silent)
+            save = await self._wish(launch) if keeps else None
+            kept = await self._calls.end_gang(launch.gang, launch.attempt, save, silent)
             kept += [told for told in unrecorded if told[0] not in silent]
             self._change.mark("ended")
             is_joined = not keeps and reason not in (FINISHED, LEFT_OPEN)
@@ -84,7 +84,7 @@ class AttemptEnd:
             extra = {"attempt": launch.attempt, "reason": error.message}
             log.warning("attempt_left_open", extra=extra)
 
-    def _end_step(self, kept: Sequence[tuple[NodeId, CheckpointMade]]) -> int:
+    def _end_step(self, kept: Sequence[tuple[NodeId, CheckpointStored]]) -> int:
         """Return where training ends, as far as what was kept has decided it."""
         return min(
             (end_step(self._of.plan, Horizon.of(made.horizon)) for _, made in kept), default=0
@@ -94,7 +94,7 @@ class AttemptEnd:
         is_over = is_over or self._line.is_over()
         return STOPPED if reason == FINISHED and not is_over else reason
 
-    async def _wish(self, launch: GangPlan) -> KeepWish:
+    async def _wish(self, launch: GangPlan) -> SaveRequest:
         """Return what is wanted of the survivors: a step that no line in reach has got to yet."""
         await self._line.look(launch)
         return wish_for(self._of.shape, self._line.step())

@@ -9,27 +9,27 @@ from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 
-from jupiterd.daemon.runtime.work_events import CheckpointMade
+from jupiterd.daemon.runtime.work_events import CheckpointStored
 from jupiterd.ids import NodeId
 
 MAX_WAITING = 16
 """How many may wait to be copied; the oldest is left out, for a later one contains it."""
 
-Commit = Callable[[NodeId, CheckpointMade], Awaitable[None]]
+Commit = Callable[[NodeId, CheckpointStored], Awaitable[None]]
 
 
 class CheckpointCommits:
     """The checkpoints of one attempt that are yet to be recorded."""
 
     def __init__(self) -> None:
-        self._waiting = deque[tuple[NodeId, CheckpointMade]](maxlen=MAX_WAITING)
-        self._now: tuple[NodeId, CheckpointMade] | None = None
+        self._waiting = deque[tuple[NodeId, CheckpointStored]](maxlen=MAX_WAITING)
+        self._now: tuple[NodeId, CheckpointStored] | None = None
         self._news = asyncio.Event()
         self._is_complete = False
-        self._held: list[tuple[NodeId, CheckpointMade]] | None = None
+        self._held: list[tuple[NodeId, CheckpointStored]] | None = None
 
     @property
-    def unrecorded(self) -> Sequence[tuple[NodeId, CheckpointMade]]:
+    def unrecorded(self) -> Sequence[tuple[NodeId, CheckpointStored]]:
         """Return checkpoints that weren't recorded before the attempt ended, and who has them."""
         return [*([] if self._now is None else [self._now]), *self._waiting, *(self._held or ())]
 
@@ -40,7 +40,7 @@ class CheckpointCommits:
         """
         self._held = [] if self._held is None else self._held
 
-    def add(self, holder: NodeId, made: CheckpointMade) -> None:
+    def add(self, holder: NodeId, made: CheckpointStored) -> None:
         """Have a checkpoint recorded after those before it."""
         if self._held is not None:
             self._held.append((holder, made))

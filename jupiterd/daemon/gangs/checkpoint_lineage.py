@@ -20,7 +20,7 @@ from jupiterd.cycle.training.plan import TrainPlan
 from jupiterd.daemon.leader.artifact_reach import ArtifactReach
 from jupiterd.daemon.leader.term import Term
 from jupiterd.daemon.planning.gang_plan import GangPlan
-from jupiterd.daemon.runtime.work_events import CheckpointMade
+from jupiterd.daemon.runtime.work_events import CheckpointStored
 from jupiterd.errors import LineChangedError
 from jupiterd.ids import CycleId, NodeId
 
@@ -92,7 +92,7 @@ class CheckpointLineage:
         last = self._term.cycle(self._cycle).last_checkpoint(self._round, self._missing)
         return 0 if last is None else last.step
 
-    def parked_for(self, made: CheckpointMade | None) -> Sequence[BranchSuspended]:
+    def parked_for(self, made: CheckpointStored | None) -> Sequence[BranchSuspended]:
         """Return what is to be recorded so that a state that is here counts; see above."""
         cycle = self._term.cycle(self._cycle)
         last = cycle.last_checkpoint(self._round)
@@ -110,7 +110,7 @@ class CheckpointLineage:
         ]
 
     async def commit(
-        self, node: NodeId, made: CheckpointMade, launch: GangPlan, plan: TrainPlan
+        self, node: NodeId, made: CheckpointStored, launch: GangPlan, plan: TrainPlan
     ) -> None:
         """Record a checkpoint once it is on two nodes, where two can be reached.
 
@@ -137,7 +137,7 @@ class CheckpointLineage:
         return is_held_by_others(cycles, self._term.cycle(self._cycle))
 
     def facts_of(
-        self, made: CheckpointMade | None, launch: GangPlan, plan: TrainPlan
+        self, made: CheckpointStored | None, launch: GangPlan, plan: TrainPlan
     ) -> Sequence[CheckpointCommitted]:
         """Return what is to be recorded of a checkpoint: nothing where that is done.
 
@@ -183,7 +183,7 @@ class CheckpointLineage:
             predicted_tokens_per_s=launch.predicted_tokens_per_s,
         )
 
-    def _is_recorded(self, made: CheckpointMade, attempt: int) -> bool:
+    def _is_recorded(self, made: CheckpointStored, attempt: int) -> bool:
         last = self._term.cycle(self._cycle).last_of_attempt(attempt, self._missing)
         is_old = last is not None and made.step <= last.step
         return is_old or made.artifact == self.tip  # told twice: nothing hangs below itself

@@ -56,7 +56,7 @@ from jupiterd.daemon.runtime.work_events import (
     BEGINS,
     BUSY,
     Advanced,
-    CheckpointMade,
+    CheckpointStored,
     Joined,
     Listening,
     PseudoGradientStored,
@@ -472,7 +472,7 @@ class GangSupervisor:
                     board.explain(self._cycle, note)
             case Advanced(values=values) if not values.get(BUSY):
                 self._note_step(rank, event, launch)
-            case CheckpointMade():
+            case CheckpointStored():
                 self._commits.add(node, event)
             case PseudoGradientStored():
                 self._watch.waits()
@@ -490,7 +490,7 @@ class GangSupervisor:
             self._change.finish(launch.attempt)
             self._board.advance(self._cycle, "train", event, now_s())
 
-    async def _try_to_commit(self, node: NodeId, made: CheckpointMade, launch: GangPlan) -> None:
+    async def _try_to_commit(self, node: NodeId, made: CheckpointStored, launch: GangPlan) -> None:
         """Record a checkpoint; without room training goes on, and the next one contains it."""
         try:
             await self._line.commit(node, made, launch, self._of.plan)

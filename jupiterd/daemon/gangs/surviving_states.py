@@ -10,7 +10,7 @@ from jupiterd.cycle.training.plan import ModelShape
 from jupiterd.cycle.training.save_clock import checkpoint_bytes
 from jupiterd.daemon.leader.artifact_reach import ArtifactReach
 from jupiterd.daemon.leader.term import Term
-from jupiterd.daemon.runtime.work_events import CheckpointMade, KeepWish
+from jupiterd.daemon.runtime.work_events import CheckpointStored, SaveRequest
 from jupiterd.errors import JupiterError
 from jupiterd.ids import NodeId
 
@@ -20,17 +20,17 @@ SLOWEST_BYTES_PER_S = 50_000_000
 LEAST_S = 5.0
 
 
-def wish_for(shape: ModelShape, after_step: int) -> KeepWish:
+def wish_for(shape: ModelShape, after_step: int) -> SaveRequest:
     """Return what is wanted of the ranks of an attempt that ends."""
-    return KeepWish(after_step, LEAST_S + checkpoint_bytes(shape) / SLOWEST_BYTES_PER_S)
+    return SaveRequest(after_step, LEAST_S + checkpoint_bytes(shape) / SLOWEST_BYTES_PER_S)
 
 
 async def latest(
     term: Term,
     reach: ArtifactReach,
-    kept: Sequence[tuple[NodeId, CheckpointMade]],
+    kept: Sequence[tuple[NodeId, CheckpointStored]],
     joined_before_step: int = 0,
-) -> CheckpointMade | None:
+) -> CheckpointStored | None:
     """Return the state to go on from, once it lies on two nodes where two can be reached.
 
     All ranks have the same weights after the same step, so mostly it is there already. Where

@@ -14,7 +14,7 @@ from jupiterd.daemon.executor.dispatcher import Dispatcher
 from jupiterd.daemon.leader.machines import Machines
 from jupiterd.daemon.leader.placement import Placement
 from jupiterd.daemon.leader.term import Term
-from jupiterd.daemon.runtime.work_events import CheckpointMade, KeepWish, WorkEvent, WorkOrder
+from jupiterd.daemon.runtime.work_events import CheckpointStored, SaveRequest, WorkEvent, WorkOrder
 from jupiterd.errors import DiskFullError, JupiterError, PeerUnreachableError, StateDirError
 from jupiterd.ids import CycleId, NodeId, short
 from jupiterd.rpc import peer_pb2
@@ -68,9 +68,9 @@ class WorkCalls:
         self,
         gang: Sequence[NodeId],
         attempt: int,
-        wish: KeepWish | None = None,
+        save: SaveRequest | None = None,
         silent: AbstractSet[NodeId] = frozenset(),
-    ) -> list[tuple[NodeId, CheckpointMade]]:
+    ) -> list[tuple[NodeId, CheckpointStored]]:
         """End a gang wherever it runs, and return who has kept what of it.
 
         A node that can't be asked, or is known to be silent, ends its part by itself before long.
@@ -79,19 +79,19 @@ class WorkCalls:
         if self.term.is_over:
             return []
         nodes = sorted((set(gang) & self.machines.answering()) - silent)
-        kept = await asyncio.gather(*(self._end(node, attempt, wish) for node in nodes))
+        kept = await asyncio.gather(*(self._end(node, attempt, save) for node in nodes))
         found = [(node, made) for node, made in zip(nodes, kept, strict=True) if made is not None]
-        if wish is not None:
+        if save is not None:
             steps = {short(node): made.step for node, made in found}
             asked = ",".join(map(short, nodes))
             log.info("states_kept", extra={"attempt": attempt, "asked": asked, "steps": steps})
         return found
 
     async def _end(
-        self, node: NodeId, attempt: int, wish: KeepWish | None
-    ) -> CheckpointMade | None:
+        self, node: NodeId, attempt: int, save: SaveRequest | None
+    ) -> CheckpointStored | None:
         try:
-            return await self.dispatcher.end(node, self.term.number, attempt, wish)
+            return await self.dispatcher.end(node, self.term.number, attempt, save)
         except JupiterError as error:
             extra = {"node": short(node), "attempt": attempt, "reason": error.message}
             log.warning("attempt_not_ended", extra=extra)

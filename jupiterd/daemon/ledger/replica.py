@@ -226,14 +226,14 @@ class Replica:
         """The clusters that people had this machine leave, by their ids."""
         return frozenset((self._file.get(LEFT_KEY) or "").split())
 
-    async def begin_anew(self, found: Callable[[Ledger], FetchedSnapshot]) -> None:
+    async def start_new_cluster(self, found: Callable[[Ledger], FetchedSnapshot]) -> None:
         """Take up the ledger of a new cluster, which is made of the one held so far.
 
         Once begun it is finished, as `append` is; nothing is written in between.
         """
-        await asyncio.shield(self._begin_anew(found))
+        await asyncio.shield(self._start_new_cluster(found))
 
-    async def _begin_anew(self, found: Callable[[Ledger], FetchedSnapshot]) -> None:
+    async def _start_new_cluster(self, found: Callable[[Ledger], FetchedSnapshot]) -> None:
         async with self._writing:
             left = " ".join(sorted({*self.left, self._ledger.cluster}))
             await asyncio.to_thread(self._file.set, LEFT_KEY, left)

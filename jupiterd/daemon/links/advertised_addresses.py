@@ -16,13 +16,13 @@ from jupiterd.net.interfaces import interface_of
 from jupiterd.net.scopes import host_in, is_link_local, without_scope_in
 
 
-def told_of_ourselves(name: str, machine: str, addresses: Sequence[str]) -> Told:
+def own_advertisement(name: str, machine: str, addresses: Sequence[str]) -> Told:
     """Return what this node tells of where it answers."""
     kinds = {text: int(kind_of(interface_of(host_in(text)))) for text in addresses}
     return Told(name, machine, _places(addresses, kinds))
 
 
-def told_by_peers(peers: Iterable[Peer], alive: AbstractSet[NodeId]) -> list[Told]:
+def peer_advertisements(peers: Iterable[Peer], alive: AbstractSet[NodeId]) -> list[Told]:
     """Return what each peer that is alive tells; who is far away, behind a VPN, is left out."""
     near = [peer for peer in peers if peer.node in alive and not _is_far(peer)]
     return [

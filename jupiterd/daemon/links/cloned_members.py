@@ -8,7 +8,7 @@ import logging
 from typing import Final
 
 from jupiterd.daemon.runtime.clock import now_s
-from jupiterd.daemon.runtime.untrusted_input import told_text
+from jupiterd.daemon.runtime.untrusted_input import sanitized_text
 from jupiterd.ids import NodeId, short
 from jupiterd.net.scopes import without_scope_in
 from jupiterd.ports import Address
@@ -35,12 +35,12 @@ class ClonedMembers:
             if self._told.pop(node, None):
                 log.info("member_clone_gone", extra={"node": short(node)})
             return False
-        other = without_scope_in(told_text(reply.clone_at))
+        other = without_scope_in(sanitized_text(reply.clone_at))
         if node not in self._told:
             extra = {"node": short(node), "address": str(address), "other": other}
             log.warning("member_cloned", extra=extra)
         _, at = self._told.get(node, (0.0, dict[str, str]()))
-        where, daemon = without_scope_in(str(address)), told_text(reply.run_nonce)
+        where, daemon = without_scope_in(str(address)), sanitized_text(reply.run_nonce)
         if at.get(daemon, "[").startswith("["):  # people know IPv4 addresses better
             at[daemon] = where
         met = {key: text for key, text in at.items() if key}

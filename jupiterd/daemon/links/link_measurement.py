@@ -63,7 +63,7 @@ class LinkMeasurement:
             return await self._measured_there(asker, asked)
         return await self._measured_here(asked)
 
-    async def ways_to(self, asked: NodeId) -> list[peer_pb2.MeasuredPath]:
+    async def paths_to(self, asked: NodeId) -> list[peer_pb2.MeasuredPath]:
         """Measure each way from here to a node, for another member that asks; raises as above."""
         rows = (await self._measured_here(asked))["paths"]
         return [

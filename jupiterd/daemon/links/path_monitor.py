@@ -16,7 +16,7 @@ from jupiterd.cluster.links.links import DOUBT_S
 from jupiterd.daemon.links.peers import Peer, Peers
 from jupiterd.daemon.runtime.address_text import parse_address
 from jupiterd.daemon.runtime.clock import now_s
-from jupiterd.daemon.runtime.untrusted_input import told_address
+from jupiterd.daemon.runtime.untrusted_input import sanitized_address
 from jupiterd.ids import NodeId, short
 from jupiterd.net.connect_time import connect_time_s
 from jupiterd.net.interfaces import seen_from_here
@@ -78,7 +78,7 @@ class PathMonitor:
         peer = self._peers.get(node)
         if peer is None:
             return False
-        ways = seen_from_here(told_address(text))
+        ways = seen_from_here(sanitized_address(text))
         is_known = peer.links.told(now_s(), map(str, ways))
         self._look_at(peer)
         return is_known
@@ -89,7 +89,7 @@ class PathMonitor:
             raise ValueError("no bandwidth")
         peer = self._peers.get(node)
         if peer is not None:
-            for way in seen_from_here(told_address(text)):
+            for way in seen_from_here(sanitized_address(text)):
                 peer.links.measured(now_s(), str(way), bits_per_s)
 
     def _pause_s(self) -> float:

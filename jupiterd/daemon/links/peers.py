@@ -21,7 +21,11 @@ from jupiterd.daemon.links.heartbeat_stream import BeatStream
 from jupiterd.daemon.runtime.address_text import parse_address
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.daemon.runtime.telemetry import read_telemetry, unpacked
-from jupiterd.daemon.runtime.untrusted_input import MAX_ADDRESSES_OF_ONE, told_addresses, told_text
+from jupiterd.daemon.runtime.untrusted_input import (
+    MAX_ADDRESSES_OF_ONE,
+    sanitized_addresses,
+    sanitized_text,
+)
 from jupiterd.errors import PeerUnreachableError
 from jupiterd.ids import NodeId, short
 from jupiterd.net.channels import PeerChannels
@@ -56,7 +60,7 @@ class Peer:
     address_kinds: dict[str, int] = field(default_factory=dict[str, int])
     """Of the interface that each of the addresses belongs to."""
     hardware: Hardware | None = None
-    told_links: dict[str, LinkQuality] = field(default_factory=dict[str, LinkQuality])
+    reported_links: dict[str, LinkQuality] = field(default_factory=dict[str, LinkQuality])
     """What it says of its links, by the beginnings of node ids."""
     telemetry: dict[str, Any] = field(default_factory=dict[str, Any])
     tips: dict[str, int] = field(default_factory=dict[str, int])
@@ -91,26 +95,26 @@ class Peer:
 
     def _take_up_about(self, about: About) -> None:
         self.about = about
-        self.run_nonce = told_text(about.run_nonce)
-        self.addresses = tuple(map(str, told_addresses(about.addresses)))
-        self.name = told_text(about.name) or self.name
+        self.run_nonce = sanitized_text(about.run_nonce)
+        self.addresses = tuple(map(str, sanitized_addresses(about.addresses)))
+        self.name = sanitized_text(about.name) or self.name
         self.address_kinds = {
             str(address): kind
             for text, kind in islice(
                 zip(about.addresses, about.address_kinds, strict=False), MAX_ADDRESSES_OF_ONE
             )
-            for address in told_addresses([text])
+            for address in sanitized_addresses([text])
         }
         self.hardware = Hardware.from_plain(unpacked(about.hardware))
-        self.told_links = read_qualities(unpacked(about.links)) if about.links else {}
+        self.reported_links = read_qualities(unpacked(about.links)) if about.links else {}
 
     @property
     def shared_host(self) -> str:
         """Where a third machine may look for it: the way in use, or one that all write alike."""
-        shared = (way.host for way in [self.address, *self.ways()] if not is_link_local(way.host))
+        shared = (way.host for way in [self.address, *self.paths()] if not is_link_local(way.host))
         return next(shared, self.address.host)
 
-    def ways(self) -> list[Address]:
+    def paths(self) -> list[Address]:
         """Return every address at which it is known to answer, the one in use first."""
         return [parse_address(target) for target in self.links.targets]
 
@@ -176,7 +180,7 @@ class Peers:
         peer = Peer(node, name, address, channels, links, answered_s=met_s, heard_s=met_s)
         if known is not None:
             peer.hardware, peer.addresses = known.hardware, known.addresses
-            peer.address_kinds, peer.told_links = known.address_kinds, known.told_links
+            peer.address_kinds, peer.reported_links = known.address_kinds, known.reported_links
         self._links[node] = peer
         self.learn(peer, address)
         self._take(peer, address, "it answered first")
@@ -217,15 +221,15 @@ class Peers:
         peer.links.use(str(address), reason)
         peer.source = peer.links.source
 
-    def ways(self) -> list[Address]:
+    def paths(self) -> list[Address]:
         """Return every address at which any peer is known to answer."""
-        return [way for peer in self._links.values() for way in peer.ways()]
+        return [way for peer in self._links.values() for way in peer.paths()]
 
     def sources(self) -> frozenset[str]:
         """Return the addresses of ours that any way to any peer leaves from."""
         return frozenset().union(*(peer.links.sources() for peer in self._links.values()))
 
-    def told_addresses(self, asker: NodeId) -> list[str]:
+    def addresses_for(self, asker: NodeId) -> list[str]:
         """Return where all but the asker answer, as far as we know: what works for us first."""
         others = [peer for peer in self._links.values() if peer.node != asker]
         told = [without_scope_in(str(peer.address)) for peer in others]

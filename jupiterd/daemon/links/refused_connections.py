@@ -11,7 +11,7 @@ from typing import Final
 
 from jupiterd.cluster.health.alerts import Finding
 from jupiterd.daemon.runtime.clock import now_s
-from jupiterd.daemon.runtime.untrusted_input import told_text
+from jupiterd.daemon.runtime.untrusted_input import sanitized_text
 from jupiterd.formats import counted
 from jupiterd.ids import NodeId
 from jupiterd.protocol.frames import Knocked
@@ -82,7 +82,7 @@ def knock_finding(
         code: what the alarm is called.
     """
     if isinstance(detail, str) and detail:
-        told = told_text(detail, MAX_DETAIL)
+        told = sanitized_text(detail, MAX_DETAIL)
         yield Finding(code, node, name, told, cause=f"{since} {told}")
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from jupiterd.cluster.membership.admission import Summary
 from jupiterd.daemon.runtime.clock import now_s
-from jupiterd.daemon.runtime.untrusted_input import is_id, told_text
+from jupiterd.daemon.runtime.untrusted_input import is_id, sanitized_text
 from jupiterd.errors import RefusedError
 from jupiterd.ids import ClusterId, NodeId
 from jupiterd.ports import Address
@@ -76,7 +76,7 @@ def from_message(message: peer_pb2.ClusterSummary) -> Summary:
         raise RefusedError("a stranger named a cluster or a leader that can't be one")
     return Summary(
         cluster=ClusterId(message.cluster),
-        label=told_text(message.label),
+        label=sanitized_text(message.label),
         blank=message.blank,
         open=message.open,
         leader=NodeId(message.leader) if message.leader else None,

@@ -79,7 +79,7 @@ class UnreachablePeers:
     def _is_reached_elsewhere(self, address: Address) -> bool:
         text = without_scope_in(str(address))
         linked = (peer for peer in self._peers if self._works(peer.node))
-        return any(text in peer.addresses or address in peer.ways() for peer in linked)
+        return any(text in peer.addresses or address in peer.paths() for peer in linked)
 
     def _name_at(self, address: Address) -> str:
         text = without_scope_in(str(address))

@@ -16,7 +16,7 @@ from jupiterd.cluster.membership.approval import (
 )
 from jupiterd.daemon.runtime.approval_words import spelled
 from jupiterd.daemon.runtime.clock import now_s
-from jupiterd.daemon.runtime.untrusted_input import MAX_REASON_CHARACTERS, told_text
+from jupiterd.daemon.runtime.untrusted_input import MAX_REASON_CHARACTERS, sanitized_text
 from jupiterd.ids import NodeId
 from jupiterd.ports import Address
 from jupiterd.rpc import peer_pb2
@@ -87,4 +87,4 @@ class ApprovalClient:
                 f"{theirs.title} is closed; if a member shows the words {self.words} for this "
                 f"node, run there: {self.command}"
             )
-        return told_text(reply.reason, MAX_REASON_CHARACTERS)
+        return sanitized_text(reply.reason, MAX_REASON_CHARACTERS)

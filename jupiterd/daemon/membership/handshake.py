@@ -30,7 +30,11 @@ from jupiterd.daemon.links.seen_clusters import Outsider, SeenClusters, from_mes
 from jupiterd.daemon.links.unreachable_peers import UnreachablePeers
 from jupiterd.daemon.membership.join_client import JoinClient
 from jupiterd.daemon.runtime.clock import now_s
-from jupiterd.daemon.runtime.untrusted_input import told_port, told_text, ways_to
+from jupiterd.daemon.runtime.untrusted_input import (
+    dialable_addresses,
+    sanitized_port,
+    sanitized_text,
+)
 from jupiterd.errors import ConnectionRefusedByPeerError, JupiterError
 from jupiterd.ids import ClusterId, NodeId, short
 from jupiterd.net.channels import PeerChannels
@@ -153,7 +157,7 @@ class Handshake:
         for peer in self._peers.strand(lost):
             log.info("link_stranded", extra={"node": short(peer.node), "source": peer.source})
             self.addresses.note(peer.address)
-            for address in ways_to(peer.addresses):
+            for address in dialable_addresses(peer.addresses):
                 self.addresses.note(address)
 
     def _look_for_other_ways(self) -> None:
@@ -162,7 +166,7 @@ class Handshake:
         self._ways_told = {peer.node: peer.addresses for peer in self._peers}
         for peer in self._peers:
             if peer.addresses != before.get(peer.node, ()):
-                for address in set(ways_to(peer.addresses)) - set(peer.ways()):
+                for address in set(dialable_addresses(peer.addresses)) - set(peer.paths()):
                     if not self.addresses.note_new(address):
                         self.addresses.hasten(address, unless_tried_within_s=FIRST_RETRY_S)
 
@@ -252,7 +256,7 @@ class Handshake:
                 await self.joining.use_token(node, theirs, channels)
                 attempt.again_in(SOON_S)
         elif meeting in (Meeting.JOIN_THEIRS, Meeting.PENDING):
-            if meeting is Meeting.PENDING and not self.joining.applying.words:
+            if meeting is Meeting.PENDING and not self.joining.approval.words:
                 self.joining.set_pending(reason)
             wait_s = await self.joining.ask_at(node, address, theirs, channels)
             attempt.again_in(wait_s)
@@ -277,12 +281,12 @@ class Handshake:
     ) -> bool:
         """Link a member, or take note of another way to it; say whether it was that."""
         # First: between the look at what works and the link nobody else may link it.
-        port = await self._members_port(node, address.host, told_port(reply.members_port))
+        port = await self._members_port(node, address.host, sanitized_port(reply.members_port))
         working = self._working_link(node, address, reply.run_nonce)
         if working is not None:
             self._peers.learn(working, address)
             return True
-        name = told_text(reply.name) or self._replica.state.members[node].name
+        name = sanitized_text(reply.name) or self._replica.state.members[node].name
         peer = await self._peers.link(node, name, address, certificate, port)
         peer.run_nonce = reply.run_nonce
         return False
@@ -312,7 +316,7 @@ class Handshake:
         """Take up where a member says that others answer; ones that are known aren't hastened."""
         if all(self._peers.get(node) for node in self._others()):
             return
-        for address in ways_to(addresses, MAX_TOLD_ADDRESSES):
+        for address in dialable_addresses(addresses, MAX_TOLD_ADDRESSES):
             self.addresses.note_new(address)
 
     def _others(self) -> frozenset[NodeId]:

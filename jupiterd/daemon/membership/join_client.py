@@ -18,7 +18,7 @@ from jupiterd.daemon.links.dial_schedule import SOON_S, DialSchedule
 from jupiterd.daemon.links.seen_clusters import REMEMBERED_S, SeenClusters
 from jupiterd.daemon.membership.approval_client import ApprovalClient
 from jupiterd.daemon.runtime.clock import now_s
-from jupiterd.daemon.runtime.untrusted_input import is_id, ways_to
+from jupiterd.daemon.runtime.untrusted_input import dialable_addresses, is_id
 from jupiterd.ids import ClusterId, NodeId, short
 from jupiterd.net.channels import PeerChannels
 from jupiterd.net.identity import Identity
@@ -60,7 +60,7 @@ class JoinClient:
         """Where our Peer service answers, as others are told."""
         self.token: Token | None = None
         """Of the only cluster that this node may join, where it has one."""
-        self.applying = ApprovalClient(identity.node_id, name)
+        self.approval = ApprovalClient(identity.node_id, name)
         """Our wait for approval by a closed cluster."""
         self.pending_reason = ""
         """Why this node waits outside a cluster that it sees; empty when it doesn't."""
@@ -100,7 +100,7 @@ class JoinClient:
         if self.pending_reason and all(each.cluster == self._replica.cluster for each in seen):
             log.info("waits_no_more", extra={"reason": self.pending_reason})
             self.pending_reason = ""
-            self.applying.end()
+            self.approval.end()
         if self.token is None:
             return
         waited_s = now_s() - self._began_s
@@ -113,11 +113,11 @@ class JoinClient:
         self, node: NodeId, address: Address, theirs: Summary, channels: PeerChannels
     ) -> float:
         """Ask to be let in; return in how many seconds this address is due again."""
-        if not self.applying.asks_elsewhere(node, address):
+        if not self.approval.asks_elsewhere(node, address):
             await self._join(node, theirs, channels)
-        is_closed = self.applying.is_with(node) or not theirs.open
+        is_closed = self.approval.is_with(node) or not theirs.open
         is_outside = is_closed and self._replica.cluster != theirs.cluster
-        return self.applying.wait_s(node, address) if is_outside else SOON_S
+        return self.approval.wait_s(node, address) if is_outside else SOON_S
 
     async def _join(self, node: NodeId, theirs: Summary, channels: PeerChannels) -> None:
         chosen, reason = choose(self._summary(), self._seen.within(SEEN_S))
@@ -146,7 +146,7 @@ class JoinClient:
                 if request is None:
                     return
                 reply = await channels.control.Join(request, timeout=JOIN_TIMEOUT_S)
-                if not self.applying.take(node, reply):
+                if not self.approval.take(node, reply):
                     await self._take_answer(node, theirs, reply, channels)
                     return
 
@@ -161,7 +161,7 @@ class JoinClient:
         if self.token is not None:
             request.token_id = self.token.id
             request.proof = self._proof(self.token, Side.NEWCOMER, node)
-        elif not self.applying.fill(request, node, theirs):
+        elif not self.approval.fill(request, node, theirs):
             return None
         return request
 
@@ -176,10 +176,10 @@ class JoinClient:
             if self._summary().blank and reply.cluster == theirs.cluster:
                 await self._move(node, reply, channels)
         elif reply.decision == decisions.ASK_LEADER:
-            for address in ways_to(reply.leader_addresses):
+            for address in dialable_addresses(reply.leader_addresses):
                 self._addresses.note(address)
         else:
-            self.set_pending(self.applying.reason(theirs, reply))
+            self.set_pending(self.approval.reason(theirs, reply))
 
     async def _move(self, node: NodeId, reply: peer_pb2.JoinReply, channels: PeerChannels) -> None:
         if self.token is not None and not (
@@ -191,7 +191,7 @@ class JoinClient:
         cluster, began_s = ClusterId(reply.cluster), now_s()
         await self._replica.move_to(await fetch_ledger(channels.control, node, cluster))
         self.pending_reason = ""
-        self.applying.end()
+        self.approval.end()
         log.info(
             "joined",
             extra={

@@ -105,7 +105,7 @@ class Listening:
         machine is one such place: several daemons on a machine greet each other all at once.
         """
         hosts = {*self._kept, *OWN_MACHINE, *self.callers.hosts(self.is_member)}
-        hosts |= {way.host for way in self._peers.ways()}
+        hosts |= {way.host for way in self._peers.paths()}
         with suppress(OSError):
             hosts |= {address for _, address in recent_addresses()}
         return frozenset(map(without_scope, hosts))

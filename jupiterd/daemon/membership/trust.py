@@ -16,7 +16,7 @@ from jupiterd.cluster.values.rate_limit import Rate, RateLimit
 from jupiterd.daemon.ledger.replica import Replica
 from jupiterd.daemon.membership.heartbeat_loop import HeartbeatLoop
 from jupiterd.daemon.runtime.clock import now_s
-from jupiterd.daemon.runtime.untrusted_input import told_text
+from jupiterd.daemon.runtime.untrusted_input import sanitized_text
 from jupiterd.errors import JupiterError, NoLeaderError, NotTrustedError
 from jupiterd.ids import NodeId, short
 
@@ -66,7 +66,7 @@ def trusted_names(state: "State") -> str:
 
 
 def _names(state: "State") -> dict[NodeId, str]:
-    return told_apart({node: told_text(fact.name) for node, fact in state.members.items()})
+    return told_apart({node: sanitized_text(fact.name) for node, fact in state.members.items()})
 
 
 def check_verb(

@@ -11,7 +11,7 @@ from jupiterd.daemon.observability.webhook_forms import Message, Sender, message
 from jupiterd.daemon.observability.webhook_sender import WebhookSender
 from jupiterd.daemon.runtime.clock import wall_iso
 from jupiterd.daemon.runtime.settings import Settings
-from jupiterd.daemon.runtime.untrusted_input import told_text
+from jupiterd.daemon.runtime.untrusted_input import sanitized_text
 from jupiterd.daemon.runtime.webhook import WebhookUrl
 
 
@@ -22,7 +22,7 @@ def sender_of(
     form = webhook.form(settings.alerts_form)
 
     def write(alert: Alert) -> Message:
-        label = told_text(replica.state.label)
+        label = sanitized_text(replica.state.label)
         own = Sender(replica.cluster, label, replica.node, settings.name)
         return message_of(form, alert, own, wall_iso())
 

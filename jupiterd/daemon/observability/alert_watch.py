@@ -31,7 +31,7 @@ from jupiterd.daemon.links.refused_connections import knock_finding
 from jupiterd.daemon.observability.refused_here import KNOCK_CODES, RefusedHere
 from jupiterd.daemon.queries.cycle.heavy_drops import drop_findings
 from jupiterd.daemon.runtime.clock import now_s
-from jupiterd.daemon.runtime.untrusted_input import told_text
+from jupiterd.daemon.runtime.untrusted_input import sanitized_text
 from jupiterd.daemon.view.health_view import HealthView
 from jupiterd.daemon.view.local_view import LocalView
 from jupiterd.errors import JupiterError
@@ -224,7 +224,7 @@ class AlertWatch:
         if outage is not None:
             yield Finding("link-out", self._own, own, outage.told)
         for node, admitted in replica.state.members.items():
-            name = told_text(admitted.name)
+            name = sanitized_text(admitted.name)
             if view.liveness(node) is Liveness.GONE:
                 if outage is None or node not in outage.cut_off:
                     yield Finding("node-gone", node, name)
@@ -244,7 +244,7 @@ class AlertWatch:
 
     def _start_of(self, node: NodeId) -> str:
         peer = self._peers.get(node)
-        return "" if peer is None else told_text(peer.run_nonce)
+        return "" if peer is None else sanitized_text(peer.run_nonce)
 
     def _live(self) -> Iterator[LiveTraining]:
         cycles = self._replica.state.cycles
@@ -252,7 +252,7 @@ class AlertWatch:
             cycle = cycles.get(CycleId(row["cycle"]))
             if row["phase"] == Phase.TRAIN and cycle is not None and cycle.paused is None:
                 values = row["values"]
-                name, run = told_text(name_of(cycle)), CycleId(row["cycle"])
+                name, run = sanitized_text(name_of(cycle)), CycleId(row["cycle"])
                 risen = int(values.get("best_step", 0)) if values.get("risen") else None
                 yield LiveTraining(run, row["round"], name, row["done"], values.get("loss"), risen)
 

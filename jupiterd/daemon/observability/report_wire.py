@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from itertools import islice
 from typing import Any, Final
 
-from jupiterd.daemon.runtime.untrusted_input import told_text
+from jupiterd.daemon.runtime.untrusted_input import sanitized_text
 from jupiterd.rpc import peer_pb2
 
 MAX_LINES: Final = 200
@@ -43,10 +43,10 @@ def read_reply(reply: peer_pb2.ReportReply) -> Report:
     """Return what another daemon tells: short texts on one line each, and not too many."""
     versions = islice(sorted(reply.versions.items()), MAX_VERSIONS)
     return {
-        "versions": {told_text(name): told_text(told) for name, told in versions} or None,
+        "versions": {sanitized_text(name): sanitized_text(told) for name, told in versions} or None,
         "processes": [
-            process_row(told_text(row.task), told_text(row.id), row.attempt)
+            process_row(sanitized_text(row.task), sanitized_text(row.id), row.attempt)
             for row in reply.processes[:MAX_PROCESSES]
         ],
-        "log": [told_text(line, MAX_LINE_CHARACTERS) for line in reply.log[-MAX_LINES:]],
+        "log": [sanitized_text(line, MAX_LINE_CHARACTERS) for line in reply.log[-MAX_LINES:]],
     }

@@ -76,4 +76,4 @@ def _view_of(peers: Peers, self_id: NodeId, node: NodeId) -> Mapping[str, LinkQu
     if node == self_id:
         return read_qualities(told_qualities(peers))
     peer = peers.get(node)
-    return {} if peer is None else peer.told_links
+    return {} if peer is None else peer.reported_links

@@ -92,7 +92,7 @@ class DocumentSources:
     refusals: Refusals
     fetches: HubFetches
     cluster_file: ClusterFileNotes
-    applying: ApprovalClient
+    approval: ApprovalClient
     """This node's wait for approval, and the words that people compare."""
 
 

@@ -33,7 +33,7 @@ class StateDir:
         self.curves = root / CURVES
         self.peers = root / "peers.json"
         self.events = root / "events.json"
-        self.asked_paths = root / "asked_paths.json"
+        self.requested_paths = root / "asked_paths.json"
         self.round_table = root / ROUND_TABLE
         self.control_socket = root / CONTROL_SOCKET
         self.question_socket = root / QUESTION_SOCKET

@@ -22,7 +22,7 @@ MAX_ADDRESSES_OF_ONE = 8
 _ID = re.compile("[0-9a-f]{32}")
 
 
-def told_text(text: str, max_characters: int = MAX_NAME_CHARACTERS) -> str:
+def sanitized_text(text: str, max_characters: int = MAX_NAME_CHARACTERS) -> str:
     """Return it as one line that steers no terminal and isn't long."""
     return printable(text[:max_characters])
 
@@ -32,7 +32,7 @@ def is_id(text: str) -> bool:
     return _ID.fullmatch(text) is not None
 
 
-def told_address(text: str) -> Address:
+def sanitized_address(text: str) -> Address:
     """Read IP:PORT; raises ValueError where it isn't that.
 
     Host names aren't taken from others: looking one up may hold a thread for many seconds.
@@ -44,23 +44,23 @@ def told_address(text: str) -> Address:
     return address
 
 
-def told_addresses(texts: Iterable[str], limit: int = MAX_ADDRESSES_OF_ONE) -> list[Address]:
+def sanitized_addresses(texts: Iterable[str], limit: int = MAX_ADDRESSES_OF_ONE) -> list[Address]:
     """Return those of the first few texts that are addresses."""
     return [address for text in islice(texts, limit) for address in _read(text)]
 
 
-def ways_to(texts: Iterable[str], limit: int = MAX_ADDRESSES_OF_ONE) -> list[Address]:
+def dialable_addresses(texts: Iterable[str], limit: int = MAX_ADDRESSES_OF_ONE) -> list[Address]:
     """Return the same as they are tried from here: a link-local one on each of our links."""
-    return [way for told in told_addresses(texts, limit) for way in seen_from_here(told)]
+    return [way for told in sanitized_addresses(texts, limit) for way in seen_from_here(told)]
 
 
-def told_port(number: int) -> int:
+def sanitized_port(number: int) -> int:
     """Return a port that was told; 0 where it can't be one."""
     return number if 0 < number < 65536 else 0
 
 
 def _read(text: str) -> tuple[Address, ...]:
     try:
-        return (told_address(text),)
+        return (sanitized_address(text),)
     except ValueError:
         return ()

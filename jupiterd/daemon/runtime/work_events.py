@@ -100,7 +100,7 @@ class Advanced:
 
 
 @dataclass(frozen=True)
-class CheckpointMade:
+class CheckpointStored:
     """A checkpoint lies in the store of the node that made it."""
 
     artifact: ArtifactId
@@ -148,10 +148,10 @@ class Unsaved:
 
 
 @dataclass(frozen=True)
-class Kept:
+class LastStepStored:
     """The last finished step of a rank lies in the store of its node; told to that node alone."""
 
-    made: CheckpointMade | None
+    made: CheckpointStored | None
     """None where there was nothing to keep."""
 
 
@@ -163,7 +163,7 @@ class Stuck:
 
 
 @dataclass(frozen=True)
-class KeepWish:
+class SaveRequest:
     """What is wanted of the ranks of an attempt before they end: their last finished step."""
 
     after_step: int
@@ -171,7 +171,7 @@ class KeepWish:
     within_s: float
 
     @classmethod
-    def from_proto(cls, request: peer_pb2.EndAttemptRequest) -> "KeepWish | None":
+    def from_proto(cls, request: peer_pb2.EndAttemptRequest) -> "SaveRequest | None":
         """Read it from an order to end; None where nothing is wanted."""
         within_s = min(request.keep_within_s, MAX_KEEP_S)
         return cls(request.keep_after_step, within_s) if within_s > 0 else None
@@ -208,7 +208,7 @@ class Alive:
 WorkEvent = (
     Started
     | Advanced
-    | CheckpointMade
+    | CheckpointStored
     | PseudoGradientStored
     | Unsaved
     | Listening
@@ -216,7 +216,7 @@ WorkEvent = (
     | Alive
     | Finished
 )
-Said = WorkEvent | Kept | Stuck
+Said = WorkEvent | LastStepStored | Stuck
 """What a worker's own node hears of it: more than it tells others."""
 
 
@@ -229,8 +229,8 @@ def to_proto(event: WorkEvent) -> peer_pb2.WorkEvent:
         case Advanced(done, total, unit, values):
             progress = peer_pb2.WorkProgress(done=done, total=total, unit=unit, values=dict(values))
             return peer_pb2.WorkEvent(progress=progress)
-        case CheckpointMade():
-            return peer_pb2.WorkEvent(checkpoint=made_to_proto(event))
+        case CheckpointStored():
+            return peer_pb2.WorkEvent(checkpoint=checkpoint_to_proto(event))
         case PseudoGradientStored():
             message = peer_pb2.WorkEvent(
                 pseudo_gradient=peer_pb2.WorkPseudoGradient(**asdict(event))
@@ -292,7 +292,7 @@ def _started(message: peer_pb2.WorkStarted) -> Started:
     return Started(message.pid, message.device, message.running_s)
 
 
-def made_to_proto(made: CheckpointMade) -> peer_pb2.WorkCheckpoint:
+def checkpoint_to_proto(made: CheckpointStored) -> peer_pb2.WorkCheckpoint:
     """Return the message for the wire."""
     return peer_pb2.WorkCheckpoint(
         artifact=made.artifact,
@@ -304,11 +304,11 @@ def made_to_proto(made: CheckpointMade) -> peer_pb2.WorkCheckpoint:
     )
 
 
-def made_from_proto(message: peer_pb2.WorkCheckpoint) -> CheckpointMade:
+def checkpoint_from_proto(message: peer_pb2.WorkCheckpoint) -> CheckpointStored:
     """Rebuild it."""
     artifact = ArtifactId(message.artifact)
     counts = message.step, message.tokens, message.cursor
-    return CheckpointMade(artifact, *counts, message.loss, dict(message.horizon))
+    return CheckpointStored(artifact, *counts, message.loss, dict(message.horizon))
 
 
 def _pseudo_gradient(message: peer_pb2.WorkPseudoGradient) -> PseudoGradientStored:
@@ -336,7 +336,7 @@ def _advanced(message: peer_pb2.WorkProgress) -> Advanced:
 _READERS: Mapping[str, Callable[[peer_pb2.WorkEvent], WorkEvent]] = {
     "started": lambda event: _started(event.started),
     "progress": lambda event: _advanced(event.progress),
-    "checkpoint": lambda event: made_from_proto(event.checkpoint),
+    "checkpoint": lambda event: checkpoint_from_proto(event.checkpoint),
     "pseudo_gradient": lambda event: _pseudo_gradient(event.pseudo_gradient),
     "unsaved": lambda event: Unsaved(event.unsaved.step, event.unsaved.message),
     "listening": lambda event: Listening(event.listening.port),

@@ -10,7 +10,7 @@ from jupiterd.cluster.links.unreached import UNREACHED, Unreached, read_unreache
 from jupiterd.cluster.membership.admission import OPEN_COMMAND
 from jupiterd.cluster.membership.shared_addresses import shared_addresses
 from jupiterd.daemon.ledger.replica import Replica
-from jupiterd.daemon.links.advertised_addresses import told_by_peers, told_of_ourselves
+from jupiterd.daemon.links.advertised_addresses import own_advertisement, peer_advertisements
 from jupiterd.daemon.links.clock_skew import clocks_apart, proved_offsets
 from jupiterd.daemon.links.peers import Peers
 from jupiterd.daemon.membership.handshake import Handshake
@@ -56,7 +56,7 @@ class HealthView:
     def cluster_view(self) -> ClusterView:
         """Return what health is judged by."""
         view, joining, state = self._view, self._handshake.joining, self._replica.state
-        applying = joining.applying
+        applying = joining.approval
         return ClusterView(
             leader=view.leader,
             nodes=self._nodes(),
@@ -100,8 +100,8 @@ class HealthView:
 
     def _shared_addresses(self) -> tuple[tuple[str, str, str], ...]:
         view = self._view
-        own = told_of_ourselves(view.name, view.hardware.host, view.addresses())
-        return tuple(shared_addresses([own, *told_by_peers(self._peers, view.alive())]))
+        own = own_advertisement(view.name, view.hardware.host, view.addresses())
+        return tuple(shared_addresses([own, *peer_advertisements(self._peers, view.alive())]))
 
     def _clocks(self) -> tuple[tuple[str, str], ...]:
         names = {node: admitted.name for node, admitted in self._replica.state.members.items()}

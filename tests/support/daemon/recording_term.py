@@ -6,7 +6,7 @@ from jupiterd.cycle.base.work_item import Phase
 from jupiterd.cycle.training.plan import TrainPlan
 from jupiterd.daemon.gangs.gang_supervisor import GangSupervisor
 from jupiterd.daemon.gangs.trained_round import TrainedRound
-from jupiterd.daemon.runtime.work_events import CheckpointMade
+from jupiterd.daemon.runtime.work_events import CheckpointStored
 from jupiterd.ids import ArtifactId
 from tests.support.daemon.one_rank import CYCLE, LAUNCH, PLAN, A, B
 from tests.support.daemon.shapes import tiny_shape
@@ -57,15 +57,15 @@ def checkpoint(name: str, step: int) -> CheckpointCommitted:
     )
 
 
-def made(artifact: str, step: int) -> CheckpointMade:
-    return CheckpointMade(ArtifactId(artifact), step, 100 * step, step, 3.5)
+def made(artifact: str, step: int) -> CheckpointStored:
+    return CheckpointStored(ArtifactId(artifact), step, 100 * step, step, 3.5)
 
 
 def ending_at(step: int) -> TrainPlan:
     return PLAN.model_copy(update={"steps": step})
 
 
-async def tell(conductor: GangSupervisor, checkpoint: CheckpointMade) -> None:
+async def tell(conductor: GangSupervisor, checkpoint: CheckpointStored) -> None:
     """Let rank 0 tell of a checkpoint, and wait for what comes of it."""
     async with conductor._committing(LAUNCH):
         conductor._note(0, B, checkpoint, LAUNCH)

@@ -26,7 +26,7 @@ from jupiterd.daemon.leader.progress_board import ProgressBoard
 from jupiterd.daemon.leader.term import Term
 from jupiterd.daemon.leader.work_calls import WorkCalls
 from jupiterd.daemon.links.peers import Peer, Peers
-from jupiterd.daemon.runtime.work_events import CheckpointMade, KeepWish, WorkEvent, WorkOrder
+from jupiterd.daemon.runtime.work_events import CheckpointStored, SaveRequest, WorkEvent, WorkOrder
 from jupiterd.errors import NoLeaderError
 from jupiterd.ids import ArtifactId, ClusterId, CycleId, NodeId
 
@@ -156,8 +156,8 @@ class FakeCalls(WorkCalls):
     def __init__(self, run: Run | None = None) -> None:
         self.asked: list[tuple[NodeId, WorkOrder]] = []
         self.ended: list[tuple[tuple[NodeId, ...], int]] = []
-        self.wishes: list[KeepWish | None] = []
-        self.kept: list[tuple[NodeId, CheckpointMade]] = []
+        self.wishes: list[SaveRequest | None] = []
+        self.kept: list[tuple[NodeId, CheckpointStored]] = []
         """What survivors hand over when their epoch is ended."""
         self._work = run
 
@@ -177,11 +177,11 @@ class FakeCalls(WorkCalls):
         self,
         gang: Sequence[NodeId],
         attempt: int,
-        wish: KeepWish | None = None,
+        save: SaveRequest | None = None,
         silent: AbstractSet[NodeId] = frozenset(),
-    ) -> list[tuple[NodeId, CheckpointMade]]:
+    ) -> list[tuple[NodeId, CheckpointStored]]:
         self.ended.append((tuple(gang), attempt))
-        self.wishes.append(wish)
+        self.wishes.append(save)
         return list(self.kept)
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from jupiterd.cluster.values.node_names import find_node
 from jupiterd.daemon.queries.cluster.status_document import node_row
 from jupiterd.daemon.queries.document_sources import DocumentSources, MemberHistories, MemberReports
-from jupiterd.daemon.runtime.untrusted_input import told_text
+from jupiterd.daemon.runtime.untrusted_input import sanitized_text
 from jupiterd.document_schema import SCHEMA
 from jupiterd.errors import NotFoundError
 
@@ -32,7 +32,7 @@ async def node_document(
         UsageError: there are several.
     """
     members = sources.replica.state.members
-    names = {member: told_text(fact.name) for member, fact in members.items()}
+    names = {member: sanitized_text(fact.name) for member, fact in members.items()}
     member = find_node(names, wanted)
     report = await reports.of(member)
     if member not in sources.replica.state.members:  # meanwhile

@@ -23,7 +23,7 @@ from jupiterd.daemon.queries.cycle.cycle_document import cycle_document
 from jupiterd.daemon.queries.document_sources import DocumentSources
 from jupiterd.daemon.runtime.approval_words import spelled
 from jupiterd.daemon.runtime.clock import now_s
-from jupiterd.daemon.runtime.untrusted_input import told_text
+from jupiterd.daemon.runtime.untrusted_input import sanitized_text
 from jupiterd.document_schema import SCHEMA
 from jupiterd.ids import ArtifactId, CycleId, NodeId
 
@@ -43,11 +43,11 @@ def status_document(sources: DocumentSources) -> dict[str, Any]:
         "node": {
             "id": sources.view.own,
             "name": sources.view.name,
-            "words": sources.applying.words or None,
+            "words": sources.approval.words or None,
         },
         "cluster": {
             "id": sources.replica.cluster,
-            "name": told_text(state.label) or None,
+            "name": sanitized_text(state.label) or None,
             "leader": sources.view.leader,
             "term": sources.view.term,
             "head": sources.replica.ledger.head(),
@@ -189,7 +189,7 @@ def node_row(
     admitted = state.members[member]
     return {
         "id": member,
-        "name": told_text(peer.name if peer is not None and peer.name else admitted.name),
+        "name": sanitized_text(peer.name if peer is not None and peer.name else admitted.name),
         "state": str(sources.view.liveness(member)),
         "trusted": member in state.roster.trusted,
         "role": role.role if role is not None else "idle",

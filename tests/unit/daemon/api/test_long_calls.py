@@ -10,7 +10,7 @@ import pytest
 from jupiterd.daemon.app.node import Node
 from jupiterd.daemon.executor.dispatcher import Dispatcher
 from jupiterd.daemon.membership.heartbeat_loop import HeartbeatLoop
-from jupiterd.daemon.runtime.work_events import KeepWish
+from jupiterd.daemon.runtime.work_events import SaveRequest
 from jupiterd.ids import NodeId
 from jupiterd.net import channels
 from jupiterd.protocol.commands.check_commands import CheckLinks
@@ -23,7 +23,7 @@ Call = Callable[[Node, NodeId], Awaitable[object]]
 
 def end_attempt(node: Node, there: NodeId) -> Awaitable[object]:
     dispatcher = Dispatcher(node.identity.node_id, node.gang_holder, node.peers)
-    return dispatcher.end(there, 1, 3, KeepWish(0, TIMEOUT_S))
+    return dispatcher.end(there, 1, 3, SaveRequest(0, TIMEOUT_S))
 
 
 def check_sync(node: Node, _there: NodeId) -> Awaitable[object]:
@@ -51,7 +51,7 @@ async def test_a_call_that_may_last_comes_to_its_end(
         there = other.identity.node_id
         monkeypatch.setattr(other.gang_holder, "end", lambda *_: last(None))
         monkeypatch.setattr(other.commands, "execute_here", lambda *_: last({}))
-        monkeypatch.setattr(other.link_measurement, "ways_to", lambda *_: last([]))
+        monkeypatch.setattr(other.link_measurement, "paths_to", lambda *_: last([]))
         leads = property(lambda _: SimpleNamespace(leader=there))
         monkeypatch.setattr(HeartbeatLoop, "election", leads)
         calling = asyncio.ensure_future(call(one, there))

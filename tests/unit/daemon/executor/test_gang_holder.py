@@ -16,12 +16,12 @@ from jupiterd.daemon.executor.held_worker import KEPT_CHECKPOINTS, WorkerReport
 from jupiterd.daemon.membership.fencing import Fencing
 from jupiterd.daemon.runtime.work_events import (
     Advanced,
-    CheckpointMade,
+    CheckpointStored,
     Finished,
     Joined,
-    KeepWish,
-    Kept,
+    LastStepStored,
     Listening,
+    SaveRequest,
     Started,
     WorkEvent,
     WorkOrder,
@@ -72,8 +72,8 @@ def step(number: int) -> Advanced:
     return Advanced(number, 100, "steps", {})
 
 
-def saved(number: int) -> CheckpointMade:
-    return CheckpointMade(ArtifactId(f"k{number}"), number, number, number, 1.0)
+def saved(number: int) -> CheckpointStored:
+    return CheckpointStored(ArtifactId(f"k{number}"), number, number, number, 1.0)
 
 
 def is_start(event: WorkEvent) -> bool:
@@ -280,8 +280,8 @@ async def test_a_leader_gets_what_an_attempt_has_finished_that_others_have_close
         await holder.end_closed({("c", EPOCH)})
         with pytest.raises(RefusedError, match="its attempt has been closed"):
             await anext(events)
-        workers.at_keep[RANK.id] = (Kept(saved(7)),)
-        assert await holder.end(LEADER, TERM, EPOCH, KeepWish(0, TIMEOUT_S)) == saved(7)
+        workers.at_keep[RANK.id] = (LastStepStored(saved(7)),)
+        assert await holder.end(LEADER, TERM, EPOCH, SaveRequest(0, TIMEOUT_S)) == saved(7)
         assert workers.running == set()
 
 

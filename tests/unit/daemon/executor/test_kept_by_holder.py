@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from jupiterd.daemon.runtime.work_events import KeepWish, Kept, Stuck
+from jupiterd.daemon.runtime.work_events import LastStepStored, SaveRequest, Stuck
 from jupiterd.errors import (
     PeerUnreachableError,
     WorkFailedError,
@@ -32,9 +32,12 @@ async def test_the_last_finished_step_is_kept_before_the_worker_is_ended(tmp_pat
     async with holding(tmp_path) as (holder, workers):
         other, late = (replace(RANK, id=f"c/r1/train/3/{rank}") for rank in (1, 2))
         await begin(holder, RANK, other, late)
-        workers.at_keep = {RANK.id: (Kept(saved(7)),), other.id: (Kept(saved(8)),)}
-        workers.at_keep[late.id] = (Kept(None),)
-        kept = await holder.end(LEADER, TERM, EPOCH, KeepWish(after_step=5, within_s=TIMEOUT_S))
+        workers.at_keep = {
+            RANK.id: (LastStepStored(saved(7)),),
+            other.id: (LastStepStored(saved(8)),),
+        }
+        workers.at_keep[late.id] = (LastStepStored(None),)
+        kept = await holder.end(LEADER, TERM, EPOCH, SaveRequest(after_step=5, within_s=TIMEOUT_S))
         assert kept == saved(8), "the later one of two ranks"
         assert {after for _, after in workers.wanted} == {5}
         assert workers.running == set()
@@ -50,8 +53,8 @@ async def test_a_rank_that_is_stuck_fails_for_its_leader_and_still_has_its_state
         with pytest.raises(WorkFailedError, match="a peer was lost"):
             await anext(events)
         assert workers.running == {RANK.id}
-        workers.at_keep[RANK.id] = (Kept(saved(1)),)
-        assert await holder.end(LEADER, TERM, EPOCH, KeepWish(0, TIMEOUT_S)) == saved(1)
+        workers.at_keep[RANK.id] = (LastStepStored(saved(1)),)
+        assert await holder.end(LEADER, TERM, EPOCH, SaveRequest(0, TIMEOUT_S)) == saved(1)
         assert workers.running == set()
 
 
@@ -61,11 +64,11 @@ async def test_a_large_state_may_take_longer_than_a_rank_without_a_leader_lives(
     async with holding(tmp_path, SHORT_S) as (holder, workers):
         (events,) = await begin(holder, RANK)
         await events.aclose()
-        ending = asyncio.ensure_future(holder.end(LEADER, TERM, EPOCH, KeepWish(0, TIMEOUT_S)))
+        ending = asyncio.ensure_future(holder.end(LEADER, TERM, EPOCH, SaveRequest(0, TIMEOUT_S)))
         done, _ = await asyncio.wait([ending], timeout=4 * SHORT_S)
         assert not done
         assert workers.running == {RANK.id}
-        workers.say(RANK.id, Kept(saved(7)))
+        workers.say(RANK.id, LastStepStored(saved(7)))
         assert await ending == saved(7)
         assert workers.running == set()
 
@@ -76,7 +79,7 @@ async def test_a_rank_whose_leader_went_while_it_kept_its_state_is_ended_after_a
     async with holding(tmp_path, SHORT_S) as (holder, workers):
         (events,) = await begin(holder, RANK)
         await events.aclose()
-        ending = asyncio.ensure_future(holder.end(LEADER, TERM, EPOCH, KeepWish(0, TIMEOUT_S)))
+        ending = asyncio.ensure_future(holder.end(LEADER, TERM, EPOCH, SaveRequest(0, TIMEOUT_S)))
         await asyncio.wait([ending], timeout=2 * SHORT_S)
         ending.cancel()
         await workers.all_ended()
@@ -85,24 +88,24 @@ async def test_a_rank_whose_leader_went_while_it_kept_its_state_is_ended_after_a
 async def test_what_another_line_has_kept_under_the_same_number_is_not_told(tmp_path: Path) -> None:
     async with holding(tmp_path) as (holder, workers):
         await begin(holder, RANK)
-        workers.at_keep[RANK.id] = (Kept(saved(7)),)
-        wish = KeepWish(0, TIMEOUT_S)
-        assert await holder.end(LEADER, TERM, EPOCH, wish) == saved(7)
-        workers.at_keep[RANK.id] = (Kept(None),)
+        workers.at_keep[RANK.id] = (LastStepStored(saved(7)),)
+        save = SaveRequest(0, TIMEOUT_S)
+        assert await holder.end(LEADER, TERM, EPOCH, save) == saved(7)
+        workers.at_keep[RANK.id] = (LastStepStored(None),)
         await begin(holder, replace(RANK, term=TERM + 1))
-        assert await holder.end(LEADER, TERM + 1, EPOCH, wish) is None
+        assert await holder.end(LEADER, TERM + 1, EPOCH, save) is None
 
 
 async def test_what_was_kept_for_a_leader_that_died_is_told_to_the_next_one(tmp_path: Path) -> None:
     async with holding(tmp_path) as (holder, workers):
         await begin(holder, RANK)
-        workers.at_keep[RANK.id] = (Kept(saved(7)),)
-        wish = KeepWish(0, TIMEOUT_S)
-        assert await holder.end(LEADER, TERM, EPOCH, wish) == saved(7)
+        workers.at_keep[RANK.id] = (LastStepStored(saved(7)),)
+        save = SaveRequest(0, TIMEOUT_S)
+        assert await holder.end(LEADER, TERM, EPOCH, save) == saved(7)
         next_one = NodeId("b" * 32)
-        assert await holder.end(next_one, TERM + 1, EPOCH, wish) == saved(7)
-        assert await holder.end(next_one, TERM + 1, EPOCH, replace(wish, after_step=7)) is None
-        assert await holder.end(next_one, TERM + 1, EPOCH + 1, wish) is None
+        assert await holder.end(next_one, TERM + 1, EPOCH, save) == saved(7)
+        assert await holder.end(next_one, TERM + 1, EPOCH, replace(save, after_step=7)) is None
+        assert await holder.end(next_one, TERM + 1, EPOCH + 1, save) is None
 
 
 async def test_a_rank_that_is_done_has_left_its_last_checkpoint(tmp_path: Path) -> None:
@@ -112,7 +115,7 @@ async def test_a_rank_that_is_done_has_left_its_last_checkpoint(tmp_path: Path) 
         await heard(events, lambda event: event == DONE)
         await events.aclose()
         await workers.all_ended()
-        assert await holder.end(LEADER, TERM, EPOCH, KeepWish(5, TIMEOUT_S)) == saved(8)
+        assert await holder.end(LEADER, TERM, EPOCH, SaveRequest(5, TIMEOUT_S)) == saved(8)
 
 
 async def test_a_checkpoint_that_is_recorded_is_not_kept_again(tmp_path: Path) -> None:
@@ -120,8 +123,8 @@ async def test_a_checkpoint_that_is_recorded_is_not_kept_again(tmp_path: Path) -
         (events,) = await begin(holder, RANK)
         workers.say(RANK.id, saved(5))
         await heard(events, lambda event: event == saved(5))
-        workers.at_keep[RANK.id] = (Kept(None),)
-        assert await holder.end(LEADER, TERM, EPOCH, KeepWish(5, TIMEOUT_S)) is None
+        workers.at_keep[RANK.id] = (LastStepStored(None),)
+        assert await holder.end(LEADER, TERM, EPOCH, SaveRequest(5, TIMEOUT_S)) is None
 
 
 async def test_nobody_waits_for_the_state_of_a_rank_that_was_ended_otherwise(
@@ -129,8 +132,8 @@ async def test_nobody_waits_for_the_state_of_a_rank_that_was_ended_otherwise(
 ) -> None:
     async with holding(tmp_path) as (holder, _):
         await begin(holder, RANK)
-        wish = KeepWish(0, 10 * TIMEOUT_S)
-        ending = asyncio.ensure_future(holder.end(LEADER, TERM, EPOCH, wish))
+        save = SaveRequest(0, 10 * TIMEOUT_S)
+        ending = asyncio.ensure_future(holder.end(LEADER, TERM, EPOCH, save))
         await asyncio.wait([ending], timeout=SHORT_S)
         await holder.end_all(PeerUnreachableError("node-2 was stopped"))
         assert await ending is None
@@ -141,7 +144,7 @@ async def test_a_worker_that_does_not_answer_is_waited_for_no_longer_than_allowe
 ) -> None:
     async with holding(tmp_path) as (holder, workers):
         await begin(holder, RANK)
-        assert await holder.end(LEADER, TERM, EPOCH, KeepWish(0, SHORT_S)) is None
+        assert await holder.end(LEADER, TERM, EPOCH, SaveRequest(0, SHORT_S)) is None
         assert workers.running == set()
 
 
@@ -149,4 +152,4 @@ async def test_a_worker_that_dies_instead_of_answering_is_not_waited_for(tmp_pat
     async with holding(tmp_path) as (holder, workers):
         await begin(holder, RANK)
         workers.at_keep[RANK.id] = (WorkFailedError("it was killed"),)
-        assert await holder.end(LEADER, TERM, EPOCH, KeepWish(0, 10 * TIMEOUT_S)) is None
+        assert await holder.end(LEADER, TERM, EPOCH, SaveRequest(0, 10 * TIMEOUT_S)) is None

@@ -78,7 +78,9 @@ async def test_what_its_own_command_line_names_is_read_and_after_a_restart_too(
     async with members(tmp_path) as (one, two):
         with pytest.raises(Exception, match="nobody leads"):
             await two.commands.execute("data.prepare", asked)
-        assert OfferedPaths(one.state_dir.asked_paths, ())._asked == {}, "others don't learn of it"
+        assert OfferedPaths(one.state_dir.requested_paths, ())._asked == {}, (
+            "others don't learn of it"
+        )
     async with members(tmp_path / "again") as (one, _), serving(tmp_path, "two") as two:
         assert (
             two.worker_runner.offered.check("prepare", prepare(diary).params, "one", "two") is None

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from jupiterd.daemon.runtime.work_events import CheckpointMade, Unsaved
+from jupiterd.daemon.runtime.work_events import CheckpointStored, Unsaved
 from jupiterd.errors import DiskFullError
 from jupiterd.ids import ArtifactId
 from jupiterd.protocol.frames import CheckpointUnsaved, CheckpointWritten
@@ -34,6 +34,6 @@ async def test_a_checkpoint_that_finds_no_room_in_the_store_is_told_and_thrown_a
             assert await one.worker_runner._event(WRITTEN, spool) == Unsaved(3, "no room left")
         assert not folder.exists()
         written(spool)
-        assert isinstance(await one.worker_runner._event(WRITTEN, spool), CheckpointMade)
+        assert isinstance(await one.worker_runner._event(WRITTEN, spool), CheckpointStored)
         said = await one.worker_runner._event(CheckpointUnsaved(3, "full"), spool)
         assert said == Unsaved(3, "full")

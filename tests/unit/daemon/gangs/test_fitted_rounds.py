@@ -16,7 +16,7 @@ from jupiterd.daemon.gangs.rank_orders import RankOrders
 from jupiterd.daemon.gangs.rendezvous import Rendezvous
 from jupiterd.daemon.gangs.trained_round import TrainedRound
 from jupiterd.daemon.planning.training_spec import training_of
-from jupiterd.daemon.runtime.work_events import CheckpointMade
+from jupiterd.daemon.runtime.work_events import CheckpointStored
 from jupiterd.ids import ArtifactId
 from jupiterd.locations import config_folder
 from tests.support.cluster.building import CYCLE, NODES, round_over, started
@@ -134,7 +134,7 @@ def recorded(step: int, horizon: Horizon) -> CheckpointCommitted:
     facts = [BEGUN, *packed(1, 80)]
     term = FakeTerm(state=state_of(*facts))
     launch: Any = SimpleNamespace(attempt=1, from_checkpoint="")
-    made = CheckpointMade(TRAINED, step, step * 1024, step * 4, 3.0, horizon.to_plain())
+    made = CheckpointStored(TRAINED, step, step * 1024, step * 4, 3.0, horizon.to_plain())
     (fact,) = CheckpointLineage(term, FakeReach(term), CYCLE, 1).facts_of(
         made, launch, plan_of(1, *facts)
     )

@@ -27,7 +27,7 @@ from jupiterd.daemon.gangs.trained_round import TrainedRound
 from jupiterd.daemon.leader.term_services import TermServices
 from jupiterd.daemon.planning.training_spec import training_of
 from jupiterd.daemon.runtime.clock import now_s
-from jupiterd.daemon.runtime.work_events import CheckpointMade, Finished, Joined
+from jupiterd.daemon.runtime.work_events import CheckpointStored, Finished, Joined
 from jupiterd.errors import StateNotFetchedError
 from jupiterd.ids import ArtifactId, CycleId
 from tests.support.cluster.building import CYCLE, data_asked, outer_step, training
@@ -138,7 +138,7 @@ async def test_the_island_whose_outer_steps_do_not_count_begins_anew_from_one_wh
         ]
         assert theirs.artifact_cache.store.holds(good), "it has been brought there"
         end = made(theirs, "end")
-        last = CheckpointMade(end, found.plan.steps, 10, 10, 2.0)
+        last = CheckpointStored(end, found.plan.steps, 10, 10, 2.0)
         workers.say(second, Joined("cpu", ""), last, Finished(WorkResult({})))
         await training
         line = leading.term.cycle(THEIRS).line()

@@ -22,7 +22,7 @@ from jupiterd.daemon.gangs.trained_round import TrainedRound
 from jupiterd.daemon.planning.gang_plan import nccl_failure
 from jupiterd.daemon.runtime.work_events import (
     Advanced,
-    CheckpointMade,
+    CheckpointStored,
     Finished,
     Joined,
     Started,
@@ -50,8 +50,8 @@ STARTED = Started(7, "cpu", running_s=60.0)
 STEPS = 300
 
 
-def saved(step: int) -> CheckpointMade:
-    return CheckpointMade(ArtifactId(f"k{step}"), step, step, step, 1.0)
+def saved(step: int) -> CheckpointStored:
+    return CheckpointStored(ArtifactId(f"k{step}"), step, step, step, 1.0)
 
 
 def committed(step: int, parent: str = "") -> CheckpointCommitted:
@@ -230,9 +230,9 @@ async def test_the_last_step_of_the_survivors_is_recorded_before_the_attempt_is_
     on_trunk = replace(committed(100), on_trunk=True)
     assert term.recorded[1:-1] == [on_trunk, committed(151, "k100")]
     assert isinstance(term.recorded[-1], AttemptClosed)
-    (wish,) = term.calls.wishes
-    assert wish is not None
-    assert wish.after_step == 100
+    (save,) = term.calls.wishes
+    assert save is not None
+    assert save.after_step == 100
 
 
 async def test_a_new_leader_records_what_the_gang_of_the_last_one_has_finished() -> None:
@@ -256,9 +256,9 @@ async def test_of_a_line_that_counts_no_more_only_what_is_longer_is_kept_and_cou
     term = Term({}, OPENED, committed(200), other, alive=[A, NEW])
     term.calls.kept = [(A, saved(265))]
     assert not await conductor(term)._go_on()
-    (wish,) = term.calls.wishes
-    assert wish is not None
-    assert wish.after_step == 250
+    (save,) = term.calls.wishes
+    assert save is not None
+    assert save.after_step == 250
     assert term.recorded[0] == committed(265, "k200")
     last = term.cycle(CYCLE).last_checkpoint(1)
     assert last is not None
@@ -270,9 +270,9 @@ async def test_nobody_waits_for_one_step_that_a_machine_that_was_cut_off_alone_h
     term = Term({}, OPENED, committed(100), committed(151, "k100"), alive=[A, NEW])
     term.reach.out_of_reach, term.calls.kept = {"k151"}, [(A, saved(150))]
     assert not await conductor(term)._go_on()
-    (wish,) = term.calls.wishes
-    assert wish is not None
-    assert wish.after_step == 100
+    (save,) = term.calls.wishes
+    assert save is not None
+    assert save.after_step == 100
     kept, suspended, _ = term.recorded
     assert (kept, suspended) == (
         committed(150, "k100"),

@@ -10,7 +10,7 @@ from jupiterd.cluster.facts.facts import ClusterFounded
 from jupiterd.daemon.app.node import Node
 from jupiterd.daemon.leader import term
 from jupiterd.daemon.ledger import anti_entropy
-from jupiterd.daemon.runtime.work_events import CheckpointMade, KeepWish
+from jupiterd.daemon.runtime.work_events import CheckpointStored, SaveRequest
 from jupiterd.errors import DiskFullError, NoLeaderError
 from jupiterd.ids import CycleId, NodeId
 from tests.support.cluster.building import CYCLE, opened, started
@@ -26,7 +26,7 @@ from tests.support.daemon.two_nodes import (
 )
 
 EPOCH = 3
-WISH = KeepWish(0, 10 * TIMEOUT_S)
+WISH = SaveRequest(0, 10 * TIMEOUT_S)
 """Whoever waits for what a silent member keeps doesn't come back while the test runs."""
 
 
@@ -50,7 +50,7 @@ async def test_a_gang_is_ended_without_waiting_for_a_member_that_has_fallen_sile
         gang = own, silent = one.identity.node_id, other.identity.node_id
         asked: list[NodeId] = []
 
-        async def kept(node: NodeId, *_: object) -> CheckpointMade | None:
+        async def kept(node: NodeId, *_: object) -> CheckpointStored | None:
             asked.append(node)
             return None
 

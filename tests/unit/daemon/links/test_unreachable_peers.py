@@ -32,7 +32,7 @@ class LinkTo:
 
     node, name, addresses = CA2, "ca2", (str(THERE),)
 
-    def ways(self) -> list[Address]:
+    def paths(self) -> list[Address]:
         return [ELSEWHERE]
 
 

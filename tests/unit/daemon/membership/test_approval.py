@@ -84,7 +84,7 @@ async def test_who_is_approved_with_its_words_is_a_member_with_the_next_question
         assert new.replica.cluster == one.replica.cluster
         admitted = new.replica.state.members[new.identity.node_id]
         assert admitted.reason == "approved by a person who compared the words"
-        assert new.handshake.joining.pending_reason == new.handshake.joining.applying.words == ""
+        assert new.handshake.joining.pending_reason == new.handshake.joining.approval.words == ""
 
 
 async def test_who_is_approved_unseen_is_recorded_so(tmp_path: Path) -> None:
@@ -108,7 +108,7 @@ async def test_other_words_let_in_nobody_and_end_in_a_pause(tmp_path: Path) -> N
                 await one.commands.execute_here("node.approve", order)
         await greet(new, one)
         assert "ten minutes" in new.handshake.joining.pending_reason
-        assert new.handshake.joining.applying.words == ""
+        assert new.handshake.joining.approval.words == ""
         with pytest.raises(NotFoundError):
             await one.commands.execute_here("node.approve", {"node": "new", "words": right})
         assert new.identity.node_id not in one.replica.state.members
@@ -175,10 +175,10 @@ async def test_in_a_new_reign_the_newcomer_does_the_exchange_again(tmp_path: Pat
         one.leadership.on_step_down("somebody else leads")
         assert one.local_view.waiting() == []
         await greet(new, one)
-        assert new.handshake.joining.applying.words == ""
+        assert new.handshake.joining.approval.words == ""
         await lead(one)
         await greet(new, one)
-        assert new.handshake.joining.applying.words == words_at(one) != before
+        assert new.handshake.joining.approval.words == words_at(one) != before
 
 
 async def test_a_leader_is_asked_every_second_at_one_of_its_addresses_alone(tmp_path: Path) -> None:
@@ -217,14 +217,14 @@ async def test_a_nonce_of_somebody_else_is_refused(tmp_path: Path) -> None:
     ):
         await closed(one)
         asked = join_request(new)
-        assert new.handshake.joining.applying.fill(asked, one.identity.node_id, one.summary())
+        assert new.handshake.joining.approval.fill(asked, one.identity.node_id, one.summary())
         way = channels(thief, one)
         request = join_request(thief)
         request.commitment = asked.commitment
         reply = await way.control.Join(request, timeout=TIMEOUT_S)
         assert (reply.decision, reply.revealed) == (DECISIONS.PENDING, False)
-        new.handshake.joining.applying.take(one.identity.node_id, reply)
-        new.handshake.joining.applying.fill(asked, one.identity.node_id, one.summary())
+        new.handshake.joining.approval.take(one.identity.node_id, reply)
+        new.handshake.joining.approval.fill(asked, one.identity.node_id, one.summary())
         request.nonce = asked.nonce
         reply = await way.control.Join(request, timeout=TIMEOUT_S)
         assert (reply.nonce, reply.revealed) == (b"", False)

@@ -92,7 +92,7 @@ async def test_links_are_told_when_they_change_and_not_with_every_beat(tmp_path:
             )
             beat = peer_pb2.Heartbeat(cluster=dissolves.replica.cluster, about=about)
             dissolves.heartbeats.heard(stays.identity.node_id, beat)
-            assert peer.told_links == expected
+            assert peer.reported_links == expected
 
 
 async def test_a_leader_without_room_for_its_term_steps_down_and_says_why(

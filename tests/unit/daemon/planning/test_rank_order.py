@@ -30,7 +30,7 @@ class SeenPeers(Peers):
 
     def get(self, node: NodeId) -> Any:
         told = {other[:8]: seen for other, seen in self._views.get(node, {}).items()}
-        return SimpleNamespace(told_links=told) if node in self._views else None
+        return SimpleNamespace(reported_links=told) if node in self._views else None
 
 
 def ordered(gang: tuple[NodeId, ...], views: Views) -> EngineChoice:

@@ -6,7 +6,7 @@ from jupiterd.cycle.base.work_item import WorkResult
 from jupiterd.daemon.runtime.work_events import (
     DIGEST_BYTES,
     Advanced,
-    CheckpointMade,
+    CheckpointStored,
     Finished,
     Joined,
     Listening,
@@ -31,7 +31,7 @@ ARTIFACT = ArtifactId("a" * 64)
         Started(4711, "cpu"),
         Advanced(3, 10, "steps", {"loss": 2.5}),
         Advanced(0, 0, "", {}),
-        CheckpointMade(ARTIFACT, 100, 25_600, 400, 3.25),
+        CheckpointStored(ARTIFACT, 100, 25_600, 400, 3.25),
         Unsaved(100, "no room"),
         PseudoGradientStored(
             ARTIFACT, "5" * 64, 960, 1.5, 12.5, b"\0\0\x80?", 4096, "6" * 64, b"\7" * 32

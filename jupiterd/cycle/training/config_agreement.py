@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from jupiterd.cycle.training.gradient_sync import digits
 
-MAX_TOLD_BYTES = 1 << 16
+MAX_TELEMETRY_BYTES = 1 << 16
 """Of one rank's text; what is longer is compared by its short form alone."""
 
 _TOLD_DIFFERENCES = 3
@@ -28,7 +28,7 @@ def text_of(agreement: Agreement) -> bytes:
 
 def short_form(text: bytes) -> list[float]:
     """Return numbers that stand for a text, and its length; float32 carries them exactly."""
-    return [*map(float, digits(text)), float(min(len(text), MAX_TOLD_BYTES))]
+    return [*map(float, digits(text)), float(min(len(text), MAX_TELEMETRY_BYTES))]
 
 
 def told_length(short_forms: Sequence[Sequence[float]]) -> int:

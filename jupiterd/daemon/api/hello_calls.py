@@ -60,10 +60,10 @@ class HelloCalls:
                 self._handshake.addresses.hasten(address)
         is_member = who in self._replica.state.members
         summary = self._summary()
-        told = summary if is_member else summary.for_stranger(ClusterId(request.summary.cluster))
+        said = summary if is_member else summary.for_stranger(ClusterId(request.summary.cluster))
         return peer_pb2.HelloReply(
             protocol=PROTOCOL,
-            summary=to_message(told),
+            summary=to_message(said),
             name=self._name if is_member else "",
             run_nonce=self._shown.run_nonce,
             member=is_member,

@@ -344,8 +344,10 @@ class PeerService(peer_pb2_grpc.PeerServicer):
             await self._work.gang_holder.stop_after_step(leader, request.term, request.attempt)
             return peer_pb2.EndAttemptReply()
         save = SaveRequest.from_proto(request)
-        made = await self._work.gang_holder.end(leader, request.term, request.attempt, save)
-        return peer_pb2.EndAttemptReply(kept=None if made is None else checkpoint_to_proto(made))
+        stored = await self._work.gang_holder.end(leader, request.term, request.attempt, save)
+        return peer_pb2.EndAttemptReply(
+            kept=None if stored is None else checkpoint_to_proto(stored)
+        )
 
 
 def _arguments(text: str) -> dict[str, Any]:

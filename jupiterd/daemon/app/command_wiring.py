@@ -37,7 +37,7 @@ from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.daemon.runtime.settings import Settings
 from jupiterd.daemon.runtime.state_dir import StateDir
 from jupiterd.daemon.scripts.allreduce_check import AllreduceCheck
-from jupiterd.daemon.scripts.script_placement import ScriptPlacement, hear_of_knocks
+from jupiterd.daemon.scripts.script_placement import ScriptPlacement, note_knocks
 from jupiterd.daemon.scripts.shipping import ship_folder
 from jupiterd.daemon.view.local_view import LocalView
 from jupiterd.ids import ClusterId, NodeId
@@ -177,7 +177,7 @@ def _doers_of(daemon: Ordered) -> Doers:
     checks, fetches = AllreduceCheck(), daemon.hub_fetches
 
     async def note_fetch(command: NoteFetch) -> Answer:
-        fetches.hear(command, now_s())
+        fetches.note(command, now_s())
         return {}
 
     async def leave_cluster(command: LeaveCluster) -> Answer:
@@ -190,8 +190,8 @@ def _doers_of(daemon: Ordered) -> Doers:
         return {}
 
     async def check_allreduce(term: "Leading", command: CheckAllreduce) -> Answer:
-        asked = command.to_plain()
-        return await checks.run(term.placement, term.calls, term.connectivity, asked)
+        arguments = command.to_plain()
+        return await checks.run(term.placement, term.calls, term.connectivity, arguments)
 
     async def attempt(term: "Leading", command: TryGenerator) -> Answer:
         return await try_generator(term.placement, term.calls, command.to_plain())
@@ -201,7 +201,7 @@ def _doers_of(daemon: Ordered) -> Doers:
         note_fetch=note_fetch,
         prepare_launch=daemon.script_placement.prepare,
         ship_folder=partial(ship_folder, daemon.shipped, daemon.peers),
-        note_knocks=partial(hear_of_knocks, daemon.worker_runner.knocks),
+        note_knocks=partial(note_knocks, daemon.worker_runner.knocks),
         leave_cluster=leave_cluster,
         hand_over=hand_over,
         merge_cluster=daemon.cluster_merge.merge,

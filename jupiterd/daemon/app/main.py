@@ -85,8 +85,8 @@ def doctor(context: click.Context, output: str) -> None:
     from jupiterd.daemon.app.doctor_command import look
     from jupiterd.daemon.runtime.settings import environment, load_settings
 
-    asked: Given = context.obj
-    settings, _ = load_settings(asked.settings, environment(), asked.config)
+    options: Given = context.obj
+    settings, _ = load_settings(options.settings, environment(), options.config)
     sys.exit(look(settings, output))
 
 
@@ -107,8 +107,8 @@ def heal(context: click.Context, term: int | None) -> None:
     from jupiterd.processes import umask
 
     umask.be_private()
-    asked: Given = context.obj
-    settings, _ = load_settings(asked.settings, environment(), asked.config)
+    options: Given = context.obj
+    settings, _ = load_settings(options.settings, environment(), options.config)
     state_dir = StateDir.open(settings.state_dir)
     try:
         click.echo("\n".join(heal_state(state_dir, term)))
@@ -128,7 +128,7 @@ def service() -> None:
     """  # noqa: D301 - click's mark for lines that keep their ends
 
 
-def run_daemon(asked: Given) -> None:
+def run_daemon(options: Given) -> None:
     """Load the settings, take the state folder and serve until a signal comes."""
     import logging
     import os
@@ -152,9 +152,9 @@ def run_daemon(asked: Given) -> None:
     umask.be_private()
     use_one_malloc_arena()
     freeze_loaded_objects()
-    start_logging(logging.DEBUG if asked.debug else logging.INFO, is_quiet=asked.quiet)
+    start_logging(logging.DEBUG if options.debug else logging.INFO, is_quiet=options.quiet)
     raise_open_file_limit()
-    settings, sources = load_settings(asked.settings, environment(), asked.config)
+    settings, sources = load_settings(options.settings, environment(), options.config)
     state_dir = StateDir.open(settings.state_dir)
     log_to_file(state_dir.logs / DAEMON_LOG)
     reap(state_dir.logs)

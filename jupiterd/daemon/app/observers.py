@@ -92,7 +92,7 @@ def observers_of(daemon: Observed) -> Observers:
         sources, daemon.curves, reports, histories, events, daemon.setting_sources
     )
     unreached = daemon.handshake.unreached
-    description = HeartbeatDescription(view, peers, unreached, alerts.told)
+    description = HeartbeatDescription(view, peers, unreached, alerts.telemetry)
     return Observers(
         view,
         health,
@@ -110,11 +110,11 @@ def observers_of(daemon: Observed) -> Observers:
 def _alerts(daemon: Observed, health: HealthView) -> AlertWatch:
     runner, crowding = daemon.worker_runner, daemon.listening.crowding
 
-    def tell_over(keys: Sequence[str]) -> Awaitable[dict[str, Any]]:
+    def report_over(keys: Sequence[str]) -> Awaitable[dict[str, Any]]:
         return daemon.commands.execute("alarm.over", {"keys": keys})
 
     refused = RefusedHere(runner.knocks, crowding, runner.offered)
-    return AlertWatch(daemon.local_view, health, daemon.replica, daemon.peers, refused, tell_over)
+    return AlertWatch(daemon.local_view, health, daemon.replica, daemon.peers, refused, report_over)
 
 
 def _sources(daemon: Observed, health: HealthView, alerts: AlertWatch) -> DocumentSources:

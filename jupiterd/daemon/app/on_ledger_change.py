@@ -48,5 +48,5 @@ def _closed_attempts(node: "Parts") -> set[tuple[str, int]]:
 async def _part_with_strangers(node: "Parts") -> None:
     for peer in node.peers:
         if peer.node not in node.replica.state.members:
-            await node.anti_entropy.tell(peer.channels.control)
+            await node.anti_entropy.send_roster(peer.channels.control)
             await node.peers.unlink(peer.node)

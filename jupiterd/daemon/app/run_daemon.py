@@ -11,7 +11,7 @@ from functools import partial
 from jupiterd.daemon.app.node import Node
 from jupiterd.daemon.app.process_resources import trim_memory_periodically
 from jupiterd.daemon.app.systemd_notices import Watched, notify_service_manager
-from jupiterd.daemon.observability.sinks import tell_outside
+from jupiterd.daemon.observability.sinks import start_sinks
 from jupiterd.daemon.queries.cluster.status_document import status_document
 from jupiterd.daemon.runtime.settings import Settings
 from jupiterd.daemon.runtime.state_dir import StateDir
@@ -44,11 +44,11 @@ async def serve(
             node = Node(settings, state_dir, group)
             node.setting_sources.update(sources)
             take_signals(node)
-            _tell_of_missing(settings.interface)
+            _warn_of_missing(settings.interface)
             logging.getLogger().addHandler(node.observers.own_report.log)
             group.create_task(trim_memory_periodically(), name="memory")
             observers = node.observers
-            tell_outside(observers.sources, observers.alerts, observers.events, group)
+            start_sinks(observers.sources, observers.alerts, observers.events, group)
             notify_service_manager(_watched(node), group)
             await node.run()
             raise _Stopped  # noqa: TRY301 - ends every task of the group
@@ -65,7 +65,7 @@ def _watched(node: Node) -> Watched:
     return Watched(node.state_dir.root, node.ready, node.stopping, status)
 
 
-def _tell_of_missing(interfaces: tuple[str, ...]) -> None:
+def _warn_of_missing(interfaces: tuple[str, ...]) -> None:
     """Tell of a mistyped interface: nobody is found on it. One that isn't plugged in may come."""
     if reason := missing_of(interfaces):
         log.warning("interface_missing", extra={"reason": reason})

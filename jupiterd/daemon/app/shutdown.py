@@ -86,24 +86,24 @@ class Shutdown:
     """Whether a daemon is to stop, and its way out."""
 
     def __init__(self) -> None:
-        self._asked = asyncio.Event()
+        self._requested = asyncio.Event()
         self._patience = asyncio.timeout(None)
         self._has_patience = False
 
     @property
-    def is_asked(self) -> bool:
+    def is_requested(self) -> bool:
         """Say whether it is to stop."""
-        return self._asked.is_set()
+        return self._requested.is_set()
 
     def ask(self) -> None:
         """Let it stop; asked again, without waiting for a step."""
         if self._has_patience:
             self._patience.reschedule(0.0)
-        self._asked.set()
+        self._requested.set()
 
     async def wait(self) -> None:
         """Return once it is to stop."""
-        await self._asked.wait()
+        await self._requested.wait()
 
     async def leave(
         self, name: str, holder: EndsWork, replica: Journal, heartbeats: SaysGoodbye

@@ -130,7 +130,7 @@ class Notices:
         """Send what it does whenever that changes, seldom enough to be read."""
         await self._watched.ready.wait()
         last = ""
-        while not self._watched.shutdown.is_asked:
+        while not self._watched.shutdown.is_requested:
             line = status_line(self._watched.status())
             if line != last:
                 self._socket.send(STATUS=line)

@@ -82,9 +82,9 @@ def retention_of(node: "Parts") -> Retention:
     little_room = DiskPressure(
         node.replica, node.artifact_cache, lambda: node.heartbeats.alive() - {own}
     )
-    kept = node.settings.rounds_kept
+    rounds = node.settings.rounds_kept
     store = node.artifact_cache.store
-    return Retention(node.replica, store, node.state_dir, kept, little_room, node.shipped)
+    return Retention(node.replica, store, node.state_dir, rounds, little_room, node.shipped)
 
 
 def reason_given(node: "Parts", member: NodeId) -> str:

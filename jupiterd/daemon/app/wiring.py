@@ -84,8 +84,8 @@ class Parts:
             self.replica, self.peers, self.anti_entropy, self.file, effects, group
         )
         self.replica.on_clone = self.heartbeats.fall_silent
-        kept = load_addresses(state_dir.peers)
-        self.listening = Listening(settings, self.replica, self.peers, self.refusals, kept)
+        saved = load_addresses(state_dir.peers)
+        self.listening = Listening(settings, self.replica, self.peers, self.refusals, saved)
         self.hand_over = HandOver(self.replica, self.heartbeats, self.step_aside, group)
         self.artifact_cache = ArtifactCache(
             store_of(state_dir.store, settings),
@@ -134,7 +134,7 @@ class Parts:
                 on_clone=self.heartbeats.fall_silent,
             ),
         )
-        self.handshake.joining.told(settings.join, is_local=settings.local)
+        self.handshake.joining.use_settings(settings.join, is_local=settings.local)
         self.file_policy = file_policy_of(self)
         self.commands = commands_of(self)
         self.local_view = LocalView(
@@ -155,7 +155,7 @@ class Parts:
     @property
     def is_closing(self) -> bool:
         """Say whether this daemon has been told to stop."""
-        return self.stopping.is_asked
+        return self.stopping.is_requested
 
     def alive(self) -> frozenset[NodeId]:
         """Return the members that answer, this node included."""

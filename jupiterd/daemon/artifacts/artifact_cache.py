@@ -103,7 +103,7 @@ class ArtifactCache:
         """Return how much to send at once before giving way."""
         return self._pace.part_bytes(most_bytes)
 
-    async def give_way(self, size_bytes: int, took_s: float) -> None:
+    async def throttle(self, size_bytes: int, took_s: float) -> None:
         """Wait as long as is due after a part of an artifact was sent."""
         self.sent_bytes += size_bytes
         pause_s = self._pace.pause_s(now_s(), size_bytes, took_s, trains=self._trains())
@@ -172,8 +172,10 @@ class ArtifactCache:
         It is asked as often as it takes to ask for all of them.
         """
         if node == self.peers.own:
-            held = await asyncio.to_thread(lambda: frozenset(filter(self.store.holds, artifacts)))
-            return node, held, await asyncio.to_thread(self.store.free_bytes)
+            present = await asyncio.to_thread(
+                lambda: frozenset(filter(self.store.holds, artifacts))
+            )
+            return node, present, await asyncio.to_thread(self.store.free_bytes)
         if (peer := self.peers.get(node)) is None:
             return None
         found: set[ArtifactId] = set()
@@ -197,11 +199,11 @@ class ArtifactCache:
         A node that can't take one now is passed over: copies are a status, not a condition.
         """
         chosen = list(nodes)
-        made = 0
+        sent = 0
         for artifact in artifacts:
             copies = await asyncio.gather(*(self.copy_to(node, artifact) for node in chosen))
-            made += copies.count(True)
-        return made
+            sent += copies.count(True)
+        return sent
 
     async def copy_to(self, node: NodeId, artifact: ArtifactId) -> bool | None:
         """Have a node fetch an artifact; None where it hasn't refused, but isn't done in time."""
@@ -218,18 +220,18 @@ class ArtifactCache:
     async def _holders(self, artifact: ArtifactId) -> list[Peer]:
         """Return who has it, or some of it; whoever doesn't answer holds nobody up once one has."""
         peers = self._reachable()
-        asked = {
+        questions = {
             asyncio.ensure_future(self._has(peer, artifact, any_of_it=True)): peer for peer in peers
         }
         found: list[Peer] = []
-        waiting = set(asked)
+        waiting = set(questions)
         try:
             while waiting:
                 timeout_s = OTHERS_TIMEOUT_S if found else None
                 done, waiting = await asyncio.wait(
                     waiting, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED
                 )
-                found += [asked[question] for question in done if question.result()]
+                found += [questions[question] for question in done if question.result()]
                 if not done:
                     break
         finally:

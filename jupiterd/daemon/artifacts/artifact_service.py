@@ -54,7 +54,7 @@ class Shelf(Protocol):
         """Return how much to send at once before giving way."""
         ...
 
-    async def give_way(self, size_bytes: int, took_s: float) -> None:
+    async def throttle(self, size_bytes: int, took_s: float) -> None:
         """Wait as long as is due after a part was sent."""
         ...
 
@@ -81,11 +81,11 @@ class ArtifactService(ArtifactsServicer):
     ) -> artifact_pb2.HaveReply:
         """Say which of these artifacts are complete here."""
         await self._member(context)
-        asked = [ArtifactId(one) for one in request.ids[:MAX_IDS]]
-        held = await asyncio.to_thread(lambda: [*filter(self._store.holds, asked)])
+        ids = [ArtifactId(one) for one in request.ids[:MAX_IDS]]
+        present = await asyncio.to_thread(lambda: [*filter(self._store.holds, ids)])
         return artifact_pb2.HaveReply(
-            ids=held,
-            growing=filter(self._store.growing, asked),
+            ids=present,
+            growing=filter(self._store.growing, ids),
             free_bytes=await asyncio.to_thread(self._store.free_bytes),
         )
 
@@ -133,12 +133,12 @@ class ArtifactService(ArtifactsServicer):
         while not await _has_come(turn):
             yield Piece(0, b"")
         try:
-            async for piece in self._asked_for(request, context):
+            async for piece in self._requested_pieces(request, context):
                 yield piece
         finally:
             turn.release()
 
-    async def _asked_for(
+    async def _requested_pieces(
         self, request: artifact_pb2.FetchRequest, context: _Context
     ) -> AsyncIterator[Piece]:
         try:
@@ -159,7 +159,7 @@ class ArtifactService(ArtifactsServicer):
                 for start in range(0, len(view), part_bytes):
                     part, began_s = view[start : start + part_bytes], clock()
                     yield Piece(offset + start, part)
-                    await self._shelf.give_way(len(part), clock() - began_s)
+                    await self._shelf.throttle(len(part), clock() - began_s)
         except JupiterError as error:
             if isinstance(error, CorruptArtifactError):
                 self._shelf.note_damage(reading.artifact)
@@ -174,8 +174,10 @@ class ArtifactService(ArtifactsServicer):
             await self._shelf.replicate(ArtifactId(request.id), peer)
         except JupiterError as error:
             return artifact_pb2.ReplicateReply(held=False, reason=error.message)
-        held = self._store.holds(ArtifactId(request.id))
-        return artifact_pb2.ReplicateReply(held=held, reason="" if held else "it wasn't fetched")
+        is_stored = self._store.holds(ArtifactId(request.id))
+        return artifact_pb2.ReplicateReply(
+            held=is_stored, reason="" if is_stored else "it wasn't fetched"
+        )
 
     async def _member(self, context: _Context) -> NodeId:
         peer = caller(context)

@@ -57,8 +57,8 @@ async def whole_start(
     try:
         return {"weights": str(await whole_checkpoint(artifact_cache, weights))}
     except CorruptCheckpointError as error:
-        told = error.message.removeprefix("checkpoint ")
-        raise CorruptWeightsError(f"the run can't begin: {told}") from error
+        text = error.message.removeprefix("checkpoint ")
+        raise CorruptWeightsError(f"the run can't begin: {text}") from error
 
 
 async def _another(artifact_cache: ArtifactCache, artifact: ArtifactId, damage: str) -> Path:

@@ -7,16 +7,16 @@ import shutil
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 
-KEPT_RUNS = 20
+SAVED_RUNS = 20
 
 
-def remove_old(curves: Path, running: AbstractSet[str], kept: int = KEPT_RUNS) -> list[str]:
+def remove_old(curves: Path, running: AbstractSet[str], saved: int = SAVED_RUNS) -> list[str]:
     """Remove all but the newest folders; return the names of those that went.
 
     running: names of runs that may still write, and count as none of the newest
     """
     found = [path for path in _folders(curves) if path.name not in running]
-    old = sorted(found, key=_written_s, reverse=True)[kept:]
+    old = sorted(found, key=_written_s, reverse=True)[saved:]
     for folder in old:
         shutil.rmtree(folder, ignore_errors=True)
     return [folder.name for folder in old if not folder.exists()]

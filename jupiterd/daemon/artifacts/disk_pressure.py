@@ -42,8 +42,8 @@ class DiskPressure:
             return
         unused = await asyncio.to_thread(store.unused_since, at_s - UNUSED_S)
         version, needed = self._in_work()
-        asked = [artifact for artifact in unused if artifact not in needed]
-        for artifact in spare(asked, await self._holders(asked)):
+        artifacts = [artifact for artifact in unused if artifact not in needed]
+        for artifact in spare(artifacts, await self._holders(artifacts)):
             if self._replica.version != version:
                 version, needed = self._in_work()
             if artifact not in needed:
@@ -53,12 +53,14 @@ class DiskPressure:
         """Return what work needs, and of which ledger that is true; it reads thousands of facts."""
         return self._replica.version, in_work(self._replica.state.cycles.values())
 
-    async def _holders(self, asked: list[ArtifactId]) -> list[Holder]:
-        if not asked:
+    async def _holders(self, artifacts: list[ArtifactId]) -> list[Holder]:
+        if not artifacts:
             return []
         nodes = sorted(self._others())
-        told = await asyncio.gather(*(self._artifact_cache.held_by(node, asked) for node in nodes))
-        return [Holder(node, "", held, free) for node, held, free in filter(None, told)]
+        answers = await asyncio.gather(
+            *(self._artifact_cache.held_by(node, artifacts) for node in nodes)
+        )
+        return [Holder(node, "", stored, free) for node, stored, free in filter(None, answers)]
 
     async def _remove(self, artifact: ArtifactId, unused_since_s: float) -> None:
         try:

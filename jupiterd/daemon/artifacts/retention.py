@@ -85,12 +85,12 @@ class Retention:
 
         What went and is made anew waits as long again: the fact that names it may be on its way.
         """
-        ways = self._replica.derived(_old_ways)
-        found = self._unneeded() | ways
-        held = await asyncio.to_thread(lambda: [*filter(self._store.holds, found)])
-        self._since_s = {each: self._since_s.get(each, at_s) for each in held}
+        old = self._replica.derived(_old_pseudo_gradients)
+        found = self._unneeded() | old
+        present = await asyncio.to_thread(lambda: [*filter(self._store.holds, found)])
+        self._since_s = {each: self._since_s.get(each, at_s) for each in present}
         for artifact, since_s in list(self._since_s.items()):
-            grace_s = WAYS_GRACE_S if artifact in ways else GRACE_S
+            grace_s = WAYS_GRACE_S if artifact in old else GRACE_S
             if at_s - since_s >= grace_s:
                 await self._remove(artifact, wall_s() - grace_s)
 
@@ -104,9 +104,9 @@ class Retention:
         await self._remove_partial(before_s)
         if not self._replica.state.has_worked:
             return
-        held = await asyncio.to_thread(self._store.unused_since, before_s)
+        unused = await asyncio.to_thread(self._store.unused_since, before_s)
         version = self._replica.version
-        found = await self._unnamed(held)
+        found = await self._unnamed(unused)
         for artifact in found & self._strays:
             if self._replica.version != version:
                 version, found = self._replica.version, await self._unnamed(found)
@@ -120,7 +120,11 @@ class Retention:
         What is named may have been set aside to be mended when this node went down.
         """
         partial = await asyncio.to_thread(self._store.partial_ids)
-        going = await self._unnamed(partial) | self._unneeded() | self._replica.derived(_old_ways)
+        going = (
+            await self._unnamed(partial)
+            | self._unneeded()
+            | self._replica.derived(_old_pseudo_gradients)
+        )
         await asyncio.to_thread(self._store.remove_partial, before_s, going)
 
     def _unneeded(self) -> frozenset[ArtifactId]:
@@ -174,5 +178,5 @@ def _unneeded(state: State) -> frozenset[ArtifactId]:
     return unneeded(state.cycles.values())
 
 
-def _old_ways(state: State) -> frozenset[ArtifactId]:
+def _old_pseudo_gradients(state: State) -> frozenset[ArtifactId]:
     return old_ways(state.cycles.values())

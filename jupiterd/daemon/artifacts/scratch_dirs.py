@@ -13,7 +13,7 @@ from blake3 import blake3
 
 from jupiterd.daemon.runtime.work_events import WorkOrder
 
-KEPT_S = 7 * 86_400.0
+ABANDONED_S = 7 * 86_400.0
 """What nobody came back to for so long was finished elsewhere, or is wanted no more."""
 
 
@@ -36,7 +36,7 @@ def remove_stale(folder: Path) -> None:
     os.utime(folder)
     now_s = folder.stat().st_mtime
     for left in folder.iterdir():
-        if now_s - _touched_s(left) > KEPT_S:
+        if now_s - _touched_s(left) > ABANDONED_S:
             shutil.rmtree(left, ignore_errors=True)
 
 

@@ -42,12 +42,14 @@ def find_data(state: State, wanted: str) -> tuple[DataRequested, WorkCompleted]:
     """
     known = [named_data(run, requested) for run, requested in data_sets(state)]
     found = meant(known, wanted) if wanted else []
-    ready = [(requested, made) for run, requested in found if (made := run.prepared) is not None]
+    ready = [
+        (requested, prepared) for run, requested in found if (prepared := run.prepared) is not None
+    ]
     if ready:
         return ready[0]
     if not found:
-        made = [each.name for each in known if each.thing[0].prepared is not None]
-        raise _unknown(wanted, made)
+        prepared = [each.name for each in known if each.thing[0].prepared is not None]
+        raise _unknown(wanted, prepared)
     run, requested = found[0]
     if run.failed is not None:
         raise ConflictError(
@@ -62,8 +64,8 @@ def find_data(state: State, wanted: str) -> tuple[DataRequested, WorkCompleted]:
 def _unknown(wanted: str, names: Sequence[str]) -> NotFoundError:
     """Return the error of a name that no data set has; it names those that were made."""
     newest = list(dict.fromkeys(filter(None, names)))
-    told = ", ".join(newest[:NAMED]) + (" and more" if len(newest) > NAMED else "")
-    there_are = f"there are {told}" if len(newest) > 1 else f"there is {told}"
+    shown = ", ".join(newest[:NAMED]) + (" and more" if len(newest) > NAMED else "")
+    there_are = f"there are {shown}" if len(newest) > 1 else f"there is {shown}"
     what = f"no data set is called {wanted}; {there_are if newest else 'none was made yet'}"
     of_a_round = f"a cycle's round: jupiterctl data export {wanted} --to FILE, then --data FILE"
     return NotFoundError(what, of_a_round if is_round_name(wanted) else LIST)
@@ -73,8 +75,8 @@ def named_data(
     run: CycleState, requested: DataRequested
 ) -> Named[tuple[CycleState, DataRequested]]:
     """Return what people call a data set."""
-    made = run.prepared
-    ids = [requested.cycle, *([made.outputs["shards"]] if made else [])]
+    prepared = run.prepared
+    ids = [requested.cycle, *([prepared.outputs["shards"]] if prepared else [])]
     return Named((run, requested), requested.name, ids)
 
 

@@ -63,8 +63,8 @@ def domain_of(cycle: CycleState) -> "Domain | None":
     if cycle.started is None:
         return None
     changes = cycle.steering.settings(cycle.rounds_committed + 1)
-    told = cycle.started.domain_yaml, cycle.started.domain
-    return _parsed(*told, tuple(changes.items()))
+    text = cycle.started.domain_yaml, cycle.started.domain
+    return _parsed(*text, tuple(changes.items()))
 
 
 @lru_cache(maxsize=8)

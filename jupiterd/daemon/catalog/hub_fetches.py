@@ -52,11 +52,13 @@ class HubFetches:
     def __init__(self) -> None:
         self._fetches: dict[str, Fetch] = {}
 
-    def hear(self, told: NoteFetch, at_s: float) -> None:
+    def note(self, notice: NoteFetch, at_s: float) -> None:
         """Take what a command on this machine says of its fetch."""
-        name = sanitized_text(told.name)[:MAX_NAME]
-        state = told.ended if told.ended in {BROUGHT, CUT_OFF} else FETCHING
-        done, total, speed = (max(0, each) for each in (told.done, told.total, told.bytes_per_s))
+        name = sanitized_text(notice.name)[:MAX_NAME]
+        state = notice.ended if notice.ended in {BROUGHT, CUT_OFF} else FETCHING
+        done, total, speed = (
+            max(0, each) for each in (notice.done, notice.total, notice.bytes_per_s)
+        )
         self._forget(at_s)
         if name in self._fetches or len(self._fetches) < MAX_FETCHES:
             self._fetches[name] = Fetch(name, done, total, speed, state, at_s)

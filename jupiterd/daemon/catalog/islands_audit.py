@@ -71,7 +71,7 @@ def audit_round(run: CycleState, round_number: int, seq_len: int) -> IslandRound
     proved = audit_outer_line([*map(order_of, line)], seq_len)
     checkpoints = (fact for fact in run.line() if isinstance(fact, CheckpointCommitted))
     finals = [fact for fact in checkpoints if fact.round == round_number]
-    told = (_difference(fact, line[0], proved) for fact in finals)
+    differences = (_difference(fact, line[0], proved) for fact in finals)
     manifest = run.manifests.get(round_number)
     audit = RoundAudit(
         round=round_number,
@@ -80,7 +80,7 @@ def audit_round(run: CycleState, round_number: int, seq_len: int) -> IslandRound
         tokens=proved.tokens,
         began_tokens=line[0].total_tokens,
         ranges=tuple(Range(first, end, NAME, 0) for first, end in proved.committed),
-        problems=(*proved.problems, *filter(None, told)),
+        problems=(*proved.problems, *filter(None, differences)),
     )
     return IslandRound(audit, proved, len(finals))
 

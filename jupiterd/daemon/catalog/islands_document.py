@@ -20,8 +20,8 @@ def island_rows(
     run: CycleState, islands: Islands, live: Mapping[str, Any] | None
 ) -> list[dict[str, Any]]:
     """Return each island of a round; none where one gang trains it."""
-    told: list[Mapping[str, Any]] = ((live or {}).get("outer") or {}).get("islands", [])
-    padded = [*told, *({} for _ in islands[len(told) :])]
+    reported: list[Mapping[str, Any]] = ((live or {}).get("outer") or {}).get("islands", [])
+    padded = [*reported, *({} for _ in islands[len(reported) :])]
     return [_row(run, *pair, row) for pair, row in zip(islands, padded, strict=False)]
 
 
@@ -35,12 +35,12 @@ def inner_steps(run: CycleState, round_number: int = 1) -> int | None:
 
     The last exchange comes earlier, where the steps end.
     """
-    given = [step.steps for step in run.outer_line(round_number).values() if step.steps]
-    return max(given[-2:], default=None)
+    counts = [step.steps for step in run.outer_line(round_number).values() if step.steps]
+    return max(counts[-2:], default=None)
 
 
 def _row(
-    run: CycleState, island: CycleState, started: TrainingStarted, told: Mapping[str, Any]
+    run: CycleState, island: CycleState, started: TrainingStarted, reported: Mapping[str, Any]
 ) -> dict[str, Any]:
     last = island.last_checkpoint(1)
     return {
@@ -48,10 +48,10 @@ def _row(
         "id": started.cycle,
         "engine": started.engine,
         "nodes": list(started.nodes),
-        "step": told.get("step", 0 if last is None else last.step),
-        "tokens_per_s": told.get("tokens_per_s"),
-        "outer_step": told.get("outer_step", _newest(run, started)),
-        "state": told.get("state", _state(run, island, started)),
+        "step": reported.get("step", 0 if last is None else last.step),
+        "tokens_per_s": reported.get("tokens_per_s"),
+        "outer_step": reported.get("outer_step", _newest(run, started)),
+        "state": reported.get("state", _state(run, island, started)),
     }
 
 

@@ -125,12 +125,14 @@ def _candidates(cycle: CycleState) -> Iterator[KnownModel]:
         last = cycle.last_checkpoint(number)
         final = last.artifact if last is not None and last.is_final else ""
         if artifact := ArtifactId(over.get(number, final)):
-            made = cycle.checkpoint(artifact)
-            yield replace(_candidate(cycle, number, artifact, made), share=shares.get(artifact, 0))
+            checkpoint = cycle.checkpoint(artifact)
+            yield replace(
+                _candidate(cycle, number, artifact, checkpoint), share=shares.get(artifact, 0)
+            )
 
 
 def _candidate(
-    cycle: CycleState, number: int, artifact: ArtifactId, made: CheckpointCommitted | None
+    cycle: CycleState, number: int, artifact: ArtifactId, checkpoint: CheckpointCommitted | None
 ) -> KnownModel:
     said = cycle.verdicts.get(number)
     return KnownModel(
@@ -139,9 +141,9 @@ def _candidate(
         run=_id(cycle),
         label=cycle.label,
         round=number,
-        step=None if made is None else made.step,
-        tokens=None if made is None else made.tokens,
-        loss=None if made is None else made.loss,
+        step=None if checkpoint is None else checkpoint.step,
+        tokens=None if checkpoint is None else checkpoint.tokens,
+        loss=None if checkpoint is None else checkpoint.loss,
         verdict="" if said is None else said.verdict,
         val_bpb=None if said is None else said.val_bpb,
         reason="" if said is None else said.reason,

@@ -26,7 +26,7 @@ from jupiterd.daemon.catalog.effective_work import work_that_counts
 from jupiterd.daemon.catalog.failed_phase import with_failed_phase
 from jupiterd.daemon.catalog.generator_state import standing_before
 from jupiterd.daemon.catalog.islands_document import Islands, outer_steps
-from jupiterd.daemon.catalog.phase_summary import elapsed_s_of, own_work, share_told, students_told
+from jupiterd.daemon.catalog.phase_summary import elapsed_s_of, own_work, share_text, students_text
 from jupiterd.document_schema import finite
 from jupiterd.formats import counted
 
@@ -46,14 +46,14 @@ def phase_rows(
 
     settled: what was found before of the same facts; it is filled here.
     """
-    over, kept = cycle.rounds_committed, {} if settled is None else settled
+    over, rows_of = cycle.rounds_committed, {} if settled is None else settled
     rows: Rows = []
     for number in range(1, min(over + 1, cycle.rounds_wanted) + 1):
         if number > over:
             rows += _rows_of(_Round(cycle, number, live, islands, is_over=False))
-        elif number not in kept:
-            kept[number] = _rows_of(_Round(cycle, number, live, islands, is_over=True))
-        rows += kept.get(number, [])
+        elif number not in rows_of:
+            rows_of[number] = _rows_of(_Round(cycle, number, live, islands, is_over=True))
+        rows += rows_of.get(number, [])
     return rows
 
 
@@ -142,9 +142,9 @@ def _finished(phase: Phase, done: Sequence[WorkCompleted]) -> dict[str, Any]:
     lost = lost_among((fact.summary, fact.counts) for fact in done)
     summaries = [fact.summary for fact in done]
     without = [*told_without(summaries), *told_given_up(summaries)]
-    held = [str(fact.summary["holdout"]) for fact in done if "holdout" in fact.summary]
-    lost_told = (each.told() for each in lost)
-    more = [*held, *lost_told, *without, *share_told(done), *students_told(done)]
+    held_out = [str(fact.summary["holdout"]) for fact in done if "holdout" in fact.summary]
+    lost_text = (each.told() for each in lost)
+    more = [*held_out, *lost_text, *without, *share_text(done), *students_text(done)]
     elapsed_s = elapsed_s_of(done)
     return {
         "state": "done",
@@ -161,7 +161,7 @@ def _trained(cycle: CycleState, number: int, islands: Islands) -> dict[str, Any]
     last = cycle.last_checkpoint(number)
     if last is None or not last.is_final:
         return {}
-    begun_anew, ranks, elapsed_s, untimed = 0, 0, 0.0, 0
+    restarts, ranks, elapsed_s, untimed = 0, 0, 0.0, 0
     gangs = _gangs(cycle, number, islands)
     for each, own in gangs:
         closed = [
@@ -170,18 +170,18 @@ def _trained(cycle: CycleState, number: int, islands: Islands) -> dict[str, Any]
         elapsed_s = max(elapsed_s, sum(fact.elapsed_s for fact in closed))
         untimed += sum(_steps_of(each, fact) for fact in closed if fact.reason == LEFT_OPEN)
         ranks += len(each.attempts_opened[max(own)].gang) if own else 0
-        begun_anew += max(len(own) - 1, 0)
+        restarts += max(len(own) - 1, 0)
     before = cycle.checkpoint(start_of(cycle, number))
     tokens = last.tokens - (0 if before is None else before.tokens)
-    told = [f"loss {last.loss:.3f}", *held_out_told(last), f"{tokens:,} tokens"]
-    told.append(counted(ranks, "rank"))
-    if begun_anew:
-        told.append("begun anew " + ("once" if begun_anew == 1 else f"{begun_anew} times"))
+    details = [f"loss {last.loss:.3f}", *held_out_told(last), f"{tokens:,} tokens"]
+    details.append(counted(ranks, "rank"))
+    if restarts:
+        details.append("begun anew " + ("once" if restarts == 1 else f"{restarts} times"))
     if untimed:
-        told.append(f"without the time of {counted(untimed, 'step')} whose leader fell silent")
+        details.append(f"without the time of {counted(untimed, 'step')} whose leader fell silent")
     if len(gangs) > 1:
         exchanges = counted(outer_steps(cycle, number), "outer step")
-        told += [f"{len(gangs)} islands", exchanges]
+        details += [f"{len(gangs)} islands", exchanges]
     return {
         "state": "done",
         "done": last.step,
@@ -189,7 +189,7 @@ def _trained(cycle: CycleState, number: int, islands: Islands) -> dict[str, Any]
         "unit": "steps",
         "rate": max(last.step - untimed, 0) / elapsed_s if elapsed_s else None,
         "elapsed_s": elapsed_s,
-        "detail": ", ".join(told),
+        "detail": ", ".join(details),
         "values": {"loss": finite(last.loss), **_speeds(cycle, number)},
         "in": manifest.sequences if (manifest := cycle.manifests.get(number)) else None,
         "out": last.step,
@@ -199,8 +199,8 @@ def _trained(cycle: CycleState, number: int, islands: Islands) -> dict[str, Any]
 def _speeds(cycle: CycleState, number: int) -> dict[str, float]:
     """Return what it was predicted to train on in a second, and what it did, as far as known."""
     found = compared(cycle, number)
-    told = {PREDICTED: found.predicted, "tokens_per_s": found.measured}
-    return {name: round(rate, 1) for name, rate in told.items() if rate is not None}
+    speeds = {PREDICTED: found.predicted, "tokens_per_s": found.measured}
+    return {name: round(rate, 1) for name, rate in speeds.items() if rate is not None}
 
 
 def _steps_of(cycle: CycleState, closed: AttemptClosed) -> int:

@@ -14,7 +14,7 @@ from jupiterd.cycle.phases.proxies import PROXIES
 
 def own_work(phase: Phase, done: Sequence[WorkCompleted]) -> list[WorkCompleted]:
     """Return the work that the phase itself is: of two verdicts the one that counts."""
-    own = [fact for fact in done if not _is_beside(fact)]
+    own = [fact for fact in done if not _is_concurrent(fact)]
     return _verdict_that_counts(own) if phase is Phase.GATE else own
 
 
@@ -37,13 +37,13 @@ def elapsed_s_of(done: Sequence[WorkCompleted]) -> float:
     return sum(longest.values())
 
 
-def students_told(done: Sequence[WorkCompleted]) -> list[str]:
+def students_text(done: Sequence[WorkCompleted]) -> list[str]:
     """Return what people are told of a phase's small students; nothing where there are none."""
     count = sum(int(fact.counts.get("proxy_students", 0)) for fact in done)
     return [f"{count} small student{'' if count == 1 else 's'} trained"] if count else []
 
 
-def share_told(done: Sequence[WorkCompleted]) -> list[str]:
+def share_text(done: Sequence[WorkCompleted]) -> list[str]:
     """Return why there may be so much synthetic text, where some was packed."""
     reasons = (str(f.summary.get("share_reason", "")) for f in done if _packed_synthetic(f))
     return [f"synthetic share {reason}" for reason in reasons if reason]
@@ -53,13 +53,13 @@ def _packed_synthetic(fact: WorkCompleted) -> bool:
     return bool(fact.counts.get("synthetic_documents"))
 
 
-def _is_beside(fact: WorkCompleted) -> bool:
+def _is_concurrent(fact: WorkCompleted) -> bool:
     return any(f"/{each}/" in fact.item for each in (PROXIES, JUDGE))
 
 
 def _kind(fact: WorkCompleted) -> str:
     """Return which step beside the phase a fact is of; all else is one kind."""
-    if not _is_beside(fact):
+    if not _is_concurrent(fact):
         return ""
     if fact.counts.get("proxy_students"):
         return "student"

@@ -21,7 +21,7 @@ from jupiterd.ids import ArtifactId
 ARGUMENT: Final = "tokenizer_of_weights"
 """What the daemon that has the folder says of its tokenizer: a plain identity; empty: none."""
 
-CUT_ANEW: Final = "cut its text anew: jupiterctl data prepare TEXT --tokenizer FOLDER_OF_THE_MODEL"
+CUT_AGAIN: Final = "cut its text anew: jupiterctl data prepare TEXT --tokenizer FOLDER_OF_THE_MODEL"
 
 
 def check_has_tokenizer(arguments: Mapping[str, Any], entries: int) -> None:
@@ -61,24 +61,24 @@ async def check_same_tokenizer(
     """
     if ARGUMENT not in arguments or "source" in arguments:  # none said so, or it is to be cut
         return ""
-    data, made = find_data(state, str(arguments.get("data") or ""))
+    data, prepared = find_data(state, str(arguments.get("data") or ""))
     if not (said := arguments[ARGUMENT]):
         return f"{arguments['model']} has no tokenizer to compare with that of {data.name}"
-    theirs = await _tokenizer_of(artifact_cache, data, made)
+    theirs = await _tokenizer_of(artifact_cache, data, prepared)
     if why := difference(theirs, TokenizerIdentity.from_plain(said)):
         raise UsageError(
             f"the data set {data.name} was cut by another tokenizer than that of "
             f"{arguments['model']}: {why}",
-            CUT_ANEW,
+            CUT_AGAIN,
         )
     return ""
 
 
 async def _tokenizer_of(
-    artifact_cache: ArtifactCache, data: DataRequested, made: WorkCompleted
+    artifact_cache: ArtifactCache, data: DataRequested, prepared: WorkCompleted
 ) -> TokenizerIdentity:
     try:
-        folder = await artifact_cache.ensure(ArtifactId(made.outputs["tokenizer"]))
+        folder = await artifact_cache.ensure(ArtifactId(prepared.outputs["tokenizer"]))
     except NotFoundError as error:
         raise NotFoundError(
             f"nobody in reach has the tokenizer of the data set {data.name}",

@@ -27,7 +27,7 @@ def training_log(run: CycleState, islands: Islands = ()) -> list[dict[str, Any]]
 def _round(
     run: CycleState, number: int, islands: Islands, phases: Sequence[dict[str, Any]]
 ) -> dict[str, Any]:
-    made = [
+    checkpoints = [
         fact
         for fact in run.line()
         if isinstance(fact, CheckpointCommitted) and fact.round == number
@@ -37,9 +37,9 @@ def _round(
     return {
         "round": number,
         "epochs": list(_attempts(run, number, islands)),
-        "points": [{"step": f.step, "tokens": f.tokens, "loss": f.loss} for f in made],
-        "steps": made[-1].step if made else 0,
-        "tokens": made[-1].tokens if made else 0,
+        "points": [{"step": f.step, "tokens": f.tokens, "loss": f.loss} for f in checkpoints],
+        "steps": checkpoints[-1].step if checkpoints else 0,
+        "tokens": checkpoints[-1].tokens if checkpoints else 0,
         "packed_tokens": None if packed is None else packed.tokens,
         "phases": {row["phase"]: row["elapsed_s"] for row in own if row["elapsed_s"] is not None},
     }

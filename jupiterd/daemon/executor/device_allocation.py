@@ -111,14 +111,14 @@ class DeviceAllocation:
             local_rank = int(params.get("local_rank", 0))
             device = rank_device(self.machine, RANKS[order.task], local_rank)
             if device.uuid:
-                async with held(device.uuid, self._told("a gang")) as descriptor:
+                async with held(device.uuid, self._owner_text("a gang")) as descriptor:
                     yield Use(descriptor)
                 return
         elif device := borrowed_device(order.task, params, self.machine):
-            async with self._loans.borrowed(device.uuid, self._told(order.task)) as loan:
+            async with self._loans.borrowed(device.uuid, self._owner_text(order.task)) as loan:
                 yield Use(None if loan is None else loan.descriptor, loan)
             return
         yield Use()
 
-    def _told(self, who: str) -> str:
+    def _owner_text(self, who: str) -> str:
         return f"{who} of {self._name} (process {os.getpid()})"

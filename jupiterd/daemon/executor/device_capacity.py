@@ -88,7 +88,7 @@ def room_for(
         DeviceFullError: other programs leave too little memory, even for one sequence at a time.
         ModelTooLargeError: a device would be too small even if nobody else used it.
     """
-    with _asking_the_driver():
+    with _driver_errors():
         found = [
             _room_on(device, ranks, needs, free_bytes) for device, ranks in Counter(devices).items()
         ]
@@ -96,7 +96,7 @@ def room_for(
 
 
 @contextmanager
-def _asking_the_driver() -> Generator[None]:
+def _driver_errors() -> Generator[None]:
     if not _driver.acquire(timeout=DRIVER_S):
         raise DeviceBusyError(
             "its driver doesn't say how much memory is free", "restart that machine if it stays so"
@@ -118,20 +118,20 @@ async def _check_free(devices: Iterable[RankDevice]) -> None:
 def _room_on(
     device: RankDevice, ranks: int, needs: Sequence[Need], free_bytes: FreeBytes
 ) -> tuple[int, str]:
-    asked = needs[0][0] if needs else 0
+    requested = needs[0][0] if needs else 0
     free = free_bytes(device) if needs else 0
     if not free:  # nobody knows: the rank will find out
-        return asked, ""
+        return requested, ""
     has_its_own = device.name.startswith(CUDA)
     reserved = round(device.memory_bytes * RESERVED_SHARE) if has_its_own else 0
     fitting = first_that_fits(needs, ranks, free, reserved)
-    told = f"{device.name} has {free / 1e9:.1f} GB free"
+    free_text = f"{device.name} has {free / 1e9:.1f} GB free"
     if fitting is None:
-        raise _too_little(device, ranks * needs[-1][1] + reserved, told)
-    return fitting, "" if fitting == asked else f"micro batches of {fitting}: {told}"
+        raise _too_little(device, ranks * needs[-1][1] + reserved, free_text)
+    return fitting, "" if fitting == requested else f"micro batches of {fitting}: {free_text}"
 
 
-def _too_little(device: RankDevice, least_bytes: int, told: str) -> JupiterError:
+def _too_little(device: RankDevice, least_bytes: int, free_text: str) -> JupiterError:
     """Return why not even the least fits."""
     kind = ModelTooLargeError if 0 < device.memory_bytes < least_bytes else DeviceFullError
-    return kind(f"{told}, and a gang needs {least_bytes / 1e9:.1f} GB there at the least")
+    return kind(f"{free_text}, and a gang needs {least_bytes / 1e9:.1f} GB there at the least")

@@ -81,10 +81,10 @@ class GangHolder:
         self._group = group
         self._grace_s = grace_s
         self._changing = asyncio.Lock()
-        self._held: dict[str, HeldWorker] = {}
+        self._workers_by_order: dict[str, HeldWorker] = {}
         self._ended = (0, 0)
         """The last (term, attempt) that a leader ended: its orders may arrive after that."""
-        self._last_kept: tuple[int, CheckpointStored] | None = None
+        self._last_stored: tuple[int, CheckpointStored] | None = None
         """The last attempt of which something was kept, and what."""
         self._is_leaving = False
         """Nothing begins here any more."""
@@ -92,7 +92,7 @@ class GangHolder:
     @property
     def has_gang(self) -> bool:
         """Say whether ranks of a gang run here."""
-        return bool(self._held)
+        return bool(self._workers_by_order)
 
     async def run(self, leader: NodeId, order: WorkOrder) -> AsyncGenerator[WorkEvent]:
         """Yield the events of the work, `Finished` last; closing the iterator leaves or ends it.
@@ -104,10 +104,10 @@ class GangHolder:
             raise PeerUnreachableError(LEAVING)
         order = replace(order, ordered_by=leader)
         if order.attempt:
-            work = (await self._held_for(leader, order)).follow()
+            work = (await self._worker_for(leader, order)).follow()
         else:
             await self._fencing.check(leader, order.term, order.attempt)
-            work = _told(self._workers.run(order))
+            work = _shared_events(self._workers.run(order))
         async with aclosing(work) as events:
             async for event in events:
                 yield event
@@ -126,10 +126,14 @@ class GangHolder:
         async with self._changing:
             await self._fencing.check(leader, term, 0)
             self._ended = max(self._ended, (term, attempt))
-            ended = [held for held in self._held.values() if held.order.attempt == attempt]
-            kept = await self._kept_of(attempt, ended, save) if save is not None else None
+            ended = [
+                worker
+                for worker in self._workers_by_order.values()
+                if worker.order.attempt == attempt
+            ]
+            stored = await self._last_step_of(attempt, ended, save) if save is not None else None
             await self._end(ended, RefusedError(f"attempt {attempt} was ended here"))
-        return kept
+        return stored
 
     async def prepare(self, request: peer_pb2.PrepareRanksRequest) -> peer_pb2.PrepareRanksReply:
         """Say whether a gang's ranks may run here just now; nothing is held for them."""
@@ -146,10 +150,10 @@ class GangHolder:
             NotFoundError: none of them runs here just now.
         """
         await self._fencing.check(leader, term, 0)
-        held = [work.order for work in self._held.values()]
-        ranks = [order.id for order in held if order.attempt == attempt]
-        asked = [self._workers.ask_to_stop(rank, "the gang is formed anew") for rank in ranks]
-        if not any(asked):
+        worker = [work.order for work in self._workers_by_order.values()]
+        ranks = [order.id for order in worker if order.attempt == attempt]
+        accepted = [self._workers.ask_to_stop(rank, "the gang is formed anew") for rank in ranks]
+        if not any(accepted):
             raise NotFoundError(f"no rank of attempt {attempt} runs here just now")
 
     def finish_steps(self) -> list[HeldWorker]:
@@ -159,7 +163,7 @@ class GangHolder:
         something to save; they end when their leader has recorded it.
         """
         self._is_leaving = True
-        training = [held for held in self._held.values() if held.has_stepped]
+        training = [worker for worker in self._workers_by_order.values() if worker.has_stepped]
         return [h for h in training if self._workers.ask_to_stop(h.order.id, LEAVING)]
 
     async def end_closed(self, closed: AbstractSet[tuple[str, int]]) -> None:
@@ -167,71 +171,77 @@ class GangHolder:
 
         A leader that follows it is told, for it asks for what has been finished and ends it then.
         """
-        left = [w for w in self._held.values() if (w.order.cycle, w.order.attempt) in closed]
+        left = [
+            w for w in self._workers_by_order.values() if (w.order.cycle, w.order.attempt) in closed
+        ]
         why = RefusedError("its attempt has been closed")
-        for held in left:
-            held.fail(why)
-        await self._end([held for held in left if not held.is_followed], why)
+        for worker in left:
+            worker.fail(why)
+        await self._end([worker for worker in left if not worker.is_followed], why)
 
     async def end_all(self, why: JupiterError) -> None:
         """End all that is held."""
-        await self._end(list(self._held.values()), why)
+        await self._end(list(self._workers_by_order.values()), why)
 
-    async def _held_for(self, leader: NodeId, order: WorkOrder) -> HeldWorker:
+    async def _worker_for(self, leader: NodeId, order: WorkOrder) -> HeldWorker:
         """Return the work that an order means; what another gang left here is ended before."""
         async with self._changing:
             await self._fencing.check(leader, order.term, order.attempt)
-            outdated = [held for held in self._held.values() if held.is_outdated_by(order)]
+            outdated = [
+                worker for worker in self._workers_by_order.values() if worker.is_outdated_by(order)
+            ]
             await self._end(outdated, RefusedError(f"attempt {order.attempt} has begun here"))
             return self._attach(order) if order.is_attach else self._begin(order)
 
     def _attach(self, order: WorkOrder) -> HeldWorker:
-        held = self._held.get(order.id)
-        if held is None:
+        worker = self._workers_by_order.get(order.id)
+        if worker is None:
             raise NotFoundError(f"nothing runs here as {order.id}")
-        if held.is_followed and order.term <= held.term:
-            raise RefusedError(f"a leader of term {held.term} follows {order.id}")
+        if worker.is_followed and order.term <= worker.term:
+            raise RefusedError(f"a leader of term {worker.term} follows {order.id}")
         log.info("work_adopted", extra={"order": order.id, "term": order.term})
-        held.term = order.term
-        return held
+        worker.term = order.term
+        return worker
 
     def _begin(self, order: WorkOrder) -> HeldWorker:
         if (order.term, order.attempt) <= self._ended:
             raise RefusedError(f"attempt {order.attempt} has been ended")
-        if order.id in self._held:
+        if order.id in self._workers_by_order:
             raise ConflictError(f"{order.id} runs here already")
-        if self._last_kept is not None and self._last_kept[0] == order.attempt:
-            self._last_kept = None  # of another cycle, or of a group that counted like this one
-        held = self._held[order.id] = HeldWorker(order, self._grace_s, self._workers.keep_state)
-        held.task = self._group.create_task(
-            held.work(self._workers.run(order)), name=f"held {order.id}"
+        if self._last_stored is not None and self._last_stored[0] == order.attempt:
+            self._last_stored = None  # of another cycle, or of a group that counted like this one
+        worker = self._workers_by_order[order.id] = HeldWorker(
+            order, self._grace_s, self._workers.keep_state
         )
-        held.task.add_done_callback(lambda _: self._forget(held))
-        return held
+        worker.task = self._group.create_task(
+            worker.work(self._workers.run(order)), name=f"held {order.id}"
+        )
+        worker.task.add_done_callback(lambda _: self._forget(worker))
+        return worker
 
-    def _forget(self, held: HeldWorker) -> None:
-        del self._held[held.order.id]
-        held.close()
+    def _forget(self, worker: HeldWorker) -> None:
+        del self._workers_by_order[worker.order.id]
+        worker.close()
 
-    async def _kept_of(
+    async def _last_step_of(
         self, attempt: int, works: list[HeldWorker], save: SaveRequest
     ) -> CheckpointStored | None:
-        found = await asyncio.gather(*(held.kept(save) for held in works))
-        made = [kept for kept in found if kept is not None]
-        if self._last_kept is not None and self._last_kept[0] == attempt:
-            made.append(self._last_kept[1])
-        best = max(made, key=lambda kept: kept.step, default=None)
+        found = await asyncio.gather(*(worker.kept(save) for worker in works))
+        stored = [each for each in found if each is not None]
+        if self._last_stored is not None and self._last_stored[0] == attempt:
+            stored.append(self._last_stored[1])
+        best = max(stored, key=lambda each: each.step, default=None)
         if best is None or best.step <= save.after_step:
             return None
-        self._last_kept = attempt, best
+        self._last_stored = attempt, best
         return best
 
     async def _end(self, works: list[HeldWorker], why: JupiterError) -> None:
         if works:
-            await asyncio.gather(*(held.end(why) for held in works))
+            await asyncio.gather(*(worker.end(why) for worker in works))
 
 
-async def _told(said: AsyncGenerator[Said]) -> AsyncGenerator[WorkEvent]:
+async def _shared_events(said: AsyncGenerator[Said]) -> AsyncGenerator[WorkEvent]:
     """Yield what others are told of work that isn't held."""
     async with aclosing(said) as events:
         async for event in events:

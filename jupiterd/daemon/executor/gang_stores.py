@@ -66,13 +66,13 @@ class GangStores:
         self._open[place.name] = _Open(frozenset(place.members))
         with contextlib.suppress(ValueError):
             self._closed.remove(place.name)
-        self._tell()
+        self._notify()
         try:
             yield
         finally:
             del self._open[place.name]
             self._closed.append(place.name)
-            self._tell()
+            self._notify()
 
     async def answer(
         self, who: NodeId, name: str, question: StoreQuestion, within_s: float
@@ -96,14 +96,14 @@ class GangStores:
             news = self._news
             if name in self._closed:
                 raise NotFoundError(f"the store of {name} is closed: the attempt is over")
-            if (held := self._open.get(name)) is not None:
-                if who not in held.members:
+            if (opened := self._open.get(name)) is not None:
+                if who not in opened.members:
                     raise RefusedError(f"node {short(who)} has no rank in this attempt")
-                if (value := held.store.answer(question)) is not None:
+                if (value := opened.store.answer(question)) is not None:
                     if question.changes:
-                        self._tell()
+                        self._notify()
                     return value
-            with self._in_line(f"store {name}" if held is not None else f"node {who}"):
+            with self._in_line(f"store {name}" if opened is not None else f"node {who}"):
                 await news.wait()
 
     @contextmanager
@@ -119,7 +119,7 @@ class GangStores:
             if not self._waiting[line]:
                 del self._waiting[line]
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         self._news.set()
         self._news = asyncio.Event()
 

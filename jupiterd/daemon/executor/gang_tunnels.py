@@ -50,13 +50,13 @@ class RankTunnels:
         Raises:
             BadRouteError: a port of the ring is taken.
         """
-        told, own = list(ring), free_port(LOOPBACK)
+        ports, own = list(ring), free_port(LOOPBACK)
         for rank in self._plan.neighbours(self._rank):
             port = int(ring[rank].rpartition(":")[2])
-            told[rank] = f"{LOOPBACK}:{await self._enter(rank, port)}"
+            ports[rank] = f"{LOOPBACK}:{await self._enter(rank, port)}"
         await self._leave(int(ring[self._rank].rpartition(":")[2]), own)
-        told[self._rank] = f"{LOOPBACK}:{own}"
-        return told
+        ports[self._rank] = f"{LOOPBACK}:{own}"
+        return ports
 
     async def answer(self, question: StoreQuestion, ask: Ask) -> bytes:
         """Ask the gang's store, so that this rank and the others see tunnels as their addresses.
@@ -74,8 +74,8 @@ class RankTunnels:
             await ask(StoreQuestion(StoreVerb.SET, (_exit_of(rank),), (str(port).encode(),)))
         value = await ask(question)
         if question.verb == StoreVerb.GET_ALL:
-            told = zip(map(_rank_in, question.keys), unpacked_values(value), strict=True)
-            return packed_values([await self._seen(of, each, ask) for of, each in told])
+            places = zip(map(_rank_in, question.keys), unpacked_values(value), strict=True)
+            return packed_values([await self._seen(of, each, ask) for of, each in places])
         return await self._seen(rank, value, ask) if question.verb == StoreVerb.GET else value
 
     async def _seen(self, rank: int, value: bytes, ask: Ask) -> bytes:
@@ -161,7 +161,7 @@ def _rank_in(key: str) -> int:
     return int(last) if slash and last.isdecimal() and len(last) < 6 else _NOBODY
 
 
-def _port_in(told: bytes) -> int:
-    if not told.isdigit() or not 0 < int(told[:6]) < 65536:
+def _port_in(text: bytes) -> int:
+    if not text.isdigit() or not 0 < int(text[:6]) < 65536:
         raise MalformedError("a gang's store doesn't say where a tunnel ends")
-    return int(told)
+    return int(text)

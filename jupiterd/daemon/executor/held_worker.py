@@ -32,7 +32,7 @@ from jupiterd.errors import JupiterError, RefusedError
 
 log = logging.getLogger(__name__)
 
-KEPT_CHECKPOINTS = 16
+REPORTED_CHECKPOINTS = 16
 """How many a new leader is told of. The ones before were recorded, or these contain them."""
 
 
@@ -54,7 +54,7 @@ class WorkerReport:
         if isinstance(event, Advanced):
             self._keep_newest(Advanced, 1)
         elif isinstance(event, CheckpointStored):
-            self._keep_newest(CheckpointStored, KEPT_CHECKPOINTS)
+            self._keep_newest(CheckpointStored, REPORTED_CHECKPOINTS)
         elif isinstance(event, PseudoGradientStored):
             self._keep_newest(PseudoGradientStored, 1)
         elif isinstance(event, Unsaved):
@@ -62,7 +62,7 @@ class WorkerReport:
 
     def after(self, number: int) -> list[tuple[int, WorkEvent]]:
         """Return the kept events after that number, each with its own."""
-        return [told for told in self._events if told[0] > number]
+        return [numbered for numbered in self._events if numbered[0] > number]
 
     def has(self, kind: type[WorkEvent]) -> bool:
         """Say whether an event of that kind was told of."""
@@ -70,12 +70,12 @@ class WorkerReport:
 
     def newest_checkpoint(self) -> CheckpointStored | None:
         """Return the last checkpoint that was told of, or None."""
-        made = [event for _, event in self._events if isinstance(event, CheckpointStored)]
-        return made[-1] if made else None
+        checkpoints = [event for _, event in self._events if isinstance(event, CheckpointStored)]
+        return checkpoints[-1] if checkpoints else None
 
     def _keep_newest(self, kind: type[WorkEvent], most: int) -> None:
-        old = [told for told in self._events if isinstance(told[1], kind)][:-most]
-        self._events = [told for told in self._events if told not in old]
+        old = [numbered for numbered in self._events if isinstance(numbered[1], kind)][:-most]
+        self._events = [numbered for numbered in self._events if numbered not in old]
 
 
 async def _within(news: asyncio.Event, timeout_s: float) -> bool:
@@ -97,7 +97,7 @@ class HeldWorker:
         self.task: asyncio.Task[None] | None = None
         """Runs `work`; cancelling it ends the worker."""
         self._grace_s = grace_s
-        self._told = WorkerReport()
+        self._report = WorkerReport()
         self._began_s = 0.0
         self._error: Exception | None = None
         self._is_over = False
@@ -105,7 +105,7 @@ class HeldWorker:
         self._turn = 0
         self._waiting: asyncio.TimerHandle | None = None
         self._soon: asyncio.TimerHandle | None = None
-        self._step_told_s = -math.inf
+        self._step_reported_s = -math.inf
 
     @property
     def is_followed(self) -> bool:
@@ -115,7 +115,7 @@ class HeldWorker:
     @property
     def has_stepped(self) -> bool:
         """Say whether it is a rank that has done a step, so that there is something to save."""
-        return self._told.has(Advanced)
+        return self._report.has(Advanced)
 
     def is_outdated_by(self, order: WorkOrder) -> bool:
         """Say whether a gang that is obeyed takes its place; one leader may train two cycles."""
@@ -129,14 +129,14 @@ class HeldWorker:
         try:
             async with aclosing(events):
                 async for event in events:
-                    self._hear(event)
+                    self._take_event(event)
         except JupiterError as error:
             self._error = self._error or error
         except Exception as error:  # ours: whoever follows it is told, and the daemon goes on
             log.exception("held_work_failed", extra={"order": self.order.id})
             self._error = self._error or error
         self._is_over = True
-        self._tell()
+        self._notify()
         self._take(None)
         if self.task is None or not self.task.cancelling():  # or ending it has only failed
             await asyncio.Event().wait()
@@ -150,11 +150,11 @@ class HeldWorker:
         self._turn += 1
         turn, seen = self._turn, 0
         self._stop_waiting()
-        self._tell()
+        self._notify()
         try:
             while True:
                 news, is_over = self._news, self._is_over  # as of before we look
-                for told in self._told.after(seen):
+                for told in self._report.after(seen):
                     seen, event = told
                     yield self._dated(event)
                 if turn != self._turn:
@@ -169,16 +169,16 @@ class HeldWorker:
             if turn == self._turn:
                 self._wait_for_another()
 
-    async def kept(self, save: SaveRequest) -> CheckpointStored | None:
+    async def last_step(self, save: SaveRequest) -> CheckpointStored | None:
         """Return the last finished step that is in the store, if it is later than wished.
 
         The worker is asked for its own; one that is done has left a checkpoint of it.
         """
-        made = [await self._asked(save), self._told.newest_checkpoint()]
-        later = [kept for kept in made if kept is not None and kept.step > save.after_step]
-        return max(later, key=lambda kept: kept.step, default=None)
+        found = [await self._ask_worker(save), self._report.newest_checkpoint()]
+        later = [each for each in found if each is not None and each.step > save.after_step]
+        return max(later, key=lambda each: each.step, default=None)
 
-    async def _asked(self, save: SaveRequest) -> CheckpointStored | None:
+    async def _ask_worker(self, save: SaveRequest) -> CheckpointStored | None:
         if not self._keep_state(self.order.id, save.after_step):
             return None
         answer = self._answer = asyncio.get_running_loop().create_future()
@@ -192,7 +192,7 @@ class HeldWorker:
         """Let whoever follows it see it fail; its worker stays, with what it has finished."""
         self._error = self._error or why
         self._is_over = True
-        self._tell()
+        self._notify()
 
     async def end(self, why: JupiterError) -> None:
         """End its worker, and return when it is gone; whoever follows it is told why."""
@@ -200,30 +200,30 @@ class HeldWorker:
             self._cancel(self.task, why)
             await asyncio.wait({self.task})
 
-    def _hear(self, event: Said) -> None:
+    def _take_event(self, event: Said) -> None:
         match event:
-            case LastStepStored(made):
-                self._take(made)
+            case LastStepStored(checkpoint):
+                self._take(checkpoint)
             case Stuck(error):
                 self.fail(error)
             case _:
                 self._began_s = now_s() if isinstance(event, Started) else self._began_s
-                self._told.keep(event)
+                self._report.keep(event)
         if isinstance(event, Advanced):
-            self._tell_soon()
+            self._notify_soon()
         else:
-            self._tell()
+            self._notify()
 
-    def _take(self, made: CheckpointStored | None) -> None:
+    def _take(self, checkpoint: CheckpointStored | None) -> None:
         if self._answer is not None and not self._answer.done():
-            self._answer.set_result(made)
+            self._answer.set_result(checkpoint)
 
     def close(self) -> None:
         """Tell whoever follows it that its worker is gone."""
         self._stop_waiting()
         self._is_over = True
         self._take(None)
-        self._tell()
+        self._notify()
 
     def _dated(self, event: WorkEvent) -> WorkEvent:
         is_start = isinstance(event, Started)
@@ -254,18 +254,18 @@ class HeldWorker:
         if not task.cancelling():
             task.cancel()
 
-    def _tell_soon(self) -> None:
+    def _notify_soon(self) -> None:
         """Tell of steps no more often than of life: only the latest one counts."""
         if self._soon is not None:
             return
-        wait_s = max(0.0, self._step_told_s + BEAT_S - now_s())
-        self._step_told_s = now_s() + wait_s
+        wait_s = max(0.0, self._step_reported_s + BEAT_S - now_s())
+        self._step_reported_s = now_s() + wait_s
         if wait_s > 0.0:
-            self._soon = asyncio.get_running_loop().call_later(wait_s, self._tell)
+            self._soon = asyncio.get_running_loop().call_later(wait_s, self._notify)
         else:
-            self._tell()
+            self._notify()
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         if self._soon is not None:
             self._soon.cancel()
             self._soon = None

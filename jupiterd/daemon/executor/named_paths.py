@@ -19,8 +19,8 @@ READING: Final = frozenset({"cycle.start", "data.prepare", "train.start"})
 
 def named_paths(arguments: Mapping[str, Any]) -> tuple[str, ...]:
     """Return them; none of a domain that has mistakes, with which nothing begins."""
-    given: Mapping[str, Any] = arguments.get("source") or {}
-    return (*(local_paths("prepare", given) if given else ()), *_of_domain(arguments))
+    source: Mapping[str, Any] = arguments.get("source") or {}
+    return (*(local_paths("prepare", source) if source else ()), *_of_domain(arguments))
 
 
 def _of_domain(arguments: Mapping[str, Any]) -> tuple[str, ...]:

@@ -32,10 +32,10 @@ log = logging.getLogger(__name__)
 CODE: Final = "not-offered"
 """Of the alarm."""
 
-TOLD_S: Final = 3600.0
+REPORTED_S: Final = 3600.0
 """So long a refusal is told of in health."""
 
-MAX_ASKED: Final = 4096
+MAX_REQUESTED: Final = 4096
 """Paths that are kept, the latest."""
 
 MAX_SHOWN: Final = 200
@@ -49,7 +49,7 @@ class OfferedPaths:
         """Take the file with what was asked for here, and the folders of the settings."""
         self._file = file
         self._folders = folders
-        self._asked = _load(file)
+        self._requested = _load(file)
         """Path as it was named -> where it led then."""
         self._refused: dict[tuple[str, str], float] = {}
         """(path, who asked) -> when that was."""
@@ -65,17 +65,17 @@ class OfferedPaths:
         """
         found = {path: _real(path) for path in paths}
         with self._writing:
-            if any(self._asked.get(path) != real for path, real in found.items()):
-                kept = {path: real for path, real in self._asked.items() if path not in found}
-                self._write(dict(list((kept | found).items())[-MAX_ASKED:]))
+            if any(self._requested.get(path) != real for path, real in found.items()):
+                others = {path: real for path, real in self._requested.items() if path not in found}
+                self._write(dict(list((others | found).items())[-MAX_REQUESTED:]))
 
-    def _write(self, asked: dict[str, str]) -> None:
+    def _write(self, requested: dict[str, str]) -> None:
         draft = self._file.with_suffix(".new")
         with written():
-            draft.write_text(json.dumps({"paths": asked}))
+            draft.write_text(json.dumps({"paths": requested}))
             sync_file(draft)
             draft.replace(self._file)
-        self._asked = asked  # only what is written down holds
+        self._requested = requested  # only what is written down holds
 
     def check(self, task: str, params: Mapping[str, Any], asker: str, own: str) -> None:
         """Refuse work that would read what nobody here has asked for or offers.
@@ -101,7 +101,7 @@ class OfferedPaths:
 
     def findings(self, node: NodeId, own: str) -> Iterator[Finding]:
         """Yield what health tells of refusals of the last hour: the latest, and how many more."""
-        since_s = now_s() - TOLD_S
+        since_s = now_s() - REPORTED_S
         with self._noting:
             latest = {key: at_s for key, at_s in self._refused.items() if at_s >= since_s}
             self._refused = dict(latest)
@@ -109,31 +109,31 @@ class OfferedPaths:
             path, asker = max(latest, key=latest.__getitem__)
             others = len(latest) - 1
             more = f", and {counted(others, 'other path')}" if others else ""
-            told = f"{path[:MAX_SHOWN]} for {asker}{more}"
-            yield Finding(CODE, node, own, told, cause=str(latest[path, asker]))
+            text = f"{path[:MAX_SHOWN]} for {asker}{more}"
+            yield Finding(CODE, node, own, text, cause=str(latest[path, asker]))
 
     def _is_offered(self, path: str) -> bool:
         real = _real(path)
         is_below = (Path(real).is_relative_to(os.path.realpath(each)) for each in self._folders)
-        return bool(real) and (self._asked.get(path) == real or any(is_below))
+        return bool(real) and (self._requested.get(path) == real or any(is_below))
 
     def _note(self, path: str, asker: str) -> None:
-        told = {"path": path[:MAX_SHOWN], "asked_by": asker}
-        log.warning("path_not_offered", extra=told)
+        fields = {"path": path[:MAX_SHOWN], "asked_by": asker}
+        log.warning("path_not_offered", extra=fields)
         with self._noting:
-            if len(self._refused) >= MAX_ASKED:
+            if len(self._refused) >= MAX_REQUESTED:
                 self._refused.clear()
             self._refused[path[:MAX_SHOWN], asker] = now_s()
 
 
-def asking(order: WorkOrder, members: Mapping[NodeId, NodeAdmitted]) -> str:
+def requester(order: WorkOrder, members: Mapping[NodeId, NodeAdmitted]) -> str:
     """Return who wants an order done, by name: who gave the command, and who led.
 
     Only who led is certain, by its key; the command's giver is as that one says.
     """
     leader = _name(order.ordered_by, members)
-    given = order.params.get(ASKED_AT)
-    commander = _name(NodeId(given), members) if isinstance(given, str) and given else leader
+    node_id = order.params.get(ASKED_AT)
+    commander = _name(NodeId(node_id), members) if isinstance(node_id, str) and node_id else leader
     return leader if commander == leader else f"{commander} (ordered by {leader})"
 
 
@@ -174,7 +174,7 @@ def _real(path: str) -> str:
 
 def _load(file: Path) -> dict[str, str]:
     try:
-        told = cast("Mapping[str, Any]", json.loads(file.read_text()))
-        return {str(path): str(real) for path, real in dict(told["paths"]).items()}
+        document = cast("Mapping[str, Any]", json.loads(file.read_text()))
+        return {str(path): str(real) for path, real in dict(document["paths"]).items()}
     except (OSError, ValueError, TypeError, KeyError, RecursionError):
         return {}

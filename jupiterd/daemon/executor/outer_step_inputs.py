@@ -65,9 +65,9 @@ class OuterStepInputs:
             log.exception("outer_step_failed")
             hand_in(_missing(after, str(error)))
 
-    async def _brought(self, told: Mapping[str, Any], after: str) -> OuterStepArrived:
-        run, island = CycleId(told["run"]), CycleId(told["island"])
-        round_number = int(told["round"])
+    async def _brought(self, place: Mapping[str, Any], after: str) -> OuterStepArrived:
+        run, island = CycleId(place["run"]), CycleId(place["island"])
+        round_number = int(place["round"])
         while True:
             step, fact = await self._found(run, round_number, after)
             pseudo_gradients = await self._while_on(run, round_number, step, self._fetched(fact))

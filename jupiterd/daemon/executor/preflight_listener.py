@@ -73,8 +73,8 @@ class PreflightListener:
         bare = without_scope(host)
         if not is_link_local(bare):
             return host
-        paths = (way.host for way in self._paths() if without_scope(way.host) == bare)
-        tried = (way.host for way in seen_from_here(Address(bare, 1)))
+        paths = (address.host for address in self._paths() if without_scope(address.host) == bare)
+        tried = (address.host for address in seen_from_here(Address(bare, 1)))
         return next(paths, next(tried, host))
 
     @staticmethod

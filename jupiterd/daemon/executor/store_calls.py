@@ -46,26 +46,26 @@ class StoreCalls:
     async def serve(
         self,
         params: Mapping[str, Any],
-        asked: StoreAsked,
+        frame: StoreAsked,
         hand_in: Callable[[StoreAnswered], None],
         tunnels: RankTunnels | None = None,
     ) -> None:
         """Answer a rank that runs here; params: its order's."""
         try:
             place = StorePlace.from_plain(params.get(PARAM))
-            question = StoreQuestion.of(asked.verb, asked.keys, asked.values)
+            question = StoreQuestion.of(frame.verb, frame.keys, frame.values)
 
             def ask(question: StoreQuestion) -> Awaitable[bytes]:
-                return self._answer(place, question, asked.within_s)
+                return self._answer(place, question, frame.within_s)
 
             value = await (ask(question) if tunnels is None else tunnels.answer(question, ask))
-            answer = StoreAnswered(asked.number, value)
+            answer = StoreAnswered(frame.number, value)
         except JupiterError as error:
-            answer = StoreAnswered(asked.number, b"", error.code, error.message, error.hint)
+            answer = StoreAnswered(frame.number, b"", error.code, error.message, error.hint)
         except Exception as error:  # whatever it is, it ends one rank and not the daemon
             log.exception("store_not_asked")
             failed = JupiterError(f"a gang's store can't be asked: {error}")
-            answer = StoreAnswered(asked.number, b"", failed.code, failed.message, failed.hint)
+            answer = StoreAnswered(frame.number, b"", failed.code, failed.message, failed.hint)
         hand_in(answer)
 
     async def _answer(self, place: StorePlace, question: StoreQuestion, within_s: float) -> bytes:

@@ -27,7 +27,7 @@ from jupiterd.daemon.executor.curve_paths import curves_folder
 from jupiterd.daemon.executor.device_allocation import DeviceAllocation, chosen_engine
 from jupiterd.daemon.executor.gang_stores import GangStores
 from jupiterd.daemon.executor.gang_tunnels import GangTunnels, RankTunnels, on_loopback
-from jupiterd.daemon.executor.offered_paths import OfferedPaths, asking
+from jupiterd.daemon.executor.offered_paths import OfferedPaths, requester
 from jupiterd.daemon.executor.outer_step_inputs import OuterStepInputs
 from jupiterd.daemon.executor.store_calls import StoreCalls
 from jupiterd.daemon.ledger.replica import Replica
@@ -151,9 +151,9 @@ class WorkerRunner:
             NotOfferedError: it would read what this machine doesn't offer.
             JupiterError: the worker failed, or an input can't be had.
         """
-        asked_by = asking(order, self._members.state.members)
+        requested_by = requester(order, self._members.state.members)
         own = str(self._own["node_name"])
-        await asyncio.to_thread(self.offered.check, order.task, order.params, asked_by, own)
+        await asyncio.to_thread(self.offered.check, order.task, order.params, requested_by, own)
         order = await without_lost(self._artifact_cache, order)
         at_once = deferred_inputs.without(order)
         inputs = await self._artifact_cache.ensure_all(at_once)
@@ -196,8 +196,10 @@ class WorkerRunner:
     async def _run_worker(
         self, order: WorkOrder, inputs: Mapping[str, str], spool: Path
     ) -> AsyncGenerator[Said]:
-        told = {name: value for name, value in order.params.items() if name not in OF_THIS_NODE}
-        params: dict[str, Any] = {**self._own, **told}
+        worker_params = {
+            name: value for name, value in order.params.items() if name not in OF_THIS_NODE
+        }
+        params: dict[str, Any] = {**self._own, **worker_params}
         params |= chosen_engine(order.task, params, self._machine)
         if order.attempt:  # no path comes from outside
             params["log_dir"] = str(curves_folder(self._state_dir.curves, order))
@@ -245,8 +247,10 @@ class WorkerRunner:
                         step = self._outer.bring(order.params, frame.after, worker.hand_in)
                         self._begin(fetching, step, f"step of {order.id}")
                     elif isinstance(frame, StoreAsked):
-                        asked = self.store_calls.serve(order.params, frame, worker.hand_in, tunnels)
-                        self._begin(fetching, asked, f"store of {order.id}")
+                        answer = self.store_calls.serve(
+                            order.params, frame, worker.hand_in, tunnels
+                        )
+                        self._begin(fetching, answer, f"store of {order.id}")
                     elif isinstance(frame, Knocked):
                         self.knocks.note(frame, order.id)
                     else:
@@ -276,48 +280,52 @@ class WorkerRunner:
             case Progressed() | RankBusy():
                 said = _advanced(frame)
             case CheckpointWritten():
-                said = await self._made_or_unsaved(frame, spool)
+                said = await self._stored_or_unsaved(frame, spool)
             case CheckpointUnsaved(step, message):
                 said = Unsaved(step, message)
             case StateKept(path):
-                said = LastStepStored(await self._made(frame, spool) if path else None)
+                said = LastStepStored(await self._stored_checkpoint(frame, spool) if path else None)
             case RankStuck(code, message, hint):
                 said = Stuck(from_wire(code, message, hint))
             case PseudoGradientWritten():
-                said = await self._way(frame, spool)
+                said = await self._stored_pseudo_gradient(frame, spool)
             case StoreOpened(port):
                 said = Listening(port)
             case GangJoined(device, note):
                 said = Joined(device, note)
             case TaskFinished(outputs, counts, summary):
-                kept = {name: await self._ingest(spool, path) for name, path in outputs.items()}
-                said = Finished(WorkResult(kept, counts, summary))
+                stored = {name: await self._ingest(spool, path) for name, path in outputs.items()}
+                said = Finished(WorkResult(stored, counts, summary))
             case _:
                 raise Bug(f"a worker sent {type(frame).__name__}")
         return said
 
-    async def _made_or_unsaved(
+    async def _stored_or_unsaved(
         self, frame: CheckpointWritten, spool: Path
     ) -> CheckpointStored | Unsaved:
         """Take in a checkpoint; without room it is thrown away, and the work goes on."""
         try:
-            return await self._made(frame, spool)
+            return await self._stored_checkpoint(frame, spool)
         except DiskFullError as error:
             await asyncio.to_thread(shutil.rmtree, _inside(spool, frame.path), ignore_errors=True)
             return Unsaved(frame.step, error.message)
 
-    async def _made(self, frame: CheckpointWritten | StateKept, spool: Path) -> CheckpointStored:
+    async def _stored_checkpoint(
+        self, frame: CheckpointWritten | StateKept, spool: Path
+    ) -> CheckpointStored:
         artifact = await self._ingest(spool, frame.path)
         counts = frame.step, frame.tokens, frame.cursor
         return CheckpointStored(artifact, *counts, frame.loss, frame.horizon)
 
-    async def _way(self, frame: PseudoGradientWritten, spool: Path) -> PseudoGradientStored:
+    async def _stored_pseudo_gradient(
+        self, frame: PseudoGradientWritten, spool: Path
+    ) -> PseudoGradientStored:
         artifact = await self._ingest(spool, frame.path)
         size_bytes = self._artifact_cache.store.manifest(artifact).size_bytes
-        told = frame.tokens, frame.norm, frame.elapsed_s, frame.logits, size_bytes
+        figures = frame.tokens, frame.norm, frame.elapsed_s, frame.logits, size_bytes
         scored = frame.scored_step, frame.held_out, frame.counted
         return PseudoGradientStored(
-            artifact, frame.after, *told, frame.stands_at, frame.digest, *scored
+            artifact, frame.after, *figures, frame.stands_at, frame.digest, *scored
         )
 
     async def _ingest(self, spool: Path, relative: str) -> ArtifactId:

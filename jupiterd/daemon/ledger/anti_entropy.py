@@ -73,33 +73,33 @@ class AntiEntropy:
         peer = self._peers.get(node)
         return peer is not None and peer.heard_s >= peer.troubled_s
 
-    async def reconcile(self, node: NodeId, peer: PeerStub, told: peer_pb2.HelloReply) -> None:
+    async def reconcile(self, node: NodeId, peer: PeerStub, reply: peer_pb2.HelloReply) -> None:
         """Of two nodes of one cluster one is no member for the other: tell why, and learn why."""
         state = self._replica.state
-        if not told.member and self._replica.node in state.members:
+        if not reply.member and self._replica.node in state.members:
             await self._ask_roster(peer)
         if node in state.members:
             return
         if state.roster.known(node) is not None:
-            await self.tell(peer)  # it was away when it was removed
-        elif told.member:
+            await self.send_roster(peer)  # it was away when it was removed
+        elif reply.member:
             await self._pull(peer)
 
-    async def tell(self, peer: PeerStub) -> None:
+    async def send_roster(self, peer: PeerStub) -> None:
         """Send a node what it lacks, and take nothing from it: it was removed."""
         cluster = self._replica.cluster
         try:
-            asked = peer_pb2.ExchangeRequest(
+            question = peer_pb2.ExchangeRequest(
                 cluster=cluster, have=to_wire(self._replica.saved_tips)
             )
-            reply = await peer.Exchange(asked, timeout=COPY_TIMEOUT_S)
+            reply = await peer.Exchange(question, timeout=COPY_TIMEOUT_S)
             have = {tip.writer: tip.index for tip in reply.have}
-            told = peer_pb2.ExchangeRequest(
+            roster = peer_pb2.ExchangeRequest(
                 cluster=cluster,
                 entries=self._replica.lacking(have, BATCH_BYTES)[0],
                 roster=self._replica.roster_lacking(have),
             )
-            await peer.Exchange(told, timeout=COPY_TIMEOUT_S)
+            await peer.Exchange(roster, timeout=COPY_TIMEOUT_S)
         except grpc.aio.AioRpcError as error:
             log.debug("not_told", extra={"reason": error.details()})
 
@@ -140,7 +140,7 @@ class AntiEntropy:
         finally:
             self._running.discard(node)
             self._again.discard(node)
-            self._tell()
+            self._notify()
 
     async def _all(self, node: NodeId) -> None:
         while await self._once(node):
@@ -156,8 +156,8 @@ class AntiEntropy:
         try:
             while more:
                 have = to_wire(self._replica.saved_tips)
-                asked = peer_pb2.ExchangeRequest(cluster=self._replica.cluster, have=have)
-                reply = await peer.Exchange(asked, timeout=EXCHANGE_TIMEOUT_S)
+                question = peer_pb2.ExchangeRequest(cluster=self._replica.cluster, have=have)
+                reply = await peer.Exchange(question, timeout=EXCHANGE_TIMEOUT_S)
                 await self._replica.witness(list(reply.roster))
                 more = await self._replica.absorb(list(reply.entries)) > 0 and reply.more
         except (grpc.aio.AioRpcError, JupiterError) as error:
@@ -182,7 +182,7 @@ class AntiEntropy:
         )
         reply = await peer.channels.control.Exchange(request, timeout=EXCHANGE_TIMEOUT_S)
         before, peer.tips = peer.tips, {tip.writer: tip.index for tip in reply.have}
-        self._tell()
+        self._notify()
         learnt = await self._replica.absorb(list(reply.entries))
         await self._replica.witness(list(reply.roster))
         if reply.snapshot_needed:
@@ -193,6 +193,6 @@ class AntiEntropy:
         was_taken = peer.tips != before
         return (reply.more and learnt > 0) or (unsent and was_taken)
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         self._news.set()
         self._news = asyncio.Event()

@@ -37,10 +37,10 @@ log = logging.getLogger(__name__)
 
 Found = TypeVar("Found")
 
-KEPT_ENTRIES = 1000
+MAX_ENTRIES = 1000
 """The newest are held one by one, for peers that were away a while; a snapshot sums up the rest."""
 
-KEPT_WITHOUT_YES = 4000
+MAX_ENTRIES_WITHOUT_YES = 4000
 """What a member sums up to whom nobody has said yes is taken by nobody, so it holds more."""
 
 
@@ -147,7 +147,7 @@ class Replica:
             await self._save(entry.raw)
             self._ledger.add(entry)
             self.saved_tips = self._ledger.tips()
-        self._tell()
+        self._notify()
         return entry
 
     async def absorb(self, raws: Sequence[bytes]) -> int:
@@ -166,7 +166,7 @@ class Replica:
                 await self._save()
             finally:
                 if new:
-                    self._tell()
+                    self._notify()
         return len(new)
 
     async def witness(self, raws: Sequence[bytes]) -> int:
@@ -180,7 +180,7 @@ class Replica:
         async with self._writing:
             new = [raw for raw in raws if self._testifies(raw)]
             if new:
-                self._tell()
+                self._notify()
                 await asyncio.to_thread(self._file.append_roster, new)
         return len(new)
 
@@ -219,7 +219,7 @@ class Replica:
             if not self.state.blank and owed(ledger, self._ledger):
                 raise ConflictError("this node's cluster has work of its own by now")
             await self._replace(fetched)
-        self._tell()
+        self._notify()
 
     @property
     def left(self) -> frozenset[str]:
@@ -238,7 +238,7 @@ class Replica:
             left = " ".join(sorted({*self.left, self._ledger.cluster}))
             await asyncio.to_thread(self._file.set, LEFT_KEY, left)
             await self._replace(await asyncio.to_thread(found, self._ledger))
-        self._tell()
+        self._notify()
 
     async def _replace(self, fetched: FetchedSnapshot) -> None:
         """Hold another cluster's ledger, on disk and in memory; the caller writes alone."""
@@ -286,7 +286,7 @@ class Replica:
             try:
                 await self._save()
             finally:
-                self._tell()
+                self._notify()
 
     def behind(self) -> tuple[NodeId, ...]:
         """Return who sums up entries that aren't here, and may not bring them: it walked in."""
@@ -312,13 +312,13 @@ class Replica:
         version = -1
         while True:
             version = await self.changed_since(version)
-            if self._ledger.held >= 2 * self._kept_entries():
+            if self._ledger.held >= 2 * self._most_entries():
                 with _logged_if_bad():
                     await self.compact()
 
-    def _kept_entries(self) -> int:
+    def _most_entries(self) -> int:
         is_trusted = self.node in self.state.roster.trusted
-        return KEPT_ENTRIES if is_trusted else KEPT_WITHOUT_YES
+        return MAX_ENTRIES if is_trusted else MAX_ENTRIES_WITHOUT_YES
 
     async def compact(self) -> None:
         """Sum up the ledger in a snapshot of ours, and hold the newest entries alone beside it.
@@ -331,18 +331,18 @@ class Replica:
     async def _compact(self) -> None:
         async with self._writing:
             await self._sum_up()
-        self._tell()
+        self._notify()
 
     async def _sum_up(self) -> None:
         """Replace what is on disk; the caller writes alone."""
         ledger = self._ledger
         facts = list(ledger.state.placed())
         raw = await asyncio.to_thread(self._summed_up, ledger.cluster, ledger.last(), facts)
-        most = self._kept_entries()
+        most = self._most_entries()
         forgotten = ledger.oldest(ledger.held - most)
-        kept = [entry.raw for entry in ledger.entries()[-most:]]
+        newest = [entry.raw for entry in ledger.entries()[-most:]]
         roster = [entry.raw for entry in ledger.roster_entries()]
-        await asyncio.to_thread(self._file.compact, raw, kept, roster)
+        await asyncio.to_thread(self._file.compact, raw, newest, roster)
         self._unsaved.clear()
         self._owes_snapshot = False
         self._snapshot_author = self._identity.node_id
@@ -387,9 +387,9 @@ class Replica:
         raw = self._file.load_snapshot()
         if raw is not None:
             self._snapshot_author = self._restored(ledger, raw)
-        held = [(entry, add_verified) for entry in _readable(self._file.load())]
-        told = [(entry, witness_verified) for entry in _readable(self._file.load_roster())]
-        for entry, take_in in sorted(held + told, key=lambda pair: pair[0].order):
+        entries = [(entry, add_verified) for entry in _readable(self._file.load())]
+        roster = [(entry, witness_verified) for entry in _readable(self._file.load_roster())]
+        for entry, take_in in sorted(entries + roster, key=lambda pair: pair[0].order):
             with _logged_if_bad():
                 take_in(ledger, entry)
         return ledger
@@ -439,7 +439,7 @@ class Replica:
                 return witness_verified(self._ledger, entry)
         return False
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         self.version += 1
         self._derived.clear()
         self.on_change()

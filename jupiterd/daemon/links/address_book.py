@@ -13,18 +13,18 @@ from pathlib import Path
 from jupiterd.ports import Address
 
 MAX_FILE_BYTES = 64 << 10
-MAX_KEPT = 128
-KEEP_INTERVAL_S = 5.0
+MAX_SAVED = 128
+SAVE_INTERVAL_S = 5.0
 
 
 def load_addresses(path: Path) -> list[Address]:
     """Return what was kept; nothing where the file is missing or isn't ours."""
     try:
         rows = json.loads(path.read_bytes()[:MAX_FILE_BYTES])
-        kept = [Address(str(row["host"]), int(row["port"])) for row in rows]
+        saved = [Address(str(row["host"]), int(row["port"])) for row in rows]
     except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
         return []
-    return [address for address in kept if address.host and 0 < address.port < 65536][:MAX_KEPT]
+    return [address for address in saved if address.host and 0 < address.port < 65536][:MAX_SAVED]
 
 
 def save_addresses(path: Path, addresses: Iterable[Address]) -> None:
@@ -37,20 +37,20 @@ def save_addresses(path: Path, addresses: Iterable[Address]) -> None:
 
 async def keep_addresses(path: Path, in_use: Callable[[], Iterable[Address]]) -> None:
     """Write down what is in use whenever that has changed, and at the end."""
-    kept = load_addresses(path)
+    saved = load_addresses(path)
     try:
         while True:
-            await asyncio.sleep(KEEP_INTERVAL_S)
-            kept = _keep(path, in_use(), kept)
+            await asyncio.sleep(SAVE_INTERVAL_S)
+            saved = _save_changed(path, in_use(), saved)
     finally:
-        _keep(path, in_use(), kept)
+        _save_changed(path, in_use(), saved)
 
 
-def _keep(path: Path, in_use: Iterable[Address], kept: list[Address]) -> list[Address]:
+def _save_changed(path: Path, in_use: Iterable[Address], saved: list[Address]) -> list[Address]:
     used = dict.fromkeys(in_use)
-    still = [address for address in kept if address in used]
-    known = list(dict.fromkeys([*still, *used, *kept]))[:MAX_KEPT]
-    if set(known) != set(kept):
+    still = [address for address in saved if address in used]
+    known = list(dict.fromkeys([*still, *used, *saved]))[:MAX_SAVED]
+    if set(known) != set(saved):
         with contextlib.suppress(OSError):  # only hints, for the next start
             save_addresses(path, known)
     return known

@@ -26,29 +26,29 @@ class ClonedMembers:
     """Where both machines are, for each such member."""
 
     def __init__(self) -> None:
-        self._told: dict[NodeId, tuple[float, dict[str, str]]] = {}
+        self._met: dict[NodeId, tuple[float, dict[str, str]]] = {}
         """When it was said last, and for each of the daemons where it is."""
 
     def note(self, node: NodeId, address: Address, reply: peer_pb2.HelloReply) -> bool:
         """Take in what a member says at an address; return whether another has its key."""
         if not reply.clone_at:
-            if self._told.pop(node, None):
+            if self._met.pop(node, None):
                 log.info("member_clone_gone", extra={"node": short(node)})
             return False
         other = without_scope_in(sanitized_text(reply.clone_at))
-        if node not in self._told:
+        if node not in self._met:
             extra = {"node": short(node), "address": str(address), "other": other}
             log.warning("member_cloned", extra=extra)
-        _, at = self._told.get(node, (0.0, dict[str, str]()))
+        _, at = self._met.get(node, (0.0, dict[str, str]()))
         where, daemon = without_scope_in(str(address)), sanitized_text(reply.run_nonce)
         if at.get(daemon, "[").startswith("["):  # people know IPv4 addresses better
             at[daemon] = where
         met = {key: text for key, text in at.items() if key}
         at = dict(list(met.items())[-MOST_DAEMONS:]) if len(met) > 1 else {**met, "": other}
-        self._told[node] = now_s(), at
+        self._met[node] = now_s(), at
         return True
 
     def addresses(self, node: NodeId) -> tuple[str, ...]:
         """Return where a member and the other machine with its key are; empty: nobody says so."""
-        at_s, at = self._told.get(node, (0.0, dict[str, str]()))
+        at_s, at = self._met.get(node, (0.0, dict[str, str]()))
         return tuple(sorted(at.values())) if at and now_s() - at_s < COUNTS_S else ()

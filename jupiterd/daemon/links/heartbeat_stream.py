@@ -72,7 +72,7 @@ def to_message(beat: Beat, cluster: str, head: str) -> peer_pb2.Heartbeat:
 
 def from_message(node: NodeId, message: peer_pb2.Heartbeat, members: Iterable[NodeId]) -> Beat:
     """Return what a node said; ages of nodes that are no members here are left out."""
-    told = message.ages_ms
+    ages_ms = message.ages_ms
     return Beat(
         node=node,
         term=message.term,
@@ -80,7 +80,9 @@ def from_message(node: NodeId, message: peer_pb2.Heartbeat, members: Iterable[No
         stability=message.stability,
         members_alive=message.members_alive,
         runs_gang=message.runs_gang,
-        ages_s={member: told[mark(member)] / 1000 for member in members if mark(member) in told},
+        ages_s={
+            member: ages_ms[mark(member)] / 1000 for member in members if mark(member) in ages_ms
+        },
         sent_s=message.sent_s,
         echo_s=message.echo_s if message.HasField("echo_s") else None,
     )
@@ -98,12 +100,12 @@ class Heard:
 
         No telemetry means that the last one holds; every version reads it so.
         """
-        told = Heard(about, beat.telemetry)
+        sent = Heard(about, beat.telemetry)
         if about is not self.about:
             beat.about.CopyFrom(about)
         if beat.telemetry == self.telemetry:
             beat.ClearField("telemetry")
-        return told
+        return sent
 
 
 class BeatStream:
@@ -115,7 +117,7 @@ class BeatStream:
     def __init__(self, stub: Callable[[], PeerStub]) -> None:
         self._stub = stub
         self._call: _Call | None = None
-        self._told = Heard()
+        self._sent = Heard()
         self._is_busy = False
         self._round_trips_s: deque[float] = deque(maxlen=ROUND_TRIPS)
         self.asked_s = -math.inf
@@ -166,13 +168,13 @@ class BeatStream:
     async def _ask(self, beat: peer_pb2.Heartbeat, about: peer_pb2.About) -> peer_pb2.Heartbeat:
         is_new = self._call is None
         call = self._call = self._call or self._stub().Beat()
-        told = self._told.shorten(beat, about)
+        sent = self._sent.shorten(beat, about)
         began_s, began_wall_s = now_s(), wall_s()
         await call.write(beat)
         reply = await call.read()
         if not isinstance(reply, peer_pb2.Heartbeat):
             raise TimedOutError("the stream of heartbeats was ended")
-        self._told = told
+        self._sent = sent
         if is_new:  # its answer came after a handshake
             call.add_done_callback(self._note_end)
         else:
@@ -183,7 +185,7 @@ class BeatStream:
 
     def close(self) -> None:
         """End the stream; the next heartbeat opens another."""
-        call, self._call, self._told = self._call, None, Heard()
+        call, self._call, self._sent = self._call, None, Heard()
         self._round_trips_s.clear()
         self.clock.clear()
         if call is not None:

@@ -28,14 +28,14 @@ HANDSHAKES: Final = 10
 LONGEST_S: Final = 120.0
 """Eight ways, none of which ever says more than it must."""
 
-MAX_WAYS: Final = 64
+MAX_PATHS: Final = 64
 
 FIGURES: Final = ("rtt_ms", "out_mbit_per_s", "in_mbit_per_s")
-WAY_FIELDS: Final = (
+PATH_FIELDS: Final = (
     "target", "source", "interface", "kind", "active", "answers", *FIGURES, "note",
 )  # fmt: skip
 
-TELL_TIMEOUT_S: Final = 2.0
+REPORT_TIMEOUT_S: Final = 2.0
 
 Row = dict[str, Any]
 
@@ -57,23 +57,23 @@ class LinkMeasurement:
             PeerUnreachableError: there is no link to it.
             ConflictError: the node that measures does so already, or is measured.
         """
-        asked = NodeId(command.node)
+        target = NodeId(command.node)
         asker = NodeId(command.asker or self._own)
         if asker != self._own:
-            return await self._measured_there(asker, asked)
-        return await self._measured_here(asked)
+            return await self._measured_there(asker, target)
+        return await self._measured_here(target)
 
-    async def paths_to(self, asked: NodeId) -> list[peer_pb2.MeasuredPath]:
+    async def paths_to(self, target: NodeId) -> list[peer_pb2.MeasuredPath]:
         """Measure each way from here to a node, for another member that asks; raises as above."""
-        rows = (await self._measured_here(asked))["paths"]
+        rows = (await self._measured_here(target))["paths"]
         return [
-            peer_pb2.MeasuredPath(**{key: row[key] for key in WAY_FIELDS if row[key] is not None})
+            peer_pb2.MeasuredPath(**{key: row[key] for key in PATH_FIELDS if row[key] is not None})
             for row in rows
         ]
 
-    async def _measured_there(self, asker: NodeId, asked: NodeId) -> Row:
+    async def _measured_there(self, asker: NodeId, target: NodeId) -> Row:
         peer = self._peers.require(asker)
-        request = peer_pb2.MeasurePathsRequest(node=asked)
+        request = peer_pb2.MeasurePathsRequest(node=target)
         try:
             with peer.channels.in_use() as channels:
                 reply = await channels.control.MeasureWays(request, timeout=LONGEST_S)
@@ -81,10 +81,10 @@ class LinkMeasurement:
             raise from_rpc(error, peer.name) from error
         if reply.failure.code:
             raise from_wire(reply.failure.code, reply.failure.message, reply.failure.hint)
-        return {"node": asked, "paths": [_row_of(way) for way in reply.paths[:MAX_WAYS]]}
+        return {"node": target, "paths": [_row_of(path) for path in reply.paths[:MAX_PATHS]]}
 
-    async def _measured_here(self, asked: NodeId) -> Row:
-        peer = self._peers.require(asked)
+    async def _measured_here(self, target: NodeId) -> Row:
+        peer = self._peers.require(target)
         with self._measuring.turn(LONGEST_S):
             rows = [await self._measured(peer, row) for row in peer.links.to_plain(now_s())]
         for row in rows:
@@ -117,15 +117,15 @@ class LinkMeasurement:
             row["out_mbit_per_s"] = _mbit(outgoing)
             if (slower := min(incoming, outgoing)) > 0.0:
                 peer.links.measured(now_s(), row["target"], slower)
-                await _tell(channels.control, row["source"], self._port(), slower)
+                await _report_bandwidth(channels.control, row["source"], self._port(), slower)
         finally:
             await channels.close()
 
 
-def _row_of(way: peer_pb2.MeasuredPath) -> Row:
+def _row_of(path: peer_pb2.MeasuredPath) -> Row:
     """Return another node's word of one way; what it didn't measure is None."""
-    row: Row = {key: getattr(way, key) for key in WAY_FIELDS}
-    return row | {key: None for key in FIGURES if not way.HasField(key)}
+    row: Row = {key: getattr(path, key) for key in PATH_FIELDS}
+    return row | {key: None for key in FIGURES if not path.HasField(key)}
 
 
 async def _round_trip_s(address: Address) -> float | None:
@@ -140,12 +140,12 @@ async def _round_trip_s(address: Address) -> float | None:
     return sorted(took_s)[len(took_s) // 2]
 
 
-async def _tell(peer: PeerStub, source: str, port: int, bits_per_s: float) -> None:
+async def _report_bandwidth(peer: PeerStub, source: str, port: int, bits_per_s: float) -> None:
     """Let the other end know: it may be the one that chooses."""
     if source:
         where = Address(without_scope(source), port)
         request = peer_pb2.NotePathRequest(address=str(where), bits_per_s=bits_per_s)
-        await peer.NotePath(request, timeout=TELL_TIMEOUT_S)
+        await peer.NotePath(request, timeout=REPORT_TIMEOUT_S)
 
 
 def _mbit(bits_per_s: float) -> float | None:

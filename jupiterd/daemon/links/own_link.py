@@ -26,7 +26,7 @@ def own_outage(others: Mapping[NodeId, Liveness], links: Mapping[NodeId, Links])
         links: how those were reached that were linked.
     """
     seen = [
-        Other(member, liveness is Liveness.ALIVE, _ways(links.get(member)))
+        Other(member, liveness is Liveness.ALIVE, _paths_of(links.get(member)))
         for member, liveness in others.items()
     ]
     if not seen or any(other.is_alive for other in seen):
@@ -38,7 +38,7 @@ def own_outage(others: Mapping[NodeId, Liveness], links: Mapping[NodeId, Links])
         return None
 
 
-def _ways(links: Links | None) -> tuple[Way, ...]:
+def _paths_of(links: Links | None) -> tuple[Way, ...]:
     if links is None:
         return ()
     return tuple(

@@ -31,12 +31,12 @@ CALM_TICK_S = 0.5
 """A way that has just worked is in no doubt for a while."""
 COMPARE_S = 1.0
 """Where the way in use works, the others are compared with it so often."""
-TELL_S = 50.0
+ANNOUNCE_S = 50.0
 """The other end believes what it was told for two minutes (`links.TOLD_S`)."""
-TELL_AGAIN_S = 1.0
+ANNOUNCE_AGAIN_S = 1.0
 """Where it can't follow yet: it hasn't met us there, or the call was lost."""
 ANSWER_TIMEOUT_S = 0.8
-TELL_TIMEOUT_S = 2.0
+ANNOUNCE_TIMEOUT_S = 2.0
 
 
 class PathMonitor:
@@ -54,7 +54,7 @@ class PathMonitor:
         self._port = port
         self._proved_s = proved_s
         self._group = group
-        self._tell_at_s: dict[NodeId, float] = {}
+        self._announce_at_s: dict[NodeId, float] = {}
         self._wait_s: dict[NodeId, float] = {}
         """Before a peer that couldn't follow is told again; longer each time."""
 
@@ -78,8 +78,8 @@ class PathMonitor:
         peer = self._peers.get(node)
         if peer is None:
             return False
-        ways = seen_from_here(sanitized_address(text))
-        is_known = peer.links.told(now_s(), map(str, ways))
+        addresses = seen_from_here(sanitized_address(text))
+        is_known = peer.links.told(now_s(), map(str, addresses))
         self._look_at(peer)
         return is_known
 
@@ -89,8 +89,8 @@ class PathMonitor:
             raise ValueError("no bandwidth")
         peer = self._peers.get(node)
         if peer is not None:
-            for way in seen_from_here(sanitized_address(text)):
-                peer.links.measured(now_s(), str(way), bits_per_s)
+            for address in seen_from_here(sanitized_address(text)):
+                peer.links.measured(now_s(), str(address), bits_per_s)
 
     def _pause_s(self) -> float:
         """Return how long no way can come into doubt, within bounds."""
@@ -107,9 +107,9 @@ class PathMonitor:
             self._group.create_task(self._measure(peer, target), name=f"measure {target}")
         if peer.links.choose(now_s()):
             self._move(peer)
-        if peer.links.decides and now_s() >= self._tell_at_s.get(peer.node, 0.0):
-            self._tell_at_s[peer.node] = now_s() + TELL_S
-            self._group.create_task(self._tell(peer), name=f"tell path {short(peer.node)}")
+        if peer.links.decides and now_s() >= self._announce_at_s.get(peer.node, 0.0):
+            self._announce_at_s[peer.node] = now_s() + ANNOUNCE_S
+            self._group.create_task(self._announce(peer), name=f"tell path {short(peer.node)}")
 
     async def _measure(self, peer: Peer, target: str) -> None:
         address = parse_address(target)
@@ -133,9 +133,9 @@ class PathMonitor:
         )
         old = self._peers.move(peer, address)
         self._group.create_task(old.retire(), name=f"retire {before}")
-        self._tell_at_s.pop(peer.node, None)
+        self._announce_at_s.pop(peer.node, None)
 
-    async def _tell(self, peer: Peer) -> None:
+    async def _announce(self, peer: Peer) -> None:
         """Let the other end use the same way; a peer that isn't reached decides by itself."""
         if not peer.source:
             return
@@ -143,11 +143,11 @@ class PathMonitor:
         request = peer_pb2.UsePathRequest(address=str(where))
         is_known = False
         with contextlib.suppress(grpc.aio.AioRpcError):
-            reply = await peer.channels.heartbeat.UsePath(request, timeout=TELL_TIMEOUT_S)
+            reply = await peer.channels.heartbeat.UsePath(request, timeout=ANNOUNCE_TIMEOUT_S)
             is_known = reply.known
         if is_known:
             self._wait_s.pop(peer.node, None)
             return
-        wait_s = self._wait_s.get(peer.node, TELL_AGAIN_S)
-        self._tell_at_s[peer.node] = now_s() + wait_s
-        self._wait_s[peer.node] = min(2 * wait_s, TELL_S)
+        wait_s = self._wait_s.get(peer.node, ANNOUNCE_AGAIN_S)
+        self._announce_at_s[peer.node] = now_s() + wait_s
+        self._wait_s[peer.node] = min(2 * wait_s, ANNOUNCE_S)

@@ -38,7 +38,7 @@ from jupiterd.rpc.peer_pb2 import About
 
 log = logging.getLogger(__name__)
 
-MAX_TOLD_OF_ONE = 4
+MAX_ADDRESSES_SENT = 4
 BEST_KIND = InterfaceKind.THUNDERBOLT
 """What the other end of a path is taken for as long as it hasn't told."""
 
@@ -76,7 +76,7 @@ class Peer:
     troubled_s: float = float("-inf")
     """When it was last found not to answer: work isn't placed there for a while."""
     beats: BeatStream = field(init=False)
-    _told: bytes = b""
+    _telemetry_read: bytes = b""
     """What the telemetry was read from."""
 
     def __post_init__(self) -> None:
@@ -88,8 +88,8 @@ class Peer:
         try:
             if about is not None and about is not self.about:
                 self._take_up_about(about)
-            if telemetry and telemetry != self._told:
-                self.telemetry, self._told = read_telemetry(telemetry), telemetry
+            if telemetry and telemetry != self._telemetry_read:
+                self.telemetry, self._telemetry_read = read_telemetry(telemetry), telemetry
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
             log.debug("telemetry_refused", extra={"node": short(self.node), "reason": str(error)})
 
@@ -111,7 +111,11 @@ class Peer:
     @property
     def shared_host(self) -> str:
         """Where a third machine may look for it: the way in use, or one that all write alike."""
-        shared = (way.host for way in [self.address, *self.paths()] if not is_link_local(way.host))
+        shared = (
+            address.host
+            for address in [self.address, *self.paths()]
+            if not is_link_local(address.host)
+        )
         return next(shared, self.address.host)
 
     def paths(self) -> list[Address]:
@@ -120,8 +124,8 @@ class Peer:
 
     def shown_addresses(self) -> list[str]:
         """Return where it answers: as used by us, then as it says, where that means something."""
-        told = [text for text in self.addresses if not is_link_local(host_in(text))]
-        return list(dict.fromkeys([str(self.address), *told]))
+        reported = [text for text in self.addresses if not is_link_local(host_in(text))]
+        return list(dict.fromkeys([str(self.address), *reported]))
 
 
 class Peers:
@@ -193,8 +197,8 @@ class Peers:
         """Take up another way to a peer, proved to lead there; or look where it leaves from now."""
         source = told_source_toward(address.host)
         interface = interface_of(source) if source else ""
-        told = peer.address_kinds.get(without_scope_in(str(address)), BEST_KIND)
-        there = InterfaceKind.numbered(told)
+        kind_number = peer.address_kinds.get(without_scope_in(str(address)), BEST_KIND)
+        there = InterfaceKind.numbered(kind_number)
         here = kind_of(interface) if interface else there
         peer.links.learn(now_s(), Path(str(address), source, interface, max(here, there)))
 
@@ -223,7 +227,7 @@ class Peers:
 
     def paths(self) -> list[Address]:
         """Return every address at which any peer is known to answer."""
-        return [way for peer in self._links.values() for way in peer.paths()]
+        return [address for peer in self._links.values() for address in peer.paths()]
 
     def sources(self) -> frozenset[str]:
         """Return the addresses of ours that any way to any peer leaves from."""
@@ -232,8 +236,8 @@ class Peers:
     def addresses_for(self, asker: NodeId) -> list[str]:
         """Return where all but the asker answer, as far as we know: what works for us first."""
         others = [peer for peer in self._links.values() if peer.node != asker]
-        told = [without_scope_in(str(peer.address)) for peer in others]
-        return [*told, *(text for peer in others for text in peer.addresses[:MAX_TOLD_OF_ONE])]
+        in_use = [without_scope_in(str(peer.address)) for peer in others]
+        return [*in_use, *(text for peer in others for text in peer.addresses[:MAX_ADDRESSES_SENT])]
 
     def strand(self, lost: frozenset[str]) -> list[Peer]:
         """Mark the links that leave from one of these addresses of ours; return those newly so.

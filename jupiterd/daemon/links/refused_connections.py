@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 CODE: Final = "gang-knocked"
 """Of the alarm, and of what heartbeats tell for it."""
 
-TOLD_S: Final = 3600.0
+REPORTED_S: Final = 3600.0
 """So long a knock is told of in health."""
 
 LOGGED_EVERY_S: Final = 60.0
@@ -46,7 +46,7 @@ class RefusedConnections:
     def note(self, knocked: Knocked, order: str = "") -> None:
         """Take in what a rank tells; order: the id of its work, if it is one."""
         now = now_s()
-        if now - self._last_s > TOLD_S:
+        if now - self._last_s > REPORTED_S:
             self._count, self._hosts = 0, {}
         self._last_s = now
         self._count += knocked.count
@@ -60,7 +60,7 @@ class RefusedConnections:
 
     def detail(self) -> str:
         """Return what is told of the last hour, in words; empty where nobody knocked."""
-        if now_s() - self._last_s > TOLD_S:
+        if now_s() - self._last_s > REPORTED_S:
             return ""
         named = list(self._hosts)[:MAX_NAMED]
         more = len(self._hosts) - len(named)
@@ -82,8 +82,8 @@ def knock_finding(
         code: what the alarm is called.
     """
     if isinstance(detail, str) and detail:
-        told = sanitized_text(detail, MAX_DETAIL)
-        yield Finding(code, node, name, told, cause=f"{since} {told}")
+        text = sanitized_text(detail, MAX_DETAIL)
+        yield Finding(code, node, name, text, cause=f"{since} {text}")
 
 
 def _is_address(host: str) -> bool:

@@ -55,16 +55,16 @@ class UnreachablePeers:
             if _fails(attempt) and not self._is_reached_elsewhere(address)
         ]
         self.announced.doubted = frozenset(address for address, _ in failing)
-        before, self.found = self.found, tuple(self._told(failing))
-        told_before = {each.address for each in before}
+        before, self.found = self.found, tuple(self._unreached(failing))
+        reported_before = {each.address for each in before}
         for each in self.found:
-            if each.address not in told_before:
-                told = {"address": each.address, "reached": each.reached.name.lower()}
-                log.warning("unreached", extra=told | {"heard": each.is_heard})
-        for address in told_before - {each.address for each in self.found}:
+            if each.address not in reported_before:
+                fields = {"address": each.address, "reached": each.reached.name.lower()}
+                log.warning("unreached", extra=fields | {"heard": each.is_heard})
+        for address in reported_before - {each.address for each in self.found}:
             log.info("unreached_over", extra={"address": address})
 
-    def _told(self, failing: list[tuple[Address, Attempt]]) -> Iterator[Unreached]:
+    def _unreached(self, failing: list[tuple[Address, Attempt]]) -> Iterator[Unreached]:
         named = self.named()
         for address, attempt in sorted(failing, key=lambda item: ":" in item[0].host):
             heard_s = self.announced.heard_s(address)

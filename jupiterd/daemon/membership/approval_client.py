@@ -32,8 +32,8 @@ class ApprovalClient:
     def __init__(self, own: NodeId, name: str) -> None:
         self._own = own
         self._application = Application(own)
-        self._way: tuple[NodeId, Address] | None = None
-        self._way_s = 0.0
+        self._leader_at: tuple[NodeId, Address] | None = None
+        self._leader_at_s = 0.0
         self.command = approve_command(name, own)
         """What to run on a member to let this node in."""
 
@@ -65,19 +65,19 @@ class ApprovalClient:
     def end(self) -> None:
         """Wait no more: a cluster has let this node in."""
         self._application = Application(self._own)
-        self._way = None
+        self._leader_at = None
 
     def asks_elsewhere(self, node: NodeId, address: Address) -> bool:
         """Say whether a leader is being asked already, at another of its addresses."""
-        if self._way is None or now_s() - self._way_s >= STICK_S:
+        if self._leader_at is None or now_s() - self._leader_at_s >= STICK_S:
             return False
-        return self._way[0] == node and self._way[1] != address
+        return self._leader_at[0] == node and self._leader_at[1] != address
 
     def wait_s(self, node: NodeId, address: Address) -> float:
         """Return when an address of the closed cluster is due again; the leader's one is soon."""
         if not self.is_with(node) or self.asks_elsewhere(node, address):
             return ASK_OTHERS_S
-        self._way, self._way_s = (node, address), now_s()
+        self._leader_at, self._leader_at_s = (node, address), now_s()
         return ASK_LEADER_S
 
     def reason(self, theirs: Summary, reply: peer_pb2.JoinReply) -> str:

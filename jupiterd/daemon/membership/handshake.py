@@ -54,7 +54,7 @@ LOOK_AT_LINKS_S = 0.5
 HELLO_TIMEOUT_S = 3.0
 MEMBERS_PORT_S = 1.0
 WORKING_S = 5.0
-MAX_TOLD_ADDRESSES = 4 * 64
+MAX_MEMBER_ADDRESSES = 4 * 64
 MAX_GREETINGS = 32
 """At once: whoever announces a thousand addresses doesn't get a thousand connections."""
 MAX_OLD_GREETINGS = 24
@@ -99,7 +99,7 @@ class Handshake:
         self.seen = SeenClusters()
         self.joining = JoinClient(identity, replica, self.addresses, self.seen, name, summary)
         self.joining.moved = effects.moved
-        self._ways_told: dict[NodeId, tuple[str, ...]] = {}
+        self._addresses_seen: dict[NodeId, tuple[str, ...]] = {}
         self.unreached = UnreachablePeers(self.addresses, peers, self._works)
         self._lost = LostAddresses(lambda: frozenset(recent_addresses()))
         self.cloned = ClonedMembers()
@@ -137,7 +137,7 @@ class Handshake:
                 if now_s() >= look_at_s:
                     look_at_s = now_s() + LOOK_AT_LINKS_S
                     self._look_at_links()
-                    self._look_for_other_ways()
+                    self._look_for_other_paths()
                     self.joining.look_for_wanted()
                     self.unreached.look()
                 for address, attempt in self.addresses.due():
@@ -160,10 +160,10 @@ class Handshake:
             for address in dialable_addresses(peer.addresses):
                 self.addresses.note(address)
 
-    def _look_for_other_ways(self) -> None:
+    def _look_for_other_paths(self) -> None:
         """Greet a peer wherever it says that it answers, before anything runs over its link."""
-        before = self._ways_told
-        self._ways_told = {peer.node: peer.addresses for peer in self._peers}
+        before = self._addresses_seen
+        self._addresses_seen = {peer.node: peer.addresses for peer in self._peers}
         for peer in self._peers:
             if peer.addresses != before.get(peer.node, ()):
                 for address in set(dialable_addresses(peer.addresses)) - set(peer.paths()):
@@ -246,11 +246,11 @@ class Handshake:
             return
         meeting, reason = meet(self._summary(), theirs, known_member)
         if meeting is Meeting.SAME and known_member:
-            is_another = await self._take_way(node, address, certificate, reply)
+            is_another = await self._take_path(node, address, certificate, reply)
             if is_another or attempt.is_seldom:  # at first it is asked for other addresses
                 attempt.put_off(node)
             self.joining.pending_reason = ""
-            self._note_told(reply.member_addresses)
+            self._note_addresses(reply.member_addresses)
         elif self.joining.token is not None and theirs.cluster != self._replica.cluster:
             if theirs.cluster == self.joining.token.cluster:
                 await self.joining.use_token(node, theirs, channels)
@@ -276,7 +276,7 @@ class Handshake:
             await channels.heartbeat.Hello(hello, timeout=HELLO_TIMEOUT_S)
         return reply, theirs
 
-    async def _take_way(
+    async def _take_path(
         self, node: NodeId, address: Address, certificate: bytes, reply: peer_pb2.HelloReply
     ) -> bool:
         """Link a member, or take note of another way to it; say whether it was that."""
@@ -291,16 +291,16 @@ class Handshake:
         peer.run_nonce = reply.run_nonce
         return False
 
-    async def _members_port(self, node: NodeId, host: str, told: int) -> int:
+    async def _members_port(self, node: NodeId, host: str, port: int) -> int:
         """Return the port that a member keeps for members; 0 where it can't be reached there.
 
         Each connection would else try it first, and wait where a firewall drops what it sends.
         """
         peer = self._peers.get(node)
-        if not told or (peer is not None and peer.channels.members_port == told):
-            return told
-        is_reached = await connect_time_s(Address(host, told), MEMBERS_PORT_S) is not None
-        return told if is_reached else 0
+        if not port or (peer is not None and peer.channels.members_port == port):
+            return port
+        is_reached = await connect_time_s(Address(host, port), MEMBERS_PORT_S) is not None
+        return port if is_reached else 0
 
     async def _reconcile(
         self, node: NodeId, channels: PeerChannels, reply: peer_pb2.HelloReply, attempt: Attempt
@@ -312,11 +312,11 @@ class Handshake:
         if not is_known and self._is_member(node):
             attempt.again_in(SOON_S)
 
-    def _note_told(self, addresses: Iterable[str]) -> None:
+    def _note_addresses(self, addresses: Iterable[str]) -> None:
         """Take up where a member says that others answer; ones that are known aren't hastened."""
         if all(self._peers.get(node) for node in self._others()):
             return
-        for address in dialable_addresses(addresses, MAX_TOLD_ADDRESSES):
+        for address in dialable_addresses(addresses, MAX_MEMBER_ADDRESSES):
             self.addresses.note_new(address)
 
     def _others(self) -> frozenset[NodeId]:
@@ -350,9 +350,9 @@ class Handshake:
             cluster: the one that it has said it is in.
         """
         summary = self._summary()
-        told = summary if self._is_member(node) else summary.for_stranger(cluster)
+        said = summary if self._is_member(node) else summary.for_stranger(cluster)
         return peer_pb2.HelloRequest(
-            protocol=PROTOCOL, summary=to_message(told), port=self.joining.port
+            protocol=PROTOCOL, summary=to_message(said), port=self.joining.port
         )
 
     def _is_member(self, node: NodeId) -> bool:

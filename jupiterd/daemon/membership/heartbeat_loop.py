@@ -150,10 +150,10 @@ class HeartbeatLoop:
         """Take up who is a member from the ledger."""
         # The term first: that somebody was removed may be what an election was waiting for.
         ledger = self._replica.ledger
-        self._tell(TermSeen(ledger.highest_term()))
-        self._tell(TermSeen(ledger.highest_term(besides=self._self_id), is_of_others=True))
+        self._handle(TermSeen(ledger.highest_term()))
+        self._handle(TermSeen(ledger.highest_term(besides=self._self_id), is_of_others=True))
         others = frozenset(self._replica.state.members) - {self._self_id}
-        self._tell(RosterChanged(others))
+        self._handle(RosterChanged(others))
 
     def check_awake(self) -> None:
         """Step down if this machine was asleep: whatever acts for a leader calls this first."""
@@ -183,7 +183,7 @@ class HeartbeatLoop:
             self.check_awake()
             self._speak_again()
             self._save_again()
-            self._tell(Ticked(self._lag_s))
+            self._handle(Ticked(self._lag_s))
             for peer in self._peers:
                 if self._is_due(peer):
                     self._start_beat(peer)
@@ -242,7 +242,7 @@ class HeartbeatLoop:
 
     def _pass_deadline(self) -> None:
         self._timer, self._timer_at_s = None, math.inf
-        self._tell(DeadlinePassed())
+        self._handle(DeadlinePassed())
 
     def fall_silent(self) -> None:
         """Lead no more and beat no more."""
@@ -259,12 +259,12 @@ class HeartbeatLoop:
 
     def resign(self) -> None:
         """Lead no more, and don't stand again."""
-        self._tell(Resigned())
+        self._handle(Resigned())
 
     def reinstate(self) -> None:
         """Take back a resignation, unless the node fell silent."""
         if not self._is_silent:
-            self._tell(Reinstated())
+            self._handle(Reinstated())
 
     async def step_aside(self, may_stand: Callable[[], bool]) -> None:
         """Let another node lead; stand again once one does, or nobody has for a while."""
@@ -290,10 +290,10 @@ class HeartbeatLoop:
         self.fall_silent()
         await self._exchange.unite(others)
         first = [peer for peer in self._peers if peer.node != successor]
-        await asyncio.gather(*(self._tell_leaving(peer, successor) for peer in first))
+        await asyncio.gather(*(self._announce_leaving(peer, successor) for peer in first))
         named = None if successor is None else self._peers.get(successor)
         if named is not None:
-            await self._tell_leaving(named, successor)
+            await self._announce_leaving(named, successor)
         for task in self._answering:
             task.cancel()
 
@@ -303,7 +303,7 @@ class HeartbeatLoop:
         is_leader = self.election.leader == self._self_id
         return self.election.steadiest(others) if is_leader else None
 
-    async def _tell_leaving(self, peer: Peer, successor: NodeId | None) -> None:
+    async def _announce_leaving(self, peer: Peer, successor: NodeId | None) -> None:
         request = peer_pb2.LeaveRequest(cluster=self._replica.cluster, successor=successor or "")
         try:
             await peer.channels.heartbeat.Leave(request, timeout=LEAVE_TIMEOUT_S)
@@ -313,15 +313,15 @@ class HeartbeatLoop:
     def left(self, node: NodeId, request: peer_pb2.LeaveRequest) -> None:
         """Take in that a node stops, and who is to lead in its place."""
         if request.cluster == self._replica.cluster:
-            self._tell(SaidGoodbye(node))
+            self._handle(SaidGoodbye(node))
             if request.successor:
-                self._tell(HandedOver(NodeId(request.successor)))
+                self._handle(HandedOver(NodeId(request.successor)))
 
     async def answers(
         self, node: NodeId, beats: AsyncIterator[peer_pb2.Heartbeat], host: str = ""
     ) -> AsyncGenerator[peer_pb2.Heartbeat]:
         """Answer each heartbeat of a stream that a node has opened from a host."""
-        task, told = asyncio.current_task(), Heard()
+        task, sent = asyncio.current_task(), Heard()
         if task is not None:
             self._answering.add(task)
         try:
@@ -329,7 +329,7 @@ class HeartbeatLoop:
                 self._called_s[node], self._called_from[node] = now_s(), host
                 self.heard(node, beat)
                 reply = self.message(node)
-                told = told.shorten(reply, self._description.about)
+                sent = sent.shorten(reply, self._description.about)
                 yield reply
                 if self._is_leaving:
                     return
@@ -346,9 +346,9 @@ class HeartbeatLoop:
             self._disbelieve(node, message)
             return
         if message.goodbye:
-            self._tell(SaidGoodbye(node))
+            self._handle(SaidGoodbye(node))
             return
-        self._tell(from_message(node, message, self._replica.state.members))
+        self._handle(from_message(node, message, self._replica.state.members))
         if message.HasField("about"):
             self._abouts[node] = message.about
         peer = self._peers.get(node)
@@ -380,19 +380,19 @@ class HeartbeatLoop:
 
     def answer_pre_vote(self, node: NodeId, term: int, stability: int) -> tuple[bool, str]:
         """Say whether `node` may lead, as far as we see."""
-        effects = self._tell(PreVoteAsked(node, term, stability))
+        effects = self._handle(PreVoteAsked(node, term, stability))
         answer = next(effect for effect in effects if isinstance(effect, AnswerPreVote))
         return answer.granted, answer.reason
 
     def ask_for_term(self, leader: NodeId, least: int) -> None:
         """Let the leader we follow take a term above this one: its own is too low to be obeyed."""
         if leader == self.election.leader:
-            self._tell(TermSeen(least))
+            self._handle(TermSeen(least))
 
     def set_stability(self, stability: int) -> None:
         """Take up how steady this machine is."""
         self._stability = stability
-        self._tell(StabilityChanged(stability))
+        self._handle(StabilityChanged(stability))
 
     async def _beat(self, peer: Peer) -> None:
         peer.beats.on_broken = lambda: self._hasten(peer.node)
@@ -402,7 +402,7 @@ class HeartbeatLoop:
             self.heard(peer.node, reply)
         except grpc.aio.AioRpcError as error:
             if "refused" in (error.details() or "").lower():
-                self._tell(Refused(peer.node))
+                self._handle(Refused(peer.node))
             elif error.code() is grpc.StatusCode.UNAVAILABLE:
                 self._try_again_soon(peer.node)
         except TimedOutError as error:
@@ -415,7 +415,7 @@ class HeartbeatLoop:
     def message(self, to: NodeId) -> peer_pb2.Heartbeat:
         """Return what we say to a node just now."""
         self._describe()
-        self._tell(GangChanged(self._description.runs_gang))
+        self._handle(GangChanged(self._description.runs_gang))
         beat = self._presence.beat(now_s(), to)
         message = to_message(beat, self._replica.cluster, self._replica.ledger.head())
         message.telemetry = self._description.telemetry
@@ -429,7 +429,7 @@ class HeartbeatLoop:
             self._described_s = now_s()
             self._description = self._effects.describe()
 
-    def _tell(self, event: Input) -> list[Effect]:
+    def _handle(self, event: Input) -> list[Effect]:
         effects = self._presence.step(now_s(), event)
         self._act(effects)
         self._keep_deadline()
@@ -444,7 +444,7 @@ class HeartbeatLoop:
             elif is_saved or isinstance(effect, StepDown):
                 self._do(effect)
         if not is_saved:
-            self._tell(StorageFailed())
+            self._handle(StorageFailed())
 
     def _do(self, effect: Effect) -> None:
         match effect:
@@ -466,7 +466,7 @@ class HeartbeatLoop:
     def _save_again(self) -> None:
         """Bring to disk what found no room there, as soon as there is some."""
         if self.trouble and self._saved.save(self.election.term):
-            self._tell(StorageRecovered())
+            self._handle(StorageRecovered())
         if self._replica.trouble:
             self._group.create_task(self._replica.save_again(), name="save again")
 
@@ -482,7 +482,7 @@ class HeartbeatLoop:
         except grpc.aio.AioRpcError:
             return
         if request.cluster == self._replica.cluster:  # or we have moved meanwhile
-            self._tell(PreVoteAnswered(node, reply.granted, reply.term))
+            self._handle(PreVoteAnswered(node, reply.granted, reply.term))
 
 
 def _log(effect: Follow | Changed) -> None:

@@ -54,7 +54,7 @@ class JoinClient:
         self.moved: Callable[[NodeId, ClusterId], None] = lambda _leader, _cluster: None
         """Called once this node has moved to another cluster."""
         self._asking = asyncio.Lock()
-        self._told: dict[str, float] = {}
+        self._logged: dict[str, float] = {}
         self._began_s = now_s()
         self.port = 0
         """Where our Peer service answers, as others are told."""
@@ -66,10 +66,10 @@ class JoinClient:
         """Why this node waits outside a cluster that it sees; empty when it doesn't."""
         self.is_local = False
         """This node keeps to its machine, where others may have a cluster of their own."""
-        self.sought = ""
+        self.token_wait = ""
         """Which cluster is looked for in vain, and what is seen instead; empty where none is."""
 
-    def told(self, token: str, *, is_local: bool) -> None:
+    def use_settings(self, token: str, *, is_local: bool) -> None:
         """Take up what people said as they started this node; raises what `parse_token` does.
 
         token: what they were given to join a cluster; empty: nothing. That of a cluster which this
@@ -104,10 +104,10 @@ class JoinClient:
         if self.token is None:
             return
         waited_s = now_s() - self._began_s
-        sought = still_sought(self.token.cluster, self._replica.cluster, seen, waited_s)
-        if sought and sought != self.sought:
-            log.warning("looks_for_cluster", extra={"reason": sought})
-        self.sought = sought
+        waiting = still_sought(self.token.cluster, self._replica.cluster, seen, waited_s)
+        if waiting and waiting != self.token_wait:
+            log.warning("looks_for_cluster", extra={"reason": waiting})
+        self.token_wait = waiting
 
     async def ask_at(
         self, node: NodeId, address: Address, theirs: Summary, channels: PeerChannels
@@ -204,9 +204,9 @@ class JoinClient:
 
     def set_pending(self, reason: str) -> None:
         """Keep the latest reason; a reason that comes and goes among others is logged once."""
-        told = {r: at_s for r, at_s in self._told.items() if now_s() - at_s < REMEMBERED_S}
-        if reason not in told:
+        logged = {r: at_s for r, at_s in self._logged.items() if now_s() - at_s < REMEMBERED_S}
+        if reason not in logged:
             level = logging.INFO if self.is_local and self.token is None else logging.WARNING
             log.log(level, "waits_outside", extra={"reason": reason})
-        self._told = told | {reason: now_s()}
+        self._logged = logged | {reason: now_s()}
         self.pending_reason = reason

@@ -50,15 +50,15 @@ class Listening:
         replica: Replica,
         peers: Peers,
         refusals: Refusals,
-        kept: Iterable[Address],
+        saved: Iterable[Address],
     ) -> None:
-        """`kept`: where members answered before this start."""
+        """`saved`: where members answered before this start."""
         self._settings, self._replica, self._peers = settings, replica, peers
         self._refusals = refusals
         self.callers = Callers()
         self.crowding = RefusedConnections("port_crowded")
         """Who had more connections at the open port than an address may have, of the last hour."""
-        self._kept = frozenset(each.host for each in kept)
+        self._saved = frozenset(each.host for each in saved)
         self._hosts, self._looked_s = frozenset[str](), float("-inf")
         self._members: Mapping[NodeId, NodeAdmitted] = {}
         self._leaves = frozenset[bytes]()
@@ -104,7 +104,7 @@ class Listening:
         Where a member only says that it is counts for nothing: it might name any number. This
         machine is one such place: several daemons on a machine greet each other all at once.
         """
-        hosts = {*self._kept, *OWN_MACHINE, *self.callers.hosts(self.is_member)}
+        hosts = {*self._saved, *OWN_MACHINE, *self.callers.hosts(self.is_member)}
         hosts |= {way.host for way in self._peers.paths()}
         with suppress(OSError):
             hosts |= {address for _, address in recent_addresses()}

@@ -78,9 +78,9 @@ def check_verb(
     is_heard: bool = True,
 ) -> None:
     """Raise NotTrustedError where a command, or the one that is tried, is for trusted members."""
-    for given in (verb, str(arguments.get("verb", ""))):
-        if given in OF_TRUSTED_MEMBERS:
-            check_trusted(state, who, OF_TRUSTED_MEMBERS[given], is_heard=is_heard)
+    for each in (verb, str(arguments.get("verb", ""))):
+        if each in OF_TRUSTED_MEMBERS:
+            check_trusted(state, who, OF_TRUSTED_MEMBERS[each], is_heard=is_heard)
 
 
 class StrangersWishes:

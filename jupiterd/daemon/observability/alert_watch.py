@@ -58,12 +58,12 @@ class AlertWatch:
         replica: Replica,
         peers: Peers,
         refused: RefusedHere,
-        tell_over: Callable[[Sequence[str]], Awaitable[object]],
+        report_over: Callable[[Sequence[str]], Awaitable[object]],
     ) -> None:
-        """`tell_over` tells the leader by their keys which dismissed alarms are over."""
+        """`report_over` tells the leader by their keys which dismissed alarms are over."""
         self._view, self._health = view, health
         self._replica, self._peers = replica, peers
-        self._refused, self._tell_leader = refused, tell_over
+        self._refused, self._report_to_leader = refused, report_over
         self._own = view.own
         self._book, self._news, self._runs = AlertBook(), News(), RunAlerts()
         self._sent = SentAlerts()
@@ -94,37 +94,37 @@ class AlertWatch:
         """What is raised, too, and people have seen it."""
         return tuple(alert for alert in self._book.raised if self.is_dismissed(alert))
 
-    def is_dismissed(self, told: Alert | HealthWarning) -> bool:
+    def is_dismissed(self, alarm: Alert | HealthWarning) -> bool:
         """Say whether people have seen it as it stands."""
-        is_seen, cause = (told.is_seen, told.cause) if isinstance(told, Alert) else (False, "")
-        fact = self._replica.derived(_in_force).get(self.key(told))
+        is_seen, cause = (alarm.is_seen, alarm.cause) if isinstance(alarm, Alert) else (False, "")
+        fact = self._replica.derived(_in_force).get(self.key(alarm))
         return is_seen or (fact is not None and fact.cause == cause)
 
-    def key(self, told: Alert | HealthWarning) -> str:
+    def key(self, alarm: Alert | HealthWarning) -> str:
         """Return what tells it from all others of the cluster."""
-        return alarm_key(told.code, told.about, self._own)
+        return alarm_key(alarm.code, alarm.about, self._own)
 
     async def run(self) -> None:
         """Look for ever, and tell of what was dismissed that it is over."""
-        telling: asyncio.Task[None] | None = None
+        reporting: asyncio.Task[None] | None = None
         async with asyncio.TaskGroup() as group:
             while True:
                 self.look(now_s())
-                if self._ended and (telling is None or telling.done()):
-                    telling = group.create_task(self._tell_over(self._ended))
+                if self._ended and (reporting is None or reporting.done()):
+                    reporting = group.create_task(self._report_over(self._ended))
                 await asyncio.sleep(LOOK_S)
 
-    async def _tell_over(self, keys: Sequence[str]) -> None:
+    async def _report_over(self, keys: Sequence[str]) -> None:
         """Tell the leader, which may hang: it is looked meanwhile."""
         try:
-            await self._tell_leader(keys)
+            await self._report_to_leader(keys)
         except JupiterError as error:
             log.debug("end_not_told", extra={"reason": error.message})
 
     def look(self, at_s: float) -> None:
         """Look once: log what is new and what is over, and send what is due."""
         wrong = judge(self._health.cluster_view())
-        self.ages.look(at_s, [told.key for told in wrong])
+        self.ages.look(at_s, [alarm.key for alarm in wrong])
         _, over = self._book.look(at_s, list(self._findings(at_s)))
         self._look_at_dismissals(at_s, wrong)
         was, self._shown = self._shown, {alert.key: alert for alert in self.raised}
@@ -133,20 +133,20 @@ class AlertWatch:
         for alert in over:
             if alert.code not in NEWS:
                 log.info("alert_over", extra={"code": alert.code, "title": alert.title})
-        told_no_more = {alert.key: alert for alert in over}
-        told_no_more |= {key: was[key] for key in was.keys() - self._shown.keys()}
-        self._offered -= told_no_more.keys()
-        self._end(list(told_no_more.values()))
+        resolved = {alert.key: alert for alert in over}
+        resolved |= {key: was[key] for key in was.keys() - self._shown.keys()}
+        self._offered -= resolved.keys()
+        self._end(list(resolved.values()))
         self._send(at_s)
 
     def _look_at_dismissals(self, at_s: float, wrong: Sequence[HealthWarning]) -> None:
         in_force = self._replica.derived(_in_force)
-        holding = {self.key(told) for told in (*wrong, *self._book.raised)}
+        current = {self.key(alarm) for alarm in (*wrong, *self._book.raised)}
         lasting = {key for key, fact in in_force.items() if not fact.cause}
-        over = self._dismissals.look(at_s, lasting, holding)
-        self._ended = [key for key in over if self._tells_end_of(in_force[key])]
+        over = self._dismissals.look(at_s, lasting, current)
+        self._ended = [key for key in over if self._reports_end_of(in_force[key])]
 
-    def _tells_end_of(self, dismissed: AlarmDismissed) -> bool:
+    def _reports_end_of(self, dismissed: AlarmDismissed) -> bool:
         leads, asked_at = self._view.own_term is not None, NodeId(dismissed.node)
         is_member = asked_at in self._replica.state.members
         return tells_its_end(
@@ -162,14 +162,14 @@ class AlertWatch:
         if alert.key not in self._shown:
             self._end([alert])
 
-    def told(self) -> dict[str, Any]:
+    def telemetry(self) -> dict[str, Any]:
         """Return what heartbeats tell for this."""
         alerts: dict[str, Any] = {}
         if self.offer is not None:
             alerts[HAS_WEBHOOK] = True
         if marks := self._sent.told():
             alerts[SENT] = marks
-        alerts |= self._refused.told()
+        alerts |= self._refused.telemetry()
         return {ALERTS: alerts} if alerts else {}
 
     def _end(self, over: Sequence[Alert]) -> None:
@@ -183,8 +183,8 @@ class AlertWatch:
         sender = self._sender()
         if sender != self._own:
             self._sends_since_s = None
-            if sender is not None and SENT in (told := self._told_by(sender)):
-                self._sent.follow(told[SENT])
+            if sender is not None and SENT in (reported := self._reported_by(sender)):
+                self._sent.follow(reported[SENT])
             return
         if self._sends_since_s is None:
             self._sends_since_s, self._heard_of = at_s, set()
@@ -201,20 +201,20 @@ class AlertWatch:
             for peer in self._peers:
                 if peer.telemetry and peer.node not in self._heard_of:
                     self._heard_of.add(peer.node)
-                    self._sent.learn(self._told_by(peer.node).get(SENT))
+                    self._sent.learn(self._reported_by(peer.node).get(SENT))
         is_alone = self._replica.state.members.keys() <= {self._own}
         return is_alone or bool(self._heard_of) or elapsed_s > LEARN_S
 
     def _sender(self) -> NodeId | None:
         others = self._view.alive() - {self._own}
-        able = {node for node in others if self._told_by(node).get(HAS_WEBHOOK) is True}
+        able = {node for node in others if self._reported_by(node).get(HAS_WEBHOOK) is True}
         own = {self._own} if self.offer is not None else set[NodeId]()
         return sender_among(self._view.leader, able | own)
 
-    def _told_by(self, node: NodeId) -> Mapping[str, Any]:
+    def _reported_by(self, node: NodeId) -> Mapping[str, Any]:
         peer = self._peers.get(node)
-        told = None if peer is None else peer.telemetry.get(ALERTS)
-        return told if isinstance(told, dict) else {}
+        alerts = None if peer is None else peer.telemetry.get(ALERTS)
+        return alerts if isinstance(alerts, dict) else {}
 
     def _findings(self, at_s: float) -> Iterator[Finding]:
         replica, view = self._replica, self._view
@@ -232,14 +232,14 @@ class AlertWatch:
                 yield from strain_findings(node, name, view.load_of(node), raised)
                 since = self._start_of(node)
                 for code in KNOCK_CODES:
-                    told = self._told_by(node).get(code)
-                    yield from knock_finding(node, name, told, since, code)
+                    reported = self._reported_by(node).get(code)
+                    yield from knock_finding(node, name, reported, since, code)
         yield from self._refused.findings(self._own, own, view.run_nonce)
         yield from lost_generator_findings(replica.state.cycles.values())
         drops = replica.derived(drop_findings)
         ended = (*replica.derived(ledger_findings), *replica.derived(seen_failures))
-        told = (*ended, *drops.news)
-        yield from self._news.look(at_s, replica.cluster, told)
+        reported = (*ended, *drops.news)
+        yield from self._news.look(at_s, replica.cluster, reported)
         yield from drops.lasting
 
     def _start_of(self, node: NodeId) -> str:

@@ -20,16 +20,16 @@ class EventFile:
     def load(self) -> tuple[str, list[dict[str, Any]]]:
         """Return since when there were any, and the events, the oldest first; else nothing."""
         try:
-            told: Mapping[str, Any] = json.loads(self._path.read_text())
-            rows = [dict(row) for row in told["events"]]
-            since = str(told["since"])
+            document: Mapping[str, Any] = json.loads(self._path.read_text())
+            rows = [dict(row) for row in document["events"]]
+            since = str(document["since"])
             return since, sorted(rows, key=lambda row: int(row["seq"]))
         except (OSError, ValueError, TypeError, KeyError):
             return "", []
 
     def save(self, document: Mapping[str, Any]) -> None:
         """Write them down; they are complete in it, or those of before are."""
-        beside = self._path.with_suffix(".new")
+        draft = self._path.with_suffix(".new")
         with contextlib.suppress(OSError):
-            beside.write_text(json.dumps(document))
-            beside.replace(self._path)
+            draft.write_text(json.dumps(document))
+            draft.replace(self._path)

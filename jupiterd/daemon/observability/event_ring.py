@@ -79,7 +79,7 @@ class EventRing:
         cycles = self._sources.replica.state.cycles
         known = {run: each for run, each in cycles.items() if _is_of_people(each)}
         goes_on = {run for run, each in known.items() if each.goes_on}
-        shown = {told["id"]: told for told in (status["cycle"], status["train"]) if told}
+        shown = {row["id"]: row for row in (status["cycle"], status["train"]) if row}
         more = {run for run in goes_on | self._went_on if run in known and run not in shown}
         self._went_on = goes_on
         runs = {**shown, **{run: run_document(self._sources, known[run]) for run in sorted(more)}}

@@ -37,10 +37,10 @@ class HeartbeatDescription:
         view: LocalView,
         peers: Peers,
         unreached: UnreachablePeers,
-        told_of_alerts: Callable[[], Mapping[str, Any]],
+        alert_telemetry: Callable[[], Mapping[str, Any]],
     ) -> None:
         self._view, self._peers = view, peers
-        self._unreached, self._told_of_alerts = unreached, told_of_alerts
+        self._unreached, self._alert_telemetry = unreached, alert_telemetry
         self._last_about = peer_pb2.About()
         self._about_due_s = 0.0
         self._about_of: object = None
@@ -51,24 +51,24 @@ class HeartbeatDescription:
     def describe(self) -> Description:
         """Return what a heartbeat says of us; the pulse adds terms and ages."""
         view = self._view
-        told: dict[str, Any] = {"load": view.load_watch.load(), **self._told_of_alerts()}
+        telemetry: dict[str, Any] = {"load": view.load_watch.load(), **self._alert_telemetry()}
         if gpus := view.load_watch.gpu_loads():
-            told["gpus"] = [load.to_row() for load in gpus]
+            telemetry["gpus"] = [load.to_row() for load in gpus]
         if unreached := unreached_rows(self._unreached.found):
-            told[UNREACHED] = unreached
+            telemetry[UNREACHED] = unreached
         runs_gang = False
         term = view.own_term
         if term is not None:
             if waiting := term.waiting.shown(now_s()):
-                told["waiting"] = to_plain(waiting)
-            told["live"] = term.board.to_plain(now_s())
-            told["door"] = view.own_admission_terms(term)
-            runs_gang = any(live["gang"] for live in told["live"])
-        return Description(self._about(), self._packed(told), runs_gang)
+                telemetry["waiting"] = to_plain(waiting)
+            telemetry["live"] = term.board.to_plain(now_s())
+            telemetry["door"] = view.own_admission_terms(term)
+            runs_gang = any(live["gang"] for live in telemetry["live"])
+        return Description(self._about(), self._packed(telemetry), runs_gang)
 
-    def _packed(self, told: dict[str, Any]) -> bytes:
+    def _packed(self, telemetry: dict[str, Any]) -> bytes:
         """Return telemetry as it is sent; what had to be left out is said once."""
-        short = short_telemetry(told)
+        short = short_telemetry(telemetry)
         if news := frozenset(short.left_out) - self._left_out:
             self._left_out |= news
             log.warning("telemetry_shortened", extra={"left_out": ", ".join(short.left_out)})
@@ -79,9 +79,9 @@ class HeartbeatDescription:
         if now_s() >= self._about_due_s:
             self._about_due_s = now_s() + LOOK_AT_ADDRESSES_S
             links = told_qualities(self._peers)
-            told_of = self._view.port, recent_addresses(), links
-            if told_of != self._about_of:
-                self._about_of, self._last_about = told_of, self._new_about(links)
+            about_of = self._view.port, recent_addresses(), links
+            if about_of != self._about_of:
+                self._about_of, self._last_about = about_of, self._new_about(links)
         return self._last_about
 
     def _new_about(self, links: ToldQualities) -> peer_pb2.About:

@@ -54,7 +54,7 @@ def _family(metric: Metric, reading: Reading) -> Family:
 
 def _histogram(metric: Metric, values: Sequence[float]) -> Family:
     ordered = sorted(values)
-    told = [(str(float(bound)), bisect_right(ordered, bound)) for bound in ROUND_BUCKETS_S]
+    buckets = [(str(float(bound)), bisect_right(ordered, bound)) for bound in ROUND_BUCKETS_S]
     family = HistogramMetricFamily(metric.name, metric.says)
-    family.add_metric((), [*told, ("+Inf", len(ordered))], sum(ordered))
+    family.add_metric((), [*buckets, ("+Inf", len(ordered))], sum(ordered))
     return family

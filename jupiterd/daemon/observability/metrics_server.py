@@ -70,8 +70,8 @@ async def _answer(server: "_Server", loop: asyncio.AbstractEventLoop) -> None:
     host, port = server.server_address[:2]
     log.info("metrics_served", extra={"url": f"http://{Address(str(host), int(port))}/metrics"})
     if not is_loopback(str(host)):
-        told = "whoever reaches this port may read the metrics; nothing asks who they are"
-        log.warning("metrics_beyond_loopback", extra={"host": host, "means": told})
+        meaning = "whoever reaches this port may read the metrics; nothing asks who they are"
+        log.warning("metrics_beyond_loopback", extra={"host": host, "means": meaning})
     loop.add_reader(server.fileno(), server.handle_request)
     try:
         await asyncio.Event().wait()

@@ -27,7 +27,7 @@ class RefusedHere:
     """At the daemon's own port."""
     offered: OfferedPaths
 
-    def told(self) -> dict[str, str]:
+    def telemetry(self) -> dict[str, str]:
         """Return what heartbeats tell of it."""
         return {code: detail for code, detail in self._details() if detail}
 

@@ -66,22 +66,22 @@ class RemoteReports:
 
     async def look_again(self, at_s: float) -> None:
         """Ask whoever was looked at lately."""
-        kept = {m: each for m, each in self._looked.items() if at_s - each.asked_s < LOOKS_S}
-        found = await asyncio.gather(*(self._ask(m, each.report) for m, each in kept.items()))
-        for (member, each), new in zip(kept.items(), found, strict=True):
+        recent = {m: each for m, each in self._looked.items() if at_s - each.asked_s < LOOKS_S}
+        found = await asyncio.gather(*(self._ask(m, each.report) for m, each in recent.items()))
+        for (member, each), new in zip(recent.items(), found, strict=True):
             each.report, each.note = new.report, new.note
             self._looked[member] = each
-        for member in self._looked.keys() - kept.keys():
+        for member in self._looked.keys() - recent.keys():
             del self._looked[member]
 
     async def _ask(self, member: NodeId, before: Report) -> _Looked:
         """Ask a member; where it doesn't answer, what it said before stands."""
         try:
-            return _Looked(await self._asked(member), "", now_s())
+            return _Looked(await self._fetched(member), "", now_s())
         except JupiterError as error:
             return _Looked(before, error.message, now_s())
 
-    async def _asked(self, member: NodeId) -> Report:
+    async def _fetched(self, member: NodeId) -> Report:
         peer = self._peers.require(member)
         try:
             with peer.channels.in_use() as channels:

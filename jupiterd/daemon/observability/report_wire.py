@@ -43,7 +43,8 @@ def read_reply(reply: peer_pb2.ReportReply) -> Report:
     """Return what another daemon tells: short texts on one line each, and not too many."""
     versions = islice(sorted(reply.versions.items()), MAX_VERSIONS)
     return {
-        "versions": {sanitized_text(name): sanitized_text(told) for name, told in versions} or None,
+        "versions": {sanitized_text(name): sanitized_text(version) for name, version in versions}
+        or None,
         "processes": [
             process_row(sanitized_text(row.task), sanitized_text(row.id), row.attempt)
             for row in reply.processes[:MAX_PROCESSES]

@@ -21,7 +21,7 @@ LONGEST_PAUSE_S: Final = 600.0
 WELL_S: Final = 600.0
 
 
-def tell_outside(
+def start_sinks(
     sources: DocumentSources, alerts: AlertWatch, events: EventRing, group: asyncio.TaskGroup
 ) -> None:
     """Start the sinks that the settings ask for; what none needs isn't loaded."""

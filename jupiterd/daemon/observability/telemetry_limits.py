@@ -14,7 +14,7 @@ import msgpack
 
 from jupiterd.cluster.links.unreached import UNREACHED
 from jupiterd.daemon.leader.progress_board import RANKS_PROGRESS
-from jupiterd.daemon.runtime.telemetry import MAX_TOLD_BYTES
+from jupiterd.daemon.runtime.telemetry import MAX_TELEMETRY_BYTES
 
 Plain = dict[str, Any]
 
@@ -27,29 +27,29 @@ class LimitedTelemetry:
     left_out: tuple[str, ...] = ()
 
 
-def short_telemetry(told: Plain) -> LimitedTelemetry:
+def short_telemetry(telemetry: Plain) -> LimitedTelemetry:
     """Return telemetry for a heartbeat; what could be missed most easily gives way to the rest."""
-    told = _with_numbers(told)
-    raw = cast("bytes", msgpack.packb(told))
+    telemetry = _with_numbers(telemetry)
+    raw = cast("bytes", msgpack.packb(telemetry))
     left_out: list[str] = []
     for name, shorten in _LESS.items():
-        if len(raw) <= MAX_TOLD_BYTES:
+        if len(raw) <= MAX_TELEMETRY_BYTES:
             break
-        told = shorten(told)
-        raw = cast("bytes", msgpack.packb(told))
+        telemetry = shorten(telemetry)
+        raw = cast("bytes", msgpack.packb(telemetry))
         left_out.append(name)
     return LimitedTelemetry(raw, tuple(left_out))
 
 
-def _with_numbers(told: Plain) -> Plain:
+def _with_numbers(telemetry: Plain) -> Plain:
     """Return it without readings that are no numbers: others refuse the whole for one of them."""
-    if "live" not in told:
-        return told
+    if "live" not in telemetry:
+        return telemetry
     live = [
         row | {"values": _numbers(row["values"])} if "values" in row else row
-        for row in told["live"]
+        for row in telemetry["live"]
     ]
-    return told | {"live": live}
+    return telemetry | {"live": live}
 
 
 def _numbers(values: Mapping[str, float]) -> dict[str, float]:
@@ -60,19 +60,19 @@ def _without(plain: Mapping[str, Any], names: AbstractSet[str]) -> Plain:
     return {name: value for name, value in plain.items() if name not in names}
 
 
-def _with_seats(told: Plain, become: Callable[[list[Plain]], list[Plain]]) -> Plain:
-    live = [row | {"gang": become(row.get("gang", []))} for row in told.get("live", [])]
-    return told | {"live": live}
+def _with_seats(telemetry: Plain, become: Callable[[list[Plain]], list[Plain]]) -> Plain:
+    live = [row | {"gang": become(row.get("gang", []))} for row in telemetry.get("live", [])]
+    return telemetry | {"live": live}
 
 
 _LESS: Mapping[str, Callable[[Plain], Plain]] = {
-    "who waits": lambda told: _without(told, {"waiting", UNREACHED}),  # strangers, both
-    "accelerators": lambda told: _without(told, {"gpus"}),
-    "steps of ranks": lambda told: _with_seats(
-        told, lambda seats: [_without(seat, RANKS_PROGRESS) for seat in seats]
+    "who waits": lambda telemetry: _without(telemetry, {"waiting", UNREACHED}),  # strangers, both
+    "accelerators": lambda telemetry: _without(telemetry, {"gpus"}),
+    "steps of ranks": lambda telemetry: _with_seats(
+        telemetry, lambda seats: [_without(seat, RANKS_PROGRESS) for seat in seats]
     ),
-    "ranks": lambda told: _with_seats(told, lambda _: []),
-    "running phases": lambda told: _without(told, {"live"}),
+    "ranks": lambda telemetry: _with_seats(telemetry, lambda _: []),
+    "running phases": lambda telemetry: _without(telemetry, {"live"}),
     "everything": lambda _: {},
 }
 """What is left out, in this order, until the rest is small enough."""

@@ -24,5 +24,5 @@ class TrainedTokens:
         for run, tokens in live.items():
             self._first.setdefault(run, tokens)
         for run, first in self._first.items():
-            told = max(live.get(run, 0), recorded.get(run, 0))
-            self._grown[run] = max(self._grown.get(run, 0), told - first)
+            newest = max(live.get(run, 0), recorded.get(run, 0))
+            self._grown[run] = max(self._grown.get(run, 0), newest - first)

@@ -107,8 +107,8 @@ def _discord(alert: Alert, sender: Sender, _at: str) -> Message:
 def _text(alert: Alert, sender: Sender) -> str:
     where = f"cluster {sender.cluster_name}" if sender.cluster_name else f"node {sender.name}"
     what = f"{alert.severity}: {alert.title}\nhint: {alert.hint}"
-    told = f"over: {alert.title}" if alert.is_over else what
-    return f"{told}\nJupiter, {where}"[:MAX_CHARACTERS]
+    title = f"over: {alert.title}" if alert.is_over else what
+    return f"{title}\nJupiter, {where}"[:MAX_CHARACTERS]
 
 
 def _posted(document: Mapping[str, Any]) -> Message:

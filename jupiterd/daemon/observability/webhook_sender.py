@@ -32,7 +32,7 @@ AGAIN: Final = frozenset({408, 425, 429})
 class _Outcome:
     is_sent: bool
     may_mend: bool
-    told: str
+    reason: str
 
 
 class WebhookSender:
@@ -82,9 +82,9 @@ class WebhookSender:
                 self._on_sent(alert)
                 return
             if pause_s is None or not outcome.may_mend:
-                self._give_up(alert, outcome.told)
+                self._give_up(alert, outcome.reason)
                 return
-            self._complain(outcome.told)
+            self._complain(outcome.reason)
             await asyncio.sleep(pause_s)
 
     async def _post(self, client: httpx.AsyncClient, message: Message) -> _Outcome:
@@ -92,10 +92,10 @@ class WebhookSender:
             async with asyncio.timeout(TIMEOUT_S):
                 return await _posted(client, self._webhook.reveal(), message)
         except TimeoutError:
-            return _Outcome(is_sent=False, may_mend=True, told="no answer in time")
+            return _Outcome(is_sent=False, may_mend=True, reason="no answer in time")
         except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
             # Its text may hold the address, which is a secret.
-            return _Outcome(is_sent=False, may_mend=True, told=type(error).__name__)
+            return _Outcome(is_sent=False, may_mend=True, reason=type(error).__name__)
 
     def _complain(self, reason: str) -> None:
         if not self._is_failing:

@@ -44,11 +44,11 @@ class RaisedAlerts(Protocol):
         """What is raised, too, and people have seen it."""
         ...
 
-    def is_dismissed(self, told: Alert | HealthWarning) -> bool:
+    def is_dismissed(self, alarm: Alert | HealthWarning) -> bool:
         """Say whether people have seen it as it stands."""
         ...
 
-    def key(self, told: Alert | HealthWarning) -> str:
+    def key(self, alarm: Alert | HealthWarning) -> str:
         """Return what tells it from all others of the cluster."""
         ...
 

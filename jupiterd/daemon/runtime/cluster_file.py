@@ -23,19 +23,19 @@ MAX_SYNC_EVERY = 100_000
 HOST = "HOST, HOST:PORT or [IPv6]:PORT"
 
 
-def _address(told: str) -> str:
+def _address(text: str) -> str:
     """Return HOST:PORT in the one form that others have too; names of hosts have no capitals."""
-    host, scope, rest = told.partition("%")
+    host, scope, rest = text.partition("%")
     try:
         return str(parse_address(host.lower() + scope + rest))
     except ValueError as error:
-        raise ValueError(f"expected {HOST}, got {told!r}") from error
+        raise ValueError(f"expected {HOST}, got {text!r}") from error
 
 
 def _text(most: int, expected: str = "") -> FieldInfo:
-    told = expected or f"text of 1 to {most} characters"
+    expectation = expected or f"text of 1 to {most} characters"
     return FieldInfo(
-        annotation=None, min_length=1, max_length=most, json_schema_extra={"expected": told}
+        annotation=None, min_length=1, max_length=most, json_schema_extra={"expected": expectation}
     )
 
 

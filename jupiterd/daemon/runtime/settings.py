@@ -54,41 +54,41 @@ Reader = Callable[[object], object]
 
 
 def _text(least: int, most: int) -> Reader:
-    def read(told: object) -> str:
-        if isinstance(told, str) and least <= len(told) <= most:
-            return told
-        raise ValueError(f"expected text of {least} to {most} characters, got {told!r}")
+    def read(value: object) -> str:
+        if isinstance(value, str) and least <= len(value) <= most:
+            return value
+        raise ValueError(f"expected text of {least} to {most} characters, got {value!r}")
 
     return read
 
 
 def _whole(low: int, high: int) -> Reader:
-    def read(told: object) -> int:
-        number = int(told) if isinstance(told, str) and told.isdecimal() else told
+    def read(value: object) -> int:
+        number = int(value) if isinstance(value, str) and value.isdecimal() else value
         if isinstance(number, int) and not isinstance(number, bool) and low <= number <= high:
             return number
-        raise ValueError(f"expected a whole number from {low} to {high}, got {told!r}")
+        raise ValueError(f"expected a whole number from {low} to {high}, got {value!r}")
 
     return read
 
 
-def _yes_or_no(told: object) -> bool:
-    text = str(told).lower()
+def _yes_or_no(value: object) -> bool:
+    text = str(value).lower()
     if text in YES | NO:
         return text in YES
-    raise ValueError(f"expected true or false, got {told!r}")
+    raise ValueError(f"expected true or false, got {value!r}")
 
 
-def _list(told: object) -> tuple[str, ...]:
-    parts = told.split(LIST_SEPARATOR) if isinstance(told, str) else told
+def _list(value: object) -> tuple[str, ...]:
+    parts = value.split(LIST_SEPARATOR) if isinstance(value, str) else value
     if not isinstance(parts, list | tuple):
-        raise ValueError(f"expected a list, got {told!r}")  # noqa: TRY004 - a wrong value
+        raise ValueError(f"expected a list, got {value!r}")  # noqa: TRY004 - a wrong value
     found = [_text(0, 255)(part) for part in parts]
     return tuple(text for part in found if (text := str(part).strip()))
 
 
-def _devices(told: object) -> tuple[str, ...]:
-    parts = told if isinstance(told, list | tuple | str) else [told]
+def _devices(value: object) -> tuple[str, ...]:
+    parts = value if isinstance(value, list | tuple | str) else [value]
     found = _list(parts if isinstance(parts, str) else list(map(_digits, parts)))
     for text in found:
         if text != CPU and not (text.isascii() and text.isdecimal()):
@@ -96,91 +96,93 @@ def _devices(told: object) -> tuple[str, ...]:
     return found
 
 
-def _digits(told: object) -> object:
+def _digits(value: object) -> object:
     """Return a whole number as its digits: jupiter.yaml may hold either."""
-    return str(told) if isinstance(told, int) and not isinstance(told, bool) else told
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
-def _scope(told: object) -> str:
-    name = str(_text(0, 64)(told))
+def _scope(value: object) -> str:
+    name = str(_text(0, 64)(value))
     if name and not HOST_NAME.fullmatch(name):
         raise ValueError(f"expected letters, digits, dots, - and _, got {name!r}")
     return name
 
 
-def _peers(told: object) -> tuple[str, ...]:
-    found = _list(told)
+def _peers(value: object) -> tuple[str, ...]:
+    found = _list(value)
     for text in found:
         parse_address(text)
     return found
 
 
-def _listening(told: object) -> Address | None:
+def _listening(value: object) -> Address | None:
     """Return where to listen; a port alone means on the loopback interface, nothing: nowhere."""
-    if isinstance(told, Address) or told in ("", None):
-        return told if isinstance(told, Address) else None
-    text = _digits(told)
+    if isinstance(value, Address) or value in ("", None):
+        return value if isinstance(value, Address) else None
+    text = _digits(value)
     if isinstance(text, str) and text.isascii():
         if text.isdecimal() and int(text) < 65536:
             return Address(LOOPBACK, int(text))
         host, _, port = text.rpartition(":")
         if host and port.isdecimal() and (":" not in host or host[0] + host[-1] == "[]"):
             return parse_address(text)
-    raise ValueError(f"expected PORT, HOST:PORT or [IPv6]:PORT, got {told!r}")
+    raise ValueError(f"expected PORT, HOST:PORT or [IPv6]:PORT, got {value!r}")
 
 
-def _webhook(told: object) -> WebhookUrl | None:
+def _webhook(value: object) -> WebhookUrl | None:
     """Return the address; what is wrong with it is said without it, for it is a secret."""
-    if isinstance(told, WebhookUrl) or told in ("", None):
-        return told if isinstance(told, WebhookUrl) else None
-    if isinstance(told, str):
-        return WebhookUrl(told)
+    if isinstance(value, WebhookUrl) or value in ("", None):
+        return value if isinstance(value, WebhookUrl) else None
+    if isinstance(value, str):
+        return WebhookUrl(value)
     raise ValueError("expected an address that begins with https:// or http://")
 
 
 def _one_of(kind: type[Choice]) -> Callable[[object], Choice]:
-    def read(told: object) -> Choice:
+    def read(value: object) -> Choice:
         try:
-            return kind(str(told).lower())
+            return kind(str(value).lower())
         except ValueError:
-            raise ValueError(f"expected one of {', '.join(kind)}, got {told!r}") from None
+            raise ValueError(f"expected one of {', '.join(kind)}, got {value!r}") from None
 
     return read
 
 
-def _folder(told: object) -> Path:
+def _folder(value: object) -> Path:
     """Return a folder in full: the daemon works in its own, where a relative path is another."""
-    if told == "":
+    if value == "":
         raise ValueError("expected a folder, and it is empty: is a variable of the shell unset?")
-    if isinstance(told, str | Path):
+    if isinstance(value, str | Path):
         try:
-            return Path(told).expanduser().absolute()
+            return Path(value).expanduser().absolute()
         except RuntimeError:  # there is no such user
-            raise ValueError(f"expected a folder, got {told!r}: nobody is called so here") from None
-    raise ValueError(f"expected a folder, got {told!r}")
+            raise ValueError(
+                f"expected a folder, got {value!r}: nobody is called so here"
+            ) from None
+    raise ValueError(f"expected a folder, got {value!r}")
 
 
-def _folders(told: object) -> tuple[Path, ...]:
-    given = told if isinstance(told, tuple) else _list(told)
-    found = tuple(map(_folder, cast("tuple[object, ...]", given)))
-    if others := [str(each) for each in given if not str(each).startswith(("/", "~"))]:
+def _folders(value: object) -> tuple[Path, ...]:
+    folders = value if isinstance(value, tuple) else _list(value)
+    found = tuple(map(_folder, cast("tuple[object, ...]", folders)))
+    if others := [str(each) for each in folders if not str(each).startswith(("/", "~"))]:
         raise ValueError(f"expected whole paths, or such as begin with ~/, got {others[0]!r}")
     return found
 
 
-def _cluster(told: object) -> Written:
-    if isinstance(told, Written):
-        return told
-    if isinstance(told, str | Path) and str(told):
+def _cluster(value: object) -> Written:
+    if isinstance(value, Written):
+        return value
+    if isinstance(value, str | Path) and str(value):
         from jupiterd.daemon.runtime.cluster_file import read_cluster_file
 
-        return read_cluster_file(Path(told).absolute())
-    raise ValueError(f"expected a file, got {told!r}")
+        return read_cluster_file(Path(value).absolute())
+    raise ValueError(f"expected a file, got {value!r}")
 
 
-def _join_token(told: object) -> str:
+def _join_token(value: object) -> str:
     """Return the token that stands there, or in the file of that name."""
-    text = str(told or "")
+    text = str(value or "")
     try:
         if text.startswith(("/", "~")):
             text = token_in(Path(text).expanduser())
@@ -322,8 +324,8 @@ def load_settings(
         ("environment", from_environment),
         ("flag", flags),
     ):
-        for name, told in found.items():
-            values[name] = _checked(name, told, source)
+        for name, value in found.items():
+            values[name] = _checked(name, value, source)
             sources[name] = source
     settings = Settings(**values)
     if settings.local and "state_dir" in values and "name" not in values:
@@ -345,9 +347,9 @@ def _is_there(path: Path) -> bool:
         return False
 
 
-def _checked(name: str, told: object, source: str) -> object:
+def _checked(name: str, value: object, source: str) -> object:
     try:
-        return _READERS[name](told)
+        return _READERS[name](value)
     except ValueError as error:
         cause = error.__cause__
         hint = cause.hint if isinstance(cause, UsageError) else _HINTS.get(source, "")
@@ -393,17 +395,17 @@ def _model() -> "type[BaseModel]":
     return create_model("Settings", __config__=strict, **rows)
 
 
-def _keys_and_values(told: object) -> object:
+def _keys_and_values(document: object) -> object:
     """Return it; what stands there instead isn't shown, for it may be a secret."""
-    if not isinstance(told, Mapping):
+    if not isinstance(document, Mapping):
         raise ValueError("expected keys and values below it")  # noqa: TRY004 - a wrong value
-    return cast("object", told)
+    return cast("object", document)
 
 
 def _flat(read: "BaseModel", begin: str = "") -> Iterator[tuple[str, Any]]:
     for name in read.model_fields_set:
-        told = getattr(read, name)
+        value = getattr(read, name)
         if name in GROUPS:
-            yield from _flat(told, f"{name}_")
+            yield from _flat(value, f"{name}_")
         else:
-            yield begin + name, told
+            yield begin + name, value

@@ -56,7 +56,7 @@ class StateDir:
             try:
                 state._take_lock()
                 bring_up_to_date(state.root, __version__)
-                state._be_held()
+                state._lock()
                 for folder in (state.store, state.spool, state.scratch, state.runs, state.logs):
                     folder.mkdir(exist_ok=True, mode=0o700)
             except BaseException:
@@ -94,7 +94,7 @@ class StateDir:
                 "stop it first, or choose another folder with --state-dir",
             ) from error
 
-    def _be_held(self) -> None:
+    def _lock(self) -> None:
         """Name the process that holds it."""
         os.truncate(self._lock_fd, 0)
         os.write(self._lock_fd, str(os.getpid()).encode())

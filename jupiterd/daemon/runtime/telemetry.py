@@ -13,16 +13,16 @@ import msgpack
 from jupiterd.cluster.values.bounds import is_count, is_real
 from jupiterd.cycle.base.work_item import Phase
 
-MAX_TOLD_BYTES = 20 << 10
+MAX_TELEMETRY_BYTES = 20 << 10
 """Of what a peer says of itself at once: 16 nodes' 128 ranks, each with its step and speed."""
 MAX_LEVELS = 8
 
 
-def unpacked(told: bytes) -> dict[str, Any]:
+def unpacked(packed: bytes) -> dict[str, Any]:
     """Read a map; raises ValueError or TypeError where it is none, or nothing for JSON."""
-    if len(told) > MAX_TOLD_BYTES:
+    if len(packed) > MAX_TELEMETRY_BYTES:
         raise ValueError("it is too large")
-    plain = msgpack.unpackb(told, raw=False, strict_map_key=True)
+    plain = msgpack.unpackb(packed, raw=False, strict_map_key=True)
     if not isinstance(plain, dict):
         raise TypeError("it is no map")
     if not _is_sound(plain):
@@ -30,9 +30,9 @@ def unpacked(told: bytes) -> dict[str, Any]:
     return cast("dict[str, Any]", plain)
 
 
-def read_telemetry(told: bytes) -> dict[str, Any]:
+def read_telemetry(packed: bytes) -> dict[str, Any]:
     """Read telemetry, without the parts that can't be meant so; raises as `unpacked` does."""
-    plain = unpacked(told)
+    plain = unpacked(packed)
     if not _is_load(plain.get("load", {})):
         del plain["load"]
     if "live" in plain:
@@ -67,9 +67,11 @@ def _is_load(value: object) -> bool:
 def _is_live(row: object) -> bool:
     if not isinstance(row, Mapping):
         return False
-    told = cast("Mapping[str, object]", row)
-    fitting = all(name in told and fits(told[name]) for name, fits in _LIVE.items())
-    return fitting and all(name not in told or fits(told[name]) for name, fits in _BESIDE.items())
+    fields = cast("Mapping[str, object]", row)
+    fitting = all(name in fields and fits(fields[name]) for name, fits in _LIVE.items())
+    return fitting and all(
+        name not in fields or fits(fields[name]) for name, fits in _BESIDE.items()
+    )
 
 
 def _is_number(value: object) -> bool:
@@ -100,26 +102,28 @@ def _is_seat(row: object) -> bool:
     """Say whether it is a rank's or a generator's row: single values, numbers where we count."""
     if not isinstance(row, Mapping):
         return False
-    told = cast("Mapping[str, object]", row)
-    fitting = all(_is_number_or_none(told.get(name)) for name in _COUNTED)
-    return fitting and all(_is_text(value) or _is_number_or_none(value) for value in told.values())
+    fields = cast("Mapping[str, object]", row)
+    fitting = all(_is_number_or_none(fields.get(name)) for name in _COUNTED)
+    return fitting and all(
+        _is_text(value) or _is_number_or_none(value) for value in fields.values()
+    )
 
 
 def _is_outer(value: object) -> bool:
     """Say whether it is what `island_progress` tells."""
     if not isinstance(value, Mapping):
         return False
-    told = cast("Mapping[str, object]", value)
-    islands = told.get("islands")
+    fields = cast("Mapping[str, object]", value)
+    islands = fields.get("islands")
     rows = cast("list[object]", islands) if isinstance(islands, list) else [None]
-    return _is_count(told.get("number")) and all(map(_is_island, rows))
+    return _is_count(fields.get("number")) and all(map(_is_island, rows))
 
 
 def _is_island(row: object) -> bool:
     if not isinstance(row, Mapping):
         return False
-    told = dict(cast("Mapping[str, object]", row))
-    return _is_text(told.pop("state", None)) and all(map(_is_number, told.values()))
+    fields = dict(cast("Mapping[str, object]", row))
+    return _is_text(fields.pop("state", None)) and all(map(_is_number, fields.values()))
 
 
 _LIVE: Mapping[str, Callable[[object], bool]] = {

@@ -51,7 +51,9 @@ def sanitized_addresses(texts: Iterable[str], limit: int = MAX_ADDRESSES_OF_ONE)
 
 def dialable_addresses(texts: Iterable[str], limit: int = MAX_ADDRESSES_OF_ONE) -> list[Address]:
     """Return the same as they are tried from here: a link-local one on each of our links."""
-    return [way for told in sanitized_addresses(texts, limit) for way in seen_from_here(told)]
+    return [
+        seen for address in sanitized_addresses(texts, limit) for seen in seen_from_here(address)
+    ]
 
 
 def sanitized_port(number: int) -> int:

@@ -151,7 +151,7 @@ class Unsaved:
 class LastStepStored:
     """The last finished step of a rank lies in the store of its node; told to that node alone."""
 
-    made: CheckpointStored | None
+    checkpoint: CheckpointStored | None
     """None where there was nothing to keep."""
 
 
@@ -274,13 +274,13 @@ def _finished(message: peer_pb2.WorkFinished) -> Finished:
     return Finished(WorkResult(outputs, dict(message.counts), _unpacked(message.summary)))
 
 
-def _unpacked(told: bytes) -> dict[str, Any]:
+def _unpacked(packed: bytes) -> dict[str, Any]:
     """Return the plain values that a message carries by name; raises MalformedError if it doesn't.
 
     Nothing at all is none, as where a message has no such part.
     """
     try:
-        values = msgpack.unpackb(told, raw=False, strict_map_key=True) if told else {}
+        values = msgpack.unpackb(packed, raw=False, strict_map_key=True) if packed else {}
     except (ValueError, TypeError, RecursionError, msgpack.UnpackException) as error:
         raise MalformedError("a message about work can't be read") from error
     if not isinstance(values, dict) or not is_bounded(cast("object", values)):
@@ -292,15 +292,15 @@ def _started(message: peer_pb2.WorkStarted) -> Started:
     return Started(message.pid, message.device, message.running_s)
 
 
-def checkpoint_to_proto(made: CheckpointStored) -> peer_pb2.WorkCheckpoint:
+def checkpoint_to_proto(checkpoint: CheckpointStored) -> peer_pb2.WorkCheckpoint:
     """Return the message for the wire."""
     return peer_pb2.WorkCheckpoint(
-        artifact=made.artifact,
-        step=made.step,
-        tokens=made.tokens,
-        cursor=made.cursor,
-        loss=made.loss,
-        horizon=made.horizon,
+        artifact=checkpoint.artifact,
+        step=checkpoint.step,
+        tokens=checkpoint.tokens,
+        cursor=checkpoint.cursor,
+        loss=checkpoint.loss,
+        horizon=checkpoint.horizon,
     )
 
 

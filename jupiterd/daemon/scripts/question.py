@@ -35,7 +35,7 @@ class LaunchQuestion:
     @classmethod
     def of(cls, command: PrepareLaunch) -> "LaunchQuestion":
         """Read a command; raises UsageError."""
-        told = command.environment
+        environment = command.environment
         return cls(
             nodes=command.nodes,
             per_node=PerNode.parse(command.per_node),
@@ -46,7 +46,9 @@ class LaunchQuestion:
             script=command.script,
             files=command.files,
             folder_map=FolderMap.parse(command.folder_map),
-            environment=None if told is None else {k: str(each) for k, each in told.items()},
+            environment=None
+            if environment is None
+            else {k: str(each) for k, each in environment.items()},
         )
 
     def requests(

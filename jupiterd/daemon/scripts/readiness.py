@@ -61,8 +61,10 @@ class Readiness:
         _check_size(request)
         found = await asyncio.to_thread(_program, name, request, environment.get("PATH"))
         digest, hashes = await asyncio.to_thread(_hashes, request)
-        is_asked = is_python(found)
-        python = await asyncio.to_thread(python_version, found) if is_asked else PythonVersion("")
+        is_python_named = is_python(found)
+        python = (
+            await asyncio.to_thread(python_version, found) if is_python_named else PythonVersion("")
+        )
         devices = self._devices(request, environment)
         processes = request.per_node or _default_processes(request.engine, devices)
         gpus = devices.used_by(processes)

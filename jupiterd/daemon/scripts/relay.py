@@ -110,7 +110,9 @@ class Relay:
         id_ = first.follow.id if first.WhichOneof("request") == "follow" else first.order.id
         is_over = False
         try:
-            async with aclosing(self._ranks.followed(target, first, _asking(requests))) as events:
+            async with aclosing(
+                self._ranks.followed(target, first, _keepalives(requests))
+            ) as events:
                 async for event in events:
                     yield event
                     is_over = is_over or event.WhichOneof("event") == "over"
@@ -137,7 +139,7 @@ class Relay:
                         pass
 
 
-async def _asking(
+async def _keepalives(
     requests: AsyncIterator[script_pb2.ScriptRequest],
 ) -> AsyncGenerator[script_pb2.ScriptRequest]:
     """Pass requests on, and ask for the ranks meanwhile.

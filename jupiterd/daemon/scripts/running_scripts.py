@@ -91,7 +91,7 @@ class RunningScripts:
         except JupiterError:
             part.remove()
             raise
-        self._told("script_started", part)
+        self._log("script_started", part)
         return part
 
     def of(self, who: NodeId, id_: str) -> MachineShare:
@@ -128,7 +128,7 @@ class RunningScripts:
                 else:
                     yield event, reader.offset
                 if isinstance(event, Over):
-                    self._told("script_ended", part, reason=event.reason)
+                    self._log("script_ended", part, reason=event.reason)
                     return
             if reader.offset != before:
                 pause_s, beat_s = LOOK_S, 0.0
@@ -152,7 +152,7 @@ class RunningScripts:
             version = replica.version
             for part in self.running():
                 if reason := self._refused(part):
-                    self._told("script_refused", part, reason=reason)
+                    self._log("script_refused", part, reason=reason)
                     part.tell("end", reason)
             await replica.changed_since(version)
 
@@ -201,7 +201,7 @@ class RunningScripts:
         ranks = tuple(rank.rank for rank in order.ranks)
         return Description(who, name, order.argv, order.folder, ranks, wall_s())
 
-    def _told(self, event: str, part: MachineShare, **more: str) -> None:
+    def _log(self, event: str, part: MachineShare, **more: str) -> None:
         described = part.describe()
         owner = short(NodeId(described.owner)) if described is not None else ""
         argv = list(described.argv) if described is not None else []

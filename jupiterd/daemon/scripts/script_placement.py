@@ -59,15 +59,17 @@ class ScriptPlacement:
             JupiterError: one is unknown, unreachable, unwilling, or lacks the script.
         """
         names, own = member_names(self._replica.state.members, self._peers), self._own
-        asked = LaunchQuestion.of(command)
-        chosen = chosen_nodes(asked.nodes, names, self._alive(), own)
+        question = LaunchQuestion.of(command)
+        chosen = chosen_nodes(question.nodes, names, self._alive(), own)
         if set(chosen) - {own}:
             check_trusted(self._replica.state, own, "bring scripts")
-        requests = asked.requests(chosen, names, own)
+        requests = question.requests(chosen, names, own)
         hosts = await self._hosts(chosen)
         for member, place in hosts.items():
             requests[member].host = place.host
-        questions = [self._ask(member, names[member], requests[member], asked) for member in hosts]
+        questions = [
+            self._ask(member, names[member], requests[member], question) for member in hosts
+        ]
         replies = await asyncio.gather(*questions)
         return {
             "self": own,
@@ -113,10 +115,10 @@ class ScriptPlacement:
         member: NodeId,
         name: str,
         request: script_pb2.PrepareScriptRequest,
-        asked: LaunchQuestion,
+        question: LaunchQuestion,
     ) -> script_pb2.PrepareScriptReply:
         if member == self._own:  # jupiterctl runs it here, as whoever called it
-            return await self._readiness.prepared(request, asked.environment)
+            return await self._readiness.prepared(request, question.environment)
         stub = self._peers.require(member).channels.scripts
         try:
             return await stub.Prepare(request, timeout=PREPARE_TIMEOUT_S)
@@ -124,7 +126,7 @@ class ScriptPlacement:
             raise from_rpc(error, name) from error
 
 
-async def hear_of_knocks(knocks: RefusedConnections, command: NoteKnocks) -> dict[str, Any]:
+async def note_knocks(knocks: RefusedConnections, command: NoteKnocks) -> dict[str, Any]:
     """Take in who knocked at ranks that jupiterctl runs on this machine; raises UsageError."""
     if not 0 < command.count <= MAX_NUMBER:
         raise UsageError(f"nobody can knock {command.count} times")

@@ -61,7 +61,7 @@ class HealthView:
             leader=view.leader,
             nodes=self._nodes(),
             pending_reason=joining.shown_reason,
-            sought=joining.sought,
+            sought=joining.token_wait,
             clone_at=self._replica.clones.seen_at,
             is_removed=view.is_removed,
             trusts_lan=self._settings.trust_lan,
@@ -111,7 +111,9 @@ class HealthView:
     def _unreached_by(self) -> tuple[tuple[NodeId, tuple[Unreached, ...]], ...]:
         """Return whom other members that are alive can't reach, as they tell."""
         alive = self._view.alive()
-        told = ((peer.node, peer.telemetry) for peer in self._peers if peer.node in alive)
+        telemetry_of = ((peer.node, peer.telemetry) for peer in self._peers if peer.node in alive)
         return tuple(
-            (node, found) for node, said in told if (found := read_unreached(said.get(UNREACHED)))
+            (node, found)
+            for node, said in telemetry_of
+            if (found := read_unreached(said.get(UNREACHED)))
         )

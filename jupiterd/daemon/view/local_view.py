@@ -187,8 +187,8 @@ class LocalView:
         if term is not None:
             return self.own_admission_terms(term)
         peer = self._leading_peer()
-        told = None if peer is None else peer.telemetry.get("door")
-        return told if isinstance(told, dict) else {}
+        terms = None if peer is None else peer.telemetry.get("door")
+        return terms if isinstance(terms, dict) else {}
 
     def own_admission_terms(self, term: OwnTerm) -> dict[str, Any]:
         """Return the same in a term of our own."""
@@ -212,8 +212,8 @@ class LocalView:
         if node == self.own:
             return self.load_watch.gpu_loads()
         peer, hardware = self._peers.get(node), self.hardware_of(node)
-        told = read_rows(peer.telemetry.get("gpus")) if peer is not None else ()
-        return aligned(told, len(hardware.gpus) if hardware is not None else 0)
+        loads = read_rows(peer.telemetry.get("gpus")) if peer is not None else ()
+        return aligned(loads, len(hardware.gpus) if hardware is not None else 0)
 
     def outage(self) -> Outage | None:
         """Return what is wrong with this machine's own link, where nobody is reached for that."""

@@ -16,7 +16,7 @@ from jupiterd.cycle.data.lineage import Sample
 from jupiterd.daemon.catalog.sample_locations import Output, by_artifact, outputs_of
 from jupiterd.daemon.ledger.replica import Replica
 from jupiterd.daemon.links.peers import Peer, Peers
-from jupiterd.daemon.queries.cluster.local_trace import IS_WHOLE, MAX_ASKED, SOME, trace_here
+from jupiterd.daemon.queries.cluster.local_trace import IS_WHOLE, MAX_REQUESTED, SOME, trace_here
 from jupiterd.daemon.queries.document_sources import DocumentSources
 from jupiterd.errors import Bug
 from jupiterd.ids import ArtifactId, NodeId, short
@@ -71,13 +71,15 @@ class Trace:
     async def ids(self, beginning: str) -> list[str]:
         """Return the ids of the samples that begin so; of many, some."""
         replies = await self._everywhere(peer_pb2.TraceRequest(samples=[beginning]))
-        told = {part.id for reply in replies for part in reply.samples}
-        return sorted(each for each in told if IS_WHOLE(each) and each.startswith(beginning))
+        ids = {part.id for reply in replies for part in reply.samples}
+        return sorted(each for each in ids if IS_WHOLE(each) and each.startswith(beginning))
 
     async def samples(self, ids: Iterable[str]) -> dict[str, Traced]:
         """Return what is known of each of these; of many, so many are asked for with each call."""
-        asked = sorted(filter(IS_WHOLE, ids))
-        pieces = (asked[first : first + MAX_ASKED] for first in range(0, len(asked), MAX_ASKED))
+        wanted = sorted(filter(IS_WHOLE, ids))
+        pieces = (
+            wanted[first : first + MAX_REQUESTED] for first in range(0, len(wanted), MAX_REQUESTED)
+        )
         found = await asyncio.gather(*map(self._piece, pieces))
         return {each: traced for piece in found for each, traced in piece.items()}
 
@@ -86,16 +88,16 @@ class Trace:
         request = peer_pb2.TraceRequest(batch=batch, most=most)
         own = await self._here(request)
         replies = [own] if own.samples else await self._of_members(request)
-        told = next((reply.samples for reply in replies if reply.samples), [])
-        found = ((_record_of(part), part.reason) for part in told)
+        samples = next((reply.samples for reply in replies if reply.samples), [])
+        found = ((_record_of(part), part.reason) for part in samples)
         return [(sample, reason) for sample, reason in found if sample is not None][:most]
 
-    async def _piece(self, asked: list[str]) -> dict[str, Traced]:
-        replies = await self._everywhere(peer_pb2.TraceRequest(samples=asked))
-        parts: dict[str, list[peer_pb2.TracedSample]] = {each: [] for each in asked}
+    async def _piece(self, wanted: list[str]) -> dict[str, Traced]:
+        replies = await self._everywhere(peer_pb2.TraceRequest(samples=wanted))
+        parts: dict[str, list[peer_pb2.TracedSample]] = {each: [] for each in wanted}
         for part in (part for reply in replies for part in reply.samples if part.id in parts):
             parts[part.id].append(part)
-        traced = {each: self._merged(told) for each, told in parts.items()}
+        traced = {each: self._merged(samples) for each, samples in parts.items()}
         return {each: found for each, found in traced.items() if found is not None}
 
     def batches_of(self, traced: Traced) -> list[Output]:
@@ -138,8 +140,8 @@ class Trace:
         """Return the answers of those in reach, in the order of their ids."""
         alive = self._alive()
         peers = sorted(self._peers, key=lambda peer: peer.node)
-        asked = [self._of(peer, request) for peer in peers if peer.node in alive]
-        return [reply for reply in await asyncio.gather(*asked) if reply is not None]
+        calls = [self._of(peer, request) for peer in peers if peer.node in alive]
+        return [reply for reply in await asyncio.gather(*calls) if reply is not None]
 
     async def _of(self, peer: Peer, request: peer_pb2.TraceRequest) -> peer_pb2.TraceReply | None:
         try:

@@ -19,9 +19,9 @@ Line = dict[str, Any]
 def health_lines(sources: DocumentSources) -> list[Line]:
     """Return a line for each thing, causes first; `node` and `cycle` are what it is about."""
     return [
-        _aged(sources, told)
-        for told in (*judge(sources.health.cluster_view()), *_beside(sources.alerts.raised))
-        if not sources.alerts.is_dismissed(told)
+        _aged(sources, alarm)
+        for alarm in (*judge(sources.health.cluster_view()), *_not_in_health(sources.alerts.raised))
+        if not sources.alerts.is_dismissed(alarm)
     ]
 
 
@@ -29,35 +29,35 @@ def dismissed_lines(sources: DocumentSources) -> list[Line]:
     """Return the same of what people have dismissed: it is still so, and nobody need be told."""
     alerts = sources.alerts
     wrong = filter(alerts.is_dismissed, judge(sources.health.cluster_view()))
-    return [_aged(sources, told) for told in (*wrong, *_beside(alerts.dismissed))]
+    return [_aged(sources, alarm) for alarm in (*wrong, *_not_in_health(alerts.dismissed))]
 
 
 def alert_lines(sources: DocumentSources) -> list[Line]:
     """Return a line for each alert that is raised; `key` tells it from all others."""
-    return [_line(sources, told) for told in sources.alerts.raised]
+    return [_line(sources, alarm) for alarm in sources.alerts.raised]
 
 
-def _beside(alerts: Iterable[Alert]) -> Iterator[Alert]:
+def _not_in_health(alerts: Iterable[Alert]) -> Iterator[Alert]:
     """Yield those of which health doesn't tell by itself."""
-    return (told for told in alerts if told.code not in TABLE)
+    return (alarm for alarm in alerts if alarm.code not in TABLE)
 
 
-def _aged(sources: DocumentSources, told: HealthWarning | Alert) -> Line:
+def _aged(sources: DocumentSources, alarm: HealthWarning | Alert) -> Line:
     at_s, ages = now_s(), sources.alerts.ages
-    age_s = at_s - told.since_s if isinstance(told, Alert) else ages.age_s(told.key, at_s)
-    return _line(sources, told) | {"age_s": int(age_s)}
+    age_s = at_s - alarm.since_s if isinstance(alarm, Alert) else ages.age_s(alarm.key, at_s)
+    return _line(sources, alarm) | {"age_s": int(age_s)}
 
 
-def _line(sources: DocumentSources, told: HealthWarning | Alert) -> Line:
-    subject = told.about.partition("/")[0]
+def _line(sources: DocumentSources, alarm: HealthWarning | Alert) -> Line:
+    subject = alarm.about.partition("/")[0]
     state = sources.replica.state
-    is_node = NodeId(subject) in state.members or told.code == "node-waits"
+    is_node = NodeId(subject) in state.members or alarm.code == "node-waits"
     return {
-        "key": sources.alerts.key(told),
-        "code": told.code,
-        "severity": str(told.severity),
-        "title": told.title,
-        "hint": told.hint,
+        "key": sources.alerts.key(alarm),
+        "code": alarm.code,
+        "severity": str(alarm.severity),
+        "title": alarm.title,
+        "hint": alarm.hint,
         "node": subject if is_node else None,
         "cycle": subject if CycleId(subject) in state.cycles else None,
     }

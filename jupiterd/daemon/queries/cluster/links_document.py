@@ -36,8 +36,8 @@ def links_document(view: LocalView, peers: Peers) -> dict[str, Any]:
 
 def _is_on_loopback(view: LocalView, peers: Peers, member: NodeId) -> bool:
     if member == view.own:
-        told = view.addresses()
+        addresses = view.addresses()
     else:
         peer = peers.get(member)
-        told = [] if peer is None else peer.shown_addresses()
-    return bool(told) and all(is_loopback(address) for address in told)
+        addresses = [] if peer is None else peer.shown_addresses()
+    return bool(addresses) and all(is_loopback(address) for address in addresses)

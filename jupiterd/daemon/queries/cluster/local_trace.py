@@ -37,14 +37,14 @@ LOOKED_AT_CHARACTERS = 4_000
 SOME, MANY = 5, 40
 """So many samples of a batch are told, where people look at what a phase has made; and at most."""
 
-MAX_ASKED = 64
+MAX_REQUESTED = 64
 MAX_RECORDS_BYTES = 1 << 20
 """Of one answer; a record that has no room isn't told."""
 
 IS_SAMPLE = re.compile(rf"[0-9a-f]{{{MIN_DIGITS},64}}").fullmatch
 IS_WHOLE = re.compile(r"[0-9a-f]{64}").fullmatch
 
-Asked = TypeVar("Asked")
+Question = TypeVar("Question")
 Found = TypeVar("Found")
 
 log = logging.getLogger(__name__)
@@ -71,16 +71,16 @@ def trace_here(
     store: ArtifactStore, outputs: list[Output], request: peer_pb2.TraceRequest
 ) -> Answer:
     """Return what lies here of what is asked for; reads the disk."""
-    held = _Held(store, outputs)
+    local = _LocalSamples(store, outputs)
     if request.batch:
         reply = peer_pb2.TraceReply(
-            samples=_within_bounds(held.some_of(request.batch, request.most))
+            samples=_within_bounds(local.some_of(request.batch, request.most))
         )
     elif request.shards:
-        reply = peer_pb2.TraceReply(token=held.token(request.shards, request.offset))
+        reply = peer_pb2.TraceReply(token=local.token(request.shards, request.offset))
     else:
-        reply = peer_pb2.TraceReply(samples=_within_bounds(held.samples(request.samples)))
-    return Answer(reply, frozenset(held.damaged))
+        reply = peer_pb2.TraceReply(samples=_within_bounds(local.samples(request.samples)))
+    return Answer(reply, frozenset(local.damaged))
 
 
 def _within_bounds(found: Iterable[peer_pb2.TracedSample]) -> Iterator[peer_pb2.TracedSample]:
@@ -92,7 +92,7 @@ def _within_bounds(found: Iterable[peer_pb2.TracedSample]) -> Iterator[peer_pb2.
         yield traced
 
 
-class _Held:
+class _LocalSamples:
     """What this node has; every method but the first reads the disk.
 
     What is damaged of it is noted and says nothing; the rest does all the same.
@@ -131,7 +131,7 @@ class _Held:
 
     def samples(self, wanted: Sequence[str]) -> Iterator[peer_pb2.TracedSample]:
         """Yield what is known of each of these ids, and of a beginning the ids that begin so."""
-        for each in filter(IS_SAMPLE, wanted[:MAX_ASKED]):
+        for each in filter(IS_SAMPLE, wanted[:MAX_REQUESTED]):
             if IS_WHOLE(each):
                 yield self._sample(each)
             else:
@@ -163,11 +163,11 @@ class _Held:
                 yield _packed(shards, document)
 
     def _read(
-        self, artifact: ArtifactId, read: Callable[[Path, Asked], Found], asked: Asked
+        self, artifact: ArtifactId, read: Callable[[Path, Question], Found], question: Question
     ) -> Found | None:
         """Return what an artifact's folder says; None where it isn't here, or damaged."""
         try:
-            return read(self._store.path(artifact), asked)
+            return read(self._store.path(artifact), question)
         except NotFoundError:
             return None
         except CorruptArtifactError as error:

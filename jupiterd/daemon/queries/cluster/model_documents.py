@@ -79,8 +79,8 @@ async def model_export_document(
             f"nobody in reach has the model {model.name}", "start the nodes that have it"
         ) from error
     row = _row(state, artifact_cache, exports, model)
-    told = row | await details(state, artifact_cache, model)
-    return {"schema": SCHEMA, "model": told | {"files_at": str(folder)}}
+    document = row | await details(state, artifact_cache, model)
+    return {"schema": SCHEMA, "model": document | {"files_at": str(folder)}}
 
 
 async def details(state: State, artifact_cache: ArtifactCache, model: KnownModel) -> dict[str, Any]:
@@ -129,12 +129,12 @@ async def completions_of(
 
 def _began_with(run: CycleState) -> dict[str, str] | None:
     """Return the model whose weights training began with; None where they were drawn."""
-    for asked, name in (
+    for requested, name in (
         (run.started, "" if run.started is None else run.started.size),
         (run.training, "" if run.training is None else run.training.model),
     ):
-        if asked is not None and asked.settings.get("start_from"):
-            return {"name": name, "id": str(asked.settings["start_from"])}
+        if requested is not None and requested.settings.get("start_from"):
+            return {"name": name, "id": str(requested.settings["start_from"])}
     return None
 
 
@@ -205,7 +205,7 @@ def _domain_of(state: State, run: CycleState) -> Mapping[str, Any]:
 
     nothing: dict[str, Any] = {"title": "", "language": "", "sources": []}
     if run.started is None:
-        return nothing | {"sources": _asked_sources(state, run)}
+        return nothing | {"sources": _requested_sources(state, run)}
     try:
         domain = parse_domain(run.started.domain_yaml, "domain.yaml")
     except JupiterError:  # of another version
@@ -222,15 +222,15 @@ def _domain_of(state: State, run: CycleState) -> Mapping[str, Any]:
     return {"title": domain.title, "language": domain.language, "sources": sources}
 
 
-def _asked_sources(state: State, run: CycleState) -> list[dict[str, str]]:
+def _requested_sources(state: State, run: CycleState) -> list[dict[str, str]]:
     """Return what a training run's data set was made of; its licence nobody was asked for."""
     made_in = run.training and state.cycles.get(CycleId(run.training.data))
     if not made_in or made_in.requested is None:
         return []
-    asked = made_in.requested
-    kind = str(asked.source.get("kind") or "folder")
-    address = _address({"kind": kind, "path": asked.source.get("path")})
-    return [{"name": asked.name, "kind": kind, "license": "", "address": address}]
+    requested = made_in.requested
+    kind = str(requested.source.get("kind") or "folder")
+    address = _address({"kind": kind, "path": requested.source.get("path")})
+    return [{"name": requested.name, "kind": kind, "license": "", "address": address}]
 
 
 def _address(fields: Mapping[str, Any]) -> str:

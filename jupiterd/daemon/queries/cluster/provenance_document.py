@@ -45,12 +45,12 @@ async def why_document(state: State, trace: Trace, wanted: str) -> Plain:
         UsageError: it is neither, or several ids begin so.
     """
     began_s = time.perf_counter()
-    answer = await _Asked(state, trace).answer(wanted)
+    answer = await _Question(state, trace).answer(wanted)
     answer["elapsed_ms"] = round(1000 * (time.perf_counter() - began_s), 3)
     return {"schema": SCHEMA, "why": answer}
 
 
-class _Asked:
+class _Question:
     """One question."""
 
     def __init__(self, state: State, trace: Trace) -> None:
@@ -83,11 +83,11 @@ class _Asked:
         at = {"offset": offset, **_packed(shards, document)}
         if record := await self._record(document.sample):
             return {"position": at, **record}
-        made_of = self._sources.get(shards.run)
-        if made_of is None:
+        source = self._sources.get(shards.run)
+        if source is None:
             raise await self._not_found(document.sample)
-        about = {"id": document.sample, "source": made_of.get("path")}
-        return {"position": at, "sample": about, "data_set": made_of, **_nothing_more(shards)}
+        about = {"id": document.sample, "source": source.get("path")}
+        return {"position": at, "sample": about, "data_set": source, **_nothing_more(shards)}
 
     async def _document(self, shards: Output, offset: int) -> peer_pb2.TracedDocument:
         """Return the document of a token of shards; raises NotFoundError where there is none."""
@@ -95,7 +95,7 @@ class _Asked:
         label = f"shards {short(shards.artifact)}"
         if token is None:
             is_silent = shards.node_name in await self._trace.silent()
-            hint = f"start {shards.node_name}, which made them" if is_silent else self._way_on()
+            hint = f"start {shards.node_name}, which made them" if is_silent else self._hint()
             raise NotFoundError(f"{label} of {shards.label} are on no node in reach", hint)
         if not token.HasField("document"):
             raise NotFoundError(
@@ -118,10 +118,10 @@ class _Asked:
     async def _not_found(self, wanted: str) -> NotFoundError:
         silent = await self._trace.silent()
         missing = f"what {', '.join(silent)} made isn't all in reach: start it"
-        hint = missing if silent else self._way_on()
+        hint = missing if silent else self._hint()
         return NotFoundError(f"no sample in reach is called {wanted[:16]}", hint)
 
-    def _way_on(self) -> str:
+    def _hint(self) -> str:
         return _DAMAGED if self._trace.damaged else _LIST
 
     async def _record(self, sample_id: str) -> Plain:
@@ -159,13 +159,13 @@ class _Asked:
     def _seen(self, traced: Traced) -> list[Output]:
         """Return where a sample is, and who collected it for old rounds, where that was let go."""
         found = self._trace.batches_of(traced)
-        kept = {(output.run, output.round) for output in found if output.name == "kept"}
+        filtered = {(output.run, output.round) for output in found if output.name == "kept"}
         gone = [
             output
             for output in self._trace.outputs
             if output.is_passing
             and output.name in _COLLECTED
-            and (output.run, output.round) in kept
+            and (output.run, output.round) in filtered
             if traced.sample.kind == "real" and output not in found
         ]
         items = {

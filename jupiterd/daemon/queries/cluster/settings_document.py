@@ -23,7 +23,7 @@ def settings_document(settings: Settings, taken_from: Mapping[str, str]) -> dict
 
     taken_from: the name of a setting -> where its value comes from; the rest are defaults
     """
-    told = [
+    rows = [
         {
             "name": each.name,
             "value": _shown(each.name, getattr(settings, each.name)),
@@ -31,7 +31,7 @@ def settings_document(settings: Settings, taken_from: Mapping[str, str]) -> dict
         }
         for each in fields(Settings)
     ]
-    return {"schema": SCHEMA, "settings": told}
+    return {"schema": SCHEMA, "settings": rows}
 
 
 def _shown(name: str, value: object) -> object:

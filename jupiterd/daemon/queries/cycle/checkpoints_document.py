@@ -37,19 +37,21 @@ async def checkpoints_document(
         NotFoundError: there is no such training.
     """
     run = shown_run(replica.state.cycles, run_id)
-    made = sorted(_checkpoints(run), key=lambda pair: (pair[1].round, pair[1].step), reverse=True)
-    shown = made[:MAX_SHOWN]
+    checkpoints = sorted(
+        _checkpoints(run), key=lambda pair: (pair[1].round, pair[1].step), reverse=True
+    )
+    shown = checkpoints[:MAX_SHOWN]
     artifacts = list(dict.fromkeys(fact.artifact for _, fact in shown))
     holders = await _holders(artifact_cache, alive, artifacts)
-    kept = replica.derived(_of_record)
+    recorded = replica.derived(_of_record)
     names = {member: fact.name for member, fact in replica.state.members.items()}
-    rows = [_row(island, fact, holders, names, kept) for island, fact in shown]
+    rows = [_row(island, fact, holders, names, recorded) for island, fact in shown]
     return {
         "schema": SCHEMA,
         "checkpoints": {
             "run": run.id,
             "rows": rows,
-            "more": len(made) - len(shown),
+            "more": len(checkpoints) - len(shown),
             "silent": len(replica.state.members) - len(holders),
         },
     }
@@ -71,10 +73,10 @@ async def _holders(
     artifact_cache: ArtifactCache, alive: AbstractSet[NodeId], artifacts: Sequence[ArtifactId]
 ) -> Holders:
     """Return who answers, with what each has of these."""
-    told = await asyncio.gather(
+    answers = await asyncio.gather(
         *(artifact_cache.held_by(each, artifacts, ANSWER_TIMEOUT_S) for each in sorted(alive))
     )
-    return {each[0]: each[1] for each in told if each is not None}
+    return {each[0]: each[1] for each in answers if each is not None}
 
 
 def _of_record(state: State) -> frozenset[ArtifactId]:
@@ -86,9 +88,9 @@ def _row(
     fact: CheckpointCommitted,
     holders: Holders,
     names: Mapping[NodeId, str],
-    kept: Collection[ArtifactId],
+    recorded: Collection[ArtifactId],
 ) -> dict[str, Any]:
-    having = [each for each, held in holders.items() if fact.artifact in held]
+    having = [each for each, artifacts in holders.items() if fact.artifact in artifacts]
     return {
         "id": fact.artifact,
         "island": island,
@@ -99,5 +101,5 @@ def _row(
         "is_final": fact.is_final,
         "on_trunk": fact.on_trunk,
         "copies": [names.get(each, each) for each in having],
-        "copies_wanted": COPIES if fact.artifact in kept else 0,
+        "copies_wanted": COPIES if fact.artifact in recorded else 0,
     }

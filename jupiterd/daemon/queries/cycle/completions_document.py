@@ -28,7 +28,7 @@ async def completions_document(
     models = [m for m in models_of(state) if (m.run, m.kind) == (run.id, CANDIDATE)]
     for model in models[:MAX_LOOKED_AT]:
         if samples := await completions_of(artifact_cache, run.state, model):
-            told = {"round": model.round, "model": model.artifact, "samples": samples}
-            return {"schema": SCHEMA, "completions": {"run": run.id, **told}}
+            document = {"round": model.round, "model": model.artifact, "samples": samples}
+            return {"schema": SCHEMA, "completions": {"run": run.id, **document}}
     nothing = {"run": run.id, "round": None, "model": None, "samples": []}
     return {"schema": SCHEMA, "completions": nothing}

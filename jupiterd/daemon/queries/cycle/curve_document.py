@@ -54,8 +54,8 @@ async def curve_of(
     """Return the loss of one round of a training, as `curve_document` has it."""
     writers = [*_writers(run)]
     nodes = list(dict.fromkeys(writer.node for writer in writers))
-    told, missing = await _told(sources, curves, run.id, nodes)
-    curve = whole_curve(writers, told, run.round)
+    found, missing = await _curves_of_nodes(sources, curves, run.id, nodes)
+    curve = whole_curve(writers, found, run.round)
     first_s = next((point.at_s for point in curve.points if point.at_s is not None), None)
     names = {member: fact.name for member, fact in sources.replica.state.members.items()}
     return {
@@ -86,7 +86,7 @@ def _of_gang(state: CycleState, island: int, round_number: int) -> Iterator[Writ
             yield Writer(opened.gang[0], island, opened.from_step)
 
 
-async def _told(
+async def _curves_of_nodes(
     sources: DocumentSources, curves: CurveFiles, run: CycleId, writers: Sequence[NodeId]
 ) -> tuple[dict[NodeId, Curves], list[NodeId]]:
     """Return what each node tells, and who doesn't."""

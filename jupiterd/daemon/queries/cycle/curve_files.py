@@ -36,9 +36,9 @@ class CurveFile:
         """Read what was written since; one that was written anew is read from its beginning."""
         try:
             with self._path.open("rb") as file:
-                told = os.fstat(file.fileno())
-                if told.st_ino != self._inode or told.st_size < self._offset:
-                    self._inode, self._offset, self._rest = told.st_ino, 0, b""
+                status = os.fstat(file.fileno())
+                if status.st_ino != self._inode or status.st_size < self._offset:
+                    self._inode, self._offset, self._rest = status.st_ino, 0, b""
                     self.curve = ThinnedCurve()
                 file.seek(self._offset)
                 while piece := file.read(PIECE_BYTES):

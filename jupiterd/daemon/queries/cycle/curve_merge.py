@@ -32,18 +32,18 @@ class MergedCurve:
 
 
 def whole_curve(
-    writers: Sequence[Writer], told: Mapping[NodeId, Curves], round_number: int
+    writers: Sequence[Writer], curves: Mapping[NodeId, Curves], round_number: int
 ) -> MergedCurve:
     """Return the curve of a round.
 
     Args:
         writers: of each island in the order of their attempts.
-        told: what each node has written.
+        curves: what each node has written.
         round_number: what a node wrote of another one isn't taken.
     """
     islands = dict.fromkeys(writer.island for writer in writers)
     lines = [
-        _line([writer for writer in writers if writer.island == island], told, round_number)
+        _line([writer for writer in writers if writer.island == island], curves, round_number)
         for island in islands
     ]
     points = thinned(point for line in lines for point in line.points)
@@ -52,13 +52,13 @@ def whole_curve(
 
 
 def _line(
-    writers: Iterable[Writer], told: Mapping[NodeId, Curves], round_number: int
+    writers: Iterable[Writer], curves: Mapping[NodeId, Curves], round_number: int
 ) -> MergedCurve:
     """Return the curve of one gang; an attempt that went back takes back what was beyond it."""
     points: list[CurvePoint] = []
     validations: list[CurvePoint] = []
     for writer in writers:
-        curve = told.get(writer.node, {}).get(writer.island)
+        curve = curves.get(writer.node, {}).get(writer.island)
         points = _up_to(points, writer.from_step)
         validations = _up_to(validations, writer.from_step)
         if curve is not None and _is_of(curve, round_number):

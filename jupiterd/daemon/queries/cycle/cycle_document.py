@@ -94,7 +94,7 @@ def cycle_document(  # noqa: PLR0913 - all that it is made of
     learnt = values if training else {}  # the gate's small students have a loss of their own
     verdicts = _verdicts(cycle)
     gangs = [cycle, *(state for state, _ in islands)]
-    rate, told = values.get("tokens_per_s"), island_rows(cycle, shown, live)
+    rate, island_list = values.get("tokens_per_s"), island_rows(cycle, shown, live)
     speeds = _live_speeds(values) if training else compared(cycle, current)
     return {
         "id": begun.cycle,
@@ -121,7 +121,7 @@ def cycle_document(  # noqa: PLR0913 - all that it is made of
         "gang_encrypted": _is_encrypted(cycle, seats),
         "generators": _named(_generators(cycle, live, current), names),
         **generation_document(cycle),
-        "islands": told,
+        "islands": island_list,
         "outer_steps": outer_steps(cycle, current),
         "inner_steps": inner_steps(cycle, current),
         "verdicts": verdicts,
@@ -146,8 +146,8 @@ def _with_finite_values(live: Live) -> Live:
 
 
 def _is_encrypted(cycle: CycleState, seats: Sequence[Mapping[str, Any]]) -> bool | None:
-    asked = cycle.training or cycle.started
-    return is_encrypted({} if asked is None else asked.settings, {seat["node"] for seat in seats})
+    begun = cycle.training or cycle.started
+    return is_encrypted({} if begun is None else begun.settings, {seat["node"] for seat in seats})
 
 
 def _named(rows: Sequence[Mapping[str, Any]], names: Mapping[NodeId, str]) -> list[dict[str, Any]]:
@@ -309,24 +309,24 @@ def _events_of(cycle: CycleState) -> list[dict[str, Any]]:
         if closed is not None and closed.reason != "finished":
             text = f"attempt {number} ended: {closed.reason}"
             events.append({"seq": EPOCH_SEQ * attempt + 1, "text": text})
-    return [*events, *_given(cycle), *_early_ends(cycle), *_parkings(cycle)]
+    return [*events, *_starts_given(cycle), *_early_ends(cycle), *_parkings(cycle)]
 
 
-def _given(cycle: CycleState) -> Iterator[dict[str, Any]]:
+def _starts_given(cycle: CycleState) -> Iterator[dict[str, Any]]:
     """Return the score of weights that were given, behind the beginning of their first attempt."""
-    made = (fact for fact in cycle.line() if isinstance(fact, CheckpointCommitted))
-    told: set[int] = set()
-    for first in made:
-        if first.round not in told and (text := began_with(first)):
-            told.add(first.round)
+    checkpoints = (fact for fact in cycle.line() if isinstance(fact, CheckpointCommitted))
+    rounds: set[int] = set()
+    for first in checkpoints:
+        if first.round not in rounds and (text := began_with(first)):
+            rounds.add(first.round)
             opened = [n for n, e in cycle.attempts_opened.items() if e.round == first.round]
             yield {"seq": EPOCH_SEQ * min(opened, default=first.attempt) + 2, "text": text}
 
 
 def _early_ends(cycle: CycleState) -> Iterator[dict[str, Any]]:
     """Return which trainings ended early, or worse, behind the last words of their attempts."""
-    made = (fact for fact in cycle.line() if isinstance(fact, CheckpointCommitted))
-    for last in made:
+    checkpoints = (fact for fact in cycle.line() if isinstance(fact, CheckpointCommitted))
+    for last in checkpoints:
         for before, text in ((3, worse_end(last)), (2, early_end(last))):
             if text:
                 yield {"seq": EPOCH_SEQ * last.attempt + EPOCH_SEQ - before, "text": text}

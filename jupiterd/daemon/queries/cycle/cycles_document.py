@@ -10,10 +10,10 @@ from jupiterd.daemon.queries.cluster.status_document import shown
 from jupiterd.daemon.queries.document_sources import DocumentSources
 from jupiterd.document_schema import SCHEMA
 
-TOLD = ("id", "domain", "state", "rounds", "round", "phase", "val_bpb", "model", "paused")
+VERDICT_TEXTS = ("id", "domain", "state", "rounds", "round", "phase", "val_bpb", "model", "paused")
 """What a row has of a cycle's own document."""
 
-TOLD_OF_VERDICTS = ("round", "verdict", "candidate", "val_bpb", "reason")
+VERDICTS_SHOWN = ("round", "verdict", "candidate", "val_bpb", "reason")
 
 OWN_SHARE = "self_hosting"
 """In a cycle's document: the share of the synthetic text that its own student writes, 0 to 1."""
@@ -29,9 +29,9 @@ def cycles_document(sources: DocumentSources) -> dict[str, Any]:
 def _row(cycle: dict[str, Any]) -> dict[str, Any]:
     verdicts = cycle["verdicts"]
     return {
-        **{name: cycle[name] for name in TOLD},
+        **{name: cycle[name] for name in VERDICT_TEXTS},
         "rounds_done": len(verdicts),
         "verdict": verdicts[-1]["verdict"] if verdicts else None,
-        "verdicts": [{name: each[name] for name in TOLD_OF_VERDICTS} for each in verdicts],
+        "verdicts": [{name: each[name] for name in VERDICTS_SHOWN} for each in verdicts],
         OWN_SHARE: cycle.get(OWN_SHARE),
     }

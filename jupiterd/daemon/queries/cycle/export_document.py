@@ -33,14 +33,14 @@ async def export_document(
         raise UsageError(
             f"{shards.label} is a data set: tokens{path}", "export the data of a cycle's round"
         )
-    kept = [each for each in outputs if _is_kept_for(each, shards)]
-    shards_at, *kept_at = [await _brought(artifact_cache, each) for each in (shards, *kept)]
+    filtered = [each for each in outputs if _is_filtered_for(each, shards)]
+    shards_at, *filtered_at = [await _brought(artifact_cache, each) for each in (shards, *filtered)]
     exported = {
         "run": shards.run,
         "name": shards.label,
         "round": shards.round,
         "shards": shards_at,
-        "samples": kept_at,
+        "samples": filtered_at,
         "purged": sorted(state.purged(shards.label, shards.run)),
     }
     return {"schema": SCHEMA, "export": exported}
@@ -56,6 +56,6 @@ async def _brought(artifact_cache: ArtifactCache, wanted: Output) -> str:
         ) from error
 
 
-def _is_kept_for(output: Output, shards: Output) -> bool:
+def _is_filtered_for(output: Output, shards: Output) -> bool:
     is_of_round = (output.run, output.round) == (shards.run, shards.round)
     return is_of_round and output.name == "kept"

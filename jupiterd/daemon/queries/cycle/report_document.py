@@ -93,7 +93,7 @@ async def _samples(artifact_cache: ArtifactCache, cycle: CycleState) -> dict[str
     if not united:
         return None
     last = max(united, key=attrgetter("round"))
-    made = _made(facts, last.round)
+    work = _work_of_round(facts, last.round)
     names = ("samples", "parents")
     return {
         "round": last.round,
@@ -101,14 +101,14 @@ async def _samples(artifact_cache: ArtifactCache, cycle: CycleState) -> dict[str
         "dropped": await _folders(artifact_cache, [last.outputs["dropped"]]),
         **{
             name: await _folders(
-                artifact_cache, [f.outputs[name] for f in made if name in f.outputs]
+                artifact_cache, [f.outputs[name] for f in work if name in f.outputs]
             )
             for name in names
         },
     }
 
 
-def _made(facts: list[WorkCompleted], number: int) -> list[WorkCompleted]:
+def _work_of_round(facts: list[WorkCompleted], number: int) -> list[WorkCompleted]:
     """Return the newest generating of a round or one before it: made text accumulates."""
     found = [f for f in facts if f.phase == Phase.GENERATE and f.round <= number and f.outputs]
     last = max((fact.round for fact in found), default=0)

@@ -56,8 +56,8 @@ async def review_document(sources: DocumentSources, wanted: str) -> dict[str, An
     trace = trace_of(sources)
     rows = shown(sources, cycle)["phases"]
     row = next((r for r in rows if (r["round"], r["phase"]) == (number, str(phase))), {})
-    as_told = parse_domain(begun.domain_yaml, f"{begun.domain}.yaml")
-    domain = with_changes(as_told, cycle.steering.settings(current_round(cycle)))
+    at_start = parse_domain(begun.domain_yaml, f"{begun.domain}.yaml")
+    domain = with_changes(at_start, cycle.steering.settings(current_round(cycle)))
     return {
         "schema": SCHEMA,
         "review": {
@@ -89,9 +89,9 @@ async def _some(
     """Return a few samples of a phase, of each of its batches some; others where it has many."""
     found: list[dict[str, Any]] = []
     batches = _batches(cycle, place, names)
-    asked = batches[:: math.ceil(len(batches) / MOST_BATCHES) or 1]
-    for behind, batch in enumerate(asked):
-        share = math.ceil((most - len(found)) / (len(asked) - behind))
+    chosen = batches[:: math.ceil(len(batches) / MOST_BATCHES) or 1]
+    for behind, batch in enumerate(chosen):
+        share = math.ceil((most - len(found)) / (len(chosen) - behind))
         samples = await trace.some_of(batch, share) if share else []
         found += [_plain(sample, reason) for sample, reason in samples]
     return found
@@ -102,19 +102,21 @@ def _newest_with_samples(cycle: CycleState, place: Place) -> Place:
     order = list(Phase)
     places = {(fact.round, Phase(fact.phase)) for fact in cycle.completed.values()}
     newest = sorted(places, key=lambda each: (each[0], order.index(each[1])), reverse=True)
-    made = (each for each in newest if each[1] in WITH_SAMPLES and _batches(cycle, each, KEPT))
-    return next(made, place)
+    with_samples = (
+        each for each in newest if each[1] in WITH_SAMPLES and _batches(cycle, each, KEPT)
+    )
+    return next(with_samples, place)
 
 
 def _batches(cycle: CycleState, place: Place, names: tuple[str, ...]) -> list[ArtifactId]:
     """Return the batches of a phase; of several steps those that the last one has made."""
     number, phase = place
-    made = work_that_counts(
+    work = work_that_counts(
         fact
         for fact in cycle.completed.values()
         if (fact.round, fact.phase) == (number, str(phase)) and _is_united(phase, fact)
     )
-    ordered = sorted(made, key=lambda fact: fact.item)
+    ordered = sorted(work, key=lambda fact: fact.item)
     return [fact.outputs[name] for name in names for fact in ordered if name in fact.outputs]
 
 

@@ -55,7 +55,7 @@ async def data_document(sources: DocumentSources, run_id: str) -> dict[str, Any]
     state = sources.replica.state
     if not run_id:
         store = sources.artifact_cache.store
-        rows = [_row(store, run, asked) for run, asked in data_sets(state)]
+        rows = [_row(store, run, requested) for run, requested in data_sets(state)]
         rounds = await round_rows(state, sources.artifact_cache)
         return {"schema": SCHEMA, "data": rows, "rounds": rounds}
     run = state.cycles.get(CycleId(run_id))
@@ -63,17 +63,19 @@ async def data_document(sources: DocumentSources, run_id: str) -> dict[str, Any]
     return {"schema": SCHEMA, "data": shown(sources, run) if run and is_known else None}
 
 
-def _row(store: ArtifactStore, run: CycleState, asked: DataRequested) -> dict[str, Any]:
-    made = run.prepared
-    counts = {} if made is None else {name: int(value) for name, value in made.counts.items()}
-    shards = None if made is None else made.outputs["shards"]
-    failed = run.failed if made is None else None
+def _row(store: ArtifactStore, run: CycleState, requested: DataRequested) -> dict[str, Any]:
+    prepared = run.prepared
+    counts = (
+        {} if prepared is None else {name: int(value) for name, value in prepared.counts.items()}
+    )
+    shards = None if prepared is None else prepared.outputs["shards"]
+    failed = run.failed if prepared is None else None
     return {
-        "id": asked.cycle,
-        "name": asked.name,
+        "id": requested.cycle,
+        "name": requested.name,
         "state": _state(run),
-        "source": asked.source["path"],
-        "kind": asked.source["kind"],
+        "source": requested.source["path"],
+        "kind": requested.source["kind"],
         "tokens": counts.get("tokens"),
         "documents": counts.get("documents"),
         "bytes": counts.get("bytes"),
@@ -82,10 +84,10 @@ def _row(store: ArtifactStore, run: CycleState, asked: DataRequested) -> dict[st
         "form": _form(counts),
         "counted_tokens": counts.get("counted_tokens"),
         "shards": shards,
-        "tokenizer": None if made is None else made.outputs["tokenizer"],
+        "tokenizer": None if prepared is None else prepared.outputs["tokenizer"],
         "held_here": shards is not None and store.holds(shards),
-        "made_by": None if made is None else made.node,
-        "started_at": asked.started_at,
+        "made_by": None if prepared is None else prepared.node,
+        "started_at": requested.started_at,
         "failure": None if failed is None else failed.message,
     }
 
@@ -144,12 +146,12 @@ async def _audited(state: State, store: ArtifactStore, run: CycleState) -> dict[
 
 async def _read_proof(store: ArtifactStore, run: CycleState) -> dict[str, Any]:
     """Prove what gangs have trained by their checkpoints, and what islands have by outer steps."""
-    made = [fact for fact in run.line() if isinstance(fact, CheckpointCommitted)]
+    checkpoints = [fact for fact in run.line() if isinstance(fact, CheckpointCommitted)]
     by_islands = rounds_of_islands(run)
     began = _Beginnings(run)
-    committed = [_committed(began, fact) for fact in made]
+    committed = [_committed(began, fact) for fact in checkpoints]
     rounds = audit(committed, _trained(run), by_islands)
-    read = [fact for fact in made if fact.round not in by_islands]
+    read = [fact for fact in checkpoints if fact.round not in by_islands]
     contents = await asyncio.to_thread(_contents_of, store, read)
     proofs = [audit_round(run, number, _seq_len(run)) for number in by_islands]
     return _proof(contents, rounds, proofs)
@@ -163,8 +165,8 @@ def _about(run: CycleState) -> dict[str, Any]:
     }
 
 
-def _contents_of(store: ArtifactStore, made: Sequence[CheckpointCommitted]) -> list[_Read]:
-    return [(fact, _contents(store, fact)) for fact in made]
+def _contents_of(store: ArtifactStore, checkpoints: Sequence[CheckpointCommitted]) -> list[_Read]:
+    return [(fact, _contents(store, fact)) for fact in checkpoints]
 
 
 def _proof(

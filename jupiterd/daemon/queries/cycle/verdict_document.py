@@ -80,14 +80,14 @@ async def verdict_document(
 def _course(judged: _Judged) -> RoundCourse:
     """Return how the judged round was trained, and whether it is the last."""
     cycle, number = judged.cycle, judged.fact.round
-    made, before = cycle.last_checkpoint(number), cycle.checkpoint(start_of(cycle, number))
+    last, before = cycle.last_checkpoint(number), cycle.checkpoint(start_of(cycle, number))
     packed = cycle.completed.get((number, item_id(number, Phase.PACK, 0)))
     began = 0 if before is None else before.tokens
     return RoundCourse(
         short(judged.fact.cycle),
         is_last=number >= cycle.rounds_wanted,
-        steps=0 if made is None else made.step,
-        tokens=0 if made is None else made.tokens - began,
+        steps=0 if last is None else last.step,
+        tokens=0 if last is None else last.tokens - began,
         text_tokens=0 if packed is None else int(packed.counts.get("tokens", 0)),
         max_steps=0 if cycle.started is None else int(cycle.started.settings.get("max_steps") or 0),
     )
@@ -137,17 +137,17 @@ def _of_cycle(verdicts: Sequence[_Judged], wanted: str) -> list[_Judged]:
 
 def _check_compared(judged: _Judged, incumbent: str, given: dict[str, Any]) -> None:
     """Raise NotFoundError where the candidate was compared with others than this one."""
-    beside = [str(given.get(name) or "") for name in ("incumbent", "generator")]
+    others = [str(given.get(name) or "") for name in ("incumbent", "generator")]
     named = judged.cycle.verdicts.get(int(incumbent)) if _is_round(incumbent) else None
     if any(
         model == named.candidate if named else _begins(model, incumbent)
-        for model in beside
+        for model in others
         if model
     ):
         return
-    told = " and ".join(dict.fromkeys(short(each) if each else "a baseline" for each in beside))
+    names = " and ".join(dict.fromkeys(short(each) if each else "a baseline" for each in others))
     raise NotFoundError(
-        f"the candidate of round {judged.fact.round} was compared with {told}, "
+        f"the candidate of round {judged.fact.round} was compared with {names}, "
         f"not with {incumbent}",
         "leave --incumbent out, or name the one it was compared with",
     )

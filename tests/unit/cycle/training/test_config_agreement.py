@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from jupiterd.cycle.training.config_agreement import (
-    MAX_TOLD_BYTES,
+    MAX_TELEMETRY_BYTES,
     as_numbers,
     disagreement,
     short_form,
@@ -56,10 +56,10 @@ def test_many_differences_are_told_in_a_line():
 
 
 def test_what_is_too_long_to_be_told_is_noticed_all_the_same():
-    texts = [json.dumps({"a": "x" * 2 * MAX_TOLD_BYTES + end}).encode() for end in "yz"]
+    texts = [json.dumps({"a": "x" * 2 * MAX_TELEMETRY_BYTES + end}).encode() for end in "yz"]
     length = told_length([short_form(text) for text in texts])
-    assert length == MAX_TOLD_BYTES
-    assert len(as_numbers(texts[0], length)) == MAX_TOLD_BYTES
+    assert length == MAX_TELEMETRY_BYTES
+    assert len(as_numbers(texts[0], length)) == MAX_TELEMETRY_BYTES
 
 
 def test_numbers_survive_float32():

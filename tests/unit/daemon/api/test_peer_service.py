@@ -280,7 +280,7 @@ async def test_what_stands_in_the_way_of_an_answer_is_told_to_the_caller(
 async def test_a_newcomer_takes_a_long_history_by_snapshot_and_the_rest_in_pages(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("jupiterd.daemon.ledger.replica.KEPT_ENTRIES", 5)
+    monkeypatch.setattr("jupiterd.daemon.ledger.replica.MAX_ENTRIES", 5)
     monkeypatch.setattr("jupiterd.daemon.ledger.anti_entropy.BATCH_BYTES", 600)
     async with serving(tmp_path, "one") as one, serving(tmp_path, "new") as new:
         await lead(one)

@@ -12,7 +12,7 @@ from jupiterd.cluster.training.gang_watchdog import BEAT_S
 from jupiterd.cycle.base.work_item import WorkResult
 from jupiterd.daemon.executor import held_worker
 from jupiterd.daemon.executor.gang_holder import GangHolder
-from jupiterd.daemon.executor.held_worker import KEPT_CHECKPOINTS, WorkerReport
+from jupiterd.daemon.executor.held_worker import REPORTED_CHECKPOINTS, WorkerReport
 from jupiterd.daemon.membership.fencing import Fencing
 from jupiterd.daemon.runtime.work_events import (
     Advanced,
@@ -372,7 +372,7 @@ def test_what_is_kept_for_the_next_leader_has_a_bound() -> None:
         told.keep(step(number))
         told.keep(saved(number))
     kept = [event for _, event in told.after(0)]
-    newest = [saved(number) for number in range(1001 - KEPT_CHECKPOINTS, 1001)]
+    newest = [saved(number) for number in range(1001 - REPORTED_CHECKPOINTS, 1001)]
     assert kept == [*first, *newest[:-1], step(1000), newest[-1]]
     assert [number for number, _ in told.after(0)] == sorted({n for n, _ in told.after(0)})
 

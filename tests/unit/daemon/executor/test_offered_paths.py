@@ -78,7 +78,7 @@ async def test_what_its_own_command_line_names_is_read_and_after_a_restart_too(
     async with members(tmp_path) as (one, two):
         with pytest.raises(Exception, match="nobody leads"):
             await two.commands.execute("data.prepare", asked)
-        assert OfferedPaths(one.state_dir.requested_paths, ())._asked == {}, (
+        assert OfferedPaths(one.state_dir.requested_paths, ())._requested == {}, (
             "others don't learn of it"
         )
     async with members(tmp_path / "again") as (one, _), serving(tmp_path, "two") as two:
@@ -269,7 +269,7 @@ def test_commands_and_work_ask_at_once(tmp_path: Path) -> None:
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(ask, range(16)))
-    assert offered(tmp_path)._asked.keys() == {f"/asked/{number}" for number in range(16)}
+    assert offered(tmp_path)._requested.keys() == {f"/asked/{number}" for number in range(16)}
     (found,) = paths.findings(NodeId("n"), "two")
     assert found.detail.endswith(f"{16 * 25 - 1:,} other paths")
 

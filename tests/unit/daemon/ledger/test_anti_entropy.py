@@ -132,7 +132,7 @@ async def test_a_peer_that_does_not_answer_holds_up_nobody(tmp_path: Path) -> No
 async def test_who_was_away_longer_than_entries_are_held_takes_a_snapshot(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("jupiterd.daemon.ledger.replica.KEPT_ENTRIES", 2)
+    monkeypatch.setattr("jupiterd.daemon.ledger.replica.MAX_ENTRIES", 2)
     async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
         await unite(one, other)
         await other.replica.append(7, [PairingWindowSet(is_open=True, edit=1)])

@@ -267,7 +267,7 @@ async def grown(replica: Replica, entries: int, term: int = 1) -> None:
 async def test_a_ledger_that_was_summed_up_is_the_same_after_a_restart(
     ours: Disk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("jupiterd.daemon.ledger.replica.KEPT_ENTRIES", 3)
+    monkeypatch.setattr("jupiterd.daemon.ledger.replica.MAX_ENTRIES", 3)
     replica = await founded(ours)
     await grown(replica, 10)
     await replica.compact()
@@ -283,7 +283,7 @@ async def test_a_ledger_that_was_summed_up_is_the_same_after_a_restart(
 async def test_a_snapshot_of_somebody_else_than_the_sender_is_refused(
     ours: Disk, theirs: Disk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("jupiterd.daemon.ledger.replica.KEPT_ENTRIES", 1)
+    monkeypatch.setattr("jupiterd.daemon.ledger.replica.MAX_ENTRIES", 1)
     leader = await founded(theirs, ours)
     follower = ours.replica()
     await follower.move_to(whole_ledger(leader))
@@ -303,7 +303,7 @@ async def test_a_snapshot_of_somebody_else_than_the_sender_is_refused(
 async def test_a_ledger_sums_itself_up_when_it_has_grown(
     ours: Disk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("jupiterd.daemon.ledger.replica.KEPT_ENTRIES", 3)
+    monkeypatch.setattr("jupiterd.daemon.ledger.replica.MAX_ENTRIES", 3)
     replica = await founded(ours)
     keeping = asyncio.ensure_future(replica.keep_compact())
     await grown(replica, 20)
@@ -318,7 +318,7 @@ async def test_a_ledger_sums_itself_up_when_it_has_grown(
 async def test_what_comes_while_a_ledger_is_summed_up_is_not_lost(
     ours: Disk, theirs: Disk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("jupiterd.daemon.ledger.replica.KEPT_ENTRIES", 2)
+    monkeypatch.setattr("jupiterd.daemon.ledger.replica.MAX_ENTRIES", 2)
     leader = await founded(theirs, ours)
     follower = ours.replica()
     await follower.move_to(whole_ledger(leader))
@@ -335,7 +335,7 @@ async def test_what_comes_while_a_ledger_is_summed_up_is_not_lost(
 async def test_a_snapshot_that_is_adopted_again_and_again_is_kept_once(
     ours: Disk, theirs: Disk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("jupiterd.daemon.ledger.replica.KEPT_ENTRIES", 1)
+    monkeypatch.setattr("jupiterd.daemon.ledger.replica.MAX_ENTRIES", 1)
     leader = await founded(theirs, ours)
     follower = ours.replica()
     await follower.move_to(whole_ledger(leader))
@@ -352,7 +352,7 @@ async def test_a_snapshot_that_is_adopted_again_and_again_is_kept_once(
 async def test_a_snapshot_on_disk_that_cannot_be_read_is_told_and_not_passed_over(
     ours: Disk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("jupiterd.daemon.ledger.replica.KEPT_ENTRIES", 1)
+    monkeypatch.setattr("jupiterd.daemon.ledger.replica.MAX_ENTRIES", 1)
     replica = await founded(ours)
     await grown(replica, 5)
     await replica.compact()

@@ -21,7 +21,7 @@ from tests.unit.daemon.membership.test_handshake import greet
 
 @pytest.fixture(autouse=True)
 def _few_entries_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("jupiterd.daemon.ledger.replica.KEPT_ENTRIES", 2)
+    monkeypatch.setattr("jupiterd.daemon.ledger.replica.MAX_ENTRIES", 2)
 
 
 class Three(NamedTuple):

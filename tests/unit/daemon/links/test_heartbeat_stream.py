@@ -194,8 +194,8 @@ async def test_two_followers_beat_half_as_often_as_a_leader_and_a_follower(tmp_p
         assert one.heartbeats._is_one_the_leader(node), "nobody leads yet"
         one.heartbeats.roster_changed()
         beat = Beat(node, 1, NodeId("c" * 32))
-        one.heartbeats._tell(RosterChanged(frozenset((node, NodeId("c" * 32)))))
-        one.heartbeats._tell(beat)
+        one.heartbeats._handle(RosterChanged(frozenset((node, NodeId("c" * 32)))))
+        one.heartbeats._handle(beat)
         assert not one.heartbeats._is_one_the_leader(node)
         assert one.heartbeats._is_one_the_leader(NodeId("c" * 32))
 

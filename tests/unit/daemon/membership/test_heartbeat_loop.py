@@ -136,7 +136,7 @@ async def test_a_leader_whose_machine_slept_steps_down_at_the_first_thing_it_hea
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with serving(tmp_path, "one") as node:
-        node.heartbeats._tell(PresenceTicked())
+        node.heartbeats._handle(PresenceTicked())
         node.heartbeats._act(node.heartbeats.election.step(now_s() + 10, Ticked()))
         assert node.leading is not None
         other = NodeId("ab" * 16)

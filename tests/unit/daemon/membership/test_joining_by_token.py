@@ -103,10 +103,10 @@ async def test_a_cluster_that_was_sought_and_is_found_is_sought_no_more(tmp_path
         new.handshake.joining.token = await token_of(one)
         new.handshake.joining._began_s -= PATIENCE_S
         new.handshake.joining.look_for_wanted()
-        assert "nobody answers yet" in new.handshake.joining.sought
+        assert "nobody answers yet" in new.handshake.joining.token_wait
         await greet(new, one)
         new.handshake.joining.look_for_wanted()
-        assert new.handshake.joining.sought == ""
+        assert new.handshake.joining.token_wait == ""
 
 
 async def test_a_withdrawn_token_lets_in_nobody(tmp_path: Path) -> None:

@@ -95,7 +95,7 @@ async def test_handshakes_read_what_was_worked_out_as_the_ledger_changed(tmp_pat
 
 async def test_who_is_turned_away_is_counted_and_told(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one:
-        assert CROWDED not in str(one.observers.alerts.told())
+        assert CROWDED not in str(one.observers.alerts.telemetry())
         one.listening._refused(STRANGER, "it holds 16 connections")
         assert one.refusals.to_plain()[REFUSED] == 1
-        assert f"1 try, of {STRANGER}" in str(one.observers.alerts.told())
+        assert f"1 try, of {STRANGER}" in str(one.observers.alerts.telemetry())

@@ -183,8 +183,8 @@ async def test_a_leader_that_walked_in_lets_a_trusted_member_lead(tmp_path: Path
 async def test_who_is_behind_gets_the_ledger_from_a_trusted_member_where_one_is_here(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("jupiterd.daemon.ledger.replica.KEPT_ENTRIES", 1)
-    monkeypatch.setattr("jupiterd.daemon.ledger.replica.KEPT_WITHOUT_YES", 1)
+    monkeypatch.setattr("jupiterd.daemon.ledger.replica.MAX_ENTRIES", 1)
+    monkeypatch.setattr("jupiterd.daemon.ledger.replica.MAX_ENTRIES_WITHOUT_YES", 1)
     async with (
         serving(tmp_path, "founder") as founder,
         serving(tmp_path, "guest") as guest,
@@ -203,7 +203,7 @@ async def test_who_is_behind_gets_the_ledger_from_a_trusted_member_where_one_is_
 async def test_a_member_without_a_yes_holds_more_entries_one_by_one_for_who_is_behind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("jupiterd.daemon.ledger.replica.KEPT_ENTRIES", 1)
+    monkeypatch.setattr("jupiterd.daemon.ledger.replica.MAX_ENTRIES", 1)
     async with (
         serving(tmp_path, "founder") as founder,
         serving(tmp_path, "guest") as guest,

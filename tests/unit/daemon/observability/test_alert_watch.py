@@ -320,7 +320,7 @@ async def test_the_leader_sends_an_alert_once_and_its_follower_never(tmp_path: P
             look(one, after_s)
             look(two, after_s)
             tell(one, two)
-        await until(lambda: "sent" in one.observers.alerts.told()["alerts"])
+        await until(lambda: "sent" in one.observers.alerts.telemetry()["alerts"])
         assert codes(server) == ["disk-low"]
         tell(one, two)
         look(two, HELD_S + 3)
@@ -345,7 +345,7 @@ async def test_the_end_of_an_alert_is_sent_once_by_whoever_leads_by_then(tmp_pat
             look(one, after_s)
             look(two, after_s)
             tell(one, two)
-        await until(lambda: "sent" in one.observers.alerts.told()["alerts"])
+        await until(lambda: "sent" in one.observers.alerts.telemetry()["alerts"])
         tell(one, two)
         look(two, HELD_S + 1)
         for node in (one, two):
@@ -489,7 +489,7 @@ async def test_what_a_member_tells_wrongly_isnt_believed(tmp_path: Path) -> None
 
 async def test_heartbeats_tell_little(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one, hook(lambda _: 200) as server:
-        assert one.observers.alerts.told() == {}
+        assert one.observers.alerts.telemetry() == {}
         async with with_webhook(one, server):
             one.observers.alerts._sent.note(f"verdict:{number}" for number in range(100))
             assert len(one.observers.description.describe().telemetry) < 512

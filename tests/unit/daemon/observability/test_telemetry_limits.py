@@ -8,14 +8,14 @@ import msgpack
 import pytest
 
 from jupiterd.daemon.observability.telemetry_limits import short_telemetry
-from jupiterd.daemon.runtime.telemetry import MAX_TOLD_BYTES, read_telemetry
+from jupiterd.daemon.runtime.telemetry import MAX_TELEMETRY_BYTES, read_telemetry
 from tests.support.daemon.two_nodes import serving
 
 LOAD = {"cpu_percent": 7.0}
 
 
 def test_gpus_and_strangers_give_way_to_what_runs() -> None:
-    live = {"load": LOAD, "live": [{"detail": "x" * (MAX_TOLD_BYTES - 200)}]}
+    live = {"load": LOAD, "live": [{"detail": "x" * (MAX_TELEMETRY_BYTES - 200)}]}
     told = short_telemetry(live | {"waiting": ["w" * 200], "gpus": [[1.0] * 4] * 8})
     assert msgpack.unpackb(told.raw) == live
     assert told.left_out == ("who waits", "accelerators")
@@ -67,10 +67,10 @@ def test_a_loss_that_is_no_number_costs_others_that_reading_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    "told", [{"live": [{"detail": "x" * MAX_TOLD_BYTES}]}, {"door": "x" * MAX_TOLD_BYTES}]
+    "told", [{"live": [{"detail": "x" * MAX_TELEMETRY_BYTES}]}, {"door": "x" * MAX_TELEMETRY_BYTES}]
 )
 def test_whatever_is_told_it_is_never_too_large(told: dict[str, Any]) -> None:
-    assert len(short_telemetry(told).raw) <= MAX_TOLD_BYTES
+    assert len(short_telemetry(told).raw) <= MAX_TELEMETRY_BYTES
 
 
 async def test_what_had_to_be_left_out_is_said_once(

@@ -10,9 +10,14 @@ from jupiterd.daemon.app.servers import server_of
 from jupiterd.daemon.app.tasks import tasks_of
 from jupiterd.daemon.app.wiring import Parts
 from jupiterd.daemon.links.address_book import load_addresses
-from jupiterd.daemon.links.discovery import discovery_of
+from jupiterd.daemon.links.unreachable_peers import UnreachablePeers
+from jupiterd.daemon.runtime.settings import Settings
 from jupiterd.ids import short
+from jupiterd.net.combined_discovery import merge
+from jupiterd.net.mdns import by_mdns
 from jupiterd.net.server import NodeServer
+from jupiterd.net.static_discovery import StaticDiscovery
+from jupiterd.ports import Discovery
 
 log = logging.getLogger(__name__)
 
@@ -42,7 +47,7 @@ class Node(Parts):
             await server.stop(STOP_GRACE_S)
 
     async def _serve(self) -> None:
-        discovery = discovery_of(self.settings, self.static_discovery, self.handshake.unreached)
+        discovery = _discovery_of(self.settings, self.static_discovery, self.handshake.unreached)
         await discovery.start(self.local_view.port)
         self.handshake.addresses.note_kept(load_addresses(self.state_dir.peers))
         for name, task in tasks_of(self, discovery):
@@ -65,3 +70,17 @@ class Node(Parts):
 
     def _make_server(self) -> NodeServer:
         return server_of(self)
+
+
+def _discovery_of(
+    settings: Settings, named: StaticDiscovery, unreached: UnreachablePeers
+) -> Discovery:
+    """Return what finds other nodes: multicast (mDNS), and the addresses that somebody named."""
+    unreached.named = named.meant
+    multicast = by_mdns(
+        loopback_only=settings.local,
+        interfaces=settings.interface,
+        scope=settings.scope,
+        announced=unreached.announced,
+    )
+    return merge(*multicast, named)

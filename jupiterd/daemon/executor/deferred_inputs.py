@@ -1,4 +1,4 @@
-"""Inputs that are fetched while the work that wants them runs already.
+"""Inputs without which work can begin: those fetched while it runs, and those that only save work.
 
 Owns which those are, and handing them in. Doesn't know what the work does without them: a rank that
 joins a gang takes part until it has the state of the others.
@@ -8,11 +8,13 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
+from jupiterd.cycle.base.work_item import PREVIOUS
 from jupiterd.daemon.artifacts.artifact_cache import ArtifactCache
 from jupiterd.daemon.artifacts.checkpoint_integrity import whole_checkpoint
 from jupiterd.daemon.runtime.work_events import WorkOrder
-from jupiterd.errors import JupiterError
+from jupiterd.errors import JupiterError, NotFoundError
 from jupiterd.ids import ArtifactId, short
 from jupiterd.protocol.frames import InputArrived
 
@@ -36,6 +38,21 @@ def without(order: WorkOrder) -> dict[str, ArtifactId]:
     """Return what must be here before the work begins."""
     late = _names(order)
     return {name: artifact for name, artifact in order.inputs.items() if name not in late}
+
+
+async def without_lost(artifact_cache: ArtifactCache, order: WorkOrder) -> WorkOrder:
+    """Fetch what the round before found; return the order, without all of it if a part is lost.
+
+    These inputs only save work. A part of them would be wrong: a page that hasn't changed is looked
+    up among the old samples.
+    """
+    previous = {n: artifact for n, artifact in order.inputs.items() if n.startswith(PREVIOUS)}
+    try:
+        await artifact_cache.ensure_all(previous)
+    except NotFoundError as error:
+        log.warning("previous_round_missing", extra={"order": order.id, "reason": error.message})
+        return replace(order, inputs={n: order.inputs[n] for n in order.inputs.keys() - previous})
+    return order
 
 
 async def bring(

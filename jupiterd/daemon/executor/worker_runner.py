@@ -20,10 +20,10 @@ from jupiterd.cluster.values.hardware import Hardware
 from jupiterd.cycle.base.work_item import WorkResult
 from jupiterd.daemon.artifacts.artifact_cache import ArtifactCache
 from jupiterd.daemon.artifacts.checkpoint_integrity import whole_start
-from jupiterd.daemon.artifacts.optional_inputs import without_lost
 from jupiterd.daemon.artifacts.scratch_dirs import remove_scratch, scratch_of
 from jupiterd.daemon.executor import deferred_inputs, device_capacity, gang_stores
 from jupiterd.daemon.executor.curve_paths import curves_folder
+from jupiterd.daemon.executor.deferred_inputs import without_lost
 from jupiterd.daemon.executor.device_allocation import DeviceAllocation, chosen_engine
 from jupiterd.daemon.executor.gang_stores import GangStores
 from jupiterd.daemon.executor.gang_tunnels import GangTunnels, RankTunnels, on_loopback

@@ -1,21 +1,38 @@
 """Whether this machine's own link is why it reaches nobody.
 
-Owns putting together how the others were reached and how the interfaces are now. Doesn't know the
-rule (`cluster.own_link`).
+Owns reading the state of each interface from the operating system (switched on, plugged in, with
+which addresses), and putting it together with how the others were reached. Doesn't know the rule
+(`cluster.own_link`).
 """
 
 import logging
+import socket
 from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import psutil
 
 from jupiterd.cluster.links.links import Links
 from jupiterd.cluster.links.own_link import Interface, Other, Outage, Way, outage
 from jupiterd.cluster.membership.membership import Liveness
-from jupiterd.daemon.links.interface_states import interface_states
 from jupiterd.ids import NodeId
 from jupiterd.net.interface_kinds import kind_of
 from jupiterd.net.scopes import is_link_local, without_scope
 
 log = logging.getLogger(__name__)
+
+_FAMILIES: Final = (socket.AF_INET, socket.AF_INET6)
+
+
+@dataclass(frozen=True)
+class InterfaceState:
+    """An interface of this machine, be it one that carries nothing (`net.interfaces` omits it)."""
+
+    is_on: bool
+    has_link: bool
+    """A cable is in, a Wi-Fi is joined. macOS says so of any that is on; it takes the address."""
+    addresses: tuple[str, ...]
 
 
 def own_outage(others: Mapping[NodeId, Liveness], links: Mapping[NodeId, Links]) -> Outage | None:
@@ -45,6 +62,19 @@ def _paths_of(links: Links | None) -> tuple[Way, ...]:
         Way(path.interface, without_scope(path.source), kind_of(path.interface))
         for path in links.paths
     )
+
+
+def interface_states() -> dict[str, InterfaceState]:
+    """Return every interface by its name; raises OSError where the system can't be asked."""
+    addresses = psutil.net_if_addrs()
+    return {
+        name: InterfaceState(
+            "up" in seen.flags.split(","),
+            seen.isup,
+            tuple(e.address for e in addresses.get(name, ()) if e.family in _FAMILIES),
+        )
+        for name, seen in psutil.net_if_stats().items()
+    }
 
 
 def _interfaces() -> dict[str, Interface]:

@@ -5,6 +5,8 @@ The ledger has no times: what happened while this daemon was away, others have s
 """
 
 import asyncio
+import contextlib
+import json
 from collections import deque
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
@@ -14,7 +16,6 @@ from typing import Any, Final
 from jupiterd.cluster.health.status_diff import noticed
 from jupiterd.cluster.ledger.cycle_state import CycleState
 from jupiterd.cluster.ledger.island_runs import is_whole
-from jupiterd.daemon.observability.event_file import EventFile
 from jupiterd.daemon.queries.cluster.health_document import alert_lines
 from jupiterd.daemon.queries.cluster.status_document import shown as run_document
 from jupiterd.daemon.queries.cluster.status_document import status_document
@@ -26,6 +27,33 @@ from jupiterd.ids import CycleId
 LOOK_S: Final = 2.0
 MAX_EVENTS: Final = 500
 MAX_TEXT_CHARACTERS: Final = 300
+
+
+class EventFile:
+    """The latest events in the state folder, so that they outlive their daemon.
+
+    Nothing depends on it: a file that can't be read or written costs the events of before.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def load(self) -> tuple[str, list[dict[str, Any]]]:
+        """Return (time of the first look, events from the oldest); ("", []) if there is no file."""
+        try:
+            document: Mapping[str, Any] = json.loads(self._path.read_text())
+            rows = [dict(row) for row in document["events"]]
+            since = str(document["since"])
+            return since, sorted(rows, key=lambda row: int(row["seq"]))
+        except (OSError, ValueError, TypeError, KeyError):
+            return "", []
+
+    def save(self, document: Mapping[str, Any]) -> None:
+        """Replace the file in one step: it holds all of the new document or all of the old one."""
+        draft = self._path.with_suffix(".new")
+        with contextlib.suppress(OSError):
+            draft.write_text(json.dumps(document))
+            draft.replace(self._path)
 
 
 class EventRing:

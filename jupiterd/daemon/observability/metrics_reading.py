@@ -16,7 +16,6 @@ from jupiterd.cluster.ledger.island_runs import counting_islands, is_whole
 from jupiterd.cluster.ledger.state import State
 from jupiterd.cycle.base.work_item import Phase
 from jupiterd.daemon.catalog.phase_rows import phase_rows
-from jupiterd.daemon.observability.trained_tokens import TrainedTokens
 from jupiterd.daemon.queries.cluster.status_document import status_document
 from jupiterd.daemon.queries.document_sources import DocumentSources
 from jupiterd.daemon.runtime.logged_events import LoggedEvents
@@ -58,6 +57,31 @@ class Reading:
         """The cycle, else the training run, that runs just now; empty where none does."""
         shown = (self.status["cycle"], self.status["train"])
         return next((each for each in shown if each and each["state"] == "running"), {})
+
+
+class TrainedTokens:
+    """Counts the tokens trained since this daemon began to look; the total never falls.
+
+    A run counts from where its leader was first heard to train it: what the ledger brings on
+    catching up was trained before, or while this daemon wasn't there.
+    """
+
+    def __init__(self) -> None:
+        self._first: dict[str, int] = {}
+        self._grown: dict[str, int] = {}
+
+    @property
+    def total(self) -> int:
+        """Tokens of all runs together."""
+        return sum(self._grown.values())
+
+    def note(self, live: Mapping[str, int], recorded: Mapping[str, int]) -> None:
+        """Take note of each run's tokens: as leaders tell just now, and as the ledger says."""
+        for run, tokens in live.items():
+            self._first.setdefault(run, tokens)
+        for run, first in self._first.items():
+            newest = max(live.get(run, 0), recorded.get(run, 0))
+            self._grown[run] = max(self._grown.get(run, 0), newest - first)
 
 
 class MetricsReader:

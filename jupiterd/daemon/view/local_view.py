@@ -7,11 +7,14 @@ or what heartbeats say of this node (`observability.heartbeat_description`).
 
 import secrets
 from collections.abc import Callable, Mapping
+from itertools import islice
 from operator import attrgetter
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
+from jupiterd.cluster.ledger.state import State
 from jupiterd.cluster.ledger.tokens import TokenTimer
 from jupiterd.cluster.links.own_link import Outage
+from jupiterd.cluster.membership.admission_policy import closes_by_itself
 from jupiterd.cluster.membership.membership import Liveness
 from jupiterd.cluster.membership.pairing_window import PairingWindow
 from jupiterd.cluster.membership.pending_joins import PendingJoin, PendingJoins, from_telemetry
@@ -26,12 +29,14 @@ from jupiterd.daemon.links.peers import Peer, Peers
 from jupiterd.daemon.membership.heartbeat_loop import HeartbeatLoop
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.daemon.runtime.settings import Settings
-from jupiterd.daemon.view.admission_terms import admission_terms
 from jupiterd.daemon.view.load_monitor import LoadMonitor
-from jupiterd.ids import CycleId, NodeId
+from jupiterd.ids import CycleId, NodeId, short
 from jupiterd.net.interfaces import local_addresses
 from jupiterd.net.scopes import without_scope_in
 from jupiterd.ports import Address
+
+MAX_TIMED_TOKENS: Final = 16
+"""Telemetry is small: a follower doesn't know the time left of more tokens."""
 
 
 class OwnTerm(Protocol):
@@ -192,7 +197,7 @@ class LocalView:
 
     def own_admission_terms(self, term: OwnTerm) -> dict[str, Any]:
         """Return the same in a term of our own."""
-        return admission_terms(
+        return _admission_terms(
             self._replica.state,
             term.window,
             term.token_timer,
@@ -224,3 +229,20 @@ class LocalView:
     def _leading_peer(self) -> Peer | None:
         leader = self.leader
         return None if leader is None else self._peers.get(leader)
+
+
+def _admission_terms(
+    state: State, window: PairingWindow, timer: TokenTimer, at_s: float, *, trusts_lan: bool
+) -> dict[str, Any]:
+    """Return what a leader's heartbeats say of admission; times left are by the leader's clock.
+
+    `trusts_lan`: whether everybody on the network is admitted; `closes_in_s`: seconds until the
+    pairing window closes, None where it doesn't by itself; `tokens`: seconds left by token.
+    """
+    closes = closes_by_itself(state)
+    tokens = islice(sorted(state.tokens), MAX_TIMED_TOKENS)
+    return {
+        "trusts_lan": trusts_lan,
+        "closes_in_s": window.left_s(at_s, state.window_edit) if closes else None,
+        "tokens": {short(token): round(timer.left_s(at_s, token)) for token in tokens},
+    }

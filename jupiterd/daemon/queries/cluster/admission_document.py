@@ -15,7 +15,7 @@ from jupiterd.ids import short
 MAX_SHOWN_TOKENS: Final = 64
 
 Terms = Mapping[str, Any]
-"""The leader's word, as `view.admission_terms` has it; empty where nobody has said it."""
+"""What the leader reports, see `LocalView.admission_terms`; empty where no leader is heard."""
 
 
 def door_document(state: State, terms: Terms) -> dict[str, Any]:

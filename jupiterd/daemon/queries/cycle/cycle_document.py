@@ -31,7 +31,6 @@ from jupiterd.daemon.catalog.islands_document import Islands, inner_steps, islan
 from jupiterd.daemon.catalog.pause_facts import WAITING
 from jupiterd.daemon.catalog.phase_rows import Live, Settled, phase_rows
 from jupiterd.daemon.cycles.lost_generator import lost_generator
-from jupiterd.daemon.queries.cycle.gang_rows import gang_rows
 from jupiterd.daemon.queries.cycle.heavy_drops import heavy_drops_of
 from jupiterd.document_schema import finite
 from jupiterd.errors import Bug
@@ -383,3 +382,23 @@ def _parkings(cycle: CycleState) -> Iterator[dict[str, Any]]:
             else f"line {name} competes again: its checkpoint has turned up"
         )
         yield {"seq": EPOCH_SEQ * attempt + said, "text": text}
+
+
+def gang_rows(seats: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return a gang's ranks, each with its `share` of the batch, 0 to 1; None: a rate is unknown.
+
+    All ranks of a gang take the same steps, so a rank's part of its gang's tokens per second is its
+    part of each batch.
+    """
+    return [{**seat, "share": _share(seat, seats)} for seat in seats]
+
+
+def _share(seat: Mapping[str, Any], seats: Sequence[Mapping[str, Any]]) -> float | None:
+    """Return a rank's part; of islands, each is a gang of its own."""
+    gang = [each for each in seats if each.get("island") == seat.get("island")]
+    rates: list[float | None] = [each.get("tokens_per_s") for each in gang]
+    known = [rate for rate in rates if rate is not None]
+    own: float | None = seat.get("tokens_per_s")
+    if own is None or len(known) < len(rates) or sum(known) <= 0:
+        return None
+    return round(own / sum(known), 4)

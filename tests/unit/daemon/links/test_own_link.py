@@ -7,8 +7,7 @@ from jupiterd.cluster.links.own_link import Outage
 from jupiterd.cluster.membership.membership import Liveness
 from jupiterd.cluster.values.interface_kind import InterfaceKind
 from jupiterd.daemon.links import own_link
-from jupiterd.daemon.links.interface_states import InterfaceState, interface_states
-from jupiterd.daemon.links.own_link import own_outage
+from jupiterd.daemon.links.own_link import InterfaceState, interface_states, own_outage
 from jupiterd.ids import NodeId
 
 THERE = NodeId("c" * 32)

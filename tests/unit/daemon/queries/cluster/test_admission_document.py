@@ -7,7 +7,7 @@ from jupiterd.cluster.ledger.tokens import LIFETIME_S, parse_token
 from jupiterd.cluster.membership.pairing_window import OPEN_S
 from jupiterd.daemon.app.node import Node
 from jupiterd.daemon.runtime.telemetry import MAX_TELEMETRY_BYTES
-from jupiterd.daemon.view.admission_terms import MAX_TOLD_TOKENS
+from jupiterd.daemon.view.local_view import MAX_TIMED_TOKENS
 from tests.support.daemon.shown import status_of
 from tests.support.daemon.two_nodes import lead, serving, unite
 from tests.unit.daemon.membership.test_handshake import OPEN, STOPPED, WORK
@@ -63,7 +63,7 @@ async def test_a_follower_knows_that_its_leader_trusts_the_network(tmp_path: Pat
 async def test_a_leader_with_many_tokens_still_says_all_the_rest(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one:
         await lead(one)
-        for _ in range(2 * MAX_TOLD_TOKENS):
+        for _ in range(2 * MAX_TIMED_TOKENS):
             await one.commands.execute_here("cluster.token", {})
         assert len(one.heartbeats.message(one.identity.node_id).telemetry) < MAX_TELEMETRY_BYTES / 2
-        assert len(cluster_of(one)["tokens"]) == 2 * MAX_TOLD_TOKENS
+        assert len(cluster_of(one)["tokens"]) == 2 * MAX_TIMED_TOKENS

@@ -1,4 +1,4 @@
-from jupiterd.daemon.queries.cycle.gang_rows import gang_rows
+from jupiterd.daemon.queries.cycle.cycle_document import gang_rows
 
 
 def test_a_ranks_part_of_the_speed_is_its_part_of_the_batch():

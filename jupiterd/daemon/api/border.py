@@ -1,6 +1,6 @@
 """Who calls: taken from the key of the connection, and held against what the ledger says.
 
-Owns the refusal of whoever is no member, or isn't the leader. Doesn't know what is asked.
+Owns the refusal of callers that are no members, or aren't the leader. Doesn't know the requests.
 """
 
 from typing import Any

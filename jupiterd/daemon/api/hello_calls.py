@@ -1,6 +1,6 @@
-"""Hello: what a node that calls is told of this one, and what is taken up of it.
+"""The Hello call: what this node says of itself to a caller, and what it notes of the caller.
 
-Owns the answer; a stranger is told less than a member. Doesn't know what follows for who calls
+Owns the answer; a stranger gets less than a member. Doesn't know what follows for who calls
 (`membership.handshake`).
 """
 
@@ -38,7 +38,7 @@ class HelloCalls:
         summary: Callable[[], Summary],
         shown: Shown,
     ) -> None:
-        """`name`: of this node, for members; `summary`: what strangers are told of the cluster."""
+        """`name`: of this node, for members; `summary`: of the cluster, for strangers too."""
         self._name, self._replica, self._peers = name, replica, peers
         self._handshake, self._summary, self._shown = handshake, summary, shown
 

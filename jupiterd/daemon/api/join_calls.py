@@ -113,7 +113,7 @@ class JoinCalls:
     def _is_for_others(self, who: NodeId, token: TokenIssued | None) -> bool:
         """Say whether a trusted member is to let this one in, and have one lead where one is here.
 
-        This leader lets others walk in, as it did itself, until the door was shut once.
+        This leader admits others without approval, as it was itself, until the window closed once.
         """
         is_known = who in self._replica.state.members
         walks_in = (

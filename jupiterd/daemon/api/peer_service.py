@@ -68,7 +68,7 @@ class ClusterParts:
 
 @dataclass(frozen=True)
 class LinkParts:
-    """What knows the ways between members."""
+    """The parts that know the paths between members."""
 
     peers: Peers
     paths: PathMonitor
@@ -98,7 +98,7 @@ class WorkParts:
 
 @dataclass(frozen=True)
 class ReportParts:
-    """What tells members of this machine."""
+    """The parts that report this machine to members."""
 
     trace: Callable[[peer_pb2.TraceRequest], Awaitable[peer_pb2.TraceReply]]
     own_report: Callable[[], Awaitable[dict[str, Any]]]
@@ -117,7 +117,7 @@ class PeerService(peer_pb2_grpc.PeerServicer):
         work: WorkParts,
         reports: ReportParts,
     ) -> None:
-        """Take the border, and what does what is asked."""
+        """`border` checks callers; the rest carries out the calls."""
         self._border, (self._hello, self._join) = border, admission
         self._cluster, self._links, self._work, self._reports = cluster, links, work, reports
 
@@ -141,7 +141,7 @@ class PeerService(peer_pb2_grpc.PeerServicer):
     async def AskRoster(
         self, request: peer_pb2.RosterRequest, context: Context
     ) -> peer_pb2.RosterReply:
-        """Tell who was a member which entries say that it is one no more."""
+        """Return to a former member the entries that say that it is one no more."""
         was_member = self._cluster.replica.state.roster.known(caller(context)) is not None
         if not was_member or request.cluster != self._cluster.replica.cluster:
             return peer_pb2.RosterReply()  # perhaps its admission hasn't come here yet
@@ -173,7 +173,7 @@ class PeerService(peer_pb2_grpc.PeerServicer):
     async def UsePath(
         self, request: peer_pb2.UsePathRequest, context: Context
     ) -> peer_pb2.UsePathReply:
-        """Take in which way between us the caller uses."""
+        """Note which path between us the caller uses."""
         who = self._border.member(context)
         with contextlib.suppress(ValueError):  # what is no address is no choice either
             return peer_pb2.UsePathReply(known=self._links.paths.hear(who, request.address))
@@ -200,16 +200,16 @@ class PeerService(peer_pb2_grpc.PeerServicer):
     async def NotePath(
         self, request: peer_pb2.NotePathRequest, context: Context
     ) -> peer_pb2.NotePathReply:
-        """Take in how much a way between us carries."""
+        """Note the bandwidth of a path between us that the caller measured."""
         who = self._border.member(context)
-        with contextlib.suppress(ValueError):  # what is no address is none of our ways
+        with contextlib.suppress(ValueError):  # what is no address is none of our paths
             self._links.paths.note(who, request.address, request.bits_per_s)
         return peer_pb2.NotePathReply()
 
     async def MeasureWays(
         self, request: peer_pb2.MeasurePathsRequest, context: Context
     ) -> peer_pb2.MeasurePathsReply:
-        """Measure our ways to another member."""
+        """Measure our paths to another member."""
         self._border.member(context)
         try:
             return peer_pb2.MeasurePathsReply(
@@ -221,7 +221,7 @@ class PeerService(peer_pb2_grpc.PeerServicer):
     async def TraceSamples(
         self, request: peer_pb2.TraceRequest, context: Context
     ) -> peer_pb2.TraceReply:
-        """Tell what lies here of some samples, or of a token of shards."""
+        """Return what this node's store has of some samples, or of a token of shards."""
         self._border.member(context)
         return await self._reports.trace(request)
 
@@ -230,14 +230,14 @@ class PeerService(peer_pb2_grpc.PeerServicer):
         request: peer_pb2.ReportRequest,  # noqa: ARG002 - it asks for everything
         context: Context,
     ) -> peer_pb2.ReportReply:
-        """Tell what this daemon tells of itself beyond its heartbeats."""
+        """Return this daemon's report: versions, processes and the end of its log."""
         self._border.member(context)
         return to_reply_of_report(await self._reports.own_report())
 
     async def ReadCurves(
         self, request: peer_pb2.CurvesRequest, context: Context
     ) -> peer_pb2.CurvesReply:
-        """Tell the loss by step that ranks here have written."""
+        """Return the loss by step that ranks here have written."""
         self._border.member(context)
         return curves_reply(await self._reports.curves(request.run))
 

@@ -87,7 +87,7 @@ class Ordered(Protocol):
         ...
 
     def summary(self) -> Summary:
-        """Return what strangers are told."""
+        """Return the cluster's summary for strangers."""
         ...
 
 

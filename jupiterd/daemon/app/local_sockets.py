@@ -1,6 +1,6 @@
 """The sockets on which the front ends of this machine are answered.
 
-Owns both being there from the daemon's start to its end. Doesn't know what is asked on them.
+Owns both sockets from the daemon's start to its end. Doesn't know the requests on them.
 """
 
 import asyncio

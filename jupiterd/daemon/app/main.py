@@ -194,7 +194,7 @@ def main() -> None:
 
 
 def fail(error: JupiterError) -> None:
-    """Tell the user what went wrong and what to do, and end."""
+    """Print what went wrong and what to do, and exit with the error's code."""
     click.echo(f"jupiterd: error: {error.message}\n\nhint: {error.hint}", err=True)
     sys.exit(error.exit_code)
 

@@ -1,6 +1,6 @@
 """One daemon's run: its servers, its loops, and its end.
 
-Owns every task. Decides nothing by itself: the parts do (`wiring` puts them together).
+Owns every task and the sources of discovery. Decides nothing itself: the parts do (`wiring`).
 """
 
 import logging
@@ -25,14 +25,14 @@ STOP_GRACE_S = 1.0
 
 
 class Node(Parts):
-    """One daemon's parts; `run` starts them and returns when it is told to stop."""
+    """One daemon's parts; `run` starts them and returns once `stop` was called."""
 
     def stop(self) -> None:
-        """Ask for a graceful end."""
+        """Request a graceful end."""
         self.stopping.ask()
 
     async def run(self) -> None:
-        """Serve until told to stop.
+        """Serve until `stop` is called.
 
         Raises:
             PortInUseError: another program has the port.

@@ -1,4 +1,4 @@
-"""What watches a daemon and tells of it: documents, alerts, events, reports and heartbeats.
+"""The parts that observe a daemon: documents, alerts, events, reports and heartbeats.
 
 Owns putting these together. Doesn't know what any of them says.
 """

@@ -1,6 +1,6 @@
 """What new entries of the ledger call for on every node, whoever leads.
 
-Owns the order in which its parts are told. Doesn't know what entries say (`state` does).
+Owns the order in which its parts are notified. Doesn't know what entries say (`state` does).
 """
 
 from typing import TYPE_CHECKING

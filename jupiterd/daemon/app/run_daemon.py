@@ -30,10 +30,10 @@ async def serve(
     state_dir: StateDir,
     take_signals: Callable[[Node], None],
 ) -> None:
-    """Run one daemon until it is told to stop.
+    """Run one daemon until a signal or the service manager stops it.
 
     Args:
-        settings: what it was told from outside.
+        settings: of this daemon, from options, environment and file.
         sources: setting -> where it was taken from.
         state_dir: its folder, opened and locked.
         take_signals: called once with the node, to connect signals with `stop`.
@@ -66,6 +66,6 @@ def _watched(node: Node) -> Watched:
 
 
 def _warn_of_missing(interfaces: tuple[str, ...]) -> None:
-    """Tell of a mistyped interface: nobody is found on it. One that isn't plugged in may come."""
+    """Warn of an interface that isn't there: it may be mistyped, or be plugged in later."""
     if reason := missing_of(interfaces):
         log.warning("interface_missing", extra={"reason": reason})

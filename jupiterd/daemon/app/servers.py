@@ -97,7 +97,7 @@ def _join_calls(node: "Parts") -> JoinCalls:
 
 
 async def _trace(node: "Parts", request: peer_pb2.TraceRequest) -> peer_pb2.TraceReply:
-    """Tell what lies here of some samples, or of a token of shards."""
+    """Return what this node's store has of some samples, or of a token of shards."""
     from jupiterd.daemon.queries.cluster.local_trace import (
         trace_for_member,  # memory that idle ones need not
     )

@@ -25,7 +25,7 @@ from jupiterd.errors import JupiterError, PeerUnreachableError
 log = logging.getLogger(__name__)
 
 STEP_S: Final = 20.0
-"""How long the running step may take, beside saving it."""
+"""How long the running step may take, without saving it."""
 
 UNFOLLOWED_S: Final = 3.0
 """How long somebody is waited for who records it: a new leader takes a moment."""
@@ -38,7 +38,7 @@ class LastStep(Protocol):
 
     @property
     def order(self) -> WorkOrder:
-        """What it was told to do."""
+        """The order that it carries out."""
         ...
 
     @property
@@ -75,15 +75,15 @@ class Journal(Protocol):
 
 
 class SaysGoodbye(Protocol):
-    """What tells the other members that this one leaves."""
+    """Announces to the other members that this one leaves."""
 
     async def say_goodbye(self) -> None:
-        """Resign, and tell them."""
+        """Resign, and announce it."""
         ...
 
 
 class Shutdown:
-    """Whether a daemon is to stop, and its way out."""
+    """Whether a daemon is to stop, and the steps of its end."""
 
     def __init__(self) -> None:
         self._requested = asyncio.Event()
@@ -96,7 +96,7 @@ class Shutdown:
         return self._requested.is_set()
 
     def ask(self) -> None:
-        """Let it stop; asked again, without waiting for a step."""
+        """Request the end; requested again, it doesn't wait for the running step."""
         if self._has_patience:
             self._patience.reschedule(0.0)
         self._requested.set()
@@ -108,7 +108,7 @@ class Shutdown:
     async def leave(
         self, name: str, holder: EndsWork, replica: Journal, heartbeats: SaysGoodbye
     ) -> None:
-        """Save, hand over, tell everybody, and end what still runs here."""
+        """Save the running step, hand over the lead, say goodbye, and end what still runs here."""
         works = holder.finish_steps()
         log.info("stops", extra={"ranks": len(works)})
         if works:

@@ -66,7 +66,7 @@ def _of_artifacts(node: "Parts") -> Iterator[Task]:
 
 
 def version_guard_of(node: "Parts") -> VersionGuard:
-    """Return what tells which versions run here."""
+    """Return the guard of the versions that run here."""
     return VersionGuard(
         node.hardware.program,
         node.replica,

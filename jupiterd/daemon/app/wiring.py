@@ -154,7 +154,7 @@ class Parts:
 
     @property
     def is_closing(self) -> bool:
-        """Say whether this daemon has been told to stop."""
+        """Say whether this daemon's end was requested."""
         return self.stopping.is_requested
 
     def alive(self) -> frozenset[NodeId]:
@@ -162,7 +162,7 @@ class Parts:
         return self.heartbeats.alive()
 
     def summary(self) -> Summary:
-        """Return what we tell strangers of our cluster."""
+        """Return our cluster's summary for strangers."""
         state = self.replica.state
         return Summary(
             cluster=self.replica.cluster,

@@ -39,7 +39,7 @@ COPY_TIMEOUT_S = 120.0
 
 
 class ArtifactCache:
-    """This node's artifacts and the way to everybody else's."""
+    """This node's artifact store, and fetching artifacts from other nodes."""
 
     def __init__(
         self,
@@ -100,7 +100,7 @@ class ArtifactCache:
             return await file_of(artifact, path, _Sources(uses).all_of(holders), most_bytes)
 
     def part_bytes(self, most_bytes: int) -> int:
-        """Return how much to send at once before giving way."""
+        """Return how many bytes to send before `throttle` is called."""
         return self._pace.part_bytes(most_bytes)
 
     async def throttle(self, size_bytes: int, took_s: float) -> None:
@@ -169,7 +169,7 @@ class ArtifactCache:
     ) -> tuple[NodeId, frozenset[ArtifactId], int] | None:
         """Return a node, what it has of these, and its free bytes; None where it doesn't say.
 
-        It is asked as often as it takes to ask for all of them.
+        As many calls are made as it takes to ask for all of them.
         """
         if node == self.peers.own:
             present = await asyncio.to_thread(

@@ -51,7 +51,7 @@ class Shelf(Protocol):
         ...
 
     def part_bytes(self, most_bytes: int, /) -> int:
-        """Return how much to send at once before giving way."""
+        """Return how many bytes to send before `throttle` is called."""
         ...
 
     async def throttle(self, size_bytes: int, took_s: float) -> None:
@@ -92,7 +92,7 @@ class ArtifactService(ArtifactsServicer):
     async def GetManifest(
         self, request: artifact_pb2.ManifestRequest, context: _Context
     ) -> artifact_pb2.ManifestReply:
-        """Return a manifest, empty where the artifact is neither held nor on its way."""
+        """Return a manifest; empty where the artifact is neither stored nor being fetched."""
         await self._member(context)
         if growth := self._store.growing(ArtifactId(request.id)):
             return artifact_pb2.ManifestReply(manifest=growth.manifest_bytes)
@@ -202,4 +202,4 @@ async def _has_come(turn: asyncio.Semaphore) -> bool:
 
 async def _refuse(context: _Context, error: JupiterError) -> Never:
     await abort(context, error)
-    raise error  # abort has raised already; this tells the type checker
+    raise error  # abort has raised already; this is for the type checker

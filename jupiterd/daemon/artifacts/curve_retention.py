@@ -1,4 +1,4 @@
-"""Curves of old runs: the newest of them are kept on this node, and those of whatever still runs.
+"""Removes curves of old runs: the newest stay on this node, and those of runs that still run.
 
 Owns which folders go. Doesn't know what is in them, or when they are looked at (`retention`).
 """

@@ -50,7 +50,7 @@ def _model_in(folder: Path) -> str:
 
 
 def _label(folder: Path) -> Path:
-    """Return the file beside an export that names its artifact."""
+    """Return the path of the file next to an export that names its artifact."""
     return folder.with_name(f"{folder.name}.artifact")
 
 

@@ -1,6 +1,6 @@
 """Giving up what nobody needs on this node, so that disks don't fill for ever.
 
-That is old checkpoints, what islands sent each other long ago, what lay on the way to the shards of
+That is old checkpoints, old pseudo-gradients of islands, intermediate artifacts of the shards of
 old rounds, what no fact names, fetches that were broken off, old curves, and what workers left that
 nobody came back for.
 
@@ -39,7 +39,7 @@ GRACE_S = 600.0
 """Between the moment when nobody needs one any more and its end: whoever still reads it is done."""
 
 WAYS_GRACE_S = 60.0
-"""The same of an island's way, which nobody reads for long: there may be hundreds by ten minutes.
+"""The same of a pseudo-gradient, which nobody reads for long: ten minutes may bring hundreds.
 """
 
 
@@ -83,7 +83,7 @@ class Retention:
     async def look(self, at_s: float) -> None:
         """Remove what is here and was unneeded at every look for as long as the grace.
 
-        What went and is made anew waits as long again: the fact that names it may be on its way.
+        What was removed and is stored again waits as long: the fact that names it may still come.
         """
         old = self._replica.derived(_old_pseudo_gradients)
         found = self._unneeded() | old
@@ -138,7 +138,7 @@ class Retention:
         return outlived(state.cycles.values(), self._rounds_kept)
 
     async def _unnamed(self, artifacts: Iterable[ArtifactId]) -> frozenset[ArtifactId]:
-        """Return which of these no fact names; thousands of facts are read beside the loop."""
+        """Return which of these no fact names; thousands of facts are read in a thread."""
         facts: list[Fact] = [fact for _, fact in self._replica.state.placed()]
         return await asyncio.to_thread(strays, artifacts, facts)
 

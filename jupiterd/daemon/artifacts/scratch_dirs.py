@@ -1,6 +1,6 @@
 """The folder in which a piece of work is found again on this node after its worker was killed.
 
-Owns their names and how long they are kept. Doesn't know what workers keep there, or that there is
+Owns their names and how long they stay. Doesn't know what workers store there, or that there is
 any: a worker makes its folder itself.
 """
 

@@ -36,10 +36,10 @@ SHIPPED: Final = "shipped"
 """The folder of all this in the state folder."""
 
 KEPT_S: Final = 7 * 86_400.0
-"""How long the folder of a run is kept after something was last written at its top."""
+"""How long the folder of a run stays after something was last written at its top."""
 
 CACHED_S: Final = 86_400.0
-"""How long an artifact is kept after its last use: what hasn't changed needn't be sent again."""
+"""How long an artifact stays after its last use: what hasn't changed needn't be sent again."""
 
 MAX_LIKE: Final = 4
 """Earlier folders in which parts of a new one are looked for."""

@@ -1,4 +1,4 @@
-"""What an audit proves of one round, as front ends are told.
+"""What an audit proves of one round, as a row for front ends.
 
 Owns its keys. Doesn't know how anything is proved (`cycle.audit`, `cycle.outer_audit`).
 """

@@ -15,7 +15,7 @@ from jupiterd.ids import CycleId, short
 
 MAX_NAME_CHARACTERS = 64
 NAMED = 5
-"""So many are named where another one was asked for."""
+"""Number of data sets that the error of an unknown name lists."""
 
 LIST = "jupiterctl data list shows them"
 

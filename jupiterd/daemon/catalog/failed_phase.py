@@ -1,6 +1,6 @@
 """In which phase a cycle or run failed, among the rows of its round.
 
-Pure. Owns how that is told from what was recorded. Doesn't know why it failed, or how rows are made
+Pure. Owns deriving that from recorded facts. Doesn't know why it failed, or how rows are made
 and shown.
 """
 

@@ -40,7 +40,7 @@ def looks_before(cycle: CycleState, round_number: int, candidate: str) -> int:
     """Return how many looks at the held-out text were spent before that at a round's candidate.
 
     Each spends some of alpha, whether its line counts or not, whether its round was closed or not;
-    so does each time that the gate has decided anew on the same candidate.
+    so does each time that the gate has decided again on the same candidate.
     """
     looks = Counter[tuple[int, str]]()
     first = item_id(round_number, Phase.GATE, 0, candidate)

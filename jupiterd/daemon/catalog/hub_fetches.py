@@ -1,4 +1,4 @@
-"""Models that commands on this machine fetch from the hub, as status and events tell of them.
+"""Models that commands on this machine fetch from the hub, for status and events.
 
 Owns what is known of them, and for how long. The command fetches, with the tokens and the cache of
 whoever gave it, and says how far it is; this daemon only hears of it.
@@ -25,7 +25,7 @@ FETCHING, BROUGHT, CUT_OFF = "fetching", "brought", "cut-off"
 
 @dataclass(frozen=True)
 class Fetch:
-    """One model, as its command told of it last."""
+    """One model, as its command last reported it."""
 
     name: str
     done: int

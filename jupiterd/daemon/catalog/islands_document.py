@@ -13,7 +13,7 @@ from jupiterd.cluster.ledger.island_runs import is_trained, is_trained_in, numbe
 Islands = Sequence[tuple[CycleState, TrainingStarted]]
 
 DONE, FAILED, STOPPED, WAITING = "done", "failed", "stopped", "waiting"
-"""What an island does, where the leader tells nothing."""
+"""State of an island where the leader reports none."""
 
 
 def island_rows(

@@ -1,4 +1,4 @@
-"""The models that are kept and worth a name: which there are, and what was said of them.
+"""The models that are stored and worth a name: which there are, and what was said of them.
 
 Owns finding them among the facts, and which one people mean. Pure: it is handed the state. Doesn't
 know files.
@@ -59,7 +59,7 @@ class KnownModel:
         return f"{self.label}/{self.round}" if self.kind == CANDIDATE else self.label
 
     def to_plain(self) -> dict[str, Any]:
-        """Return what people and scripts are told of it."""
+        """Return its row for people and scripts."""
         return {
             "id": self.artifact,
             "name": self.name,

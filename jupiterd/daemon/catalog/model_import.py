@@ -1,4 +1,4 @@
-"""The weights of somebody's Hugging Face folder, on their way into a run.
+"""Imports the weights of somebody's Hugging Face folder for a run.
 
 Owns copying them into this node's store, where every node can fetch them from, with all that came
 with them; a tokenizer in an older form gets a `tokenizer.json` beside it. Doesn't know what they

@@ -88,7 +88,7 @@ def with_own_tokens(config_json: str) -> str:
 def parsed_config(config_json: str, name: str = "") -> dict[str, Any]:
     """Return what the text of a config.json says.
 
-    name: the model's, where a message must tell it from another
+    name: the model's, where a message must distinguish it from another
 
     Raises:
         UsageError: it isn't one JSON object, or too large.

@@ -41,7 +41,7 @@ def is_interactive(cycle: CycleState, begun: CycleStarted) -> bool:
 def place_of(cycle: CycleState) -> Place | None:
     """Return the last phase that has results on the line that counts; None: nothing has.
 
-    A training has them with its last checkpoint, not with those on the way.
+    A training has them with its last checkpoint, not with earlier ones.
     """
     number = current_round(cycle)
     done, last = done_in(cycle, number), cycle.last_checkpoint(number)

@@ -1,6 +1,6 @@
-"""What a phase's finished work comes to, where small students or a judge stand beside it.
+"""Sums up a phase's finished work, apart from that of small students and the judge.
 
-Owns telling them apart, and what is told of the students. Doesn't know how any of it is done.
+Owns distinguishing them, and the text of the students. Doesn't know how any of it is done.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ def own_work(phase: Phase, done: Sequence[WorkCompleted]) -> list[WorkCompleted]
 
 
 def _verdict_that_counts(judged: Sequence[WorkCompleted]) -> list[WorkCompleted]:
-    """Return of the newest candidate's verdicts the one that was told most."""
+    """Return of the newest candidate's verdicts the one with the most evidence."""
     if not judged:
         return []
     found = {fact.item: fact for fact in judged}
@@ -38,7 +38,7 @@ def elapsed_s_of(done: Sequence[WorkCompleted]) -> float:
 
 
 def students_text(done: Sequence[WorkCompleted]) -> list[str]:
-    """Return what people are told of a phase's small students; nothing where there are none."""
+    """Return the text of a phase's small students for people; empty where there are none."""
     count = sum(int(fact.counts.get("proxy_students", 0)) for fact in done)
     return [f"{count} small student{'' if count == 1 else 's'} trained"] if count else []
 
@@ -58,7 +58,7 @@ def _is_concurrent(fact: WorkCompleted) -> bool:
 
 
 def _kind(fact: WorkCompleted) -> str:
-    """Return which step beside the phase a fact is of; all else is one kind."""
+    """Return which concurrent step of the phase a fact is of; all else is one kind."""
     if not _is_concurrent(fact):
         return ""
     if fact.counts.get("proxy_students"):

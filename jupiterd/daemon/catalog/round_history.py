@@ -42,7 +42,7 @@ def standing_of(
         raise Bug("a cycle that was never started has no generators")
     named = generator_from(cycle.started.generator)
     settings = cycle.started.settings
-    # The model that the cycle began with gives way to what became of it, once that is promoted,
+    # The model that the cycle began with is replaced by what became of it, once that is promoted,
     # unless people wanted it.
     is_base = named is not None and named.artifact == base_of(settings) != ""
     is_base = is_base and not settings.get(NAMED_GENERATOR)

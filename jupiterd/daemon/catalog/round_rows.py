@@ -1,6 +1,6 @@
 """The finished rounds of every cycle as rows of cycles.tsv, out of the ledger.
 
-Owns the way from facts to rows. Pure: it is handed the state. Whoever holds the same ledger comes
+Owns deriving rows from facts. Pure: it gets the state. Every node with the same ledger comes
 to the same rows. Each cycle is read in one go, for it may have a thousand rounds.
 """
 
@@ -71,7 +71,7 @@ class _Rounds:
 
 
 def _gate_summary(done: RoundCommitted, work: Iterable[WorkCompleted]) -> Mapping[str, Scalar]:
-    """Return what the gate's work on the round's candidate has told."""
+    """Return the results of the gate's work on the round's candidate."""
     facts = {fact.item: fact for fact in work}
     found = facts.get(verdict_item(done.round, done.parent, facts))
     return {} if found is None else found.summary

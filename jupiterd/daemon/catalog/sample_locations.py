@@ -1,6 +1,6 @@
 """Where samples lie: every batch and every shard that the ledger knows, the newest first.
 
-Owns the way from recorded work to artifacts of samples. Doesn't know what is in a sample, or what
+Owns deriving the artifacts of samples from recorded work. Doesn't know what is in a sample, or what
 of it is here.
 """
 
@@ -43,7 +43,7 @@ class Output:
     """Nodes may have let it go: what counts of it lies in other outputs."""
 
     def to_plain(self) -> dict[str, Any]:
-        """Return what people and scripts are told of it."""
+        """Return its row for people and scripts."""
         return {
             "run": self.run,
             "kind": self.kind,

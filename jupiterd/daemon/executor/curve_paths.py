@@ -12,7 +12,7 @@ from jupiterd.errors import RefusedError
 from jupiterd.ids import is_hex, short
 
 NUMBER = "number"
-"""An island's, among what its ranks are told of it."""
+"""Key of an island's curve among its ranks' parameters."""
 
 
 def curves_folder(curves: Path, order: WorkOrder) -> Path:

@@ -73,7 +73,7 @@ async def _fetched(artifact_cache: ArtifactCache, name: str, artifact: ArtifactI
         reason = str(error) or f"it took more than {TIMEOUT_S:g} s"
         log.warning("late_input_missing", extra={"input": name, "reason": reason})
         return InputArrived(name, "", f"the {name} couldn't be fetched: {reason}"[:500])
-    except Exception as error:  # ours: the rank is told, and the daemon goes on
+    except Exception as error:  # ours: the rank gets the reason, and the daemon goes on
         log.exception("late_input_failed")
         return InputArrived(name, "", f"the {name} couldn't be fetched: {error}"[:500])
     fetched = {"artifact": short(artifact), "elapsed_s": f"{time.monotonic() - began_s:.3f}"}

@@ -1,4 +1,4 @@
-"""What a worker computes on here: which engine and device it is told, and whose GPU that is.
+"""What a worker computes on here: its engine and device, and whose GPU that is.
 
 Owns both for every task. A rank of a gang holds its GPU; a worker that generates, scores or trains
 a small student borrows one, and is ended at once where a gang wants it. The CPU is anybody's.
@@ -33,7 +33,7 @@ TRAINING_ALONE = "train_proxy"
 
 
 def chosen_engine(task: str, params: Mapping[str, Any], machine: Hardware) -> dict[str, str]:
-    """Return what a worker is told of the engine that its machine chooses; nothing for others."""
+    """Return the parameters of the engine that this machine chooses; {} for other tasks."""
     if task in WRITING:
         wanted = str(params.get("engine", AUTO))
         engine = writing_engine(wanted, machine)

@@ -1,6 +1,6 @@
 """Whether a gang's ranks may run on this node just now: have devices and disk room for them?
 
-Owns that answer, and its reason in one line. Doesn't know models: what a rank needs is told.
+Owns that answer, and its reason in one line. Doesn't know models: a request says what ranks need.
 """
 
 import asyncio

@@ -54,10 +54,10 @@ class Dispatcher:
     ) -> CheckpointStored | None:
         """End a gang's work on a node; return when none of it runs there any more.
 
-        With a wish, return the last finished step that was kept there.
+        With `save`, return the last finished step that was saved there.
 
         Raises:
-            JupiterError: the node doesn't answer, or obeys somebody else.
+            JupiterError: the node doesn't answer, or follows another leader.
         """
         if node == self._self_id:
             return await self._holder.end(self._self_id, term, attempt, save)
@@ -96,7 +96,7 @@ class Dispatcher:
         """Ask a gang's ranks on a node to stop together with the others after their running step.
 
         Raises:
-            JupiterError: the node doesn't answer, or obeys somebody else.
+            JupiterError: the node doesn't answer, or follows another leader.
         """
         if node == self._self_id:
             await self._holder.stop_after_step(self._self_id, term, attempt)

@@ -1,7 +1,7 @@
-"""The work of this node: done for whoever follows it, and a gang's held while leaders change.
+"""Runs orders on this node, and keeps a gang's ranks running while leaders change.
 
-Owns which ranks are held here, and when they end: when a leader says so, when another
-gang is obeyed, or when nobody has followed them for a while. All other work ends with the stream.
+Owns which ranks of gangs run here, and when they end: when a leader ends them, when another
+gang is accepted, or when no leader has followed them for GRACE_S. Other work ends with its stream.
 Doesn't know how work is done (`worker_runner`), nor what a piece of it has said (`held_worker`).
 """
 
@@ -37,7 +37,7 @@ from jupiterd.rpc import peer_pb2
 log = logging.getLogger(__name__)
 
 GRACE_S = 15.0
-"""How long a gang's worker goes on with nobody following it.
+"""How long a gang's worker goes on without a leader that follows it.
 
 Where the old leader is silent, an election takes up to 5.3 s, uniting the ledgers 2 s, recording
 roles 1 s and attaching 3 s; the rest is for machines that are busy training.
@@ -67,7 +67,7 @@ class Workers(Protocol):
 
 
 class GangHolder:
-    """Where orders arrive, those of other nodes and our own."""
+    """Carries out orders of other nodes and of this one, and supervises the ranks of gangs."""
 
     def __init__(
         self,
@@ -83,9 +83,9 @@ class GangHolder:
         self._changing = asyncio.Lock()
         self._workers_by_order: dict[str, HeldWorker] = {}
         self._ended = (0, 0)
-        """The last (term, attempt) that a leader ended: its orders may arrive after that."""
+        """The last (term, attempt) that a leader ended; its orders may arrive after the end."""
         self._last_stored: tuple[int, CheckpointStored] | None = None
-        """The last attempt of which something was kept, and what."""
+        """The last attempt of which a step was saved, and that step's checkpoint."""
         self._is_leaving = False
         """Nothing begins here any more."""
 
@@ -117,11 +117,11 @@ class GangHolder:
     ) -> CheckpointStored | None:
         """End the work of an attempt; return when none of it runs any more.
 
-        With a wish, the latest of what its ranks here have finished is kept and returned; again to
+        With `save`, the last step that its ranks here have finished is saved and returned; again to
         the next leader, for the one before may have gone without recording it.
 
         Raises:
-            RefusedError: another leader has been obeyed in this term, or a later one.
+            RefusedError: another leader was accepted in this term, or a later one.
         """
         async with self._changing:
             await self._fencing.check(leader, term, 0)
@@ -136,7 +136,7 @@ class GangHolder:
         return stored
 
     async def prepare(self, request: peer_pb2.PrepareRanksRequest) -> peer_pb2.PrepareRanksReply:
-        """Say whether a gang's ranks may run here just now; nothing is held for them."""
+        """Say whether a gang's ranks may run here just now; nothing is reserved for them."""
         if self._is_leaving:
             failure = peer_pb2.Failure(code=PeerUnreachableError.code, message=LEAVING)
             return peer_pb2.PrepareRanksReply(failure=failure)
@@ -146,7 +146,7 @@ class GangHolder:
         """Ask the ranks of an attempt to stop together after their running step.
 
         Raises:
-            RefusedError: another leader has been obeyed in this term, or a later one.
+            RefusedError: another leader was accepted in this term, or a later one.
             NotFoundError: none of them runs here just now.
         """
         await self._fencing.check(leader, term, 0)
@@ -167,9 +167,9 @@ class GangHolder:
         return [h for h in training if self._workers.ask_to_stop(h.order.id, LEAVING)]
 
     async def end_closed(self, closed: AbstractSet[tuple[str, int]]) -> None:
-        """End what is held of attempts (cycle, number) that are over: others have gone on without.
+        """End the ranks here of attempts (cycle, number) that are closed in the ledger.
 
-        A leader that follows it is told, for it asks for what has been finished and ends it then.
+        A rank with a follower only fails: its leader asks for its last step, and then ends it.
         """
         left = [
             w for w in self._workers_by_order.values() if (w.order.cycle, w.order.attempt) in closed
@@ -180,11 +180,11 @@ class GangHolder:
         await self._end([worker for worker in left if not worker.is_followed], why)
 
     async def end_all(self, why: JupiterError) -> None:
-        """End all that is held."""
+        """End all ranks of gangs here."""
         await self._end(list(self._workers_by_order.values()), why)
 
     async def _worker_for(self, leader: NodeId, order: WorkOrder) -> HeldWorker:
-        """Return the work that an order means; what another gang left here is ended before."""
+        """Return the worker of an order, after ending what an outranked gang left here."""
         async with self._changing:
             await self._fencing.check(leader, order.term, order.attempt)
             outdated = [
@@ -242,7 +242,7 @@ class GangHolder:
 
 
 async def _shared_events(said: AsyncGenerator[Said]) -> AsyncGenerator[WorkEvent]:
-    """Yield what others are told of work that isn't held."""
+    """Yield the events for others of work that belongs to no gang; raises a rank's error."""
     async with aclosing(said) as events:
         async for event in events:
             if isinstance(event, Stuck):

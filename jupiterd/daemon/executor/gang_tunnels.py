@@ -1,6 +1,6 @@
 """The tunnels of one rank: its gang sees the others on loopback, and TLS carries it between nodes.
 
-Owns which ends are open for a rank that runs here, and what it is told in place of the others'
+Owns which ends are open for a rank that runs here, and what it gets in place of the others'
 addresses. Doesn't know TLS (`net.tunnels`) or what ranks say. Both engines know IPv4 alone here:
 between nodes a tunnel goes over whatever address leads there.
 """
@@ -45,7 +45,7 @@ class RankTunnels:
         self._ends = ends
 
     async def ring(self, ring: list[str]) -> list[str]:
-        """Open what a rank of a ring needs; return the addresses that it is told.
+        """Open what a rank of a ring needs; return the addresses that it connects to.
 
         Raises:
             BadRouteError: a port of the ring is taken.
@@ -61,11 +61,11 @@ class RankTunnels:
     async def answer(self, question: StoreQuestion, ask: Ask) -> bytes:
         """Ask the gang's store, so that this rank and the others see tunnels as their addresses.
 
-        Where this rank tells its address, the end of its tunnel is opened and told with it. Of two
+        Where this rank sets its address, the end of its tunnel is opened and added to it. Of two
         ranks the first dials the other: its daemon opens the entrance.
 
         Raises:
-            MalformedError: what is told is no address.
+            MalformedError: the published value is no address.
             JupiterError: the store can't be reached, or a tunnel can't be opened.
         """
         rank = _rank_in(question.keys[0]) if question.keys else _NOBODY
@@ -79,7 +79,7 @@ class RankTunnels:
         return await self._seen(rank, value, ask) if question.verb == StoreVerb.GET else value
 
     async def _seen(self, rank: int, value: bytes, ask: Ask) -> bytes:
-        """Return what a rank has told as this one is to see it."""
+        """Return what a rank has published, with addresses as this one reaches them."""
         if not self._is_far(rank):
             return value
         if rank < self._rank:
@@ -125,7 +125,7 @@ class GangTunnels:
 
     @asynccontextmanager
     async def of(self, params: dict[str, Any]) -> AsyncGenerator[RankTunnels | None]:
-        """Open what a rank needs for as long as it runs, and change what it is told; None: nothing.
+        """Open a rank's tunnels for as long as it runs, and change its addresses; None: no tunnels.
 
         Raises:
             MalformedError: the order doesn't say which tunnels there are.

@@ -1,4 +1,4 @@
-"""One rank of a gang on this node: what it has said, and who follows it.
+"""One rank of a gang on this node: its events, and the leader that follows it.
 
 Owns its events and its time without a leader. Doesn't know how a worker is run, or what its events
 mean. Leaders may change: each follows it from its first event on.
@@ -33,7 +33,7 @@ from jupiterd.errors import JupiterError, RefusedError
 log = logging.getLogger(__name__)
 
 REPORTED_CHECKPOINTS = 16
-"""How many a new leader is told of. The ones before were recorded, or these contain them."""
+"""How many a new leader gets. The ones before were recorded, or these contain them."""
 
 
 KeepState = Callable[[str, int], bool]
@@ -41,14 +41,14 @@ KeepState = Callable[[str, int], bool]
 
 
 class WorkerReport:
-    """What a new follower is told: not all that was said, but all that still counts."""
+    """The events that a new follower gets: the latest of each kind that still count."""
 
     def __init__(self) -> None:
         self._events: list[tuple[int, WorkEvent]] = []
         self._count = 0
 
     def keep(self, event: WorkEvent) -> None:
-        """Take in an event, and let go of those that it makes superfluous."""
+        """Add an event, and drop those that it makes superfluous."""
         self._count += 1
         self._events.append((self._count, event))
         if isinstance(event, Advanced):
@@ -61,15 +61,15 @@ class WorkerReport:
             self._keep_newest(Unsaved, 1)
 
     def after(self, number: int) -> list[tuple[int, WorkEvent]]:
-        """Return the kept events after that number, each with its own."""
+        """Return the stored (number, event) pairs after that number."""
         return [numbered for numbered in self._events if numbered[0] > number]
 
     def has(self, kind: type[WorkEvent]) -> bool:
-        """Say whether an event of that kind was told of."""
+        """Say whether an event of that kind is stored."""
         return any(isinstance(event, kind) for _, event in self._events)
 
     def newest_checkpoint(self) -> CheckpointStored | None:
-        """Return the last checkpoint that was told of, or None."""
+        """Return the last stored checkpoint, or None."""
         checkpoints = [event for _, event in self._events if isinstance(event, CheckpointStored)]
         return checkpoints[-1] if checkpoints else None
 
@@ -109,7 +109,7 @@ class HeldWorker:
 
     @property
     def is_followed(self) -> bool:
-        """Say whether a leader follows it just now, as far as this node has noticed."""
+        """Say whether a leader follows it just now, as far as this node knows."""
         return self._waiting is None
 
     @property
@@ -118,21 +118,21 @@ class HeldWorker:
         return self._report.has(Advanced)
 
     def is_outdated_by(self, order: WorkOrder) -> bool:
-        """Say whether a gang that is obeyed takes its place; one leader may train two cycles."""
+        """Say whether an accepted order outranks this rank; one leader may train two cycles."""
         if order.attempt == self.order.attempt:
             return False
         is_served = self.is_followed and self.term == order.term
         return order.cycle == self.order.cycle or not is_served
 
     async def work(self, events: AsyncGenerator[Said]) -> None:
-        """Run it, and stay when it is done: whoever leads next must be told of it too."""
+        """Run it, and stay when it is done: a later leader must get its result too."""
         try:
             async with aclosing(events):
                 async for event in events:
                     self._take_event(event)
         except JupiterError as error:
             self._error = self._error or error
-        except Exception as error:  # ours: whoever follows it is told, and the daemon goes on
+        except Exception as error:  # ours: its follower gets it, and the daemon goes on
             log.exception("held_work_failed", extra={"order": self.order.id})
             self._error = self._error or error
         self._is_over = True
@@ -172,7 +172,7 @@ class HeldWorker:
     async def last_step(self, save: SaveRequest) -> CheckpointStored | None:
         """Return the last finished step that is in the store, if it is later than wished.
 
-        The worker is asked for its own; one that is done has left a checkpoint of it.
+        The worker is asked for its own; one that is done has left a checkpoint.
         """
         found = [await self._ask_worker(save), self._report.newest_checkpoint()]
         later = [each for each in found if each is not None and each.step > save.after_step]
@@ -195,7 +195,7 @@ class HeldWorker:
         self._notify()
 
     async def end(self, why: JupiterError) -> None:
-        """End its worker, and return when it is gone; whoever follows it is told why."""
+        """End its worker, and return when it is gone; its follower gets the reason."""
         if self.task is not None:
             self._cancel(self.task, why)
             await asyncio.wait({self.task})
@@ -219,7 +219,7 @@ class HeldWorker:
             self._answer.set_result(checkpoint)
 
     def close(self) -> None:
-        """Tell whoever follows it that its worker is gone."""
+        """Notify its follower that the worker is gone."""
         self._stop_waiting()
         self._is_over = True
         self._take(None)
@@ -255,7 +255,7 @@ class HeldWorker:
             task.cancel()
 
     def _notify_soon(self) -> None:
-        """Tell of steps no more often than of life: only the latest one counts."""
+        """Notify of steps at most every BEAT_S: only the latest one counts."""
         if self._soon is not None:
             return
         wait_s = max(0.0, self._step_reported_s + BEAT_S - now_s())

@@ -1,6 +1,6 @@
 """What of this machine's disk work may read: consent is checked where the work is done.
 
-Owns that decision and the file of what was asked for here, which is no part of the ledger: a path
+Owns that decision and the file of paths requested here, which is no part of the ledger: a path
 counts that was named on this machine's own control socket, word for word, or that lies below a
 folder of its settings. Wherever a path leads is what is looked at, so no link and no `..` gets out.
 Doesn't know what is read, or why.
@@ -33,10 +33,10 @@ CODE: Final = "not-offered"
 """Of the alarm."""
 
 REPORTED_S: Final = 3600.0
-"""So long a refusal is told of in health."""
+"""How long health reports a refusal."""
 
 MAX_REQUESTED: Final = 4096
-"""Paths that are kept, the latest."""
+"""Number of requested paths stored, the latest."""
 
 MAX_SHOWN: Final = 200
 """Characters of a path, in words."""
@@ -46,18 +46,18 @@ class OfferedPaths:
     """Which paths of this machine may be read for others, and who was refused."""
 
     def __init__(self, file: Path, folders: Sequence[Path]) -> None:
-        """Take the file with what was asked for here, and the folders of the settings."""
+        """`file` stores the paths requested here; the folders are those of the settings."""
         self._file = file
         self._folders = folders
         self._requested = _load(file)
         """Path as it was named -> where it led then."""
         self._refused: dict[tuple[str, str], float] = {}
-        """(path, who asked) -> when that was."""
+        """(path, requesting node) -> time of the refusal."""
         self._writing, self._noting = threading.Lock(), threading.Lock()
         """Commands and work ask from threads; nothing on the event loop waits for a disk."""
 
     def ask(self, paths: Iterable[str]) -> None:
-        """Take note, for good, that somebody on this machine has asked for these paths.
+        """Record on disk that somebody on this machine has requested these paths.
 
         Raises:
             DiskFullError: there is no room to write that down.
@@ -78,7 +78,7 @@ class OfferedPaths:
         self._requested = requested  # only what is written down holds
 
     def check(self, task: str, params: Mapping[str, Any], asker: str, own: str) -> None:
-        """Refuse work that would read what nobody here has asked for or offers.
+        """Refuse work that would read a path nobody here has requested or offers.
 
         Args:
             task: what is to be done.
@@ -100,7 +100,7 @@ class OfferedPaths:
                 )
 
     def findings(self, node: NodeId, own: str) -> Iterator[Finding]:
-        """Yield what health tells of refusals of the last hour: the latest, and how many more."""
+        """Yield a health finding of the last hour's refusals: the latest, and how many more."""
         since_s = now_s() - REPORTED_S
         with self._noting:
             latest = {key: at_s for key, at_s in self._refused.items() if at_s >= since_s}
@@ -146,7 +146,7 @@ def _name(node: NodeId | None, members: Mapping[NodeId, NodeAdmitted]) -> str:
 
 def _read_by(task: str, params: Mapping[str, Any]) -> Iterator[str]:
     yield from local_paths(task, params)
-    # The library of the hub prefers a folder of that name below the working folder.
+    # The hub's client prefers a folder of that name below the working folder.
     yield from (name for name in hub_names(task, params) if os.path.lexists(name))
 
 

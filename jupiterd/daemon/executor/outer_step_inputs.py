@@ -61,7 +61,7 @@ class OuterStepInputs:
             )
             log.warning("outer_step_missing", extra={"after": short(after), "reason": reason})
             hand_in(_missing(after, reason))
-        except Exception as error:  # ours: the rank is told, and the daemon goes on
+        except Exception as error:  # ours: the rank gets the reason, and the daemon goes on
             log.exception("outer_step_failed")
             hand_in(_missing(after, str(error)))
 

@@ -1,6 +1,6 @@
-"""The way of a rank's question to the daemon that holds its gang's store: over mutual TLS.
+"""Passes a rank's question to the daemon with its gang's store, over mutual TLS.
 
-Owns the way there and back, and its pace. Doesn't know what is asked, or what a store holds.
+Owns the call, its answer and its pace. Doesn't know the questions, or what a store holds.
 """
 
 import asyncio

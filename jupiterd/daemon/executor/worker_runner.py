@@ -1,6 +1,6 @@
 """Doing one piece of work on this node: fetch its inputs, run the worker, keep its outputs.
 
-Owns the way from an order to a process and from its frames to events. Doesn't know why the work is
+Owns turning an order into a process and its frames into events. Doesn't know why the work is
 wanted.
 """
 
@@ -93,7 +93,7 @@ REPEATED = frozenset({"evaluate", "train_proxy"})
 
 
 OF_THIS_NODE = frozenset({"log_dir", ASKED_AT, gang_stores.PARAM})
-"""Parameters that no worker is told as an order has them: a path of this node, and what its daemon
+"""Parameters that no worker gets as an order has them: a path of this node, and what its daemon
 alone needs."""
 
 WARM_WITHIN_S = 1.5
@@ -125,7 +125,7 @@ class WorkerRunner:
         self._machine = machine
         self._devices = DeviceAllocation(machine, settings.name)
         self._own = {"threads": settings.threads, "node_name": settings.name}
-        """What every worker is told of this machine, unless the order says otherwise."""
+        """Parameters of this machine for every worker, unless the order has its own."""
         self._key_hosts = settings.api_keys
         self.offered = OfferedPaths(state_dir.requested_paths, settings.readable_folders)
         self.knocks = RefusedConnections()
@@ -263,7 +263,7 @@ class WorkerRunner:
     def _begin(
         self, under_way: set[asyncio.Task[None]], work: Coroutine[Any, Any, None], name: str
     ) -> None:
-        """Do something beside the frames of a worker, which ends with it."""
+        """Run a task concurrently with reading a worker's frames; it ends with the worker."""
         task = self._group.create_task(work, name=name)
         under_way.add(task)
         task.add_done_callback(under_way.discard)

@@ -1,6 +1,6 @@
 """Making two nodes' ledgers equal: each sends what the other lacks.
 
-Owns when and with whom. Doesn't know what entries say; the journal checks them.
+Owns when and with whom. Doesn't know what entries say; the replica checks them.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ UNITE_TIMEOUT_S = 2.0
 
 
 class AntiEntropy:
-    """One exchange with each peer at a time; asked again meanwhile, it runs once more after."""
+    """One exchange with each peer at a time; one requested meanwhile runs after it."""
 
     def __init__(self, replica: Replica, peers: Peers, group: asyncio.TaskGroup) -> None:
         self._replica = replica
@@ -74,7 +74,7 @@ class AntiEntropy:
         return peer is not None and peer.heard_s >= peer.troubled_s
 
     async def reconcile(self, node: NodeId, peer: PeerStub, reply: peer_pb2.HelloReply) -> None:
-        """Of two nodes of one cluster one is no member for the other: tell why, and learn why."""
+        """Exchange the entries that say why only one of two nodes takes the other for a member."""
         state = self._replica.state
         if not reply.member and self._replica.node in state.members:
             await self._ask_roster(peer)
@@ -86,7 +86,7 @@ class AntiEntropy:
             await self._pull(peer)
 
     async def send_roster(self, peer: PeerStub) -> None:
-        """Send a node what it lacks, and take nothing from it: it was removed."""
+        """Send a removed node the entries and roster it lacks, and take nothing from it."""
         cluster = self._replica.cluster
         try:
             question = peer_pb2.ExchangeRequest(

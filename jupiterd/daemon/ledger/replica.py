@@ -38,7 +38,7 @@ log = logging.getLogger(__name__)
 Found = TypeVar("Found")
 
 MAX_ENTRIES = 1000
-"""The newest are held one by one, for peers that were away a while; a snapshot sums up the rest."""
+"""The newest entries stay, for peers that were away a while; a snapshot sums up the rest."""
 
 MAX_ENTRIES_WITHOUT_YES = 4000
 """What a member sums up to whom nobody has said yes is taken by nobody, so it holds more."""
@@ -57,7 +57,7 @@ class Replica:
         self._writing = asyncio.Lock()
         self._changed = asyncio.Event()
         self.saved_tips: dict[str, int] = {}
-        """How far each writer's entries are on this node's disk: what peers may be told."""
+        """How far each writer's entries are on this node's disk: what peers may know of it."""
         self._unsaved: list[bytes] = []
         """Entries of peers in memory and not on disk yet; until they are, no peer is answered."""
         self.trouble = ""
@@ -96,7 +96,7 @@ class Replica:
 
     @property
     def node(self) -> NodeId:
-        """The node whose journal this is."""
+        """The node whose replica this is."""
         return self._identity.node_id
 
     @property
@@ -132,7 +132,7 @@ class Replica:
 
         Raises:
             CorruptLedgerError: this node isn't admitted, as before its cluster is founded.
-            NoLeaderError: this node has moved to another cluster since it was asked to.
+            NoLeaderError: this node has moved to another cluster since the request.
         """
         return await asyncio.shield(self._append(self._ledger, term, facts))
 
@@ -205,11 +205,11 @@ class Replica:
         self.saved_tips = self._ledger.tips()
 
     async def move_to(self, fetched: FetchedSnapshot) -> None:
-        """Drop the ledger held so far and take up another cluster's.
+        """Replace this node's ledger by another cluster's.
 
         Raises:
             CorruptLedgerError: it doesn't have us as a member.
-            ConflictError: something in the ledger held so far would be lost.
+            ConflictError: something in the ledger so far would be lost.
         """
         ledger = fetched.ledger
         if self._identity.node_id not in ledger.state.members:
@@ -227,7 +227,7 @@ class Replica:
         return frozenset((self._file.get(LEFT_KEY) or "").split())
 
     async def start_new_cluster(self, found: Callable[[Ledger], FetchedSnapshot]) -> None:
-        """Take up the ledger of a new cluster, which is made of the one held so far.
+        """Replace this node's ledger by that of a new cluster, which `found` derives from it.
 
         Once begun it is finished, as `append` is; nothing is written in between.
         """
@@ -257,7 +257,7 @@ class Replica:
         self._take(ledger)
 
     async def adopt(self, raw: bytes, sender: NodeId) -> None:
-        """Take in a peer's snapshot beside what is held: the peer no longer has every entry.
+        """Merge a peer's snapshot into the ledger: the peer no longer has every entry.
 
         Once begun it is finished, as `append` is.
 
@@ -300,7 +300,7 @@ class Replica:
         )
 
     async def snapshot(self) -> bytes:
-        """Return our snapshot for a peer; empty where every entry is held one by one."""
+        """Return our snapshot for a peer; empty where every entry is still stored by itself."""
         if not self._ledger.has_forgotten({}):
             return b""
         if self._snapshot_author != self._identity.node_id:
@@ -321,7 +321,7 @@ class Replica:
         return MAX_ENTRIES if is_trusted else MAX_ENTRIES_WITHOUT_YES
 
     async def compact(self) -> None:
-        """Sum up the ledger in a snapshot of ours, and hold the newest entries alone beside it.
+        """Sum up the ledger in a snapshot of ours, and store only the newest entries besides it.
 
         Once begun it is finished, as `append` is. Nothing is written meanwhile: what came in
         between would be neither in the snapshot nor behind it.
@@ -363,7 +363,7 @@ class Replica:
         return raw
 
     async def in_short(self) -> bytes:
-        """Return a snapshot of all that is in force here, whatever is held one by one."""
+        """Return a snapshot of all that is in force here, whatever entries are still stored."""
         ledger = self._ledger
         facts = list(ledger.state.placed())
         return await asyncio.to_thread(self._summed_up, ledger.cluster, ledger.last(), facts)

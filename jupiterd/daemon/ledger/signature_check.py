@@ -1,7 +1,7 @@
 """The border of a ledger: nothing gets in that a member hasn't signed.
 
 Owns the check of signatures against the roster. Doesn't know where entries come from or where they
-are kept.
+are stored.
 """
 
 from jupiterd.cluster.facts.facts import NodeAdmitted

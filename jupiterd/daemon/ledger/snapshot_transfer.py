@@ -1,6 +1,6 @@
 """Fetching a whole ledger from a member: what it has summed up, then the entries behind that.
 
-Owns the calls and their bounds. Doesn't know what entries say, or where a ledger is kept.
+Owns the calls and their bounds. Doesn't know what entries say, or where a ledger is stored.
 """
 
 import asyncio
@@ -36,7 +36,7 @@ class FetchedSnapshot:
     sender: NodeId
     snapshot: bytes | None = None
     entries: list[bytes] = field(default_factory=list[bytes])
-    """What is kept on disk behind the snapshot; the roster entries beside it the ledger has."""
+    """The bytes to store; the ledger has the roster entries that came with the snapshot."""
 
 
 async def chunks_of(raw: bytes) -> AsyncIterator[peer_pb2.SnapshotChunk]:
@@ -86,7 +86,7 @@ async def _fetch_entries(peer: PeerStub, fetched: FetchedSnapshot) -> list[bytes
     """Add what isn't summed up.
 
     Returns:
-        The roster entries that come beside the snapshot which is needed; None where none is.
+        The roster entries that come with the snapshot which is needed; None where none is.
 
 
     Raises:

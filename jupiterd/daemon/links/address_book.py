@@ -1,4 +1,4 @@
-"""The addresses where peers answered, kept for the next start.
+"""The addresses where peers answered, saved for the next start.
 
 Owns the file. An address is only ever a hint: a wrong one costs one look. One that isn't in use now
 stays, for its machine may only be switched off, until newer ones need its place.
@@ -18,7 +18,7 @@ SAVE_INTERVAL_S = 5.0
 
 
 def load_addresses(path: Path) -> list[Address]:
-    """Return what was kept; nothing where the file is missing or isn't ours."""
+    """Return the saved addresses; none where the file is missing or malformed."""
     try:
         rows = json.loads(path.read_bytes()[:MAX_FILE_BYTES])
         saved = [Address(str(row["host"]), int(row["port"])) for row in rows]
@@ -28,7 +28,7 @@ def load_addresses(path: Path) -> list[Address]:
 
 
 def save_addresses(path: Path, addresses: Iterable[Address]) -> None:
-    """Keep these addresses, all at once."""
+    """Replace the file by these addresses in one step."""
     rows = [{"host": address.host, "port": address.port} for address in addresses]
     draft = path.with_suffix(".tmp")
     draft.write_text(json.dumps(rows))
@@ -36,7 +36,7 @@ def save_addresses(path: Path, addresses: Iterable[Address]) -> None:
 
 
 async def keep_addresses(path: Path, in_use: Callable[[], Iterable[Address]]) -> None:
-    """Write down what is in use whenever that has changed, and at the end."""
+    """Save the addresses in use every SAVE_INTERVAL_S if they changed, and at the end."""
     saved = load_addresses(path)
     try:
         while True:

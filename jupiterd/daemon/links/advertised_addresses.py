@@ -1,4 +1,4 @@
-"""Where all daemons of the cluster that are linked just now say that they answer.
+"""The addresses at which each linked daemon of the cluster says that it answers.
 
 Owns which of it can be compared: an address of a container or a VPN, or a link-local one, may be
 another machine's too, in another network.
@@ -17,13 +17,13 @@ from jupiterd.net.scopes import host_in, is_link_local, without_scope_in
 
 
 def own_advertisement(name: str, machine: str, addresses: Sequence[str]) -> Told:
-    """Return what this node tells of where it answers."""
+    """Return the comparable addresses at which this node says it answers."""
     kinds = {text: int(kind_of(interface_of(host_in(text)))) for text in addresses}
     return Told(name, machine, _places(addresses, kinds))
 
 
 def peer_advertisements(peers: Iterable[Peer], alive: AbstractSet[NodeId]) -> list[Told]:
-    """Return what each peer that is alive tells; who is far away, behind a VPN, is left out."""
+    """Return the same of each peer that is alive, without those that are linked through a VPN."""
     near = [peer for peer in peers if peer.node in alive and not _is_far(peer)]
     return [
         Told(

@@ -1,7 +1,7 @@
 """Members that say themselves that another machine uses their key.
 
 Owns what each of them said last, and for how long it counts. Doesn't know how a member finds that
-out (`cluster.clones`): both machines are silent then, and tell nothing else.
+out (`cluster.clones`): both machines are silent then, and send nothing else.
 """
 
 import logging
@@ -17,7 +17,7 @@ from jupiterd.rpc import peer_pb2
 log = logging.getLogger(__name__)
 
 COUNTS_S: Final = 60.0
-"""A silent machine is greeted every half minute at the least."""
+"""A silent machine gets a hello every half minute at least."""
 
 MOST_DAEMONS: Final = 4
 

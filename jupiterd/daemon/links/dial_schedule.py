@@ -20,7 +20,7 @@ SOON_S = 0.1
 FIRST_RETRY_S = 0.5
 LAST_RETRY_S = 30.0
 LOOK_AGAIN_S = 300.0
-"""A link that works tells of its peer, and `path_monitor` measures other paths to it; this is for
+"""A working link reports its peer, and `path_monitor` measures other paths to it; this is for
 what neither notices."""
 
 MAX_ADDRESSES = 256
@@ -35,11 +35,11 @@ class Attempt:
     wait_s: float = FIRST_RETRY_S
     tried_s: float = NEVER_S
     announced_s: float = NEVER_S
-    """When somebody was last said to be there; what the last start has kept only was so once."""
+    """When the address was last announced; NEVER_S for one saved by an earlier start."""
     is_ours: bool = False
     is_under_way: bool = False
     reached: Reached = Reached.NOTHING
-    """How far the try under way has come."""
+    """How far the running attempt has come."""
     failed_at: Reached = Reached.NOTHING
     """How far the last one came that failed."""
     failing_since_s: float | None = None
@@ -87,7 +87,7 @@ class Attempt:
         self.is_under_way = False
 
     def again_in(self, wait_s: float) -> None:
-        """Have it tried in so many seconds: there is something to be said."""
+        """Schedule it in `wait_s` seconds, and start its back-off again."""
         self.due_s, self.wait_s = now_s() + wait_s, FIRST_RETRY_S
 
     @property
@@ -96,12 +96,12 @@ class Attempt:
         return self.wait_s >= LAST_RETRY_S
 
     def put_off(self, node: NodeId) -> None:
-        """Have it tried much later, for there is a link to this node, there or elsewhere."""
+        """Postpone it by LOOK_AGAIN_S: there is a link to this node, at this address or another."""
         self.due_s, self.put_off_for = now_s() + LOOK_AGAIN_S, node
 
 
 class DialSchedule:
-    """Every address that was seen, told or kept, up to a bound."""
+    """Every address that was discovered, reported or saved, MAX_ADDRESSES at most."""
 
     def __init__(self, is_in_use: Callable[[Address], bool]) -> None:
         """`is_in_use` says whether a link uses an address; such a one isn't forgotten."""
@@ -157,22 +157,22 @@ class DialSchedule:
             self.reconsider()
 
     def look_again(self) -> None:
-        """Have every address tried anew, soon."""
+        """Schedule every address to be tried again soon."""
         self.reconsider()
         for attempt in self._attempts.values():
             attempt.again_in(0.0)
 
     def recall(self, works: Callable[[NodeId], bool]) -> None:
-        """Have those tried at once that were put off for a link which works no more."""
+        """Try at once the addresses that were postponed for a link which no longer works."""
         for attempt in self._put_off():
             if attempt.put_off_for is not None and not works(attempt.put_off_for):
                 attempt.put_off_for = None
                 attempt.again_in(0.0)
 
     def ask_around(self) -> None:
-        """Have those that were put off tried half a minute after the last time: they may know more.
+        """Try postponed addresses again 30 s after their last attempt: they may know more members.
 
-        A member tells where others answer; so a node is found that multicast doesn't reach.
+        A member reports where others answer; so a node is found that multicast doesn't reach.
         """
         for attempt in self._put_off():
             attempt.due_s = min(attempt.due_s, attempt.tried_s + LAST_RETRY_S)
@@ -195,7 +195,7 @@ class DialSchedule:
         self._news.set()
 
     async def pause(self, until_s: float) -> None:
-        """Wait for an address to be due, or for news of one, but neither briefly nor longer."""
+        """Wait until an address is due or `until_s` has come, or a change, but at least TICK_S."""
         began_s = now_s()
         self._news.clear()
         due_s = min((a.due_s for a in self._attempts.values() if a.is_waiting), default=until_s)

@@ -4,7 +4,7 @@ Owns the form of the message and one stream for each peer. Doesn't know when to 
 follows from a beat (`heartbeat_loop`).
 
 One stream carries both nodes' heartbeats: each is answered before the next is sent. So nothing
-piles up behind a slow link, and only the latest state travels. What seldom changes is told at the
+piles up behind a slow link, and only the latest state travels. What seldom changes is sent at the
 beginning of a stream, and again when it has changed; so is telemetry, which changes every other
 second.
 """
@@ -30,7 +30,7 @@ from jupiterd.rpc.peer_pb2_grpc import PeerStub
 
 BEAT_TIMEOUT_S: Final = 2.0
 ROUND_TRIPS: Final = 4
-"""Of the latest answers the quickest tells how long the way is."""
+"""Number of latest answers; the quickest of them gives the round trip."""
 MAX_AGE_MS: Final = 2**32 - 1
 
 _NO_ANSWER: Final = (TimeoutError, asyncio.InvalidStateError)
@@ -40,7 +40,7 @@ _Call = grpc.aio.StreamStreamCall[peer_pb2.Heartbeat, peer_pb2.Heartbeat]
 
 @dataclass(frozen=True)
 class Description:
-    """What a daemon says of itself beside the cluster's business."""
+    """What a daemon says of itself in its heartbeats, besides membership and election."""
 
     about: peer_pb2.About = field(default_factory=peer_pb2.About)
     telemetry: bytes = b""
@@ -96,7 +96,7 @@ class Heard:
     telemetry: bytes = b""
 
     def shorten(self, beat: peer_pb2.Heartbeat, about: peer_pb2.About) -> "Heard":
-        """Put into a heartbeat what is new, leave out what isn't, and return what is told then.
+        """Put into a heartbeat only what is new; return all that the receiver knows after it.
 
         No telemetry means that the last one holds; every version reads it so.
         """

@@ -1,7 +1,7 @@
-"""`check.links`: measures every way from this node to one other, or has another node do so.
+"""`check.links`: measures every path from this node to one other, or has another node do so.
 
-Owns the order of it, and who is told of the result. Doesn't know how bytes are counted
-(`bandwidth_probe`), or what follows for the choice between the ways (`cluster.links`).
+Owns their order, and reporting bandwidth to the other end. Doesn't know how bytes are counted
+(`bandwidth_probe`), or what follows for the choice between the paths (`cluster.links`).
 """
 
 from collections.abc import Callable, Mapping
@@ -26,7 +26,7 @@ from jupiterd.rpc.peer_pb2_grpc import PeerStub
 
 HANDSHAKES: Final = 10
 LONGEST_S: Final = 120.0
-"""Eight ways, none of which ever says more than it must."""
+"""Enough for eight paths that all answer as late as they may."""
 
 MAX_PATHS: Final = 64
 
@@ -41,7 +41,7 @@ Row = dict[str, Any]
 
 
 class LinkMeasurement:
-    """This node's measuring of its links; one at a time, or they would measure each other."""
+    """Measures this node's links, one at a time: two measurements would slow each other."""
 
     def __init__(
         self, own: NodeId, peers: Peers, measuring: BandwidthProbe, port: Callable[[], int]
@@ -51,7 +51,7 @@ class LinkMeasurement:
         self._measuring, self._port = measuring, port
 
     async def check(self, command: CheckLinks) -> Row:
-        """Measure each way to a node in turn, from here or from another member.
+        """Measure each path to a node in turn, from here or from another member.
 
         Raises:
             PeerUnreachableError: there is no link to it.
@@ -64,7 +64,7 @@ class LinkMeasurement:
         return await self._measured_here(target)
 
     async def paths_to(self, target: NodeId) -> list[peer_pb2.MeasuredPath]:
-        """Measure each way from here to a node, for another member that asks; raises as above."""
+        """Measure each path from here to a node, for another member; raises what `check` does."""
         rows = (await self._measured_here(target))["paths"]
         return [
             peer_pb2.MeasuredPath(**{key: row[key] for key in PATH_FIELDS if row[key] is not None})
@@ -108,7 +108,7 @@ class LinkMeasurement:
         return row
 
     async def _weigh(self, peer: Peer, row: Row) -> None:
-        """Send bytes over a connection of its own, and let both ends know how many went."""
+        """Measure both directions over a separate connection; report the slower to both ends."""
         channels = peer.channels.at(parse_address(row["target"]))
         try:
             incoming = await bits_per_s_in(channels.control)
@@ -123,13 +123,13 @@ class LinkMeasurement:
 
 
 def _row_of(path: peer_pb2.MeasuredPath) -> Row:
-    """Return another node's word of one way; what it didn't measure is None."""
+    """Return another node's measurement of one path as a row; figures that it lacks are None."""
     row: Row = {key: getattr(path, key) for key in PATH_FIELDS}
     return row | {key: None for key in FIGURES if not path.HasField(key)}
 
 
 async def _round_trip_s(address: Address) -> float | None:
-    """Return the middle of some TCP handshakes: what the choice is made by otherwise."""
+    """Return the median time of HANDSHAKES TCP handshakes in seconds; None: nobody answers."""
     took_s: list[float] = []
     for _ in range(HANDSHAKES):
         one_s = await connect_time_s(address, ANSWER_TIMEOUT_S)
@@ -141,7 +141,7 @@ async def _round_trip_s(address: Address) -> float | None:
 
 
 async def _report_bandwidth(peer: PeerStub, source: str, port: int, bits_per_s: float) -> None:
-    """Let the other end know: it may be the one that chooses."""
+    """Send the bandwidth to the other end, which may be the one that chooses the path."""
     if source:
         where = Address(without_scope(source), port)
         request = peer_pb2.NotePathRequest(address=str(where), bits_per_s=bits_per_s)

@@ -47,7 +47,7 @@ def own_outage(others: Mapping[NodeId, Liveness], links: Mapping[NodeId, Links])
         for member, liveness in others.items()
     ]
     if not seen or any(other.is_alive for other in seen):
-        return None  # nothing needs to be asked of the system
+        return None  # the operating system needn't be asked
     try:
         return outage(seen, _interfaces())
     except OSError as error:  # what can't be seen isn't out

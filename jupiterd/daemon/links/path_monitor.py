@@ -1,7 +1,7 @@
-"""Which way each peer is reached, where there are several.
+"""Chooses the network path to each peer that can be reached by several.
 
-Owns the measuring, and moving to another way. Doesn't know the rules (`cluster.links`) or how ways
-are found (`handshake`). Where there is one way to a peer, nothing is measured.
+Owns the measuring, and moving to another path. Doesn't know the rules (`cluster.links`), how paths
+are found (`handshake`), or how bandwidth is measured. A peer's only path isn't measured.
 """
 
 import asyncio
@@ -28,11 +28,11 @@ log = logging.getLogger(__name__)
 
 TICK_S = 0.25
 CALM_TICK_S = 0.5
-"""A way that has just worked is in no doubt for a while."""
+"""Interval while every path has worked within DOUBT_S."""
 COMPARE_S = 1.0
-"""Where the way in use works, the others are compared with it so often."""
+"""How often the other paths are compared with the one in use while that works."""
 ANNOUNCE_S = 50.0
-"""The other end believes what it was told for two minutes (`links.TOLD_S`)."""
+"""The other end follows an announced path for two minutes (`links.TOLD_S`)."""
 ANNOUNCE_AGAIN_S = 1.0
 """Where it can't follow yet: it hasn't met us there, or the call was lost."""
 ANSWER_TIMEOUT_S = 0.8
@@ -40,7 +40,7 @@ ANNOUNCE_TIMEOUT_S = 2.0
 
 
 class PathMonitor:
-    """Keeps every link on the best of its ways."""
+    """Keeps every link on the best of its paths."""
 
     def __init__(
         self,
@@ -56,10 +56,10 @@ class PathMonitor:
         self._group = group
         self._announce_at_s: dict[NodeId, float] = {}
         self._wait_s: dict[NodeId, float] = {}
-        """Before a peer that couldn't follow is told again; longer each time."""
+        """Pause before a peer that couldn't follow gets the path again; longer each time."""
 
     async def run(self) -> None:
-        """Look at every peer that can be reached in more than one way, again and again."""
+        """Measure for ever the peers that can be reached by more than one path."""
         compare_at_s = now_s()
         while True:
             await asyncio.sleep(self._pause_s())
@@ -70,10 +70,10 @@ class PathMonitor:
                     self._look_at(peer)
 
     def hear(self, node: NodeId, text: str) -> bool:
-        """Take in where a peer wants to be reached, and say whether that way is known here.
+        """Note at which address a peer wants to be reached; return whether we know that path.
 
         Raises:
-            ValueError: that is no address.
+            ValueError: the text is no address.
         """
         peer = self._peers.get(node)
         if peer is None:
@@ -84,7 +84,7 @@ class PathMonitor:
         return is_known
 
     def note(self, node: NodeId, text: str, bits_per_s: float) -> None:
-        """Take in how much a way carries that a peer names; raises ValueError for nonsense."""
+        """Note the bandwidth of a path that a peer measured; raises ValueError for nonsense."""
         if not 0.0 < bits_per_s < math.inf:
             raise ValueError("no bandwidth")
         peer = self._peers.get(node)
@@ -93,7 +93,7 @@ class PathMonitor:
                 peer.links.measured(now_s(), str(address), bits_per_s)
 
     def _pause_s(self) -> float:
-        """Return how long no way can come into doubt, within bounds."""
+        """Return in how many seconds a path can be in doubt at the earliest, within bounds."""
         proved_s = (self._proved_s(peer) for peer in self._peers if len(peer.links) > 1)
         doubt_at_s = min(proved_s, default=math.inf) + DOUBT_S
         return min(CALM_TICK_S, max(TICK_S, doubt_at_s - now_s()))
@@ -136,7 +136,7 @@ class PathMonitor:
         self._announce_at_s.pop(peer.node, None)
 
     async def _announce(self, peer: Peer) -> None:
-        """Let the other end use the same way; a peer that isn't reached decides by itself."""
+        """Send the path in use to the other end; a peer that isn't reached decides by itself."""
         if not peer.source:
             return
         where = Address(without_scope(peer.source), self._port())

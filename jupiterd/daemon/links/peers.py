@@ -1,7 +1,7 @@
 """The other nodes this daemon speaks with.
 
 Owns one link for each: address, pinned certificate, channels, and the latest it said of itself;
-and the other ways to reach it, for `path_monitor` to choose from. Doesn't know who is a member (the
+and the other paths to it, for `path_monitor` to choose from. Doesn't know who is a member (the
 ledger does) or who is alive (`membership` does).
 """
 
@@ -40,21 +40,21 @@ log = logging.getLogger(__name__)
 
 MAX_ADDRESSES_SENT = 4
 BEST_KIND = InterfaceKind.THUNDERBOLT
-"""What the other end of a path is taken for as long as it hasn't told."""
+"""The interface kind assumed of a path's other end until it reports one."""
 
 
 @dataclass
 class Peer:
-    """One link; telemetry is the peer's own word, for display and placement alone."""
+    """One link; telemetry is the peer's own claim, for display and placement alone."""
 
     node: NodeId
     name: str
     address: Address
     channels: PeerChannels
     links: Links
-    """The ways to it, this one and others."""
+    """The paths to it, the one in use and others."""
     about: About | None = None
-    """What it said of itself, as it was taken up in the fields below."""
+    """What it said of itself; the fields below are read from it."""
     run_nonce: str = ""
     addresses: tuple[str, ...] = ()
     address_kinds: dict[str, int] = field(default_factory=dict[str, int])
@@ -64,7 +64,7 @@ class Peer:
     """What it says of its links, by the beginnings of node ids."""
     telemetry: dict[str, Any] = field(default_factory=dict[str, Any])
     tips: dict[str, int] = field(default_factory=dict[str, int])
-    """Its vector of writers, as it last told us."""
+    """Its vector of writers, as it last reported it."""
     answered_s: float = float("-inf")
     """When it last answered a heartbeat over this link."""
     heard_s: float = float("-inf")
@@ -84,7 +84,7 @@ class Peer:
         self.beats = BeatStream(lambda: self.channels.heartbeat)
 
     def take_up(self, telemetry: bytes, about: About | None) -> None:
-        """Take up what it says of itself; what can't be read leaves the last reading in place."""
+        """Store what it says of itself; what can't be read leaves the last reading in place."""
         try:
             if about is not None and about is not self.about:
                 self._take_up_about(about)
@@ -110,7 +110,7 @@ class Peer:
 
     @property
     def shared_host(self) -> str:
-        """Where a third machine may look for it: the way in use, or one that all write alike."""
+        """Its host for a third machine: the one in use, or another that isn't link-local."""
         shared = (
             address.host
             for address in [self.address, *self.paths()]
@@ -179,7 +179,7 @@ class Peers:
             return known
         channels = PeerChannels(self._identity, address, certificate_pem, members_port)
         links = known.links if known else Links(decides=self._identity.node_id < node)
-        # It has just been greeted there: until it is beaten to, that is as good as an answer.
+        # It has just answered a hello there: until the first heartbeat that counts as an answer.
         met_s = now_s()
         peer = Peer(node, name, address, channels, links, answered_s=met_s, heard_s=met_s)
         if known is not None:
@@ -194,7 +194,7 @@ class Peers:
         return peer
 
     def learn(self, peer: Peer, address: Address) -> None:
-        """Take up another way to a peer, proved to lead there; or look where it leaves from now."""
+        """Add a path proved to lead to a peer, or update the interface a known one leaves from."""
         source = told_source_toward(address.host)
         interface = interface_of(source) if source else ""
         kind_number = peer.address_kinds.get(without_scope_in(str(address)), BEST_KIND)
@@ -203,14 +203,14 @@ class Peers:
         peer.links.learn(now_s(), Path(str(address), source, interface, max(here, there)))
 
     def move(self, peer: Peer, address: Address) -> PeerChannels:
-        """Use another way from now on; return the channels of the old one, for calls under way."""
+        """Switch a link to another path; return the old channels, for calls that still run."""
         old, peer.channels = peer.channels, peer.channels.at(address)
         peer.beats.close()
         self._take(peer, address, peer.links.reason)
         return old
 
     def _use_port(self, peer: Peer, members_port: int) -> None:
-        """Try another port first from now on; calls under way end where they are."""
+        """Try another port first from now on; calls that run end where they are."""
         if members_port in {0, peer.channels.members_port}:
             return
         old, peer.channels = peer.channels, peer.channels.through(members_port)
@@ -230,11 +230,11 @@ class Peers:
         return [address for peer in self._links.values() for address in peer.paths()]
 
     def sources(self) -> frozenset[str]:
-        """Return the addresses of ours that any way to any peer leaves from."""
+        """Return the addresses of ours that any path to any peer leaves from."""
         return frozenset().union(*(peer.links.sources() for peer in self._links.values()))
 
     def addresses_for(self, asker: NodeId) -> list[str]:
-        """Return where all but the asker answer, as far as we know: what works for us first."""
+        """Return addresses of all peers but the asker: those in use here, then reported ones."""
         others = [peer for peer in self._links.values() if peer.node != asker]
         in_use = [without_scope_in(str(peer.address)) for peer in others]
         return [*in_use, *(text for peer in others for text in peer.addresses[:MAX_ADDRESSES_SENT])]
@@ -242,7 +242,7 @@ class Peers:
     def strand(self, lost: frozenset[str]) -> list[Peer]:
         """Mark the links that leave from one of these addresses of ours; return those newly so.
 
-        One that has another way left isn't stranded: it is moved there at once.
+        One that has another path left isn't stranded: it is moved there at once.
         """
         fresh: list[Peer] = []
         for peer in self._links.values():
@@ -254,7 +254,7 @@ class Peers:
         return fresh
 
     async def unlink(self, node: NodeId) -> None:
-        """Close the link to a node; it is made anew when the node is met again."""
+        """Close the link to a node; `link` opens another when the node is met again."""
         peer = self._links.pop(node, None)
         if peer is not None:
             peer.beats.close()

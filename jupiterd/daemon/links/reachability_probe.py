@@ -49,7 +49,7 @@ async def try_all_links(peers: Peers, own: NodeId, nodes: Collection[NodeId]) ->
 
 
 def to_reply(trials: Iterable[Trial]) -> peer_pb2.TryLinksReply:
-    """Return trials of our own as another member is told of them."""
+    """Return this node's trials as a message for another member."""
     links = [
         peer_pb2.TriedLink(
             node=trial.other, handshakes=trial.handshakes, unanswered=trial.unanswered

@@ -1,6 +1,6 @@
 """Who tried to connect to a rank of this machine without being a member of its gang, or too often.
 
-Owns the count and the addresses of the last hour. Doesn't know how anybody is kept out.
+Owns the count and the addresses of the last hour. Doesn't know how anybody is refused.
 """
 
 import logging
@@ -19,10 +19,10 @@ from jupiterd.protocol.frames import Knocked
 log = logging.getLogger(__name__)
 
 CODE: Final = "gang-knocked"
-"""Of the alarm, and of what heartbeats tell for it."""
+"""Code of the alarm, and key of its telemetry."""
 
 REPORTED_S: Final = 3600.0
-"""So long a knock is told of in health."""
+"""How long health reports a refused connection."""
 
 LOGGED_EVERY_S: Final = 60.0
 """A flood is one line a minute."""
@@ -34,17 +34,17 @@ MAX_DETAIL: Final = 200
 
 @dataclass
 class RefusedConnections:
-    """The knocks at this machine's ranks, or at another place."""
+    """The connections that this machine's ranks, or another place, refused."""
 
     event: str = "stranger_at_gang"
-    """What the log calls them."""
+    """Name of the log event."""
     _count: int = 0
     _hosts: dict[str, None] = field(default_factory=dict[str, None])
     _last_s: float = float("-inf")
     _logged_s: float = float("-inf")
 
     def note(self, knocked: Knocked, order: str = "") -> None:
-        """Take in what a rank tells; order: the id of its work, if it is one."""
+        """Count connections that a rank refused; `order`: the id of its work, if it is one."""
         now = now_s()
         if now - self._last_s > REPORTED_S:
             self._count, self._hosts = 0, {}
@@ -59,7 +59,7 @@ class RefusedConnections:
             log.warning(self.event, extra={"order": order, **extra} if order else extra)
 
     def detail(self) -> str:
-        """Return what is told of the last hour, in words; empty where nobody knocked."""
+        """Return the last hour's count and addresses as text; empty where nothing was refused."""
         if now_s() - self._last_s > REPORTED_S:
             return ""
         named = list(self._hosts)[:MAX_NAMED]
@@ -72,7 +72,7 @@ class RefusedConnections:
 def knock_finding(
     node: NodeId, name: str, detail: object, since: str, code: str = CODE
 ) -> Iterator[Finding]:
-    """Yield what health tells of a member's ranks, or of another place.
+    """Yield the health finding of connections that a member's ranks, or another place, refused.
 
     Args:
         node: the member.

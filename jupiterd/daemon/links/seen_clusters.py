@@ -1,7 +1,7 @@
-"""What the nodes that were met told of their clusters, ours or another.
+"""The cluster summaries of the nodes that were met, of this cluster or another.
 
-Owns the summary's form on the wire, and the memory of what was told when. Doesn't know what follows
-from it (`admission`, `sought`, `cluster_merge`).
+Owns the summary's form on the wire, and when each was received. Doesn't know what follows
+from it (`admission`, `token_wait`, `cluster_merge`).
 """
 
 from dataclasses import dataclass
@@ -17,19 +17,19 @@ from jupiterd.rpc import peer_pb2
 MAX_ABSORBED = 64
 MAX_OUTSIDERS = 16
 REMEMBERED_S = 60.0
-"""How long what was seen is told of: an address that is known is looked at every half minute."""
+"""How long a summary counts: a known address is looked at every half minute."""
 
 
 @dataclass(frozen=True)
 class Outsider:
-    """Another cluster, as one of its nodes told of it."""
+    """Another cluster, as one of its nodes described it."""
 
     summary: Summary
     address: Address
 
 
 class SeenClusters:
-    """Each cluster as it was told of last."""
+    """The latest summary of each cluster."""
 
     def __init__(self) -> None:
         self._seen: dict[ClusterId, tuple[Summary, float]] = {}
@@ -37,7 +37,7 @@ class SeenClusters:
         """Other clusters that were met, and where."""
 
     def note(self, summary: Summary) -> None:
-        """Take in what a node told just now; what is old is forgotten."""
+        """Store a node's summary, and drop those older than REMEMBERED_S."""
         recent = {c: seen for c, seen in self._seen.items() if now_s() - seen[1] < REMEMBERED_S}
         self._seen = recent | {summary.cluster: (summary, now_s())}
 
@@ -50,7 +50,7 @@ class SeenClusters:
             del self.outsiders[next(iter(self.outsiders))]
 
     def within(self, age_s: float = REMEMBERED_S) -> list[Summary]:
-        """Return what was told in the last seconds."""
+        """Return the summaries received in the last `age_s` seconds."""
         return [summary for summary, at_s in self._seen.values() if now_s() - at_s < age_s]
 
 

@@ -20,7 +20,7 @@ from jupiterd.ports import Address
 log = logging.getLogger(__name__)
 
 FAILING_S: Final = 8.0
-"""A machine that starts, or sleeps for a moment, isn't told of."""
+"""A machine that starts, or sleeps for a moment, isn't reported."""
 FAILURES: Final = 2
 
 HEARD_S: Final = 60.0
@@ -71,7 +71,7 @@ class UnreachablePeers:
             is_heard = heard_s > (attempt.failing_since_s or 0.0) and now_s() - heard_s < HEARD_S
             name = self._name_at(address)
             failed_at = attempt.failed_at
-            # A member at whose address nobody answers is told of as gone.
+            # A member at whose address nobody answers is reported as gone.
             is_wanted = failed_at >= Reached.CONNECTED if name else address in named
             if (is_heard and failed_at is not Reached.REFUSED) or is_wanted:
                 yield Unreached(str(address), failed_at, is_heard, name)

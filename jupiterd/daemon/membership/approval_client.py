@@ -23,7 +23,7 @@ from jupiterd.rpc import peer_pb2
 
 ASK_LEADER_S = 1.0
 ASK_OTHERS_S = 5.0
-"""How soon a leader that has answered is asked again, and its other addresses and its members."""
+"""Seconds until a leader that has answered is asked again, and its other addresses and members."""
 
 
 class ApprovalClient:
@@ -68,7 +68,7 @@ class ApprovalClient:
         self._leader_at = None
 
     def asks_elsewhere(self, node: NodeId, address: Address) -> bool:
-        """Say whether a leader is being asked already, at another of its addresses."""
+        """Say whether this leader is being asked at another of its addresses just now."""
         if self._leader_at is None or now_s() - self._leader_at_s >= STICK_S:
             return False
         return self._leader_at[0] == node and self._leader_at[1] != address

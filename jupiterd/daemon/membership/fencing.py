@@ -1,6 +1,6 @@
-"""Which leader and which gang this node obeys, across restarts.
+"""Fencing: orders of an outranked leader or gang are refused, across restarts.
 
-Owns what is on disk of it. Doesn't know what is ordered, or the rule (`cluster.fencing`).
+Owns the fencing token on disk. Doesn't know what is ordered, or the rule (`cluster.fencing`).
 """
 
 import asyncio
@@ -26,24 +26,24 @@ def check_term(term: int) -> None:
 
 
 class Fencing:
-    """The highest (term, attempt) this node has obeyed, and whose; on disk before it is obeyed."""
+    """The highest (term, attempt) accepted, and whose; on disk before its order is carried out."""
 
     def __init__(
         self,
         file: LedgerFile,
         on_outranked: Callable[[NodeId, int], None] = lambda _leader, _term: None,
     ) -> None:
-        """`on_outranked`: told of a leader of too low a term, and of the least that is obeyed."""
+        """`on_outranked`: called with a leader of too low a term, and the least term accepted."""
         self._file = file
         self._on_outranked = on_outranked
         self._highest = Obeyed.parse(file.get("obeyed") or "")
         self._saving = asyncio.Lock()
 
     async def check(self, leader: NodeId, term: int, attempt: int) -> None:
-        """Obey, or refuse an order of a leader or a gang that is over; attempt 0 is of no gang.
+        """Accept an order's (term, attempt), or refuse one that is outranked; attempt 0: no gang.
 
         Raises:
-            RefusedError: a higher term or attempt, or another leader in this term, has been obeyed.
+            RefusedError: a higher term or attempt, or another leader in this term, was accepted.
         """
         async with self._saving:
             least_term = self._highest.least_term(leader)

@@ -32,7 +32,7 @@ class FollowedLeader:
     async def check(self, caller: NodeId, term: int | None = None) -> None:
         """Return once this node follows the caller; one of an old term isn't waited for.
 
-        term: in which it leads by its own word; None where it doesn't say
+        term: in which it says that it leads; None where it doesn't say
 
         Raises:
             RefusedError: this node doesn't follow it.

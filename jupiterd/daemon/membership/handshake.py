@@ -78,7 +78,7 @@ class MeetingEffects:
 
 
 class Handshake:
-    """Meets whoever is out there."""
+    """Says hello at every known address, and links, joins or admits whoever answers."""
 
     def __init__(
         self,
@@ -123,7 +123,7 @@ class Handshake:
             self.addresses.note(address)
 
     async def run(self) -> None:
-        """Greet each known address when it is due."""
+        """Say hello at each known address when it is due; for ever."""
         look_at_s = now_s()
         running: set[asyncio.Task[None]] = set()
 
@@ -149,7 +149,7 @@ class Handshake:
                     task.add_done_callback(end)
 
     def _look_at_links(self) -> None:
-        """Where an address of ours is gone, look for other ways to those we reached from it."""
+        """Where an address of ours is gone, look for other paths to the peers reached from it."""
         self.addresses.recall(self._works)
         if not all(self._peers.get(node) for node in self._present() & self._others()):
             self.addresses.ask_around()
@@ -161,7 +161,7 @@ class Handshake:
                 self.addresses.note(address)
 
     def _look_for_other_paths(self) -> None:
-        """Greet a peer wherever it says that it answers, before anything runs over its link."""
+        """Say hello at every address that a peer reports, before anything runs over its link."""
         before = self._addresses_seen
         self._addresses_seen = {peer.node: peer.addresses for peer in self._peers}
         for peer in self._peers:
@@ -279,7 +279,7 @@ class Handshake:
     async def _take_path(
         self, node: NodeId, address: Address, certificate: bytes, reply: peer_pb2.HelloReply
     ) -> bool:
-        """Link a member, or take note of another way to it; say whether it was that."""
+        """Link a member, or add a path to one whose link works; return whether a path was added."""
         # First: between the look at what works and the link nobody else may link it.
         port = await self._members_port(node, address.host, sanitized_port(reply.members_port))
         working = self._working_link(node, address, reply.run_nonce)
@@ -305,7 +305,7 @@ class Handshake:
     async def _reconcile(
         self, node: NodeId, channels: PeerChannels, reply: peer_pb2.HelloReply, attempt: Attempt
     ) -> None:
-        """Find out why one of two nodes of a cluster is no member for the other, if so it is."""
+        """If one node alone takes the other for a member, exchange the entries that say why."""
         is_known = self._is_member(node)
         if not (is_known and reply.member):
             await self._effects.on_unlike(node, channels.control, reply)
@@ -313,7 +313,7 @@ class Handshake:
             attempt.again_in(SOON_S)
 
     def _note_addresses(self, addresses: Iterable[str]) -> None:
-        """Take up where a member says that others answer; ones that are known aren't hastened."""
+        """Add the addresses of others that a member reports; known ones aren't hastened."""
         if all(self._peers.get(node) for node in self._others()):
             return
         for address in dialable_addresses(addresses, MAX_MEMBER_ADDRESSES):
@@ -323,7 +323,7 @@ class Handshake:
         return frozenset(self._replica.state.members) - {self._identity.node_id}
 
     def _works(self, node: NodeId) -> bool:
-        """Say whether beats go both ways between us and a node, in the same cluster."""
+        """Say whether heartbeats arrive in both directions between this node and another."""
         peer = self._peers.get(node)
         return peer is not None and now_s() - min(peer.answered_s, peer.heard_s) < WORKING_S
 
@@ -343,7 +343,7 @@ class Handshake:
         return peer if works else None
 
     def hello(self, node: NodeId, cluster: ClusterId | None = None) -> peer_pb2.HelloRequest:
-        """Return what we say to a node; a stranger is told little, and of its own cluster at most.
+        """Return this node's hello; a stranger gets only a part, of its own cluster at most.
 
         Args:
             node: whose address it is.

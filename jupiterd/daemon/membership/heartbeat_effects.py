@@ -1,4 +1,4 @@
-"""What heartbeats tell of this node, and what follows from them here.
+"""What heartbeats say of this node, and the callbacks for a change of leadership.
 
 Owns the names of both. Doesn't know who leads, or what leading is used for.
 """

@@ -69,17 +69,17 @@ LEAVE_TIMEOUT_S = 0.5
 ASIDE_S = 10.0
 """How long a leader that has stepped aside waits for another one."""
 PROVE_LINK_S = 2.0
-"""A node that is beaten to proves its own way to the other so often."""
+"""How often a node that gets heartbeats proves its own path to the sender."""
 TURN_S = 2 * LAN.beat_s - LAN.beat_s / 4
 """Between two followers somebody speaks once a second; a tick may come a little early."""
 LAG_KEPT = 0.98
 """Of the worst lag at each tick: after a minute a tenth is left of it."""
 HASTEN_S = 0.1
-"""A stream that breaks is opened anew at once, but not more often than this."""
+"""A broken stream is opened again at once, but not more often than this."""
 
 
 class HeartbeatLoop:
-    """Who is here and who leads, kept up by heartbeats."""
+    """Sends and answers heartbeats, and runs membership and election on them."""
 
     def __init__(
         self,
@@ -135,7 +135,7 @@ class HeartbeatLoop:
         return self._saved.trouble
 
     def reset(self) -> None:
-        """Start anew with the cluster the journal is in now; who fell silent stays so."""
+        """Restart in the cluster of the replica; members that fell silent stay so."""
         term = max(self._saved.load(), self._replica.ledger.highest_term())
         check_term(term)
         self._disbelieved: set[NodeId] = set()
@@ -271,7 +271,7 @@ class HeartbeatLoop:
         self.resign()
         try:
             async with asyncio.timeout(ASIDE_S):
-                while self.election.leader is None:  # noqa: ASYNC110 - an election tells nobody
+                while self.election.leader is None:  # noqa: ASYNC110 - an election notifies nobody
                     await asyncio.sleep(HASTEN_S)
         except TimeoutError:
             log.warning("nobody_took_over")
@@ -279,11 +279,11 @@ class HeartbeatLoop:
             self.reinstate()
 
     async def say_goodbye(self) -> None:
-        """Resign, and tell everybody that we leave, so that nobody waits for a time-out.
+        """Resign, and announce to everybody that we leave, so that nobody waits for a time-out.
 
-        A leader names who is to lead in its place, and tells that one last: it asks the others at
+        A leader names its successor, and notifies that one last: it asks the others at
         once. From then on every answer says that we leave: a sign of life would take it back. What
-        we have recorded last they are to have, too, even what was still on its way.
+        we have recorded last they are to have, too, even what was still being sent.
         """
         self._is_leaving = True
         successor, others = self._successor(), self.answering() - {self._self_id}
@@ -370,7 +370,7 @@ class HeartbeatLoop:
     def proved_s(self, peer: Peer) -> float:
         """Return when the link to a peer last worked; its calls count between our proofs.
 
-        Not those that come another way: it has left ours, perhaps because nothing arrives there.
+        Not those over another path: it has left ours, perhaps because nothing arrives there.
         """
         called_s = self._called_s.get(peer.node, -math.inf)
         if self._called_from.get(peer.node, "") not in ("", peer.address.host):
@@ -385,7 +385,7 @@ class HeartbeatLoop:
         return answer.granted, answer.reason
 
     def ask_for_term(self, leader: NodeId, least: int) -> None:
-        """Let the leader we follow take a term above this one: its own is too low to be obeyed."""
+        """Let the leader we follow take a term above this one: its own is fenced off."""
         if leader == self.election.leader:
             self._handle(TermSeen(least))
 

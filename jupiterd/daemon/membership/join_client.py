@@ -34,7 +34,7 @@ MAX_QUESTIONS = 2
 
 
 class JoinClient:
-    """This node's way into another cluster."""
+    """Asks for admission to another cluster, and moves there once admitted."""
 
     def __init__(
         self,
@@ -57,23 +57,23 @@ class JoinClient:
         self._logged: dict[str, float] = {}
         self._began_s = now_s()
         self.port = 0
-        """Where our Peer service answers, as others are told."""
+        """The port of our Peer service, as hello and join requests name it."""
         self.token: Token | None = None
         """Of the only cluster that this node may join, where it has one."""
         self.approval = ApprovalClient(identity.node_id, name)
-        """Our wait for approval by a closed cluster."""
+        """Our exchange for approval by a closed cluster."""
         self.pending_reason = ""
         """Why this node waits outside a cluster that it sees; empty when it doesn't."""
         self.is_local = False
         """This node keeps to its machine, where others may have a cluster of their own."""
         self.token_wait = ""
-        """Which cluster is looked for in vain, and what is seen instead; empty where none is."""
+        """Which cluster the token is for and what is in sight instead; empty where it is."""
 
     def use_settings(self, token: str, *, is_local: bool) -> None:
-        """Take up what people said as they started this node; raises what `parse_token` does.
+        """Set the join token and locality from the settings; raises what `parse_token` does.
 
-        token: what they were given to join a cluster; empty: nothing. That of a cluster which this
-        machine has left may still stand in a file.
+        token: of the cluster to join; empty: none. A token of a cluster that this
+        machine has left may still stand in a file, and is passed over.
         """
         self.token, self.is_local = parse_token(token) if token else None, is_local
         if self.token is not None and self.token.cluster in self._replica.left:
@@ -88,13 +88,13 @@ class JoinClient:
 
     @property
     def is_under_way(self) -> bool:
-        """Say whether a request of ours to be let in is under way."""
+        """Say whether a join request of ours is under way."""
         return self._asking.locked()
 
     def look_for_wanted(self) -> None:
-        """Where the cluster of our token isn't in sight, say so, and which is.
+        """Log and show that the cluster of our token isn't in sight, and which ones are.
 
-        Who waited outside a cluster that has gone waits no more.
+        A wait outside a cluster that has gone ends.
         """
         seen = self._seen.within()
         if self.pending_reason and all(each.cluster == self._replica.cluster for each in seen):

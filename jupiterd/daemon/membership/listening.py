@@ -1,7 +1,7 @@
 """The two ports at which this node answers: one for members alone, one for anybody.
 
-Owns what they are told of the cluster: whose leaves are members', and at which addresses members
-are known to be; and what is told when somebody is turned away. Doesn't own any socket.
+Owns what the ports know of the cluster: whose leaves are members', and at which addresses members
+are known to be; and what is reported when somebody is turned away. Doesn't own any socket.
 """
 
 from collections.abc import Iterable, Mapping
@@ -30,7 +30,7 @@ from jupiterd.ports import Address
 from jupiterd.protocol.frames import Knocked
 
 CROWDED: Final = "port-crowded"
-"""Of the alarm, and of what heartbeats tell for it."""
+"""Code of the alarm, and key of its telemetry."""
 
 REFUSED: Final = "too-many-connections"
 """Of the count in the status and the metrics."""
@@ -102,7 +102,7 @@ class Listening:
         """Return where members answer, answered before this start, or have called from.
 
         Where a member only says that it is counts for nothing: it might name any number. This
-        machine is one such place: several daemons on a machine greet each other all at once.
+        machine is one such place: several daemons on a machine say hello to each other all at once.
         """
         hosts = {*self._saved, *OWN_MACHINE, *self.callers.hosts(self.is_member)}
         hosts |= {way.host for way in self._peers.paths()}

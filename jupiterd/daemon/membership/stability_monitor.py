@@ -27,13 +27,13 @@ async def watch_steadiness(
     is_of_most: Callable[[], bool],
     is_trusted: Callable[[], bool],
 ) -> None:
-    """Tell the heartbeats how steady this machine is, again and again."""
+    """Report this machine's stability to the heartbeats for ever."""
     began_s = now_s()
     while True:
         try:
             mains = is_on_mains()
             wired = settings.local or has_wire(settings.interface)
-        except OSError as error:  # the system can't say just now: what was told stands
+        except OSError as error:  # the system can't say just now: the last report stands
             log.debug("steadiness_unknown", extra={"reason": str(error)})
         else:
             uptime_s, lag_s = now_s() - began_s, heartbeats.worst_lag_s

@@ -158,7 +158,7 @@ class HandOver:
             log.info("not_handed_over", extra={"node": short(leader), "reason": error.message})
         try:
             async with asyncio.timeout(HAND_OVER_S):
-                while not self._is_led_well():  # noqa: ASYNC110 - an election tells nobody
+                while not self._is_led_well():  # noqa: ASYNC110 - an election notifies nobody
                     await asyncio.sleep(LOOK_S)
         except TimeoutError as error:
             raise NoLeaderError(

@@ -1,1 +1,1 @@
-"""What a daemon tells of itself and its cluster to whoever watches."""
+"""What a daemon reports of itself and its cluster: events, alerts, metrics and telemetry."""

@@ -1,4 +1,4 @@
-"""Looking, again and again, for what people want to be told of.
+"""Evaluates the cluster's alerts again and again.
 
 Owns when it is looked, and putting together what this node knows: the same on every node, so that
 whoever sends next knows as much. Doesn't know what an alert is (`cluster.alerts`), or how one is
@@ -45,7 +45,7 @@ LEARN_S: Final = 15.0
 """Who begins to send waits so long for what others know of: after a start nobody is linked yet."""
 
 ALERTS = "alerts"
-"""What a heartbeat tells for this, by its name in telemetry."""
+"""Key of the alerts in a heartbeat's telemetry."""
 
 
 class AlertWatch:
@@ -60,7 +60,7 @@ class AlertWatch:
         refused: RefusedHere,
         report_over: Callable[[Sequence[str]], Awaitable[object]],
     ) -> None:
-        """`report_over` tells the leader by their keys which dismissed alarms are over."""
+        """`report_over` sends the leader the keys of dismissed alarms that are over."""
         self._view, self._health = view, health
         self._replica, self._peers = replica, peers
         self._refused, self._report_to_leader = refused, report_over
@@ -71,9 +71,9 @@ class AlertWatch:
         """What was raised, and not dismissed, when it was looked last; by key."""
         self._dismissals = DismissalWatch()
         self._ended: Sequence[str] = ()
-        """Keys of what was dismissed and is over, of which this node tells the others."""
+        """Keys of dismissed alarms that are over and whose end this node reports."""
         self.ages = HealthAges()
-        """Since when everything is wrong that status tells of."""
+        """Since when each of status's findings holds."""
         self._offered: set[str] = set()
         """Keys of what waits to be sent, or couldn't be."""
         self._sends_since_s: float | None = None
@@ -86,7 +86,7 @@ class AlertWatch:
 
     @property
     def raised(self) -> Sequence[Alert]:
-        """What people are to be told of just now, the gravest first."""
+        """The raised alerts, the gravest first."""
         return tuple(alert for alert in self._book.raised if not self.is_dismissed(alert))
 
     @property
@@ -101,11 +101,11 @@ class AlertWatch:
         return is_seen or (fact is not None and fact.cause == cause)
 
     def key(self, alarm: Alert | HealthWarning) -> str:
-        """Return what tells it from all others of the cluster."""
+        """Return its key, which is unique in the cluster."""
         return alarm_key(alarm.code, alarm.about, self._own)
 
     async def run(self) -> None:
-        """Look for ever, and tell of what was dismissed that it is over."""
+        """Evaluate for ever, and report dismissed alarms that are over."""
         reporting: asyncio.Task[None] | None = None
         async with asyncio.TaskGroup() as group:
             while True:
@@ -115,7 +115,7 @@ class AlertWatch:
                 await asyncio.sleep(LOOK_S)
 
     async def _report_over(self, keys: Sequence[str]) -> None:
-        """Tell the leader, which may hang: it is looked meanwhile."""
+        """Report to the leader in a task of its own: the leader may hang."""
         try:
             await self._report_to_leader(keys)
         except JupiterError as error:
@@ -163,7 +163,7 @@ class AlertWatch:
             self._end([alert])
 
     def telemetry(self) -> dict[str, Any]:
-        """Return what heartbeats tell for this."""
+        """Return the alerts' part of this node's telemetry."""
         alerts: dict[str, Any] = {}
         if self.offer is not None:
             alerts[HAS_WEBHOOK] = True
@@ -173,7 +173,7 @@ class AlertWatch:
         return {ALERTS: alerts} if alerts else {}
 
     def _end(self, over: Sequence[Alert]) -> None:
-        """Tell whoever was told of these that they are over, where this node is who tells."""
+        """Send a "resolved" notice for these alerts, if this node sends the cluster's webhooks."""
         if self.offer is not None and self._sender() == self._own:
             for alert in self._sent.ended(over):
                 self.offer(alert)

@@ -119,5 +119,5 @@ class EventRing:
 
 
 def _is_of_people(run: CycleState) -> bool:
-    """Say whether somebody asked for it: a cycle, or a training run that is no island."""
+    """Say whether a person started it: a cycle, or a training run that is no island."""
     return run.started is not None or (run.training is not None and is_whole(run))

@@ -1,6 +1,6 @@
 """What heartbeats say of this node: its load, its alerts, its term as a leader, where it answers.
 
-Owns what is told, and keeping it within its bounds. Doesn't know when a heartbeat is sent.
+Owns its contents, and keeping them within their bounds. Doesn't know when a heartbeat is sent.
 """
 
 import logging
@@ -26,7 +26,7 @@ from jupiterd.rpc import peer_pb2
 log = logging.getLogger(__name__)
 
 LOOK_AT_ADDRESSES_S: Final = 2.0
-"""Asking the system for them takes a millisecond; a change must be told, but not at once."""
+"""Asking the system for them takes a millisecond; a change may wait this long to be sent."""
 
 
 class HeartbeatDescription:
@@ -44,7 +44,7 @@ class HeartbeatDescription:
         self._last_about = peer_pb2.About()
         self._about_due_s = 0.0
         self._about_of: object = None
-        """The port, the addresses and the links that it tells of."""
+        """The port, the addresses and the links that it was made from."""
         self._left_out: frozenset[str] = frozenset()
         """What telemetry was ever too large for."""
 

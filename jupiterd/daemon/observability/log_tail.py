@@ -1,7 +1,7 @@
 """The latest lines of this daemon's log, in memory, for members that ask for them.
 
-Owns how many are kept and how long one may be. Doesn't know who asks. No file is read for it, so
-no path can be asked for; and what mustn't be told isn't logged in the first place.
+Owns how many are stored and how long one may be. Doesn't know who asks. No file is read for it, so
+no path can be requested; and secrets aren't logged in the first place.
 """
 
 import logging

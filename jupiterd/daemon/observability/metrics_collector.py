@@ -34,7 +34,7 @@ class NodeCollector(Collector):
 
 
 def registry_of(read: Callable[[], Reading]) -> CollectorRegistry:
-    """Return a registry of its own: nothing else in this process is told."""
+    """Return a registry of its own, with nothing else of this process in it."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(NodeCollector(read))
     return registry

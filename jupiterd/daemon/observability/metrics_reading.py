@@ -76,7 +76,7 @@ class TrainedTokens:
         return sum(self._grown.values())
 
     def note(self, live: Mapping[str, int], recorded: Mapping[str, int]) -> None:
-        """Take note of each run's tokens: as leaders tell just now, and as the ledger says."""
+        """Count each run's tokens, from the leaders' live progress and from the ledger."""
         for run, tokens in live.items():
             self._first.setdefault(run, tokens)
         for run, first in self._first.items():
@@ -99,7 +99,7 @@ class MetricsReader:
             await asyncio.sleep(COUNT_S)
 
     async def read(self) -> Reading:
-        """Return what there is to tell; it takes milliseconds of the daemon's loop."""
+        """Return a reading; it takes milliseconds of the daemon's loop."""
         sources = self._sources
         status = status_document(sources)
         self._count()

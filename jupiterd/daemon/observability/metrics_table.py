@@ -22,7 +22,7 @@ STATES = ("alive", "suspect", "gone", "pending")
 ROUND_BUCKETS_S = (60, 300, 900, 1800, 3600, 2 * 3600, 6 * 3600, 12 * 3600, 86400, 2 * 86400)
 
 Sample = tuple[tuple[str, ...], float | None]
-"""The values of its labels, and its own; None: it isn't known, and isn't told."""
+"""The values of its labels, and its own; None: it isn't known, and isn't shown."""
 
 
 class Kind(StrEnum):
@@ -268,4 +268,4 @@ TABLE: tuple[Metric, ...] = (
         ("device",),
     ),
 )
-"""Every metric, in the order in which it is told."""
+"""Every metric, in the order of output."""

@@ -1,7 +1,7 @@
-"""What this daemon tells of itself where a member asks: versions, work and the end of its log.
+"""This daemon's report for a member that asks: versions, work and the end of its log.
 
-Owns what is told, and its bounds. Everything else of a machine travels with heartbeats; this is too
-long for them, and is asked for by whoever looks at one machine closely. Doesn't know who asks.
+Owns the report and its bounds. Everything else of a machine travels with heartbeats; this is too
+long for them, and is requested by people who look at one machine closely. Doesn't know who asks.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from jupiterd.hardware.probe import installed_versions
 from jupiterd.hardware.time_limit import LimitedCall
 
 VERSIONS_LIMIT_S: Final = 1.5
-"""A driver that is asked for its own may hang."""
+"""A driver that is asked for its version may hang."""
 
 
 class NodeReport:

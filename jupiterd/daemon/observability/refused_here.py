@@ -1,7 +1,7 @@
-"""What this machine refuses, as others are told of it and as alarms tell of it.
+"""What this machine refuses, as telemetry for others and as findings for alarms.
 
 Owns putting together who knocked at a gang's port or at ours in vain, and which paths somebody
-asked for that aren't offered. Doesn't know when anybody is told.
+requested that aren't offered. Doesn't know when either is sent.
 """
 
 from collections.abc import Iterator
@@ -28,11 +28,11 @@ class RefusedHere:
     offered: OfferedPaths
 
     def telemetry(self) -> dict[str, str]:
-        """Return what heartbeats tell of it."""
+        """Return its part of this node's telemetry: alarm code -> text."""
         return {code: detail for code, detail in self._details() if detail}
 
     def findings(self, own: NodeId, name: str, since: str) -> Iterator[Finding]:
-        """Yield what is told of this machine; `since` tells this start of it from others."""
+        """Yield this machine's findings; `since` distinguishes this start of it from others."""
         yield from self.offered.findings(own, name)
         for code, detail in self._details():
             yield from knock_finding(own, name, detail, since, code)

@@ -1,6 +1,6 @@
-"""What members tell of themselves beyond their heartbeats, as long as somebody looks at them.
+"""Fetches the reports of members, beyond their heartbeats, as long as somebody looks at them.
 
-Owns when they are asked and what becomes of their answers. Doesn't know what a daemon tells
+Owns when they are asked and what becomes of their answers. Doesn't know what a daemon reports
 (`node_report`), or who looks.
 """
 

@@ -1,7 +1,7 @@
 """The report of a daemon on the wire: what it is made of, and how much of it.
 
 Owns the form and its bounds, on both sides: who asks believes nothing that is longer. Doesn't know
-who asks, or where it is kept.
+who asks, or where it is stored.
 """
 
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ def process_row(task: str, order: str, attempt: int) -> dict[str, Any]:
 
 
 def to_reply(report: Mapping[str, Any]) -> peer_pb2.ReportReply:
-    """Return the message of what this daemon tells of itself."""
+    """Return this daemon's report as a message."""
     return peer_pb2.ReportReply(
         versions=report["versions"] or {},
         processes=[
@@ -40,7 +40,7 @@ def to_reply(report: Mapping[str, Any]) -> peer_pb2.ReportReply:
 
 
 def read_reply(reply: peer_pb2.ReportReply) -> Report:
-    """Return what another daemon tells: short texts on one line each, and not too many."""
+    """Return another daemon's report: short texts on one line each, and not too many."""
     versions = islice(sorted(reply.versions.items()), MAX_VERSIONS)
     return {
         "versions": {sanitized_text(name): sanitized_text(version) for name, version in versions}

@@ -1,4 +1,4 @@
-"""What is told to people: metrics and alerts where they asked for them, and what happened.
+"""Starts the sinks for people: metrics and alerts where configured, and events.
 
 Owns which sinks run, and that none of them ever ends the daemon or disturbs its work. Doesn't know
 what any of them says.

@@ -1,6 +1,6 @@
 """The last ten minutes of every member's telemetry, as this node hears of it.
 
-Owns when a point is taken. Doesn't know what is kept of it (`node_history`), or who shows it.
+Owns when a point is taken. Doesn't know what is stored of it (`node_history`), or who shows it.
 """
 
 import asyncio

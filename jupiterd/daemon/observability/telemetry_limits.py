@@ -1,6 +1,6 @@
 """Telemetry as a heartbeat carries it: never larger than others take it.
 
-Owns what gives way first. What is too large is refused whole, and then others would go on showing
+Owns what is dropped first. What is too large is refused whole, and then others would go on showing
 what they heard last. Doesn't know where the readings come from, or how they are read (`telemetry`).
 """
 
@@ -21,14 +21,14 @@ Plain = dict[str, Any]
 
 @dataclass(frozen=True)
 class LimitedTelemetry:
-    """What is told, and what had to be left out of it."""
+    """The packed telemetry, and what had to be left out of it."""
 
     raw: bytes
     left_out: tuple[str, ...] = ()
 
 
 def short_telemetry(telemetry: Plain) -> LimitedTelemetry:
-    """Return telemetry for a heartbeat; what could be missed most easily gives way to the rest."""
+    """Return telemetry for a heartbeat, without its least important parts where it is too large."""
     telemetry = _with_numbers(telemetry)
     raw = cast("bytes", msgpack.packb(telemetry))
     left_out: list[str] = []

@@ -25,7 +25,7 @@ PAUSES_S: Final = (2.0, 10.0, 30.0, 120.0, 300.0)
 MAX_WAITING: Final = 32
 
 AGAIN: Final = frozenset({408, 425, 429})
-"""Refusals that waiting may mend, beside all errors of the server's own."""
+"""Refusals that waiting may mend, besides all errors of the server's own."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class WebhookSender:
         self._is_failing = False
 
     def offer(self, alert: Alert) -> None:
-        """Have an alert sent; where too many wait, the oldest gives way."""
+        """Queue an alert; where too many wait, the oldest is dropped."""
         if self._waiting.full():
             self._give_up(self._waiting.get_nowait(), "too many wait")
         self._waiting.put_nowait(alert)

@@ -32,11 +32,11 @@ class RaisedAlerts(Protocol):
     """The alerts that are raised on this node's view of the cluster."""
 
     ages: HealthAges
-    """Since when everything is wrong that status tells of."""
+    """Since when each of status's findings holds."""
 
     @property
     def raised(self) -> Sequence[Alert]:
-        """What people are to be told of just now, the gravest first."""
+        """The raised alerts, the gravest first."""
         ...
 
     @property
@@ -49,12 +49,12 @@ class RaisedAlerts(Protocol):
         ...
 
     def key(self, alarm: Alert | HealthWarning) -> str:
-        """Return what tells it from all others of the cluster."""
+        """Return its key, which is unique in the cluster."""
         ...
 
 
 class MemberReports(Protocol):
-    """What members tell of themselves where somebody looks at them."""
+    """The reports of members, fetched while somebody looks at them."""
 
     def of(self, member: NodeId) -> Awaitable[Document]:
         """Return a member's report, its keys None where there is none."""

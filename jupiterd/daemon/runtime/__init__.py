@@ -1,1 +1,1 @@
-"""What the daemon runs on: its folder, before anything is kept there."""
+"""What every part of the daemon runs on: settings, state folder, clock, logs and wire values."""

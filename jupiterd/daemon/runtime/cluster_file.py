@@ -40,7 +40,7 @@ def _text(most: int, expected: str = "") -> FieldInfo:
 
 
 class WrittenNode(StrictModel):
-    """One machine; every key may be left out, but not both that tell which one it is."""
+    """One machine; every key may be left out, but not both that identify it."""
 
     host: Annotated[str, _text(255, HOST), AfterValidator(_address)] = ""
     """Where it answers; tried as with --peer."""

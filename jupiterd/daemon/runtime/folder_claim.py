@@ -113,7 +113,7 @@ def _require_safe_parents(root: Path, real: Path, *, is_ours: bool, was_there: b
 
 
 def _is_ours(root: Path, names: Iterable[str]) -> bool:
-    """Say whether a daemon has kept its state here before."""
+    """Say whether a daemon has stored its state here before."""
     return not _MARKS.isdisjoint(names) and written_by(root) is not None
 
 

@@ -14,7 +14,7 @@ import click
 CommandFunction = TypeVar("CommandFunction", bound=Callable[..., Any])
 
 FILES = frozenset({"config", "cluster"})
-"""Options that name a file: a service starts in another folder, so it is told the whole path."""
+"""Options that name a file: a service starts in another folder, so it gets the absolute path."""
 
 _OPTIONS = (
     click.option("--config", type=click.Path(path_type=Path), help="A jupiter.yaml with settings."),

@@ -41,7 +41,7 @@ def user_name(user: int) -> str:
 
 
 def _is_unknown(user: int) -> bool:
-    """Say whether a number stands for users of outside, which a container can't tell apart."""
+    """Say whether a number stands for all users outside a container, which it can't distinguish."""
     try:
         is_apart = _UID_MAP.read_text().split() != _ALL_USERS
         return is_apart and user == int(_OVERFLOW.read_text())

@@ -27,7 +27,7 @@ from jupiterd.token_input import token_from, token_in
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-"""Where jupiterd listens unless told otherwise, so that `--peer HOST` needs no port."""
+"""Where jupiterd listens by default, so that `--peer HOST` needs no port."""
 
 ENVIRONMENT_PREFIX = "JUPITER_"
 
@@ -197,7 +197,7 @@ def _read_by(read: Reader, **default: Any) -> Any:  # noqa: ANN401 - as `datacla
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything the daemon is told from outside."""
+    """Everything that people configure of the daemon."""
 
     name: str = _read_by(_text(1, MAX_NAME_CHARACTERS), default_factory=platform.node)
     """The node's name in tables and logs; not its identity. Default: the host name; with --local
@@ -207,7 +207,7 @@ class Settings:
     """The folder with key, ledger, artifacts and logs."""
 
     port: int = _read_by(_whole(0, 65535), default=DEFAULT_PORT)
-    """TCP port for other nodes; 0 lets the system choose, and mDNS tells the others."""
+    """TCP port for other nodes; 0 lets the system choose one, which mDNS announces."""
 
     interface: tuple[str, ...] = _read_by(_list, default=())
     """Network interfaces to use; default: all."""
@@ -243,7 +243,7 @@ class Settings:
 
     gang_encryption: bool = _read_by(_yes_or_no, default=False)
     """Trainings and cycles that are started on this machine encrypt what ranks send each other,
-    unless told otherwise: `--gang-encryption off`."""
+    unless `--gang-encryption off` is given."""
 
     api_keys: KeyHosts = _read_by(read_key_hosts, default_factory=KeyHosts)  # noqa: RUF009
     """The host that each of this machine's keys may be shown to, and no other, over https:
@@ -266,7 +266,7 @@ class Settings:
     """Of the disk stays free when artifacts are fetched, in MiB, or 5 % of it if that is less."""
 
     rounds_kept: int = _read_by(_whole(1, 1 << 20), default=2)
-    """Of each cycle so many rounds stay whole; of older ones goes what lay on the way to shards."""
+    """Rounds of each cycle stored whole; of older ones intermediate artifacts are removed."""
 
     metrics: Address | None = _read_by(_listening, default=None)  # noqa: RUF009
     """Where Prometheus may fetch this node's metrics: PORT or HOST:PORT; default: nowhere."""
@@ -290,7 +290,7 @@ class Settings:
 
 
 _HINTS: Mapping[str, str] = {"flag": "jupiterd --help lists every option"}
-"""Source -> where one sees what may stand there; others are told of the file of settings."""
+"""Source -> where its allowed values are described; for others that is the file of settings."""
 
 _READERS: Mapping[str, Reader] = {each.name: each.metadata["read"] for each in fields(Settings)}
 
@@ -340,7 +340,7 @@ def load_settings(
 
 
 def _is_there(path: Path) -> bool:
-    """Say whether there is a file; whoever takes the state folder tells why nobody may look."""
+    """Say whether there is a file; opening the state folder reports why nobody may look."""
     try:
         return path.exists()
     except PermissionError:

@@ -1,4 +1,4 @@
-"""What a member's heartbeats tell of its load and of running work, read before anybody uses it.
+"""A member's telemetry from its heartbeats (load, running work), validated before use.
 
 Owns what that must look like: status is made of it, and one member mustn't break everybody's.
 Doesn't know what is shown of it; keys that others read (`pending_joins`, `door`) are theirs to
@@ -110,7 +110,7 @@ def _is_seat(row: object) -> bool:
 
 
 def _is_outer(value: object) -> bool:
-    """Say whether it is what `island_progress` tells."""
+    """Say whether it has the form of `island_progress`."""
     if not isinstance(value, Mapping):
         return False
     fields = cast("Mapping[str, object]", value)
@@ -142,14 +142,14 @@ _LIVE: Mapping[str, Callable[[object], bool]] = {
     "resumed_from_step": _is_number_or_none,
     "detail": _is_text,
 }
-"""What `progress` tells of a running phase."""
+"""Fields of a running phase in the leader's progress."""
 
 _BESIDE: Mapping[str, Callable[[object], bool]] = {
     "outer": _is_outer,
     "ahead": _is_gang,
     "attempt": _is_number_or_none,
 }
-"""What it tells of some."""
+"""Fields that only some running phases have."""
 
 _COUNTED = ("rank", "island", "step", "step_lag", "tokens_per_s", "accepted_per_min")
 """Of a gang's rows, what is added up or compared."""

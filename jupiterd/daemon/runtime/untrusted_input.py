@@ -1,6 +1,6 @@
-"""What other nodes tell about themselves: texts that people will see, and addresses.
+"""Sanitizes texts and addresses that other nodes report of themselves.
 
-Owns what becomes of both before anything here keeps them. Doesn't know who told them, or what they
+Owns the checks that both pass before anything stores them. Doesn't know who sent them, or what they
 are for.
 """
 
@@ -23,7 +23,7 @@ _ID = re.compile("[0-9a-f]{32}")
 
 
 def sanitized_text(text: str, max_characters: int = MAX_NAME_CHARACTERS) -> str:
-    """Return it as one line that steers no terminal and isn't long."""
+    """Return the text as one printable line, cut to `max_characters`; no terminal codes."""
     return printable(text[:max_characters])
 
 
@@ -45,19 +45,19 @@ def sanitized_address(text: str) -> Address:
 
 
 def sanitized_addresses(texts: Iterable[str], limit: int = MAX_ADDRESSES_OF_ONE) -> list[Address]:
-    """Return those of the first few texts that are addresses."""
+    """Return the valid addresses among the first `limit` texts."""
     return [address for text in islice(texts, limit) for address in _read(text)]
 
 
 def dialable_addresses(texts: Iterable[str], limit: int = MAX_ADDRESSES_OF_ONE) -> list[Address]:
-    """Return the same as they are tried from here: a link-local one on each of our links."""
+    """Return the addresses to dial: a link-local one once for each of this node's interfaces."""
     return [
         seen for address in sanitized_addresses(texts, limit) for seen in seen_from_here(address)
     ]
 
 
 def sanitized_port(number: int) -> int:
-    """Return a port that was told; 0 where it can't be one."""
+    """Return a reported port; 0 where it isn't from 1 to 65535."""
     return number if 0 < number < 65536 else 0
 
 

@@ -25,7 +25,7 @@ class Form(StrEnum):
 
 
 class WebhookUrl:
-    """An address that shows no more of itself than where it leads; no dataclass: those are told."""
+    """An address whose text shows its host alone; no dataclass, whose fields `repr` would show."""
 
     __slots__ = ("__url", "host", "path", "scheme")
 

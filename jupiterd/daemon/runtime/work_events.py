@@ -16,13 +16,13 @@ from jupiterd.ids import ArtifactId, NodeId
 from jupiterd.rpc import peer_pb2
 
 DIGEST_BYTES = 32
-"""Of BLAKE3; whatever else is told is no digest, and differs from all of them."""
+"""Size of a BLAKE3 digest; a value of another size equals none."""
 
 BUSY: Final = "busy"
 """Among the readings of a rank: something else than a step comes next, and takes its time."""
 
 BEGINS: Final = "begins"
-"""The same, beside BUSY, which leaders of before know alone: its first step comes next."""
+"""Sent along with BUSY (older leaders know that alone): its first step comes next."""
 
 MAX_KEEP_S = 600.0
 """The longest that a node waits for a rank to write down its state."""
@@ -30,7 +30,7 @@ MAX_KEEP_S = 600.0
 
 @dataclass(frozen=True)
 class WorkOrder:
-    """A piece of work on its way to a node."""
+    """An order to a node: the task, its parameters and inputs, and the leader's term."""
 
     id: str
     term: int
@@ -46,7 +46,7 @@ class WorkOrder:
 
     @property
     def cycle(self) -> str:
-        """Return what its id begins with: so much of the cycle's id as tells two apart."""
+        """Return the first part of its id: a prefix of the cycle's id that is unique."""
         return self.id.partition("/")[0]
 
     def to_proto(self) -> peer_pb2.WorkRequest:
@@ -86,7 +86,7 @@ class Started:
     pid: int
     device: str
     running_s: float = 0.0
-    """For how long already; more than 0 where another leader is told of it."""
+    """Seconds that it has run; more than 0 where a later leader attaches to it."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ class CheckpointStored:
 
 @dataclass(frozen=True)
 class PseudoGradientStored:
-    """An island's way since an outer step lies in the store of its node."""
+    """An island's pseudo-gradient since an outer step lies in the store of its node."""
 
     artifact: ArtifactId
     after: str
@@ -149,10 +149,10 @@ class Unsaved:
 
 @dataclass(frozen=True)
 class LastStepStored:
-    """The last finished step of a rank lies in the store of its node; told to that node alone."""
+    """The last finished step of a rank lies in its node's store; no other node gets this."""
 
     checkpoint: CheckpointStored | None
-    """None where there was nothing to keep."""
+    """None where there was nothing to save."""
 
 
 @dataclass(frozen=True)
@@ -164,15 +164,15 @@ class Stuck:
 
 @dataclass(frozen=True)
 class SaveRequest:
-    """What is wanted of the ranks of an attempt before they end: their last finished step."""
+    """Asks the ranks of an attempt to save their last finished step before they end."""
 
     after_step: int
-    """No step that is no later than this."""
+    """Only a step later than this is saved."""
     within_s: float
 
     @classmethod
     def from_proto(cls, request: peer_pb2.EndAttemptRequest) -> "SaveRequest | None":
-        """Read it from an order to end; None where nothing is wanted."""
+        """Read it from an order to end; None where nothing is to be saved."""
         within_s = min(request.keep_within_s, MAX_KEEP_S)
         return cls(request.keep_after_step, within_s) if within_s > 0 else None
 
@@ -217,7 +217,7 @@ WorkEvent = (
     | Finished
 )
 Said = WorkEvent | LastStepStored | Stuck
-"""What a worker's own node hears of it: more than it tells others."""
+"""The events that a worker's own node gets: those for others, and two more."""
 
 
 def to_proto(event: WorkEvent) -> peer_pb2.WorkEvent:

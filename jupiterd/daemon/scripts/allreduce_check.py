@@ -87,7 +87,7 @@ class AllreduceCheck:
 
 
 def _machines(placement: Placement, wanted: str) -> "dict[NodeId, Hardware]":
-    """Return the machines that would train just now, or those that were asked for."""
+    """Return the machines that would train just now, or those requested."""
     if not wanted:
         found = trainers(placement)
     else:

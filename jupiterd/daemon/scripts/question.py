@@ -1,4 +1,4 @@
-"""What jupiterctl asks its daemon before a launch, and what each machine is asked then.
+"""The launch question that jupiterctl sends its daemon, and the daemon each machine.
 
 Owns both forms and the answer's. Doesn't know who is asked, or what a machine answers.
 """
@@ -54,7 +54,7 @@ class LaunchQuestion:
     def requests(
         self, chosen: Sequence[NodeId], names: Mapping[NodeId, str], own: NodeId
     ) -> dict[NodeId, PrepareScriptRequest]:
-        """Return what each machine is asked, but for the host.
+        """Return the request of each machine, without the host.
 
         Raises:
             UsageError: what is said of single machines fits none of these.

@@ -1,4 +1,4 @@
-"""Between jupiterctl and the daemon of another machine: what is asked there, and what is heard.
+"""Relays between jupiterctl and the daemon of another machine: requests there, events back.
 
 Owns one call, asking for the ranks over there for as long as it is open, and ending them where
 jupiterctl is gone for good. Doesn't know whether a call that broke off is made again: that is
@@ -25,7 +25,7 @@ GONE_AFTER_S: Final = 0.5
 END_TIMEOUT_S: Final = 10.0
 
 ASK_S: Final = 2.0
-"""How often ranks are asked for while jupiterctl says nothing, and its call is open."""
+"""How often a keep-alive is sent while jupiterctl sends nothing and its call is open."""
 
 
 class Ranks(Protocol):

@@ -44,7 +44,7 @@ LONGEST_LOOK_S: Final = 0.25
 """How often it is looked for what ranks print: more seldom where they print nothing."""
 
 BEAT_S: Final = 2.0
-"""How often whoever follows is told that we are still there."""
+"""How often followers get a sign of life."""
 
 
 class RunningScripts:
@@ -70,7 +70,7 @@ class RunningScripts:
     async def start(
         self, who: NodeId, order: ScriptOrder, environment: Mapping[str, str]
     ) -> MachineShare:
-        """Start a part's keeper, unless it was: whoever asked may not have heard so.
+        """Start a part's supervisor, unless it runs: the caller may have missed the answer.
 
         Raises:
             ConflictError: there are too many, or no keeper can be started.

@@ -159,7 +159,7 @@ async def _ask_on(part: MachineShare) -> None:
 
 
 async def _pass(requests: AsyncIterator[script_pb2.ScriptRequest], part: MachineShare) -> None:
-    """Tell the keeper what is asked; signals other than those of an end mean nothing."""
+    """Pass a request to the supervisor; signals other than those of an end mean nothing."""
     async for request in requests:
         match request.WhichOneof("request"):
             case "asked":

@@ -1,4 +1,4 @@
-"""A working folder on its way from the machine where a launch is typed to those that run it.
+"""Ships a working folder from the machine where a launch is typed to those that run it.
 
 Owns the command, which only this machine's own control socket takes. Doesn't know how a folder
 becomes an artifact, or what is made of it (`shipped_folders`).

@@ -1,7 +1,7 @@
-"""The process that keeps one machine's part of a script.
+"""The process that supervises one machine's part of a script.
 
 Owns what it needs to know of this machine: whose locks of GPUs count, as the driver sees it.
-Doesn't know how a part is kept (`gang.scripts.keeper`).
+Doesn't know how a part is supervised (`processes.scripts`).
 
 Usage: python -m jupiterd.daemon.scripts.supervisor_process FOLDER, with the order as JSON on
 standard input.

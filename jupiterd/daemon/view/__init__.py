@@ -1,1 +1,1 @@
-"""What this node knows of its cluster beside the ledger: who is here, who leads, what is wrong."""
+"""What this node knows of its cluster besides the ledger: who is here, who leads, what is wrong."""

@@ -109,7 +109,7 @@ class HealthView:
         return clocks_apart(self._view.own, self._view.name, names, offsets_s)
 
     def _unreached_by(self) -> tuple[tuple[NodeId, tuple[Unreached, ...]], ...]:
-        """Return whom other members that are alive can't reach, as they tell."""
+        """Return whom other members that are alive report that they can't reach."""
         alive = self._view.alive()
         telemetry_of = ((peer.node, peer.telemetry) for peer in self._peers if peer.node in alive)
         return tuple(

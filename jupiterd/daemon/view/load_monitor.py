@@ -3,7 +3,7 @@
 Owns the latest readings and how often they are taken. Doesn't know what is shown of them.
 
 Whatever may take long is read in a thread, and a driver that hangs is left alone there: until it
-answers, nothing is known of its accelerators. It isn't told goodbye either, for that may hang too.
+answers, nothing is known of its accelerators. It isn't closed either, for that may hang too.
 """
 
 import asyncio
@@ -24,10 +24,10 @@ from jupiterd.hardware.machine_load import (
 from jupiterd.hardware.time_limit import LimitedCall
 
 LOOK_S: Final = 2.0
-"""What hasn't changed isn't told again; with sixteen nodes that is half of what is said."""
+"""What hasn't changed isn't sent again; with sixteen nodes that saves half of the traffic."""
 
 COUNT_S: Final = 1.0
-"""The processor's share of less isn't worth telling."""
+"""A smaller change of the processor's share isn't sent."""
 
 GPU_LIMIT_S: Final = 1.5
 """A driver that takes longer hangs."""

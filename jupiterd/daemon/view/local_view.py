@@ -1,4 +1,4 @@
-"""What this node knows of every member beside the ledger, itself included.
+"""What this node knows of every member besides the ledger, itself included.
 
 Owns putting together what members' heartbeats say, what the leader says of its term, and what this
 node knows of itself. Changes nothing. Doesn't know what is wrong with the cluster (`health_view`),
@@ -40,7 +40,7 @@ MAX_TIMED_TOKENS: Final = 16
 
 
 class OwnTerm(Protocol):
-    """What a leader knows in its term that others are told of."""
+    """What a leader knows in its term and its heartbeats report."""
 
     @property
     def board(self) -> ProgressBoard:
@@ -54,7 +54,7 @@ class OwnTerm(Protocol):
 
     @property
     def window(self) -> PairingWindow:
-        """How long the door has been open."""
+        """How long the pairing window has been open."""
         ...
 
     @property
@@ -83,7 +83,7 @@ class LocalView:
         self._replica, self._peers, self._heartbeats = replica, peers, heartbeats
         self._own_term = own_term
         self.run_nonce = secrets.token_hex(8)
-        """Drawn at each start: a peer that was started anew is linked anew."""
+        """Drawn at each start: peers link a restarted daemon again."""
         self.port = 0
         self.members_port = 0
         """Where members alone are let in; see `membership.listening`."""
@@ -136,7 +136,7 @@ class LocalView:
         return 0.0 if node == self.own else self._heartbeats.membership.last_heard_s(node, now_s())
 
     def hardware_of(self, node: NodeId) -> Hardware | None:
-        """Return a member's hardware, as it told us."""
+        """Return a member's hardware, as it reports it."""
         if node == self.own:
             return self.hardware
         peer = self._peers.get(node)
@@ -167,7 +167,7 @@ class LocalView:
         return [] if peer is None else peer.telemetry.get("live", [])
 
     def phases_before(self) -> dict[PhaseKey, float]:
-        """Return when each phase began that others told of as leaders, who may be gone by now."""
+        """Return when each phase began that other leaders reported, who may be gone by now."""
         return {
             (CycleId(live["cycle"]), live["round"], Phase(live["phase"])): (
                 peer.heard_s - live["elapsed_s"]
@@ -177,7 +177,7 @@ class LocalView:
         }
 
     def waiting(self) -> list[PendingJoin]:
-        """Return who waits to be let in: the leader's own list, or what it told us of it."""
+        """Return the pending joins: the leader's own list, or what its heartbeats report of it."""
         members, term = self._replica.state.members, self._own_term()
         if term is not None:
             seen = term.waiting.shown(now_s())
@@ -187,7 +187,7 @@ class LocalView:
         return [waiting for waiting in seen if waiting.node not in members]
 
     def admission_terms(self) -> Mapping[str, Any]:
-        """Return the leader's word on door and tokens; nothing where it hasn't said any."""
+        """Return the leader's report of pairing window and tokens; empty: no leader is heard."""
         term = self._own_term()
         if term is not None:
             return self.own_admission_terms(term)

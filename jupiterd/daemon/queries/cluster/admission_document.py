@@ -1,4 +1,4 @@
-"""What `status` and `cluster show` say of the door and of the join tokens.
+"""What `status` and `cluster show` say of the pairing window and of the join tokens.
 
 Owns these keys; the leader's word on them comes with its heartbeats. Changes nothing, and never
 shows a token's secret.

@@ -1,4 +1,4 @@
-"""What all nodes in reach hold of samples, put together: the same whichever of them is asked.
+"""What all nodes in reach hold of samples, put together: the same on every node.
 
 Owns whom to ask, how long to wait for an answer, and which of several records counts. Doesn't know
 what is made of it.
@@ -32,7 +32,7 @@ ANSWER_TIMEOUT_S = 1.0
 
 @dataclass(frozen=True)
 class Traced:
-    """One sample, as everybody who was asked knows it together."""
+    """One sample, merged from the answers of all nodes that were asked."""
 
     sample: Sample
     """Its text is cut to what is shown."""
@@ -42,7 +42,7 @@ class Traced:
 
 
 class Trace:
-    """One question's way to all who may know something; this node answers first."""
+    """Sends one question to all nodes that may know something; this node answers first."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class Trace:
         return sorted(each for each in ids if IS_WHOLE(each) and each.startswith(beginning))
 
     async def samples(self, ids: Iterable[str]) -> dict[str, Traced]:
-        """Return what is known of each of these; of many, so many are asked for with each call."""
+        """Return what is known of each of these; each call requests MAX_REQUESTED at most."""
         wanted = sorted(filter(IS_WHOLE, ids))
         pieces = (
             wanted[first : first + MAX_REQUESTED] for first in range(0, len(wanted), MAX_REQUESTED)
@@ -173,13 +173,13 @@ class Trace:
 
 
 def trace_of(sources: DocumentSources) -> Trace:
-    """Return the way to what the nodes of a daemon's cluster hold of samples."""
+    """Return a trace over all nodes of a daemon's cluster."""
     store, alive = sources.artifact_cache.store, sources.view.alive
     return Trace(sources.replica, store, sources.peers, alive)
 
 
 def _record_of(part: peer_pb2.TracedSample) -> Sample | None:
-    """Return a node's record of a sample; None where it told none that can be one."""
+    """Return a node's record of a sample; None where its answer has none that is valid."""
     try:
         sample = Sample.from_json(part.record.decode())
     except (Bug, UnicodeDecodeError, RecursionError):

@@ -26,19 +26,19 @@ def health_lines(sources: DocumentSources) -> list[Line]:
 
 
 def dismissed_lines(sources: DocumentSources) -> list[Line]:
-    """Return the same of what people have dismissed: it is still so, and nobody need be told."""
+    """Return the same of what people have dismissed: it still holds, but isn't shown as news."""
     alerts = sources.alerts
     wrong = filter(alerts.is_dismissed, judge(sources.health.cluster_view()))
     return [_aged(sources, alarm) for alarm in (*wrong, *_not_in_health(alerts.dismissed))]
 
 
 def alert_lines(sources: DocumentSources) -> list[Line]:
-    """Return a line for each alert that is raised; `key` tells it from all others."""
+    """Return a row for each raised alert; its `key` is unique in the cluster."""
     return [_line(sources, alarm) for alarm in sources.alerts.raised]
 
 
 def _not_in_health(alerts: Iterable[Alert]) -> Iterator[Alert]:
-    """Yield those of which health doesn't tell by itself."""
+    """Yield the alerts that health doesn't report by itself."""
     return (alarm for alarm in alerts if alarm.code not in TABLE)
 
 

@@ -1,6 +1,6 @@
 """The document of the links between members: the picture of the cluster.
 
-Owns its keys. Measures nothing: it tells what members have measured and told each other.
+Owns its keys. Measures nothing: it shows what members have measured and reported.
 """
 
 from itertools import combinations

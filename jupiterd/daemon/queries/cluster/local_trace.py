@@ -29,17 +29,17 @@ from jupiterd.store.sample_lookup import (
 
 MIN_DIGITS = 4
 SHOWN_CHARACTERS = 400
-"""So much of a text is told and shown; the rest is in the artifact."""
+"""Characters of a text that are sent and shown; the rest is in the artifact."""
 
 LOOKED_AT_CHARACTERS = 4_000
 """So much where people look at what a phase has made; that is all of what generators write."""
 
 SOME, MANY = 5, 40
-"""So many samples of a batch are told, where people look at what a phase has made; and at most."""
+"""Samples of a batch sent by default to people who look at what a phase has made; and at most."""
 
 MAX_REQUESTED = 64
 MAX_RECORDS_BYTES = 1 << 20
-"""Of one answer; a record that has no room isn't told."""
+"""Of one answer; a record for which there is no room isn't sent."""
 
 IS_SAMPLE = re.compile(rf"[0-9a-f]{{{MIN_DIGITS},64}}").fullmatch
 IS_WHOLE = re.compile(r"[0-9a-f]{64}").fullmatch
@@ -52,11 +52,11 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Answer:
-    """What lies on this node of what was asked for."""
+    """What this node's store has of a request."""
 
     reply: peer_pb2.TraceReply
     damaged: frozenset[ArtifactId]
-    """Of these nothing could be told, or not everything."""
+    """Artifacts that couldn't be read, or not completely."""
 
 
 async def trace_for_member(
@@ -70,7 +70,7 @@ async def trace_for_member(
 def trace_here(
     store: ArtifactStore, outputs: list[Output], request: peer_pb2.TraceRequest
 ) -> Answer:
-    """Return what lies here of what is asked for; reads the disk."""
+    """Return what this node's store has of a request; reads the disk."""
     local = _LocalSamples(store, outputs)
     if request.batch:
         reply = peer_pb2.TraceReply(

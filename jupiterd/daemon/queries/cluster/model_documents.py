@@ -84,7 +84,7 @@ async def model_export_document(
 
 
 async def details(state: State, artifact_cache: ArtifactCache, model: KnownModel) -> dict[str, Any]:
-    """Return what is told of one model beyond its row."""
+    """Return the details of one model beyond its row."""
     run = state.cycles[model.run]
     islands = counting_islands(state.cycles, model.run)
     said = _domain_of(state, run)
@@ -197,7 +197,7 @@ async def _read(
 
 
 def _domain_of(state: State, run: CycleState) -> Mapping[str, Any]:
-    """Return what the domain file, or the one who asked for a run, said of its text.
+    """Return what the domain file, or the person who started a run, said of its text.
 
     No path of anybody's disk is among it: a model card is published.
     """

@@ -3,8 +3,8 @@
 Owns its keys; changes nothing.
 
     node                   its row in `status`: state, hardware, addresses, links, load, speed
-    seats                  its ranks and generators in running phases, as the leader tells
-    versions, processes    what it tells of itself; None where it doesn't, `note` says why
+    seats                  its ranks and generators in running phases, as the leader reports
+    versions, processes    what it reports of itself; None where it doesn't, `note` says why
     log                    the latest lines of its daemon's log, the same
     history, recent        the last ten minutes, as this node heard of them (`node_history`)
 """

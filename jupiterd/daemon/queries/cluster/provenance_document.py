@@ -1,6 +1,6 @@
 """The document of `data why`: where a sample, or the token of a shard, comes from.
 
-Owns its keys. What is known of samples is asked of all nodes in reach (`cluster_trace`); changes
+Owns its keys. All nodes in reach are asked what they know of samples (`cluster_trace`); changes
 nothing.
 """
 

@@ -1,4 +1,4 @@
-"""The document of `jupiterctl status --settings`: what this daemon was told from outside.
+"""The document of `jupiterctl status --settings`: this daemon's settings and their sources.
 
 Owns its keys, and what of a setting may be shown. Doesn't know where a setting is looked for
 (`settings`).

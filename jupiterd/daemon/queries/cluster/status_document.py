@@ -125,7 +125,7 @@ def shown(sources: DocumentSources, cycle: CycleState) -> dict[str, Any]:
 
 
 def _settled(_: State) -> defaultdict[CycleId, Settled]:
-    """Return where rows of rounds that are over are kept, until the ledger changes."""
+    """Return the cache of rows of finished rounds, which lasts until the ledger changes."""
     return defaultdict(dict)
 
 

@@ -1,7 +1,7 @@
 """The document of a training's checkpoints: which there are, and who has them.
 
 Owns its keys, and asking the nodes that answer. Copies are a status: a node that is away may hold
-one, too. Which ones are kept isn't decided here (`cluster.copies`).
+one, too. Which ones are retained isn't decided here (`cluster.artifacts`).
 """
 
 import asyncio

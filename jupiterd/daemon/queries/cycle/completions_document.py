@@ -13,7 +13,7 @@ from jupiterd.daemon.queries.cluster.model_documents import completions_of
 from jupiterd.document_schema import SCHEMA
 
 MAX_LOOKED_AT: Final = 3
-"""The newest models are asked for what they wrote, until one is found that was tried out."""
+"""Number of newest models among which one with sample completions is looked for."""
 
 
 async def completions_document(

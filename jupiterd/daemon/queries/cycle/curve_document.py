@@ -89,7 +89,7 @@ def _of_gang(state: CycleState, island: int, round_number: int) -> Iterator[Writ
 async def _curves_of_nodes(
     sources: DocumentSources, curves: CurveFiles, run: CycleId, writers: Sequence[NodeId]
 ) -> tuple[dict[NodeId, Curves], list[NodeId]]:
-    """Return what each node tells, and who doesn't."""
+    """Return the curves of each node, and the names of nodes that don't answer."""
     replies = await asyncio.gather(*(_of_node(sources, curves, run, each) for each in writers))
     pairs = list(zip(writers, replies, strict=True))
     known = {each: reply for each, reply in pairs if reply is not None}

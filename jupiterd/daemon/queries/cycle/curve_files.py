@@ -19,7 +19,7 @@ from jupiterd.ids import is_hex, short
 METRICS_FILE: Final = "metrics.jsonl"
 PIECE_BYTES: Final = 1 << 20
 MAX_FILES: Final = 16
-"""Whose points are kept in memory, some 50 kB each; those that were asked for last."""
+"""Files whose points stay in memory, some 50 kB each; those requested last."""
 
 _ISLAND: Final = re.compile(r"island-([0-9]{1,6})").fullmatch
 
@@ -33,7 +33,7 @@ class CurveFile:
         self.curve = ThinnedCurve()
 
     def read_on(self) -> None:
-        """Read what was written since; one that was written anew is read from its beginning."""
+        """Read what was written since; a rewritten file is read from its beginning."""
         try:
             with self._path.open("rb") as file:
                 status = os.fstat(file.fileno())

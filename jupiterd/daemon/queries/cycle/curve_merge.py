@@ -1,6 +1,6 @@
 """The curve of a round, of what the nodes have written whose rank 0 was at work one after another.
 
-Owns whose points count from which step on. Pure: it is handed what each node tells.
+Owns whose points count from which step on. Pure: it gets the curves of each node.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,7 +24,7 @@ class Writer:
 
 @dataclass(frozen=True)
 class MergedCurve:
-    """The loss of a round from its beginning, as far as those have told it who wrote it."""
+    """The loss of a round from its beginning, as far as its writers have answered."""
 
     points: Sequence[CurvePoint]
     """Of several islands the mean."""

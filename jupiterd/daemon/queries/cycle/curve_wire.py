@@ -11,7 +11,7 @@ from jupiterd.cycle.base.thinned_curve import MAX_BINS, CurvePoint, DrawnCurve
 from jupiterd.rpc import peer_pb2
 
 MAX_POINTS: Final = 2 * MAX_BINS
-"""Of one curve that another node tells; the rest is passed over."""
+"""Points read of one curve that another node sends; the rest is ignored."""
 
 Curves = Mapping[int, DrawnCurve]
 """Island -> its curve; 0: that of a run's own gang."""
@@ -33,7 +33,7 @@ def curves_reply(curves: Curves) -> peer_pb2.CurvesReply:
 
 
 def curves_of(reply: peer_pb2.CurvesReply) -> dict[int, DrawnCurve]:
-    """Return what a node tells, as far as it can be meant so: steps that grow, and numbers."""
+    """Return the valid points of a node's curve: steps that grow, and finite numbers."""
     return {
         each.island: DrawnCurve(
             each.round if each.HasField("round") else None,

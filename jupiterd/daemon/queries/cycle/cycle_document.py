@@ -40,7 +40,7 @@ from jupiterd.ids import NodeId, short
 _NOBODY: Mapping[NodeId, str] = {}
 
 EPOCH_SEQ = 1000
-"""How far the numbers of two attempts' events are apart: lines are parked in between."""
+"""How far the numbers of two attempts' events are apart: suspensions lie in between."""
 
 VERDICT_NUMBERS = (
     "incumbent_bpb",
@@ -140,7 +140,7 @@ def _live_speeds(values: Mapping[str, Any]) -> Compared:
 
 
 def _with_finite_values(live: Live) -> Live:
-    """Return what the leader tells; a loss that is no number has no place in a document."""
+    """Return the leader's values without those that aren't finite, which JSON can't hold."""
     return {**live, "values": {name: finite(value) for name, value in live["values"].items()}}
 
 
@@ -179,7 +179,7 @@ def _per_second(done: Sequence[WorkCompleted], node: str, count: str) -> float:
 
 
 def _step(cycle: CycleState, last: CheckpointCommitted | None, current: int) -> int:
-    """Return how far a run is of which nobody tells just now."""
+    """Return the progress of a run whose leader reports none just now."""
     line = [*cycle.outer_line(current).values()]
     if line and (last is None or last.round < current):
         return line[-1].first_step

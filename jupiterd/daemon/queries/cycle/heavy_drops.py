@@ -1,7 +1,7 @@
-"""The phases of a cycle that dropped more than half, as its facts tell.
+"""The phases of a cycle that dropped more than half, by its facts.
 
 Owns which rounds are looked at, and the alarms about them. Pure: it is handed the facts. Doesn't
-know when much is dropped (`cycle.data.heavy_drops`), or who is told.
+know when much is dropped (`cycle.data.heavy_drops`), or who sees it.
 """
 
 from collections.abc import Iterator
@@ -40,7 +40,7 @@ def _of_phase(cycle: CycleState, phase: Phase) -> HeavyDrop | None:
 
 @dataclass(frozen=True)
 class DropFindings:
-    """What is to be told of the newest cycle; what older ones dropped is over."""
+    """The findings of the newest cycle; what older ones dropped is over."""
 
     lasting: tuple[Finding, ...] = ()
     """As long as the cycle goes on."""

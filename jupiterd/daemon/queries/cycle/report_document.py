@@ -29,7 +29,7 @@ from jupiterd.errors import JupiterError
 from jupiterd.ids import ArtifactId
 
 MAX_ROUNDS = 20
-"""The newest rounds, of which everything is told; of older ones there are rows."""
+"""Number of newest rounds shown in full; older ones have rows alone."""
 
 MAX_MADE = 4
 """So many pieces of a round's generating are looked through for samples."""

@@ -1,6 +1,6 @@
 """The document of what a phase has made: what people look at before they let a cycle go on.
 
-Owns its keys. The samples are asked of whoever holds them (`cluster_trace`); changes nothing.
+Owns its keys. Asks the nodes that hold the samples for them (`cluster_trace`); changes nothing.
 """
 
 import math
@@ -33,14 +33,14 @@ DROPPED = ("dropped", "refused")
 WITH_SAMPLES = (Phase.COLLECT, Phase.GENERATE, Phase.FILTER)
 
 MOST_BATCHES = 8
-"""Of a phase that has many, so many are asked for some of their samples."""
+"""Number of batches of a phase from which samples are taken."""
 
 
 async def review_document(sources: DocumentSources, wanted: str) -> dict[str, Any]:
     """Return what a phase has made: CYCLE/ROUND/PHASE, each of which may be left out.
 
     Without a phase the one that ended last is meant, with a few samples, of the newest phase that
-    has some; of one that is named many are told. Without a cycle the shown one is meant.
+    has some; of a named one many are shown. Without a cycle the shown one is meant.
 
     Raises:
         NotFoundError: there is no such cycle, or nothing has ended yet.

@@ -53,7 +53,7 @@ def _of_run(run: CycleState, artifact_cache: ArtifactCache) -> Iterator[dict[str
 
 
 class _Reading:
-    """The way to what the files say: some at a time, until time is up."""
+    """Reads what the files say, some at a time, until time is up."""
 
     def __init__(self, artifact_cache: ArtifactCache) -> None:
         self._artifact_cache = artifact_cache

@@ -19,7 +19,7 @@ RETRY_S = 60.0
 
 
 class RoundTableKeeper:
-    """Writes the file anew when a round more is over, or another line counts."""
+    """Rewrites the file when one more round is over, or another branch counts."""
 
     def __init__(self, replica: Replica, path: Path) -> None:
         self._replica = replica
@@ -51,7 +51,7 @@ class RoundTableKeeper:
 
 
 def _rounds_over(state: State) -> list[tuple[str, int, tuple[str, ...]]]:
-    """Return what tells two tables apart, without making them.
+    """Return a key that differs between two tables, without making them.
 
     That is each cycle's rounds, and how much work of them is known: it may come later.
     """

@@ -38,7 +38,7 @@ _Read = tuple[CheckpointCommitted, dict[str, Any] | None]
 """A checkpoint, and what it says of itself; None where it isn't here."""
 
 STATE_FILE = "training_state/state.json"
-"""Of a checkpoint; it says how far the training was whose weights lie beside it."""
+"""File of a checkpoint that says how far the training of its weights was."""
 
 
 def train_document(sources: DocumentSources, run_id: str) -> dict[str, Any]:

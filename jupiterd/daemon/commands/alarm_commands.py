@@ -72,11 +72,11 @@ class Alarms(Protocol):
         """Return what is told of."""
         ...
 
-    def key(self, told: HealthWarning | Alert) -> str:
+    def key(self, alarm: HealthWarning | Alert) -> str:
         """Return by which key people mean it."""
         ...
 
-    def is_dismissed(self, told: HealthWarning | Alert) -> bool:
+    def is_dismissed(self, alarm: HealthWarning | Alert) -> bool:
         """Say whether somebody has ended it."""
         ...
 

@@ -226,7 +226,7 @@ class GangHolder:
     async def _last_step_of(
         self, attempt: int, works: list[HeldWorker], save: SaveRequest
     ) -> CheckpointStored | None:
-        found = await asyncio.gather(*(worker.kept(save) for worker in works))
+        found = await asyncio.gather(*(worker.last_step(save) for worker in works))
         stored = [each for each in found if each is not None]
         if self._last_stored is not None and self._last_stored[0] == attempt:
             stored.append(self._last_stored[1])

@@ -154,8 +154,8 @@ class HeldWorker:
         try:
             while True:
                 news, is_over = self._news, self._is_over  # as of before we look
-                for told in self._report.after(seen):
-                    seen, event = told
+                for numbered in self._report.after(seen):
+                    seen, event = numbered
                     yield self._dated(event)
                 if turn != self._turn:
                     raise RefusedError("another leader follows this work", "nothing needs doing")

@@ -21,7 +21,7 @@ from jupiterd.cluster.values.bounds import is_count
 from jupiterd.cluster.values.gpu_load import read_rows
 from jupiterd.cluster.values.hardware import Hardware
 from jupiterd.cluster.values.link_quality import read_qualities
-from jupiterd.daemon.links.refused_connections import knock_finding
+from jupiterd.daemon.links.refused_connections import refused_finding
 from jupiterd.daemon.links.seen_clusters import from_message
 from jupiterd.daemon.observability.report_wire import read_reply
 from jupiterd.daemon.queries.cycle.curve_wire import curves_of
@@ -154,7 +154,7 @@ def _read_telemetry(given: bytes) -> None:
     alerts = told.get("alerts")
     known: Mapping[str, Any] = alerts if isinstance(alerts, dict) else {}
     sent.learn(known.get("sent"))
-    for finding in knock_finding(NodeId("a" * 32), "attic", known.get("gang-knocked")):
+    for finding in refused_finding(NodeId("a" * 32), "attic", known.get("gang-knocked")):
         assert finding.detail.isprintable()
 
 

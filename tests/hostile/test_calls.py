@@ -59,7 +59,7 @@ async def asked(folder: Path, *members: Identity, removed: Identity) -> AsyncIte
 
 async def follow(node: Node, leader: Identity, term: int) -> None:
     """Let a node hear a leader, and obey it from then on."""
-    node.heartbeats._tell(Beat(leader.node_id, term, leader.node_id))
+    node.heartbeats._handle(Beat(leader.node_id, term, leader.node_id))
     await node.heartbeats.followed.check(leader.node_id, term)
 
 
@@ -100,7 +100,7 @@ async def test_each_call_is_for_those_whom_its_row_names(tmp_path: Path) -> None
         stack.enter_context(node.runner.stores.opened(meeting))
         node.heartbeats.roster_changed()
         await follow(node, former, 1)
-        node.heartbeats._tell(SaidGoodbye(former.node_id))
+        node.heartbeats._handle(SaidGoodbye(former.node_id))
         await follow(node, leader, 2)
         found: dict[str, list[str]] = {name: [] for name in people}
         keys = (stranger, member, removed, former, leader)

@@ -150,7 +150,7 @@ async def test_who_tells_ever_greater_terms_drives_a_cluster_no_faster_than_it_h
             method, raw = beats(told, other, other.heartbeats.election.term + 2**18)
             await call(told.liar, other, f"/jupiter.v1.Peer/{method}", raw)
         assert 2 < other.heartbeats.election.term <= 2 + 2**20
-        other.heartbeats._tell(Ticked(0.0))
+        other.heartbeats._handle(Ticked(0.0))
         hear(other, one)
         hear(one, other)
         leads = one.heartbeats.election

@@ -18,7 +18,7 @@ from jupiterd.ports import Address
 Context = grpc.aio.ServicerContext[Any, Any]
 
 
-class Border:
+class MemberGuard:
     """What every call of another node is looked at for first."""
 
     def __init__(self, replica: Replica, callers: Callers, followed: FollowedLeader) -> None:

@@ -28,7 +28,7 @@ Execute = Callable[[str, Mapping[str, object]], Awaitable[Mapping[str, object]]]
 """Carries out a command wherever the leader is; raises JupiterError."""
 
 
-class PassesOn(Protocol):
+class ForwardsCommands(Protocol):
     """Passes requests on to the machine that runs ranks."""
 
     def passed_on(
@@ -45,7 +45,7 @@ class ControlService(control_pb2_grpc.ControlServicer):
         self,
         document_of: Callable[[str], Awaitable[Document]],
         execute: Execute,
-        relay: PassesOn,
+        relay: ForwardsCommands,
         is_closing: Callable[[], bool],
     ) -> None:
         """Take what answers, carries out and passes on, and what says that this daemon stops."""

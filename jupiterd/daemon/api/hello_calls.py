@@ -17,7 +17,7 @@ from jupiterd.ports import Address
 from jupiterd.rpc import peer_pb2
 
 
-class Shown(Protocol):
+class OwnRun(Protocol):
     """What this daemon says of its run."""
 
     run_nonce: str
@@ -36,7 +36,7 @@ class HelloCalls:
         peers: Peers,
         handshake: Handshake,
         summary: Callable[[], Summary],
-        shown: Shown,
+        shown: OwnRun,
     ) -> None:
         """`name`: of this node, for members; `summary`: of the cluster, for strangers too."""
         self._name, self._replica, self._peers = name, replica, peers

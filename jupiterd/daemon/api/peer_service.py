@@ -15,7 +15,7 @@ from typing import Any, Protocol, cast
 
 from jupiterd.cluster.training.gang_store import StoreQuestion
 from jupiterd.cluster.values.bounds import is_bounded
-from jupiterd.daemon.api.border import Border, Context
+from jupiterd.daemon.api.border import Context, MemberGuard
 from jupiterd.daemon.api.hello_calls import HelloCalls
 from jupiterd.daemon.api.join_calls import JoinCalls
 from jupiterd.daemon.executor.gang_holder import GangHolder
@@ -46,7 +46,7 @@ from jupiterd.rpc import peer_pb2, peer_pb2_grpc
 log = logging.getLogger(__name__)
 
 
-class TakesLedgers(Protocol):
+class MergesLedgers(Protocol):
     """Takes in the ledger of a cluster that is to become part of this one."""
 
     async def take(
@@ -63,7 +63,7 @@ class ClusterParts:
     replica: Replica
     heartbeats: HeartbeatLoop
     exchange: AntiEntropy
-    merging: TakesLedgers
+    merging: MergesLedgers
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class LinkParts:
     probes: PreflightListener
 
 
-class CarriesOut(Protocol):
+class ExecutesCommands(Protocol):
     """Carries out commands, where this node leads."""
 
     async def execute_here(
@@ -93,7 +93,7 @@ class WorkParts:
 
     gang_holder: GangHolder
     stores: GangStores
-    commands: CarriesOut
+    commands: ExecutesCommands
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ class PeerService(peer_pb2_grpc.PeerServicer):
 
     def __init__(
         self,
-        border: Border,
+        border: MemberGuard,
         admission: tuple[HelloCalls, JoinCalls],
         cluster: ClusterParts,
         links: LinkParts,
@@ -176,7 +176,9 @@ class PeerService(peer_pb2_grpc.PeerServicer):
         """Note which path between us the caller uses."""
         who = self._border.member(context)
         with contextlib.suppress(ValueError):  # what is no address is no choice either
-            return peer_pb2.UsePathReply(known=self._links.paths.hear(who, request.address))
+            return peer_pb2.UsePathReply(
+                known=self._links.paths.note_preferred(who, request.address)
+            )
         return peer_pb2.UsePathReply()
 
     async def TakeBytes(

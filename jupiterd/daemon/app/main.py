@@ -13,7 +13,7 @@ import click
 
 from jupiterd import __version__
 from jupiterd.cluster.values.bounds import MAX_NUMBER
-from jupiterd.daemon.runtime.options import Given, daemon_options
+from jupiterd.daemon.runtime.options import DaemonOptions, daemon_options
 from jupiterd.error_groups import all_of
 from jupiterd.errors import ExitCode, JupiterError
 from jupiterd.usage_errors import usage_error
@@ -56,7 +56,7 @@ def cli(context: click.Context, **options: Any) -> None:
       jupiterd --peer 192.168.1.20  where multicast doesn't reach
       jupiterd --local --port 0 --state-dir d1 --threads 1  one of several here
     """  # noqa: D301 - click's mark for lines that keep their ends
-    context.obj = Given.of(options)
+    context.obj = DaemonOptions.of(options)
     if context.invoked_subcommand is None:
         run_daemon(context.obj)
 
@@ -85,7 +85,7 @@ def doctor(context: click.Context, output: str) -> None:
     from jupiterd.daemon.app.doctor_command import look
     from jupiterd.daemon.runtime.settings import environment, load_settings
 
-    options: Given = context.obj
+    options: DaemonOptions = context.obj
     settings, _ = load_settings(options.settings, environment(), options.config)
     sys.exit(look(settings, output))
 
@@ -107,7 +107,7 @@ def heal(context: click.Context, term: int | None) -> None:
     from jupiterd.processes import umask
 
     umask.be_private()
-    options: Given = context.obj
+    options: DaemonOptions = context.obj
     settings, _ = load_settings(options.settings, environment(), options.config)
     state_dir = StateDir.open(settings.state_dir)
     try:
@@ -128,7 +128,7 @@ def service() -> None:
     """  # noqa: D301 - click's mark for lines that keep their ends
 
 
-def run_daemon(options: Given) -> None:
+def run_daemon(options: DaemonOptions) -> None:
     """Load the settings, take the state folder and serve until a signal comes."""
     import logging
     import os

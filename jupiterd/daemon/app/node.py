@@ -49,7 +49,7 @@ class Node(Parts):
     async def _serve(self) -> None:
         discovery = _discovery_of(self.settings, self.static_discovery, self.handshake.unreached)
         await discovery.start(self.local_view.port)
-        self.handshake.addresses.note_kept(load_addresses(self.state_dir.peers))
+        self.handshake.addresses.note_saved(load_addresses(self.state_dir.peers))
         for name, task in tasks_of(self, discovery):
             self.group.create_task(task, name=name)
         log.info(

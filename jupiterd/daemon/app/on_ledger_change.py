@@ -26,7 +26,7 @@ async def follow_ledger(node: "Parts") -> None:
             await node.gang_holder.end_all(RefusedError("this node was removed from the cluster"))
         else:  # a removal may turn out not to count
             node.heartbeats.reinstate()
-        await _part_with_strangers(node)
+        await _unlink_removed_members(node)
         await node.gang_holder.end_closed(_closed_attempts(node))
         is_idle = is_idle_after(node.replica.state)
         kinds = warm.wanted_kinds(node.replica.state)
@@ -45,7 +45,7 @@ def _closed_attempts(node: "Parts") -> set[tuple[str, int]]:
     return {(id_[:8], attempt) for id_, cycle in cycles for attempt in cycle.attempts_closed}
 
 
-async def _part_with_strangers(node: "Parts") -> None:
+async def _unlink_removed_members(node: "Parts") -> None:
     for peer in node.peers:
         if peer.node not in node.replica.state.members:
             await node.anti_entropy.send_roster(peer.channels.control)

@@ -6,7 +6,7 @@ Owns giving each service the parts that it calls. Doesn't own any socket.
 from functools import partial
 from typing import TYPE_CHECKING
 
-from jupiterd.daemon.api.border import Border
+from jupiterd.daemon.api.border import MemberGuard
 from jupiterd.daemon.api.control_service import ControlService
 from jupiterd.daemon.api.hello_calls import HelloCalls
 from jupiterd.daemon.api.join_calls import JoinCalls, JoinPolicy
@@ -64,7 +64,7 @@ def _script_service(node: "Parts") -> ScriptService:
 
 def _peer_service(node: "Parts") -> PeerService:
     return PeerService(
-        Border(node.replica, node.listening.callers, node.heartbeats.followed),
+        MemberGuard(node.replica, node.listening.callers, node.heartbeats.followed),
         (_hello_calls(node), _join_calls(node)),
         ClusterParts(node.replica, node.heartbeats, node.anti_entropy, node.cluster_merge),
         LinkParts(

@@ -59,7 +59,7 @@ class EndsWork(Protocol):
         ...
 
 
-class Journal(Protocol):
+class RecordedFacts(Protocol):
     """What is agreed on, and whether there is news of it."""
 
     @property
@@ -74,7 +74,7 @@ class Journal(Protocol):
         ...
 
 
-class SaysGoodbye(Protocol):
+class AnnouncesLeaving(Protocol):
     """Announces to the other members that this one leaves."""
 
     async def say_goodbye(self) -> None:
@@ -106,7 +106,7 @@ class Shutdown:
         await self._requested.wait()
 
     async def leave(
-        self, name: str, holder: EndsWork, replica: Journal, heartbeats: SaysGoodbye
+        self, name: str, holder: EndsWork, replica: RecordedFacts, heartbeats: AnnouncesLeaving
     ) -> None:
         """Save the running step, hand over the lead, say goodbye, and end what still runs here."""
         works = holder.finish_steps()
@@ -116,7 +116,7 @@ class Shutdown:
         await heartbeats.say_goodbye()
         await holder.end_all(PeerUnreachableError(f"{name} was stopped"))
 
-    async def _save(self, works: Sequence[LastStep], replica: Journal) -> None:
+    async def _save(self, works: Sequence[LastStep], replica: RecordedFacts) -> None:
         until_s = asyncio.get_running_loop().time() + STEP_S + max(map(_saving_s, works))
         self._patience, self._has_patience = asyncio.timeout_at(until_s), True
         try:
@@ -128,7 +128,7 @@ class Shutdown:
             self._has_patience = False
 
 
-async def _recorded(works: Sequence[LastStep], replica: Journal) -> None:
+async def _recorded(works: Sequence[LastStep], replica: RecordedFacts) -> None:
     """Return once their leader has recorded what they did last, or nobody will."""
     clock = asyncio.get_running_loop().time
     followed_s = clock()
@@ -141,7 +141,7 @@ async def _recorded(works: Sequence[LastStep], replica: Journal) -> None:
         await _changed(replica, version)
 
 
-async def _changed(replica: Journal, version: int) -> None:
+async def _changed(replica: RecordedFacts, version: int) -> None:
     try:
         async with asyncio.timeout(LOOK_S):
             await replica.changed_since(version)
@@ -149,7 +149,7 @@ async def _changed(replica: Journal, version: int) -> None:
         return
 
 
-def _is_closed(work: LastStep, replica: Journal) -> bool:
+def _is_closed(work: LastStep, replica: RecordedFacts) -> bool:
     cycles = replica.state.cycles
     found = [cycle for name, cycle in cycles.items() if name.startswith(work.order.cycle)]
     return all(work.order.attempt in cycle.attempts_closed for cycle in found)

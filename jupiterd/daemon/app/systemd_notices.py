@@ -17,7 +17,7 @@ from typing import Any, Final, Self
 
 from jupiterd.client.channel import ControlChannel
 from jupiterd.daemon.app.shutdown import Shutdown
-from jupiterd.daemon.observability.sinks import in_spite_of_all
+from jupiterd.daemon.observability.sinks import run_forever
 from jupiterd.daemon.runtime.settings import environment
 from jupiterd.errors import JupiterError
 
@@ -91,7 +91,7 @@ def notify_service_manager(watched: Watched, group: asyncio.TaskGroup) -> None:
     notices = Notices(watched, notify_socket)
     group.create_task(notices.ready(), name="notify: ready")
     group.create_task(notices.stopping(), name="notify: stopping")
-    group.create_task(in_spite_of_all("notify", notices.status), name="notify: status")
+    group.create_task(run_forever("notify", notices.status), name="notify: status")
     interval_s = watchdog_s(environment())
     if interval_s is not None:
         group.create_task(notices.alive(interval_s / SIGNS), name="notify: alive")

@@ -13,10 +13,10 @@ from jupiterd.daemon.artifacts.model_publisher import ModelPublisher
 from jupiterd.daemon.artifacts.retention import Retention
 from jupiterd.daemon.leader.re_replication import ReReplication
 from jupiterd.daemon.links.address_book import keep_addresses
-from jupiterd.daemon.membership.stability_monitor import watch_steadiness
-from jupiterd.daemon.membership.trust import keep_saying_yes
+from jupiterd.daemon.membership.stability_monitor import watch_stability
+from jupiterd.daemon.membership.trust import grant_standing_trust
 from jupiterd.daemon.membership.version_guard import VersionGuard, watch_versions
-from jupiterd.daemon.queries.cycle.round_table_keeper import RoundTableKeeper
+from jupiterd.daemon.queries.cycle.round_table_file import RoundTableFile
 from jupiterd.ids import NodeId
 from jupiterd.ports import Discovery
 
@@ -34,7 +34,7 @@ def tasks_of(node: "Parts", discovery: Discovery) -> Iterator[Task]:
     yield from _of_artifacts(node)
     yield "ledger", follow_ledger(node)
     yield "compaction", node.replica.keep_compact()
-    yield "round table", RoundTableKeeper(node.replica, node.state_dir.round_table).run()
+    yield "round table", RoundTableFile(node.replica, node.state_dir.round_table).run()
     yield "outlook", node.observers.run()
     yield "cluster file", node.file_policy.run()
     yield "scripts", node.running_scripts.watch()
@@ -50,13 +50,13 @@ def _of_links(node: "Parts", discovery: Discovery) -> Iterator[Task]:
 
 def _of_membership(node: "Parts") -> Iterator[Task]:
     versions = version_guard_of(node)
-    steadiness = watch_steadiness(
+    steadiness = watch_stability(
         node.heartbeats, node.settings, versions.is_of_most, lambda: node.hand_over.is_trusted
     )
     yield "steadiness", steadiness
     yield "versions", watch_versions(versions, lambda: node.leading is not None, node.step_aside)
     because = partial(reason_given, node)
-    yield "standing yes", keep_saying_yes(node.replica, because, node.commands.execute)
+    yield "standing yes", grant_standing_trust(node.replica, because, node.commands.execute)
 
 
 def _of_artifacts(node: "Parts") -> Iterator[Task]:

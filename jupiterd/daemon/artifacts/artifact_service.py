@@ -32,7 +32,7 @@ PIECE_BYTES: Final = 1024 << 10
 """Of what is read at once, so much is in one message."""
 
 FETCHES_PER_PEER: Final = 4
-TURN_TOLD_S: Final = 5.0
+TURN_REPORT_S: Final = 5.0
 """Whoever waits for its turn hears that we are there so often: silence would count as a stall."""
 
 MAX_RANGES: Final = 4096
@@ -41,7 +41,7 @@ MAX_IDS: Final = 4096
 _Context = grpc.aio.ServicerContext[Any, Any]
 
 
-class Shelf(Protocol):
+class ServedArtifacts(Protocol):
     """What is served, and what is done about it."""
 
     store: ArtifactStore
@@ -66,9 +66,9 @@ class Shelf(Protocol):
 class ArtifactService(ArtifactsServicer):
     """Answers members' questions for artifacts and sends them."""
 
-    def __init__(self, shelf: Shelf, is_member: Callable[[NodeId], bool]) -> None:
+    def __init__(self, shelf: ServedArtifacts, is_member: Callable[[NodeId], bool]) -> None:
         """Take what is served, and the roster."""
-        self._shelf = shelf
+        self._artifacts = shelf
         self._store = shelf.store
         self._drawing = ChunkRequests(shelf.store)
         self._is_member = is_member
@@ -152,17 +152,17 @@ class ArtifactService(ArtifactsServicer):
     async def _pieces(
         self, reading: Reading, ranges: list[tuple[int, int]], context: _Context
     ) -> AsyncIterator[Piece]:
-        clock, part_bytes = asyncio.get_running_loop().time, self._shelf.part_bytes(PIECE_BYTES)
+        clock, part_bytes = asyncio.get_running_loop().time, self._artifacts.part_bytes(PIECE_BYTES)
         try:
             async for offset, data in read_ahead(reading, ranges):
                 view = memoryview(data)
                 for start in range(0, len(view), part_bytes):
                     part, began_s = view[start : start + part_bytes], clock()
                     yield Piece(offset + start, part)
-                    await self._shelf.throttle(len(part), clock() - began_s)
+                    await self._artifacts.throttle(len(part), clock() - began_s)
         except JupiterError as error:
             if isinstance(error, CorruptArtifactError):
-                self._shelf.note_damage(reading.artifact)
+                self._artifacts.note_damage(reading.artifact)
             await _refuse(context, error)
 
     async def Replicate(
@@ -171,7 +171,7 @@ class ArtifactService(ArtifactsServicer):
         """Fetch an artifact for ourselves and say whether it is here now."""
         peer = await self._member(context)
         try:
-            await self._shelf.replicate(ArtifactId(request.id), peer)
+            await self._artifacts.replicate(ArtifactId(request.id), peer)
         except JupiterError as error:
             return artifact_pb2.ReplicateReply(held=False, reason=error.message)
         is_stored = self._store.holds(ArtifactId(request.id))
@@ -194,7 +194,7 @@ def _opened(store: ArtifactStore, artifact: ArtifactId, ranges: list[tuple[int, 
 
 async def _has_come(turn: asyncio.Semaphore) -> bool:
     try:
-        async with asyncio.timeout(TURN_TOLD_S):
+        async with asyncio.timeout(TURN_REPORT_S):
             return await turn.acquire()
     except TimeoutError:
         return False

@@ -38,7 +38,7 @@ STRAY_S = 86_400.0
 GRACE_S = 600.0
 """Between the moment when nobody needs one any more and its end: whoever still reads it is done."""
 
-WAYS_GRACE_S = 60.0
+PSEUDO_GRADIENT_GRACE_S = 60.0
 """The same of a pseudo-gradient, which nobody reads for long: ten minutes may bring hundreds.
 """
 
@@ -90,7 +90,7 @@ class Retention:
         present = await asyncio.to_thread(lambda: [*filter(self._store.holds, found)])
         self._since_s = {each: self._since_s.get(each, at_s) for each in present}
         for artifact, since_s in list(self._since_s.items()):
-            grace_s = WAYS_GRACE_S if artifact in old else GRACE_S
+            grace_s = PSEUDO_GRADIENT_GRACE_S if artifact in old else GRACE_S
             if at_s - since_s >= grace_s:
                 await self._remove(artifact, wall_s() - grace_s)
 

@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 SHIPPED: Final = "shipped"
 """The folder of all this in the state folder."""
 
-KEPT_S: Final = 7 * 86_400.0
+UNUSED_S: Final = 7 * 86_400.0
 """How long the folder of a run stays after something was last written at its top."""
 
 CACHED_S: Final = 86_400.0
@@ -131,7 +131,7 @@ class ShippedFolders:
 
     def look(self, at_s: float) -> None:
         """Remove what nobody works in or has used for long; `at_s`: wall time."""
-        for folder in _older(self.folders, at_s - KEPT_S):
+        for folder in _older(self.folders, at_s - UNUSED_S):
             if not _is_worked_in(folder):
                 shutil.rmtree(folder, ignore_errors=True)
                 log.info("shipped_folder_removed", extra={"run": folder.name})

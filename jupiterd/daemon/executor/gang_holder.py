@@ -18,7 +18,7 @@ from jupiterd.daemon.membership.fencing import Fencing
 from jupiterd.daemon.runtime.work_events import (
     CheckpointStored,
     LastStepStored,
-    Said,
+    LocalEvent,
     SaveRequest,
     Stuck,
     WorkEvent,
@@ -53,7 +53,7 @@ class Workers(Protocol):
         """Say whether a gang's ranks may run here just now."""
         ...
 
-    def run(self, order: WorkOrder) -> AsyncGenerator[Said]:
+    def run(self, order: WorkOrder) -> AsyncGenerator[LocalEvent]:
         """Do the work, and yield what its worker says; closing the iterator ends the worker."""
         ...
 
@@ -241,7 +241,7 @@ class GangHolder:
             await asyncio.gather(*(worker.end(why) for worker in works))
 
 
-async def _shared_events(said: AsyncGenerator[Said]) -> AsyncGenerator[WorkEvent]:
+async def _shared_events(said: AsyncGenerator[LocalEvent]) -> AsyncGenerator[WorkEvent]:
     """Yield the events for others of work that belongs to no gang; raises a rank's error."""
     async with aclosing(said) as events:
         async for event in events:

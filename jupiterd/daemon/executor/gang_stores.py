@@ -30,7 +30,7 @@ MAX_WITHIN_S: Final = 3600.0
 MAX_WAITING: Final = 256
 """Questions that wait for what isn't in one store yet; and of one node, for stores to be opened."""
 
-KEPT_NAMES: Final = 64
+MAX_NAMES: Final = 64
 
 
 @dataclass
@@ -45,7 +45,7 @@ class GangStores:
     def __init__(self, own: NodeId) -> None:
         self._own = own
         self._open: dict[str, _Open] = {}
-        self._closed: deque[str] = deque(maxlen=KEPT_NAMES)
+        self._closed: deque[str] = deque(maxlen=MAX_NAMES)
         self._news = asyncio.Event()
         self._waiting = Counter[str]()
         """How many wait: by store where it is open, and else by who asks."""
@@ -103,11 +103,11 @@ class GangStores:
                     if question.changes:
                         self._notify()
                     return value
-            with self._in_line(f"store {name}" if opened is not None else f"node {who}"):
+            with self._queued(f"store {name}" if opened is not None else f"node {who}"):
                 await news.wait()
 
     @contextmanager
-    def _in_line(self, line: str) -> Generator[None]:
+    def _queued(self, line: str) -> Generator[None]:
         """Whoever has no rank takes no place from those who have."""
         if self._waiting[line] >= MAX_WAITING:
             raise TooLargeError("too many wait for a gang's store")

@@ -19,8 +19,8 @@ from jupiterd.daemon.runtime.work_events import (
     Alive,
     CheckpointStored,
     LastStepStored,
+    LocalEvent,
     PseudoGradientStored,
-    Said,
     SaveRequest,
     Started,
     Stuck,
@@ -124,7 +124,7 @@ class HeldWorker:
         is_served = self.is_followed and self.term == order.term
         return order.cycle == self.order.cycle or not is_served
 
-    async def work(self, events: AsyncGenerator[Said]) -> None:
+    async def work(self, events: AsyncGenerator[LocalEvent]) -> None:
         """Run it, and stay when it is done: a later leader must get its result too."""
         try:
             async with aclosing(events):
@@ -200,7 +200,7 @@ class HeldWorker:
             self._cancel(self.task, why)
             await asyncio.wait({self.task})
 
-    def _take_event(self, event: Said) -> None:
+    def _take_event(self, event: LocalEvent) -> None:
         match event:
             case LastStepStored(checkpoint):
                 self._take(checkpoint)

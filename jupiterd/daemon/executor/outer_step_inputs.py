@@ -24,13 +24,13 @@ log = logging.getLogger(__name__)
 PARAM = "island"
 """Names the run and the island in an order."""
 
-OFF_THE_LINE_S = 5.0
+OFF_BRANCH_S = 5.0
 """How long a step that isn't on the line that counts is waited for: more of its own may come."""
 
-UNHEARD_OF_S = 30.0
+UNKNOWN_STEP_S = 30.0
 """The same of a step that isn't in this ledger at all: it is behind."""
 
-AWAY_S = 30.0
+UNREACHABLE_S = 30.0
 """How long a pseudo-gradient that nobody in reach has is waited for, or room for it on the disk."""
 
 LONGEST_S = 600.0
@@ -108,7 +108,7 @@ class OuterStepInputs:
                 began_s = time.monotonic()
                 continue
             # Others may take one step after another meanwhile: that is no reason to wait on.
-            patience_s = OFF_THE_LINE_S if self._is_known(run, after) else UNHEARD_OF_S
+            patience_s = OFF_BRANCH_S if self._is_known(run, after) else UNKNOWN_STEP_S
             try:
                 async with asyncio.timeout(began_s + patience_s - time.monotonic()):
                     await self._replica.changed_since(version)
@@ -156,7 +156,7 @@ class OuterStepInputs:
             except JupiterError as error:
                 if not isinstance(error, NotFoundError | DiskFullError):
                     had_s = time.monotonic()
-                elif time.monotonic() - had_s >= AWAY_S:
+                elif time.monotonic() - had_s >= UNREACHABLE_S:
                     raise
                 extra = {"artifact": short(pseudo_gradient), "reason": error.message}
                 log.warning("way_not_fetched", extra=extra)

@@ -43,8 +43,8 @@ from jupiterd.daemon.runtime.work_events import (
     Joined,
     LastStepStored,
     Listening,
+    LocalEvent,
     PseudoGradientStored,
-    Said,
     Started,
     Stuck,
     Unsaved,
@@ -144,7 +144,7 @@ class WorkerRunner:
             return peer_pb2.PrepareRanksReply(failure=failure)
         return await device_capacity.answer(self._machine, request, self._state_dir.store)
 
-    async def run(self, order: WorkOrder) -> AsyncGenerator[Said]:
+    async def run(self, order: WorkOrder) -> AsyncGenerator[LocalEvent]:
         """Do the work and yield its events, `Finished` last; closing the iterator ends the process.
 
         Raises:
@@ -195,7 +195,7 @@ class WorkerRunner:
 
     async def _run_worker(
         self, order: WorkOrder, inputs: Mapping[str, str], spool: Path
-    ) -> AsyncGenerator[Said]:
+    ) -> AsyncGenerator[LocalEvent]:
         worker_params = {
             name: value for name, value in order.params.items() if name not in OF_THIS_NODE
         }
@@ -216,7 +216,7 @@ class WorkerRunner:
         inputs: Mapping[str, str],
         spool: Path,
         tunnels: RankTunnels | None,
-    ) -> AsyncGenerator[Said]:
+    ) -> AsyncGenerator[LocalEvent]:
         fetching: set[asyncio.Task[None]] = set()
         try:
             scratch = str(scratch_of(self._state_dir.scratch, order))
@@ -274,8 +274,8 @@ class WorkerRunner:
         begins = task in REPEATED and params.get("engine") == KINDS[task]
         return partial(self.spares.spawn, KINDS[task], begins=begins)
 
-    async def _event(self, frame: Frame, spool: Path) -> Said:
-        said: Said
+    async def _event(self, frame: Frame, spool: Path) -> LocalEvent:
+        said: LocalEvent
         match frame:
             case Progressed() | RankBusy():
                 said = _advanced(frame)

@@ -143,7 +143,7 @@ class DialSchedule:
         self.reconsider()
         return True
 
-    def note_kept(self, addresses: Iterable[Address]) -> None:
+    def note_saved(self, addresses: Iterable[Address]) -> None:
         """Take up where others answered before this start, the most recent first."""
         for address in addresses:
             if self.note_new(address):

@@ -89,18 +89,18 @@ def from_message(node: NodeId, message: peer_pb2.Heartbeat, members: Iterable[No
 
 
 @dataclass(frozen=True)
-class Heard:
+class SentParts:
     """What a node has said of itself on one stream: it isn't said again until it has changed."""
 
     about: peer_pb2.About | None = None
     telemetry: bytes = b""
 
-    def shorten(self, beat: peer_pb2.Heartbeat, about: peer_pb2.About) -> "Heard":
+    def shorten(self, beat: peer_pb2.Heartbeat, about: peer_pb2.About) -> "SentParts":
         """Put into a heartbeat only what is new; return all that the receiver knows after it.
 
         No telemetry means that the last one holds; every version reads it so.
         """
-        sent = Heard(about, beat.telemetry)
+        sent = SentParts(about, beat.telemetry)
         if about is not self.about:
             beat.about.CopyFrom(about)
         if beat.telemetry == self.telemetry:
@@ -117,10 +117,10 @@ class BeatStream:
     def __init__(self, stub: Callable[[], PeerStub]) -> None:
         self._stub = stub
         self._call: _Call | None = None
-        self._sent = Heard()
+        self._sent = SentParts()
         self._is_busy = False
         self._round_trips_s: deque[float] = deque(maxlen=ROUND_TRIPS)
-        self.asked_s = -math.inf
+        self.sent_s = -math.inf
         """When the last heartbeat was sent."""
         self.clock = ClockOffset()
         """How far the peer's time of day is ahead of ours."""
@@ -155,7 +155,7 @@ class BeatStream:
             AioRpcError: the peer can't be reached, or refuses.
             TimedOutError: it didn't answer in time, or has ended the stream.
         """
-        self.asked_s = now_s()
+        self.sent_s = now_s()
         try:
             async with asyncio.timeout(BEAT_TIMEOUT_S):
                 return await self._ask(beat, about)
@@ -185,7 +185,7 @@ class BeatStream:
 
     def close(self) -> None:
         """End the stream; the next heartbeat opens another."""
-        call, self._call, self._sent = self._call, None, Heard()
+        call, self._call, self._sent = self._call, None, SentParts()
         self._round_trips_s.clear()
         self.clock.clear()
         if call is not None:

@@ -69,7 +69,7 @@ class PathMonitor:
                 if len(peer.links) > 1 and (compares or self._is_in_doubt(peer)):
                     self._look_at(peer)
 
-    def hear(self, node: NodeId, text: str) -> bool:
+    def note_preferred(self, node: NodeId, text: str) -> bool:
         """Note at which address a peer wants to be reached; return whether we know that path.
 
         Raises:

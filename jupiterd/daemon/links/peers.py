@@ -83,17 +83,17 @@ class Peer:
         """Beat over the channels that are in use at the time."""
         self.beats = BeatStream(lambda: self.channels.heartbeat)
 
-    def take_up(self, telemetry: bytes, about: About | None) -> None:
+    def update(self, telemetry: bytes, about: About | None) -> None:
         """Store what it says of itself; what can't be read leaves the last reading in place."""
         try:
             if about is not None and about is not self.about:
-                self._take_up_about(about)
+                self._update_about(about)
             if telemetry and telemetry != self._telemetry_read:
                 self.telemetry, self._telemetry_read = read_telemetry(telemetry), telemetry
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
             log.debug("telemetry_refused", extra={"node": short(self.node), "reason": str(error)})
 
-    def _take_up_about(self, about: About) -> None:
+    def _update_about(self, about: About) -> None:
         self.about = about
         self.run_nonce = sanitized_text(about.run_nonce)
         self.addresses = tuple(map(str, sanitized_addresses(about.addresses)))

@@ -69,7 +69,7 @@ class RefusedConnections:
         return f"{counted(self._count, 'try', 'tries')}{whose}"
 
 
-def knock_finding(
+def refused_finding(
     node: NodeId, name: str, detail: object, since: str, code: str = CODE
 ) -> Iterator[Finding]:
     """Yield the health finding of connections that a member's ranks, or another place, refused.

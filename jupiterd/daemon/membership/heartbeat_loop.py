@@ -47,7 +47,6 @@ from jupiterd.daemon.ledger.replica import Replica
 from jupiterd.daemon.links.heartbeat_stream import (
     BEAT_TIMEOUT_S,
     Description,
-    Heard,
     from_message,
     to_message,
 )
@@ -72,7 +71,7 @@ PROVE_LINK_S = 2.0
 """How often a node that gets heartbeats proves its own path to the sender."""
 TURN_S = 2 * LAN.beat_s - LAN.beat_s / 4
 """Between two followers somebody speaks once a second; a tick may come a little early."""
-LAG_KEPT = 0.98
+LAGS_AVERAGED = 0.98
 """Of the worst lag at each tick: after a minute a tenth is left of it."""
 HASTEN_S = 0.1
 """A broken stream is opened again at once, but not more often than this."""
@@ -179,7 +178,7 @@ class HeartbeatLoop:
             due_s = max(due_s + LAN.beat_s, now_s())
             await asyncio.sleep(max(0.0, due_s - now_s()))
             self._lag_s = max(0.0, now_s() - due_s)
-            self.worst_lag_s = max(self._lag_s, self.worst_lag_s * LAG_KEPT)
+            self.worst_lag_s = max(self._lag_s, self.worst_lag_s * LAGS_AVERAGED)
             self.check_awake()
             self._speak_again()
             self._save_again()
@@ -194,14 +193,14 @@ class HeartbeatLoop:
         if not self._is_one_the_leader(peer.node):
             return self._is_turn(peer, called_s)
         if self._self_id < peer.node:
-            return now_s() - peer.beats.asked_s > LAN.beat_s / 2
+            return now_s() - peer.beats.sent_s > LAN.beat_s / 2
         is_called = now_s() - called_s < 2 * LAN.beat_s
         return not is_called or now_s() - peer.answered_s >= PROVE_LINK_S
 
     def _is_turn(self, peer: Peer, called_s: float) -> bool:
         """Two followers take turns, once a second: each hears of the other by the leader too."""
         if self._self_id < peer.node:
-            return now_s() - max(peer.beats.asked_s, called_s) > TURN_S
+            return now_s() - max(peer.beats.sent_s, called_s) > TURN_S
         return now_s() - peer.answered_s > PROVE_LINK_S - LAN.beat_s / 4
 
     def _is_one_the_leader(self, node: NodeId) -> bool:
@@ -321,7 +320,7 @@ class HeartbeatLoop:
         self, node: NodeId, beats: AsyncIterator[peer_pb2.Heartbeat], host: str = ""
     ) -> AsyncGenerator[peer_pb2.Heartbeat]:
         """Answer each heartbeat of a stream that a node has opened from a host."""
-        task, sent = asyncio.current_task(), Heard()
+        task, sent = asyncio.current_task(), SentParts()
         if task is not None:
             self._answering.add(task)
         try:
@@ -354,7 +353,7 @@ class HeartbeatLoop:
         peer = self._peers.get(node)
         if peer is not None:
             peer.heard_s = now_s()
-            peer.take_up(message.telemetry, self._abouts.get(node))
+            peer.update(message.telemetry, self._abouts.get(node))
         if message.head != self._replica.ledger.head():
             self._exchange.request(node)
 

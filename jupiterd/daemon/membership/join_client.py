@@ -53,7 +53,7 @@ class JoinClient:
         self._summary = summary
         self.moved: Callable[[NodeId, ClusterId], None] = lambda _leader, _cluster: None
         """Called once this node has moved to another cluster."""
-        self._asking = asyncio.Lock()
+        self._requesting = asyncio.Lock()
         self._logged: dict[str, float] = {}
         self._began_s = now_s()
         self.port = 0
@@ -89,7 +89,7 @@ class JoinClient:
     @property
     def is_under_way(self) -> bool:
         """Say whether a join request of ours is under way."""
-        return self._asking.locked()
+        return self._requesting.locked()
 
     def look_for_wanted(self) -> None:
         """Log and show that the cluster of our token isn't in sight, and which ones are.
@@ -138,9 +138,9 @@ class JoinClient:
             )
 
     async def _ask_to_join(self, node: NodeId, theirs: Summary, channels: PeerChannels) -> None:
-        if self._asking.locked():
+        if self._requesting.locked():
             return
-        async with self._asking:
+        async with self._requesting:
             for _ in range(MAX_QUESTIONS):
                 request = self._join_request(node, theirs)
                 if request is None:

@@ -105,7 +105,7 @@ class Listening:
         machine is one such place: several daemons on a machine say hello to each other all at once.
         """
         hosts = {*self._saved, *OWN_MACHINE, *self.callers.hosts(self.is_member)}
-        hosts |= {way.host for way in self._peers.paths()}
+        hosts |= {address.host for address in self._peers.paths()}
         with suppress(OSError):
             hosts |= {address for _, address in recent_addresses()}
         return frozenset(map(without_scope, hosts))

@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 LOOK_S = 10.0
 
 
-async def watch_steadiness(
+async def watch_stability(
     heartbeats: HeartbeatLoop,
     settings: Settings,
     is_of_most: Callable[[], bool],

@@ -35,7 +35,7 @@ HAND_OVER_S: Final = 6.0
 LOOK_S: Final = 0.05
 FOR_STRANGERS: Final = Rate(per_s=1 / 60, burst=1)
 """A leader resigns so often because somebody outside asks for what only trusted ones may do."""
-SAY_S: Final = 2.0
+GRANT_S: Final = 2.0
 """A machine that walked in waits that long for a yes which people gave beforehand."""
 
 
@@ -83,13 +83,13 @@ def check_verb(
             check_trusted(state, who, OF_TRUSTED_MEMBERS[each], is_heard=is_heard)
 
 
-class StrangersWishes:
+class UntrustedRequests:
     """How often strangers may have a leader resign."""
 
     def __init__(self) -> None:
         self._rate = RateLimit[NodeId](FOR_STRANGERS, FOR_STRANGERS, now_s())
 
-    def may_ask(self, stranger: NodeId) -> bool:
+    def is_counted(self, stranger: NodeId) -> bool:
         """Say whether its wish counts; it is taken note of."""
         return self._rate.allows(now_s(), stranger)
 
@@ -109,7 +109,7 @@ class HandOver:
         self._step_aside = step_aside
         self._group = group
         self._task: asyncio.Task[None] | None = None
-        self._strangers = StrangersWishes()
+        self._strangers = UntrustedRequests()
 
     @property
     def is_trusted(self) -> bool:
@@ -128,7 +128,7 @@ class HandOver:
 
     def begin_for(self, stranger: NodeId) -> None:
         """Let a trusted member lead if one is here, but not at every word of a stranger."""
-        if self.is_possible() and self._strangers.may_ask(stranger):
+        if self.is_possible() and self._strangers.is_counted(stranger):
             self.begin()
 
     def begin(self) -> None:
@@ -173,7 +173,7 @@ class HandOver:
         return self._leader() in self._replica.state.roster.trusted
 
 
-async def keep_saying_yes(
+async def grant_standing_trust(
     replica: Replica, because: Callable[[NodeId], str], execute: Execute
 ) -> None:
     """Say what people gave beforehand, on this machine if it is trusted itself, for ever.
@@ -188,7 +188,7 @@ async def keep_saying_yes(
             for member in walked_in(replica.state):
                 if reason := because(member):
                     await _say(member, reason, execute)
-        await asyncio.sleep(SAY_S)
+        await asyncio.sleep(GRANT_S)
 
 
 async def _say(member: NodeId, because: str, execute: Execute) -> None:

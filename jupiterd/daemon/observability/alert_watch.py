@@ -27,8 +27,8 @@ from jupiterd.cycle.base.work_item import Phase
 from jupiterd.daemon.cycles.lost_generator import lost_generator_findings
 from jupiterd.daemon.ledger.replica import Replica
 from jupiterd.daemon.links.peers import Peers
-from jupiterd.daemon.links.refused_connections import knock_finding
-from jupiterd.daemon.observability.refused_here import KNOCK_CODES, RefusedHere
+from jupiterd.daemon.links.refused_connections import refused_finding
+from jupiterd.daemon.observability.refused_here import REFUSAL_CODES, RefusedHere
 from jupiterd.daemon.queries.cycle.heavy_drops import drop_findings
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.daemon.runtime.untrusted_input import sanitized_text
@@ -231,9 +231,9 @@ class AlertWatch:
             else:
                 yield from strain_findings(node, name, view.load_of(node), raised)
                 since = self._start_of(node)
-                for code in KNOCK_CODES:
+                for code in REFUSAL_CODES:
                     reported = self._reported_by(node).get(code)
-                    yield from knock_finding(node, name, reported, since, code)
+                    yield from refused_finding(node, name, reported, since, code)
         yield from self._refused.findings(self._own, own, view.run_nonce)
         yield from lost_generator_findings(replica.state.cycles.values())
         drops = replica.derived(drop_findings)

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from jupiterd.cluster.health.alerts import Finding
 from jupiterd.daemon.executor.offered_paths import OfferedPaths
 from jupiterd.daemon.links.refused_connections import CODE as KNOCKED
-from jupiterd.daemon.links.refused_connections import RefusedConnections, knock_finding
+from jupiterd.daemon.links.refused_connections import RefusedConnections, refused_finding
 from jupiterd.daemon.membership.listening import CROWDED
 from jupiterd.ids import NodeId
 
-KNOCK_CODES = (KNOCKED, CROWDED)
+REFUSAL_CODES = (KNOCKED, CROWDED)
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class RefusedHere:
         """Yield this machine's findings; `since` distinguishes this start of it from others."""
         yield from self.offered.findings(own, name)
         for code, detail in self._details():
-            yield from knock_finding(own, name, detail, since, code)
+            yield from refused_finding(own, name, detail, since, code)
 
     def _details(self) -> tuple[tuple[str, str], ...]:
         return (KNOCKED, self.knocks.detail()), (CROWDED, self.crowding.detail())

@@ -35,7 +35,7 @@ class _Looked:
     report: Report
     note: str
     """Why there is no newer one, or empty."""
-    asked_s: float
+    requested_s: float
 
 
 class RemoteReports:
@@ -55,7 +55,7 @@ class RemoteReports:
         looked = self._looked.get(member)
         if looked is None:
             looked = self._looked[member] = await self._ask(member, {**NOTHING})
-        looked.asked_s = now_s()
+        looked.requested_s = now_s()
         return {**looked.report, "note": looked.note}
 
     async def run(self) -> None:
@@ -66,7 +66,7 @@ class RemoteReports:
 
     async def look_again(self, at_s: float) -> None:
         """Ask whoever was looked at lately."""
-        recent = {m: each for m, each in self._looked.items() if at_s - each.asked_s < LOOKS_S}
+        recent = {m: each for m, each in self._looked.items() if at_s - each.requested_s < LOOKS_S}
         found = await asyncio.gather(*(self._ask(m, each.report) for m, each in recent.items()))
         for (member, each), new in zip(recent.items(), found, strict=True):
             each.report, each.note = new.report, new.note

@@ -30,19 +30,19 @@ def start_sinks(
     if address is not None:
         from jupiterd.daemon.observability.metrics_server import serve_metrics
 
-        work = in_spite_of_all("metrics", lambda: serve_metrics(sources, address))
+        work = run_forever("metrics", lambda: serve_metrics(sources, address))
         group.create_task(work, name="metrics")
     webhook = settings.alerts_webhook
     if webhook is not None:
         from jupiterd.daemon.observability.alert_sending import sender_of
 
         sender = sender_of(settings, sources.replica, alerts, webhook)
-        group.create_task(in_spite_of_all("webhook", sender.run), name="webhook")
+        group.create_task(run_forever("webhook", sender.run), name="webhook")
     for name, part in (("alerts", alerts), ("events", events)):
-        group.create_task(in_spite_of_all(name, part.run), name=name)
+        group.create_task(run_forever(name, part.run), name=name)
 
 
-async def in_spite_of_all(sink: str, run: Callable[[], Awaitable[None]]) -> None:
+async def run_forever(sink: str, run: Callable[[], Awaitable[None]]) -> None:
     """Run a sink for ever: one that fails says so once, and begins again after ever longer.
 
     One that has run well for a while fails for the first time again.

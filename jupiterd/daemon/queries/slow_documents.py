@@ -14,7 +14,7 @@ from jupiterd.daemon.queries.cluster.model_documents import (
     models_document,
 )
 from jupiterd.daemon.queries.cluster.node_document import node_document
-from jupiterd.daemon.queries.cluster.provenance_document import why_document
+from jupiterd.daemon.queries.cluster.provenance_document import provenance_document
 from jupiterd.daemon.queries.cycle.checkpoints_document import checkpoints_document
 from jupiterd.daemon.queries.cycle.completions_document import completions_document
 from jupiterd.daemon.queries.cycle.curve_document import curve_document
@@ -65,7 +65,7 @@ SLOW_DOCUMENTS: Final[Mapping[str, Callable[[SlowSources, str], Awaitable[Docume
     "doctor": _doctor,
     "audit": lambda of, wanted: audit_document(of.state, of.sources.artifact_cache.store, wanted),
     "data": lambda of, wanted: data_document(of.sources, wanted),
-    "why": lambda of, wanted: why_document(of.state, trace_of(of.sources), wanted),
+    "why": lambda of, wanted: provenance_document(of.state, trace_of(of.sources), wanted),
     "export": lambda of, wanted: export_document(
         of.sources.replica, of.sources.artifact_cache, wanted
     ),

@@ -58,7 +58,7 @@ class WrittenNode(StrictModel):
     """Not needed; taken because such files often have it."""
 
     @model_validator(mode="after")
-    def _is_told_apart(self) -> Self:
+    def _is_identified(self) -> Self:
         if not (self.host or self.name):
             raise ValueError("expected host or name, got neither")
         return self

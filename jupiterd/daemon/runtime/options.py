@@ -56,7 +56,7 @@ def daemon_options(command: CommandFunction) -> CommandFunction:
 
 
 @dataclass(frozen=True)
-class Given:
+class DaemonOptions:
     """What was given on a command line."""
 
     config: Path | None
@@ -66,15 +66,15 @@ class Given:
     """Those that are settings, by their names."""
 
     @classmethod
-    def of(cls, options: Mapping[str, Any]) -> "Given":
+    def of(cls, options: Mapping[str, Any]) -> "DaemonOptions":
         """Sort what click has read; what wasn't given is left out."""
         said = {name: value for name, value in options.items() if not _is_missing(value)}
         config, debug, quiet = (said.pop(name, None) for name in ("config", "debug", "quiet"))
         return cls(config, bool(debug), bool(quiet), said)
 
-    def over(self, other: "Given") -> "Given":
+    def over(self, other: "DaemonOptions") -> "DaemonOptions":
         """Return both together; what is given here counts more."""
-        return Given(
+        return DaemonOptions(
             self.config or other.config,
             self.debug or other.debug,
             self.quiet or other.quiet,
@@ -83,8 +83,8 @@ class Given:
 
     def arguments(self) -> tuple[str, ...]:
         """Return the words of a command line that gives the same."""
-        beside = {"config": self.config, "debug": self.debug, "quiet": self.quiet}
-        said = {name: value for name, value in beside.items() if value}
+        general = {"config": self.config, "debug": self.debug, "quiet": self.quiet}
+        said = {name: value for name, value in general.items() if value}
         return tuple(_words({**said, **self.settings}))
 
 

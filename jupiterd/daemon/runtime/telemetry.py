@@ -70,7 +70,7 @@ def _is_live(row: object) -> bool:
     fields = cast("Mapping[str, object]", row)
     fitting = all(name in fields and fits(fields[name]) for name, fits in _LIVE.items())
     return fitting and all(
-        name not in fields or fits(fields[name]) for name, fits in _BESIDE.items()
+        name not in fields or fits(fields[name]) for name, fits in _OPTIONAL.items()
     )
 
 
@@ -144,7 +144,7 @@ _LIVE: Mapping[str, Callable[[object], bool]] = {
 }
 """Fields of a running phase in the leader's progress."""
 
-_BESIDE: Mapping[str, Callable[[object], bool]] = {
+_OPTIONAL: Mapping[str, Callable[[object], bool]] = {
     "outer": _is_outer,
     "ahead": _is_gang,
     "attempt": _is_number_or_none,

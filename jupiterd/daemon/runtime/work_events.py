@@ -24,7 +24,7 @@ BUSY: Final = "busy"
 BEGINS: Final = "begins"
 """Sent along with BUSY (older leaders know that alone): its first step comes next."""
 
-MAX_KEEP_S = 600.0
+MAX_SAVE_S = 600.0
 """The longest that a node waits for a rank to write down its state."""
 
 
@@ -173,7 +173,7 @@ class SaveRequest:
     @classmethod
     def from_proto(cls, request: peer_pb2.EndAttemptRequest) -> "SaveRequest | None":
         """Read it from an order to end; None where nothing is to be saved."""
-        within_s = min(request.keep_within_s, MAX_KEEP_S)
+        within_s = min(request.keep_within_s, MAX_SAVE_S)
         return cls(request.keep_after_step, within_s) if within_s > 0 else None
 
 
@@ -216,7 +216,7 @@ WorkEvent = (
     | Alive
     | Finished
 )
-Said = WorkEvent | LastStepStored | Stuck
+LocalEvent = WorkEvent | LastStepStored | Stuck
 """The events that a worker's own node gets: those for others, and two more."""
 
 

@@ -2,7 +2,7 @@
 
 Owns how many there may be, starting their keepers, and that none outlives the membership of those
 it belongs to, or its owner's consent, whichever daemon started it. Doesn't know how ranks are kept
-(`gang.scripts.keeper`), or how what they print crosses the wire.
+(`gang.scripts.supervisor`), or how what they print crosses the wire.
 """
 
 import asyncio
@@ -87,7 +87,7 @@ class RunningScripts:
         try:
             with written():
                 part.make(self._description(who, order))
-            await self._start_keeper(part, order, environment)
+            await self._start_supervisor(part, order, environment)
         except JupiterError:
             part.remove()
             raise
@@ -174,13 +174,13 @@ class RunningScripts:
             return "this machine doesn't run scripts of others any more"
         return ""
 
-    async def _start_keeper(
+    async def _start_supervisor(
         self, part: MachineShare, order: ScriptOrder, environment: Mapping[str, str]
     ) -> None:
         failed = f"no keeper can be started on {self._settings.name}"
         try:
             with (part.folder / KEEPER_LOG).open("ab") as complaints:
-                keeper = await asyncio.create_subprocess_exec(
+                supervisor = await asyncio.create_subprocess_exec(
                     sys.executable, "-I", "-m", SUPERVISOR, str(part.folder),
                     env=environment,
                     stdin=asyncio.subprocess.PIPE,
@@ -189,10 +189,10 @@ class RunningScripts:
                     umask=umask.usual(),
                     start_new_session=True,
                 )  # fmt: skip
-                await keeper.communicate(order_to_json(order))
+                await supervisor.communicate(order_to_json(order))
         except OSError as error:
             raise ConflictError(f"{failed}: {error}", CANT_START_HINT) from error
-        if keeper.returncode:
+        if supervisor.returncode:
             raise ConflictError(failed)
 
     def _description(self, who: NodeId, order: ScriptOrder) -> Description:

@@ -105,7 +105,7 @@ class Station:
     def part_bytes(self, most_bytes: int) -> int:
         return most_bytes
 
-    async def give_way(self, size_bytes: int, took_s: float) -> None:
+    async def throttle(self, size_bytes: int, took_s: float) -> None:
         pass
 
     async def replicate(self, artifact: ArtifactId, _peer: NodeId) -> None:

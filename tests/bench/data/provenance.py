@@ -20,7 +20,7 @@ from jupiterd.cycle.data.lineage import Sample, text_hash
 from jupiterd.daemon.app.local_sockets import answering_front_ends
 from jupiterd.daemon.app.node import Node
 from jupiterd.daemon.queries.cluster.cluster_trace import trace_of
-from jupiterd.daemon.queries.cluster.provenance_document import why_document
+from jupiterd.daemon.queries.cluster.provenance_document import provenance_document
 from jupiterd.ids import ArtifactId
 from jupiterd.workers.samples.sample_file import SampleWriter
 from jupiterd.workers.tokens.shards import ShardWriter
@@ -151,7 +151,9 @@ def in_daemon(node: Node) -> Ask:
     """Ask a node's own code."""
 
     async def ask(question: str) -> None:
-        why = await why_document(node.replica.state, trace_of(node.observers.sources), question)
+        why = await provenance_document(
+            node.replica.state, trace_of(node.observers.sources), question
+        )
         assert why["why"]["sample"]["license"] == "MIT"
 
     return ask

@@ -184,8 +184,8 @@ async def shared_address(desk: Desk) -> Ending:
     await desk.with_other()
     places = frozenset({("10.0.0.1", "1")})
     told = [Told("other", "m2", places)]
-    desk.patch.setattr(health_view, "told_of_ourselves", lambda *_: Told("one", "m1", places))
-    desk.patch.setattr(health_view, "told_by_peers", lambda *_: told)
+    desk.patch.setattr(health_view, "own_advertisement", lambda *_: Told("one", "m1", places))
+    desk.patch.setattr(health_view, "peer_advertisements", lambda *_: told)
     yield
     told[0] = Told("other", "m2", frozenset({("10.0.0.2", "1")}))
 

@@ -64,7 +64,7 @@ class Machine:
     def part_bytes(self, most_bytes: int) -> int:
         return min(most_bytes, self.most_bytes)
 
-    async def give_way(self, size_bytes: int, took_s: float) -> None:
+    async def throttle(self, size_bytes: int, took_s: float) -> None:
         self.given_way.append(size_bytes)
 
     async def replicate(self, artifact: ArtifactId, peer: NodeId) -> None:
@@ -325,7 +325,7 @@ async def test_a_fifth_transfer_of_one_peer_waits_for_its_turn(
 async def test_who_waits_for_its_turn_does_not_give_its_source_up(
     three: tuple[Machine, Machine, Machine], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(artifact_service, "TURN_TOLD_S", 0.05)
+    monkeypatch.setattr(artifact_service, "TURN_REPORT_S", 0.05)
     one, two, _ = three
     artifact, large = fill(one, tmp_path), fill_large(one, tmp_path)
     bulk, (everything,) = two.to(one).bulk, [artifact_pb2.ByteRange(length=48 * CHUNK_BYTES)]

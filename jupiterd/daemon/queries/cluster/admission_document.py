@@ -18,7 +18,7 @@ Terms = Mapping[str, Any]
 """What the leader reports, see `LocalView.admission_terms`; empty where no leader is heard."""
 
 
-def door_document(state: State, terms: Terms) -> dict[str, Any]:
+def admission_document(state: State, terms: Terms) -> dict[str, Any]:
     """Return whether newcomers are let in, why, and until when, as far as this node can say."""
     trusts_lan = terms.get("trusts_lan")
     is_open, reason = door(state, trusts_lan=trusts_lan is True)

@@ -37,7 +37,7 @@ Plain = dict[str, Any]
 Known = Mapping[str, Traced]
 
 
-async def why_document(state: State, trace: Trace, wanted: str) -> Plain:
+async def provenance_document(state: State, trace: Trace, wanted: str) -> Plain:
     """Return the whole chain of records of SAMPLE (an id, or its beginning) or SHARDS:OFFSET.
 
     Raises:

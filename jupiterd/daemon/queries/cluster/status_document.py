@@ -17,7 +17,7 @@ from jupiterd.cluster.values.machine_load import shown_load
 from jupiterd.daemon.catalog.cycle_lookup import meant_cycle
 from jupiterd.daemon.catalog.phase_rows import Settled
 from jupiterd.daemon.leader.node_speed import speed_of
-from jupiterd.daemon.queries.cluster.admission_document import door_document, token_documents
+from jupiterd.daemon.queries.cluster.admission_document import admission_document, token_documents
 from jupiterd.daemon.queries.cluster.health_document import dismissed_lines, health_lines
 from jupiterd.daemon.queries.cycle.cycle_document import cycle_document
 from jupiterd.daemon.queries.document_sources import DocumentSources
@@ -36,7 +36,7 @@ def status_document(sources: DocumentSources) -> dict[str, Any]:
     running, state = sources.view.running(), sources.replica.state
     terms = sources.view.admission_terms()
     nodes = [node_row(sources, member, running) for member in sorted(state.members)]
-    door = door_document(state, terms)
+    door = admission_document(state, terms)
     alive = sum(document["state"] == Liveness.ALIVE for document in nodes)
     return {
         "schema": SCHEMA,

@@ -58,14 +58,14 @@ async def checkpoints_document(
 
 
 def _checkpoints(run: SelectedRun) -> Iterator[tuple[int | None, CheckpointCommitted]]:
-    for fact in _of_line(run.state):
+    for fact in _of_branch(run.state):
         yield None, fact
     for state, started in run.islands:
-        for fact in _of_line(state):
+        for fact in _of_branch(state):
             yield number_of(started), fact
 
 
-def _of_line(state: CycleState) -> Iterator[CheckpointCommitted]:
+def _of_branch(state: CycleState) -> Iterator[CheckpointCommitted]:
     return (fact for fact in state.line() if isinstance(fact, CheckpointCommitted))
 
 

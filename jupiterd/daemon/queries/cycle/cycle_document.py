@@ -39,7 +39,7 @@ from jupiterd.ids import NodeId, short
 
 _NOBODY: Mapping[NodeId, str] = {}
 
-EPOCH_SEQ = 1000
+ATTEMPT_SEQ = 1000
 """How far the numbers of two attempts' events are apart: suspensions lie in between."""
 
 VERDICT_NUMBERS = (
@@ -300,15 +300,15 @@ def _events_of(cycle: CycleState) -> list[dict[str, Any]]:
     events: list[dict[str, Any]] = []
     for attempt, opened in sorted(cycle.attempts_opened.items()):
         number = attempt_number(cycle.attempts_opened.values(), opened)
-        start = _start_in_words(cycle, opened)
+        start = _start_text(cycle, opened)
         engine = ", ".join(filter(None, [opened.engine, opened.engine_reason]))
         text = f"attempt {number}: {counted(len(opened.gang), 'rank')} ({engine}) {start}"
-        events.append({"seq": EPOCH_SEQ * attempt, "text": text})
+        events.append({"seq": ATTEMPT_SEQ * attempt, "text": text})
         closed = cycle.attempts_closed.get(attempt)
         if closed is not None and closed.reason != "finished":
             text = f"attempt {number} ended: {closed.reason}"
-            events.append({"seq": EPOCH_SEQ * attempt + 1, "text": text})
-    return [*events, *_starts_given(cycle), *_early_ends(cycle), *_parkings(cycle)]
+            events.append({"seq": ATTEMPT_SEQ * attempt + 1, "text": text})
+    return [*events, *_starts_given(cycle), *_early_ends(cycle), *_suspensions(cycle)]
 
 
 def _starts_given(cycle: CycleState) -> Iterator[dict[str, Any]]:
@@ -319,7 +319,7 @@ def _starts_given(cycle: CycleState) -> Iterator[dict[str, Any]]:
         if first.round not in rounds and (text := began_with(first)):
             rounds.add(first.round)
             opened = [n for n, e in cycle.attempts_opened.items() if e.round == first.round]
-            yield {"seq": EPOCH_SEQ * min(opened, default=first.attempt) + 2, "text": text}
+            yield {"seq": ATTEMPT_SEQ * min(opened, default=first.attempt) + 2, "text": text}
 
 
 def _early_ends(cycle: CycleState) -> Iterator[dict[str, Any]]:
@@ -328,7 +328,7 @@ def _early_ends(cycle: CycleState) -> Iterator[dict[str, Any]]:
     for last in checkpoints:
         for before, text in ((3, worse_end(last)), (2, early_end(last))):
             if text:
-                yield {"seq": EPOCH_SEQ * last.attempt + EPOCH_SEQ - before, "text": text}
+                yield {"seq": ATTEMPT_SEQ * last.attempt + ATTEMPT_SEQ - before, "text": text}
 
 
 _BITS = ("bits_per_byte_before", "bits_per_byte", "best_bits_per_byte")
@@ -355,7 +355,7 @@ def _held_out(
     }
 
 
-def _start_in_words(cycle: CycleState, opened: AttemptOpened) -> str:
+def _start_text(cycle: CycleState, opened: AttemptOpened) -> str:
     if opened.from_step:
         return f"from step {opened.from_step}"
     loaded = cycle.checkpoint(opened.from_checkpoint) if opened.follows else None
@@ -366,22 +366,22 @@ def _start_in_words(cycle: CycleState, opened: AttemptOpened) -> str:
 def _end_of(island: CycleState, run: CycleState) -> Iterator[dict[str, Any]]:
     """Return why an island trains no more, behind its last attempt, where its run goes on."""
     if island.failed is not None and run.failed is None:
-        seq = EPOCH_SEQ * max(island.attempts_opened, default=0) + EPOCH_SEQ - 1
+        seq = ATTEMPT_SEQ * max(island.attempts_opened, default=0) + ATTEMPT_SEQ - 1
         yield {"seq": seq, "text": f"failed: {island.failed.message}; {island.failed.hint}"}
 
 
-def _parkings(cycle: CycleState) -> Iterator[dict[str, Any]]:
+def _suspensions(cycle: CycleState) -> Iterator[dict[str, Any]]:
     """Return the lines that were set aside and taken up again, behind the attempts before them."""
     said = 1
     for attempt, fact in cycle.parkings():
-        said = min(said + fact.edit, EPOCH_SEQ - 1)
+        said = min(said + fact.edit, ATTEMPT_SEQ - 1)
         name = branch_name(fact.cycle, fact.leaf)
         text = (
             f"line {name} is parked: {fact.reason or 'nobody in reach has its checkpoint'}"
             if fact.is_suspended
             else f"line {name} competes again: its checkpoint has turned up"
         )
-        yield {"seq": EPOCH_SEQ * attempt + said, "text": text}
+        yield {"seq": ATTEMPT_SEQ * attempt + said, "text": text}
 
 
 def gang_rows(seats: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -31,7 +31,7 @@ from jupiterd.ids import ArtifactId
 MAX_ROUNDS = 20
 """Number of newest rounds shown in full; older ones have rows alone."""
 
-MAX_MADE = 4
+MAX_WORK = 4
 """So many pieces of a round's generating are looked through for samples."""
 
 
@@ -112,7 +112,7 @@ def _work_of_round(facts: list[WorkCompleted], number: int) -> list[WorkComplete
     """Return the newest generating of a round or one before it: made text accumulates."""
     found = [f for f in facts if f.phase == Phase.GENERATE and f.round <= number and f.outputs]
     last = max((fact.round for fact in found), default=0)
-    return sorted((f for f in found if f.round == last), key=attrgetter("item"))[:MAX_MADE]
+    return sorted((f for f in found if f.round == last), key=attrgetter("item"))[:MAX_WORK]
 
 
 async def _folders(artifact_cache: ArtifactCache, artifacts: list[ArtifactId]) -> list[str]:

@@ -133,10 +133,10 @@ async def test_while_a_gang_runs_here_what_is_sent_gives_way(tmp_path: Path) -> 
         one.artifact_cache._pace = SendPace(0, 0.01)
         loop = asyncio.get_running_loop()
         began_s = loop.time()
-        await one.artifact_cache.give_way(1 << 20, 0.01)
+        await one.artifact_cache.throttle(1 << 20, 0.01)
         assert loop.time() - began_s < 0.5
         trains, began_s = True, loop.time()
-        await one.artifact_cache.give_way(1 << 20, 0.01)
+        await one.artifact_cache.throttle(1 << 20, 0.01)
         assert loop.time() - began_s >= 0.9
         await two.artifact_cache.ensure(artifact)
 

@@ -13,8 +13,8 @@ from jupiterd.cluster.facts.facts import Fact, UnknownFact
 from jupiterd.cluster.ledger.lww_registers import fact_hash
 from jupiterd.daemon.app.node import Node
 from jupiterd.daemon.artifacts import retention as retention_module
-from jupiterd.daemon.artifacts.curve_retention import KEPT_RUNS, remove_old
-from jupiterd.daemon.artifacts.retention import GRACE_S, STRAY_S, WAYS_GRACE_S, Retention
+from jupiterd.daemon.artifacts.curve_retention import SAVED_RUNS, remove_old
+from jupiterd.daemon.artifacts.retention import GRACE_S, PSEUDO_GRADIENT_GRACE_S, STRAY_S, Retention
 from jupiterd.daemon.runtime.clock import wall_s
 from jupiterd.ids import ArtifactId, short
 from tests.support.cluster.building import (
@@ -78,9 +78,9 @@ async def test_what_islands_sent_each_other_goes_within_minutes(tmp_path: Path) 
         retention = Retention(one.replica, store, one.state_dir)
         await retention.look(0.0)
         await one.replica.append(2, steps[-1:])
-        await retention.look(WAYS_GRACE_S)
+        await retention.look(PSEUDO_GRADIENT_GRACE_S)
         assert store.holds(way), "until a moment ago it was needed"
-        await retention.look(2 * WAYS_GRACE_S)
+        await retention.look(2 * PSEUDO_GRADIENT_GRACE_S)
         assert not store.holds(way)
 
 
@@ -249,10 +249,10 @@ async def test_curves_of_a_run_that_goes_on_are_kept_however_old(tmp_path: Path)
         await found(one, facts=(data_asked(), training()))
         curves = one.state_dir.curves
         curve(curves, short(run), age_s=10_000)
-        others = [curve(curves, f"other{age}", age) for age in range(KEPT_RUNS + 2)]
+        others = [curve(curves, f"other{age}", age) for age in range(SAVED_RUNS + 2)]
         await Retention(one.replica, one.artifact_cache.store, one.state_dir).look_at_curves()
         assert (curves / short(run)).exists()
-        assert [path.exists() for path in others] == [True] * KEPT_RUNS + [False] * 2
+        assert [path.exists() for path in others] == [True] * SAVED_RUNS + [False] * 2
 
 
 def two_rounds(clean: ArtifactId) -> tuple[Fact, ...]:

@@ -4,7 +4,12 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
-from jupiterd.daemon.artifacts.scratch_dirs import KEPT_S, remove_scratch, remove_stale, scratch_of
+from jupiterd.daemon.artifacts.scratch_dirs import (
+    ABANDONED_S,
+    remove_scratch,
+    remove_stale,
+    scratch_of,
+)
 from jupiterd.daemon.runtime.work_events import Finished, WorkOrder
 from jupiterd.errors import JupiterError, SourceUnreachableError
 from jupiterd.ids import ArtifactId
@@ -49,9 +54,9 @@ def test_a_finished_item_leaves_nothing(tmp_path: Path) -> None:
 
 
 def test_what_nobody_came_back_to_for_a_week_is_removed(tmp_path: Path) -> None:
-    old = made(tmp_path / "old", KEPT_S + 60)
-    young = made(tmp_path / "young", KEPT_S - 3600)
-    busy = made(tmp_path / "busy", KEPT_S + 60)
+    old = made(tmp_path / "old", ABANDONED_S + 60)
+    young = made(tmp_path / "young", ABANDONED_S - 3600)
+    busy = made(tmp_path / "busy", ABANDONED_S + 60)
     (busy / "crawl.db").write_text("more pages")
     remove_stale(tmp_path)
     assert (old.exists(), young.exists(), busy.exists()) == (False, True, True)

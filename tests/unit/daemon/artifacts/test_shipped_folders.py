@@ -13,7 +13,7 @@ import pytest
 
 from jupiterd.daemon.app.node import Node
 from jupiterd.daemon.artifacts import shipped_folders
-from jupiterd.daemon.artifacts.shipped_folders import CACHED_S, KEPT_S
+from jupiterd.daemon.artifacts.shipped_folders import CACHED_S, UNUSED_S
 from jupiterd.daemon.runtime.clock import wall_s
 from jupiterd.errors import JupiterError, MalformedError, RefusedError, UsageError
 from jupiterd.ids import ArtifactId
@@ -163,7 +163,7 @@ async def test_what_nobody_works_in_goes_after_a_while(tmp_path: Path) -> None:
         )
         assert worker.stdout is not None
         await worker.stdout.readline()
-        old_s = wall_s() - KEPT_S - 60
+        old_s = wall_s() - UNUSED_S - 60
         mark = tmp_path / "one" / "shipped" / "artifacts" / artifact
         for path in (busy, idle, *busy.iterdir(), *idle.iterdir()):
             os.utime(path, (old_s, old_s))

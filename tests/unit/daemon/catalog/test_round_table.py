@@ -16,7 +16,7 @@ from jupiterd.cluster.ledger.state import State
 from jupiterd.cycle.phases.view import item_id
 from jupiterd.cycle.rounds.round_table import COLUMNS, table_text
 from jupiterd.daemon.catalog.round_rows import round_rows
-from jupiterd.daemon.queries.cycle.round_table_keeper import RoundTableKeeper
+from jupiterd.daemon.queries.cycle.round_table_file import RoundTableFile
 from jupiterd.ids import ArtifactId, CycleId
 from tests.support.cluster.building import CYCLE, NODES, started
 from tests.support.daemon.two_nodes import found, serving
@@ -122,7 +122,7 @@ def test_whatever_order_the_facts_come_in_the_text_is_the_same() -> None:
 async def test_the_file_is_written_whole_and_anew_whatever_lay_there(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one:
         path = one.state_dir.round_table
-        keeper = RoundTableKeeper(one.replica, path)
+        keeper = RoundTableFile(one.replica, path)
         assert await keeper.look()
         assert not path.exists(), "nothing is over yet"
         await found(one, facts=(started(), *a_round(1, "PROMOTE", MODELS[0])))
@@ -142,7 +142,7 @@ async def test_a_file_that_cannot_be_written_is_tried_again(tmp_path: Path) -> N
     async with serving(tmp_path, "one") as one:
         await found(one, facts=(started(), *a_round(1, "PROMOTE", MODELS[0])))
         path = tmp_path / "not there yet" / "cycles.tsv"
-        keeper = RoundTableKeeper(one.replica, path)
+        keeper = RoundTableFile(one.replica, path)
         assert not await keeper.look()
         path.parent.mkdir()
         assert await keeper.look()

@@ -13,7 +13,7 @@ from jupiterd.daemon.app.node import Node
 from jupiterd.daemon.app.tasks import reason_given
 from jupiterd.daemon.commands.member_commands import YES
 from jupiterd.daemon.membership import trust
-from jupiterd.daemon.membership.trust import keep_saying_yes
+from jupiterd.daemon.membership.trust import grant_standing_trust
 from tests.support.daemon.two_nodes import address_of, lead, serving
 from tests.unit.daemon.commands.test_cluster_file_policy import write
 from tests.unit.daemon.membership.test_trust import with_guest
@@ -41,7 +41,7 @@ async def say(node: Node, patch: pytest.MonkeyPatch, rounds: int = ROUNDS) -> No
 
     with patch.context() as planted, suppress(asyncio.CancelledError):
         planted.setattr(trust.asyncio, "sleep", next_round)
-        await keep_saying_yes(node.replica, partial(reason_given, node), node.commands.execute)
+        await grant_standing_trust(node.replica, partial(reason_given, node), node.commands.execute)
 
 
 def is_trusted(node: Node, by: Node) -> bool:

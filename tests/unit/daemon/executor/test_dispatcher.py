@@ -131,5 +131,5 @@ async def test_an_order_of_a_member_that_nobody_follows_is_refused_after_a_while
         with pytest.raises(RefusedError, match="an order of"):
             await dispatcher(new).prepare(there, peer_pb2.PrepareRanksRequest())
         assert workers.running == set()
-        assert member.gang_holder._obedience._highest.term == 0
+        assert member.gang_holder._fencing._highest.term == 0
         assert member.refusals.to_plain() == {"refused": 2}

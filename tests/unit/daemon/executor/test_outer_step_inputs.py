@@ -85,7 +85,7 @@ async def test_a_step_comes_once_it_is_taken_with_its_ways_from_wherever_they_ar
 async def test_a_rank_on_a_line_that_counts_no_more_is_told_so(
     two: tuple[Node, Node], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(outer_step_inputs, "OFF_THE_LINE_S", 0.05)
+    monkeypatch.setattr(outer_step_inputs, "OFF_BRANCH_S", 0.05)
     one, _ = two
     left = outer_step(1, ROOT)
     await one.replica.append(1, [BEGINNING, left, outer_step(1, ROOT, total_tokens=9)])
@@ -97,7 +97,7 @@ async def test_a_rank_on_a_line_that_counts_no_more_is_told_so(
 async def test_a_rank_on_a_lost_line_is_told_so_however_busily_the_others_go_on(
     two: tuple[Node, Node], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(outer_step_inputs, "OFF_THE_LINE_S", 0.1)
+    monkeypatch.setattr(outer_step_inputs, "OFF_BRANCH_S", 0.1)
     one, _ = two
     left, step = outer_step(1, ROOT), outer_step(1, ROOT, total_tokens=9)
     await one.replica.append(1, [BEGINNING, left, step])
@@ -113,7 +113,7 @@ async def test_a_rank_on_a_lost_line_is_told_so_however_busily_the_others_go_on(
 async def test_a_step_that_this_ledger_lacks_is_waited_for_longer(
     two: tuple[Node, Node], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(outer_step_inputs, "OFF_THE_LINE_S", 0.0)
+    monkeypatch.setattr(outer_step_inputs, "OFF_BRANCH_S", 0.0)
     one, _ = two
     unheard_of = outer_step(1, ROOT)
     follows = outer_step(2, fact_hash(unheard_of))
@@ -145,7 +145,7 @@ async def test_a_way_that_never_comes_is_said_to_be_missing(
     two: tuple[Node, Node], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(outer_step_inputs, "RETRY_S", 0.01)
-    monkeypatch.setattr(outer_step_inputs, "AWAY_S", 0.1)
+    monkeypatch.setattr(outer_step_inputs, "UNREACHABLE_S", 0.1)
     one, _ = two
     await one.replica.append(1, [BEGINNING, merging(ArtifactId("7" * 64))])
     (arrived,) = await brought(one, ROOT)
@@ -157,7 +157,7 @@ async def test_a_full_disk_is_told_as_one_and_no_way_is_fetched_any_more(
     two: tuple[Node, Node], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(outer_step_inputs, "RETRY_S", 0.01)
-    monkeypatch.setattr(outer_step_inputs, "AWAY_S", 0.1)
+    monkeypatch.setattr(outer_step_inputs, "UNREACHABLE_S", 0.1)
     one, _ = two
     pseudo_gradients = (ArtifactId("7" * 64), ArtifactId("8" * 64))
     asked: list[ArtifactId] = []

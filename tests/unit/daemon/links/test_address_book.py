@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from jupiterd.daemon.links.address_book import (
-    MAX_KEPT,
+    MAX_SAVED,
     keep_addresses,
     load_addresses,
     save_addresses,
@@ -37,7 +37,7 @@ async def test_a_machine_that_is_off_is_not_forgotten(tmp_path: Path) -> None:
 
 async def test_what_is_known_is_not_written_again(tmp_path: Path) -> None:
     path = tmp_path / "peers"
-    many = [Address("192.0.2.1", port) for port in range(1, 2 * MAX_KEPT)]
+    many = [Address("192.0.2.1", port) for port in range(1, 2 * MAX_SAVED)]
     await kept(path, *many)
     written = path.stat()
     await kept(path, *reversed(many))
@@ -46,8 +46,8 @@ async def test_what_is_known_is_not_written_again(tmp_path: Path) -> None:
 
 
 async def test_so_many_are_kept_and_no_more(tmp_path: Path) -> None:
-    many = [Address("192.0.2.1", port) for port in range(1, 3 * MAX_KEPT)]
-    assert await kept(tmp_path / "peers", *many) == many[:MAX_KEPT]
+    many = [Address("192.0.2.1", port) for port in range(1, 3 * MAX_SAVED)]
+    assert await kept(tmp_path / "peers", *many) == many[:MAX_SAVED]
 
 
 @pytest.mark.parametrize("text", ["", "{", "[1]", '[{"host": 1}]', '{"host": "a"}', "null"])

@@ -76,7 +76,7 @@ def test_who_has_waited_longest_comes_first(clock: Clock) -> None:
 def test_what_was_announced_is_tried_before_what_is_only_remembered(clock: Clock) -> None:
     known = DialSchedule(lambda _: False)
     old = [Address("192.0.2.7", port) for port in range(1, 129)]
-    known.note_kept(old)
+    known.note_saved(old)
     clock.now += 1.0
     known.note(HERE)
     assert due(known) == [HERE, *old]

@@ -132,7 +132,7 @@ async def test_one_end_chooses_and_the_other_follows(tmp_path: Path, decides: bo
 async def test_who_cannot_follow_yet_is_told_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(path_monitor, "TELL_AGAIN_S", 0.1)
+    monkeypatch.setattr(path_monitor, "ANNOUNCE_AGAIN_S", 0.1)
     async with reached_twice(tmp_path) as (one, other, peer, _):
         heard: list[str] = []
 

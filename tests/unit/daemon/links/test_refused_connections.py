@@ -10,9 +10,9 @@ from jupiterd.daemon.links import refused_connections
 from jupiterd.daemon.links.refused_connections import (
     CODE,
     MAX_DETAIL,
-    TOLD_S,
+    REPORTED_S,
     RefusedConnections,
-    knock_finding,
+    refused_finding,
 )
 from jupiterd.ids import NodeId
 from jupiterd.protocol.frames import Knocked
@@ -28,7 +28,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 def details(seen: RefusedConnections) -> list[str]:
-    return [finding.detail for finding in knock_finding(NODE, "attic", seen.detail(), "s1")]
+    return [finding.detail for finding in refused_finding(NODE, "attic", seen.detail(), "s1")]
 
 
 def test_health_counts_tries_and_names_whom_it_can_for_an_hour(clock: list[float]) -> None:
@@ -40,7 +40,7 @@ def test_health_counts_tries_and_names_whom_it_can_for_an_hour(clock: list[float
     assert details(seen) == ["2,000 tries, of 10.0.0.9, fe80::1%eth0"]
     seen.note(Knocked(3, [f"10.0.1.{number}" for number in range(200)]), "run/0")
     assert details(seen) == ["2,003 tries, of 10.0.0.9, fe80::1%eth0, 10.0.1.0, 61 other addresses"]
-    clock[0] += TOLD_S + 1
+    clock[0] += REPORTED_S + 1
     assert details(seen) == []
     seen.note(Knocked(2), "run/0")
     assert details(seen) == ["2 tries"], "what was told is over"
@@ -64,16 +64,16 @@ def test_it_is_an_alarm_that_makes_nobody_ill() -> None:
 
 @pytest.mark.parametrize("odd", [None, 7, [], {"x": 1}, ""])
 def test_odd_words_of_a_member_are_nothing(odd: object) -> None:
-    assert list(knock_finding(NODE, "attic", odd, "s1")) == []
+    assert list(refused_finding(NODE, "attic", odd, "s1")) == []
 
 
 def test_a_member_s_words_are_short_and_plain() -> None:
-    (finding,) = knock_finding(NODE, "attic", "\x1b[2J" + "9" * 5000, "s1")
+    (finding,) = refused_finding(NODE, "attic", "\x1b[2J" + "9" * 5000, "s1")
     assert finding.detail.isprintable()
     assert len(finding.detail) <= MAX_DETAIL
 
 
 def test_another_try_is_another_cause_and_so_is_one_after_a_restart() -> None:
     tries = ("1 try", "s1"), ("2 tries", "s1"), ("1 try", "s2")
-    causes = [f.cause for said in tries for f in knock_finding(NODE, "attic", *said)]
+    causes = [f.cause for said in tries for f in refused_finding(NODE, "attic", *said)]
     assert len(set(causes)) == 3

@@ -173,12 +173,12 @@ async def test_where_a_peer_says_that_it_answers_it_is_looked_for_at_once(tmp_pa
         peer = one.peers.require(other.identity.node_id)
         there = Address("192.0.2.7", 1)
         peer.addresses = (str(peer.address), str(there))
-        one.handshake._look_for_other_ways()
+        one.handshake._look_for_other_paths()
         attempt = one.handshake.addresses[there]
         assert [address for address, _ in one.handshake.addresses.due()] == [there]
         attempt.begin()
         attempt.end()
-        one.handshake._look_for_other_ways()
+        one.handshake._look_for_other_paths()
         assert one.handshake.addresses.due() == []
 
 

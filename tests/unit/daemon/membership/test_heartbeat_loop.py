@@ -217,7 +217,7 @@ async def test_an_answer_that_was_meant_for_the_cluster_before_counts_no_more(
 
         monkeypatch.setattr(other.heartbeats, "answer_pre_vote", granted_late)
         told: list[object] = []
-        monkeypatch.setattr(one.heartbeats, "_tell", told.append)
+        monkeypatch.setattr(one.heartbeats, "_handle", told.append)
         await one.heartbeats._ask(other.identity.node_id, 7)
         assert told == []
 

@@ -236,10 +236,10 @@ def test_strangers_have_it_resign_once_a_minute_at_most(calls: list[tuple[float,
     now, begun = [1000.0], list[float]()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(trust, "now_s", lambda: now[0])
-        strangers = trust.StrangersWishes()
+        strangers = trust.UntrustedRequests()
         for wait_s, stranger in calls:
             now[0] += wait_s
-            if strangers.may_ask(NodeId(str(stranger) * 32)):
+            if strangers.is_counted(NodeId(str(stranger) * 32)):
                 begun.append(now[0])
     assert bool(begun) == bool(calls)
     assert all(later - one >= 60.0 - 1e-6 for one, later in pairwise(begun))

@@ -30,7 +30,7 @@ async def pauses_of(
     monkeypatch.setattr(sinks, "now_s", lambda: at_s[0])
     monkeypatch.setattr(sinks.asyncio, "sleep", sleep)
     with pytest.raises(_Enough):
-        await sinks.in_spite_of_all("metrics", run)
+        await sinks.run_forever("metrics", run)
     return pauses
 
 

@@ -9,14 +9,14 @@ from jupiterd.cycle.data.lineage import Sample
 from jupiterd.daemon.app.node import Node
 from jupiterd.daemon.catalog.sample_locations import outputs_of
 from jupiterd.daemon.queries.cluster import local_trace
-from jupiterd.daemon.queries.cluster.local_trace import MAX_ASKED, SHOWN_CHARACTERS, trace_here
+from jupiterd.daemon.queries.cluster.local_trace import MAX_REQUESTED, SHOWN_CHARACTERS, trace_here
 from jupiterd.rpc import peer_pb2
 from tests.support.cluster.building import started
 from tests.support.daemon.two_nodes import found, serving
 from tests.support.workers.data_material import real, write
 from tests.unit.daemon.queries.cluster.test_provenance_document import done, prepared
 
-MANY = [real(f"text {number}") for number in range(MAX_ASKED + 1)]
+MANY = [real(f"text {number}") for number in range(MAX_REQUESTED + 1)]
 LONG = real("é" * 5000)
 
 
@@ -35,7 +35,7 @@ async def test_a_question_for_more_samples_than_may_be_asked_for_is_cut(tmp_path
     async with serving(tmp_path, "one") as one:
         await keep(one, tmp_path / "kept", MANY)
         ids = [sample.id for sample in MANY]
-        assert [part.id for part in traced(one, *ids)] == ids[:MAX_ASKED]
+        assert [part.id for part in traced(one, *ids)] == ids[:MAX_REQUESTED]
 
 
 async def test_records_that_have_no_room_in_an_answer_are_left_out(

@@ -15,7 +15,7 @@ from jupiterd.daemon.app.node import Node
 from jupiterd.daemon.app.tasks import retention_of
 from jupiterd.daemon.artifacts.retention import GRACE_S
 from jupiterd.daemon.queries.cluster.cluster_trace import trace_of
-from jupiterd.daemon.queries.cluster.provenance_document import _collecting, why_document
+from jupiterd.daemon.queries.cluster.provenance_document import _collecting, provenance_document
 from jupiterd.daemon.queries.cycle.export_document import export_document
 from jupiterd.daemon.queries.cycle.run_documents import data_document
 from jupiterd.errors import NotFoundError, UsageError
@@ -77,7 +77,7 @@ async def prepared(node: Node, folder: Path) -> dict[str, ArtifactId]:
 async def why_of(node: Node, wanted: str) -> dict[str, Any]:
     """Return where a sample or a token comes from, as a node tells it."""
     sources = node.observers.sources
-    return (await why_document(node.replica.state, trace_of(sources), wanted))["why"]
+    return (await provenance_document(node.replica.state, trace_of(sources), wanted))["why"]
 
 
 async def test_a_real_sample_leads_to_its_source_its_scores_and_who_did_the_work(

@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 RETRY_S = 60.0
 
 
-class RoundTableKeeper:
+class RoundTableFile:
     """Rewrites the file when one more round is over, or another branch counts."""
 
     def __init__(self, replica: Replica, path: Path) -> None:

@@ -47,6 +47,7 @@ from jupiterd.daemon.ledger.replica import Replica
 from jupiterd.daemon.links.heartbeat_stream import (
     BEAT_TIMEOUT_S,
     Description,
+    SentParts,
     from_message,
     to_message,
 )

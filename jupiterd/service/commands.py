@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import click
 
 from jupiterd.daemon.runtime.clock import wall_iso_before
-from jupiterd.daemon.runtime.options import Given, daemon_options
+from jupiterd.daemon.runtime.options import DaemonOptions, daemon_options
 from jupiterd.document_schema import SCHEMA
 from jupiterd.errors import ExitCode, NotFoundError, UsageError
 from jupiterd.service.init_system import InitSystem, init_system_of, init_systems
@@ -70,7 +70,7 @@ def install(
       sudo "$(command -v jupiterd)" service install --system
       jupiterd service install --print
     """  # noqa: D301 - click's mark for lines that keep their ends
-    given = Given.of(options).over(context.find_root().obj or Given.of({}))
+    given = DaemonOptions.of(options).over(context.find_root().obj or DaemonOptions.of({}))
     init_system = init_system_of(scope)
     request = requested_service(init_system.scope, given, run_as)
     if prints:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from jupiterd import __version__
 from jupiterd.client.question import answer_to
-from jupiterd.daemon.runtime.options import Given
+from jupiterd.daemon.runtime.options import DaemonOptions
 from jupiterd.daemon.runtime.settings import environment, load_settings
 from jupiterd.daemon.runtime.state_dir import holder_of
 from jupiterd.errors import ConflictError, JupiterError, NotFoundError, RefusedError, UsageError
@@ -23,7 +23,7 @@ from jupiterd.service.service_request import SYSTEM_STATE_DIR, SYSTEM_USER, Scop
 from jupiterd.service.service_status import ServiceStatus
 
 
-def requested_service(scope: Scope, given: Given, run_as: str | None) -> ServiceRequest:
+def requested_service(scope: Scope, given: DaemonOptions, run_as: str | None) -> ServiceRequest:
     """Return the service that a command line requests.
 
     Raises:
@@ -45,7 +45,7 @@ def requested_service(scope: Scope, given: Given, run_as: str | None) -> Service
     return ServiceRequest(
         scope=scope,
         program=_program(),
-        arguments=Given(given.config, given.debug, given.quiet, settings).arguments(),
+        arguments=DaemonOptions(given.config, given.debug, given.quiet, settings).arguments(),
         state_dir=_state_dir(scope, named_folder),
         user=user,
         home=_home_of(user),

@@ -7,7 +7,7 @@ import asyncio
 from collections import defaultdict
 from collections.abc import AsyncGenerator
 
-from jupiterd.daemon.runtime.work_events import Finished, Said, Started, WorkOrder
+from jupiterd.daemon.runtime.work_events import Finished, LocalEvent, Started, WorkOrder
 from jupiterd.rpc import peer_pb2
 
 PID = 7
@@ -24,12 +24,14 @@ class Workers:
         """Who was asked for its last finished step, and after which."""
         self.stopped: list[str] = []
         """Who was asked to stop after its running step."""
-        self.at_keep: dict[str, tuple[Said | Exception, ...]] = {}
+        self.at_keep: dict[str, tuple[LocalEvent | Exception, ...]] = {}
         """What an order's worker says to that."""
         self._has_ended = asyncio.Event()
-        self._words: defaultdict[str, asyncio.Queue[Said | Exception]] = defaultdict(asyncio.Queue)
+        self._words: defaultdict[str, asyncio.Queue[LocalEvent | Exception]] = defaultdict(
+            asyncio.Queue
+        )
 
-    def say(self, order: str, *words: Said | Exception) -> None:
+    def say(self, order: str, *words: LocalEvent | Exception) -> None:
         for word in words:
             self._words[order].put_nowait(word)
 
@@ -52,7 +54,7 @@ class Workers:
         self.stopped.append(order)
         return order in self.running
 
-    async def run(self, order: WorkOrder) -> AsyncGenerator[Said]:
+    async def run(self, order: WorkOrder) -> AsyncGenerator[LocalEvent]:
         self.running.add(order.id)
         try:
             yield Started(PID, "cpu")

@@ -71,7 +71,7 @@ async def link_out(desk: Desk) -> Ending:
         is_on=True, has_link=False, families=frozenset({4}), addresses=frozenset({"10.0.0.1"})
     )
     now = {"eth0": link}
-    desk.patch.setattr(own_link, "_ways", lambda _peer: (Way("eth0", "10.0.0.1"),))
+    desk.patch.setattr(own_link, "_paths_of", lambda _peer: (Way("eth0", "10.0.0.1"),))
     desk.patch.setattr(own_link, "_interfaces", lambda: now)
     desk.node.heartbeats.membership.step(now_s(), SaidGoodbye(OTHER))
     yield

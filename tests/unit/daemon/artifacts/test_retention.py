@@ -222,7 +222,7 @@ def curve(curves: Path, name: str, age_s: int) -> Path:
 def test_the_newest_curves_are_kept_by_when_they_were_last_written(tmp_path: Path) -> None:
     folders = [curve(tmp_path, f"run{age}", age) for age in range(5)]
     os.utime(folders[4] / "metrics.jsonl", (2_000_000,) * 2)
-    assert sorted(remove_old(tmp_path, frozenset(), kept=3)) == ["run2", "run3"]
+    assert sorted(remove_old(tmp_path, frozenset(), saved=3)) == ["run2", "run3"]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["run0", "run1", "run4"]
     assert remove_old(tmp_path / "none", frozenset()) == []
 
@@ -232,14 +232,14 @@ def test_curves_of_islands_are_as_new_as_the_last_of_them(tmp_path: Path) -> Non
     for number, age_s in ((1, 80), (2, 10)):
         curve(run, f"island-{number}", age_s)
     os.utime(run, (1_000_000 - 90,) * 2)
-    assert remove_old(tmp_path, frozenset(), kept=1) == [other.name]
+    assert remove_old(tmp_path, frozenset(), saved=1) == [other.name]
 
 
 def test_a_link_among_the_curves_leads_to_nothing_that_goes(tmp_path: Path) -> None:
     mine = curve(tmp_path / "elsewhere", "mine", 9)
     (tmp_path / "curves").mkdir()
     (tmp_path / "curves" / "link").symlink_to(mine, target_is_directory=True)
-    assert remove_old(tmp_path / "curves", frozenset(), kept=0) == []
+    assert remove_old(tmp_path / "curves", frozenset(), saved=0) == []
     assert (mine / "metrics.jsonl").exists()
 
 

@@ -39,7 +39,7 @@ async def test_who_was_removed_learns_of_it(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
         await led(one, other)
         await one.commands.execute_here("node.remove", {"node": other.identity.node_id[:8]})
-        await one.anti_entropy.tell(channels(one, other).control)
+        await one.anti_entropy.send_roster(channels(one, other).control)
         assert other.is_removed
         assert other.observers.health.cluster_view().is_removed
         assert not one.is_removed
@@ -59,7 +59,7 @@ async def test_what_a_removed_node_says_in_return_is_not_taken(tmp_path: Path) -
         await led(one, other)
         await one.commands.execute_here("node.remove", {"node": "other"})
         await other.replica.append(7, [PairingWindowSet(is_open=True, edit=99)])
-        await one.anti_entropy.tell(channels(one, other).control)
+        await one.anti_entropy.send_roster(channels(one, other).control)
         assert one.replica.state.window_edit == 0
 
 

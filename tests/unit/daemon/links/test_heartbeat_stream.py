@@ -255,4 +255,4 @@ async def test_a_link_that_is_closed_while_a_removed_node_is_told_ends_no_daemon
         await unite(one, other)
         channels = one.peers.require(other.identity.node_id).channels
         await channels.close()
-        await one.anti_entropy.tell(channels.control)
+        await one.anti_entropy.send_roster(channels.control)

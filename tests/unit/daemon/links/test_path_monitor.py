@@ -123,7 +123,7 @@ async def test_one_end_chooses_and_the_other_follows(tmp_path: Path, decides: bo
         for address in (before, address_of(other)):
             one.peers.learn(peer, address)
         peer.links.use(str(before), "it answered first")
-        one.path_monitor.hear(other.identity.node_id, str(address_of(other)))
+        one.path_monitor.note_preferred(other.identity.node_id, str(address_of(other)))
         follows = peer.address == address_of(other)
         assert follows is not decides
         assert peer.links.reason == ("it answered first" if decides else "the other end chose it")

@@ -3,12 +3,11 @@
 import re
 from typing import Any
 
-from jupiterd.daemon.observability.trained_tokens import TrainedTokens
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from jupiterd.daemon.observability.metrics_collector import registry_of
-from jupiterd.daemon.observability.metrics_reading import Reading
+from jupiterd.daemon.observability.metrics_reading import Reading, TrainedTokens
 from jupiterd.daemon.observability.metrics_table import TABLE, Kind
 from jupiterd.daemon.runtime.logged_events import MAX_EVENTS, OTHERS, LoggedEvents
 

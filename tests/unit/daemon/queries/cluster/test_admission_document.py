@@ -28,10 +28,10 @@ async def test_a_follower_tells_the_time_left_by_the_leaders_clock(tmp_path: Pat
     async with serving(tmp_path, "one") as one, serving(tmp_path, "two") as two:
         await unite(one, two)
         await one.replica.append(1, [WORK, STOPPED, OPEN])
-        await two.anti_entropy.tell(two.peers.require(one.identity.node_id).channels.control)
+        await two.anti_entropy.send_roster(two.peers.require(one.identity.node_id).channels.control)
         await lead(one)
         made = await one.commands.execute_here("cluster.token", {"uses": 3})
-        await one.anti_entropy.tell(one.peers.require(two.identity.node_id).channels.control)
+        await one.anti_entropy.send_roster(one.peers.require(two.identity.node_id).channels.control)
         before = cluster_of(two)
         assert before["open"] is True
         assert before["door"]["closes_in_s"] is None, "nobody has said"
@@ -52,7 +52,7 @@ async def test_a_follower_knows_that_its_leader_trusts_the_network(tmp_path: Pat
         await unite(one, two)
         await lead(one)
         await one.commands.execute_here("cluster.close", {})
-        await one.anti_entropy.tell(one.peers.require(two.identity.node_id).channels.control)
+        await one.anti_entropy.send_roster(one.peers.require(two.identity.node_id).channels.control)
         assert cluster_of(two)["open"] is False
         hear_the_leader(two, one)
         for node in (one, two):

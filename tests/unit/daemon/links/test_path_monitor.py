@@ -140,7 +140,7 @@ async def test_who_cannot_follow_yet_is_told_again(
             heard.append(text)
             return len(heard) > 2
 
-        monkeypatch.setattr(other.path_monitor, "hear", hear)
+        monkeypatch.setattr(other.path_monitor, "note_preferred", hear)
         monkeypatch.setattr(peer, "source", "127.0.0.1")
         peer.links = Links(decides=True)
         for address in (peer.address, address_of(other)):

@@ -97,7 +97,7 @@ async def test_each_call_is_for_those_whom_its_row_names(tmp_path: Path) -> None
     async with asking as node, AsyncExitStack() as stack:
         gang = [node.identity.node_id, leader.node_id]
         meeting = {"rank": 0, gang_stores.PARAM: StorePlace.of("x", gang).to_plain()}
-        stack.enter_context(node.runner.stores.opened(meeting))
+        stack.enter_context(node.worker_runner.stores.opened(meeting))
         node.heartbeats.roster_changed()
         await follow(node, former, 1)
         node.heartbeats._handle(SaidGoodbye(former.node_id))

@@ -163,7 +163,7 @@ comes first.
    again when it says so, for two minutes at the most.
 2. The daemon makes all the checks of the command: does the model fit the memory (a generator with a
    text that it writes: that of one machine), is anything else running. Then disks are looked at.
-   `--dry-run` ends here, and `cycle plan` foretells from the configuration alone.
+   `--dry-run` ends here, and `cycle plan` predicts from the configuration alone.
 3. The weights are fetched, by the machine on which you type, with a line that says how far it is
    (`jupiterctl status`, `events` and the dashboard tell it to others). A fetch that was ended goes
    on where it was once the command is given again, and each large file is compared with the sha256

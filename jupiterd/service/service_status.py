@@ -1,6 +1,6 @@
 """How a service stands: the document of `jupiterd service status`, and its lines for people.
 
-Owns their form. Doesn't know who was request.
+Owns their form. Doesn't know which commands report it.
 """
 
 from collections.abc import Sequence

@@ -32,7 +32,7 @@ class AttemptOpened:
     micro_batches: tuple[int, ...] = ()
     """Sequences that each rank holds in memory at a time; empty: as the plan says."""
     follows: str = ""
-    """The line's end that its checkpoints hang below; empty: the one it starts from."""
+    """The last of the branch that its checkpoints go on from; empty: the one it starts from."""
     predicted_tokens_per_s: float = 0.0
     """Of that gang, when it began in this round; 0: nobody could know."""
 

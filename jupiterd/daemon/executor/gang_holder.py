@@ -150,8 +150,8 @@ class GangHolder:
             NotFoundError: none of them runs here just now.
         """
         await self._fencing.check(leader, term, 0)
-        worker = [work.order for work in self._workers_by_order.values()]
-        ranks = [order.id for order in worker if order.attempt == attempt]
+        orders = [work.order for work in self._workers_by_order.values()]
+        ranks = [order.id for order in orders if order.attempt == attempt]
         accepted = [self._workers.ask_to_stop(rank, "the gang is formed anew") for rank in ranks]
         if not any(accepted):
             raise NotFoundError(f"no rank of attempt {attempt} runs here just now")

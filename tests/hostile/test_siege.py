@@ -19,7 +19,7 @@ import psutil
 import pytest
 
 from jupiterd.net.open_port.connection_limits import EACH_MEMBER, EACH_STRANGER
-from tests.support.daemons.cluster import Cluster, Daemon
+from tests.support.daemons.cluster import Cluster, Daemon, Document
 from tests.support.daemons.surroundings import own_network
 
 pytestmark = [
@@ -109,7 +109,7 @@ class Besieged(Cluster):
                 attacker.kill()
             await attacker.communicate()
 
-    async def alarmed(self, code: str) -> dict[str, Any]:
+    async def alarmed(self, code: str) -> Document:
         """Return the leader's status once it shows this alarm: it looks for alarms at intervals."""
         deadline_s = time.monotonic() + ALARM_WITHIN_S
         while time.monotonic() < deadline_s:

@@ -38,8 +38,8 @@ class Door:
         self._seen_open: dict[tuple[NodeId, float, int], float] = {}
         self.shut_at: dict[Order, float] = {}
         """When each entry that names who was in came to be."""
-        self.backdated: list[tuple[float, NodeAdmitted]] = []
-        """Admissions that were dated back, and when that was."""
+        self.backdated: list[tuple[float, NodeId, NodeAdmitted]] = []
+        """Admissions that were dated back: when that was, and by which guest."""
 
     def lets_in(self, process: "Process", facts: Sequence[Fact]) -> None:
         """Look at what a leader is about to record."""
@@ -127,14 +127,19 @@ class Door:
             raise Violation(f"{min(more)[:2]} is trusted, and nobody had said yes to it")
 
     def check_the_backdated(self, process: "Process") -> None:
-        """Nobody is in by an admission that came to be after the door was shut."""
+        """Nobody is in by an admission that came to be after the door was shut.
+
+        What a guest has written counts once a person has said yes to it: a trusted member may admit
+        whom it likes, and nobody can say when it wrote what.
+        """
         state = process.replica.ledger.state
         known = {at for at, fact in state.placed() if isinstance(fact, PairingWindowLocked)}
         # Of an entry that was the last before the power went out, nobody took note.
         now = self._world.now
         first_at = min((self.shut_at.get(at, now) for at in known), default=now)
-        for at, fact in self.backdated:
-            if at > first_at and state.members.get(fact.node) == fact:
+        for at, guest, fact in self.backdated:
+            counts = at <= first_at or guest in state.roster.trusted
+            if not counts and state.members.get(fact.node) == fact:
                 raise Violation(f"{fact.node[:2]} is in, by an admission that was dated back")
 
     def check_the_removed(self, process: "Process") -> None:

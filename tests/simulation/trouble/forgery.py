@@ -79,7 +79,7 @@ def backdate(world: "World") -> None:
         friend, f"friend {len(world.door.backdated)}", certificate_of(friend), WALKED_IN
     )
     entry = _write(guest, writer, term + (guest <= by), 1, "", [admitted])
-    world.door.backdated.append((world.now, admitted))
+    world.door.backdated.append((world.now, guest, admitted))
     world.met["an admission is dated back"] += state.roster.is_shut
     target.deliver(lambda process: _offer(process.anti_entropy.answer, [entry.raw]))
     world.tell(f"{guest[:2]} dates back that it lets {friend[:2]} in, to {target.node[:2]}")

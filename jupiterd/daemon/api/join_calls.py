@@ -8,12 +8,13 @@ import asyncio
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from jupiterd.cluster.facts.facts import NodeAdmitted, TokenIssued
 from jupiterd.cluster.ledger.tokens import Side, is_proved, prove
 from jupiterd.cluster.membership.admission import Admission, admit
+from jupiterd.cluster.membership.pending_joins import PendingJoins
 from jupiterd.cluster.values.version_groups import why_refused
+from jupiterd.daemon.leader.term import Term
 from jupiterd.daemon.ledger.replica import Replica
 from jupiterd.daemon.membership.approval_server import receive
 from jupiterd.daemon.membership.handshake import Handshake
@@ -26,9 +27,6 @@ from jupiterd.net.refusals import Refusals
 from jupiterd.ports import Address
 from jupiterd.rpc import peer_pb2
 
-if TYPE_CHECKING:
-    from jupiterd.daemon.leader.term_services import TermServices
-
 log = logging.getLogger(__name__)
 
 MAX_CERTIFICATE_BYTES = 4096
@@ -37,11 +35,20 @@ DECISIONS = peer_pb2.JoinReply.Decision
 
 
 @dataclass(frozen=True)
+class Deciding:
+    """What the leader lets a node in with."""
+
+    term: Term
+    waiting: PendingJoins
+    """Who waits for a person to say yes."""
+
+
+@dataclass(frozen=True)
 class JoinPolicy:
     """Who decides, and by what of this machine."""
 
-    leading: "Callable[[], TermServices | None]"
-    """None where another node leads."""
+    deciding: Callable[[], Deciding | None]
+    """What this node decides with; None where another node leads."""
     leader: Callable[[], tuple[NodeId | None, list[str]]]
     """Who leads, and where it answers."""
     program: Callable[[], str]
@@ -78,19 +85,17 @@ class JoinCalls:
         """
         if self._handshake.joining.is_under_way:
             return _pending("it is joining another cluster")
-        leading = self._policy.leading()
-        if leading is None:
+        deciding = self._policy.deciding()
+        if deciding is None:
             return self._ask_leader()
         _check_certificate(who, request.certificate_pem)
         token = self._proved_token(who, request)
         if self._is_for_others(who, token):
             return _pending("a trusted member is to lead first; it is tried again by itself")
         async with self._admitting:  # one after the other, or a token would let in two
-            decision, reason = await self._admit(leading, who, request, token)
+            decision, reason = await self._admit(deciding, who, request, token)
         if decision is Admission.PENDING and request.commitment:
-            return receive(
-                leading.admissions.waiting, who, address.host if address else "", request, reason
-            )
+            return receive(deciding.waiting, who, address.host if address else "", request, reason)
         if decision is not Admission.ADMITTED:
             self._refusals.count("not-let-in", short(who), reason)
             return peer_pb2.JoinReply(decision=DECISIONS.REFUSED, reason=reason)
@@ -126,7 +131,7 @@ class JoinCalls:
 
     async def _admit(
         self,
-        leading: "TermServices",
+        deciding: Deciding,
         who: NodeId,
         request: peer_pb2.JoinRequest,
         token: TokenIssued | None,
@@ -138,10 +143,10 @@ class JoinCalls:
         if decision is Admission.ADMITTED and who not in state.members:
             name = sanitized_text(request.name)
             admission = NodeAdmitted(who, name, request.certificate_pem, reason, letting_in)
-            await leading.term.record(admission)
+            await deciding.term.record(admission)
             log.info("admitted", extra={"node": short(who), "reason": reason})
         if decision is Admission.ADMITTED:
-            leading.admissions.waiting.drop(who)
+            deciding.waiting.drop(who)
         return decision, reason
 
     def _proved_token(self, who: NodeId, request: peer_pb2.JoinRequest) -> TokenIssued | None:

@@ -6,7 +6,7 @@ Owns which part does which. Doesn't know what any verb does.
 import asyncio
 from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from jupiterd.cluster.health.health import judge
 from jupiterd.cluster.membership.admission import Summary
@@ -27,6 +27,8 @@ from jupiterd.daemon.commands.verb_table import Doers, verb_table
 from jupiterd.daemon.cycles.generator_trial import try_generator
 from jupiterd.daemon.executor.named_paths import named_paths
 from jupiterd.daemon.executor.worker_runner import WorkerRunner
+from jupiterd.daemon.leader.term import Term
+from jupiterd.daemon.leader.term_services import TermServices
 from jupiterd.daemon.ledger.replica import Replica
 from jupiterd.daemon.links.link_measurement import LinkMeasurement
 from jupiterd.daemon.links.peers import Peer, Peers
@@ -47,9 +49,6 @@ from jupiterd.protocol.commands.check_commands import CheckAllreduce, NoteFetch,
 from jupiterd.protocol.commands.command import Command
 from jupiterd.protocol.commands.cycle_commands import StartCycle
 from jupiterd.protocol.commands.member_commands import HandOverLead, LeaveCluster
-
-if TYPE_CHECKING:
-    from jupiterd.daemon.leader.leading import Leading
 
 
 class Ordered(Protocol):
@@ -77,7 +76,7 @@ class Ordered(Protocol):
     observers: Observers
 
     @property
-    def leading(self) -> "Leading | None":
+    def leading(self) -> TermServices | None:
         """The term; None where another node leads."""
         ...
 
@@ -94,6 +93,9 @@ class Ordered(Protocol):
 def merge_of(daemon: Ordered) -> ClusterMerge:
     """Return a daemon's part in merges; it meets nobody before all parts are there."""
 
+    def term() -> Term | None:
+        return None if daemon.leading is None else daemon.leading.term
+
     def leader_addresses() -> list[str]:
         return daemon.local_view.leader_addresses()
 
@@ -109,7 +111,7 @@ def merge_of(daemon: Ordered) -> ClusterMerge:
         summary=daemon.summary,
         is_open=lambda: daemon.is_open,
         trusts_lan=daemon.settings.trust_lan,
-        leading=lambda: daemon.leading,
+        term=term,
         leader_addresses=leader_addresses,
         check_leader=daemon.hand_over.check_leader,
     )
@@ -151,7 +153,7 @@ def lead_of(daemon: Ordered) -> Lead:
 
     return Lead(
         node=daemon.identity.node_id,
-        leading=lambda: daemon.leading,
+        services=lambda: daemon.leading,
         leader=partial(_leader_of, daemon),
         check_awake=daemon.heartbeats.check_awake,
         is_heard=daemon.hand_over.is_possible,
@@ -185,16 +187,16 @@ def _doers_of(daemon: Ordered) -> Doers:
         here = Leaving(daemon.identity, name, daemon.replica, joining, daemon.summary)
         return await leave(here, command)
 
-    async def hand_over(_term: "Leading", _command: HandOverLead) -> Answer:
+    async def hand_over(_command: HandOverLead) -> Answer:
         daemon.hand_over.begin()
         return {}
 
-    async def check_allreduce(term: "Leading", command: CheckAllreduce) -> Answer:
-        arguments = command.to_plain()
-        return await checks.run(term.placement, term.calls, term.connectivity, arguments)
+    async def check_allreduce(services: TermServices, command: CheckAllreduce) -> Answer:
+        placement, calls, asked = services.placement, services.calls, command.to_plain()
+        return await checks.run(placement, calls, services.connectivity, asked)
 
-    async def attempt(term: "Leading", command: TryGenerator) -> Answer:
-        return await try_generator(term.placement, term.calls, command.to_plain())
+    async def attempt(services: TermServices, command: TryGenerator) -> Answer:
+        return await try_generator(services.placement, services.calls, command.to_plain())
 
     return Doers(
         check_links=daemon.link_measurement.check,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from jupiterd.daemon.api.border import MemberGuard
 from jupiterd.daemon.api.control_service import ControlService
 from jupiterd.daemon.api.hello_calls import HelloCalls
-from jupiterd.daemon.api.join_calls import JoinCalls, JoinPolicy
+from jupiterd.daemon.api.join_calls import Deciding, JoinCalls, JoinPolicy
 from jupiterd.daemon.api.peer_service import (
     ClusterParts,
     LinkParts,
@@ -87,13 +87,18 @@ def _hello_calls(node: "Parts") -> HelloCalls:
 
 def _join_calls(node: "Parts") -> JoinCalls:
     policy = JoinPolicy(
-        leading=lambda: node.leading,
+        deciding=partial(_deciding, node),
         leader=lambda: (node.heartbeats.election.leader, node.local_view.leader_addresses()),
         program=lambda: node.hardware.program,
         trusts_lan=node.settings.trust_lan,
         is_open=lambda: node.is_open,
     )
     return JoinCalls(node.replica, node.handshake, node.hand_over, node.refusals, policy)
+
+
+def _deciding(node: "Parts") -> Deciding | None:
+    leading = node.leading
+    return None if leading is None else Deciding(leading.term, leading.admissions.waiting)
 
 
 async def _trace(node: "Parts", request: peer_pb2.TraceRequest) -> peer_pb2.TraceReply:

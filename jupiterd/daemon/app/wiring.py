@@ -26,11 +26,11 @@ from jupiterd.daemon.executor.worker_runner import WorkerRunner
 from jupiterd.daemon.leader.admissions import Admissions
 from jupiterd.daemon.leader.artifact_reach import ArtifactReach
 from jupiterd.daemon.leader.connectivity import Connectivity
-from jupiterd.daemon.leader.leading import Leading
 from jupiterd.daemon.leader.machines import Machines
 from jupiterd.daemon.leader.placement import Placement
 from jupiterd.daemon.leader.progress_board import ProgressBoard
 from jupiterd.daemon.leader.term import Term
+from jupiterd.daemon.leader.term_services import TermServices
 from jupiterd.daemon.leader.work_calls import WorkCalls
 from jupiterd.daemon.ledger.anti_entropy import AntiEntropy
 from jupiterd.daemon.ledger.replica import Replica
@@ -143,8 +143,8 @@ class Parts:
         self.observers = observers_of(self)
 
     @property
-    def leading(self) -> Leading | None:
-        """What a leader's shells share; None where another node leads."""
+    def leading(self) -> TermServices | None:
+        """The parts of this node's term; None where another node leads."""
         return self.leadership.leading
 
     @property
@@ -204,8 +204,8 @@ class Parts:
         admitted = NodeAdmitted(own, self.settings.name, certificate, "founded the cluster")
         return Founding(admitted, self.settings.closed)
 
-    def _begin_term(self, number: int) -> Leading:
-        """Return what the leader's shells share in the term of that number."""
+    def _begin_term(self, number: int) -> TermServices:
+        """Return the parts of the term of that number."""
         own, replica, heartbeats = self.identity.node_id, self.replica, self.heartbeats
         term = Term(
             number, own, replica, self.anti_entropy, heartbeats.alive, heartbeats.check_awake
@@ -220,10 +220,9 @@ class Parts:
         )
         placement = Placement(machines, replica, self.file_policy.roles)
         dispatcher = Dispatcher(own, self.gang_holder, self.peers)
-        return Leading(
+        return TermServices(
             term=term,
             board=ProgressBoard(self.local_view.phases_before()),
-            machines=machines,
             placement=placement,
             reach=ArtifactReach(term, machines, self.artifact_cache),
             calls=WorkCalls(term, machines, placement, dispatcher),

@@ -8,7 +8,7 @@ told.
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import Any, Final, Protocol
 
 from jupiterd.cluster.facts.dismissal_fact import AlarmDismissed
 from jupiterd.cluster.facts.lifecycle_facts import FailureDismissed
@@ -22,15 +22,14 @@ from jupiterd.cluster.ledger.island_runs import is_whole
 from jupiterd.cluster.ledger.state import State
 from jupiterd.cluster.values.bounds import edit_after
 from jupiterd.cluster.values.run_names import Named, meant
+from jupiterd.daemon.leader.machines import Machines
+from jupiterd.daemon.leader.term import Term
 from jupiterd.daemon.runtime.untrusted_input import sanitized_text
 from jupiterd.errors import NotFoundError, UsageError
 from jupiterd.ids import CycleId, NodeId, short
 from jupiterd.protocol.commands.alarm_commands import DismissAlarms, DismissFailure, NoteAlarmsOver
 from jupiterd.protocol.commands.asked_command import AskedCommand
 from jupiterd.protocol.commands.command import PlainMap
-
-if TYPE_CHECKING:
-    from jupiterd.daemon.leader.leading import Leading
 
 log = logging.getLogger(__name__)
 
@@ -41,7 +40,7 @@ MAX_CHARACTERS: Final = 400
 Row = Mapping[str, str]
 
 
-async def dismiss(leading: "Leading", command: DismissFailure) -> dict[str, Any]:
+async def dismiss(term: Term, machines: Machines, command: DismissFailure) -> dict[str, Any]:
     """End the alarm about a cycle, a run or a data set that failed, or all such alarms.
 
     It stays failed, and is told of again if it goes on and fails once more.
@@ -50,17 +49,17 @@ async def dismiss(leading: "Leading", command: DismissFailure) -> dict[str, Any]
         NotFoundError: nothing failed that nobody has seen, or not that one.
         UsageError: several ids begin so.
     """
-    wanted, failed = command.cycle or "", _unseen(leading)
+    wanted, failed = command.cycle or "", _unseen(term.state)
     if not failed:
         raise NotFoundError("there is no alarm about anything that failed", "jupiterctl status")
     named = [Named(each, cycle.label, [each]) for each, cycle in failed.items()]
     found = meant(named, wanted) if wanted else list(failed)
     if not found:
         raise NotFoundError(f"nothing that failed is called {wanted}", "jupiterctl status")
-    asked_at = _asked_at(leading, command)
-    await leading.record(*(FailureDismissed(each, asked_at) for each in found))
+    asked_at = _asked_at(term, command)
+    await term.record(*(FailureDismissed(each, asked_at) for each in found))
     for each in found:
-        _log(leading, asked_at, {"cycle": each, "what": failed[each].label})
+        _log(machines, asked_at, {"cycle": each, "what": failed[each].label})
     return {"dismissed": [{"id": each, "name": failed[each].label} for each in found]}
 
 
@@ -171,7 +170,7 @@ def _row(view: AlarmView, told: HealthWarning | Alert) -> Row:
     }
 
 
-async def dismiss_alarms(leading: "Leading", command: DismissAlarms) -> dict[str, Any]:
+async def dismiss_alarms(term: Term, machines: Machines, command: DismissAlarms) -> dict[str, Any]:
     """End the alarms that these are; each is told again where its cause comes anew.
 
     Raises:
@@ -180,10 +179,11 @@ async def dismiss_alarms(leading: "Leading", command: DismissAlarms) -> dict[str
     rows = [_read(row) for row in command.alarms or ()]
     if not 0 < len(rows) <= MAX_ALARMS:
         raise UsageError(f"expected 1 to {MAX_ALARMS} alarms", "jupiterctl dismiss --help")
-    asked_at, unseen = _asked_at(leading, command), _unseen(leading)
-    await leading.record(*(_fact(leading, row, asked_at, unseen) for row in rows))
+    asked_at, unseen = _asked_at(term, command), _unseen(term.state)
+    state = term.state
+    await term.record(*(_fact(state, row, asked_at, unseen) for row in rows))
     for row in rows:
-        _log(leading, asked_at, {"code": row["code"], "what": row["title"]})
+        _log(machines, asked_at, {"code": row["code"], "what": row["title"]})
     return {"dismissed": [{key: row[key] for key in ("key", "code", "title")} for row in rows]}
 
 
@@ -197,22 +197,22 @@ def _read(told: PlainMap) -> Row:
 
 
 def _fact(
-    leading: "Leading", row: Row, asked_at: NodeId, unseen: Mapping[CycleId, CycleState]
+    state: State, row: Row, asked_at: NodeId, unseen: Mapping[CycleId, CycleState]
 ) -> AlarmDismissed | FailureDismissed:
     if (cycle := CycleId(row["cycle"])) in unseen:
         return FailureDismissed(cycle, asked_at)
-    edit = edit_after(leading.replica.state.dismissals.edit(row["key"]))
+    edit = edit_after(state.dismissals.edit(row["key"]))
     return AlarmDismissed(row["key"], row["cause"], is_over=False, edit=edit, node=asked_at)
 
 
-async def note_over(leading: "Leading", command: NoteAlarmsOver) -> dict[str, Any]:
+async def note_over(term: Term, command: NoteAlarmsOver) -> dict[str, Any]:
     """Take note that alarms which were dismissed are over: the next of each is told again."""
-    dismissals = leading.replica.state.dismissals
+    dismissals = term.state.dismissals
     over = [
         fact for key, fact in dismissals.in_force.items() if key in command.keys and not fact.cause
     ]
     if over:
-        await leading.record(
+        await term.record(
             *(
                 AlarmDismissed(fact.key, "", is_over=True, edit=edit_after(fact.edit))
                 for fact in over
@@ -221,20 +221,20 @@ async def note_over(leading: "Leading", command: NoteAlarmsOver) -> dict[str, An
     return {"over": [fact.key for fact in over]}
 
 
-def _asked_at(leading: "Leading", command: AskedCommand) -> NodeId:
-    return NodeId(command.asked_at or leading.self_id)
+def _asked_at(term: Term, command: AskedCommand) -> NodeId:
+    return NodeId(command.asked_at or term.self_id)
 
 
-def _log(leading: "Leading", asked_at: NodeId, what: Mapping[str, str]) -> None:
-    by = leading.names().get(asked_at, short(asked_at))
+def _log(machines: Machines, asked_at: NodeId, what: Mapping[str, str]) -> None:
+    by = machines.names().get(asked_at, short(asked_at))
     log.info("alarm_dismissed", extra={**what, "by": by})
 
 
-def _unseen(leading: "Leading") -> dict[CycleId, CycleState]:
+def _unseen(state: State) -> dict[CycleId, CycleState]:
     """Return what failed and nobody has seen."""
     return {
         name: each
-        for name, each in leading.replica.state.cycles.items()
+        for name, each in state.cycles.items()
         if each.begun is not None
         and is_whole(each)
         and each.failed is not None

@@ -4,24 +4,26 @@ Owns its checks and what it records; it runs at the leader. Doesn't know how a l
 (`progress_tree`).
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from jupiterd.cluster.facts.facts import BranchPinned, CycleStateSet, Fact
 from jupiterd.cluster.ledger.cycle_state import STOPPED, CycleState
 from jupiterd.cluster.ledger.progress_tree import Leaf
+from jupiterd.cluster.ledger.state import State
 from jupiterd.cluster.values.bounds import edit_after
 from jupiterd.cluster.values.branch_names import branch_name
+from jupiterd.daemon.artifacts.artifact_cache import ArtifactCache
+from jupiterd.daemon.leader.term import Term
 from jupiterd.errors import ConflictError, NotFoundError
 from jupiterd.ids import CycleId, short
 from jupiterd.protocol.commands.cycle_commands import SwitchBranch
 
-if TYPE_CHECKING:
-    from jupiterd.daemon.leader.leading import Leading
-
 SWITCHED = "another branch of it was chosen"
 
 
-async def switch_line(leading: "Leading", command: SwitchBranch) -> dict[str, Any]:
+async def switch_branch(
+    term: Term, artifacts: ArtifactCache, command: SwitchBranch
+) -> dict[str, Any]:
     """Pin a cycle's line to a leaf, or with an empty leaf leave it to the heaviest again.
 
     A switch starts no work: a cycle that has rounds left on the line chosen is stopped.
@@ -31,16 +33,16 @@ async def switch_line(leading: "Leading", command: SwitchBranch) -> dict[str, An
         NotFoundError: no such cycle or leaf, or nobody in reach has the leaf's checkpoint.
     """
     cycle_id, leaf = CycleId(command.cycle), command.leaf
-    cycle = _stopped_cycle(leading, cycle_id)
+    cycle = _stopped_cycle(term.state, cycle_id)
     if leaf:
-        await _check_in_reach(leading, _leaf_of(cycle, cycle_id, leaf))
+        await _check_in_reach(artifacts, _leaf_of(cycle, cycle_id, leaf))
     if leaf != cycle.pinned:
-        await leading.record(*_facts(cycle, cycle_id, leaf))
-    return {"cycle": cycle_id, **_end_of_line(leading.cycle(cycle_id), cycle_id)}
+        await term.record(*_facts(cycle, cycle_id, leaf))
+    return {"cycle": cycle_id, **_end_of_line(term.cycle(cycle_id), cycle_id)}
 
 
-def _stopped_cycle(leading: "Leading", cycle_id: CycleId) -> CycleState:
-    cycle = leading.replica.state.cycles.get(cycle_id)
+def _stopped_cycle(state: State, cycle_id: CycleId) -> CycleState:
+    cycle = state.cycles.get(cycle_id)
     if cycle is None:
         raise NotFoundError(f"no cycle is called {cycle_id}", "jupiterctl cluster branches")
     if not cycle.finished:
@@ -61,9 +63,9 @@ def _leaf_of(cycle: CycleState, cycle_id: CycleId, leaf: str) -> Leaf:
     return found
 
 
-async def _check_in_reach(leading: "Leading", leaf: Leaf) -> None:
+async def _check_in_reach(artifacts: ArtifactCache, leaf: Leaf) -> None:
     artifact = leaf.checkpoint.artifact
-    if not await leading.artifact_cache.is_in_reach(artifact):
+    if not await artifacts.is_in_reach(artifact):
         raise NotFoundError(
             f"no node that can be reached holds checkpoint {short(artifact)}",
             "start the machine that made it, and try again",

@@ -17,7 +17,7 @@ import re
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import grpc
 
@@ -44,6 +44,7 @@ from jupiterd.cluster.membership.cluster_merge import (
 )
 from jupiterd.cluster.membership.merge_plan import Brief, brief, notes, obstacles, read_brief
 from jupiterd.daemon.commands.train_commands import check_that_no_training_runs
+from jupiterd.daemon.leader.term import Term
 from jupiterd.daemon.ledger.replica import Replica
 from jupiterd.daemon.ledger.signature_check import adopt, verified_snapshot
 from jupiterd.daemon.ledger.snapshot_transfer import SNAPSHOT_TIMEOUT_S, chunks_of, fetch_ledger
@@ -70,9 +71,6 @@ from jupiterd.ports import Address
 from jupiterd.protocol.commands.member_commands import MergeCluster
 from jupiterd.rpc import peer_pb2
 
-if TYPE_CHECKING:
-    from jupiterd.daemon.leader.leading import Leading
-
 log = logging.getLogger(__name__)
 
 _OF_TRUSTED_MEMBERS = (ClusterMerged, NodeAdmitted, NodeRemoved, SourcePurged, StudentSteered)
@@ -93,7 +91,7 @@ class OwnCluster:
     """Says what strangers are told of it."""
     is_open: Callable[[], bool]
     trusts_lan: bool
-    leading: "Callable[[], Leading | None]"
+    term: Callable[[], Term | None]
     """Returns the term, where this node leads."""
     leader_addresses: Callable[[], Sequence[str]]
     check_leader: Callable[[NodeId, str], None]
@@ -121,7 +119,7 @@ class ClusterMerge:
         self._moving = asyncio.Lock()
         self._taking = asyncio.Lock()
 
-    async def merge(self, leading: "Leading", command: MergeCluster) -> dict[str, Any]:
+    async def merge(self, term: Term, command: MergeCluster) -> dict[str, Any]:
         """Let this cluster become part of another one, or with `dry_run` say what that would be.
 
         Raises:
@@ -130,7 +128,7 @@ class ClusterMerge:
         """
         target = self._target(command.cluster)
         token = _token_of(target, command.token)
-        ours = brief(leading.replica.ledger)
+        ours = brief(term.replica.ledger)
         theirs = await self._bring(target, token, b"")
         found = obstacles(ours, theirs)
         plan = {
@@ -143,16 +141,16 @@ class ClusterMerge:
             return {"done": False, **plan}
         if found:
             raise ConflictError(*found[0])
-        check_that_no_training_runs(leading)
+        check_that_no_training_runs(term.state)
         # Who asked may give up waiting for a large ledger; what was begun is finished.
-        await asyncio.shield(self._carry_out(leading, target, token))
+        await asyncio.shield(self._carry_out(term, target, token))
         return {"done": True, **plan}
 
-    async def _carry_out(self, leading: "Leading", target: Outsider, token: Token | None) -> None:
-        ours, into = leading.replica.cluster, target.summary.cluster
-        if not has_agreed(leading.replica.state, ours, into):
-            await leading.record(ClusterMerged(ours, into))
-        await self._bring(target, token, await leading.replica.in_short())
+    async def _carry_out(self, term: Term, target: Outsider, token: Token | None) -> None:
+        ours, into = term.replica.cluster, target.summary.cluster
+        if not has_agreed(term.state, ours, into):
+            await term.record(ClusterMerged(ours, into))
+        await self._bring(target, token, await term.replica.in_short())
         self._contacts.look_again()
 
     def _target(self, wanted: str) -> Outsider:
@@ -226,20 +224,18 @@ class ClusterMerge:
 
     async def take(self, who: NodeId, messages: Messages) -> peer_pb2.BringReply:
         """Take in a ledger that somebody brings, as the leader of the cluster that goes on."""
-        leading = self._own.leading()
-        if leading is None:
+        term = self._own.term()
+        if term is None:
             return peer_pb2.BringReply(leader_addresses=self._own.leader_addresses())
         try:
             async with asyncio.timeout(SNAPSHOT_TIMEOUT_S):
-                return await self._take(leading, who, messages)
+                return await self._take(term, who, messages)
         except TimeoutError:
             return _refusal(TimedOutError("the ledger that was brought took too long"))
         except JupiterError as error:
             return _refusal(error)
 
-    async def _take(
-        self, leading: "Leading", who: NodeId, messages: Messages
-    ) -> peer_pb2.BringReply:
+    async def _take(self, term: Term, who: NodeId, messages: Messages) -> peer_pb2.BringReply:
         first = await anext(messages, peer_pb2.BroughtLedger())
         if not re.fullmatch("[0-9a-f]{32}", first.cluster):
             raise RefusedError("a stranger brought the ledger of a cluster that can't be one")
@@ -247,8 +243,8 @@ class ClusterMerge:
         if not first.only_look:
             async with self._taking:
                 brought = await _read(messages, ClusterId(first.cluster), who)
-                await self._unite(leading, brought, who, token)
-        told = json.dumps(brief(leading.replica.ledger).to_plain())
+                await self._unite(term, brought, who, token)
+        told = json.dumps(brief(term.replica.ledger).to_plain())
         proof = b"" if token is None else self._proof(token, Side.MEMBER, who)
         return peer_pb2.BringReply(brief_json=told, proof=proof)
 
@@ -281,18 +277,18 @@ class ClusterMerge:
         return prove(token.secret, side, cluster, newcomer, own)
 
     async def _unite(
-        self, leading: "Leading", brought: Ledger, who: NodeId, token: TokenIssued | None
+        self, term: Term, brought: Ledger, who: NodeId, token: TokenIssued | None
     ) -> None:
-        facts = owed(leading.replica.ledger, brought)
+        facts = owed(term.replica.ledger, brought)
         if token is not None:
             facts = [_let_in_by(token.token, who, fact) for fact in facts]
-        elif not (who in leading.replica.state.roster.trusted or self._own.trusts_lan):
+        elif not (who in term.state.roster.trusted or self._own.trusts_lan):
             facts = _walking_in(facts)
-        _check_possible(leading, facts)
+        _check_possible(term, facts)
         if any(isinstance(fact, _OF_TRUSTED_MEMBERS) for fact in facts):
             self._own.check_leader(who, "merge clusters")
         for chosen in in_entries(facts):
-            await leading.record(*chosen)
+            await term.record(*chosen)
         if facts:
             log.info("united", extra={"cluster": short(brought.cluster), "facts": len(facts)})
             self._contacts.look_again()
@@ -405,13 +401,13 @@ async def _read(messages: Messages, cluster: ClusterId, who: NodeId) -> Ledger:
     return ledger
 
 
-def _check_possible(leading: "Leading", facts: list[Fact]) -> None:
+def _check_possible(term: Term, facts: list[Fact]) -> None:
     """Raise ConflictError where what is owed can't be recorded by this leader."""
-    members = set(leading.replica.state.members)
+    members = set(term.state.members)
     members |= {fact.node for fact in facts if isinstance(fact, NodeAdmitted)}
     if len(members) > MAX_MEMBERS:
         raise ConflictError(f"together they have more than {MAX_MEMBERS} members")
-    if any(isinstance(fact, NodeRemoved) and fact.node == leading.self_id for fact in facts):
+    if any(isinstance(fact, NodeRemoved) and fact.node == term.self_id for fact in facts):
         raise ConflictError(
             "the node that leads was removed from the cluster that is brought",
             "stop jupiterd on it; another node leads then",

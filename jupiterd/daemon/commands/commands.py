@@ -8,12 +8,13 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import grpc
 
 from jupiterd.daemon.commands.dry_run import tried
 from jupiterd.daemon.commands.verb import Answer, Verb, Where
+from jupiterd.daemon.leader.term_services import TermServices
 from jupiterd.daemon.ledger.replica import Replica
 from jupiterd.daemon.links.peers import Peer
 from jupiterd.daemon.membership.trust import check_verb
@@ -27,9 +28,6 @@ from jupiterd.protocol.commands.command import Command, PlainMap, plain_map_of
 from jupiterd.protocol.commands.member_commands import HandOverLead
 from jupiterd.rpc import peer_pb2
 
-if TYPE_CHECKING:
-    from jupiterd.daemon.leader.leading import Leading
-
 FORWARD_TIMEOUT_S = 10.0
 
 
@@ -39,8 +37,8 @@ class Lead:
 
     node: NodeId
     """This node."""
-    leading: "Callable[[], Leading | None]"
-    """Returns the term, where this node leads."""
+    services: Callable[[], TermServices | None]
+    """Returns the parts of the term, where this node leads."""
     leader: Callable[[], Peer | None]
     """Returns the leader, where another node leads."""
     check_awake: Callable[[], None]
@@ -85,7 +83,7 @@ class Commands:
             arguments = await self._ready(row, arguments)
             if row.where is Where.LOCAL:
                 return _answer(await row.carry_out(None, row.request.read(arguments)))
-        if self._lead.leading() is not None:
+        if self._lead.services() is not None:
             return await self.execute_here(verb, arguments)
         longest_s = None if row is None else row.longest_s
         return await self._ask_leader(verb, arguments, longest_s or FORWARD_TIMEOUT_S)
@@ -124,23 +122,23 @@ class Commands:
         asked_at: the member on whose machine somebody gave it; None: here
         """
         self._lead.check_awake()
-        term = self._lead.leading()
-        if term is None:
+        services = self._lead.services()
+        if services is None:
             raise NoLeaderError("this node doesn't lead")
         arguments, own = plain_map_of(verb, given), self._lead.node
         check_verb(self._replica.state, asked_at or own, verb, arguments)
         if verb != HandOverLead.VERB:  # which is given to a leader that may do nothing else
             check_verb(self._replica.state, own, verb, arguments)
         if verb == TryCommand.VERB:
-            return await self._try(term, TryCommand.read(arguments))
+            return await self._try(services, TryCommand.read(arguments))
         row = self._table.get(verb)
         if row is None or row.where is Where.LOCAL:
             raise UsageError(f"unknown command {verb}")
         command = _asked_at(row.request.read(arguments), asked_at or own)
         if row.is_long:
-            return _answer(await row.carry_out(term, command))
+            return _answer(await row.carry_out(services, command))
         async with self._one_at_a_time:
-            return _answer(await row.carry_out(term, command))
+            return _answer(await row.carry_out(services, command))
 
     async def _ready_to_try(self, command: TryCommand) -> PlainMap:
         """Return what is tried, as the daemon that was asked would pass it on; nothing is copied.
@@ -156,16 +154,16 @@ class Commands:
             given = row.request.unknown_fields(given) | tries.to_plain()
         return {"verb": command.verb, "arguments": given}
 
-    async def _try(self, term: "Leading", command: TryCommand) -> dict[str, Any]:
+    async def _try(self, services: TermServices, command: TryCommand) -> dict[str, Any]:
         row = self._table.get(command.verb)
         if row is None or row.where is Where.LOCAL or row.is_long:
             raise UsageError(f"{command.verb} can't be tried without being done")
         async with self._one_at_a_time:
             tries = row.request.read(command.arguments or {})
             if row.forecast is not None:
-                foretold = dict(await row.forecast(term, tries))
+                foretold = dict(await row.forecast(services, tries))
                 return _answer({"tried": row.name, "foretold": foretold})
-            run = await tried(row.carry_out, term, tries)
+            run = await tried(row.carry_out, services, tries)
         return _answer({"tried": row.name} | ({"run": run} if run else {}))
 
 

@@ -5,7 +5,7 @@ conducted: it goes on from what the ledger says, on the line that counts by now.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from jupiterd.cluster.facts.facts import CycleStarted, CycleStateSet, Fact
 from jupiterd.cluster.facts.lifecycle_facts import CycleExtended
@@ -16,12 +16,17 @@ from jupiterd.cluster.ledger.island_runs import (
     stopped_with,
     with_islands,
 )
+from jupiterd.cluster.ledger.state import State
 from jupiterd.cluster.values.bounds import edit_after
 from jupiterd.daemon.catalog.cycle_lookup import Begun, cycles_called, meant_cycle, newest_first
 from jupiterd.daemon.catalog.pause_facts import BY_A_PERSON, paused_now
 from jupiterd.daemon.commands.review_answers import answers
 from jupiterd.daemon.commands.start_cycle import MAX_ROUNDS, asked_cycle, check_models
 from jupiterd.daemon.commands.train_commands import check_that_no_training_runs
+from jupiterd.daemon.leader.artifact_reach import ArtifactReach
+from jupiterd.daemon.leader.fleet_view import FleetView
+from jupiterd.daemon.leader.machines import Machines
+from jupiterd.daemon.leader.term import Term
 from jupiterd.daemon.planning.extension_outlook import extension_lines
 from jupiterd.errors import ConflictError, NotFoundError, UsageError
 from jupiterd.ids import short
@@ -34,43 +39,42 @@ from jupiterd.protocol.commands.cycle_commands import (
     StopCycle,
 )
 
-if TYPE_CHECKING:
-    from jupiterd.daemon.leader.leading import Leading
-
 BEGIN_ANEW = "jupiterctl cycle start --domain NAME begins a new one"
 
 
-async def start_cycle(leading: "Leading", command: StartCycle) -> dict[str, Any]:
+async def start_cycle(
+    term: Term, fleet: FleetView, reach: ArtifactReach, command: StartCycle
+) -> dict[str, Any]:
     """Record a cycle; raises what `asked_cycle` does, and ConflictError where something runs."""
-    check_that_nothing_runs(leading)
-    started, foretold = asked_cycle(leading, command)
-    await check_models(leading, started)
-    await leading.record(started)
+    check_that_nothing_runs(term.state)
+    started, foretold = asked_cycle(fleet, command)
+    await check_models(reach, started)
+    await term.record(started)
     return {"cycle": started.cycle, "domain": started.domain, **foretold}
 
 
-async def plan_cycle(leading: "Leading", command: PlanCycle) -> dict[str, Any]:
+async def plan_cycle(fleet: FleetView, command: PlanCycle) -> dict[str, Any]:
     """Return what is to be expected of a cycle; raises what `start_cycle` would."""
     if command.is_start:
-        check_that_nothing_runs(leading)
-    started, foretold = asked_cycle(leading, command)
+        check_that_nothing_runs(fleet.state)
+    started, foretold = asked_cycle(fleet, command)
     return {"domain": started.domain, "rounds": started.rounds, **foretold}
 
 
-async def stop_cycle(leading: "Leading", command: StopCycle) -> dict[str, Any]:
+async def stop_cycle(term: Term, command: StopCycle) -> dict[str, Any]:
     """Stop the cycle that is named, running or paused, or the one that is.
 
     Raises:
         NotFoundError: none is running, or not that one.
     """
-    cycle, begun = going_on(leading, command.cycle or "")
+    cycle, begun = going_on(term.state, command.cycle or "")
     edit = edit_after(cycle.wanted_edit)
     stopped = CycleStateSet(begun.cycle, STOPPED, "stopped by a person", edit)
-    await leading.record(*with_islands(leading.replica.state.cycles, stopped))
+    await term.record(*with_islands(term.state.cycles, stopped))
     return {"cycle": begun.cycle}
 
 
-async def pause_cycle(leading: "Leading", command: PauseCycle) -> dict[str, Any]:
+async def pause_cycle(term: Term, command: PauseCycle) -> dict[str, Any]:
     """Pause the cycle that is named, or the one that runs.
 
     Its gang saves a checkpoint and ends, as it does where a cycle is stopped; an item that runs
@@ -80,20 +84,20 @@ async def pause_cycle(leading: "Leading", command: PauseCycle) -> dict[str, Any]
         ConflictError: it is paused already.
         NotFoundError: none is running, or not that one.
     """
-    cycle, begun = going_on(leading, command.cycle or "")
+    cycle, begun = going_on(term.state, command.cycle or "")
     if cycle.paused is not None:
         raise ConflictError(
             f"cycle {short(begun.cycle)} is paused already",
             f"jupiterctl cycle resume {short(begun.cycle)}",
         )
-    node = command.node or leading.self_id
+    node = command.node or term.self_id
     paused = paused_now(cycle, begun.cycle, BY_A_PERSON, node)
-    ended = stopped_with(leading.replica.state.cycles, begun.cycle, "its cycle is paused")
-    await leading.record(paused, *ended)
+    ended = stopped_with(term.state.cycles, begun.cycle, "its cycle is paused")
+    await term.record(paused, *ended)
     return {"cycle": begun.cycle, "domain": begun.domain, "at": paused.at}
 
 
-async def resume_cycle(leading: "Leading", command: ResumeCycle) -> dict[str, Any]:
+async def resume_cycle(term: Term, command: ResumeCycle) -> dict[str, Any]:
     """Go on with the cycle that is named, or with the one that was paused, or started last.
 
     One that failed goes on from what it has: why it failed counts no more, nor why its islands did
@@ -106,27 +110,25 @@ async def resume_cycle(leading: "Leading", command: ResumeCycle) -> dict[str, An
         NotFoundError: no such cycle was stopped.
         UsageError: several are meant, or a setting can't be changed.
     """
-    started = _started(leading)
-    check_that_nothing_runs(leading)
+    started = _started(term.state)
+    check_that_nothing_runs(term.state)
     cycle, begun = _meant(started, command.cycle or "")
     _check_that_it_can_go_on(cycle, begun)
-    revived = revived_with(leading.replica.state.cycles, begun.cycle)
+    revived = revived_with(term.state.cycles, begun.cycle)
     edit = edit_after(cycle.wanted_edit)
     going_on = CycleStateSet(begun.cycle, RUNNING, "resumed by a person", edit)
-    await leading.record(*answers(cycle, begun, command), *revived, going_on)
+    await term.record(*answers(cycle, begun, command), *revived, going_on)
     return {"cycle": begun.cycle, "domain": begun.domain, "failed": bool(revived)}
 
 
-async def extend_cycle(leading: "Leading", command: ExtendCycle) -> dict[str, Any]:
+async def extend_cycle(term: Term, command: ExtendCycle) -> dict[str, Any]:
     """Give a cycle more rounds: that which is named, or the one started last; see below."""
-    facts, told = planned_extension(leading, command)
-    await leading.record(*facts)
+    facts, told = planned_extension(term.state, command)
+    await term.record(*facts)
     return told
 
 
-def planned_extension(
-    leading: "Leading", command: ExtendCycle
-) -> tuple[Sequence[Fact], dict[str, Any]]:
+def planned_extension(state: State, command: ExtendCycle) -> tuple[Sequence[Fact], dict[str, Any]]:
     """Return what is recorded of a cycle that gets more rounds, and what is said of it.
 
     One that has ended, or was stopped, runs then; one that is paused stays so. `was` says which.
@@ -139,7 +141,7 @@ def planned_extension(
         NotFoundError: there is no such cycle.
         UsageError: several are meant, or so many rounds can't be.
     """
-    cycle, begun = meant_cycle(leading.replica.state, command.cycle or "")
+    cycle, begun = meant_cycle(state, command.cycle or "")
     if cycle.failed is not None:
         raise ConflictError(
             f"cycle {short(begun.cycle)} failed: {cycle.failed.message}",
@@ -159,16 +161,18 @@ def planned_extension(
         "from_round": cycle.rounds_committed + 1,
         "was": was,
     }
-    return [extended, *_running_again(leading, cycle, begun)], told
+    return [extended, *_running_again(state, cycle, begun)], told
 
 
-async def foretold_extension(leading: "Leading", command: ExtendCycle) -> dict[str, Any]:
+async def predicted_extension(
+    state: State, machines: Machines, command: ExtendCycle
+) -> dict[str, Any]:
     """Return what is said of more rounds before they are ordered; raises what the order would."""
-    _, told = planned_extension(leading, command)
-    cycles = leading.replica.state.cycles
+    _, told = planned_extension(state, command)
+    cycles = state.cycles
     cycle, more = cycles[told["cycle"]], command.rounds
     islands = counting_islands(cycles, told["cycle"])
-    return {**told, "lines": extension_lines(cycle, islands, more, leading.names())}
+    return {**told, "lines": extension_lines(cycle, islands, more, machines.names())}
 
 
 def _state_before(cycle: CycleState) -> str:
@@ -178,13 +182,11 @@ def _state_before(cycle: CycleState) -> str:
     return "finished" if cycle.rounds_committed >= cycle.rounds_wanted else STOPPED
 
 
-def _running_again(
-    leading: "Leading", cycle: CycleState, begun: CycleStarted
-) -> list[CycleStateSet]:
+def _running_again(state: State, cycle: CycleState, begun: CycleStarted) -> list[CycleStateSet]:
     """Return what lets a cycle that has ended run; nothing for one that runs, or is paused."""
     if cycle.goes_on:
         return []
-    check_that_nothing_runs(leading)
+    check_that_nothing_runs(state)
     edit = edit_after(cycle.wanted_edit)
     return [CycleStateSet(begun.cycle, RUNNING, "extended by a person", edit)]
 
@@ -199,14 +201,14 @@ def running_cycle(cycles: Iterable[CycleState], wanted: str = "") -> CycleState 
     return next(running, None)
 
 
-def _started(leading: "Leading") -> list[Begun]:
+def _started(state: State) -> list[Begun]:
     """Return all cycles, those first that are paused, and of them the one started last."""
-    return sorted(newest_first(leading.replica.state), key=lambda pair: pair[0].paused is None)
+    return sorted(newest_first(state), key=lambda pair: pair[0].paused is None)
 
 
-def going_on(leading: "Leading", wanted: str) -> Begun:
+def going_on(state: State, wanted: str) -> Begun:
     """Return the cycle that runs, or is paused, and is called so; a running one first."""
-    found = [pair for pair in _started(leading) if pair[0].goes_on]
+    found = [pair for pair in _started(state) if pair[0].goes_on]
     if not found:
         raise NotFoundError("no cycle is running", "jupiterctl cycle start --domain NAME")
     named = cycles_called(found, wanted)
@@ -215,15 +217,15 @@ def going_on(leading: "Leading", wanted: str) -> Begun:
     return min(named, key=lambda pair: pair[0].finished)
 
 
-def check_that_nothing_runs(leading: "Leading") -> None:
+def check_that_nothing_runs(state: State) -> None:
     """Raise ConflictError where a cycle or a training does: machines do one thing at a time."""
-    cycle = running_cycle(leading.replica.state.cycles.values())
+    cycle = running_cycle(state.cycles.values())
     if cycle is not None and cycle.started is not None:
         raise ConflictError(
             f"cycle {short(cycle.started.cycle)} on {cycle.started.domain} is running already",
             "jupiterctl cycle watch follows it; jupiterctl cycle stop ends it",
         )
-    check_that_no_training_runs(leading)
+    check_that_no_training_runs(state)
 
 
 def _meant(started: list[Begun], wanted: str) -> Begun:

@@ -4,20 +4,19 @@ Owns its checks and what it records; it runs at the leader. Doesn't know how tex
 """
 
 import secrets
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from jupiterd.cluster.facts.facts import DataRequested
+from jupiterd.cluster.ledger.state import State
 from jupiterd.daemon.catalog.dataset_catalog import check_name, data_sets, find_data
+from jupiterd.daemon.leader.term import Term
 from jupiterd.daemon.runtime.clock import wall_iso
 from jupiterd.errors import ConflictError
 from jupiterd.ids import CycleId
 from jupiterd.protocol.commands.data_commands import PrepareData
 
-if TYPE_CHECKING:
-    from jupiterd.daemon.leader.leading import Leading
 
-
-async def prepare_data(leading: "Leading", command: PrepareData) -> dict[str, Any]:
+async def prepare_data(term: Term, command: PrepareData) -> dict[str, Any]:
     """Ask for a data set; a cluster makes several at once if it must.
 
     Raises:
@@ -26,23 +25,23 @@ async def prepare_data(leading: "Leading", command: PrepareData) -> dict[str, An
         UsageError: something that can't be.
     """
     run = CycleId(secrets.token_hex(8))
-    requested = requested_data(leading, run, command)
-    for other, fact in data_sets(leading.replica.state):
+    requested = requested_data(term.state, run, command)
+    for other, fact in data_sets(term.state):
         if fact.name == requested.name and not (other.finished and other.prepared is None):
             raise ConflictError(
                 f"there is a data set called {requested.name}", "choose another name with --name"
             )
-    await leading.record(requested)
+    await term.record(requested)
     return {"data": run, "name": requested.name}
 
 
 def requested_data(
-    leading: "Leading", run: CycleId, command: PrepareData, vocab_size: int = 0
+    state: State, run: CycleId, command: PrepareData, vocab_size: int = 0
 ) -> DataRequested:
     """Return the fact that asks for a data set, as the command has it.
 
     Args:
-        leading: the term.
+        state: what the ledger says.
         run: the run that makes it.
         command: what is to be made of which text.
         vocab_size: entries of a tokenizer that is trained, where the source doesn't say.
@@ -54,7 +53,7 @@ def requested_data(
         given.setdefault("vocab_size", vocab_size)
     settings = DataSettings.parse(given)
     wanted = command.tokenizer or ""
-    made = find_data(leading.replica.state, wanted)[1] if wanted else None
+    made = find_data(state, wanted)[1] if wanted else None
     is_on_one_disk = settings.kind == "folder" or settings.tokenizer_path
     return DataRequested(
         cycle=run,

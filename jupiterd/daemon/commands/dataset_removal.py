@@ -5,20 +5,19 @@ stays in the stores, for the ledger names it, and so may a model that was traine
 """
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from jupiterd.cluster.facts.facts import CycleStateSet, DataRequested
 from jupiterd.cluster.ledger.cycle_state import STOPPED, CycleState
+from jupiterd.cluster.ledger.state import State
 from jupiterd.cluster.values.run_names import meant
 from jupiterd.daemon.catalog.dataset_catalog import LIST, REMOVED, data_sets, named_data, title
+from jupiterd.daemon.leader.term import Term
 from jupiterd.errors import ConflictError, NotFoundError
 from jupiterd.protocol.commands.data_commands import RemoveData, StopData
 
-if TYPE_CHECKING:
-    from jupiterd.daemon.leader.leading import Leading
 
-
-async def stop_data(leading: "Leading", command: StopData) -> dict[str, Any]:
+async def stop_data(term: Term, command: StopData) -> dict[str, Any]:
     """Stop making a data set: the one that is named, or the newest.
 
     Raises:
@@ -27,7 +26,7 @@ async def stop_data(leading: "Leading", command: StopData) -> dict[str, Any]:
         UsageError: several ids begin so.
     """
     wanted = command.data
-    known = list(data_sets(leading.replica.state))
+    known = list(data_sets(term.state))
     making = [pair for pair in known if _is_being_made(pair[0])]
     if not making:
         raise NotFoundError("no data set is being made", LIST)
@@ -39,11 +38,11 @@ async def stop_data(leading: "Leading", command: StopData) -> dict[str, Any]:
             f"training {title(asked.cycle, asked.name)} makes it for itself",
             f"jupiterctl train stop {run.training.name} ends both",
         )
-    await leading.record(_stopped(run, asked, "stopped by a person"))
+    await term.record(_stopped(run, asked, "stopped by a person"))
     return {"data": asked.cycle, "name": asked.name}
 
 
-async def remove_data(leading: "Leading", command: RemoveData) -> dict[str, Any]:
+async def remove_data(term: Term, command: RemoveData) -> dict[str, Any]:
     """Remove a data set from the list; its name is free again.
 
     Raises:
@@ -51,13 +50,13 @@ async def remove_data(leading: "Leading", command: RemoveData) -> dict[str, Any]
         NotFoundError: no data set is called so.
         UsageError: several ids begin so.
     """
-    run, asked = _of_name(list(data_sets(leading.replica.state)), command.data)
+    run, asked = _of_name(list(data_sets(term.state)), command.data)
     if _is_being_made(run):
         raise ConflictError(
             f"the data set {title(asked.cycle, asked.name)} is being made",
             f"first stop it: jupiterctl data stop {asked.name}",
         )
-    if user := next(_trainings_on(leading, asked), None):
+    if user := next(_trainings_on(term.state, asked), None):
         raise ConflictError(
             f"training {user} needs the data set {title(asked.cycle, asked.name)}",
             "wait for its end, or stop it: jupiterctl train stop",
@@ -67,7 +66,7 @@ async def remove_data(leading: "Leading", command: RemoveData) -> dict[str, Any]
             f"training {run.training.name} made it for itself, and may go on",
             "jupiterctl train start --resume goes on; once that is over, it can be removed",
         )
-    await leading.record(_stopped(run, asked, REMOVED))
+    await term.record(_stopped(run, asked, REMOVED))
     return {"data": asked.cycle, "name": asked.name}
 
 
@@ -83,9 +82,9 @@ def _is_being_made(run: CycleState) -> bool:
     return run.prepared is None and not run.finished
 
 
-def _trainings_on(leading: "Leading", asked: DataRequested) -> Iterator[str]:
+def _trainings_on(state: State, asked: DataRequested) -> Iterator[str]:
     """Yield the names of trainings that read it, or are paused."""
-    for run in leading.replica.state.cycles.values():
+    for run in state.cycles.values():
         if run.training is not None and run.training.data == asked.cycle and run.goes_on:
             yield run.training.name
 

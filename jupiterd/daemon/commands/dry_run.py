@@ -8,18 +8,16 @@ import copy
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from jupiterd.cluster.facts.facts import CycleStateSet, Fact
 from jupiterd.daemon.catalog.brought_tokenizer import brought_tokenizer, check_convertible
 from jupiterd.daemon.catalog.model_import import check_tokenizer, plain_identity
+from jupiterd.daemon.leader.term_services import TermServices
 from jupiterd.errors import NotFoundError
 from jupiterd.protocol.commands.command import Command
 from jupiterd.protocol.commands.cycle_commands import StartCycle
 from jupiterd.protocol.commands.train_commands import StartTraining
-
-if TYPE_CHECKING:
-    from jupiterd.daemon.leader.leading import Leading
 
 NOT_COPIED = "0" * 64
 """Stands for the artifact that a folder would become."""
@@ -36,20 +34,20 @@ class _ReachedError(Exception):
 
 
 async def tried(
-    carry_out: "Callable[[Leading, C], Awaitable[object]]", leading: "Leading", command: C
+    carry_out: Callable[[TermServices, C], Awaitable[object]], services: TermServices, command: C
 ) -> str:
     """Do what a command does until it would record something; raises what it would refuse with.
 
     It returns the cycle or training that would be stopped or gone on with; empty: none.
     """
-    shadow = copy.copy(leading.term)
+    shadow = copy.copy(services.term)
 
     async def record(*facts: Fact) -> None:
         raise _ReachedError(facts)
 
     shadow.record = record
     try:
-        await carry_out(replace(leading, term=shadow), command)
+        await carry_out(replace(services, term=shadow), command)
     except _ReachedError as reached:
         steered = (fact for fact in reached.facts if isinstance(fact, CycleStateSet))
         return str(next((fact.cycle for fact in steered), ""))

@@ -6,7 +6,7 @@ cycle that has ended that is the one that it may be extended by.
 """
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from jupiterd.cluster.facts.steering import StudentSteered
 from jupiterd.cluster.ledger.cycle_state import CycleState
@@ -16,15 +16,13 @@ from jupiterd.daemon.catalog.cycle_lookup import meant_cycle
 from jupiterd.daemon.catalog.generator_state import domain_of
 from jupiterd.daemon.catalog.model_catalog import CANDIDATE, model_meant, models_of
 from jupiterd.daemon.catalog.round_history import standing_of
+from jupiterd.daemon.leader.term import Term
 from jupiterd.errors import ConflictError, NotFoundError, StudentOnTrialError, UsageError
 from jupiterd.ids import ArtifactId, CycleId, short
 from jupiterd.protocol.commands.cycle_commands import PromoteModel, RollBackStudent
 
-if TYPE_CHECKING:
-    from jupiterd.daemon.leader.leading import Leading
 
-
-async def roll_back(leading: "Leading", command: RollBackStudent) -> dict[str, Any]:
+async def roll_back(term: Term, command: RollBackStudent) -> dict[str, Any]:
     """Take the newest student out of force; whoever wrote before it comes back.
 
     Raises:
@@ -32,19 +30,19 @@ async def roll_back(leading: "Leading", command: RollBackStudent) -> dict[str, A
         NotFoundError: there is no such cycle.
         UsageError: several ids begin so.
     """
-    cycle, begun = meant_cycle(leading.replica.state, command.cycle or "", first_going_on=True)
+    cycle, begun = meant_cycle(term.state, command.cycle or "", first_going_on=True)
     for fact in _appointed(cycle):  # by people, and not in force yet
-        return await _steer(leading, cycle, begun.cycle, fact.student, is_promoted=False)
+        return await _steer(term, cycle, begun.cycle, fact.student, is_promoted=False)
     domain = domain_of(cycle)
     student = standing_of(cycle, domain).newest if domain is not None else ""
     if not student:
         raise ConflictError(
             f"no student of cycle {short(begun.cycle)} generates", "jupiterctl cycle status"
         )
-    return await _steer(leading, cycle, begun.cycle, student, is_promoted=False)
+    return await _steer(term, cycle, begun.cycle, student, is_promoted=False)
 
 
-async def promote(leading: "Leading", command: PromoteModel) -> dict[str, Any]:
+async def promote(term: Term, command: PromoteModel) -> dict[str, Any]:
     """Let a round's model generate, whatever the gate said: first a tenth, then in full.
 
     Raises:
@@ -53,8 +51,8 @@ async def promote(leading: "Leading", command: PromoteModel) -> dict[str, Any]:
         StudentOnTrialError: another's trial would end, and `replaces` doesn't say so.
         UsageError: it is no model that a round has trained, or of a round that isn't over.
     """
-    model = model_meant(models_of(leading.replica.state), command.model)
-    cycle = leading.replica.state.cycles[model.run]
+    model = model_meant(models_of(term.state), command.model)
+    cycle = term.state.cycles[model.run]
     if model.kind != CANDIDATE or model.round > cycle.rounds_committed:
         raise UsageError(
             f"{model.name} is no model of a round that is over", "jupiterctl model list shows them"
@@ -69,11 +67,11 @@ async def promote(leading: "Leading", command: PromoteModel) -> dict[str, Any]:
             f"as its trial, which ends where {model.name} takes its place",
             "say so with --yes",
         )
-    return await _steer(leading, cycle, model.run, model.artifact, is_promoted=True)
+    return await _steer(term, cycle, model.run, model.artifact, is_promoted=True)
 
 
 async def _steer(
-    leading: "Leading", cycle: CycleState, name: CycleId, student: str, *, is_promoted: bool
+    term: Term, cycle: CycleState, name: CycleId, student: str, *, is_promoted: bool
 ) -> dict[str, Any]:
     after = _last_round_to_generate(cycle)
     if after < 1:
@@ -83,7 +81,7 @@ async def _steer(
     fact = StudentSteered(name, after, ArtifactId(student), is_promoted=is_promoted, edit=edit)
     others = [each for each in _appointed(cycle) if is_promoted and each.student != student]
     given_up = [replace(each, is_promoted=False, edit=edit_after(each.edit)) for each in others]
-    await leading.record(*given_up, fact)
+    await term.record(*given_up, fact)
     has_ended = not cycle.goes_on
     return {"cycle": name, "student": student, "from_round": after + 1, "has_ended": has_ended}
 

@@ -6,24 +6,22 @@ how it is proved (`catalog.cycle_sources`).
 
 from collections.abc import Iterable
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from jupiterd.cluster.facts.facts import CycleStarted, SourcePurged
 from jupiterd.cluster.ledger.cycle_state import CycleState
 from jupiterd.cluster.ledger.state import State
 from jupiterd.cluster.values.run_names import Named, meant
 from jupiterd.daemon.catalog.cycle_sources import source_names
+from jupiterd.daemon.leader.term import Term
 from jupiterd.errors import NotFoundError, UsageError
 from jupiterd.ids import CycleId
 from jupiterd.protocol.commands.data_commands import PurgeSource
 
-if TYPE_CHECKING:
-    from jupiterd.daemon.leader.leading import Leading
-
 MAX_SOURCE_CHARACTERS = 2048
 
 
-async def purge_source(leading: "Leading", command: PurgeSource) -> dict[str, Any]:
+async def purge_source(term: Term, command: PurgeSource) -> dict[str, Any]:
     """Record that nothing of a source is used any more, by a domain's cycles or one cycle.
 
     Raises:
@@ -35,7 +33,7 @@ async def purge_source(leading: "Leading", command: PurgeSource) -> dict[str, An
         raise UsageError(
             f"a source's name or address has 1 to {MAX_SOURCE_CHARACTERS} printable characters"
         )
-    state = leading.replica.state
+    state = term.state
     started = [run.started for run in _cycles(state) if run.started is not None]
     named = command.cycle or ""
     chosen = _of_cycle(started, named) if named else _of_domain(started, command.domain)
@@ -43,7 +41,7 @@ async def purge_source(leading: "Leading", command: PurgeSource) -> dict[str, An
     _check_that_it_is_known(source, chosen)
     is_known = source in state.purged(domain, CycleId(cycle))
     if not is_known:
-        await leading.record(SourcePurged(domain, source, cycle))
+        await term.record(SourcePurged(domain, source, cycle))
     return {"source": source, "domain": domain, "cycle": cycle, "already": is_known}
 
 

@@ -24,6 +24,9 @@ from jupiterd.daemon.islands.island_plan import (
     ranks_in,
     wanted_of_round,
 )
+from jupiterd.daemon.leader.artifact_reach import ArtifactReach
+from jupiterd.daemon.leader.fleet_view import FleetView
+from jupiterd.daemon.leader.placement import Placement
 from jupiterd.daemon.planning.gang_plan import trainers
 from jupiterd.daemon.planning.generation_speed import written_before
 from jupiterd.daemon.planning.requested_machines import EVERYBODY, RequestedMachines, named_nodes
@@ -41,7 +44,6 @@ if TYPE_CHECKING:
     from jupiterd.cycle.runs.cycle_options import CycleOptions
     from jupiterd.cycle.runs.run_settings import RunSettings
     from jupiterd.cycle.runs.size_choice import SizeChoice
-    from jupiterd.daemon.leader.leading import Leading
 
 MAX_ROUNDS = 1000
 
@@ -51,7 +53,7 @@ USUAL_SEQ_LEN = 1024
 """Of a model that people bring, where the domain doesn't say."""
 
 
-def asked_cycle(leading: "Leading", command: DescribedCycle) -> tuple[CycleStarted, dict[str, Any]]:
+def asked_cycle(fleet: FleetView, command: DescribedCycle) -> tuple[CycleStarted, dict[str, Any]]:
     """Return the cycle that is asked for, and what is to be expected of its first round.
 
     Raises:
@@ -72,16 +74,16 @@ def asked_cycle(leading: "Leading", command: DescribedCycle) -> tuple[CycleStart
     options = CycleOptions.parse(command.training or {})
     text, domain = options.in_domain(text, parse_domain(text, f"{command.domain_name}.yaml"))
     generator = _generator(domain, command)
-    check_writers(leading.placement, command.to_plain(), ("generator", "judge"))
+    check_writers(fleet.placement, command.to_plain(), ("generator", "judge"))
     of_itself = {} if generator else _base_that_writes(domain, command)
     generator = generator or of_itself
     text, domain = recorded(text, domain, generator, by_base=bool(of_itself))
     if not 1 <= command.rounds <= MAX_ROUNDS:
         raise UsageError(f"rounds must be from 1 to {MAX_ROUNDS}, not {command.rounds}")
     nodes, most = named_nodes(
-        leading.term.state, leading.machines, EVERYBODY if command.nodes is None else command.nodes
+        fleet.state, fleet.machines, EVERYBODY if command.nodes is None else command.nodes
     )
-    suiting = _suiting_size(leading, command, nodes)
+    suiting = _suiting_size(fleet.placement, command, nodes)
     size = command.size or suiting.size
     started = CycleStarted(
         cycle=CycleId(secrets.token_hex(8)),
@@ -105,9 +107,9 @@ def asked_cycle(leading: "Leading", command: DescribedCycle) -> tuple[CycleStart
     wanted = wanted_of_round(started.engine, settings, nodes)
     text = Text(_tokens(command), has_base=has_base)
     model, settings, foretold = _foretold(
-        leading, replace(started, model_yaml=given), wanted, settings, text
+        fleet, replace(started, model_yaml=given), wanted, settings, text
     )
-    if written := written_before(leading.term.state, leading.placement, command.writer or ""):
+    if written := written_before(fleet.state, fleet.placement, command.writer or ""):
         foretold["writing"] = written
     if suiting.reason:
         foretold["size"] = {"size": suiting.size, "reason": suiting.reason}
@@ -121,11 +123,11 @@ def asked_cycle(leading: "Leading", command: DescribedCycle) -> tuple[CycleStart
     return replace(started, model_yaml=model, settings=kept), foretold
 
 
-async def check_models(leading: "Leading", started: CycleStarted) -> None:
+async def check_models(reach: ArtifactReach, started: CycleStarted) -> None:
     """Raise NotFoundError where nobody in reach has the model that is to generate, or to judge."""
     for said in (started.generator, started.judge):
         artifact = str(said.get("artifact", ""))
-        if artifact and not await leading.is_in_reach(artifact):
+        if artifact and not await reach.is_in_reach(artifact):
             raise NotFoundError(
                 f"no node in reach holds the model {short(artifact)}",
                 "name its folder: it is taken into the cluster from there",
@@ -232,7 +234,7 @@ def _engine(command: DescribedCycle) -> str:
 
 
 def _suiting_size(
-    leading: "Leading", command: DescribedCycle, nodes: Sequence[NodeId]
+    placement: Placement, command: DescribedCycle, nodes: Sequence[NodeId]
 ) -> "SizeChoice":
     """Return the size for the text and the machines, and why; no reason: nobody has looked."""
     from jupiterd.cycle.runs.size_choice import SizeChoice
@@ -242,7 +244,7 @@ def _suiting_size(
     if not tokens or _init(command):
         return SizeChoice("1m", "")
     engine = _engine(command)
-    machines = trainers(leading.placement, nodes)
+    machines = trainers(placement, nodes)
     if not machines:
         return size_for_data(tokens, engine, [])
     choice = choose_engine(engine, machines)
@@ -309,7 +311,7 @@ def _recorded(settings: "RunSettings", nodes: Sequence[NodeId]) -> dict[str, Sca
 
 
 def _foretold(
-    leading: "Leading",
+    fleet: FleetView,
     started: CycleStarted,
     wanted: RequestedMachines,
     settings: "RunSettings",
@@ -333,14 +335,14 @@ def _foretold(
     preset, shape = parse_model(text), parse_model(text, overrides)
     sequences = told.tokens // shape.seq_len
     plan, later = planned_rounds(shape, settings, overrides, started.seed, sequences)
-    choice = _choice(leading, wanted)
-    settings = checked_islands(leading.fleet_view, wanted, shape, plan, settings)
+    choice = _choice(fleet.placement, wanted)
+    settings = checked_islands(fleet, wanted, shape, plan, settings)
     settings = settings if choice is None else settings.shared_by(len(choice.gang))
     plan, later = planned_rounds(shape, settings, overrides, started.seed, sequences)
     if choice is None:
         return text, settings, {}
-    islands = islands_of_round(leading.fleet_view, wanted, shape, plan, settings)
-    settings = settings.shared_by(ranks_in(leading.machines, islands))
+    islands = islands_of_round(fleet, wanted, shape, plan, settings)
+    settings = settings.shared_by(ranks_in(fleet.machines, islands))
     plan, later = planned_rounds(shape, settings, overrides, started.seed, sequences)
     gang = replace(choice, gang=choice.gang[: plan.batch_sequences])
     decided, least = (
@@ -348,7 +350,7 @@ def _foretold(
         0 if sequences else settings.least_batch,
     )
     is_open = 0 < least < plan.batch_sequences
-    expected = estimate(leading.fleet_view, gang, shape, plan, asked=decided, is_open=is_open)
+    expected = estimate(fleet, gang, shape, plan, asked=decided, is_open=is_open)
     cost = CycleCost(
         started.rounds,
         RoundCost.of(shape, plan),
@@ -356,7 +358,7 @@ def _foretold(
         float(expected.values["tokens_per_s"] or 0.0),
         has_trunk=not islands,
     )
-    trained_by = map(leading.hardware_of, dict.fromkeys(gang.gang))
+    trained_by = map(fleet.machines.hardware_of, dict.fromkeys(gang.gang))
     power = power_of(gang.engine, [machine for machine in trained_by if machine is not None])
     if (fit := expected.fit).changes:
         twice = "on" if fit.gradient_checkpointing else plan.options.gradient_checkpointing
@@ -392,12 +394,13 @@ def _advice(expected: "TrainingEstimate", cost: "CycleCost") -> list[str]:
     return advice(int(expected.values["parameters"]), cost.tokens_per_s)
 
 
-def _choice(leading: "Leading", wanted: RequestedMachines) -> EngineChoice | None:
+def _choice(placement: Placement, wanted: RequestedMachines) -> EngineChoice | None:
     """Return who would train; raises MissingExtraError where no machine that is here could."""
-    if machines := trainers(leading.placement, wanted.nodes):
+    if machines := trainers(placement, wanted.nodes):
         choice = choose_engine(wanted.engine, machines)
         return replace(choice, gang=choice.gang[: wanted.most or None])
-    found = [leading.hardware_of(node) for node in leading.alive()]
+    members = placement.machines
+    found = [members.hardware_of(node) for node in members.alive()]
     if all(hardware is not None and not hardware.engines for hardware in found):
         raise MissingExtraError("no node that is alive has a machine learning library installed")
     return None

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any
 from jupiterd.cluster.facts.facts import CycleStateSet, DataRequested, Fact, TrainingStarted
 from jupiterd.cluster.ledger.cycle_state import RUNNING, STOPPED, CycleState
 from jupiterd.cluster.ledger.island_runs import is_whole, with_islands
+from jupiterd.cluster.ledger.state import State
 from jupiterd.cluster.planning.engines import AUTO, EngineChoice, check_wanted, choose_engine
 from jupiterd.cluster.values.bounds import edit_after
 from jupiterd.cluster.values.run_names import Named, meant
+from jupiterd.daemon.artifacts.artifact_cache import ArtifactCache
 from jupiterd.daemon.catalog.dataset_catalog import find_data, title
 from jupiterd.daemon.catalog.model_specs import model_text, text_of_config, with_own_tokens
 from jupiterd.daemon.catalog.tokenizer_match import (
@@ -23,6 +25,9 @@ from jupiterd.daemon.catalog.tokenizer_match import (
 )
 from jupiterd.daemon.commands.data_commands import requested_data
 from jupiterd.daemon.islands.island_plan import islands_of_settings, with_gang
+from jupiterd.daemon.leader.fleet_view import FleetView
+from jupiterd.daemon.leader.placement import Placement
+from jupiterd.daemon.leader.term import Term
 from jupiterd.daemon.planning.gang_plan import trainers
 from jupiterd.daemon.planning.requested_machines import (
     EVERYBODY,
@@ -47,40 +52,41 @@ from jupiterd.protocol.commands.train_commands import ResumeTraining, StartTrain
 if TYPE_CHECKING:
     from jupiterd.cycle.runs.run_settings import RunSettings
     from jupiterd.cycle.training.plan import ModelShape, TrainPlan
-    from jupiterd.daemon.leader.leading import Leading
 
 BEGIN_ANEW = "jupiterctl train start --data FOLDER begins a new one"
 
 
-async def start_training(leading: "Leading", command: StartTraining) -> dict[str, Any]:
+async def start_training(
+    term: Term, fleet: FleetView, artifacts: ArtifactCache, command: StartTraining
+) -> dict[str, Any]:
     """Record a training run, and its data set where that is made on the way.
 
     Raises:
         JupiterError: it can't be planned, or its data was cut by another tokenizer.
     """
-    facts, told = await _checked_training(leading, command)
-    await leading.record(*facts)
+    facts, told = await _checked_training(fleet, artifacts, command)
+    await term.record(*facts)
     return told
 
 
-async def foretold_training(leading: "Leading", command: StartTraining) -> dict[str, Any]:
+async def predicted_training(
+    fleet: FleetView, artifacts: ArtifactCache, command: StartTraining
+) -> dict[str, Any]:
     """Return what is to be expected of a run before it is ordered; raises what the order would."""
-    return (await _checked_training(leading, command))[1]
+    return (await _checked_training(fleet, artifacts, command))[1]
 
 
 async def _checked_training(
-    leading: "Leading", command: StartTraining
+    fleet: FleetView, artifacts: ArtifactCache, command: StartTraining
 ) -> tuple[Sequence[Fact], dict[str, Any]]:
-    facts, told = planned_training(leading, command)
-    if untold := await check_same_tokenizer(
-        leading.term.state, leading.reach.artifact_cache, command.to_plain()
-    ):
+    facts, told = planned_training(fleet, command)
+    if untold := await check_same_tokenizer(fleet.state, artifacts, command.to_plain()):
         told["sheet"].append(untold)
     return facts, told
 
 
 def planned_training(
-    leading: "Leading", command: StartTraining
+    fleet: FleetView, command: StartTraining
 ) -> tuple[Sequence[Fact], dict[str, Any]]:
     """Return what is recorded of a training run that is asked for, and what comes of it.
 
@@ -92,7 +98,7 @@ def planned_training(
         TooLargeForDeviceError: the model fits no machine's memory.
         UsageError: something that can't be.
     """
-    _check_that_nothing_trains(leading)
+    _check_that_nothing_trains(fleet.state)
     from jupiterd.cycle.runs.fitted_plan import first_plan_of_run, plan_of_run
     from jupiterd.cycle.runs.run_plan import fitted, kept_as, sequences_in
     from jupiterd.cycle.training.architectures import engine_for  # with the models it takes 8 MB
@@ -100,13 +106,13 @@ def planned_training(
 
     wanted = check_wanted(AUTO if command.engine is None else command.engine)
     nodes, most = named_nodes(
-        leading.term.state, leading.machines, EVERYBODY if command.nodes is None else command.nodes
+        fleet.state, fleet.machines, EVERYBODY if command.nodes is None else command.nodes
     )
     settings = _settings(command, most)
     model, text = _model(command, settings.seq_len)
     preset = parse_model(text)
     engine = engine_for(wanted, fitted(preset, settings.seq_len, preset.vocab_size))
-    choice = _gang(leading, engine, nodes, most)
+    choice = _gang(fleet.placement, engine, nodes, most)
     run = CycleId(secrets.token_hex(8))
     vocab_size, made = preset.vocab_size, None
     making: tuple[DataRequested, ...] = ()
@@ -114,11 +120,11 @@ def planned_training(
         check_has_tokenizer(command.to_plain(), vocab_size)
         text_of_run = _data_on_the_way(command, command.source)
         data = cut_for_weights(
-            command.to_plain(), requested_data(leading, run, text_of_run, vocab_size)
+            command.to_plain(), requested_data(fleet.state, run, text_of_run, vocab_size)
         )
         making = (data,)
     else:
-        data, made = find_data(leading.replica.state, command.data or "")
+        data, made = find_data(fleet.state, command.data or "")
         vocab_size = int(made.counts["vocab_size"])
     _check_vocabulary(model, preset.vocab_size, vocab_size, settings)
     shape = fitted(preset, settings.seq_len, vocab_size)
@@ -127,7 +133,7 @@ def planned_training(
     sequences = 0 if made is None else sequences_in(tokens, settings.seq_len)
     plan = first_plan_of_run(preset, gang.model_copy(update={"max_steps": None}), sequences)
     asked = RequestedMachines(engine, nodes, most, settings.islands, Exchanges.of(settings))
-    settings = with_gang(leading.fleet_view, asked, choice, shape, plan, settings)
+    settings = with_gang(fleet, asked, choice, shape, plan, settings)
     plan = (
         plan_of_run(preset, settings, sequences)
         if sequences
@@ -136,7 +142,7 @@ def planned_training(
     islands = islands_of_settings(settings)
     least = 0 if sequences else settings.least_batch
     decided, is_open = replace(asked, chosen=tuple(islands)), 0 < least < plan.batch_sequences
-    expected = estimate(leading.fleet_view, choice, shape, plan, asked=decided, is_open=is_open)
+    expected = estimate(fleet, choice, shape, plan, asked=decided, is_open=is_open)
     settings = kept_as(settings, expected.fit)
     started = TrainingStarted(
         cycle=run,
@@ -171,33 +177,33 @@ def planned_training(
     }
 
 
-async def stop_training(leading: "Leading", command: StopTraining) -> dict[str, Any]:
+async def stop_training(term: Term, command: StopTraining) -> dict[str, Any]:
     """Stop a run; it can be resumed.
 
     Raises:
         NotFoundError: none is running, or not that one.
     """
-    running = [pair for pair in _runs(leading) if not pair[0].finished]
+    running = [pair for pair in _runs(term.state) if not pair[0].finished]
     if not running:
-        stopped = next((pair for pair in _runs(leading) if not _what_hinders(pair[0])), None)
+        stopped = next((pair for pair in _runs(term.state) if not _what_hinders(pair[0])), None)
         raise NotFoundError("no training is running", _goes_on(stopped) or BEGIN_ANEW)
     run, started = _named(running, command.train)
     edit = edit_after(run.wanted_edit)
     stopped = CycleStateSet(started.cycle, STOPPED, "stopped by a person", edit)
-    await leading.record(*with_islands(leading.replica.state.cycles, stopped))
+    await term.record(*with_islands(term.state.cycles, stopped))
     return {"train": started.cycle, "name": started.name}
 
 
-async def resume_training(leading: "Leading", command: ResumeTraining) -> dict[str, Any]:
+async def resume_training(term: Term, command: ResumeTraining) -> dict[str, Any]:
     """Go on with the run whose name or id is given, or with the one that was stopped last.
 
     Raises:
         ConflictError: something is training, or that run has nothing left to do.
         NotFoundError: no such run was stopped.
     """
-    _check_that_nothing_trains(leading)
+    _check_that_nothing_trains(term.state)
     wanted = command.train
-    runs = list(_runs(leading))
+    runs = list(_runs(term.state))
     stopped = [pair for pair in runs if not _what_hinders(pair[0])]
     if not runs or not (wanted or stopped):
         raise NotFoundError("there is no training run to resume", BEGIN_ANEW)
@@ -207,13 +213,13 @@ async def resume_training(leading: "Leading", command: ResumeTraining) -> dict[s
         raise ConflictError(f"training {name} can't go on: {why}", BEGIN_ANEW)
     edit = edit_after(run.wanted_edit)
     going_on = CycleStateSet(started.cycle, RUNNING, "resumed by a person", edit)
-    await leading.record(*with_islands(leading.replica.state.cycles, going_on))
+    await term.record(*with_islands(term.state.cycles, going_on))
     return {"train": started.cycle, "name": started.name}
 
 
-def check_that_no_training_runs(leading: "Leading") -> None:
+def check_that_no_training_runs(state: State) -> None:
     """Raise ConflictError where one does: machines train one thing at a time."""
-    for run, started in _runs(leading):
+    for run, started in _runs(state):
         if not run.finished:
             raise ConflictError(
                 f"training {title(started.cycle, started.name)} is running already",
@@ -221,9 +227,9 @@ def check_that_no_training_runs(leading: "Leading") -> None:
             )
 
 
-def _check_that_nothing_trains(leading: "Leading") -> None:
-    check_that_no_training_runs(leading)
-    for cycle in leading.replica.state.cycles.values():
+def _check_that_nothing_trains(state: State) -> None:
+    check_that_no_training_runs(state)
+    for cycle in state.cycles.values():
         if cycle.started is not None and not cycle.finished:
             raise ConflictError(
                 f"cycle {short(cycle.started.cycle)} on {cycle.started.domain} is running",
@@ -231,9 +237,9 @@ def _check_that_nothing_trains(leading: "Leading") -> None:
             )
 
 
-def _runs(leading: "Leading") -> Iterator[tuple[CycleState, TrainingStarted]]:
+def _runs(state: State) -> Iterator[tuple[CycleState, TrainingStarted]]:
     """Yield every training run, the newest first; those of islands are parts of theirs."""
-    cycles = leading.replica.state.cycles.values()
+    cycles = state.cycles.values()
     for run in sorted(cycles, key=lambda run: run.start_order, reverse=True):
         if run.training is not None and is_whole(run):
             yield run, run.training
@@ -265,12 +271,13 @@ def _what_hinders(run: CycleState) -> str:
     return "it is finished" if run.rounds_committed else ""
 
 
-def _gang(leading: "Leading", engine: str, nodes: tuple[NodeId, ...], most: int) -> EngineChoice:
+def _gang(placement: Placement, engine: str, nodes: tuple[NodeId, ...], most: int) -> EngineChoice:
     """Return who would train just now: the batch is theirs together, ever after."""
-    machines = trainers(leading.placement, nodes)
+    machines = trainers(placement, nodes)
     if not machines:
-        leading.check_not_drained("can train", nodes)
-        found = [leading.hardware_of(node) for node in nodes or leading.alive()]
+        placement.check_not_drained("can train", nodes)
+        members = placement.machines
+        found = [members.hardware_of(node) for node in nodes or members.alive()]
         if all(hardware is not None and not hardware.engines for hardware in found):
             raise MissingExtraError("no node that could train has a machine learning library")
         raise PeerUnreachableError("no node that could train is here")

@@ -7,12 +7,10 @@ comes to the leader (`commands`).
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
+from jupiterd.daemon.leader.term_services import TermServices
 from jupiterd.protocol.commands.command import Command
-
-if TYPE_CHECKING:
-    from jupiterd.daemon.leader.leading import Leading
 
 Answer = Mapping[str, object]
 """What came of a command, as a document without its schema."""
@@ -43,10 +41,10 @@ class Verb:
 
     request: type[Command]
     where: Where
-    carry_out: "Callable[[Leading | None, Command], Awaitable[Answer]]"
-    """Takes the term at the leader, and None elsewhere."""
+    carry_out: Callable[[TermServices | None, Command], Awaitable[Answer]]
+    """Takes the parts of the term at the leader, and None elsewhere."""
     preparation: Preparation | None = None
-    forecast: "Callable[[Leading, Command], Awaitable[Answer]] | None" = None
+    forecast: Callable[[TermServices, Command], Awaitable[Answer]] | None = None
     """Says what would come of it, with all its checks."""
     longest_s: float | None = None
     """How long it may take, while the leader goes on with other commands; None: one at a time."""
@@ -65,7 +63,7 @@ class Verb:
 def local(request: type[C], carry_out: Callable[[C], Awaitable[Answer]]) -> Verb:
     """Return a verb that the daemon carries out that is asked."""
 
-    async def carry(_term: "Leading | None", command: Command) -> Answer:
+    async def carry(_services: TermServices | None, command: Command) -> Answer:
         return await carry_out(_of_kind(request, command))
 
     return Verb(request, Where.LOCAL, carry)
@@ -73,20 +71,20 @@ def local(request: type[C], carry_out: Callable[[C], Awaitable[Answer]]) -> Verb
 
 def at_leader(
     request: type[C],
-    carry_out: "Callable[[Leading, C], Awaitable[Answer]]",
+    carry_out: Callable[[TermServices, C], Awaitable[Answer]],
     preparation: Preparation | None = None,
-    forecast: "Callable[[Leading, C], Awaitable[Answer]] | None" = None,
+    forecast: Callable[[TermServices, C], Awaitable[Answer]] | None = None,
     longest_s: float | None = None,
 ) -> Verb:
     """Return a verb that the leader carries out."""
 
-    async def carry(term: "Leading | None", command: Command) -> Answer:
-        if term is None:
+    async def carry(services: TermServices | None, command: Command) -> Answer:
+        if services is None:
             raise TypeError(f"{request.VERB} needs a term")
-        return await carry_out(term, _of_kind(request, command))
+        return await carry_out(services, _of_kind(request, command))
 
-    foretell = None if forecast is None else _checked_forecast(request, forecast)
-    return Verb(request, Where.LEADER, carry, preparation, foretell, longest_s)
+    predict = None if forecast is None else _checked_forecast(request, forecast)
+    return Verb(request, Where.LEADER, carry, preparation, predict, longest_s)
 
 
 def prepared(
@@ -108,12 +106,12 @@ def prepared(
 
 
 def _checked_forecast(
-    request: type[C], forecast: "Callable[[Leading, C], Awaitable[Answer]]"
-) -> "Callable[[Leading, Command], Awaitable[Answer]]":
-    async def foretell(term: "Leading", command: Command) -> Answer:
-        return await forecast(term, _of_kind(request, command))
+    request: type[C], forecast: Callable[[TermServices, C], Awaitable[Answer]]
+) -> Callable[[TermServices, Command], Awaitable[Answer]]:
+    async def predict(services: TermServices, command: Command) -> Answer:
+        return await forecast(services, _of_kind(request, command))
 
-    return foretell
+    return predict
 
 
 def _of_kind(request: type[C], command: Command) -> C:

@@ -5,22 +5,24 @@ Owns the table. Doesn't know how a command comes here, or what any of them does.
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from jupiterd.daemon.commands import (
     alarm_commands,
-    branch_commands,
     cycle_lifecycle,
     data_commands,
     dataset_removal,
     member_commands,
     promotion_commands,
+    term_adapters,
     train_commands,
 )
 from jupiterd.daemon.commands.preparations import Preparations
 from jupiterd.daemon.commands.purge_source import purge_source
+from jupiterd.daemon.commands.term_adapters import with_admissions, with_machines, with_term
 from jupiterd.daemon.commands.verb import Answer, Verb, at_leader, local, prepared
 from jupiterd.daemon.cycles import generator_trial
+from jupiterd.daemon.leader.term import Term
+from jupiterd.daemon.leader.term_services import TermServices
 from jupiterd.daemon.scripts import allreduce_check
 from jupiterd.protocol.commands.alarm_commands import (
     DismissAlarms,
@@ -67,9 +69,6 @@ from jupiterd.protocol.commands.member_commands import (
 from jupiterd.protocol.commands.script_commands import NoteKnocks, PrepareLaunch, ShipFolder
 from jupiterd.protocol.commands.train_commands import ResumeTraining, StartTraining, StopTraining
 
-if TYPE_CHECKING:
-    from jupiterd.daemon.leader.leading import Leading
-
 HAND_OVER_S = 10.0
 """It is asked for in a hurry, and waits for no other command."""
 
@@ -84,10 +83,10 @@ class Doers:
     ship_folder: Callable[[ShipFolder], Awaitable[Answer]]
     note_knocks: Callable[[NoteKnocks], Awaitable[Answer]]
     leave_cluster: Callable[[LeaveCluster], Awaitable[Answer]]
-    hand_over: "Callable[[Leading, HandOverLead], Awaitable[Answer]]"
-    merge_cluster: "Callable[[Leading, MergeCluster], Awaitable[Answer]]"
-    check_allreduce: "Callable[[Leading, CheckAllreduce], Awaitable[Answer]]"
-    try_generator: "Callable[[Leading, TryGenerator], Awaitable[Answer]]"
+    hand_over: Callable[[HandOverLead], Awaitable[Answer]]
+    merge_cluster: Callable[[Term, MergeCluster], Awaitable[Answer]]
+    check_allreduce: Callable[[TermServices, CheckAllreduce], Awaitable[Answer]]
+    try_generator: Callable[[TermServices, TryGenerator], Awaitable[Answer]]
 
 
 def verb_table(doers: Doers, before: Preparations) -> Mapping[str, Verb]:
@@ -104,66 +103,69 @@ def verb_table(doers: Doers, before: Preparations) -> Mapping[str, Verb]:
 
 
 def _membership(doers: Doers) -> tuple[Verb, ...]:
+    async def hand_over(_services: TermServices, command: HandOverLead) -> Answer:
+        return await doers.hand_over(command)
+
     return (
-        at_leader(OpenCluster, member_commands.open_window),
-        at_leader(CloseCluster, member_commands.close_window),
-        at_leader(RenameCluster, member_commands.rename_cluster),
-        at_leader(IssueToken, member_commands.issue_token),
-        at_leader(WithdrawToken, member_commands.withdraw_token),
-        at_leader(ApproveNode, member_commands.approve_node),
-        at_leader(RemoveNode, member_commands.remove_node),
-        at_leader(TrustNode, member_commands.trust_node),
-        at_leader(PinRole, member_commands.pin_role),
-        at_leader(MergeCluster, doers.merge_cluster),
+        at_leader(OpenCluster, with_admissions(member_commands.open_window)),
+        at_leader(CloseCluster, with_term(member_commands.close_window)),
+        at_leader(RenameCluster, with_term(member_commands.rename_cluster)),
+        at_leader(IssueToken, with_term(member_commands.issue_token)),
+        at_leader(WithdrawToken, with_term(member_commands.withdraw_token)),
+        at_leader(ApproveNode, with_admissions(member_commands.approve_node)),
+        at_leader(RemoveNode, with_machines(member_commands.remove_node)),
+        at_leader(TrustNode, with_machines(member_commands.trust_node)),
+        at_leader(PinRole, term_adapters.pin_role),
+        at_leader(MergeCluster, with_term(doers.merge_cluster)),
         local(LeaveCluster, doers.leave_cluster),
-        at_leader(HandOverLead, doers.hand_over, longest_s=HAND_OVER_S),
+        at_leader(HandOverLead, hand_over, longest_s=HAND_OVER_S),
     )
 
 
 def _alarms(before: Preparations) -> tuple[Verb, ...]:
     named = prepared(DismissAlarms, before.dismiss_alarms)
     return (
-        at_leader(DismissFailure, alarm_commands.dismiss),
-        at_leader(DismissAlarms, alarm_commands.dismiss_alarms, named),
-        at_leader(NoteAlarmsOver, alarm_commands.note_over),
+        at_leader(DismissFailure, with_machines(alarm_commands.dismiss)),
+        at_leader(DismissAlarms, with_machines(alarm_commands.dismiss_alarms), named),
+        at_leader(NoteAlarmsOver, with_term(alarm_commands.note_over)),
     )
 
 
 def _data(before: Preparations) -> tuple[Verb, ...]:
     noted = prepared(PrepareData, before.prepare_data, before.try_data)
     return (
-        at_leader(PrepareData, data_commands.prepare_data, noted),
-        at_leader(StopData, dataset_removal.stop_data),
-        at_leader(RemoveData, dataset_removal.remove_data),
-        at_leader(PurgeSource, purge_source),
+        at_leader(PrepareData, with_term(data_commands.prepare_data), noted),
+        at_leader(StopData, with_term(dataset_removal.stop_data)),
+        at_leader(RemoveData, with_term(dataset_removal.remove_data)),
+        at_leader(PurgeSource, with_term(purge_source)),
     )
 
 
 def _training(before: Preparations) -> tuple[Verb, ...]:
     brought = prepared(StartTraining, before.start_training, before.try_training)
-    start, foretell = train_commands.start_training, train_commands.foretold_training
+    start, predict = term_adapters.start_training, term_adapters.predicted_training
     return (
-        at_leader(StartTraining, start, brought, foretell),
-        at_leader(StopTraining, train_commands.stop_training),
-        at_leader(ResumeTraining, train_commands.resume_training),
+        at_leader(StartTraining, start, brought, predict),
+        at_leader(StopTraining, with_term(train_commands.stop_training)),
+        at_leader(ResumeTraining, with_term(train_commands.resume_training)),
     )
 
 
 def _cycles(before: Preparations) -> tuple[Verb, ...]:
     brought = prepared(StartCycle, before.start_cycle, before.try_cycle)
-    extend, foretell = cycle_lifecycle.extend_cycle, cycle_lifecycle.foretold_extension
+    planned = prepared(PlanCycle, before.plan_cycle)
+    paused = prepared(PauseCycle, before.pause_cycle)
+    extend, predict = with_term(cycle_lifecycle.extend_cycle), term_adapters.predicted_extension
     return (
-        at_leader(StartCycle, cycle_lifecycle.start_cycle, brought),
-        at_leader(PlanCycle, cycle_lifecycle.plan_cycle, prepared(PlanCycle, before.plan_cycle)),
-        at_leader(StopCycle, cycle_lifecycle.stop_cycle),
-        at_leader(
-            PauseCycle, cycle_lifecycle.pause_cycle, prepared(PauseCycle, before.pause_cycle)
-        ),
-        at_leader(ResumeCycle, cycle_lifecycle.resume_cycle),
-        at_leader(ExtendCycle, extend, forecast=foretell),
-        at_leader(RollBackStudent, promotion_commands.roll_back),
-        at_leader(PromoteModel, promotion_commands.promote),
-        at_leader(SwitchBranch, branch_commands.switch_line),
+        at_leader(StartCycle, term_adapters.start_cycle, brought),
+        at_leader(PlanCycle, term_adapters.plan_cycle, planned),
+        at_leader(StopCycle, with_term(cycle_lifecycle.stop_cycle)),
+        at_leader(PauseCycle, with_term(cycle_lifecycle.pause_cycle), paused),
+        at_leader(ResumeCycle, with_term(cycle_lifecycle.resume_cycle)),
+        at_leader(ExtendCycle, extend, forecast=predict),
+        at_leader(RollBackStudent, with_term(promotion_commands.roll_back)),
+        at_leader(PromoteModel, with_term(promotion_commands.promote)),
+        at_leader(SwitchBranch, term_adapters.switch_branch),
     )
 
 

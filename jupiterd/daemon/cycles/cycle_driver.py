@@ -43,7 +43,7 @@ from jupiterd.daemon.cycles.train_phase import ranks_here, trainer_of_round
 from jupiterd.daemon.leader.bounded_concurrency import run_spread, training_places
 from jupiterd.daemon.leader.skipped_item import done_without
 from jupiterd.daemon.leader.step_loop import step_until_finished
-from jupiterd.daemon.leader.term_services import TermServices
+from jupiterd.daemon.leader.term_services import TrainingServices
 from jupiterd.daemon.leader.work_item import GENERATING, TRAINING_ALONE, ItemRunner
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.errors import (
@@ -63,7 +63,7 @@ SPREAD = frozenset({GENERATING, TRAINING_ALONE})
 class CycleDriver:
     """Conducts one cycle until it is finished or the term is over."""
 
-    def __init__(self, services: TermServices, cycle: CycleId) -> None:
+    def __init__(self, services: TrainingServices, cycle: CycleId) -> None:
         self._services = services
         self._term, self._board = services.term, services.board
         self._cycle = cycle
@@ -75,9 +75,7 @@ class CycleDriver:
         self._domain = self._as_told
         overrides = self._domain.training.model_dump(exclude_none=True)
         self._shape = parse_model(started.model_yaml, overrides)
-        self._runner = ItemRunner(
-            services.term, services.board, services.placement, services.reach, services.calls, cycle
-        )
+        self._runner = ItemRunner(services, cycle)
 
     async def conduct(self) -> None:
         """Go on from what the ledger says; an error that won't mend ends the cycle."""

@@ -8,7 +8,6 @@ import logging
 from collections.abc import Callable
 
 from jupiterd.daemon.cycles.term_duties import Founding, found, lead
-from jupiterd.daemon.leader.leading import Leading
 from jupiterd.daemon.leader.term_services import TermServices
 from jupiterd.errors import JupiterError
 
@@ -21,13 +20,13 @@ class Leadership:
     """This node's reigns, one after another."""
 
     def __init__(
-        self, own: Founding, begin: Callable[[int], Leading], group: asyncio.TaskGroup
+        self, own: Founding, begin: Callable[[int], TermServices], group: asyncio.TaskGroup
     ) -> None:
         self._own = own
         self._begin = begin
         self._group = group
         self._task: asyncio.Task[None] | None = None
-        self.leading: Leading | None = None
+        self.leading: TermServices | None = None
         """What the shells of the present reign share; None where another node leads."""
 
     def on_lead(self, term: int) -> None:

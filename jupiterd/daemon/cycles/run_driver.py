@@ -18,7 +18,7 @@ from jupiterd.daemon.gangs.gang_supervisor import GangSupervisor
 from jupiterd.daemon.gangs.trained_round import TrainedRound
 from jupiterd.daemon.islands.island_coordinator import IslandCoordinator
 from jupiterd.daemon.leader.step_loop import step_until_finished
-from jupiterd.daemon.leader.term_services import TermServices
+from jupiterd.daemon.leader.term_services import TrainingServices
 from jupiterd.daemon.leader.work_item import ItemRunner
 from jupiterd.daemon.planning.training_spec import ROUND, data_of, result_of, training_of
 from jupiterd.daemon.runtime.clock import now_s
@@ -31,13 +31,11 @@ log = logging.getLogger(__name__)
 class RunDriver:
     """Conducts one run until it is finished or the term is over."""
 
-    def __init__(self, services: TermServices, run: CycleId) -> None:
+    def __init__(self, services: TrainingServices, run: CycleId) -> None:
         self._services = services
         self._term, self._board = services.term, services.board
         self._run = run
-        self._runner = ItemRunner(
-            services.term, services.board, services.placement, services.reach, services.calls, run
-        )
+        self._runner = ItemRunner(services, run)
         training = services.term.cycle(run).training
         self._unscored: ArtifactId | None = None
         self._settings = None if training is None else RunSettings.parse(dict(training.settings))

@@ -25,7 +25,7 @@ from jupiterd.daemon.leader.machines import Machines
 from jupiterd.daemon.leader.placement import Placement
 from jupiterd.daemon.leader.progress_board import TRAINED_BY, ProgressBoard
 from jupiterd.daemon.leader.term import Term
-from jupiterd.daemon.leader.term_services import TermServices
+from jupiterd.daemon.leader.term_services import TrainingServices
 from jupiterd.daemon.planning.gang_plan import TRAINING_ROLES, trainers
 from jupiterd.daemon.planning.requested_machines import AUTO_ISLANDS, OFF
 from jupiterd.daemon.planning.training_spec import TrainingSpec, training_of
@@ -42,7 +42,7 @@ LOOK_S = 0.25
 
 
 async def trainer_of_round(
-    services: TermServices, cycle: CycleId, round_number: int
+    services: TrainingServices, cycle: CycleId, round_number: int
 ) -> GangSupervisor | IslandCoordinator:
     """Return what conducts the training of a round that is packed, and not trained yet.
 

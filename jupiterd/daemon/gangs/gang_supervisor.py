@@ -48,7 +48,7 @@ from jupiterd.daemon.gangs.transition_timing import TransitionTiming
 from jupiterd.daemon.gangs.watchdog_timer import Verdict, as_error, watching
 from jupiterd.daemon.leader.checkpoint_alarm import CheckpointAlarm
 from jupiterd.daemon.leader.pseudo_gradients import ReportedPseudoGradient
-from jupiterd.daemon.leader.term_services import TermServices
+from jupiterd.daemon.leader.term_services import TrainingServices
 from jupiterd.daemon.planning.gang_plan import GangPlan, choose, plan_launch
 from jupiterd.daemon.planning.rank_order import by_links
 from jupiterd.daemon.runtime.clock import now_s
@@ -96,7 +96,7 @@ LISTEN_TIMEOUT_S = 20.0
 class GangSupervisor:
     """Conducts the training of one round for one term."""
 
-    def __init__(self, services: TermServices, of: TrainedRound) -> None:
+    def __init__(self, services: TrainingServices, of: TrainedRound) -> None:
         self._services = services
         self._of, self._cycle = of, of.cycle
         term, board, machines = services.term, services.board, services.machines

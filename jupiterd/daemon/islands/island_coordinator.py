@@ -58,7 +58,7 @@ from jupiterd.daemon.islands.outer_round_collection import LOOK_S, OuterRoundCol
 from jupiterd.daemon.islands.outer_round_timing import OuterRoundTiming
 from jupiterd.daemon.islands.state_divergence import without_drifted
 from jupiterd.daemon.leader.island_progress import OUTER_STEP
-from jupiterd.daemon.leader.term_services import TermServices
+from jupiterd.daemon.leader.term_services import TrainingServices
 from jupiterd.daemon.leader.work_item import ItemRunner
 from jupiterd.daemon.planning.layout_inputs import inner_steps_of, speeds_of_islands
 from jupiterd.daemon.planning.training_spec import ROUND, TrainingSpec
@@ -83,7 +83,7 @@ TRAINING, IN, STARTING, AWAY, FAILED = "training", "in", "starting", "away", "fa
 class IslandCoordinator:
     """Conducts the training of one run, or of one round, by its islands, for one term."""
 
-    def __init__(self, services: TermServices, training: TrainingSpec) -> None:
+    def __init__(self, services: TrainingServices, training: TrainingSpec) -> None:
         self._services = services
         self._term, self._board = services.term, services.board
         self._run = training.started.cycle
@@ -163,14 +163,7 @@ class IslandCoordinator:
         item = drawing(self._of.shape.to_plain(), self._of.plan.to_plain(), step.tokenizer)
         done = self._state.completed.get((self._round, item.id))
         if done is None:
-            done = await ItemRunner(
-                self._term,
-                self._board,
-                self._services.placement,
-                self._services.reach,
-                self._services.calls,
-                self._run,
-            ).run(self._round, item)
+            done = await ItemRunner(self._services, self._run).run(self._round, item)
             await self._term.record(done)
         return done.outputs["weights"]
 

@@ -11,7 +11,7 @@ from jupiterd.cycle.base.work_item import Phase
 from jupiterd.daemon.gangs.gang_supervisor import GangSupervisor
 from jupiterd.daemon.gangs.trained_round import TrainedRound
 from jupiterd.daemon.leader.step_loop import step_until_finished
-from jupiterd.daemon.leader.term_services import TermServices
+from jupiterd.daemon.leader.term_services import TrainingServices
 from jupiterd.daemon.planning.training_spec import ROUND, training_of
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.ids import CycleId
@@ -20,7 +20,7 @@ from jupiterd.ids import CycleId
 class IslandTask:
     """Conducts one island until it is trained or the term is over."""
 
-    def __init__(self, services: TermServices, island: CycleId) -> None:
+    def __init__(self, services: TrainingServices, island: CycleId) -> None:
         self._services = services
         self._term, self._board = services.term, services.board
         self._island = island

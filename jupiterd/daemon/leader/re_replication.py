@@ -14,7 +14,7 @@ from jupiterd.cluster.ledger.state import State
 from jupiterd.daemon.leader.artifact_reach import ArtifactReach
 from jupiterd.daemon.leader.machines import Machines
 from jupiterd.daemon.leader.term import Term
-from jupiterd.daemon.leader.term_services import TermServices
+from jupiterd.daemon.leader.term_services import WorkServices
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.errors import JupiterError
 from jupiterd.ids import ArtifactId, NodeId, short
@@ -32,10 +32,10 @@ class ReReplication:
     """The leader's care for second copies."""
 
     def __init__(
-        self, hears: Callable[[], frozenset[NodeId]], leading: Callable[[], TermServices | None]
+        self, hears: Callable[[], frozenset[NodeId]], services: Callable[[], WorkServices | None]
     ) -> None:
-        """`hears`: the members that are alive; `leading`: None where another node leads."""
-        self._hears, self._leading = hears, leading
+        """`hears`: the members that are alive; `services`: None where another node leads."""
+        self._hears, self._services = hears, services
         self._alive: frozenset[NodeId] = frozenset()
         self._seen: object = None
         self._asked_in: tuple[int, frozenset[NodeId]] | None = None
@@ -47,7 +47,7 @@ class ReReplication:
         """Look again and again; ask only where something has changed."""
         while True:
             await asyncio.sleep(TICK_S)
-            alive, services = self._hears(), self._leading()
+            alive, services = self._hears(), self._services()
             is_calm, self._alive = alive == self._alive, alive
             if services is not None and is_calm and len(alive) > 1:
                 await self.look(services.term, services.machines, services.reach, now_s())

@@ -1,6 +1,6 @@
-"""The parts of one term of leading, side by side.
+"""The parts of one term of leading, in three groups: for work, for training, and all of them.
 
-Owns nothing: whoever begins something picks from it what that needs, and hands on no more.
+Owns nothing: whoever begins something hands it the smallest group that it needs.
 """
 
 from dataclasses import dataclass, field
@@ -17,22 +17,38 @@ from jupiterd.daemon.leader.term import Term
 from jupiterd.daemon.leader.work_calls import WorkCalls
 
 
-@dataclass(frozen=True)
-class TermServices:
-    """What a term of leading works with."""
+@dataclass(frozen=True, kw_only=True)
+class WorkServices:
+    """What an item of work is placed, run and recorded with."""
 
     term: Term
     board: ProgressBoard
-    machines: Machines
     placement: Placement
     reach: ArtifactReach
     calls: WorkCalls
+
+    @property
+    def machines(self) -> Machines:
+        """What the members have."""
+        return self.placement.machines
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingServices(WorkServices):
+    """What a gang, or several islands, train with besides."""
+
     connectivity: Connectivity
-    admissions: Admissions
     pseudo_gradients: PseudoGradients = field(default_factory=PseudoGradients)
-    """What the gangs of islands have told."""
+    """What the gangs of islands have reported."""
 
     @property
     def fleet_view(self) -> FleetView:
         """What a plan is made from."""
         return FleetView(self.term, self.placement, self.connectivity)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TermServices(TrainingServices):
+    """All parts of a term, with those that let newcomers in."""
+
+    admissions: Admissions

@@ -15,13 +15,10 @@ from jupiterd.cluster.planning.asking_node import ASKED_AT, asking_node
 from jupiterd.cycle.base.work_item import WorkItem, WorkResult
 from jupiterd.cycle.data.local_paths import local_paths
 from jupiterd.cycle.phases.judge import ASKING
-from jupiterd.daemon.leader.artifact_reach import ArtifactReach
 from jupiterd.daemon.leader.item_failures import ItemFailures
-from jupiterd.daemon.leader.placement import Placement
 from jupiterd.daemon.leader.progress_board import ProgressBoard
 from jupiterd.daemon.leader.retry_policy import RetryPolicy
-from jupiterd.daemon.leader.term import Term
-from jupiterd.daemon.leader.work_calls import WorkCalls
+from jupiterd.daemon.leader.term_services import WorkServices
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.daemon.runtime.work_events import Advanced, Finished, Started
 from jupiterd.errors import (
@@ -105,22 +102,16 @@ def needs_engine(item: WorkItem) -> bool:
 class ItemRunner:
     """Runs the items of one cycle or run for one term."""
 
-    def __init__(
-        self,
-        term: Term,
-        board: ProgressBoard,
-        placement: Placement,
-        reach: ArtifactReach,
-        calls: WorkCalls,
-        cycle: CycleId,
-    ) -> None:
-        """Take the parts of the term, where progress is shown, and the cycle."""
-        self._term, self._board, self._placement = term, board, placement
-        self._reach, self._calls, self._cycle = reach, calls, cycle
+    def __init__(self, services: WorkServices, cycle: CycleId) -> None:
+        """Take what items are run with, and the cycle or run that they belong to."""
+        self._services, self._cycle = services, cycle
+        self._term, self._board = services.term, services.board
+        self._placement, self._reach = services.placement, services.reach
+        self._calls = services.calls
 
     def showing_on(self, board: ProgressBoard) -> "ItemRunner":
         """Return a runner of the same cycle that shows its progress elsewhere."""
-        return ItemRunner(self._term, board, self._placement, self._reach, self._calls, self._cycle)
+        return ItemRunner(replace(self._services, board=board), self._cycle)
 
     async def run(
         self,

@@ -59,7 +59,7 @@ class HeartbeatDescription:
         runs_gang = False
         term = view.own_term
         if term is not None:
-            if waiting := term.waiting.shown(now_s()):
+            if waiting := term.admissions.waiting.shown(now_s()):
                 telemetry["waiting"] = to_plain(waiting)
             telemetry["live"] = term.board.to_plain(now_s())
             telemetry["door"] = view.own_admission_terms(term)

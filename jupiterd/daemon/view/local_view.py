@@ -17,11 +17,12 @@ from jupiterd.cluster.links.own_link import Outage
 from jupiterd.cluster.membership.admission_policy import closes_by_itself
 from jupiterd.cluster.membership.membership import Liveness
 from jupiterd.cluster.membership.pairing_window import PairingWindow
-from jupiterd.cluster.membership.pending_joins import PendingJoin, PendingJoins, from_telemetry
+from jupiterd.cluster.membership.pending_joins import PendingJoin, from_telemetry
 from jupiterd.cluster.values.gpu_load import GpuLoad, aligned, read_rows
 from jupiterd.cluster.values.hardware import Hardware
 from jupiterd.cluster.values.machine_load import Load
 from jupiterd.cycle.base.work_item import Phase
+from jupiterd.daemon.leader.admissions import Admissions
 from jupiterd.daemon.leader.progress_board import PhaseKey, ProgressBoard
 from jupiterd.daemon.ledger.replica import Replica
 from jupiterd.daemon.links.own_link import own_outage
@@ -48,18 +49,8 @@ class OwnTerm(Protocol):
         ...
 
     @property
-    def waiting(self) -> PendingJoins:
-        """Who wants to be let in."""
-        ...
-
-    @property
-    def window(self) -> PairingWindow:
-        """How long the pairing window has been open."""
-        ...
-
-    @property
-    def token_timer(self) -> TokenTimer:
-        """How long tokens have been in force."""
+    def admissions(self) -> Admissions:
+        """Who wants to be let in, and how long the door and tokens are in force."""
         ...
 
 
@@ -180,7 +171,7 @@ class LocalView:
         """Return the pending joins: the leader's own list, or what its heartbeats report of it."""
         members, term = self._replica.state.members, self._own_term()
         if term is not None:
-            seen = term.waiting.shown(now_s())
+            seen = term.admissions.waiting.shown(now_s())
         else:
             peer = self._leading_peer()
             seen = [] if peer is None else from_telemetry(peer.telemetry)
@@ -199,8 +190,8 @@ class LocalView:
         """Return the same in a term of our own."""
         return _admission_terms(
             self._replica.state,
-            term.window,
-            term.token_timer,
+            term.admissions.window,
+            term.admissions.token_timer,
             now_s(),
             trusts_lan=self._settings.trust_lan,
         )

@@ -5,10 +5,10 @@ from dataclasses import replace
 from jupiterd.daemon.app.command_wiring import lead_of, table_of
 from jupiterd.daemon.app.node import Node
 from jupiterd.daemon.commands.commands import Commands
-from jupiterd.daemon.leader.leading import Leading
+from jupiterd.daemon.leader.term_services import TermServices
 
 
-def alone_with(node: Node, term: Leading) -> Commands:
+def alone_with(node: Node, services: TermServices) -> Commands:
     """Return a node's commands, carried out in this term without any look at the election."""
-    lead = replace(lead_of(node), leading=lambda: term, check_awake=lambda: None)
+    lead = replace(lead_of(node), services=lambda: services, check_awake=lambda: None)
     return Commands(table_of(node), node.replica, lead)

@@ -19,11 +19,11 @@ from jupiterd.daemon.executor.preflight_listener import PreflightListener
 from jupiterd.daemon.leader.admissions import Admissions
 from jupiterd.daemon.leader.artifact_reach import ArtifactReach
 from jupiterd.daemon.leader.connectivity import Connectivity
-from jupiterd.daemon.leader.leading import Leading
 from jupiterd.daemon.leader.machines import Machines
 from jupiterd.daemon.leader.placement import Placement
 from jupiterd.daemon.leader.progress_board import ProgressBoard
 from jupiterd.daemon.leader.term import Term
+from jupiterd.daemon.leader.term_services import TermServices
 from jupiterd.daemon.leader.work_calls import WorkCalls
 from jupiterd.daemon.links.peers import Peer, Peers
 from jupiterd.daemon.runtime.work_events import CheckpointStored, SaveRequest, WorkEvent, WorkOrder
@@ -218,13 +218,12 @@ def services_of(
     reach: ArtifactReach | None = None,
     calls: WorkCalls | None = None,
     connectivity: Connectivity | None = None,
-) -> Leading:
+) -> TermServices:
     """Return these parts of a term beside others that do nothing."""
     known = (machines or FakeMachines()) if placement is None else placement.machines
-    return Leading(
+    return TermServices(
         term=term,
         board=ProgressBoard(),
-        machines=known,
         placement=FakePlacement(known) if placement is None else placement,
         reach=FakeReach(term) if reach is None else reach,
         calls=FakeCalls() if calls is None else calls,

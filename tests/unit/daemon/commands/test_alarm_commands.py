@@ -17,6 +17,8 @@ from jupiterd.ctl.diagnose.status import ailments
 from jupiterd.daemon.app.command_wiring import alarms_of
 from jupiterd.daemon.app.node import Node
 from jupiterd.daemon.commands.alarm_commands import MAX_CHARACTERS, dismiss, with_alarms
+from jupiterd.daemon.leader.machines import Machines
+from jupiterd.daemon.leader.term import Term
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.errors import NotFoundError, UsageError
 from jupiterd.ids import NodeId
@@ -37,13 +39,18 @@ def alarms(node: Node) -> list[str]:
     return [alert.code for alert in node.observers.alerts.raised]
 
 
+def parts_of(node: Node) -> tuple[Term, Machines]:
+    services = node._begin_term(1)
+    return services.term, services.machines
+
+
 async def test_an_alarm_ends_where_somebody_has_seen_it(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one:
         await found(one, facts=(started(),))
         assert alarms(one) == []
         await one.replica.append(1, [FAILED])
         assert alarms(one) == ["run-failed"]
-        done = await dismiss(one._begin_term(1), DismissFailure.read({"cycle": "python"}))
+        done = await dismiss(*parts_of(one), DismissFailure.read({"cycle": "python"}))
         assert done == {"dismissed": [{"id": CYCLE, "name": "python"}]}
         assert alarms(one) == []
         assert one.replica.state.cycles[CYCLE].failed == FAILED
@@ -55,7 +62,7 @@ async def test_who_has_seen_it_is_recorded_as_the_leader_knows_it(
     async with serving(tmp_path, "one") as one:
         await lead(one)
         assert one.leading is not None
-        await one.leading.record(started(), FAILED)
+        await one.leading.term.record(started(), FAILED)
         own = one.identity.node_id
         with caplog.at_level("INFO"):
             await one.commands.execute("cycle.dismiss", {"node": "another", ASKED_AT: "another"})
@@ -68,15 +75,14 @@ async def test_who_has_seen_it_is_recorded_as_the_leader_knows_it(
 async def test_where_there_is_no_alarm_it_is_said(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one:
         await found(one, facts=(started(),))
-        leading = one._begin_term(1)
         with pytest.raises(NotFoundError, match="no alarm about anything"):
-            await dismiss(leading, DismissFailure())
+            await dismiss(*parts_of(one), DismissFailure())
         await one.replica.append(1, [FAILED])
         with pytest.raises(NotFoundError, match="nothing that failed is called cooking"):
-            await dismiss(leading, DismissFailure.read({"cycle": "cooking"}))
-        await dismiss(leading, DismissFailure())
+            await dismiss(*parts_of(one), DismissFailure.read({"cycle": "cooking"}))
+        await dismiss(*parts_of(one), DismissFailure())
         with pytest.raises(NotFoundError, match="no alarm about anything"):
-            await dismiss(leading, DismissFailure())
+            await dismiss(*parts_of(one), DismissFailure())
 
 
 def health(node: Node) -> list[str]:
@@ -140,7 +146,7 @@ async def test_what_failed_is_dismissed_by_the_same_word(tmp_path: Path) -> None
         await lead(one)
         alarms(one)
         assert one.leading is not None
-        await one.leading.record(started(), FAILED)
+        await one.leading.term.record(started(), FAILED)
         assert alarms(one) == ["run-failed"]
         await one.commands.execute("alarm.dismiss", {"names": ["python"]})
         assert alarms(one) == []

@@ -10,7 +10,7 @@ from jupiterd.cluster.ledger.lww_registers import fact_hash
 from jupiterd.cluster.ledger.state import CycleState
 from jupiterd.cluster.values.branch_names import branch_name
 from jupiterd.daemon.app.node import Node
-from jupiterd.daemon.commands.branch_commands import switch_line
+from jupiterd.daemon.commands.branch_commands import switch_branch
 from jupiterd.daemon.queries.cluster.branches_document import branches_document
 from jupiterd.errors import ConflictError, NotFoundError
 from jupiterd.ids import ArtifactId
@@ -44,7 +44,8 @@ def cycle_of(node: Node) -> CycleState:
 
 
 async def switch(node: Node, leaf: str) -> dict[str, object]:
-    return await switch_line(node._begin_term(1), SwitchBranch.read({"cycle": CYCLE, "leaf": leaf}))
+    command = SwitchBranch.read({"cycle": CYCLE, "leaf": leaf})
+    return await switch_branch(node._begin_term(1).term, node.artifact_cache, command)
 
 
 async def test_a_switch_makes_another_leaf_canonical_and_back(tmp_path: Path) -> None:

@@ -213,15 +213,15 @@ async def test_a_running_cycle_is_to_be_stopped_first(tmp_path: Path) -> None:
         await working(other, facts=OURS)
         other.leadership.on_step_down("so that nobody conducts the cycle")
         await other.replica.append(1, [commanded("running", 9)])
-        leading = other._begin_term(1)
+        term = other._begin_term(1).term
         await greet(other, one)
         command = MergeCluster(cluster=one.replica.cluster)
-        told = await other.cluster_merge.merge(leading, replace(command, dry_run=True))
+        told = await other.cluster_merge.merge(term, replace(command, dry_run=True))
         assert [found["title"] for found in told["obstacles"]] == [
             f"cycle dddddddd (python) is running in home ({other.replica.cluster[:8]})"
         ]
         with pytest.raises(ConflictError, match="is running"):
-            await other.cluster_merge.merge(leading, command)
+            await other.cluster_merge.merge(term, command)
 
 
 async def test_what_is_not_in_sight_is_said_so(tmp_path: Path) -> None:

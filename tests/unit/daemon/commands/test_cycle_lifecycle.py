@@ -11,8 +11,8 @@ from jupiterd.cluster.ledger.island_runs import failed_with
 from jupiterd.daemon.app.node import Node
 from jupiterd.daemon.commands.cycle_lifecycle import (
     extend_cycle,
-    foretold_extension,
     pause_cycle,
+    predicted_extension,
     resume_cycle,
     stop_cycle,
 )
@@ -54,7 +54,7 @@ def stopped(cycle: CycleId) -> CycleStateSet:
 
 async def resume(node: Node, wanted: str = "") -> str:
     done = await resume_cycle(
-        node._begin_term(1), ResumeCycle.read({"cycle": wanted} if wanted else {})
+        node._begin_term(1).term, ResumeCycle.read({"cycle": wanted} if wanted else {})
     )
     return str(done["cycle"])
 
@@ -109,7 +109,7 @@ async def test_what_cannot_go_on_is_refused_with_a_reason(
 
 async def pause(node: Node, wanted: str = "") -> str:
     done = await pause_cycle(
-        node._begin_term(1), PauseCycle.read({"cycle": wanted, "node": NODES[2]})
+        node._begin_term(1).term, PauseCycle.read({"cycle": wanted, "node": NODES[2]})
     )
     return str(done["cycle"])
 
@@ -154,7 +154,7 @@ async def test_a_paused_cycle_can_be_stopped_and_the_islands_of_one_end_with_it(
         await found(one, facts=(started(), island))
         await pause(one)
         assert one.replica.state.cycles[OLDER].wanted == "stopped"
-        await stop_cycle(one._begin_term(1), StopCycle())
+        await stop_cycle(one._begin_term(1).term, StopCycle())
         cycle = one.replica.state.cycles[CYCLE]
         assert (cycle.wanted, cycle.paused) == ("stopped", None)
 
@@ -208,7 +208,7 @@ async def test_islands_that_failed_with_their_cycle_go_on_with_it_and_others_do_
 
 async def extend(node: Node, wanted: str = "", rounds: int = 1) -> dict[str, object]:
     return await extend_cycle(
-        node._begin_term(1), ExtendCycle.read({"cycle": wanted, "rounds": rounds})
+        node._begin_term(1).term, ExtendCycle.read({"cycle": wanted, "rounds": rounds})
     )
 
 
@@ -229,8 +229,10 @@ async def test_a_dry_run_of_more_rounds_says_what_the_last_one_took(tmp_path: Pa
     async with serving(tmp_path, "one") as one:
         trained = AttemptClosed(CYCLE, 1, "finished", 100.0)
         await found(one, facts=(started(2), opened(1), *ONE_ROUND, trained))
-        leading, before = one._begin_term(1), one.replica.ledger.head()
-        told = await foretold_extension(leading, ExtendCycle.read({"rounds": 2}))
+        machines, before = one._begin_term(1).machines, one.replica.ledger.head()
+        told = await predicted_extension(
+            one.replica.state, machines, ExtendCycle.read({"rounds": 2})
+        )
         assert (told["rounds"], told["was"]) == (4, "running")
         first, training_line, last = told["lines"]
         assert first == "round 1 took 1 min 40 s: train 1 min 40 s"
@@ -238,8 +240,11 @@ async def test_a_dry_run_of_more_rounds_says_what_the_last_one_took(tmp_path: Pa
         assert last == "2 rounds more like it: ~3 min 20 s"
         assert one.replica.ledger.head() == before
         await found(one, facts=(begun(LATER, 3),))
-        none = (await foretold_extension(leading, ExtendCycle.read({"cycle": LATER})))["lines"]
-        assert none == ["none of its rounds has ended yet: nobody knows how long one takes"]
+        later = ExtendCycle.read({"cycle": LATER})
+        none = await predicted_extension(one.replica.state, machines, later)
+        assert none["lines"] == [
+            "none of its rounds has ended yet: nobody knows how long one takes"
+        ]
 
 
 async def test_a_cycle_that_was_stopped_after_its_end_runs_where_it_is_extended(
@@ -299,6 +304,6 @@ async def test_what_a_failed_cycle_has_collected_can_be_collected_again(tmp_path
         collected = replace(work_done("r1/collect/0"), phase="collect")
         await found(one, facts=(started(), collected, FAILED))
         cycle = one.replica.state.cycles[CYCLE]
-        await resume_cycle(one._begin_term(1), ResumeCycle.read({"redo": "collect"}))
+        await resume_cycle(one._begin_term(1).term, ResumeCycle.read({"redo": "collect"}))
         assert (cycle.failed, cycle.finished) == (None, False)
         assert cycle.completed_in(1, "collect") == {}

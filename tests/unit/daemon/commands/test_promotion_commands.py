@@ -48,7 +48,7 @@ async def test_a_student_is_rolled_back_from_the_next_round_on(tmp_path: Path) -
         await found(one, facts=(begun(3), *ONE_ROUND))
         ((student, share),) = writers(one)
         assert share == 0.1
-        done = await roll_back(one._begin_term(1), RollBackStudent())
+        done = await roll_back(one._begin_term(1).term, RollBackStudent())
         assert (done["student"], done["from_round"]) == (student, 3)
 
 
@@ -57,7 +57,7 @@ async def test_a_paused_cycle_that_has_not_begun_to_generate_changes_at_once(
 ) -> None:
     async with serving(tmp_path, "one") as one:
         await found(one, facts=(begun(3), *ONE_ROUND, paused(1)))
-        assert (await roll_back(one._begin_term(1), RollBackStudent()))["from_round"] == 2
+        assert (await roll_back(one._begin_term(1).term, RollBackStudent()))["from_round"] == 2
         assert writers(one) == []
         shown = generation_document(one.replica.state.cycles[CYCLE])
         assert shown["promotions"][-1].endswith("was rolled back by a person")
@@ -68,14 +68,14 @@ async def test_a_model_that_the_gate_held_back_can_be_promoted_and_rolled_back(
 ) -> None:
     async with serving(tmp_path, "one") as one:
         await found(one, facts=(begun(3), *HELD, paused(1)))
-        leading = one._begin_term(1)
-        done = await promote(leading, PromoteModel.read({"model": "python/1"}))
+        term = one._begin_term(1).term
+        done = await promote(term, PromoteModel.read({"model": "python/1"}))
         assert writers(one) == [(done["student"], 0.1)]
         with pytest.raises(ConflictError, match="generates already"):
-            await promote(leading, PromoteModel.read({"model": "python/1"}))
-        await roll_back(leading, RollBackStudent())
+            await promote(term, PromoteModel.read({"model": "python/1"}))
+        await roll_back(term, RollBackStudent())
         assert writers(one) == []
-        await promote(leading, PromoteModel.read({"model": "python/1"}))
+        await promote(term, PromoteModel.read({"model": "python/1"}))
         assert writers(one) == [(done["student"], 0.1)]
 
 
@@ -97,14 +97,14 @@ async def test_what_cannot_be_promoted_is_told_in_a_line(
     async with serving(tmp_path, "one") as one:
         await found(one, facts=facts)
         with pytest.raises(kind, match=why):
-            await promote(one._begin_term(1), PromoteModel.read({"model": model}))
+            await promote(one._begin_term(1).term, PromoteModel.read({"model": model}))
 
 
 async def test_without_a_student_in_force_nothing_is_rolled_back(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one:
         await found(one, facts=(begun(3), *HELD))
         with pytest.raises(ConflictError, match="no student"):
-            await roll_back(one._begin_term(1), RollBackStudent())
+            await roll_back(one._begin_term(1).term, RollBackStudent())
 
 
 @pytest.mark.parametrize(
@@ -121,11 +121,11 @@ async def test_of_a_cycle_that_has_ended_a_student_is_promoted_and_rolled_back_f
 ) -> None:
     async with serving(tmp_path, "one") as one:
         await found(one, facts=facts)
-        leading = one._begin_term(1)
-        done = await promote(leading, PromoteModel.read({"model": "python/1"}))
+        term = one._begin_term(1).term
+        done = await promote(term, PromoteModel.read({"model": "python/1"}))
         assert (done["from_round"], done["has_ended"]) == (2, True)
         assert writers(one) == [(done["student"], 0.1)]
-        done = await roll_back(leading, RollBackStudent.read({"cycle": "python"}))
+        done = await roll_back(term, RollBackStudent.read({"cycle": "python"}))
         assert (done["from_round"], done["has_ended"]) == (2, True)
         assert writers(one) == []
 
@@ -133,12 +133,12 @@ async def test_of_a_cycle_that_has_ended_a_student_is_promoted_and_rolled_back_f
 async def test_a_promotion_by_hand_is_taken_back_before_its_round(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one:
         await found(one, facts=(begun(3), *HELD))
-        leading = one._begin_term(1)
-        promoted = await promote(leading, PromoteModel.read({"model": "python/1"}))
-        done = await roll_back(leading, RollBackStudent())
+        term = one._begin_term(1).term
+        promoted = await promote(term, PromoteModel.read({"model": "python/1"}))
+        done = await roll_back(term, RollBackStudent())
         assert (done["student"], done["from_round"]) == (promoted["student"], 3)
         with pytest.raises(ConflictError, match="no student"):
-            await roll_back(leading, RollBackStudent())
+            await roll_back(term, RollBackStudent())
 
 
 TWO_ROUNDS = (
@@ -151,12 +151,12 @@ TWO_ROUNDS = (
 async def test_who_would_end_another_s_trial_has_to_say_so(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one:
         await found(one, facts=(begun(4), *TWO_ROUNDS, paused(1)))
-        leading = one._begin_term(1)
+        term = one._begin_term(1).term
         assert writers(one) == [("m2", 0.1)]
         with pytest.raises(StudentOnTrialError, match="student m2 writes a tenth of round 3 as"):
-            await promote(leading, PromoteModel.read({"model": "python/1"}))
+            await promote(term, PromoteModel.read({"model": "python/1"}))
         assert writers(one) == [("m2", 0.1)]
-        await promote(leading, PromoteModel.read({"model": "python/1", "replaces": True}))
+        await promote(term, PromoteModel.read({"model": "python/1", "replaces": True}))
         assert writers(one) == [("k1", 0.1)]
 
 
@@ -165,10 +165,10 @@ async def test_a_trial_in_the_round_that_runs_is_not_ended_but_a_promotion_by_ha
 ) -> None:
     async with serving(tmp_path, "one") as one:
         await found(one, facts=(begun(5), *TWO_ROUNDS))
-        leading = one._begin_term(1)
-        assert (await promote(leading, PromoteModel.read({"model": "python/1"})))["from_round"] == 4
+        term = one._begin_term(1).term
+        assert (await promote(term, PromoteModel.read({"model": "python/1"})))["from_round"] == 4
         with pytest.raises(ConflictError, match="generates already"):
-            await promote(leading, PromoteModel.read({"model": "python/2"}))
+            await promote(term, PromoteModel.read({"model": "python/2"}))
         await promote(
-            leading, PromoteModel.read({"model": "python/1"})
+            term, PromoteModel.read({"model": "python/1"})
         )  # the same again takes nobody's place

@@ -47,7 +47,7 @@ packed = partial(done, "pack")
 
 
 async def purge(node: Node, **arguments: str) -> dict[str, Any]:
-    return await purge_source(node._begin_term(1), PurgeSource.read(arguments))
+    return await purge_source(node._begin_term(1).term, PurgeSource.read(arguments))
 
 
 async def test_a_domain_s_source_is_purged_for_all_its_cycles_and_later_ones(

@@ -53,10 +53,11 @@ def asked(
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """The settings and what is foretold where A is a Mac, and the others are boxes with torch."""
     leading = leading_of(*facts, a=MAC)
-    machines = {node: leading.hardware_of(node) for node in nodes}
+    machines = {node: leading.machines.hardware_of(node) for node in nodes}
     for module in (requested_machines, asking, estimating):
         monkeypatch.setattr(module, "trainers", lambda *_: machines)
-    started, foretold = asked_cycle(leading, StartCycle.read({**DOMAIN, "settings": said}))
+    command = StartCycle.read({**DOMAIN, "settings": said})
+    started, foretold = asked_cycle(leading.fleet_view, command)
     return dict(started.settings), foretold
 
 
@@ -122,7 +123,7 @@ def test_what_is_said_of_the_training_is_recorded_with_the_cycle(
 ) -> None:
     ledger = founded_ledger(Writer(A, "a"), [B])
     leading = replace(leading_of(a=MAC), term=FakeTerm(A, ledger.state))
-    machines = {node: leading.hardware_of(node) for node in (A, B)}
+    machines = {node: leading.machines.hardware_of(node) for node in (A, B)}
 
     def named(_: Any, nodes: tuple[NodeId, ...] = ()) -> dict[NodeId, Any]:
         return {node: hardware for node, hardware in machines.items() if node in (nodes or (A, B))}
@@ -130,7 +131,7 @@ def test_what_is_said_of_the_training_is_recorded_with_the_cycle(
     for module in (requested_machines, asking, estimating):
         monkeypatch.setattr(module, "trainers", named)
     said = {"training": {"seq_len": 64, "optimizer": "muon", "max_steps": 70}, "nodes": "b"}
-    started, foretold = asked_cycle(leading, StartCycle.read({**DOMAIN, **said}))
+    started, foretold = asked_cycle(leading.fleet_view, StartCycle.read({**DOMAIN, **said}))
     assert started.settings["nodes"] == B
     assert started.settings["max_steps"] == foretold["cost"]["first"]["steps"] == 70
     assert parse_domain(started.domain_yaml, "python.yaml").training.seq_len == 64
@@ -139,29 +140,31 @@ def test_what_is_said_of_the_training_is_recorded_with_the_cycle(
     state = CycleState()
     state.apply(started, (1, A, "u", 1))
     assert (named_trainers(state), most_ranks(state)) == ((B,), 0)
-    started, foretold = asked_cycle(leading, StartCycle.read({**DOMAIN, "nodes": "1"}))
+    started, foretold = asked_cycle(leading.fleet_view, StartCycle.read({**DOMAIN, "nodes": "1"}))
     assert (started.settings["max_ranks"], foretold["expected"]["ranks"]) == (1, 1)
     with pytest.raises(NotFoundError):
-        asked_cycle(leading, StartCycle.read({**DOMAIN, "nodes": "nobody"}))
+        asked_cycle(leading.fleet_view, StartCycle.read({**DOMAIN, "nodes": "nobody"}))
 
 
 async def test_a_cycle_may_be_asked_for_while_nobody_who_trains_is_here(tmp_path: Path) -> None:
     async with leads(tmp_path) as leading:
         leading.machines.hardware_of = lambda _: None
-        started, foretold = asked_cycle(leading, StartCycle.read(DOMAIN))
+        started, foretold = asked_cycle(leading.fleet_view, StartCycle.read(DOMAIN))
         assert (started.settings["islands"], foretold) == ("auto", {})
         with pytest.raises(UsageError, match="there is 0"):
-            asked_cycle(leading, StartCycle.read({**DOMAIN, "settings": {"islands": "on"}}))
+            asked_cycle(
+                leading.fleet_view, StartCycle.read({**DOMAIN, "settings": {"islands": "on"}})
+            )
 
 
 def test_what_each_round_costs_is_foretold_by_its_own_tokens(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     leading = leading_of(a=MAC)
-    machines = {node: leading.hardware_of(node) for node in (A,)}
+    machines = {node: leading.machines.hardware_of(node) for node in (A,)}
     for module in (requested_machines, asking, estimating):
         monkeypatch.setattr(module, "trainers", lambda *_: machines)
-    _, foretold = asked_cycle(leading, StartCycle.read({**DOMAIN, "rounds": 3}))
+    _, foretold = asked_cycle(leading.fleet_view, StartCycle.read({**DOMAIN, "rounds": 3}))
     later = "460 steps, 0.47 million tokens: trunk 0.38, branch 0.09"
     assert foretold["sheet"][-3:] == [
         "Round 1: 780 steps, 0.80 million tokens: trunk 0.64, branch 0.16",
@@ -172,7 +175,7 @@ def test_what_each_round_costs_is_foretold_by_its_own_tokens(
     assert cost["tokens"] == (780 + 2 * 460) * 4 * 256
     assert cost["later"]["trunk_tokens"] == 368 * 4 * 256
     assert (cost["eta_s"], cost["goes_on_with_trunk"]) == (None, True)
-    _, alone = asked_cycle(leading, StartCycle.read({**DOMAIN, "rounds": 1}))
+    _, alone = asked_cycle(leading.fleet_view, StartCycle.read({**DOMAIN, "rounds": 1}))
     assert (alone["cost"]["later"], "Round 1" in str(alone["sheet"])) == (None, False)
 
 
@@ -204,8 +207,8 @@ def begun_with(
     leading = leading_of(a=machine)
     leading.placement.seats = lambda: [Seat(A, "hybrid", True, 0)]
     for module in (requested_machines, asking, estimating):
-        monkeypatch.setattr(module, "trainers", lambda *_: {A: leading.hardware_of(A)})
-    return asked_cycle(leading, StartCycle.read({**DOMAIN, "init": init}))[0]
+        monkeypatch.setattr(module, "trainers", lambda *_: {A: leading.machines.hardware_of(A)})
+    return asked_cycle(leading.fleet_view, StartCycle.read({**DOMAIN, "init": init}))[0]
 
 
 def test_a_cycle_may_begin_with_a_model_that_others_made(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -293,19 +296,19 @@ def test_a_base_is_recommended_to_those_who_have_none(
     )
     leading = leading_of(a=MAC)
     for module in (requested_machines, asking, estimating):
-        monkeypatch.setattr(module, "trainers", lambda *_: {A: leading.hardware_of(A)})
-    _, foretold = asked_cycle(leading, StartCycle.read({**DOMAIN, **asked}))
+        monkeypatch.setattr(module, "trainers", lambda *_: {A: leading.machines.hardware_of(A)})
+    _, foretold = asked_cycle(leading.fleet_view, StartCycle.read({**DOMAIN, **asked}))
     assert any("Recommended" in line for line in foretold["sheet"]) == is_advised
 
 
 def test_text_that_is_known_decides_the_size_and_the_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     leading = leading_of(a=MAC)
-    machines = {node: leading.hardware_of(node) for node in (A,)}
+    machines = {node: leading.machines.hardware_of(node) for node in (A,)}
     for module in (requested_machines, asking, estimating):
         monkeypatch.setattr(module, "trainers", lambda *_: machines)
     unsized = {name: value for name, value in DOMAIN.items() if name != "size"}
     started, foretold = asked_cycle(
-        leading, StartCycle.read({**unsized, "rounds": 2, "tokens": 20_480})
+        leading.fleet_view, StartCycle.read({**unsized, "rounds": 2, "tokens": 20_480})
     )
     reason = "20,480 tokens of text; 25m needs 12.5 million"
     assert (started.size, foretold["size"]) == ("1m", {"size": "1m", "reason": reason})
@@ -313,10 +316,10 @@ def test_text_that_is_known_decides_the_size_and_the_steps(monkeypatch: pytest.M
     first = foretold["cost"]["first"]
     assert (first["least_steps"], first["steps"]) == (80, 320), "four passes, and sixteen"
     assert "Round 1: 80 steps, while held-out loss falls up to 320 steps" in str(foretold["sheet"])
-    large, _ = asked_cycle(leading, StartCycle.read({**unsized, "tokens": 40_000_000}))
+    large, _ = asked_cycle(leading.fleet_view, StartCycle.read({**unsized, "tokens": 40_000_000}))
     assert large.size == "25m"
     named, told = asked_cycle(
-        leading, StartCycle.read({**unsized, "size": "25m", "tokens": 20_480})
+        leading.fleet_view, StartCycle.read({**unsized, "size": "25m", "tokens": 20_480})
     )
     assert (named.size, told["size"]["size"]) == ("25m", "1m"), "what would suit is told"
     assert not told["sheet"][0].startswith("Size")

@@ -18,7 +18,6 @@ from jupiterd.cluster.facts.facts import (
     WorkCompleted,
 )
 from jupiterd.cycle.runs.run_settings import RunSettings
-from jupiterd.daemon.commands.cycle_lifecycle import start_cycle
 from jupiterd.daemon.commands.data_commands import prepare_data
 from jupiterd.daemon.commands.dry_run import (
     NOT_COPIED,
@@ -26,8 +25,9 @@ from jupiterd.daemon.commands.dry_run import (
     training_without_copying,
     tried,
 )
-from jupiterd.daemon.commands.train_commands import resume_training, start_training, stop_training
-from jupiterd.daemon.leader.leading import Leading
+from jupiterd.daemon.commands.term_adapters import start_cycle, start_training, with_term
+from jupiterd.daemon.commands.train_commands import resume_training, stop_training
+from jupiterd.daemon.leader.term_services import TermServices
 from jupiterd.errors import (
     ConflictError,
     EmptySourceError,
@@ -63,7 +63,7 @@ MADE = WorkCompleted(
 @asynccontextmanager
 async def leads(
     folder: Path, *facts: Fact, engines: tuple[str, ...] = ("torch",), **machine: Any
-) -> AsyncGenerator[Leading]:
+) -> AsyncGenerator[TermServices]:
     """A term of a node that trains, in a cluster that knows these facts."""
     async with serving(folder, "one") as one:
         one.hardware = one.local_view.hardware = replace(one.hardware, engines=engines, **machine)
@@ -72,8 +72,8 @@ async def leads(
         yield one._begin_term(1)
 
 
-def of_latest(leading: Leading) -> tuple[DataRequested | None, TrainingStarted | None]:
-    run = max(leading.replica.state.cycles.values(), key=lambda run: run.start_order)
+def of_latest(leading: TermServices) -> tuple[DataRequested | None, TrainingStarted | None]:
+    run = max(leading.term.state.cycles.values(), key=lambda run: run.start_order)
     return run.requested, run.training
 
 
@@ -98,13 +98,13 @@ async def test_text_is_made_into_a_data_set_by_the_run_that_trains_on_it(tmp_pat
 async def test_a_data_set_is_named_by_its_name_or_an_id(tmp_path: Path, name: str) -> None:
     async with leads(tmp_path, data_asked(), MADE) as leading:
         done = await start_training(leading, StartTraining.read({"data": name, "model": "1m"}))
-        run = leading.cycle(CycleId(done["train"]))
+        run = leading.term.cycle(CycleId(done["train"]))
         assert run.requested is None
         assert run.training is not None
         assert (run.training.data, run.training.name) == (CYCLE, "letters")
 
 
-async def refusal(leading: Leading, **more: Any) -> JupiterError:
+async def refusal(leading: TermServices, **more: Any) -> JupiterError:
     """Return what refuses a run; its dry run is refused by the same."""
     asked = {"data": "letters", "model": "1m", **more}
     with pytest.raises(JupiterError) as caught:
@@ -119,7 +119,7 @@ async def refusal(leading: Leading, **more: Any) -> JupiterError:
 
 async def test_what_can_t_be_is_refused_in_a_line_with_a_hint(tmp_path: Path) -> None:
     async with leads(tmp_path, data_asked(), MADE) as leading:
-        before = leading.replica.ledger.head()
+        before = leading.term.replica.ledger.head()
         for more, kind, says in (
             ({"data": "poems"}, NotFoundError, "no data set is called poems; there is letters"),
             ({"data": "bread/1"}, NotFoundError, "no data set is called bread/1; there is"),
@@ -138,7 +138,7 @@ async def test_what_can_t_be_is_refused_in_a_line_with_a_hint(tmp_path: Path) ->
             error = await refusal(leading, **more)
             assert isinstance(error, kind), (more, error)
             assert says in error.message
-        assert leading.replica.ledger.head() == before
+        assert leading.term.replica.ledger.head() == before
 
 
 async def test_only_data_sets_that_were_made_are_named_where_another_is_asked_for(
@@ -160,10 +160,10 @@ async def test_a_dry_run_makes_all_checks_and_records_nothing(tmp_path: Path) ->
     settings = {"seq_len": 64, "max_steps": 10}
     asked = {"data": "letters", "model": "mine", "config": config, "settings": settings}
     async with leads(tmp_path / "node", data_asked(), MADE) as leading:
-        before = leading.replica.ledger.head()
+        before = leading.term.replica.ledger.head()
         for known in ({"model": "1m"}, {"weights": "a" * 64}):
             await tried(start_training, leading, StartTraining.read({**asked, **known}))
-        assert leading.replica.ledger.head() == before
+        assert leading.term.replica.ledger.head() == before
         with pytest.raises(NotFoundError, match="no safetensors"):
             await training_without_copying(
                 StartTraining.read({**asked, "weights_folder": str(weights)})
@@ -178,7 +178,7 @@ async def test_a_dry_run_makes_all_checks_and_records_nothing(tmp_path: Path) ->
             await cycle_without_copying(StartCycle(domain_name="x", domain_yaml="", init=init))
         done = await start_training(leading, StartTraining.read({**asked, "weights": "a" * 64}))
         assert done["train"], "the leader itself still records"
-        assert leading.replica.ledger.head() != before
+        assert leading.term.replica.ledger.head() != before
 
 
 async def test_a_daemon_tries_what_it_knows_and_nothing_else(tmp_path: Path) -> None:
@@ -199,7 +199,9 @@ async def test_a_daemon_tries_what_it_knows_and_nothing_else(tmp_path: Path) -> 
 async def test_a_data_set_that_isn_t_ready_can_t_be_trained_on(tmp_path: Path) -> None:
     async with leads(tmp_path, data_asked()) as leading:
         assert "isn't ready yet" in (await refusal(leading)).message
-        await leading.record(CycleFailed(CYCLE, "empty-source", "the folder is empty", "fill it"))
+        await leading.term.record(
+            CycleFailed(CYCLE, "empty-source", "the folder is empty", "fill it")
+        )
         error = await refusal(leading)
         assert (error.message, error.hint) == (
             "the data set letters was never made: the folder is empty", "fill it",
@@ -215,34 +217,35 @@ async def test_machines_train_one_thing_at_a_time(tmp_path: Path) -> None:
     async with leads(tmp_path, data_asked(), MADE, training()) as leading:
         assert isinstance(await refusal(leading), ConflictError)
         with pytest.raises(ConflictError, match="training letters"):
-            await resume_training(leading, ResumeTraining())
+            await resume_training(leading.term, ResumeTraining())
 
 
 async def test_a_cycle_and_a_run_keep_each_other_from_starting(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one:
         await found(one, facts=(training(),))
         one.leadership._leading = one._begin_term(1)
+        leading = one._begin_term(1)
         with pytest.raises(ConflictError, match="training letters"):
-            await start_cycle(one._begin_term(1), StartCycle(domain_name="", domain_yaml=""))
+            await start_cycle(leading, StartCycle(domain_name="", domain_yaml=""))
     async with leads(tmp_path / "other", started()) as leading:
         assert "on python is running" in (await refusal(leading)).message
 
 
 async def test_a_run_is_stopped_and_goes_on(tmp_path: Path) -> None:
     async with leads(tmp_path, data_asked(), MADE, training()) as leading:
-        run = leading.cycle(CYCLE)
+        run = leading.term.cycle(CYCLE)
         with pytest.raises(NotFoundError, match="no training run is called poems"):
-            await stop_training(leading, StopTraining.read({"train": "poems"}))
+            await stop_training(leading.term, StopTraining.read({"train": "poems"}))
         assert not run.finished
-        assert await tried(stop_training, leading, StopTraining()) == CYCLE
-        assert (await stop_training(leading, StopTraining()))["train"] == CYCLE
+        assert await tried(with_term(stop_training), leading, StopTraining()) == CYCLE
+        assert (await stop_training(leading.term, StopTraining()))["train"] == CYCLE
         assert run.finished
         with pytest.raises(NotFoundError, match="no training is running") as refused:
-            await stop_training(leading, StopTraining())
+            await stop_training(leading.term, StopTraining())
         resume = f"jupiterctl train start --resume {short(CYCLE)} goes on with "
         assert refused.value.hint.startswith(resume)
-        assert await tried(resume_training, leading, ResumeTraining()) == CYCLE
-        assert (await resume_training(leading, ResumeTraining.read({"train": "letters"})))[
+        assert await tried(with_term(resume_training), leading, ResumeTraining()) == CYCLE
+        assert (await resume_training(leading.term, ResumeTraining.read({"train": "letters"})))[
             "train"
         ] == CYCLE
         assert not run.finished
@@ -255,14 +258,14 @@ async def test_islands_are_stopped_and_go_on_with_their_run(tmp_path: Path) -> N
     ]
     lost = CycleFailed(parts[2].cycle, "work-failed", "its machine is broken", "")
     async with leads(tmp_path, data_asked(), MADE, training(), *parts, lost) as leading:
-        cycles = leading.replica.state.cycles
+        cycles = leading.term.state.cycles
         with pytest.raises(ConflictError, match="training letters"):
-            await resume_training(leading, ResumeTraining())
-        entries = len(leading.replica.ledger)
-        assert (await stop_training(leading, StopTraining()))["train"] == CYCLE
-        assert len(leading.replica.ledger) == entries + 1
+            await resume_training(leading.term, ResumeTraining())
+        entries = len(leading.term.replica.ledger)
+        assert (await stop_training(leading.term, StopTraining()))["train"] == CYCLE
+        assert len(leading.term.replica.ledger) == entries + 1
         assert all(cycle.finished for cycle in cycles.values())
-        assert (await resume_training(leading, ResumeTraining()))["train"] == CYCLE
+        assert (await resume_training(leading.term, ResumeTraining()))["train"] == CYCLE
         assert [cycles[part.cycle].finished for part in parts] == [False, False, True]
 
 
@@ -270,30 +273,30 @@ async def test_there_is_nothing_to_resume_without_a_run_that_was_stopped(tmp_pat
     done = (checkpoint("k1", is_final=True), round_over("k1", verdict=""))
     async with leads(tmp_path, data_asked(), MADE) as leading:
         with pytest.raises(NotFoundError, match="no training run to resume"):
-            await resume_training(leading, ResumeTraining.read({"train": "letters"}))
-        await leading.record(training(), *done)
+            await resume_training(leading.term, ResumeTraining.read({"train": "letters"}))
+        await leading.term.record(training(), *done)
         with pytest.raises(NotFoundError, match="no training run to resume"):
-            await resume_training(leading, ResumeTraining())
+            await resume_training(leading.term, ResumeTraining())
         with pytest.raises(ConflictError, match="it is finished"):
-            await resume_training(leading, ResumeTraining.read({"train": CYCLE}))
+            await resume_training(leading.term, ResumeTraining.read({"train": CYCLE}))
 
 
 async def test_two_data_sets_don_t_share_a_name(tmp_path: Path) -> None:
     async with leads(tmp_path) as leading:
-        first = await prepare_data(leading, PrepareData.read(FOLDER))
+        first = await prepare_data(leading.term, PrepareData.read(FOLDER))
         with pytest.raises(ConflictError, match="there is a data set called letters"):
-            await prepare_data(leading, PrepareData.read(FOLDER))
+            await prepare_data(leading.term, PrepareData.read(FOLDER))
         failed = CycleFailed(CycleId(first["data"]), "empty-source", "nothing there", "")
-        await leading.record(failed)
-        assert (await prepare_data(leading, PrepareData.read(FOLDER)))["data"] != first["data"]
+        await leading.term.record(failed)
+        assert (await prepare_data(leading.term, PrepareData.read(FOLDER)))["data"] != first["data"]
 
 
 async def test_a_data_set_may_take_another_s_tokenizer(tmp_path: Path) -> None:
     async with leads(tmp_path, data_asked(), MADE) as leading:
         done = await prepare_data(
-            leading, PrepareData.read({**FOLDER, "name": "poems", "tokenizer": "letters"})
+            leading.term, PrepareData.read({**FOLDER, "name": "poems", "tokenizer": "letters"})
         )
-        asked = leading.cycle(CycleId(done["data"])).requested
+        asked = leading.term.cycle(CycleId(done["data"])).requested
         assert asked is not None
         assert asked.tokenizer == "7" * 64
 
@@ -302,9 +305,9 @@ async def test_what_lies_on_the_hub_may_be_read_by_anybody(tmp_path: Path) -> No
     async with leads(tmp_path) as leading:
         source = {"kind": "hugging_face", "path": "wikimedia/wikipedia", "subset": "20231101.es"}
         done = await prepare_data(
-            leading, PrepareData.read({"source": source, "name": "wikipedia", "node": "n"})
+            leading.term, PrepareData.read({"source": source, "name": "wikipedia", "node": "n"})
         )
-        asked = leading.cycle(CycleId(done["data"])).requested
+        asked = leading.term.cycle(CycleId(done["data"])).requested
         assert asked is not None
         assert asked.node == ""
 
@@ -327,9 +330,9 @@ async def test_weights_train_on_what_their_own_tokenizer_has_cut(tmp_path: Path)
     (bare / "tokenizer.json").unlink()
     asked = {"model": "mine", "config": json.dumps(config), "settings": {"seq_len": 64}}
     async with leads(tmp_path / "node", data_asked()) as leading:
-        cut_by = leading.artifact_cache.store.ingest(brought(tmp_path / "cut"))
+        cut_by = leading.reach.artifact_cache.store.ingest(brought(tmp_path / "cut"))
         made = replace(MADE, outputs={**MADE.outputs, "tokenizer": cut_by})
-        await leading.record(made)
+        await leading.term.record(made)
 
         async def told(folder: Path, **more: Any) -> dict[str, Any]:
             given = {**asked, **more, "weights_folder": str(folder)}
@@ -352,15 +355,15 @@ async def test_weights_train_on_what_their_own_tokenizer_has_cut(tmp_path: Path)
             )
         )["sheet"]
         assert "mine has no tokenizer to compare with that of letters" in lines
-        await stop_training(leading, StopTraining())
+        await stop_training(leading.term, StopTraining())
         lines = (
             await start_training(
                 leading, StartTraining.read({"data": "letters", **await told(own)})
             )
         )["sheet"]
         assert not [line for line in lines if "tokenizer" in line]
-        await stop_training(leading, StopTraining())
+        await stop_training(leading.term, StopTraining())
         done = await start_training(leading, StartTraining.read(await told(own, **FOLDER)))
-        requested = leading.cycle(CycleId(done["train"])).requested
+        requested = leading.term.cycle(CycleId(done["train"])).requested
         assert requested is not None
         assert requested.tokenizer == NOT_COPIED, "the artifact of the model, as it came"

@@ -68,7 +68,7 @@ async def test_a_key_that_jupiterd_does_not_have_is_told_before_the_start(tmp_pa
 async def test_a_folder_is_loaded_and_writes(tmp_path: Path) -> None:
     folder = write_model(tmp_path / "model", "llama")
     async with leading(tmp_path) as (_, term):
-        whole = term.artifact_cache.store.ingest(folder)
+        whole = term.reach.artifact_cache.store.ingest(folder)
         named = Generator("mine", artifact=whole).to_plain()
         assert await try_generator(term.placement, term.calls, {"generator": named}) == {
             "is_tried": True
@@ -81,7 +81,9 @@ async def test_a_folder_that_takes_long_to_be_brought_hinders_no_cycle(
     monkeypatch.setattr(generator_trial, "LONGEST_S", 0.01)
     folder = write_model(tmp_path / "model", "llama")
     async with leading(tmp_path) as (_, term):
-        named = Generator("mine", artifact=term.artifact_cache.store.ingest(folder)).to_plain()
+        named = Generator(
+            "mine", artifact=term.reach.artifact_cache.store.ingest(folder)
+        ).to_plain()
         assert await try_generator(term.placement, term.calls, {"generator": named}) == {
             "is_tried": False
         }
@@ -108,7 +110,7 @@ async def test_a_folder_that_cannot_be_loaded_is_told(tmp_path: Path) -> None:
     folder = write_model(tmp_path / "model", "llama")
     (folder / "tokenizer.json").write_text("{}")
     async with leading(tmp_path) as (_, term):
-        broken = term.artifact_cache.store.ingest(folder)
+        broken = term.reach.artifact_cache.store.ingest(folder)
         named = Generator("mine", artifact=broken).to_plain()
         with pytest.raises(CorruptArtifactError, match="no tokenizer can be read"):
             await try_generator(term.placement, term.calls, {"generator": named})

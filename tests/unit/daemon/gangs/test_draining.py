@@ -69,14 +69,10 @@ async def test_where_all_are_drained_it_is_said_how_it_goes_on(tmp_path: Path) -
             choose(leading.placement, leading.term.cycle(CYCLE), max_ranks=8)
         assert refused.value.may_mend, "a cycle waits for it, and doesn't fail"
         with pytest.raises(DrainedError, match="nobody else can do it"):
-            ItemRunner(
-                leading.term, leading.board, leading.placement, leading.reach, leading.calls, CYCLE
-            )._place(ITEM, frozenset())
+            ItemRunner(leading, CYCLE)._place(ITEM, frozenset())
         name = one.settings.name
         with pytest.raises(DrainedError, match=f"{name} is drained"):
-            ItemRunner(
-                leading.term, leading.board, leading.placement, leading.reach, leading.calls, CYCLE
-            )._named(one.identity.node_id)
+            ItemRunner(leading, CYCLE)._named(one.identity.node_id)
 
 
 async def test_a_machine_without_an_engine_is_not_what_training_waits_for(tmp_path: Path) -> None:

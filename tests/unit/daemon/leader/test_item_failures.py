@@ -11,7 +11,6 @@ from jupiterd.cluster.values.hardware import Hardware
 from jupiterd.cycle.base.work_item import HALVINGS, Phase, WorkItem, WorkResult
 from jupiterd.daemon.leader import work_item
 from jupiterd.daemon.leader.machines import Machines
-from jupiterd.daemon.leader.progress_board import ProgressBoard
 from jupiterd.daemon.leader.work_item import MAX_FAILURES, ItemRunner
 from jupiterd.daemon.runtime.work_events import Finished, WorkEvent, WorkOrder
 from jupiterd.errors import (
@@ -27,8 +26,8 @@ from tests.support.daemon.term_parts import (
     FakeCalls,
     FakeMachines,
     FakePlacement,
-    FakeReach,
     FakeTerm,
+    services_of,
 )
 
 BEGINS_WITH = 64
@@ -79,8 +78,8 @@ class Cluster:
         term, machines = FakeTerm(), FakeMachines()
         term.know(CYCLE)
         machines.hardware_of = self.machine
-        places, reach, calls = Places(self, machines), FakeReach(term), FakeCalls(self.work)
-        return ItemRunner(term, ProgressBoard(), places, reach, calls, CYCLE)
+        places, calls = Places(self, machines), FakeCalls(self.work)
+        return ItemRunner(services_of(term, placement=places, calls=calls), CYCLE)
 
     async def run(self, task: str = "generate", params: Mapping[str, Any] | None = None) -> None:
         item = WorkItem("r1/generate/0", Phase.GENERATE, task, params or {}, MODEL)

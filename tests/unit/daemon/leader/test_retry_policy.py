@@ -11,7 +11,6 @@ from jupiterd.cycle.base.work_item import Phase, WorkItem, WorkResult
 from jupiterd.cycle.phases.judge import ASKING
 from jupiterd.daemon.cycles.judge_phase import LONGEST_S
 from jupiterd.daemon.leader import work_item
-from jupiterd.daemon.leader.progress_board import ProgressBoard
 from jupiterd.daemon.leader.retry_policy import A_WHILE_S, RetryPolicy
 from jupiterd.daemon.leader.work_item import SPARED, ItemRunner
 from jupiterd.daemon.runtime.work_events import Advanced, Finished, WorkEvent
@@ -22,8 +21,8 @@ from tests.support.daemon.term_parts import (
     FakeCalls,
     FakeMachines,
     FakePlacement,
-    FakeReach,
     FakeTerm,
+    services_of,
 )
 
 SILENT = GeneratorUnreachableError("the server is silent")
@@ -65,7 +64,7 @@ async def tried(clock: Clock, tries: Iterator[Try], **limits: Any) -> WorkComple
     term, one = FakeTerm(), NodeId("one")
     term.know(CYCLE)
     placement = FakePlacement(FakeMachines(), [Seat(one, "hybrid", True, 0)])
-    runner = ItemRunner(term, ProgressBoard(), placement, FakeReach(term), FakeCalls(work), CYCLE)
+    runner = ItemRunner(services_of(term, placement=placement, calls=FakeCalls(work)), CYCLE)
     return await runner.run(1, ITEM, is_needed=lambda: False, **limits)
 
 

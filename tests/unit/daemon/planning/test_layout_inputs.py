@@ -20,8 +20,7 @@ from jupiterd.cluster.values.link_quality import LinkQuality
 from jupiterd.cycle.training.architectures import parameter_count
 from jupiterd.cycle.training.plan import ModelShape, derive, parse_model
 from jupiterd.daemon.catalog.model_specs import model_text
-from jupiterd.daemon.commands.train_commands import start_training
-from jupiterd.daemon.leader.leading import Leading
+from jupiterd.daemon.commands.term_adapters import start_training
 from jupiterd.daemon.leader.term_services import TermServices
 from jupiterd.daemon.planning.layout_inputs import (
     inner_steps_of,
@@ -69,7 +68,7 @@ def attempt(number: int, gang: tuple[NodeId, ...], tokens: int, engine: str = TO
     ]
 
 
-def leading_of(*facts: Fact, link: LinkQuality = GIGABIT, **machines: Hardware) -> Leading:
+def leading_of(*facts: Fact, link: LinkQuality = GIGABIT, **machines: Hardware) -> TermServices:
     state = State()
     for number, fact in enumerate([replace(training(), cycle=EARLIER), *facts]):
         state.apply(fact, (1, number, "0" * 64))

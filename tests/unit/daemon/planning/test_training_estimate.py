@@ -14,8 +14,7 @@ from jupiterd.cluster.planning.engines import EngineChoice
 from jupiterd.cluster.values.hardware import Gpu, Hardware
 from jupiterd.cycle.runs.run_settings import RunSettings
 from jupiterd.cycle.training.plan import ModelShape, parse_model
-from jupiterd.daemon.commands.cycle_lifecycle import plan_cycle, start_cycle
-from jupiterd.daemon.commands.train_commands import start_training
+from jupiterd.daemon.commands.term_adapters import plan_cycle, start_cycle, start_training
 from jupiterd.daemon.leader.term_services import TermServices
 from jupiterd.daemon.planning.training_estimate import device_of, smallest_device
 from jupiterd.errors import TooLargeForDeviceError, UsageError

@@ -180,7 +180,7 @@ class StudentOnTrialError(ConflictError):
     code = "student-on-trial"
 
 
-class LineChangedError(ConflictError):
+class BranchChangedError(ConflictError):
     """Another line of the cycle counts by now than the one this work extends."""
 
     code = "line-changed"

@@ -131,7 +131,7 @@ def seen_from_here(address: Address) -> list[Address]:
     ]
 
 
-def told_source_toward(host: str) -> str:
+def announced_source_toward(host: str) -> str:
     """Return the local address that packets to `host` leave from, if it is one told to others.
 
     Empty where it is not (loopback), where there is no way, or where `host` is a name: asking for

@@ -13,7 +13,6 @@ from random import Random
 
 from jupiterd.cluster.membership.membership import Liveness
 from jupiterd.cluster.membership.presence import (
-    AskPreVote,
     Beat,
     BecomeLeader,
     Changed,
@@ -21,6 +20,7 @@ from jupiterd.cluster.membership.presence import (
     Input,
     Presence,
     PreVoteAnswered,
+    RequestPreVote,
     RosterChanged,
     Ticked,
 )
@@ -113,7 +113,7 @@ class Crowd:
         match effect:
             case Changed():
                 self.changes.append(effect)
-            case AskPreVote(nodes, term):
+            case RequestPreVote(nodes, term):
                 for node in sorted(nodes):
                     self._ask(self.others[node], term)
             case BecomeLeader():

@@ -29,7 +29,7 @@ from jupiterd.cluster.facts.facts import WorkCompleted
 from jupiterd.cluster.ledger.cycle_state import PREPARING, CycleState
 from jupiterd.ids import ArtifactId
 
-FEWEST_KEPT: Final = 1
+LEAST_ROUNDS: Final = 1
 """The newest packed round is always whole: the next one's collecting begins with what it found."""
 
 _COLLECTING: Final = "collect"
@@ -49,10 +49,10 @@ def outlived(cycles: Collection[CycleState], rounds_kept: int) -> frozenset[Arti
 class Passing:
     """Which outputs of one cycle's work nobody reads again."""
 
-    def __init__(self, cycle: CycleState, rounds_kept: int = FEWEST_KEPT) -> None:
+    def __init__(self, cycle: CycleState, rounds_kept: int = LEAST_ROUNDS) -> None:
         done = cycle.completed.values() if cycle.started is not None else ()
         packed = max((fact.round for fact in done if fact.phase == PREPARING), default=0)
-        self._last = packed - max(FEWEST_KEPT, rounds_kept)
+        self._last = packed - max(LEAST_ROUNDS, rounds_kept)
         self._asked_of = {
             fact.round
             for fact in done

@@ -7,11 +7,11 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from jupiterd.cluster.artifacts.old_rounds import FEWEST_KEPT, outlived
+from jupiterd.cluster.artifacts.old_rounds import LEAST_ROUNDS, outlived
 from jupiterd.cluster.artifacts.retention import texts, unneeded
 from jupiterd.cluster.facts.facts import CheckpointCommitted
 from jupiterd.cluster.ledger.cycle_state import CycleState
-from jupiterd.cluster.ledger.island_runs import Cycles, is_held_by_others
+from jupiterd.cluster.ledger.island_runs import Cycles, is_shared_by_others
 from jupiterd.ids import ArtifactId, NodeId
 
 COPIES: Final = 2
@@ -31,7 +31,7 @@ class Holder:
 
     node: NodeId
     role: str
-    held: frozenset[ArtifactId]
+    artifacts: frozenset[ArtifactId]
     free_bytes: int
     """What its disk, and the limits people set, leave for artifacts."""
 
@@ -57,10 +57,10 @@ def of_record(known: Cycles) -> frozenset[ArtifactId]:
     made = frozenset(
         each
         for cycle in cycles
-        for each in _made(cycle, only_final=is_held_by_others(known, cycle))
+        for each in _made(cycle, only_final=is_shared_by_others(known, cycle))
         if each
     )
-    return made - unneeded(cycles) - outlived(cycles, FEWEST_KEPT)
+    return made - unneeded(cycles) - outlived(cycles, LEAST_ROUNDS)
 
 
 def _made(cycle: CycleState, *, only_final: bool) -> Iterator[ArtifactId]:
@@ -93,11 +93,11 @@ def copies_to_make(
     found: list[Copy] = []
     given = dict.fromkeys((holder.node for holder in holders), 0)
     for artifact in sorted(needed):
-        having = sum(artifact in holder.held for holder in holders)
+        having = sum(artifact in holder.artifacts for holder in holders)
         able = [
             holder
             for holder in holders
-            if artifact not in holder.held
+            if artifact not in holder.artifacts
             and has_room(holder.free_bytes)
             and Copy(artifact, holder.node) not in refused
         ]
@@ -139,7 +139,7 @@ def spare(held: Iterable[ArtifactId], others: Collection[Holder]) -> list[Artifa
 
     Whoever has little room itself doesn't count, for it may give up the same at the same time.
     """
-    able = [holder.held for holder in others if has_room(holder.free_bytes)]
+    able = [holder.artifacts for holder in others if has_room(holder.free_bytes)]
     return [each for each in held if sum(each in one for one in able) >= COPIES]
 
 

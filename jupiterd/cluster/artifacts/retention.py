@@ -34,7 +34,7 @@ KEPT_EVERY = 10
 TRAINING = "train"
 """The phase whose work draws the weights that all islands of a run begin with."""
 
-WAYS_KEPT = 16
+RETAINED_STEPS = 16
 """Outer steps whose ways are kept, from the end of the line on."""
 
 
@@ -51,7 +51,7 @@ def unneeded(cycles: Iterable[CycleState]) -> frozenset[ArtifactId]:
     return frozenset(superseded - needed)
 
 
-def old_ways(cycles: Iterable[CycleState]) -> frozenset[ArtifactId]:
+def old_pseudo_gradients(cycles: Iterable[CycleState]) -> frozenset[ArtifactId]:
     """Return the ways that no island needs any more.
 
     Who has missed more outer steps than that begins with the state of another island. A run that
@@ -65,9 +65,9 @@ def old_ways(cycles: Iterable[CycleState]) -> frozenset[ArtifactId]:
         (gone if has_ended else needed).update(_drawn_weights(cycle))
         for number, steps in _outer_rounds(cycle).items():
             is_over = _has_failed_for_good(cycle) or cycle.rounds_committed >= number
-            last = max(step.number for step in cycle.outer_line(number).values())
+            last = max(step.number for step in cycle.outer_branch(number).values())
             for step in steps:
-                kept = not is_over and step.number > last - WAYS_KEPT
+                kept = not is_over and step.number > last - RETAINED_STEPS
                 (needed if kept else gone).update(step.pseudo_gradients)
     return frozenset(gone - needed)
 
@@ -87,7 +87,7 @@ def _drawn_weights(run: CycleState) -> Iterator[ArtifactId]:
 def _outer_rounds(cycle: CycleState) -> dict[int, list[OuterStepTaken]]:
     found: dict[int, list[OuterStepTaken]] = {}
     for fact in cycle.outer_steps():
-        if cycle.outer_line(fact.round):
+        if cycle.outer_branch(fact.round):
             found.setdefault(fact.round, []).append(fact)
     return found
 

@@ -1,6 +1,6 @@
 """The facts of exchanges between islands: the steps of their outer line.
 
-Owns what each says. Doesn't know what it leads to (`outer_line`), or how islands exchange.
+Owns what each says. Doesn't know what it leads to (`outer_branch`), or how islands exchange.
 """
 
 from collections.abc import Mapping

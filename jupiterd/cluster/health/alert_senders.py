@@ -17,7 +17,7 @@ from jupiterd.cluster.values.severity import Severity, rank
 from jupiterd.ids import NodeId
 
 MARK_DIGITS: Final = 8
-MAX_TOLD: Final = 16
+MAX_MARKS: Final = 16
 """Marks that travel with every heartbeat."""
 
 HAS_WEBHOOK, SENT = "webhook", "sent"
@@ -56,28 +56,28 @@ class SentAlerts:
         """Take note that these were sent."""
         self._learn(map(mark, keys))
 
-    def learn(self, told: object) -> None:
+    def learn(self, marks: object) -> None:
         """Take in what another node knows of: for who begins to send."""
-        self._learn(_read(told))
+        self._learn(_read(marks))
 
-    def follow(self, told: object) -> None:
+    def follow(self, marks: object) -> None:
         """Know just what the sender says it has sent: what it has forgotten is over."""
-        self._marks = dict.fromkeys(_read(told))
+        self._marks = dict.fromkeys(_read(marks))
 
     def forget(self, over: Iterable[Alert]) -> None:
         """Take note of what is over: where it begins again, it is sent again."""
         for alert in over:
             self._marks.pop(mark(alert.key), None)
 
-    def told(self) -> list[str]:
+    def recent_marks(self) -> list[str]:
         """Return the newest marks, for others."""
-        return list(self._marks)[-MAX_TOLD:]
+        return list(self._marks)[-MAX_MARKS:]
 
     def _learn(self, marks: Iterable[str]) -> None:
         self._marks |= dict.fromkeys(marks)
-        self._marks = dict.fromkeys(list(self._marks)[-4 * MAX_TOLD :])
+        self._marks = dict.fromkeys(list(self._marks)[-4 * MAX_MARKS :])
 
 
-def _read(told: object) -> list[str]:
-    found = cast("list[object]", told)[:MAX_TOLD] if isinstance(told, list) else []
+def _read(marks: object) -> list[str]:
+    found = cast("list[object]", marks)[:MAX_MARKS] if isinstance(marks, list) else []
     return [each for each in found if isinstance(each, str) and len(each) == MARK_DIGITS]

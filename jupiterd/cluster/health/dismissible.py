@@ -39,7 +39,7 @@ def alarm_key(code: str, about: str, own: NodeId) -> str:
     return f"{code}:{blake3(about.encode()).hexdigest()[:DIGEST_DIGITS]}"
 
 
-def tells_its_end(key: str, own: NodeId, *, leads: bool, asked_at: NodeId | None) -> bool:
+def reports_its_end(key: str, own: NodeId, *, leads: bool, asked_at: NodeId | None) -> bool:
     """Say whether it is this machine that tells the others when an alarm is over.
 
     asked_at: the machine on which it was dismissed; None where that is no member any more

@@ -13,7 +13,7 @@ from jupiterd.cluster.membership.approval import approve_command
 from jupiterd.cluster.membership.call_rights import trust_command
 from jupiterd.cluster.membership.membership import Liveness
 from jupiterd.cluster.planning.roles import MISSING_ENGINE
-from jupiterd.cluster.values.node_names import told_apart
+from jupiterd.cluster.values.node_names import distinct_names
 from jupiterd.cluster.values.severity import Severity
 from jupiterd.cluster.values.version_groups import difference
 from jupiterd.ids import NodeId, short
@@ -272,11 +272,11 @@ def _findings(view: ClusterView) -> Iterator[_Finding]:
     alive = [node for node in view.nodes if node.liveness is Liveness.ALIVE]
     if alive and not any(node.engines for node in alive):
         yield _Finding("no-engine", "")
-    names = told_apart({node.node: node.name for node in (*view.nodes, *view.waiting)})
+    names = distinct_names({node.node: node.name for node in (*view.nodes, *view.waiting)})
     cut_off: frozenset[NodeId] = frozenset()
     if view.outage is not None:
         cut_off = view.outage.cut_off
-        yield _Finding("link-out", view.outage.told, view.outage.hint)
+        yield _Finding("link-out", view.outage.cause, view.outage.hint)
     for node in view.nodes:
         if node.cloned_at:
             told = f"{names[node.node]}'s key: {' and '.join(node.cloned_at)}"

@@ -1,14 +1,14 @@
 """How long each thing that is wrong has been wrong.
 
 Owns when each began. Pure: it is handed the time. Doesn't know what is wrong (`health`), or who is
-told. What goes and is back within KEEPS_S was never over: a machine that answers for a moment has
+told. What goes and is back within GRACE_S was never over: a machine that answers for a moment has
 been gone all the while. What comes back later begins anew.
 """
 
 from collections.abc import Iterable
 from typing import Final
 
-KEEPS_S: Final = 30.0
+GRACE_S: Final = 30.0
 """As long as the alert of a machine that is gone outlives its coming back."""
 
 
@@ -22,7 +22,7 @@ class HealthAges:
 
     def look(self, now_s: float, holding: Iterable[str]) -> None:
         """Take in the keys of all that holds just now."""
-        self._held_s = {k: at_s for k, at_s in self._held_s.items() if now_s - at_s <= KEEPS_S}
+        self._held_s = {k: at_s for k, at_s in self._held_s.items() if now_s - at_s <= GRACE_S}
         self._began_s = {key: self._began_s[key] for key in self._held_s}
         for key in holding:
             self._held_s[key] = now_s

@@ -61,7 +61,7 @@ class _Ring:
     def put(self, slot: int, value: float | None) -> None:
         self._values[slot % _SLOTS] = math.nan if value is None else value
 
-    def told(self, slots: range, digits: int) -> list[float | None] | None:
+    def values(self, slots: range, digits: int) -> list[float | None] | None:
         """Return the values of some slots; None where none of them is known."""
         found = [self._values[slot % _SLOTS] for slot in slots]
         if all(map(math.isnan, found)):
@@ -112,9 +112,9 @@ class NodeHistory:
         return {
             "interval_s": INTERVAL_S,
             "points": len(slots),
-            **{name: self._rings[name].told(slots, digits) for name, digits in SERIES.items()},
+            **{name: self._rings[name].values(slots, digits) for name, digits in SERIES.items()},
             "gpus": [
-                {name: rings[name].told(slots, digits) for name, digits in GPU_SERIES.items()}
+                {name: rings[name].values(slots, digits) for name, digits in GPU_SERIES.items()}
                 for rings in self._gpus
             ],
         }

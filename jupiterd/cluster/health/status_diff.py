@@ -17,7 +17,7 @@ from jupiterd.cluster.health import alerts
 from jupiterd.cluster.membership.approval import approve_command
 from jupiterd.cluster.membership.membership import Liveness
 from jupiterd.cluster.text.health_words import NEWS
-from jupiterd.cluster.values.node_names import told_apart
+from jupiterd.cluster.values.node_names import distinct_names
 from jupiterd.cluster.values.severity import Severity
 from jupiterd.formats import plain, size
 from jupiterd.ids import NodeId, short
@@ -55,7 +55,7 @@ class Event:
     cycle: str = ""
 
 
-def noticed(before: Document, after: Document) -> Iterator[Event]:
+def status_changes(before: Document, after: Document) -> Iterator[Event]:
     """Yield what happened between two status documents; nothing before the first one."""
     if not before:
         return
@@ -263,7 +263,7 @@ def _name(document: Document, node_id: object) -> str:
 
 def _names(document: Document) -> dict[NodeId, str]:
     nodes = _by_id(document).items()
-    return told_apart({NodeId(each): plain(node.get("name") or "") for each, node in nodes})
+    return distinct_names({NodeId(each): plain(node.get("name") or "") for each, node in nodes})
 
 
 def _warnings(document: Document) -> dict[tuple[str, str], Document]:

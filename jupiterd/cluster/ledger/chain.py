@@ -29,40 +29,40 @@ class Chain:
         """The last entry that is summed up in a snapshot."""
         self.tip = NOTHING
         """The last entry."""
-        self._held: list[Entry] = []
+        self._entries: list[Entry] = []
 
     @property
-    def held(self) -> int:
+    def entry_count(self) -> int:
         """How many entries are held one by one."""
-        return len(self._held)
+        return len(self._entries)
 
     def hash_at(self, index: int) -> str | None:
         """Return the hash of an entry, or None where it isn't held any more, or not yet."""
         if index == self.base.index:
             return self.base.hash
         position = index - self.base.index - 1
-        return self._held[position].hash if 0 <= position < len(self._held) else None
+        return self._entries[position].hash if 0 <= position < len(self._entries) else None
 
     def append(self, entry: Entry) -> None:
         """Add the next entry, whose place was checked."""
-        self._held.append(entry)
+        self._entries.append(entry)
         self.tip = _tip_of(entry)
 
     def after(self, index: int) -> list[Entry]:
         """Return the held entries behind that one."""
-        return self._held[max(index - self.base.index, 0) :]
+        return self._entries[max(index - self.base.index, 0) :]
 
     def forget(self, index: int) -> None:
         """Hold entries up to that one no longer one by one."""
-        count = min(index - self.base.index, len(self._held))
+        count = min(index - self.base.index, len(self._entries))
         if count > 0:
-            self.base = _tip_of(self._held[count - 1])
-            del self._held[:count]
+            self.base = _tip_of(self._entries[count - 1])
+            del self._entries[:count]
 
     def skip_to(self, tip: Tip) -> None:
         """Take over that everything up to `tip` is summed up elsewhere."""
         self.base = self.tip = tip
-        self._held.clear()
+        self._entries.clear()
 
 
 def _tip_of(entry: Entry) -> Tip:

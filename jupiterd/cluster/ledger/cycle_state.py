@@ -28,7 +28,7 @@ from jupiterd.cluster.facts.phase_facts import SteeringFact
 from jupiterd.cluster.facts.steering import StudentSteered
 from jupiterd.cluster.ledger.lifecycle import EndingFact, Lifecycle
 from jupiterd.cluster.ledger.lww_registers import ONLY, Order, Register, fact_hash
-from jupiterd.cluster.ledger.outer_line import outer_line
+from jupiterd.cluster.ledger.outer_branch import outer_branch
 from jupiterd.cluster.ledger.phase_steering import Steering
 from jupiterd.cluster.ledger.progress_tree import Leaf, Progress, ProgressTree
 from jupiterd.cluster.ledger.promotions import Promotions
@@ -78,7 +78,7 @@ class CycleState:
         self._closed: Register[int, AttemptClosed] = Register(greatest_wins=True)
         self._verdicts: Register[tuple[int, str], VerdictReached] = Register(greatest_wins=False)
         self._outer_steps: Register[str, OuterStepTaken] = Register(greatest_wins=False)
-        self._outer_lines: dict[tuple[int, str], Mapping[str, OuterStepTaken]] = {}
+        self._outer_branches: dict[tuple[int, str], Mapping[str, OuterStepTaken]] = {}
         """Those that were asked for since they last grew."""
         self._steered = Promotions(may_decide)
         self._abandoned_steps: Register[str, OuterStepAbandoned] = Register(greatest_wins=False)
@@ -142,10 +142,10 @@ class CycleState:
                 self._steered.apply(fact, order)
             case OuterStepTaken():
                 if self._outer_steps.offer(fact_hash(fact), fact, order):
-                    self._outer_lines.pop((fact.round, fact.start), None)
+                    self._outer_branches.pop((fact.round, fact.start), None)
             case OuterStepAbandoned():
                 if self._abandoned_steps.offer(fact.step, fact, order):
-                    self._outer_lines.clear()
+                    self._outer_branches.clear()
             case _:
                 assert_never(fact)
 
@@ -307,15 +307,15 @@ class CycleState:
         """Round and candidate of each verdict that was ever reached, on whatever line."""
         return self._verdicts.facts.keys()
 
-    def outer_line(self, round_number: int = 1) -> Mapping[str, OuterStepTaken]:
+    def outer_branch(self, round_number: int = 1) -> Mapping[str, OuterStepTaken]:
         """Return a round's outer steps that count, by their hashes, from the first to the last.
 
         They begin with what the canonical line has before that round.
         """
         wanted = (round_number, self.start_of(round_number))
-        if wanted not in self._outer_lines:
-            self._outer_lines[wanted] = outer_line(self.outer_steps_in(round_number))
-        return self._outer_lines[wanted]
+        if wanted not in self._outer_branches:
+            self._outer_branches[wanted] = outer_branch(self.outer_steps_in(round_number))
+        return self._outer_branches[wanted]
 
     def outer_steps_in(self, round_number: int) -> Mapping[str, OuterStepTaken]:
         """Return a round's outer steps, on whatever line, but for those that are parked."""
@@ -346,9 +346,9 @@ class CycleState:
         """A number that no attempt has had yet; the first is 1. One that leapt doesn't count."""
         return climbed((*self._opened.facts, *self._closed.facts)) + 1
 
-    def line(self) -> tuple[Progress, ...]:
+    def branch(self) -> tuple[Progress, ...]:
         """Return the canonical line from the root to its leaf."""
-        return self._tree.line()
+        return self._tree.branch()
 
     def branches(self) -> tuple[Progress, ...]:
         """Return the leaves of the tree that aren't canonical, the heaviest first."""
@@ -399,7 +399,7 @@ class CycleState:
     @property
     def rounds(self) -> tuple[RoundCommitted, ...]:
         """The committed rounds of the canonical line."""
-        return tuple(fact for fact in self.line() if isinstance(fact, RoundCommitted))
+        return tuple(fact for fact in self.branch() if isinstance(fact, RoundCommitted))
 
     @property
     def rounds_committed(self) -> int:
@@ -418,7 +418,7 @@ class CycleState:
         """Return the newest checkpoint that the canonical line has of a round, but for these."""
         found = (
             fact
-            for fact in reversed(self.line())
+            for fact in reversed(self.branch())
             if isinstance(fact, CheckpointCommitted) and fact.round == round_number
         )
         return next((fact for fact in found if fact.artifact not in without), None)

@@ -14,7 +14,7 @@ from typing import Any, Final
 from jupiterd.cluster.facts.dismissal_fact import AlarmDismissed
 from jupiterd.cluster.ledger.lww_registers import Order, Rank, Register
 
-KEEPS_S: Final = 30.0
+GRACE_S: Final = 30.0
 """What goes and is back within that was never over."""
 
 SETTLE_S: Final = 150.0
@@ -81,5 +81,5 @@ class DismissalWatch:
         """Take in the keys of what was dismissed and of all that holds; return what is over."""
         self._due_s = {key: self._due_s.get(key, now_s + SETTLE_S) for key in dismissed}
         for key in dismissed & holding:
-            self._due_s[key] = now_s + KEEPS_S
+            self._due_s[key] = now_s + GRACE_S
         return sorted(key for key, due_s in self._due_s.items() if now_s >= due_s)

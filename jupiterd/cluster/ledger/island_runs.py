@@ -79,7 +79,7 @@ def counts(cycles: Cycles, cycle: CycleState) -> bool:
     return is_next and start == run.start_of(number) and not _is_of_a_gang(run, number)
 
 
-def is_held_by_others(cycles: Cycles, cycle: CycleState) -> bool:
+def is_shared_by_others(cycles: Cycles, cycle: CycleState) -> bool:
     """Say whether the weights that an island trains from are on the disks of other islands, too.
 
     All have the same after each outer step, and each saves its own; what one alone has is how far
@@ -89,7 +89,7 @@ def is_held_by_others(cycles: Cycles, cycle: CycleState) -> bool:
     run = None if island is None else cycles.get(CycleId(island.parent))
     if island is None or run is None:
         return False
-    line = [*run.outer_line(island.parent_round).values()]
+    line = [*run.outer_branch(island.parent_round).values()]
     return bool(line) and len(line[-1].islands or line[-1].batches) > 1
 
 

@@ -52,9 +52,9 @@ class Ledger:
         return sum(chain.tip.index for chain in self._chains.values())
 
     @property
-    def held(self) -> int:
+    def entry_count(self) -> int:
         """How many entries are held one by one."""
-        return sum(chain.held for chain in self._chains.values())
+        return sum(chain.entry_count for chain in self._chains.values())
 
     def add(self, entry: Entry) -> bool:
         """Take in one entry whose signature was verified; say whether it is new.

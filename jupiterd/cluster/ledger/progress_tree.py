@@ -126,7 +126,7 @@ class ProgressTree:
         if missing != self._suspended:
             self._suspended, self._leaves = missing, None
 
-    def line(self) -> tuple[Progress, ...]:
+    def branch(self) -> tuple[Progress, ...]:
         """Return the canonical line from root to leaf; empty before the first checkpoint."""
         leaves = self._ranked_leaves().competing
         return leaves[0].path() if leaves else ()

@@ -30,7 +30,7 @@ CARRIES_S: Final = 3600.0
 """How long it counts what a path was measured to carry: people do that by hand, and move on."""
 HOLD_S: Final = 30.0
 SETTLING_S: Final = 10.0
-TOLD_S: Final = 120.0
+CHOICE_LASTS_S: Final = 120.0
 """The other end's choice counts for so long; it is told again well before."""
 
 LOOK_S: Final = 10.0
@@ -108,7 +108,7 @@ class Links:
         self._decides = decides
         self._paths: dict[str, _Measured] = {}
         self._began_s: float | None = None
-        self._told: tuple[str, float] | None = None
+        self._their_choice: tuple[str, float] | None = None
         self.active = ""
         """The target in use."""
         self.reason = ""
@@ -215,12 +215,12 @@ class Links:
         if (seen := self._paths.get(target)) is not None:
             seen.bits_per_s, seen.carried_s = bits_per_s, now
 
-    def told(self, now: float, targets: Iterable[str]) -> bool:
+    def note_choice(self, now: float, targets: Iterable[str]) -> bool:
         """Take in what the other end uses, in the ways we write it; say whether we know it."""
         known = [target for target in targets if target in self._paths]
         known.sort(key=lambda target: (self._paths[target].is_dead, target != self.active))
         if known:
-            self._told = known[0], now
+            self._their_choice = known[0], now
         return bool(known)
 
     def due(self, now: float) -> list[str]:
@@ -281,13 +281,13 @@ class Links:
         return math.inf if active is None else now - active.answered_s
 
     def _choice(self, now: float) -> tuple[str, str]:
-        active, told = self._paths.get(self.active), self._told_path(now)
+        active, chosen = self._paths.get(self.active), self._chosen_path(now)
         answering = [seen for seen in self._paths.values() if not seen.is_dead]
         proved = [seen for seen in answering if seen.answered_s >= seen.asked_s]
-        if told is not None and told is not active and told in proved:
-            return told.path.target, "the other end chose it"
+        if chosen is not None and chosen is not active and chosen in proved:
+            return chosen.path.target, "the other end chose it"
         if active is not None and not active.is_dead:
-            return self._kept if told is not None else self._cheaper(now, active, answering)
+            return self._kept if chosen is not None else self._cheaper(now, active, answering)
         if proved:
             return self._best(proved).path.target, f"{self.active} doesn't answer"
         return self._kept
@@ -299,11 +299,15 @@ class Links:
     def _best(self, among: Iterable[_Measured]) -> _Measured:
         return min(among, key=lambda seen: (self._cost(seen), seen.path.target))
 
-    def _told_path(self, now: float) -> _Measured | None:
+    def _chosen_path(self, now: float) -> _Measured | None:
         """Return the other end's choice, where it counts and isn't known to be dead."""
-        if self._decides or self._told is None or now - self._told[1] > TOLD_S:
+        if (
+            self._decides
+            or self._their_choice is None
+            or now - self._their_choice[1] > CHOICE_LASTS_S
+        ):
             return None
-        seen = self._paths.get(self._told[0])
+        seen = self._paths.get(self._their_choice[0])
         return None if seen is None or seen.is_dead else seen
 
     def _cheaper(

@@ -20,7 +20,7 @@ _CABLES: Final = (InterfaceKind.THUNDERBOLT, InterfaceKind.ETHERNET)
 
 
 @dataclass(frozen=True)
-class Way:
+class Egress:
     """Where the packets to another machine leave this one."""
 
     interface: str
@@ -49,7 +49,7 @@ class Other:
 
     node: NodeId
     is_alive: bool
-    ways: Sequence[Way] = ()
+    egresses: Sequence[Egress] = ()
     """By which it was reached, the one in use last first."""
 
 
@@ -57,7 +57,7 @@ class Other:
 class Outage:
     """What is wrong with this machine's own link."""
 
-    told: str
+    cause: str
     """Such as `eth0 has no link (cable out?)`."""
     hint: str
     cut_off: frozenset[NodeId]
@@ -71,9 +71,9 @@ def outage(others: Sequence[Other], interfaces: Mapping[str, Interface]) -> Outa
     cut_off = [
         other
         for other in others
-        if other.ways and all(_fault(way, interfaces) for way in other.ways)
+        if other.egresses and all(_fault(way, interfaces) for way in other.egresses)
     ]
-    faults = dict.fromkeys(_fault(other.ways[0], interfaces) for other in cut_off)
+    faults = dict.fromkeys(_fault(other.egresses[0], interfaces) for other in cut_off)
     told = [fault for fault in faults if fault is not None]
     if not told:
         return None
@@ -84,7 +84,7 @@ def outage(others: Sequence[Other], interfaces: Mapping[str, Interface]) -> Outa
     )
 
 
-def _fault(way: Way, interfaces: Mapping[str, Interface]) -> tuple[str, str] | None:
+def _fault(way: Egress, interfaces: Mapping[str, Interface]) -> tuple[str, str] | None:
     """Return what is wrong with where a way leaves, and what to do; None where it may work."""
     name = way.interface
     if not name or not way.source or way.kind is InterfaceKind.CONTAINER:
@@ -105,7 +105,7 @@ def _fault(way: Way, interfaces: Mapping[str, Interface]) -> tuple[str, str] | N
     )
 
 
-def _without_link(way: Way) -> tuple[str, str]:
+def _without_link(way: Egress) -> tuple[str, str]:
     name = way.interface
     if way.kind is InterfaceKind.WIFI:
         return f"{name} is in no network", f"connect {name} to the Wi-Fi of the others"

@@ -48,7 +48,7 @@ class Unreached:
     """Of the member that is there, where that is known."""
 
     @property
-    def told(self) -> str:
+    def text(self) -> str:
         """What people call it."""
         return f"{self.name} at {self.address}" if self.name else self.address
 
@@ -124,7 +124,7 @@ def _how(found: Sequence[Unreached]) -> str:
 
 
 def _all(found: Sequence[Unreached]) -> str:
-    told = ", ".join(each.told for each in found[:MAX_NAMED])
+    told = ", ".join(each.text for each in found[:MAX_NAMED])
     left = len(found) - MAX_NAMED
     return f"{told} and {counted(left, 'more address', 'more addresses')}" if left > 0 else told
 

@@ -32,7 +32,6 @@ from enum import StrEnum
 from typing import Protocol, assert_never
 
 from jupiterd.cluster.membership.election_messages import (
-    AskPreVote,
     BeatSeen,
     BecomeLeader,
     Effect,
@@ -44,6 +43,7 @@ from jupiterd.cluster.membership.election_messages import (
     PresenceChanged,
     PreVoteAnswered,
     Reinstated,
+    RequestPreVote,
     Resigned,
     StabilityChanged,
     StepDown,
@@ -57,7 +57,6 @@ from jupiterd.cluster.values.timing import LAN, Timing
 from jupiterd.ids import NodeId, short
 
 __all__ = [
-    "AskPreVote",
     "BeatSeen",
     "BecomeLeader",
     "Effect",
@@ -71,6 +70,7 @@ __all__ = [
     "PreVoteAnswered",
     "PresenceChanged",
     "Reinstated",
+    "RequestPreVote",
     "Resigned",
     "StabilityChanged",
     "StepDown",
@@ -372,7 +372,7 @@ class Election:
         self._round = _Round(set(self._present), now + self._answer_s(), len(self._present))
         if not self._present:
             return self._finish_if_complete()
-        return [AskPreVote(self._present, self._term + 1)]
+        return [RequestPreVote(self._present, self._term + 1)]
 
     def _repeat_or_finish(self, now: float) -> list[Effect]:
         if self._round.is_repeated or self._is_witnessed():
@@ -380,7 +380,7 @@ class Election:
             return self._win(f"{len(self._round.awaited)} of {self._round.asked} didn't answer")
         self._round.is_repeated = True
         self._round.ends_at = now + self._timing.answer_s
-        return [AskPreVote(frozenset(self._round.awaited), self._term + 1)]
+        return [RequestPreVote(frozenset(self._round.awaited), self._term + 1)]
 
     def _finish_if_complete(self) -> list[Effect]:
         if self._round.awaited:

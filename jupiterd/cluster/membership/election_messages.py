@@ -33,7 +33,7 @@ class BeatSeen:
 
 @dataclass(frozen=True)
 class PreVoteAnswered:
-    """A node answered `AskPreVote`; `term` is the highest it knows."""
+    """A node answered `RequestPreVote`; `term` is the highest it knows."""
 
     node: NodeId
     granted: bool
@@ -128,7 +128,7 @@ class PersistTerm:
 
 
 @dataclass(frozen=True)
-class AskPreVote:
+class RequestPreVote:
     """Ask each of these nodes for its pre-vote."""
 
     nodes: frozenset[NodeId]
@@ -159,4 +159,4 @@ class Follow:
     reason: str
 
 
-Effect = PersistTerm | AskPreVote | BecomeLeader | StepDown | Follow
+Effect = PersistTerm | RequestPreVote | BecomeLeader | StepDown | Follow

@@ -15,7 +15,7 @@ from jupiterd.errors import RefusedError
 from jupiterd.ids import ClusterId, CycleId, NodeId, short
 
 SAME_VERSION = "install the same version of jupiterd on both sides"
-MAX_TOLD = 1024
+MAX_ROWS = 1024
 """Nodes, keys and cycles that are believed of another cluster, each."""
 
 
@@ -89,7 +89,7 @@ def read_brief(told: object) -> Brief:
             "nodes": dict() as nodes,
             "removed": list() as removed,
             "cycles": list() as cycles,
-        } if max(len(nodes), len(removed), len(cycles)) <= MAX_TOLD:  # pyright: ignore[reportUnknownArgumentType]
+        } if max(len(nodes), len(removed), len(cycles)) <= MAX_ROWS:  # pyright: ignore[reportUnknownArgumentType]
             return Brief(
                 ClusterId(cluster),
                 name,

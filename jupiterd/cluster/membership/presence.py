@@ -27,7 +27,6 @@ from dataclasses import dataclass, field
 from jupiterd.cluster.membership.election import Election, Uniform
 from jupiterd.cluster.membership.election import Ticked as ElectionTicked
 from jupiterd.cluster.membership.election_messages import (
-    AskPreVote,
     BeatSeen,
     BecomeLeader,
     Follow,
@@ -37,6 +36,7 @@ from jupiterd.cluster.membership.election_messages import (
     PresenceChanged,
     PreVoteAnswered,
     Reinstated,
+    RequestPreVote,
     Resigned,
     StabilityChanged,
     StepDown,
@@ -60,7 +60,6 @@ from jupiterd.ids import NodeId
 
 __all__ = [
     "AnswerPreVote",
-    "AskPreVote",
     "Beat",
     "BecomeLeader",
     "Changed",
@@ -72,10 +71,11 @@ __all__ = [
     "Input",
     "PersistTerm",
     "PreVoteAnswered",
-    "PreVoteAsked",
+    "PreVoteRequested",
     "Presence",
     "Refused",
     "Reinstated",
+    "RequestPreVote",
     "Resigned",
     "RosterChanged",
     "SaidGoodbye",
@@ -113,7 +113,7 @@ class DeadlinePassed:
 
 
 @dataclass(frozen=True)
-class PreVoteAsked:
+class PreVoteRequested:
     """A member wants to lead."""
 
     node: NodeId
@@ -144,10 +144,10 @@ _OfElection = (
     | StorageRecovered
 )
 
-Input = Beat | PreVoteAsked | DeadlinePassed | _OfMembers | _OfElection
+Input = Beat | PreVoteRequested | DeadlinePassed | _OfMembers | _OfElection
 """What a shell tells."""
 
-Effect = Changed | AnswerPreVote | PersistTerm | AskPreVote | BecomeLeader | StepDown | Follow
+Effect = Changed | AnswerPreVote | PersistTerm | RequestPreVote | BecomeLeader | StepDown | Follow
 """What a shell is asked to do; a `Changed` is only to be told of."""
 
 
@@ -182,13 +182,13 @@ class Presence:
         """Take in what happened at `now` and return what is to be done, in order."""
         effects, term = self.wake(now), self.election.term
         match event:
-            case PreVoteAsked() if not self.believes(event.term):
+            case PreVoteRequested() if not self.believes(event.term):
                 effects.append(self._refuse(event))
             case Beat() | PreVoteAnswered() if not self.believes(event.term):
                 pass
             case Beat():
                 effects += self._hear(now, event)
-            case PreVoteAsked():
+            case PreVoteRequested():
                 effects.append(self._answer(now, event))
             case Refused() | SaidGoodbye() | RosterChanged():
                 effects += self._judge(now, event)
@@ -270,11 +270,11 @@ class Presence:
         present = self.membership.present() - {self._self_id}
         return [*changes, *self.election.step(now, PresenceChanged(present))]
 
-    def _refuse(self, asked: PreVoteAsked) -> AnswerPreVote:
+    def _refuse(self, asked: PreVoteRequested) -> AnswerPreVote:
         own = self.election.term
         return AnswerPreVote(asked.node, False, own, f"its term is far above {own}")  # noqa: FBT003
 
-    def _answer(self, now: float, asked: PreVoteAsked) -> AnswerPreVote:
+    def _answer(self, now: float, asked: PreVoteRequested) -> AnswerPreVote:
         granted, reason = self.election.answer_pre_vote(
             now, asked.node, asked.term, asked.stability
         )

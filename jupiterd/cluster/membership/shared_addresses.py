@@ -10,7 +10,7 @@ from itertools import combinations
 
 
 @dataclass(frozen=True)
-class Told:
+class AnnouncedAddresses:
     """Where one daemon says that it answers, on interfaces that lead to other machines."""
 
     name: str
@@ -20,7 +20,7 @@ class Told:
     """Host and port of each address."""
 
 
-def shared_addresses(told: Sequence[Told]) -> Iterator[tuple[str, str, str]]:
+def shared_addresses(told: Sequence[AnnouncedAddresses]) -> Iterator[tuple[str, str, str]]:
     """Yield each host that two machines tell, with their names; of a pair the first one alone."""
     for one, other in combinations(told, 2):
         # Daemons of one machine share its addresses, and never a port.

@@ -12,7 +12,7 @@ PATIENCE_S = 10.0
 """Nobody in sight is no news before: finding others takes a second or two."""
 
 
-def still_sought(
+def token_wait_words(
     wanted: ClusterId, ours: ClusterId, seen: Iterable[Summary], waited_s: float
 ) -> str:
     """Return which cluster is looked for and who is in sight instead; empty where there is none.

@@ -19,7 +19,7 @@ HALF_AT: Final = 30
 """After so many outer steps islands keep half of the gain."""
 
 
-def kept_gain(outer_steps: float) -> float:
+def retained_gain(outer_steps: float) -> float:
     """Return the share, 0 to 1, of the gain over the fastest island that islands keep in the end.
 
     outer_steps: exchanges of the whole training, 0 or more

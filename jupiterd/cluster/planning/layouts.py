@@ -28,7 +28,7 @@ from jupiterd.cluster.links.allreduce_cost import (
     inner_steps,
 )
 from jupiterd.cluster.links.ring_order import best_order
-from jupiterd.cluster.planning.island_gain import kept_gain
+from jupiterd.cluster.planning.island_gain import retained_gain
 from jupiterd.cluster.planning.roles import MIN_TRAINING_SHARE
 from jupiterd.ids import NodeId
 
@@ -251,7 +251,7 @@ def _with_times(
         inner_steps=steps,
         step_s=job.tokens_per_step / rate,
         tokens_per_s=rate,
-        useful_tokens_per_s=rate - (1 - kept_gain(_outer_steps(job, steps))) * gain,
+        useful_tokens_per_s=rate - (1 - retained_gain(_outer_steps(job, steps))) * gain,
     )
 
 

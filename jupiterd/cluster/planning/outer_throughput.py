@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from jupiterd.cluster.facts.facts import OuterStepTaken
-from jupiterd.cluster.ledger.outer_line import Steps
+from jupiterd.cluster.ledger.outer_branch import Steps
 from jupiterd.ids import CycleId
 
 

@@ -54,7 +54,7 @@ def compared(run: CycleState, number: int = 1) -> Compared:
 
 
 def _parts(run: CycleState, number: int) -> Sequence[Part]:
-    if line := run.outer_line(number):
+    if line := run.outer_branch(number):
         return [(begun.predicted_tokens_per_s, did) for begun, did in outer_throughput.rounds(line)]
     return [
         (opened.predicted_tokens_per_s, attempt_throughput.stretch(run, opened, closed))
@@ -64,6 +64,6 @@ def _parts(run: CycleState, number: int) -> Sequence[Part]:
 
 
 def _begun(run: CycleState, number: int) -> Sequence[AttemptOpened | OuterStepTaken]:
-    if line := run.outer_line(number):
+    if line := run.outer_branch(number):
         return [*line.values()]
     return [fact for _, fact in sorted(run.attempts_opened.items()) if fact.round == number]

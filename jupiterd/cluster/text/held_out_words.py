@@ -42,7 +42,7 @@ def ends_worse(horizon: Mapping[str, float]) -> bool:
     return bool(horizon.get("step")) and is_worse(loss, first)
 
 
-def held_out_told(made: CheckpointCommitted) -> list[str]:
+def held_out_summary(made: CheckpointCommitted) -> list[str]:
     """Return what the end of a training tells of it; nothing where there was no such text."""
     horizon = made.horizon
     if not horizon.get("step") or not horizon.get("best_loss"):

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from jupiterd.cluster.facts.facts import CheckpointCommitted, OuterStepTaken
 from jupiterd.cluster.ledger.cycle_state import CycleState
-from jupiterd.cluster.ledger.outer_line import Steps
+from jupiterd.cluster.ledger.outer_branch import Steps
 from jupiterd.ids import CycleId
 
 BY_NO_GANG = 0
@@ -60,7 +60,7 @@ def _own(island: CycleState) -> Iterator[CheckpointCommitted]:
 
     What it has saved before it began anew is of a line that counts no more, mostly.
     """
-    for fact in reversed(island.line()):
+    for fact in reversed(island.branch()):
         if not isinstance(fact, CheckpointCommitted):
             continue
         if fact.attempt == BY_NO_GANG:
@@ -81,7 +81,7 @@ def _is_on_line(line: Sequence[OuterStepTaken], saved: CheckpointCommitted) -> b
     return any(saved.cycle in taken.batches for taken in near)
 
 
-def begun_anew(
+def reseeded(
     island: CycleId, seed: CheckpointCommitted, last: CheckpointCommitted | None
 ) -> CheckpointCommitted:
     """Return what is recorded of an island that goes on from another's checkpoint.

@@ -26,7 +26,7 @@ USUAL_BITS_PER_S: Final[Mapping[InterfaceKind, float]] = {
 LEAST_RTT_S: Final = 0.001
 """Round trips below this are alike: what differs is how busy the machines are."""
 
-MAX_TOLD: Final = 32
+MAX_QUALITIES: Final = 32
 """Links that a member tells of; there are as many as members, and heartbeats are short."""
 
 
@@ -57,7 +57,7 @@ def read_qualities(told: object) -> dict[str, LinkQuality]:
     """Return what a member tells of its links, by the beginnings of node ids; nothing odd."""
     if not isinstance(told, Mapping):
         return {}
-    rows = list(cast("Mapping[str, Any]", told).items())[:MAX_TOLD]
+    rows = list(cast("Mapping[str, Any]", told).items())[:MAX_QUALITIES]
     found = {node: _read(row) for node, row in rows}
     return {node: quality for node, quality in found.items() if quality is not None}
 

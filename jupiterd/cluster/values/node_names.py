@@ -10,7 +10,7 @@ from jupiterd.errors import NotFoundError, UsageError
 from jupiterd.ids import NodeId, short
 
 
-def told_apart(names: Mapping[NodeId, str]) -> dict[NodeId, str]:
+def distinct_names(names: Mapping[NodeId, str]) -> dict[NodeId, str]:
     """Return the names as they are shown, such as `vm (e7a31582)` where several are called `vm`."""
     often = Counter(names.values())
     return {

@@ -8,7 +8,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 from jupiterd.ctl.hub.names import HubName
-from jupiterd.cycle.base.key_hosts import is_private_way
+from jupiterd.cycle.base.key_hosts import is_private_connection
 from jupiterd.errors import (
     DiskFullError,
     JupiterError,
@@ -37,7 +37,7 @@ def check_library() -> None:
         from huggingface_hub.utils import disable_progress_bars, logging
     except ModuleNotFoundError as error:
         raise MissingExtraError("models of Hugging Face need its library") from error
-    if not is_private_way(constants.ENDPOINT):
+    if not is_private_connection(constants.ENDPOINT):
         constants.HF_HUB_DISABLE_IMPLICIT_TOKEN = True
     disable_progress_bars()
     logging.set_verbosity_error()

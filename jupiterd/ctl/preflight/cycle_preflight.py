@@ -17,13 +17,13 @@ from jupiterd.cycle.domain.source_parts import parts_of
 from jupiterd.cycle.domain.survey import Survey
 from jupiterd.cycle.domain.survey_lines import (
     dropped_line,
+    forecast_lines,
     is_hopeless,
     language_help,
-    outlook_lines,
     source_line,
 )
-from jupiterd.cycle.holdout.holdout_outlook import HoldoutOutlook, holdout_outlook
 from jupiterd.cycle.holdout.paired_spread import BROUGHT, FIRST
+from jupiterd.cycle.holdout.verdict_forecast import VerdictForecast, verdict_forecast
 from jupiterd.cycle.rounds.plan_summary import PlannedCycle, plan_lines
 from jupiterd.cycle.rounds.plan_times import Seen, phase_times
 from jupiterd.errors import EmptySourceError, TooLittleTextError
@@ -35,7 +35,7 @@ class Preflight:
 
     domain: Domain
     survey: Survey
-    outlook: HoldoutOutlook
+    forecast: VerdictForecast
 
     @classmethod
     def of(cls, domain: Domain, on_line: OnLine = silent, begins_with: str = "") -> "Preflight":
@@ -48,20 +48,20 @@ class Preflight:
         """
         survey = survey_of(domain, on_line)
         first = FIRST if (begins_with or domain.init) == SCRATCH else BROUGHT
-        return cls(domain, survey, holdout_outlook(survey.counts, domain.holdout_rules(), first))
+        return cls(domain, survey, verdict_forecast(survey.counts, domain.holdout_rules(), first))
 
     @property
     def is_hopeless(self) -> bool:
         """Say whether it is known already that there can be no verdict."""
-        return is_hopeless(self.survey, self.outlook)
+        return is_hopeless(self.survey, self.forecast)
 
     @property
     def _can_be_judged(self) -> bool | None:
         """Say whether there can be a verdict; None: what was read leaves it open."""
         if not self.survey.counted:
             return None
-        is_open = self.outlook.may_be_judged and not self.outlook.can_be_judged
-        return None if is_open else self.outlook.can_be_judged
+        is_open = self.forecast.may_be_judged and not self.forecast.can_be_judged
+        return None if is_open else self.forecast.can_be_judged
 
     def check(self, *, needs_verdict: bool = True) -> None:
         """Refuse what is known already to come to nothing.
@@ -77,24 +77,25 @@ class Preflight:
             lost = dropped_line(self.survey)
             name = self.domain.domain
             why = f"see why with jupiterctl domain lint {name}" if lost else ""
-            helps = [language_help(self.survey) or why, self.outlook.help]
+            helps = [language_help(self.survey) or why, self.forecast.help]
             raise TooLittleTextError(
-                "; ".join(filter(None, [self.outlook.answer, lost])), ", ".join(filter(None, helps))
+                "; ".join(filter(None, [self.forecast.answer, lost])),
+                ", ".join(filter(None, helps)),
             )
 
     def lines(self) -> list[str]:
         """Return what each source seems to hold, and whether that can be judged."""
         lines = [source_line(source) for source in self.survey.sources]
-        return [*lines, *outlook_lines(self.survey, self.outlook)]
+        return [*lines, *forecast_lines(self.survey, self.forecast)]
 
     def arguments(self) -> dict[str, Any]:
         """Return the command's fields about the text, from which the leader predicts steps."""
-        counts, share = self.survey.counts, 1 - self.outlook.held_out_share
+        counts, share = self.survey.counts, 1 - self.forecast.held_out_share
         return {"tokens": round(counts.tokens * share)} if self.survey.counted else {}
 
     def to_plain(self) -> dict[str, Any]:
         """Return it for programs."""
-        outlook = self.outlook
+        forecast = self.forecast
         return {
             "sources": list(self.survey.to_plain()["sources"]),
             "documents": self.survey.documents,
@@ -103,11 +104,11 @@ class Preflight:
             "is_whole": self.survey.is_whole,
             "took_s": self.survey.took_s,
             "can_be_judged": self._can_be_judged,
-            "answer": outlook.answer,
-            "help": outlook.help,
-            "gate_documents": outlook.gate_documents,
-            "gate_clusters": outlook.gate_clusters,
-            "dev_documents": outlook.dev_documents,
+            "answer": forecast.answer,
+            "help": forecast.help,
+            "gate_documents": forecast.gate_documents,
+            "gate_clusters": forecast.gate_clusters,
+            "dev_documents": forecast.dev_documents,
         }
 
     def plan_lines(
@@ -127,15 +128,15 @@ class Preflight:
         """
         far_s = sum(map(_politeness_s, self.domain.data_sources))
         rounds = int(arguments["rounds"])
-        seen = Seen(self.survey, self.outlook, far_s)
+        seen = Seen(self.survey, self.forecast, far_s)
         times = phase_times(seen, predicted, rounds, writer.in_round_1)
         planned = PlannedCycle(
             title=title,
             rounds=rounds,
             survey=self.survey,
-            outlook=self.outlook,
+            forecast=self.forecast,
             times=times,
-            foretold=predicted,
+            predicted=predicted,
             writer=writer.line(),
             without_verdict=bool(arguments.get("without_verdict")),
             max_steps=int(arguments.get("training", {}).get("max_steps", 0)),

@@ -17,8 +17,8 @@ from jupiterd.ctl.preflight.source_survey import NOT_COUNTED, OnLine, silent, su
 from jupiterd.cycle.data.row_advice import field_hint
 from jupiterd.cycle.domain.domain import parse_domain
 from jupiterd.cycle.domain.survey import Survey
-from jupiterd.cycle.domain.survey_lines import dropped_line, outlook_lines, reading_line, text_line
-from jupiterd.cycle.holdout.holdout_outlook import holdout_outlook
+from jupiterd.cycle.domain.survey_lines import dropped_line, forecast_lines, reading_line, text_line
+from jupiterd.cycle.holdout.verdict_forecast import verdict_forecast
 from jupiterd.errors import EmptySourceError, NotFoundError, SourceUnreachableError, UsageError
 from jupiterd.formats import printable
 from jupiterd.path_text import path_of, path_text
@@ -71,7 +71,7 @@ def domain_of_place(
     survey = survey_of(draft, on_line, goes_far=True, finds_language=not language)
     _check_that_there_is_some(place, survey)
     domain = draft.model_copy(update={"language": language or _language(place, survey)})
-    return Preflight(domain, survey, holdout_outlook(survey.counts, domain.holdout_rules()))
+    return Preflight(domain, survey, verdict_forecast(survey.counts, domain.holdout_rules()))
 
 
 def file_text(found: Preflight, place: str, schema: Path) -> str:
@@ -215,7 +215,7 @@ def _why_source(survey: Survey) -> str:
 
 
 def _why_holdout(found: Preflight) -> str:
-    forecast = "; ".join(outlook_lines(found.survey, found.outlook))
+    forecast = "; ".join(forecast_lines(found.survey, found.forecast))
     return (
         f"{forecast}. The salt chooses what is held out: with another one scores can't be compared"
     )

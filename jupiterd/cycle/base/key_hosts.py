@@ -58,17 +58,17 @@ class KeyHosts:
         """Say whether the key in that variable may be shown to that address."""
         usual = HUB if name == HUB_TOKEN else ""
         bound = self.hosts.get(name, usual)
-        return bool(bound) and origin_of(url) == bound and is_private_way(url)
+        return bool(bound) and origin_of(url) == bound and is_private_connection(url)
 
 
-def is_private_way(url: str) -> bool:
+def is_private_connection(url: str) -> bool:
     """Say whether nobody between here and there can read what is sent: TLS, or the same machine."""
     return url.lower().startswith("https://") or is_loopback(url)
 
 
 def what_to_write(name: str, url: str) -> str:
     """Return what the owner of a machine does so that it shows a key to that address."""
-    if not is_private_way(url):
+    if not is_private_connection(url):
         return "keys go over https, or to a server on the same machine: give the server https"
     return (
         f"if it is to go there, write api_keys: {{{name}: {origin_of(url)}}} into the jupiter.yaml "
@@ -100,7 +100,7 @@ def _bound(name: str, url: str) -> str:
             f"expected names that end with _API_KEY, or {HUB_TOKEN}, such as {_EXAMPLE}"
         )
     origin = origin_of(url)
-    if not origin or not is_private_way(origin):
+    if not origin or not is_private_connection(origin):
         raise ValueError(
             f"expected {name} with an https address, or one of this machine, such as {_EXAMPLE}"
         )

@@ -13,7 +13,7 @@ from jupiterd.cycle.base.work_item import Phase
 from jupiterd.cycle.data.phase_flow import Flow
 from jupiterd.cycle.data.reason_words import reason_words
 
-REASONS_TOLD: Final = 2
+NAMED_REASONS: Final = 2
 
 _WORDS: Mapping[Phase, tuple[str, str]] = {
     Phase.COLLECT: ("collect left out", "documents"),
@@ -35,7 +35,7 @@ class HeavyDrop:
     """The commonest, each with how many."""
 
     @property
-    def told(self) -> str:
+    def summary(self) -> str:
         """What people are told in a line."""
         did, what = _WORDS[self.phase]
         share = 100 * self.dropped // self.into
@@ -51,7 +51,7 @@ class HeavyDrop:
             "dropped": self.dropped,
             "in": self.into,
             "reasons": dict(self.reasons),
-            "told": self.told,
+            "told": self.summary,
         }
 
 
@@ -72,7 +72,7 @@ def heavy_drop(
     dropped = flow.into - out
     if 2 * dropped <= flow.into:
         return None
-    reasons = tuple(islice(flow.dropped.items(), REASONS_TOLD))
+    reasons = tuple(islice(flow.dropped.items(), NAMED_REASONS))
     return HeavyDrop(round_number, phase, dropped, flow.into, reasons)
 
 

@@ -36,7 +36,7 @@ class Lost:
         """Return what happened, for people."""
         return f"source {named_part(self.source, self.place)} failed: {self.reason}"
 
-    def told(self) -> str:
+    def text(self) -> str:
         """Return what happened and what follows from it, for people."""
         used = "what was collected of it before is used" if self.has_text else "there is none of it"
         return f"{self.failure}; {used}, the next round tries it anew"

@@ -59,7 +59,7 @@ def with_changes(domain: Domain, changes: Mapping[str, str]) -> Domain:
         raise InvalidDomainError(error.mistakes[0], HINT) from error
 
 
-def told(domain: Domain) -> dict[str, str]:
+def current_values(domain: Domain) -> dict[str, str]:
     """Return what each setting that may be changed is now, as it would be written."""
     plain = domain.model_dump(mode="json", exclude_none=True)
     found = {setting: setting.partition(".") for setting in CHANGEABLE}

@@ -87,7 +87,7 @@ def _buckets(text: str, language: str) -> list[int]:
     return [value % BUCKETS for value in (*words, *pairs)]
 
 
-def lowest_kept(scores: Iterable[tuple[float, int]], keep_share: float) -> tuple[float, int]:
+def lowest_retained(scores: Iterable[tuple[float, int]], keep_share: float) -> tuple[float, int]:
     """Return the lowest of (score, number) that is kept, so that such a share of them is.
 
     Among equal scores the greater number ranks higher. Of none, nothing is too low.

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
-from jupiterd.cycle.holdout.holdout_outlook import TextCounts
 from jupiterd.cycle.holdout.verdict_check import Found
+from jupiterd.cycle.holdout.verdict_forecast import TextCounts
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from jupiterd.cycle.data.reason_words import reason_words
 from jupiterd.cycle.domain.survey import SourceSurvey, Survey
-from jupiterd.cycle.holdout.holdout_outlook import HoldoutOutlook
+from jupiterd.cycle.holdout.verdict_forecast import VerdictForecast
 from jupiterd.formats import counted, plain, size
 
 ENOUGH_READ = 30
@@ -54,17 +54,17 @@ def reading_line(survey: Survey) -> str:
     return "; ".join(told)
 
 
-def outlook_lines(survey: Survey, outlook: HoldoutOutlook) -> list[str]:
+def forecast_lines(survey: Survey, forecast: VerdictForecast) -> list[str]:
     """Return whether it can be judged, how well, and what would help."""
     if not survey.counted:
         return ["can this be judged? that is known once the sources have been collected"]
-    if not outlook.can_be_judged and not is_hopeless(survey, outlook):
+    if not forecast.can_be_judged and not is_hopeless(survey, forecast):
         return [
-            f"can this be judged? not with what was counted: {outlook.answer}",
+            f"can this be judged? not with what was counted: {forecast.answer}",
             "more is known once all sources have been collected",
         ]
-    answer = outlook.answer if outlook.can_be_judged else f"no: {outlook.answer}"
-    help_words = ", ".join(filter(None, [language_help(survey), outlook.help]))
+    answer = forecast.answer if forecast.can_be_judged else f"no: {forecast.answer}"
+    help_words = ", ".join(filter(None, [language_help(survey), forecast.help]))
     helps = [f"what would help: {help_words}"] if help_words else []
     return [f"can this be judged? {answer}", *helps]
 
@@ -87,13 +87,13 @@ def dropped_line(survey: Survey) -> str:
     return f"{share:.0%}{of_them} are dropped: {_largest(dropped)}"
 
 
-def is_hopeless(survey: Survey, outlook: HoldoutOutlook) -> bool:
+def is_hopeless(survey: Survey, forecast: VerdictForecast) -> bool:
     """Say whether it is known already that there can be no verdict.
 
     Sources that weren't counted, or not to their end, may have what lacks.
     """
     is_known = all(map(_is_known, survey.sources))
-    return is_known and bool(survey.sources) and not outlook.may_be_judged
+    return is_known and bool(survey.sources) and not forecast.may_be_judged
 
 
 def _is_known(source: SourceSurvey) -> bool:

@@ -102,7 +102,7 @@ class Compared:
         """Say whether our arm was shown to learn less."""
         return self.upper_bound_bpb < 0
 
-    def told(self) -> str:
+    def text(self) -> str:
         """Return the difference with its bounds, for people."""
         return (
             f"{self.gain_bpb:+.4f} bits per byte, between {self.lower_bound_bpb:+.4f} and "
@@ -148,10 +148,10 @@ def too_little(runs: Iterable[ProxyRun], ours: Arm) -> str:
     shares = {run.arm: run.synthetic_share for run in runs}
     if ours not in shares or max(shares.values()) >= LEAST_SHARE:
         return ""
-    return too_little_told(shares[ours])
+    return too_little_words(shares[ours])
 
 
-def too_little_told(share: float) -> str:
+def too_little_words(share: float) -> str:
     """Return the sentence for a share of generated text that is below LEAST_SHARE."""
     return (
         f"generated text is {share:.1%} of the small students' text, and below {LEAST_SHARE:.0%} "

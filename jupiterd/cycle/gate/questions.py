@@ -191,11 +191,11 @@ def _teaches(case: Case) -> Answer:
     if compared.is_worse:
         return _failed(
             Decision.HOLD,
-            f"small students learn less with its text than with {than}: {compared.told()}",
+            f"small students learn less with its text than with {than}: {compared.text()}",
         )
     return _passed(
         f"small students weren't shown to learn less with its text than with {than}: "
-        f"{compared.told()}"
+        f"{compared.text()}"
     )
 
 

@@ -7,7 +7,7 @@ broke off. Doesn't know connections or time.
 import json
 from typing import Any, Final
 
-from jupiterd.cycle.generation.server_protocol import Again, Reply, error_told, tokens_of
+from jupiterd.cycle.generation.server_protocol import Again, Reply, error_words, tokens_of
 from jupiterd.cycle.templates.prompt import Written
 
 CONTENT_TYPE: Final = "text/event-stream"
@@ -45,7 +45,7 @@ class AnswerStream:
         if not isinstance(said, dict):
             self._trouble = "what it answers is no chat completion"
         elif said.get("error"):
-            self._trouble = error_told(said) or "it broke off with an error"
+            self._trouble = error_words(said) or "it broke off with an error"
         else:
             self._usage = said.get("usage") or self._usage
             choices: Any = said.get("choices")

@@ -135,12 +135,12 @@ def place_of(sample_id: str, order: str) -> bytes:
     return blake3(f"{order}\0{sample_id}".encode()).digest(16)
 
 
-def told_given_up(summaries: Sequence[Mapping[str, Scalar]]) -> list[str]:
+def given_up_words(summaries: Sequence[Mapping[str, Scalar]]) -> list[str]:
     """Return what people are told of templates that the generator can't do; each once."""
     return list(dict.fromkeys(str(each[GIVEN_UP]) for each in summaries if GIVEN_UP in each))
 
 
-def told_without(summaries: Sequence[Mapping[str, Scalar]]) -> list[str]:
+def without_words(summaries: Sequence[Mapping[str, Scalar]]) -> list[str]:
     """Return what people are told of items whose generator couldn't be had."""
     reasons = [str(summary[WITHOUT]) for summary in summaries if WITHOUT in summary]
     if not reasons:

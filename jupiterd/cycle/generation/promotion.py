@@ -74,7 +74,7 @@ class Standing:
     """The students that ever came into force in full, in that order."""
     canary: str = ""
     """The student whose canary the round is, or empty."""
-    told: tuple[str, ...] = ()
+    notices: tuple[str, ...] = ()
     """What happened, in sentences, round by round."""
 
     @property
@@ -92,7 +92,7 @@ class Standing:
 
     def saying(self, sentence: str) -> "Standing":
         """Return the same, with a sentence about it."""
-        return replace(self, told=(*self.told, sentence))
+        return replace(self, notices=(*self.notices, sentence))
 
     def without(self, student: str) -> "Standing":
         """Return what is left when a student goes."""

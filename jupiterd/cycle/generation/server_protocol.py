@@ -94,7 +94,7 @@ def changed_request(body: Body, changes: Mapping[str, str | None]) -> dict[str, 
     return {named[name] or "": value for name, value in body.items() if named[name] is not None}
 
 
-def error_told(said: object) -> str:
+def error_words(said: object) -> str:
     """Return what a document says of an error, in one short line; empty: it tells of none."""
     error: Any = said.get("error", said) if isinstance(said, dict) else None
     text: Any = error
@@ -130,7 +130,7 @@ def _told(content: bytes, status: int) -> str:
         said: Any = json.loads(content)
     except (ValueError, RecursionError):
         said = None
-    told = error_told(said)
+    told = error_words(said)
     return f"HTTP {status}" + (f", {told}" if told else "")
 
 

@@ -66,4 +66,4 @@ def _after(before: float, control: Control, cap: float) -> SyntheticShare:
     else:
         share = min(before + STEP, cap)
         what = f"it helped small students in round {number}, so the share rose from {before:.1%}"
-    return SyntheticShare(share, f"{share:.1%}: {what} ({compared.told()})")
+    return SyntheticShare(share, f"{share:.1%}: {what} ({compared.text()})")

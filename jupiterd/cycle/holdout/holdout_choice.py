@@ -24,7 +24,7 @@ from jupiterd.cycle.holdout.holdout_rules import (
     MOST_HELD_OUT,
     HoldoutRules,
     Parts,
-    shares_told,
+    named_shares,
     wanted_parts,
 )
 from jupiterd.cycle.holdout.near_clusters import joined_clusters
@@ -49,7 +49,7 @@ def plan_holdout(documents: Sequence[Collected], rules: HoldoutRules) -> tuple[H
     whole, reason = choose_level(levels, wanted, rules)
     plan = HoldoutPlan(rules.salt, whole.depth, joined=levels.joined_at(whole.depth))
     if rules.fraction is not None:
-        fraction, dev, vault = shares_told(len(scored), rules)
+        fraction, dev, vault = named_shares(len(scored), rules)
         return replace(plan, fraction=fraction, dev=dev, vault=vault), reason
     if coarse := counted_by(levels, whole, rules):
         reason = (

@@ -1,7 +1,7 @@
 """How much text is held out for the gate, for development and for the vault.
 
 Owns these amounts, for any number of documents. Doesn't know which documents that are
-(`holdout_plan`), or what they can show (`holdout_outlook`).
+(`holdout_plan`), or what they can show (`verdict_forecast`).
 
 | documents | for the gate | for development | for the vault |
 |---|---|---|---|
@@ -121,7 +121,7 @@ def least_documents(rules: HoldoutRules) -> int:
     return math.ceil(max(rules.least_documents, rules.least_clusters) / share)
 
 
-def shares_told(documents: int, rules: HoldoutRules) -> tuple[float, float, float]:
+def named_shares(documents: int, rules: HoldoutRules) -> tuple[float, float, float]:
     """Return the fraction held out and its shares for development and vault, as far as told."""
     usual = wanted_parts(documents, HoldoutRules(rules.salt, min_documents=rules.min_documents))
     fraction = usual.total / documents if documents else 0.0
@@ -134,7 +134,7 @@ def shares_told(documents: int, rules: HoldoutRules) -> tuple[float, float, floa
 
 
 def _as_told(documents: int, rules: HoldoutRules) -> Parts:
-    fraction, dev, vault = shares_told(documents, rules)
+    fraction, dev, vault = named_shares(documents, rules)
     held = round(documents * fraction)
     in_dev, in_vault = round(held * dev), round(held * vault)
     return Parts(held - in_dev - in_vault, in_dev, in_vault)

@@ -74,7 +74,7 @@ class Found:
             len(held),
         )
 
-    def told(self, rules: HoldoutRules, comparison: Comparison = FIRST) -> str:
+    def summary(self, rules: HoldoutRules, comparison: Comparison = FIRST) -> str:
         """Return what is held out and what it can show, in one sentence.
 
         comparison: that of the round which is to be judged

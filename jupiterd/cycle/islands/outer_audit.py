@@ -33,7 +33,7 @@ class OuterAudit:
     problems: tuple[str, ...] = ()
 
 
-def audit_outer_line(line: Sequence[OuterOrder], seq_len: int) -> OuterAudit:
+def audit_outer_branch(line: Sequence[OuterOrder], seq_len: int) -> OuterAudit:
     """Return the judgement of a line that begins with its first step."""
     last = line[-1]
     committed = [each for step in line for each in _merged(line, step)]

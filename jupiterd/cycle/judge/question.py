@@ -34,7 +34,7 @@ def question(beginning: str, first: str, second: str, specials: Iterable[str] = 
     return Prompt(message=message, opening=f"{message}\nThe number of the better one is")
 
 
-def kept_reply(text: str) -> str:
+def stored_reply(text: str) -> str:
     """Return what is kept of an answer."""
     return text[-MAX_REPLY_CHARS:]
 

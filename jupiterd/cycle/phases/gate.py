@@ -11,13 +11,13 @@ from jupiterd.cycle.gate.baseline import CHOICE
 from jupiterd.cycle.gate.record import TEST
 from jupiterd.cycle.phases.collect import holdout_version
 from jupiterd.cycle.phases.evaluate import EVALUATION_PIECES, generator_in_force, incumbent
-from jupiterd.cycle.phases.judge import judge_answers, judge_items, judge_told
+from jupiterd.cycle.phases.judge import judge_answers, judge_items, judge_params
 from jupiterd.cycle.phases.looks import FIRST, LAST, WITH_JUDGE, is_shown_the_vault
 from jupiterd.cycle.phases.proxies import (
     runs_of_round,
     synthetic_share,
     teaching_items,
-    teaching_told,
+    teaching_params,
 )
 from jupiterd.cycle.phases.view import RoundView, item_id
 from jupiterd.ids import ArtifactId
@@ -74,7 +74,7 @@ def _judging(
         scores |= judge_answers(view)
     params = {
         "gate": domain.gate.model_dump(mode="json"),
-        "holdout": _holdout_told(domain),
+        "holdout": _holdout_params(domain),
         "holdout_version": holdout_version(view, domain),
         "parts": [GATE],
         "test": TEST,
@@ -88,20 +88,20 @@ def _judging(
         "round": view.round,
         "templates": list(domain.generation.kinds),
         "synthetic_share": synthetic_share(view, domain).reason,
-        "teaching": teaching_told(view, domain, last=number == LAST),
+        "teaching": teaching_params(view, domain, last=number == LAST),
         "scores": scores,
     }
     if not params["generator"]:
         params["nobody_generates"] = True
     if view.base:
         params["base"] = view.base
-    if judge := judge_told(view, was_due=number != FIRST):
+    if judge := judge_params(view, was_due=number != FIRST):
         params["judge"] = judge
     name = item_id(view.round, Phase.GATE, number, view.trained or "")
     return WorkItem(name, Phase.GATE, "gate", params, scores)
 
 
-def _holdout_told(domain: "Domain") -> dict[str, Any]:
+def _holdout_params(domain: "Domain") -> dict[str, Any]:
     """Return the domain's holdout, with how much the gate needs where the file doesn't say."""
     rules = domain.holdout_rules()
     least = {"min_documents": rules.least_documents, "min_clusters": rules.least_clusters}

@@ -57,7 +57,7 @@ def is_due(view: RoundView) -> bool:
     return is_tied and view.judge is not None and not _incomparable(view)
 
 
-def judge_told(view: RoundView, *, was_due: bool) -> dict[str, str]:
+def judge_params(view: RoundView, *, was_due: bool) -> dict[str, str]:
     """Return what the gate is told of the judge; nothing where none is named.
 
     was_due: the scores were tied, and whoever could be asked was

@@ -21,7 +21,7 @@ from jupiterd.cycle.base.work_item import Phase, WorkItem, WorkResult
 from jupiterd.cycle.data.mixing import share_cap
 from jupiterd.cycle.domain.generator import Generator
 from jupiterd.cycle.gate.decision import Decision
-from jupiterd.cycle.gate.proxy import LEAST_SHARE, Arm, ProxyRun, Taught, too_little_told
+from jupiterd.cycle.gate.proxy import LEAST_SHARE, Arm, ProxyRun, Taught, too_little_words
 from jupiterd.cycle.generation.generation_options import WITHOUT, Piece, pieces_of
 from jupiterd.cycle.generation.promotion import Writer, is_own, writers_of
 from jupiterd.cycle.generation.proxies import Proxies, proxies_of
@@ -129,7 +129,7 @@ def _too_little(view: RoundView, domain: "Domain") -> str:
     shares = [arm.counts.get("arm_synthetic_share", 1.0) for arm in arms if arm is not None]
     if len(shares) < len(arms) or max(shares) >= LEAST_SHARE or wrote_nothing(view, domain):
         return ""
-    return too_little_told(shares[0])
+    return too_little_words(shares[0])
 
 
 def wrote_nothing(view: RoundView, domain: "Domain") -> str:
@@ -157,7 +157,7 @@ def runs_of_round(view: RoundView, domain: "Domain", *, last: bool) -> dict[str,
     }
 
 
-def teaching_told(view: RoundView, domain: "Domain", *, last: bool) -> dict[str, str]:
+def teaching_params(view: RoundView, domain: "Domain", *, last: bool) -> dict[str, str]:
     """Return what the gate is told of small students that there aren't; see `runs_of_round`."""
     told = {
         "why_not": _untold(view, domain) if last else _needless(domain),

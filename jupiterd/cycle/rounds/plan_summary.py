@@ -10,7 +10,7 @@ from typing import Any
 
 from jupiterd.cycle.domain.survey import Survey
 from jupiterd.cycle.domain.survey_lines import is_hopeless, reading_line, text_line
-from jupiterd.cycle.holdout.holdout_outlook import HoldoutOutlook
+from jupiterd.cycle.holdout.verdict_forecast import VerdictForecast
 from jupiterd.cycle.rounds.plan_times import PhaseTimes, disk_bytes, least_of
 from jupiterd.cycle.training.step_budget import worthless_words
 from jupiterd.cycle.training.tuning import why_high
@@ -34,9 +34,9 @@ class PlannedCycle:
     """What it is, and how large, for the first line."""
     rounds: int
     survey: Survey
-    outlook: HoldoutOutlook
+    forecast: VerdictForecast
     times: PhaseTimes
-    foretold: Mapping[str, Any]
+    predicted: Mapping[str, Any]
     """What the leader says: expected, cost, layouts; empty where nobody who could train is here."""
     writer: str
     """Who writes synthetic text, in a sentence."""
@@ -51,7 +51,7 @@ class PlannedCycle:
     @property
     def training_tokens(self) -> float:
         """Return the tokens that are there to be trained on."""
-        return self.survey.counts.tokens * (1 - self.outlook.held_out_share)
+        return self.survey.counts.tokens * (1 - self.forecast.held_out_share)
 
 
 def plan_lines(planned: PlannedCycle) -> list[str]:
@@ -66,10 +66,10 @@ def _told(planned: PlannedCycle) -> Iterator[tuple[str, str]]:
         yield "text", text_line(survey)
     yield "verdict", _verdict(planned)
     yield "training", _training(planned)
-    expected: Mapping[str, Any] = planned.foretold.get("expected") or {}
+    expected: Mapping[str, Any] = planned.predicted.get("expected") or {}
     if expected:
         yield "model", _model(expected)
-    yield "machines", _machines(planned.foretold)
+    yield "machines", _machines(planned.predicted)
     yield "time", _times(planned)
     if expected:
         yield "disk", _disk(planned, expected)
@@ -80,30 +80,30 @@ def _told(planned: PlannedCycle) -> Iterator[tuple[str, str]]:
 
 def _advice(planned: PlannedCycle) -> str:
     """Return what had better be otherwise; empty: nothing."""
-    size: Mapping[str, Any] = planned.foretold.get("size") or {}
+    size: Mapping[str, Any] = planned.predicted.get("size") or {}
     told: list[str] = []
     if size and planned.size and size["size"] != planned.size:
         told.append(f"--size {size['size']} suits text and machines: {plain(size['reason'])}")
-    if planned.outlook.can_be_judged and planned.outlook.help:
-        told.append(planned.outlook.help)
+    if planned.forecast.can_be_judged and planned.forecast.help:
+        told.append(planned.forecast.help)
     return "; ".join(told)
 
 
 def _verdict(planned: PlannedCycle) -> str:
-    survey, outlook = planned.survey, planned.outlook
-    if planned.without_verdict and not outlook.can_be_judged:
+    survey, forecast = planned.survey, planned.forecast
+    if planned.without_verdict and not forecast.can_be_judged:
         return "none, as asked: too little text"
     if not survey.counted:
         return "known once the sources have been collected"
-    if outlook.can_be_judged:
-        return outlook.answer
-    if not is_hopeless(survey, outlook):
-        return f"not with what was counted: {outlook.answer}"
-    return f"no: {outlook.answer}; {outlook.help}"
+    if forecast.can_be_judged:
+        return forecast.answer
+    if not is_hopeless(survey, forecast):
+        return f"not with what was counted: {forecast.answer}"
+    return f"no: {forecast.answer}; {forecast.help}"
 
 
 def _training(planned: PlannedCycle) -> str:
-    cost: Mapping[str, Any] = planned.foretold.get("cost") or {}
+    cost: Mapping[str, Any] = planned.predicted.get("cost") or {}
     if not cost:
         return "no machine that could train is here, so nothing is foretold of it"
     first, later = cost["first"], cost.get("later")
@@ -116,7 +116,7 @@ def _training(planned: PlannedCycle) -> str:
         told += f"; each later round: {_steps(planned, least_of(cost, 'later'))}"
     if planned.training_tokens:
         told += worthless_words(first["tokens"] / planned.training_tokens)
-    told += _rate(planned.foretold.get("expected") or {})
+    told += _rate(planned.predicted.get("expected") or {})
     most = planned.max_steps
     return f"{told}; no more than {counted(most, 'step')} a round, as asked" if most else told
 
@@ -163,11 +163,11 @@ def _model(expected: Mapping[str, Any]) -> str:
     )
 
 
-def _machines(foretold: Mapping[str, Any]) -> str:
-    layouts: Mapping[str, Any] = foretold.get("layouts") or {}
+def _machines(predicted: Mapping[str, Any]) -> str:
+    layouts: Mapping[str, Any] = predicted.get("layouts") or {}
     if not layouts:
         return "none that could train is here"
-    expected: Mapping[str, Any] = foretold.get("expected") or {}
+    expected: Mapping[str, Any] = predicted.get("expected") or {}
     speed, guess = expected.get("tokens_per_s"), expected.get("guessed_tokens_per_s")
     rate = f"{speed:,.0f} tokens/s" if speed else "not measured yet with this model"
     if guess and not speed:

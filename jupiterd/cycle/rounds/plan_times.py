@@ -10,8 +10,8 @@ from typing import Any
 
 from jupiterd.cycle.data.token_width import token_bytes
 from jupiterd.cycle.domain.survey import Survey
-from jupiterd.cycle.holdout.holdout_outlook import HoldoutOutlook
 from jupiterd.cycle.holdout.verdict_check import BYTES_OF_TOKEN
+from jupiterd.cycle.holdout.verdict_forecast import VerdictForecast
 
 START_S = 3.0
 """Of the worker that does a phase."""
@@ -65,7 +65,7 @@ class Seen:
     """What a look at the sources has shown."""
 
     survey: Survey
-    outlook: HoldoutOutlook
+    forecast: VerdictForecast
     far_s: float = 0.0
     """The longest time that politeness towards web sites takes; 0: there are none."""
 
@@ -79,28 +79,28 @@ class Writing:
 
 
 def phase_times(
-    seen: Seen, foretold: Mapping[str, Any], rounds: int, writing: Writing | None = None
+    seen: Seen, predicted: Mapping[str, Any], rounds: int, writing: Writing | None = None
 ) -> PhaseTimes:
     """Return how long each phase may take, of training the steps that are taken in any case.
 
     Args:
         seen: of the sources.
-        foretold: what the leader says.
+        predicted: what the leader says.
         rounds: of the cycle.
         writing: what is generated in round 1; None: nothing.
     """
-    survey, outlook, far_s = seen.survey, seen.outlook, seen.far_s
-    expected: Mapping[str, Any] = foretold.get("expected") or {}
+    survey, forecast, far_s = seen.survey, seen.forecast, seen.far_s
+    expected: Mapping[str, Any] = predicted.get("expected") or {}
     rate = expected.get("tokens_per_s") or expected.get("guessed_tokens_per_s") or 0.0
-    cost: Mapping[str, Any] = foretold.get("cost") or {}
+    cost: Mapping[str, Any] = predicted.get("cost") or {}
     share = _share_read(survey)
-    scored = outlook.gate_documents + outlook.dev_documents
+    scored = forecast.gate_documents + forecast.dev_documents
     general = GENERAL_TEXT_BYTES / BYTES_OF_TOKEN if expected.get("is_tuning") else 0.0
     tokens = STUDENTS * (scored * _tokens_of_document(survey) + general)
     return PhaseTimes(
         collect_s=START_S + survey.reading_s / share + far_s,
         filter_s=START_S + survey.judging_s / share,
-        generate_s=_writing_s(writing, foretold.get("writing") or {}),
+        generate_s=_writing_s(writing, predicted.get("writing") or {}),
         train_s=_training_s(least_of(cost)["tokens"], rate),
         judge_s=START_S * STUDENTS + tokens * FORWARD_SHARE / rate if rate else None,
         train_all_s=_training_s(_all_tokens(cost, rounds), rate),

@@ -46,7 +46,7 @@ class RoundCost:
             "eta_s": round(self.tokens / tokens_per_s, 1) if tokens_per_s else None,
         }
 
-    def told(self, tokens_per_s: float) -> str:
+    def text(self, tokens_per_s: float) -> str:
         """Return it for people."""
         took = f", {duration(self.tokens / tokens_per_s)}" if tokens_per_s else ""
         grows = 0 < self.least_steps < self.steps
@@ -94,8 +94,8 @@ class CycleCost:
         after = "goes on with the trunk" if self.has_trunk else "begins with the last candidate"
         took = f", {duration(self.tokens / self.tokens_per_s)}" if self.tokens_per_s else ""
         return [
-            f"Round 1: {self.first.told(self.tokens_per_s)}",
-            f"Each later round {after}: {self.later.told(self.tokens_per_s)}",
+            f"Round 1: {self.first.text(self.tokens_per_s)}",
+            f"Each later round {after}: {self.later.text(self.tokens_per_s)}",
             f"Training of all {self.rounds} rounds: {counted_tokens(self.tokens)}{took}",
         ]
 

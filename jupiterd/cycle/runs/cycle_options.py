@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from jupiterd.cycle.domain.domain import Domain, domain_text
-from jupiterd.cycle.runs.run_settings import Asked
+from jupiterd.cycle.runs.run_settings import CheckedOptions
 from jupiterd.cycle.training.plan import parse_model
 
 OF_DOMAIN = ("seq_len", "learning_rate")
@@ -19,7 +19,7 @@ OF_ENGINE = ("precision", "gradient_checkpointing", "attention", "optimizer")
 """Options of a recipe's engine, by these names."""
 
 
-class CycleOptions(Asked):
+class CycleOptions(CheckedOptions):
     """What is said; None leaves it to the size, or the domain."""
 
     seq_len: Annotated[int, Field(ge=16, le=131_072)] | None = None

@@ -81,7 +81,7 @@ def derive_run(
     )
 
 
-def kept_as(settings: RunSettings, fit: Fit) -> RunSettings:
+def fitting_settings(settings: RunSettings, fit: Fit) -> RunSettings:
     """Return the settings with what had to be changed so that the model fits its devices."""
     asked, options = settings.batch_size, fit.plan.options
     changed: dict[str, Any] = {}

@@ -30,7 +30,7 @@ OF_ISLANDS = ("islands", "island_nodes", "sync_every", "sync", "outer", "ways")
 """
 
 
-class Asked(BaseModel):
+class CheckedOptions(BaseModel):
     """What people ask for, checked: its values are plain scalars."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
@@ -52,7 +52,7 @@ class Asked(BaseModel):
             raise UsageError(f"{name.replace('_', '-')}: {first['msg'].lower()}") from error
 
 
-class RunSettings(Asked):
+class RunSettings(CheckedOptions):
     """How a training run goes, beside its model and its data."""
 
     max_steps: Annotated[int, Field(ge=1, le=100_000_000)] | None = None
@@ -161,7 +161,7 @@ NAMED_GENERATOR = "generator_is_named"
 Cycles of older builds lack it."""
 
 
-class DataSettings(Asked):
+class DataSettings(CheckedOptions):
     """Where text comes from, and how it becomes a data set."""
 
     kind: Literal["folder", "hugging_face"]

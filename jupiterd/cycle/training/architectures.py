@@ -66,24 +66,24 @@ class Sizes(Protocol):
     def tied(self) -> bool: ...  # noqa: D102
 
 
-class Asked(Sizes, Protocol):
+class RequestedModel(Sizes, Protocol):
     """A model as a run asks for it."""
 
     @property
     def config(self) -> Mapping[str, Any]: ...  # noqa: D102 - as ModelShape says
 
 
-def can_train(engine: str, model: Asked) -> bool:
+def can_train(engine: str, model: RequestedModel) -> bool:
     """Say whether an engine can train a model."""
     return engine != "mlx" or not why_not_on_mlx(_said_of(model), model.seq_len)
 
 
-def engine_for(wanted: str, model: Asked) -> str:
+def engine_for(wanted: str, model: RequestedModel) -> str:
     """Return the engine to train on: torch where people leave it open and MLX can't."""
     return "torch" if wanted == "auto" and not can_train("mlx", model) else wanted
 
 
-def check_engine(engine: str, model: Asked) -> None:
+def check_engine(engine: str, model: RequestedModel) -> None:
     """Make sure that an engine can train a model.
 
     Raises:
@@ -144,7 +144,7 @@ def check_that_it_writes(name: str, config: Mapping[str, Any]) -> None:
         )
 
 
-def _instead(model: Asked) -> str:
+def _instead(model: RequestedModel) -> str:
     """Return what MLX trains in the place of an architecture that it doesn't; empty where it does.
 
     Others of that architecture may well be trained there.
@@ -169,7 +169,7 @@ def _of_the_family(kind: str) -> str:
     return next((known for known in USUAL if known[:4] == kind[:4]), QWEN3)
 
 
-def _said_of(model: Asked) -> Mapping[str, Any]:
+def _said_of(model: RequestedModel) -> Mapping[str, Any]:
     """Return a model's configuration; that of a preset says no more than this."""
     said: dict[str, Any] = {"model_type": model.architecture, "tie_word_embeddings": model.tied}
     if model.architecture == GPT2 and not model.config:

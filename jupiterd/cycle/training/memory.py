@@ -9,7 +9,7 @@ Bytes of a parameter    weights in fp32              weights in bf16
     Muon (matrices)     4                             4
     a checkpoint's copy weight and optimizer again, in fp32, in the machine's memory
 
-What layers keep stands in `training.kept_activations`. `make bench-train ONLY=memory` measures all
+What layers keep stands in `training.saved_activations`. `make bench-train ONLY=memory` measures all
 of it in worker processes: the peak of the process on CPUs, of the allocator on CUDA.
 """
 
@@ -26,9 +26,9 @@ from jupiterd.cycle.training.engine_options import (
     ResolvedOptions,
     resolve,
 )
-from jupiterd.cycle.training.kept_activations import layer_bytes
 from jupiterd.cycle.training.plan import ModelShape, TrainPlan
 from jupiterd.cycle.training.rank_memory import RESERVED_SHARE, Need
+from jupiterd.cycle.training.saved_activations import layer_bytes
 from jupiterd.cycle.training.size_refusal import Refused, size_refusal
 
 LOGIT_CHUNK_TOKENS = 1024

@@ -14,7 +14,7 @@ import math
 from collections.abc import Iterable
 
 from jupiterd.cluster.artifacts.old_rounds import outlived
-from jupiterd.cluster.artifacts.retention import old_ways, strays, unneeded
+from jupiterd.cluster.artifacts.retention import old_pseudo_gradients, strays, unneeded
 from jupiterd.cluster.facts.facts import Fact
 from jupiterd.cluster.ledger.state import State
 from jupiterd.daemon.artifacts.curve_retention import remove_old
@@ -179,4 +179,4 @@ def _unneeded(state: State) -> frozenset[ArtifactId]:
 
 
 def _old_pseudo_gradients(state: State) -> frozenset[ArtifactId]:
-    return old_ways(state.cycles.values())
+    return old_pseudo_gradients(state.cycles.values())

@@ -43,7 +43,7 @@ def generation_document(cycle: CycleState) -> dict[str, Any]:
         "self_hosting": share,
         "self_hosting_round": number,
         "writers": rows,
-        "promotions": list(standing.told),
+        "promotions": list(standing.notices),
     }
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from jupiterd.cluster.facts.facts import CheckpointCommitted, OuterStepTaken
 from jupiterd.cluster.ledger.cycle_state import CycleState
 from jupiterd.cycle.data.audit import Range, RoundAudit
-from jupiterd.cycle.islands.outer_audit import OuterAudit, audit_outer_line
+from jupiterd.cycle.islands.outer_audit import OuterAudit, audit_outer_branch
 from jupiterd.daemon.catalog.audit_round import round_document
 from jupiterd.daemon.catalog.outer_step_mapping import order_of
 from jupiterd.ids import short
@@ -33,7 +33,7 @@ class IslandRound:
 def rounds_of_islands(run: CycleState) -> list[int]:
     """Return the rounds that islands have trained, or train, on the line that counts."""
     numbers = sorted({step.round for step in run.outer_steps()})
-    return [number for number in numbers if run.outer_line(number) and _is_theirs(run, number)]
+    return [number for number in numbers if run.outer_branch(number) and _is_theirs(run, number)]
 
 
 def _is_theirs(run: CycleState, round_number: int) -> bool:
@@ -67,9 +67,9 @@ def outer_keys(rounds: Sequence[IslandRound]) -> dict[str, Any]:
 
 def audit_round(run: CycleState, round_number: int, seq_len: int) -> IslandRound:
     """Return what is proved of a round whose islands have taken an outer step."""
-    line = [*run.outer_line(round_number).values()]
-    proved = audit_outer_line([*map(order_of, line)], seq_len)
-    checkpoints = (fact for fact in run.line() if isinstance(fact, CheckpointCommitted))
+    line = [*run.outer_branch(round_number).values()]
+    proved = audit_outer_branch([*map(order_of, line)], seq_len)
+    checkpoints = (fact for fact in run.branch() if isinstance(fact, CheckpointCommitted))
     finals = [fact for fact in checkpoints if fact.round == round_number]
     differences = (_difference(fact, line[0], proved) for fact in finals)
     manifest = run.manifests.get(round_number)

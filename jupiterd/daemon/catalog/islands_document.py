@@ -27,7 +27,7 @@ def island_rows(
 
 def outer_steps(run: CycleState, round_number: int = 1) -> int:
     """Return how often islands have exchanged in a round what they learned."""
-    return sum(1 for step in run.outer_line(round_number).values() if step.islands)
+    return sum(1 for step in run.outer_branch(round_number).values() if step.islands)
 
 
 def inner_steps(run: CycleState, round_number: int = 1) -> int | None:
@@ -35,7 +35,7 @@ def inner_steps(run: CycleState, round_number: int = 1) -> int | None:
 
     The last exchange comes earlier, where the steps end.
     """
-    counts = [step.steps for step in run.outer_line(round_number).values() if step.steps]
+    counts = [step.steps for step in run.outer_branch(round_number).values() if step.steps]
     return max(counts[-2:], default=None)
 
 
@@ -57,7 +57,7 @@ def _row(
 
 def _newest(run: CycleState, started: TrainingStarted) -> int:
     """Return the last outer step that merged what an island had learned; 0: none."""
-    line = run.outer_line(started.parent_round)
+    line = run.outer_branch(started.parent_round)
     merged = (step for step in line.values() if started.cycle in step.islands)
     return max((step.number for step in merged), default=0)
 

@@ -75,5 +75,5 @@ def open_rounds(run: CycleState, round_number: int = 1) -> list[tuple[str, Outer
     They are of the line that counts: the oldest comes first, the line's last step last; there is
     none before the first step.
     """
-    line = [*run.outer_line(round_number).items()]
+    line = [*run.outer_branch(round_number).items()]
     return line[-line[-1][1].lag :] if line else []

@@ -14,11 +14,11 @@ from jupiterd.cluster.facts.facts import WorkCompleted
 from jupiterd.cluster.ledger.cycle_state import CycleState
 from jupiterd.cluster.ledger.trunk import start_of
 from jupiterd.cluster.planning.predicted_throughput import PREDICTED, compared
-from jupiterd.cluster.text.held_out_words import held_out_told
+from jupiterd.cluster.text.held_out_words import held_out_summary
 from jupiterd.cycle.base.work_item import Phase
 from jupiterd.cycle.data.lost_sources import lost_among
 from jupiterd.cycle.data.phase_flow import Flow, flow_of
-from jupiterd.cycle.generation.generation_options import told_given_up, told_without
+from jupiterd.cycle.generation.generation_options import given_up_words, without_words
 from jupiterd.cycle.phases.table import skip_reason
 from jupiterd.cycle.rounds.phase_summary import summarise, total_counts
 from jupiterd.cycle.runs.run_phases import HELD_OUT
@@ -141,9 +141,9 @@ def _finished(phase: Phase, done: Sequence[WorkCompleted]) -> dict[str, Any]:
     count, unit, detail = summarise(phase, counts)
     lost = lost_among((fact.summary, fact.counts) for fact in done)
     summaries = [fact.summary for fact in done]
-    without = [*told_without(summaries), *told_given_up(summaries)]
+    without = [*without_words(summaries), *given_up_words(summaries)]
     held_out = [str(fact.summary["holdout"]) for fact in done if "holdout" in fact.summary]
-    lost_text = (each.told() for each in lost)
+    lost_text = (each.text() for each in lost)
     more = [*held_out, *lost_text, *without, *share_text(done), *students_text(done)]
     elapsed_s = elapsed_s_of(done)
     return {
@@ -173,7 +173,7 @@ def _trained(cycle: CycleState, number: int, islands: Islands) -> dict[str, Any]
         restarts += max(len(own) - 1, 0)
     before = cycle.checkpoint(start_of(cycle, number))
     tokens = last.tokens - (0 if before is None else before.tokens)
-    details = [f"loss {last.loss:.3f}", *held_out_told(last), f"{tokens:,} tokens"]
+    details = [f"loss {last.loss:.3f}", *held_out_summary(last), f"{tokens:,} tokens"]
     details.append(counted(ranks, "rank"))
     if restarts:
         details.append("begun anew " + ("once" if restarts == 1 else f"{restarts} times"))

@@ -94,7 +94,7 @@ def _trained_tokens(cycle: CycleState) -> dict[int, int]:
     found: dict[int, int] = {}
     known: dict[str, int] = {"": 0}
     last, begun = "", 0
-    for fact in cycle.line():
+    for fact in cycle.branch():
         if isinstance(fact, CheckpointCommitted):
             if fact.round not in found:
                 opened = cycle.attempts_opened.get(fact.attempt)

@@ -100,7 +100,7 @@ def planned_training(
     """
     _check_that_nothing_trains(fleet.state)
     from jupiterd.cycle.runs.fitted_plan import first_plan_of_run, plan_of_run
-    from jupiterd.cycle.runs.run_plan import fitted, kept_as, sequences_in
+    from jupiterd.cycle.runs.run_plan import fitted, fitting_settings, sequences_in
     from jupiterd.cycle.training.architectures import engine_for  # with the models it takes 8 MB
     from jupiterd.cycle.training.plan import parse_model
 
@@ -143,7 +143,7 @@ def planned_training(
     least = 0 if sequences else settings.least_batch
     decided, is_open = replace(asked, chosen=tuple(islands)), 0 < least < plan.batch_sequences
     expected = estimate(fleet, choice, shape, plan, asked=decided, is_open=is_open)
-    settings = kept_as(settings, expected.fit)
+    settings = fitting_settings(settings, expected.fit)
     started = TrainingStarted(
         cycle=run,
         name=data.name,

@@ -47,9 +47,9 @@ from jupiterd.daemon.leader.term_services import TrainingServices
 from jupiterd.daemon.leader.work_item import GENERATING, TRAINING_ALONE, ItemRunner
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.errors import (
+    BranchChangedError,
     Bug,
     EmptySourceError,
-    LineChangedError,
     OutOfMemoryError,
 )
 from jupiterd.ids import CycleId
@@ -223,17 +223,17 @@ class CycleDriver:
             return done_without(self._term, self._board, view, item, error)
 
     def _check_line(self, view: RoundView) -> None:
-        """Raise LineChangedError where another line counts by now: its work is another."""
+        """Raise BranchChangedError where another line counts by now: its work is another."""
         now = self._view()
         if (now.round, now.trained) != (view.round, view.trained):
-            raise LineChangedError(f"another line than that of round {view.round} counts by now")
+            raise BranchChangedError(f"another line than that of round {view.round} counts by now")
 
     def _manifest(
         self, view: RoundView, item: WorkItem, result: WorkResult
     ) -> tuple[ManifestFrozen, ...]:
         if item.phase is not Phase.PACK:
             return ()
-        line = self._term.cycle(self._cycle).line()
+        line = self._term.cycle(self._cycle).branch()
         first_pack = view.completed.get(item_id(1, Phase.PACK, 0), result)
         return (
             ManifestFrozen(
@@ -258,7 +258,7 @@ class CycleDriver:
         verdict = str(judged.summary["verdict"])
         await self._services.reach.keep_two_copies(candidate, self._term.self_id)
         if not self._term.cycle(self._cycle).ends_at(view.round, candidate):
-            raise LineChangedError(
+            raise BranchChangedError(
                 f"round {view.round} is no longer the end of the line that counts"
             )
         cycles = self._term.state.cycles

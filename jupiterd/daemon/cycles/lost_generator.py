@@ -11,7 +11,7 @@ from jupiterd.cluster.health.alert_news import name_of
 from jupiterd.cluster.health.alerts import Finding
 from jupiterd.cluster.ledger.cycle_state import CycleState
 from jupiterd.cycle.base.work_item import Phase
-from jupiterd.cycle.generation.generation_options import WITHOUT, told_without
+from jupiterd.cycle.generation.generation_options import WITHOUT, without_words
 from jupiterd.daemon.catalog.effective_work import work_that_counts
 
 LOST = "generator-lost"
@@ -24,7 +24,7 @@ def lost_generator(cycle: CycleState) -> dict[str, Any] | None:
     lost = [fact for fact in done if WITHOUT in fact.summary]
     if not lost or cycle.started is None or number > cycle.rounds_wanted:
         return None
-    (told,) = told_without([fact.summary for fact in done])
+    (told,) = without_words([fact.summary for fact in done])
     name = str(cycle.started.generator.get("name", ""))
     return {
         "round": number,

@@ -22,7 +22,7 @@ from jupiterd.daemon.leader.term_services import TrainingServices
 from jupiterd.daemon.leader.work_item import ItemRunner
 from jupiterd.daemon.planning.training_spec import ROUND, data_of, result_of, training_of
 from jupiterd.daemon.runtime.clock import now_s
-from jupiterd.errors import Bug, JupiterError, LineChangedError
+from jupiterd.errors import BranchChangedError, Bug, JupiterError
 from jupiterd.ids import ArtifactId, CycleId
 
 log = logging.getLogger(__name__)
@@ -64,7 +64,7 @@ class RunDriver:
             case CloseRun(model):
                 await self._services.reach.keep_two_copies(model, self._term.self_id)
                 if not self._state.ends_at(ROUND, model):
-                    raise LineChangedError("the run's model is no longer the end of its line")
+                    raise BranchChangedError("the run's model is no longer the end of its line")
                 done = RoundCommitted(self._run, ROUND, model, "", "")
                 cycles = self._term.state.cycles
                 await self._term.record(done, *stopped_with(cycles, self._run, "it is trained"))
@@ -112,9 +112,9 @@ class RunDriver:
         )
 
     def _check_line(self, trained: str | None) -> None:
-        """Raise LineChangedError where another model than this one counts by now."""
+        """Raise BranchChangedError where another model than this one counts by now."""
         if self._view().trained != trained:
-            raise LineChangedError("another line of the run counts by now")
+            raise BranchChangedError("another line of the run counts by now")
 
     def _manifest(self, data: WorkResult) -> ManifestFrozen:
         """Return what is trained on.

@@ -57,7 +57,7 @@ async def trainer_of_round(
     by_one_gang = GangSupervisor(services, whole)
     if _has_gang(state, training):
         return by_one_gang
-    if not state.outer_line(round_number):
+    if not state.outer_branch(round_number):
         training = await _decided(services.term, services.board, services.fleet_view, training)
         if not training.settings.island_nodes:
             return by_one_gang
@@ -104,7 +104,7 @@ def _has_gang(state: CycleState, training: TrainingSpec) -> bool:
     begun = (training.round, training.start)
     opened = state.attempts_opened.values()
     places = ((each.round, each.follows or each.from_checkpoint) for each in opened)
-    return begun in places and not state.outer_line(training.round)
+    return begun in places and not state.outer_branch(training.round)
 
 
 async def _decided(

@@ -18,7 +18,7 @@ from jupiterd.ids import NodeId, short
 from jupiterd.net.interfaces import LOOPBACK, interface_of
 from jupiterd.net.scopes import in_scope
 from jupiterd.net.tunnels.contexts import accepting_tls, connecting_tls
-from jupiterd.net.tunnels.relay import entrance, way_out
+from jupiterd.net.tunnels.relay import entrance, exit_of
 from jupiterd.ports import Address
 from jupiterd.processes.routes import bind_listener, free_port
 from jupiterd.protocol.frames import StoreVerb, packed_values, unpacked_values
@@ -106,7 +106,7 @@ class RankTunnels:
         listener = self._ends.enter_context(bind_listener(host, at))
         close_to_others(listener, self._hosts)
         await self._ends.enter_async_context(
-            way_out(listener, tls, members, port, len(self._plan.gang))
+            exit_of(listener, tls, members, port, len(self._plan.gang))
         )
         return int(listener.getsockname()[1])
 

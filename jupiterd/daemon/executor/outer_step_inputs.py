@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from jupiterd.cluster.facts.facts import OuterStepTaken
-from jupiterd.cluster.ledger.outer_line import Steps
+from jupiterd.cluster.ledger.outer_branch import Steps
 from jupiterd.daemon.artifacts.artifact_cache import ArtifactCache
 from jupiterd.daemon.ledger.replica import Replica
 from jupiterd.errors import ConflictError, DiskFullError, JupiterError, NotFoundError
@@ -121,7 +121,7 @@ class OuterStepInputs:
 
     def _line(self, run: CycleId, round_number: int) -> Steps:
         cycle = self._replica.state.cycles.get(run)
-        return {} if cycle is None else cycle.outer_line(round_number)
+        return {} if cycle is None else cycle.outer_branch(round_number)
 
     async def _fetched(self, fact: OuterStepTaken) -> list[str]:
         """Return the folders of a step's pseudo-gradients; whoever has one may be away for a while.

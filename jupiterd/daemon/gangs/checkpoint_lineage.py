@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from jupiterd.cluster.facts.attempt_facts import AttemptOpened
 from jupiterd.cluster.facts.facts import BranchSuspended, CheckpointCommitted
-from jupiterd.cluster.ledger.island_runs import is_held_by_others
+from jupiterd.cluster.ledger.island_runs import is_shared_by_others
 from jupiterd.cluster.ledger.trunk import trunk_of
 from jupiterd.cluster.values.bounds import edit_after
 from jupiterd.cycle.training.horizon import Horizon, is_on_trunk, is_over
@@ -21,7 +21,7 @@ from jupiterd.daemon.leader.artifact_reach import ArtifactReach
 from jupiterd.daemon.leader.term import Term
 from jupiterd.daemon.planning.gang_plan import GangPlan
 from jupiterd.daemon.runtime.work_events import CheckpointStored
-from jupiterd.errors import LineChangedError
+from jupiterd.errors import BranchChangedError
 from jupiterd.ids import CycleId, NodeId
 
 AT_MOST_LOST_STEPS = 1
@@ -118,7 +118,7 @@ class CheckpointLineage:
         gang that was adopted tells again of those that the leader before has recorded.
 
         Raises:
-            LineChangedError: it is recorded as a leaf of a line that counts no more.
+            BranchChangedError: it is recorded as a leaf of a line that counts no more.
         """
         facts = self.facts_of(made, launch, plan)
         if not facts:
@@ -128,13 +128,13 @@ class CheckpointLineage:
         await self._term.record(*facts)
         self.tip = made.artifact
         if not self._term.cycle(self._cycle).ends_at(self._round, made.artifact):
-            raise LineChangedError(
+            raise BranchChangedError(
                 f"attempt {launch.attempt} trained a line of the cycle that counts no more"
             )
 
     def _is_held_by_others(self) -> bool:
         cycles = self._term.state.cycles
-        return is_held_by_others(cycles, self._term.cycle(self._cycle))
+        return is_shared_by_others(cycles, self._term.cycle(self._cycle))
 
     def facts_of(
         self, made: CheckpointStored | None, launch: GangPlan, plan: TrainPlan

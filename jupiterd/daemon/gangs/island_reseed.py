@@ -25,13 +25,13 @@ import logging
 from jupiterd.cluster.facts.facts import CheckpointCommitted
 from jupiterd.cluster.ledger.cycle_state import CycleState
 from jupiterd.cluster.ledger.island_runs import islands_of
-from jupiterd.cluster.ledger.outer_line import Steps
+from jupiterd.cluster.ledger.outer_branch import Steps
 from jupiterd.cluster.training.island_seeds import (
     BY_NO_GANG,
     ROUND,
-    begun_anew,
     left_out_again,
     left_out_last,
+    reseeded,
     seeds,
 )
 from jupiterd.cycle.islands.outer_orders import ADRIFT, QUARANTINED
@@ -120,7 +120,7 @@ class IslandReseed:
 
     @property
     def _line(self) -> Steps:
-        return self._term.cycle(self._run).outer_line(self._round)
+        return self._term.cycle(self._run).outer_branch(self._round)
 
     def _end_number(self) -> int:
         return max((step.number for step in self._line.values()), default=-1)
@@ -148,7 +148,7 @@ class IslandReseed:
 
     async def _record(self, seed: CheckpointCommitted, error: JupiterError) -> None:
         last = self._state.last_checkpoint(ROUND)
-        await self._term.record(begun_anew(self._island, seed, last))
+        await self._term.record(reseeded(self._island, seed, last))
         self._begun_after, self._seen = self._end_number(), ()
         extra = {"island": self._island, "from_step": seed.step, "of": short(seed.cycle)}
         log.warning("island_begins_anew", extra={**extra, "reason": error.message})

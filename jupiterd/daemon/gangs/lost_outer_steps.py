@@ -8,10 +8,9 @@ line that counts by now, as they do when another group's line does.
 import asyncio
 import logging
 
-from jupiterd.cluster.artifacts.retention import WAYS_KEPT
+from jupiterd.cluster.artifacts.retention import RETAINED_STEPS
 from jupiterd.cluster.facts.facts import OuterStepAbandoned
-from jupiterd.cluster.ledger.lost_outer_line import steps_to_park
-from jupiterd.cluster.ledger.outer_line import Steps
+from jupiterd.cluster.ledger.outer_branch import Steps, steps_to_abandon
 from jupiterd.daemon.leader.artifact_reach import ArtifactReach
 from jupiterd.daemon.leader.progress_board import ProgressBoard
 from jupiterd.daemon.leader.term import Term
@@ -58,15 +57,15 @@ class LostOuterSteps:
 
     async def _to_park(self) -> list[str]:
         cycle = self._term.cycle(self._run)
-        line = cycle.outer_line(self._round)
+        line = cycle.outer_branch(self._round)
         end = next(reversed([*line]), "")
         if not end or await self._is_in_reach(line, end):
             return []
         steps = cycle.outer_steps_in(self._round)
-        recent = [key for key in steps if steps[key].number > line[end].number - WAYS_KEPT]
+        recent = [key for key in steps if steps[key].number > line[end].number - RETAINED_STEPS]
         here = await asyncio.gather(*(self._is_in_reach(steps, key) for key in recent))
         missing = [key for key, is_here in zip(recent, here, strict=True) if not is_here]
-        return steps_to_park(steps, missing)
+        return steps_to_abandon(steps, missing)
 
     async def _is_in_reach(self, steps: Steps, key: str) -> bool:
         """Say whether whoever stands before this step could take it."""

@@ -50,7 +50,7 @@ def step_foretold(
         taken: the step, before it is recorded.
         islands: at least those that have a part.
     """
-    before = reversed([*term.cycle(taken.cycle).outer_line(taken.round).values()])
+    before = reversed([*term.cycle(taken.cycle).outer_branch(taken.round).values()])
     same = (step for step in before if step.batches.keys() == taken.batches.keys())
     rate = next((step.predicted_tokens_per_s for step in same if step.predicted_tokens_per_s), 0.0)
     parts = [Island.of(each.engine, each.nodes) for each in islands if each.cycle in taken.batches]

@@ -101,7 +101,7 @@ class IslandCoordinator:
             JupiterError: a reason that no island can mend.
         """
         await self._close_gangs()
-        if not self._state.outer_line(self._round):
+        if not self._state.outer_branch(self._round):
             await self._begin(step)
         elif begun := going_on_in(self._term.state.cycles, self._run, self._round):
             await self._term.record(*begun)
@@ -226,7 +226,7 @@ class IslandCoordinator:
         received = [gathering.artifact(island) for island in closing.counted]
         islands = [started for _, started in self._islands().values()]
         fact = self._fact(order, islands, last, received)
-        asked = max(step.scored_step for step in self._state.outer_line(self._round).values())
+        asked = max(step.scored_step for step in self._state.outer_branch(self._round).values())
         fact = with_decisions(self._of, fact, horizon, taken, asked)
         await self._term.record(self._times.timed(fact, gathering.pseudo_gradients))
         self._tell(order, closing)
@@ -236,7 +236,7 @@ class IslandCoordinator:
         pinned = self._services.placement.pinned_trainers()
         begun = [started for _, started in self._islands().values()]
         islands = [started for started in begun if not pinned & {*started.nodes}]
-        before = self._state.outer_line(self._round).get(taken.parent)
+        before = self._state.outer_branch(self._round).get(taken.parent)
         rounds = [taken.batches, *([] if before is None else [before.batches])]
         speeds = {each: report.tokens_per_s for each, report in received.items()}
         planned = self._planned()
@@ -262,7 +262,7 @@ class IslandCoordinator:
         every = self._every_steps(begun, slowest_s / taken.steps)
         if not self._of.settings.sync_every:
             every = paced_steps(every, rounds[-1].steps, ended, taken.lag)
-        before = self._state.outer_line(self._round).get(taken.parent)
+        before = self._state.outer_branch(self._round).get(taken.parent)
         orders, steps_before = [*map(order_of, rounds)], before.steps if before else 0
         return next_order(self._training, orders, closing, members, every, steps_before)
 
@@ -321,7 +321,7 @@ class IslandCoordinator:
         measured = {each: speed for each, speed in known.items() if speed > 0}
         away = {*there} - taken.batches.keys()
         rounds = [
-            step.batches for step in reversed([*self._state.outer_line(self._round).values()])
+            step.batches for step in reversed([*self._state.outer_branch(self._round).values()])
         ]
         return measured | speeds_before(away, measured, rounds)
 
@@ -341,7 +341,7 @@ class IslandCoordinator:
 
     def _planned(self) -> int:
         """Return how many islands there were at the beginning."""
-        first = next(iter(self._state.outer_line(self._round).values()), None)
+        first = next(iter(self._state.outer_branch(self._round).values()), None)
         return len(read(self._of.settings.island_nodes) if first is None else first.batches)
 
     def _fact(
@@ -387,7 +387,7 @@ class IslandCoordinator:
 
         Those of one that was adrift may be others: they count where nobody else will record any.
         """
-        line, islands = self._state.outer_line(self._round), self._islands()
+        line, islands = self._state.outer_branch(self._round), self._islands()
         lasts = [(each, state.last_checkpoint(ROUND)) for each, (state, _) in islands.items()]
         made = {each: last for each, last in lasts if last is not None and last.is_final}
         sound = [each for each in islands if not left_out_last(line, each, ADRIFT)]
@@ -433,7 +433,7 @@ class IslandCoordinator:
         self, taken: OuterStepTaken, last: OuterStepTaken, states: Mapping[CycleId, str]
     ) -> None:
         step_tokens = self._of.plan.batch_sequences * self._of.shape.seq_len
-        line = self._state.outer_line(self._round)
+        line = self._state.outer_branch(self._round)
         outer = {
             "number": last.number,
             "states": states,

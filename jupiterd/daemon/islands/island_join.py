@@ -18,7 +18,7 @@ from jupiterd.cluster.planning.engines import MLX, TORCH
 from jupiterd.cluster.planning.layouts import Island
 from jupiterd.cluster.training.elasticity import SETTLE_S
 from jupiterd.cluster.training.island_newcomers import newcomers
-from jupiterd.cluster.training.island_seeds import begun_anew, seeds
+from jupiterd.cluster.training.island_seeds import reseeded, seeds
 from jupiterd.cluster.values.bounds import edit_after
 from jupiterd.cluster.values.hardware import Hardware
 from jupiterd.cycle.islands.outer_orders import ADRIFT
@@ -149,7 +149,7 @@ class IslandJoin:
         return [node for node in engines if node not in slow]
 
     async def _seed(self) -> CheckpointCommitted | None:
-        line = self._term.cycle(self._run).outer_line(self._round)
+        line = self._term.cycle(self._run).outer_branch(self._round)
         for seed in seeds(line, [state for state, _ in self._islands], ADRIFT):
             is_whole = seed.artifact not in self._reach.damaged
             if is_whole and await self._reach.is_in_reach(seed.artifact):
@@ -173,7 +173,7 @@ class IslandJoin:
         )
 
     async def _record(self, island: TrainingStarted, seed: CheckpointCommitted) -> None:
-        await self._term.record(island, begun_anew(island.cycle, seed, None))
+        await self._term.record(island, reseeded(island.cycle, seed, None))
         (node,) = island.nodes
         extra = {"run": self._run, "node": short(node), "engine": island.engine}
         log.info("island_joins", extra={**extra, "from_step": seed.step})

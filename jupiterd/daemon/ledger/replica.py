@@ -312,7 +312,7 @@ class Replica:
         version = -1
         while True:
             version = await self.changed_since(version)
-            if self._ledger.held >= 2 * self._most_entries():
+            if self._ledger.entry_count >= 2 * self._most_entries():
                 with _logged_if_bad():
                     await self.compact()
 
@@ -339,7 +339,7 @@ class Replica:
         facts = list(ledger.state.placed())
         raw = await asyncio.to_thread(self._summed_up, ledger.cluster, ledger.last(), facts)
         most = self._most_entries()
-        forgotten = ledger.oldest(ledger.held - most)
+        forgotten = ledger.oldest(ledger.entry_count - most)
         newest = [entry.raw for entry in ledger.entries()[-most:]]
         roster = [entry.raw for entry in ledger.roster_entries()]
         await asyncio.to_thread(self._file.compact, raw, newest, roster)

@@ -7,7 +7,7 @@ another machine's too, in another network.
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
-from jupiterd.cluster.membership.shared_addresses import Told
+from jupiterd.cluster.membership.shared_addresses import AnnouncedAddresses
 from jupiterd.cluster.values.interface_kind import InterfaceKind, is_loopback
 from jupiterd.daemon.links.peers import Peer
 from jupiterd.ids import NodeId
@@ -16,17 +16,19 @@ from jupiterd.net.interfaces import interface_of
 from jupiterd.net.scopes import host_in, is_link_local, without_scope_in
 
 
-def own_advertisement(name: str, machine: str, addresses: Sequence[str]) -> Told:
+def own_advertisement(name: str, machine: str, addresses: Sequence[str]) -> AnnouncedAddresses:
     """Return the comparable addresses at which this node says it answers."""
     kinds = {text: int(kind_of(interface_of(host_in(text)))) for text in addresses}
-    return Told(name, machine, _places(addresses, kinds))
+    return AnnouncedAddresses(name, machine, _places(addresses, kinds))
 
 
-def peer_advertisements(peers: Iterable[Peer], alive: AbstractSet[NodeId]) -> list[Told]:
+def peer_advertisements(
+    peers: Iterable[Peer], alive: AbstractSet[NodeId]
+) -> list[AnnouncedAddresses]:
     """Return the same of each peer that is alive, without those that are linked through a VPN."""
     near = [peer for peer in peers if peer.node in alive and not _is_far(peer)]
     return [
-        Told(
+        AnnouncedAddresses(
             peer.name,
             peer.hardware.host if peer.hardware is not None else "",
             _places(peer.addresses, peer.address_kinds),

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 
 from jupiterd.cluster.values.clock_offsets import clock_differences
-from jupiterd.cluster.values.node_names import told_apart
+from jupiterd.cluster.values.node_names import distinct_names
 from jupiterd.daemon.links.peers import Peer
 from jupiterd.ids import NodeId
 
@@ -26,6 +26,6 @@ def clocks_apart(
 
     names: those of all members; who is no member isn't compared
     """
-    shown = told_apart(names)
+    shown = distinct_names(names)
     known = {node: offset_s for node, offset_s in offsets_s.items() if node in shown}
     return tuple(clock_differences(own, known, {own: own_name, **shown}))

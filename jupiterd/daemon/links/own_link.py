@@ -14,7 +14,7 @@ from typing import Final
 import psutil
 
 from jupiterd.cluster.links.links import Links
-from jupiterd.cluster.links.own_link import Interface, Other, Outage, Way, outage
+from jupiterd.cluster.links.own_link import Egress, Interface, Other, Outage, outage
 from jupiterd.cluster.membership.membership import Liveness
 from jupiterd.ids import NodeId
 from jupiterd.net.interface_kinds import kind_of
@@ -55,11 +55,11 @@ def own_outage(others: Mapping[NodeId, Liveness], links: Mapping[NodeId, Links])
         return None
 
 
-def _paths_of(links: Links | None) -> tuple[Way, ...]:
+def _paths_of(links: Links | None) -> tuple[Egress, ...]:
     if links is None:
         return ()
     return tuple(
-        Way(path.interface, without_scope(path.source), kind_of(path.interface))
+        Egress(path.interface, without_scope(path.source), kind_of(path.interface))
         for path in links.paths
     )
 

@@ -32,7 +32,7 @@ CALM_TICK_S = 0.5
 COMPARE_S = 1.0
 """How often the other paths are compared with the one in use while that works."""
 ANNOUNCE_S = 50.0
-"""The other end follows an announced path for two minutes (`links.TOLD_S`)."""
+"""The other end follows an announced path for two minutes (`links.CHOICE_LASTS_S`)."""
 ANNOUNCE_AGAIN_S = 1.0
 """Where it can't follow yet: it hasn't met us there, or the call was lost."""
 ANSWER_TIMEOUT_S = 0.8
@@ -79,7 +79,7 @@ class PathMonitor:
         if peer is None:
             return False
         addresses = seen_from_here(sanitized_address(text))
-        is_known = peer.links.told(now_s(), map(str, addresses))
+        is_known = peer.links.note_choice(now_s(), map(str, addresses))
         self._look_at(peer)
         return is_known
 

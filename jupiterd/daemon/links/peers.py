@@ -31,7 +31,7 @@ from jupiterd.ids import NodeId, short
 from jupiterd.net.channels import PeerChannels
 from jupiterd.net.identity import Identity
 from jupiterd.net.interface_kinds import kind_of
-from jupiterd.net.interfaces import interface_of, told_source_toward
+from jupiterd.net.interfaces import announced_source_toward, interface_of
 from jupiterd.net.scopes import host_in, is_link_local, without_scope_in
 from jupiterd.ports import Address
 from jupiterd.rpc.peer_pb2 import About
@@ -195,7 +195,7 @@ class Peers:
 
     def learn(self, peer: Peer, address: Address) -> None:
         """Add a path proved to lead to a peer, or update the interface a known one leaves from."""
-        source = told_source_toward(address.host)
+        source = announced_source_toward(address.host)
         interface = interface_of(source) if source else ""
         kind_number = peer.address_kinds.get(without_scope_in(str(address)), BEST_KIND)
         there = InterfaceKind.numbered(kind_number)

@@ -16,7 +16,6 @@ from jupiterd.cluster.membership.election import Election
 from jupiterd.cluster.membership.membership import Membership
 from jupiterd.cluster.membership.presence import (
     AnswerPreVote,
-    AskPreVote,
     BecomeLeader,
     Changed,
     DeadlinePassed,
@@ -28,9 +27,10 @@ from jupiterd.cluster.membership.presence import (
     PersistTerm,
     Presence,
     PreVoteAnswered,
-    PreVoteAsked,
+    PreVoteRequested,
     Refused,
     Reinstated,
+    RequestPreVote,
     Resigned,
     RosterChanged,
     SaidGoodbye,
@@ -380,7 +380,7 @@ class HeartbeatLoop:
 
     def answer_pre_vote(self, node: NodeId, term: int, stability: int) -> tuple[bool, str]:
         """Say whether `node` may lead, as far as we see."""
-        effects = self._handle(PreVoteAsked(node, term, stability))
+        effects = self._handle(PreVoteRequested(node, term, stability))
         answer = next(effect for effect in effects if isinstance(effect, AnswerPreVote))
         return answer.granted, answer.reason
 
@@ -448,7 +448,7 @@ class HeartbeatLoop:
 
     def _do(self, effect: Effect) -> None:
         match effect:
-            case AskPreVote(nodes, term):
+            case RequestPreVote(nodes, term):
                 for node in nodes:
                     self._group.create_task(self._ask(node, term), name="pre-vote")
             case BecomeLeader(term, reason):

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from jupiterd import __version__
 from jupiterd.cluster.ledger.tokens import Side, Token, is_proved, parse_token, prove
 from jupiterd.cluster.membership.admission import Summary, choose
-from jupiterd.cluster.membership.token_wait import still_sought
+from jupiterd.cluster.membership.token_wait import token_wait_words
 from jupiterd.daemon.ledger.replica import Replica
 from jupiterd.daemon.ledger.snapshot_transfer import fetch_ledger
 from jupiterd.daemon.links.dial_schedule import SOON_S, DialSchedule
@@ -104,7 +104,7 @@ class JoinClient:
         if self.token is None:
             return
         waited_s = now_s() - self._began_s
-        waiting = still_sought(self.token.cluster, self._replica.cluster, seen, waited_s)
+        waiting = token_wait_words(self.token.cluster, self._replica.cluster, seen, waited_s)
         if waiting and waiting != self.token_wait:
             log.warning("looks_for_cluster", extra={"reason": waiting})
         self.token_wait = waiting

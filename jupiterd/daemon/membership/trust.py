@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import TYPE_CHECKING, Final
 
 from jupiterd.cluster.membership.call_rights import OF_TRUSTED_MEMBERS, trust_command
-from jupiterd.cluster.values.node_names import told_apart
+from jupiterd.cluster.values.node_names import distinct_names
 from jupiterd.cluster.values.rate_limit import Rate, RateLimit
 from jupiterd.daemon.ledger.replica import Replica
 from jupiterd.daemon.membership.heartbeat_loop import HeartbeatLoop
@@ -66,7 +66,7 @@ def trusted_names(state: "State") -> str:
 
 
 def _names(state: "State") -> dict[NodeId, str]:
-    return told_apart({node: sanitized_text(fact.name) for node, fact in state.members.items()})
+    return distinct_names({node: sanitized_text(fact.name) for node, fact in state.members.items()})
 
 
 def check_verb(

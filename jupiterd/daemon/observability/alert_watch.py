@@ -14,7 +14,7 @@ from jupiterd.cluster.facts.dismissal_fact import AlarmDismissed
 from jupiterd.cluster.health.alert_news import News, ledger_findings, name_of, seen_failures
 from jupiterd.cluster.health.alert_senders import HAS_WEBHOOK, SENT, SentAlerts, sender_among
 from jupiterd.cluster.health.alerts import Alert, AlertBook, Finding, strain_findings
-from jupiterd.cluster.health.dismissible import alarm_key, tells_its_end
+from jupiterd.cluster.health.dismissible import alarm_key, reports_its_end
 from jupiterd.cluster.health.health import HealthWarning, judge
 from jupiterd.cluster.health.health_ages import HealthAges
 from jupiterd.cluster.health.run_alerts import LiveTraining, RunAlerts
@@ -149,7 +149,7 @@ class AlertWatch:
     def _reports_end_of(self, dismissed: AlarmDismissed) -> bool:
         leads, asked_at = self._view.own_term is not None, NodeId(dismissed.node)
         is_member = asked_at in self._replica.state.members
-        return tells_its_end(
+        return reports_its_end(
             dismissed.key, self._own, leads=leads, asked_at=asked_at if is_member else None
         )
 
@@ -167,7 +167,7 @@ class AlertWatch:
         alerts: dict[str, Any] = {}
         if self.offer is not None:
             alerts[HAS_WEBHOOK] = True
-        if marks := self._sent.told():
+        if marks := self._sent.recent_marks():
             alerts[SENT] = marks
         alerts |= self._refused.telemetry()
         return {ALERTS: alerts} if alerts else {}
@@ -222,7 +222,7 @@ class AlertWatch:
         yield from self._runs.look(at_s, list(self._live()))
         own, outage = view.name, view.outage()
         if outage is not None:
-            yield Finding("link-out", self._own, own, outage.told)
+            yield Finding("link-out", self._own, own, outage.cause)
         for node, admitted in replica.state.members.items():
             name = sanitized_text(admitted.name)
             if view.liveness(node) is Liveness.GONE:

@@ -13,7 +13,7 @@ from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import Any, Final
 
-from jupiterd.cluster.health.status_diff import noticed
+from jupiterd.cluster.health.status_diff import status_changes
 from jupiterd.cluster.ledger.cycle_state import CycleState
 from jupiterd.cluster.ledger.island_runs import is_whole
 from jupiterd.daemon.queries.cluster.health_document import alert_lines
@@ -81,7 +81,7 @@ class EventRing:
         """Take note of what has happened since the last look."""
         status = status_document(self._sources)
         seen = {**status, "alerts": alert_lines(self._sources), **self._runs(status)}
-        for event in noticed(self._seen, seen):
+        for event in status_changes(self._seen, seen):
             self._seq += 1
             self._rows.append(
                 {

@@ -134,7 +134,7 @@ def _recorded_tokens(state: State) -> dict[str, int]:
     """Return what each cycle and run has trained on, as its line of checkpoints says."""
     return {
         str(cycle.begun.cycle): max(
-            (checkpoint.tokens for checkpoint in _checkpoints(cycle.line())), default=0
+            (checkpoint.tokens for checkpoint in _checkpoints(cycle.branch())), default=0
         )
         for cycle in state.cycles.values()
         if cycle.begun is not None and is_whole(cycle)
@@ -149,7 +149,7 @@ def _newest_checkpoint(state: State) -> str:
     """Return the artifact of the newest checkpoint of what was begun last; empty: there is none."""
     begun = sorted(state.cycles.values(), key=lambda cycle: cycle.start_order, reverse=True)
     newest_of_runs = (
-        checkpoints[-1] for cycle in begun if (checkpoints := _checkpoints(cycle.line()))
+        checkpoints[-1] for cycle in begun if (checkpoints := _checkpoints(cycle.branch()))
     )
     newest = next(newest_of_runs, None)
     return "" if newest is None else newest.artifact

@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 from jupiterd.cluster.links.ring_order import in_ring_order
 from jupiterd.cluster.planning.engines import EngineChoice
 from jupiterd.cluster.values.interface_kind import InterfaceKind
-from jupiterd.cluster.values.link_quality import MAX_TOLD, LinkQuality, read_qualities
+from jupiterd.cluster.values.link_quality import MAX_QUALITIES, LinkQuality, read_qualities
 from jupiterd.daemon.leader.connectivity import Connectivity
 from jupiterd.daemon.links.peers import Peers
 from jupiterd.ids import NodeId, short
@@ -32,7 +32,7 @@ def told_qualities(peers: Peers) -> ToldQualities:
         for peer in peers
         if (quality := peer.links.quality) is not None
     }
-    return dict(list(known.items())[:MAX_TOLD])
+    return dict(list(known.items())[:MAX_QUALITIES])
 
 
 def by_links(connectivity: Connectivity, choice: EngineChoice) -> EngineChoice:

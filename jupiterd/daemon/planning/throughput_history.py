@@ -111,7 +111,7 @@ def _of_islands(state: State, run: CycleState) -> Iterator[MeasuredLayout]:
     rounds = sorted({step.round for step in run.outer_steps()}, reverse=True)
     over = [each for each in rounds if run.finished or is_trained_in(run, each)]
     for number in over if cycle_id is not None else ():
-        line = run.outer_line(number)
+        line = run.outer_branch(number)
         usual_ones = outer_throughput.usual_islands(line)
         did = outer_throughput.of_all(line, islands=usual_ones)
         islands = islands_in(state.cycles, CycleId(cycle_id or ""), number)
@@ -138,7 +138,7 @@ def _gangs(state: State, engine: str, shape: "ModelShape") -> Iterator[Measured]
 def _island(state: State, run: CycleState, started: TrainingStarted) -> Iterator[Measured]:
     """Yield what an island has done; the gang that it had last counts for all of it."""
     parent = state.cycles.get(CycleId(started.parent))
-    line = {} if parent is None else parent.outer_line(started.parent_round)
+    line = {} if parent is None else parent.outer_branch(started.parent_round)
     last = run.attempts_opened[max(run.attempts_opened)]
     if (did := outer_throughput.of_island(line, started.cycle)).tokens:
         yield Measured(last.gang, did)

@@ -64,7 +64,7 @@ async def entrance(address: Address, tls: ssl.SSLContext) -> AsyncGenerator[int]
 
 
 @asynccontextmanager
-async def way_out(
+async def exit_of(
     listener: socket.socket,
     tls: ssl.SSLContext,
     members: Collection[NodeId],

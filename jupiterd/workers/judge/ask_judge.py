@@ -17,7 +17,7 @@ from blake3 import blake3
 from jupiterd.cycle.gate.record import PAIRS_FILE, pair_lines, read_pair_lines
 from jupiterd.cycle.gate.tie_break import try_judge
 from jupiterd.cycle.judge.pair import Pair
-from jupiterd.cycle.judge.question import chosen, kept_reply, question
+from jupiterd.cycle.judge.question import chosen, question, stored_reply
 from jupiterd.errors import WorkStoppedError
 from jupiterd.protocol.frames import TaskFinished
 from jupiterd.workers.evaluate.score_file import write_text
@@ -110,6 +110,6 @@ class _Asking:
         return [found[number] for number in range(len(requests))]
 
     def _take(self, found: dict[int, str], number: int, reply: str) -> None:
-        found[number] = kept_reply(reply)
+        found[number] = stored_reply(reply)
         self.done += 1
         self._task.progress(self.done, self._total, "questions")

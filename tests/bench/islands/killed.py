@@ -40,11 +40,11 @@ async def print_killed(shape: ModelShape, every: int, sync: str) -> None:
         struck = await _struck(on)
         await _until(on, struck, BEFORE * every + every // 2)
         asked = next(n for n, each in enumerate(on.machines.machines) if each is not struck)
-        before = [*on.recorded(asked).outer_line()]
+        before = [*on.recorded(asked).outer_branch()]
         _kill(struck)
         at_s = time.monotonic()
         await on.until_over(LONGEST_S, asked)
-        line = on.recorded(asked).outer_line()
+        line = on.recorded(asked).outer_branch()
         said = on.heard()
         done = said.pop(struck.name)
         islands = on.islands(asked)

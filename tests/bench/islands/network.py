@@ -111,7 +111,7 @@ async def _pass(on: Wired, every: int, steps: int, idle: float) -> Pass:
 
 
 async def _solo(on: Wired) -> Solo:
-    taken = [each for each in on.recorded().outer_line().values() if each.steps][-1]
+    taken = [each for each in on.recorded().outer_branch().values() if each.steps][-1]
     return await train_apart(on, _engines(on), taken, SOLO_STEPS, LONGEST_S)
 
 
@@ -143,7 +143,7 @@ async def _idle(on: Wired) -> float:
 
 
 def _rounds(on: Wired) -> Rounds:
-    line = [*on.recorded().outer_line().values()]
+    line = [*on.recorded().outer_branch().values()]
     islands = on.islands()
     said = on.heard()
     assert {*said} == {*islands}, f"heard of {[*said]}"
@@ -176,7 +176,7 @@ def print_overlapped(on: Wired, told: Document) -> tuple[float, float]:
 
     Returns their tokens/s, and what workers have of a processor meanwhile.
     """
-    line = [*on.recorded().outer_line().values()]
+    line = [*on.recorded().outer_branch().values()]
     rounds = [taken for taken in line[LEFT_OUT:] if taken.steps][:-LAST]
     for taken in line:
         for island, why in taken.left_out.items():
@@ -245,7 +245,7 @@ def print_sent(on: Wired, idle: float) -> float:
 
     Counted from the middle of one round to that of another: nothing is exchanged then.
     """
-    line = [*on.recorded().outer_line().values()]
+    line = [*on.recorded().outer_branch().values()]
     first, last = line[LEFT_OUT].number, line[-1 - LAST].number
     tokens = line[last].total_tokens - line[first].total_tokens
     from_s, to_s = _middle_s(on, first), _middle_s(on, last)

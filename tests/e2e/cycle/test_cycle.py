@@ -160,7 +160,7 @@ def _is_in_two_copies(cluster: Cluster) -> None:
 def _goes_on_with_the_trunk(cluster: Cluster) -> None:
     """Round 2 begins where round 1's rate began to fall, with the moments there, and says so."""
     cycle = next(iter(cluster[0].state().cycles.values()))
-    line = [fact for fact in cycle.line() if isinstance(fact, CheckpointCommitted)]
+    line = [fact for fact in cycle.branch() if isinstance(fact, CheckpointCommitted)]
     ended, candidate = [fact for fact in line if fact.round == 1][-2:]
     opened = next(fact for fact in cycle.attempts_opened.values() if fact.round == 2)
     assert ended.on_trunk
@@ -183,7 +183,7 @@ def _artifacts(cycle: CycleState) -> set[str]:
     """Return every artifact that the cycle's facts name."""
     return {
         *(name for done in cycle.completed.values() for name in done.outputs.values()),
-        *(fact.artifact for fact in cycle.line() if isinstance(fact, CheckpointCommitted)),
+        *(fact.artifact for fact in cycle.branch() if isinstance(fact, CheckpointCommitted)),
         *(verdict.artifact for verdict in cycle.verdicts.values()),
         *(manifest.tokenizer for manifest in cycle.manifests.values()),
         *(shard for manifest in cycle.manifests.values() for shard in manifest.shards),

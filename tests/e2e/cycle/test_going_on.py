@@ -64,14 +64,14 @@ async def test_a_cycle_of_islands_whose_evaluation_failed_is_judged_and_not_trai
             started = cluster.ctl("cycle", "start", *settings)
             assert started.returncode == 0, started.stderr
             before = await _fails_in_evaluation(cluster)
-            line, gangs = before.outer_line(1), _gangs(cluster)
+            line, gangs = before.outer_branch(1), _gangs(cluster)
             assert len(line) >= 2, "it wasn't trained by islands"
 
             resumed = cluster.ctl("cycle", "resume", "--wait", "--timeout", "90s")
             assert resumed.returncode == 0, cluster.told(resumed.stdout + resumed.stderr)
             after = _cycle(cluster)
             assert list(after.verdicts) == [1]
-            assert after.outer_line(1) == line, "it was trained again"
+            assert after.outer_branch(1) == line, "it was trained again"
             assert _gangs(cluster) == gangs, "another gang was formed"
             assert before.recorded.items() <= after.recorded.items(), "work was done again"
 

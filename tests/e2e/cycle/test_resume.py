@@ -86,7 +86,7 @@ async def test_training_goes_on_from_the_last_finished_step_when_a_worker_is_kil
         )
         assert [seat["rank"] for seat in seen["gang"]] == [0, 1]
         assert len({seat["node"] for seat in seen["gang"]}) == 2
-        await cluster.recorded(lambda cycle: bool(cycle.line()), "a checkpoint", 30)
+        await cluster.recorded(lambda cycle: bool(cycle.branch()), "a checkpoint", 30)
         os.kill(seen["gang"][1]["pid"], signal.SIGKILL)
         again = await cluster.until(lambda cycle: cycle["epoch"] == 2, "epoch 2", 30)
         assert again["resumed_from_step"] >= seen["step"], "a finished step was lost"
@@ -100,6 +100,6 @@ async def test_training_goes_on_from_the_last_finished_step_when_a_worker_is_kil
         assert ended["resumed_from_step"] == again["resumed_from_step"]
         assert any("attempt 1 ended" in event["text"] for event in ended["events"])
         (cycle,) = cluster[0].state().cycles.values()
-        steps = [fact.step for fact in cycle.line() if isinstance(fact, CheckpointCommitted)]
+        steps = [fact.step for fact in cycle.branch() if isinstance(fact, CheckpointCommitted)]
         at_branch = 192  # the last fifth is the branch
         assert steps == sorted({100, 200, at_branch, 240, ended["resumed_from_step"]})

@@ -37,7 +37,7 @@ def id_of(cycles: Cycles) -> CycleId:
 
 def outer_steps(daemon: Daemon, number: int) -> int:
     cycle = cycle_of(daemon)
-    return 0 if cycle is None else len(cycle.outer_line(number))
+    return 0 if cycle is None else len(cycle.outer_branch(number))
 
 
 async def test_two_rounds_by_islands_outlive_the_death_of_their_leader(tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ def assert_islands_of_their_own(daemon: Daemon) -> None:
         islands = islands_in(cycles, id_of(cycles), number)
         assert len(islands) == 2
         assert all(state.finished for state, _ in islands)
-        line = [*cycle.outer_line(number).values()]
+        line = [*cycle.outer_branch(number).values()]
         assert (line[-1].first_step, line[-1].steps) == (STEPS, 0)
         assert line[0].start == cycle.start_of(number)
     assert len(cycles) == 5

@@ -31,7 +31,7 @@ def run_of(daemon: Daemon) -> CycleState | None:
 
 def outer_steps(daemon: Daemon) -> list[OuterStepTaken]:
     run = run_of(daemon)
-    return [] if run is None else [*run.outer_line().values()]
+    return [] if run is None else [*run.outer_branch().values()]
 
 
 async def until_step(daemon: Daemon, number: int, timeout_s: float) -> None:

@@ -23,7 +23,7 @@ def checkpoints(daemon: Daemon) -> list[CheckpointCommitted]:
 
 
 def of_line(run: CycleState) -> list[CheckpointCommitted]:
-    return [fact for fact in run.line() if isinstance(fact, CheckpointCommitted)]
+    return [fact for fact in run.branch() if isinstance(fact, CheckpointCommitted)]
 
 
 def damage(daemon: Daemon, artifact: str) -> None:

@@ -44,7 +44,7 @@ async def test_a_yes_while_a_run_trains_costs_it_no_step(tmp_path: Path) -> None
         assert all(row["trusted"] for view in views for row in view["nodes"])
         for daemon in (founder, guest):
             (run,) = daemon.state().cycles.values()
-            made = [fact for fact in run.line() if isinstance(fact, CheckpointCommitted)]
+            made = [fact for fact in run.branch() if isinstance(fact, CheckpointCommitted)]
             assert made[-1].step == STEPS
             assert not run.branches(), "one history"
         audited = cluster.ctl("data", "audit", "-o", "json", daemon=founder)

@@ -92,5 +92,5 @@ def gang_of(run: CycleState) -> Sequence[str]:
 
 
 def losses(run: CycleState) -> Mapping[int, float]:
-    made = [fact for fact in run.line() if isinstance(fact, CheckpointCommitted)]
+    made = [fact for fact in run.branch() if isinstance(fact, CheckpointCommitted)]
     return {fact.step: fact.loss for fact in made}

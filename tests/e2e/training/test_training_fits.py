@@ -81,7 +81,7 @@ def assert_passes(steps: int, sequences: int) -> None:
 def assert_follows_text(cluster: Cluster, asked: Daemon) -> None:
     """Between four and sixteen passes were taken, as the recorded losses have decided."""
     (run,) = asked.state().cycles.values()
-    made = [fact for fact in run.line() if isinstance(fact, CheckpointCommitted)]
+    made = [fact for fact in run.branch() if isinstance(fact, CheckpointCommitted)]
     assert len(run.attempts_opened) >= 2, "the leader's death must have cost an epoch"
     assert_passes(made[-1].step, run.manifests[1].sequences)
     horizons = [Horizon.of(fact.horizon) for fact in made]

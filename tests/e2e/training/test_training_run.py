@@ -49,7 +49,7 @@ def files_in(folder: Path) -> set[str]:
 
 def assert_trained_on_once(cluster: Cluster, asked: Daemon) -> None:
     (run,) = asked.state().cycles.values()
-    made = [fact for fact in run.line() if isinstance(fact, CheckpointCommitted)]
+    made = [fact for fact in run.branch() if isinstance(fact, CheckpointCommitted)]
     assert len(run.attempts_opened) >= 2, "the leader's death must have cost an epoch"
     assert made[-1].step == STEPS
     audited = cluster.ctl("data", "audit", "-o", "json", daemon=asked)

@@ -60,7 +60,7 @@ class ApartRun(AskedRun):
 
     def lines(self) -> list[Line]:
         """Return the outer steps that count for each machine."""
-        return [each.outer_line() for each in self.recorded()]
+        return [each.outer_branch() for each in self.recorded()]
 
     def recorded(self) -> list[CycleState]:
         return [self._recorded(each) for each in (0, 1)]
@@ -116,7 +116,7 @@ def assert_loser_begins_anew(machines: Machines, run: CycleId, line: Line, winne
     anew = {
         started.cycle: machine_of(machines, started.nodes[0])
         for island, started in islands
-        if any(is_anew(fact) for fact in island.line())
+        if any(is_anew(fact) for fact in island.branch())
     }
     ((loser, machine),) = anew.items()
     alone = [step for step in line.values() if [*step.islands] != [] and loser not in step.islands]

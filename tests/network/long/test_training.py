@@ -79,7 +79,7 @@ async def test_a_gang_goes_on_when_the_cable_of_its_leader_is_pulled(tmp_path: P
         assert ended["state"] == "finished", machines.told(str(ended["failure"]))
         await machines.one_cluster(JOIN_S)
         (cycle,) = survivor.state().cycles.values()
-        line = [fact for fact in cycle.line() if isinstance(fact, CheckpointCommitted)]
+        line = [fact for fact in cycle.branch() if isinstance(fact, CheckpointCommitted)]
         assert {fact.attempt for fact in line} == {1}
         assert cycle.attempts_closed[1].reason == "finished"
         await assert_whole(machines, cycle, STEPS_OF_MINUTES, tmp_path)

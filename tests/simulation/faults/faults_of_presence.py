@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from jupiterd.cluster.membership.election import ElectionRole
-from jupiterd.cluster.membership.election_messages import AskPreVote, BecomeLeader
+from jupiterd.cluster.membership.election_messages import BecomeLeader, RequestPreVote
 
 
 def lead_unsaved(election: Any, term: int, reason: str) -> list[object]:
@@ -46,7 +46,7 @@ def asks_for_ever(election: Any, now: float) -> list[object]:
     if now < election._round.ends_at:
         return []
     election._round.ends_at = now + election._timing.answer_s
-    return [AskPreVote(frozenset(election._round.awaited), election._term + 1)]
+    return [RequestPreVote(frozenset(election._round.awaited), election._term + 1)]
 
 
 def keeps_on_after_failing(election: Any, now: float, *, can_persist: bool) -> list[object]:

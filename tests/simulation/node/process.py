@@ -14,7 +14,6 @@ from jupiterd.cluster.membership.admission_policy import shut_with
 from jupiterd.cluster.membership.pairing_window import PairingWindow
 from jupiterd.cluster.membership.presence import (
     AnswerPreVote,
-    AskPreVote,
     Beat,
     BecomeLeader,
     Changed,
@@ -24,9 +23,10 @@ from jupiterd.cluster.membership.presence import (
     PersistTerm,
     Presence,
     PreVoteAnswered,
-    PreVoteAsked,
+    PreVoteRequested,
     Refused,
     Reinstated,
+    RequestPreVote,
     Resigned,
     RosterChanged,
     SaidGoodbye,
@@ -152,7 +152,7 @@ class Process:
         """Say whether a node may lead."""
         if not self.answers(node):
             return None
-        effects = self.tell(PreVoteAsked(node, term, stability))
+        effects = self.tell(PreVoteRequested(node, term, stability))
         answer = next(effect for effect in effects if isinstance(effect, AnswerPreVote))
         return PreVoteAnswered(self.node, answer.granted, answer.term)
 
@@ -290,7 +290,7 @@ class Process:
 
     def _do(self, effect: Effect) -> None:
         match effect:
-            case AskPreVote(nodes, term):
+            case RequestPreVote(nodes, term):
                 for node in sorted(nodes):
                     self._ask(node, term)
             case BecomeLeader(term, reason):

@@ -114,7 +114,7 @@ class Journal:
         self._disk.compact(self.snapshot(), kept)
         self._unsaved.clear()
         self._owes_snapshot = False
-        ledger.forget(ledger.oldest(ledger.held - KEPT_ENTRIES))
+        ledger.forget(ledger.oldest(ledger.entry_count - KEPT_ENTRIES))
 
     def save_again(self) -> None:
         """Try once more to bring to disk what found no room there."""

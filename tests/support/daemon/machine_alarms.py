@@ -7,13 +7,13 @@ import pytest
 from jupiterd.cluster.facts.facts import WALKED_IN, NodeAdmitted, NodeRemoved
 from jupiterd.cluster.ledger.chain import Tip
 from jupiterd.cluster.ledger.tokens import Token
-from jupiterd.cluster.links.own_link import Interface, Way
+from jupiterd.cluster.links.own_link import Egress, Interface
 from jupiterd.cluster.links.unreached import Reached
 from jupiterd.cluster.membership.admission import Summary
 from jupiterd.cluster.membership.clones import OVER_S
 from jupiterd.cluster.membership.membership import SaidGoodbye
 from jupiterd.cluster.membership.pending_joins import WAIT_S
-from jupiterd.cluster.membership.shared_addresses import Told
+from jupiterd.cluster.membership.shared_addresses import AnnouncedAddresses
 from jupiterd.cluster.membership.token_wait import PATIENCE_S
 from jupiterd.cluster.planning.cluster_file_policy import Entry
 from jupiterd.cluster.values.clock_offsets import KEPT, ClockOffset
@@ -71,7 +71,7 @@ async def link_out(desk: Desk) -> Ending:
         is_on=True, has_link=False, families=frozenset({4}), addresses=frozenset({"10.0.0.1"})
     )
     now = {"eth0": link}
-    desk.patch.setattr(own_link, "_paths_of", lambda _peer: (Way("eth0", "10.0.0.1"),))
+    desk.patch.setattr(own_link, "_paths_of", lambda _peer: (Egress("eth0", "10.0.0.1"),))
     desk.patch.setattr(own_link, "_interfaces", lambda: now)
     desk.node.heartbeats.membership.step(now_s(), SaidGoodbye(OTHER))
     yield
@@ -183,11 +183,13 @@ async def node_suspect(desk: Desk) -> Ending:
 async def shared_address(desk: Desk) -> Ending:
     await desk.with_other()
     places = frozenset({("10.0.0.1", "1")})
-    told = [Told("other", "m2", places)]
-    desk.patch.setattr(health_view, "own_advertisement", lambda *_: Told("one", "m1", places))
+    told = [AnnouncedAddresses("other", "m2", places)]
+    desk.patch.setattr(
+        health_view, "own_advertisement", lambda *_: AnnouncedAddresses("one", "m1", places)
+    )
     desk.patch.setattr(health_view, "peer_advertisements", lambda *_: told)
     yield
-    told[0] = Told("other", "m2", frozenset({("10.0.0.2", "1")}))
+    told[0] = AnnouncedAddresses("other", "m2", frozenset({("10.0.0.2", "1")}))
 
 
 async def clock_differs(desk: Desk) -> Ending:

@@ -135,7 +135,7 @@ async def stopped(cluster: Cluster) -> CycleState:
 
 def assert_nothing_was_lost(cluster: Cluster, run: CycleState, seen: Sequence[Seen]) -> None:
     """Each finished step counts once, on every node alike."""
-    made = [fact for fact in run.line() if isinstance(fact, CheckpointCommitted)]
+    made = [fact for fact in run.branch() if isinstance(fact, CheckpointCommitted)]
     steps = [fact.step for fact in made]
     assert steps == sorted(set(steps))
     starts = {number: attempt.from_step for number, attempt in sorted(run.attempts_opened.items())}

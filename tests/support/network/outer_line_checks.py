@@ -32,7 +32,7 @@ class Struck:
 
 def assert_one_line(runs: Sequence[CycleState], steps: int) -> Line:
     """All nodes have the same line; each step follows the one before, to the last inner step."""
-    lines = [run.outer_line() for run in runs]
+    lines = [run.outer_branch() for run in runs]
     assert all([*line] == [*lines[0]] for line in lines)
     taken = [*lines[0].values()]
     assert [step.number for step in taken] == [*range(len(taken))]
@@ -45,7 +45,7 @@ def assert_equal_weights(machines: Collection[Machine], run: CycleState) -> int:
     said = digests(*machines)
     differing = {name: found for name, found in said.items() if len(found) > 1}
     assert not differing, differing
-    of_line = {short(name) for name in run.outer_line()} & said.keys()
+    of_line = {short(name) for name in run.outer_branch()} & said.keys()
     assert of_line, "no outer step of the line was told of"
     return len(of_line)
 

@@ -3,13 +3,13 @@ import pytest
 from jupiterd.errors import BadRouteError
 from jupiterd.net.interfaces import (
     addresses_by_interface,
+    announced_source_toward,
     interface_of,
     link_scopes,
     local_addresses,
     missing_of,
     seen_from_here,
     source_address_toward,
-    told_source_toward,
 )
 from jupiterd.ports import Address
 
@@ -51,9 +51,9 @@ def test_an_interface_that_is_not_there_is_named_beside_those_that_are() -> None
 
 
 def test_loopback_and_names_have_no_source_that_is_told() -> None:
-    assert told_source_toward("127.0.0.1") == ""
-    assert told_source_toward("::1") == ""
-    assert told_source_toward("localhost") == ""
+    assert announced_source_toward("127.0.0.1") == ""
+    assert announced_source_toward("::1") == ""
+    assert announced_source_toward("localhost") == ""
 
 
 def test_what_is_told_lies_on_an_interface_that_is_up() -> None:

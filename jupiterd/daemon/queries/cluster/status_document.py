@@ -131,7 +131,7 @@ def _settled(_: State) -> defaultdict[CycleId, Settled]:
 
 def _model_path(sources: DocumentSources, cycle: CycleState) -> str | None:
     """Return the folder of the newest model on this machine, as it was exported."""
-    finals = [f for f in cycle.line() if isinstance(f, CheckpointCommitted) and f.is_final]
+    finals = [f for f in cycle.branch() if isinstance(f, CheckpointCommitted) and f.is_final]
     for final in reversed(finals):
         folder = sources.exports.folder(cycle, final.round, final.artifact)
         if folder.is_dir():

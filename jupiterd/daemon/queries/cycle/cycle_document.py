@@ -84,7 +84,7 @@ def cycle_document(  # noqa: PLR0913 - all that it is made of
     current = min(cycle.rounds_committed + 1, cycle.rounds_wanted)
     shown = [(state, started) for state, started in islands if started.parent_round == current]
     last = next(
-        (fact for fact in reversed(cycle.line()) if isinstance(fact, CheckpointCommitted)), None
+        (fact for fact in reversed(cycle.branch()) if isinstance(fact, CheckpointCommitted)), None
     )
     live = None if live is None else _with_finite_values(live)
     values = dict((live or {}).get("values", {}))
@@ -180,7 +180,7 @@ def _per_second(done: Sequence[WorkCompleted], node: str, count: str) -> float:
 
 def _step(cycle: CycleState, last: CheckpointCommitted | None, current: int) -> int:
     """Return the progress of a run whose leader reports none just now."""
-    line = [*cycle.outer_line(current).values()]
+    line = [*cycle.outer_branch(current).values()]
     if line and (last is None or last.round < current):
         return line[-1].first_step
     return 0 if last is None else last.step
@@ -240,7 +240,7 @@ def _lost_sources(cycle: CycleState) -> list[dict[str, Any]]:
             "source": lost.source,
             "reason": lost.reason,
             "has_text": lost.has_text,
-            "told": lost.told(),
+            "told": lost.text(),
         }
         for lost in found
     ]
@@ -313,7 +313,7 @@ def _events_of(cycle: CycleState) -> list[dict[str, Any]]:
 
 def _starts_given(cycle: CycleState) -> Iterator[dict[str, Any]]:
     """Return the score of weights that were given, behind the beginning of their first attempt."""
-    checkpoints = (fact for fact in cycle.line() if isinstance(fact, CheckpointCommitted))
+    checkpoints = (fact for fact in cycle.branch() if isinstance(fact, CheckpointCommitted))
     rounds: set[int] = set()
     for first in checkpoints:
         if first.round not in rounds and (text := began_with(first)):
@@ -324,7 +324,7 @@ def _starts_given(cycle: CycleState) -> Iterator[dict[str, Any]]:
 
 def _early_ends(cycle: CycleState) -> Iterator[dict[str, Any]]:
     """Return which trainings ended early, or worse, behind the last words of their attempts."""
-    checkpoints = (fact for fact in cycle.line() if isinstance(fact, CheckpointCommitted))
+    checkpoints = (fact for fact in cycle.branch() if isinstance(fact, CheckpointCommitted))
     for last in checkpoints:
         for before, text in ((3, worse_end(last)), (2, early_end(last))):
             if text:

@@ -62,4 +62,4 @@ def _findings(cycle: CycleState) -> Iterator[Finding]:
     own = "" if cycle.begun is None else cycle.begun.cycle
     for drop in heavy_drops_of(cycle):
         subject = f"round {drop.round} of {name_of(cycle)}"
-        yield Finding(CODE, f"{own}/{drop.phase}", subject, drop.told, f"round {drop.round}")
+        yield Finding(CODE, f"{own}/{drop.phase}", subject, drop.summary, f"round {drop.round}")

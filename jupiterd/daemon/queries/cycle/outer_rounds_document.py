@@ -44,7 +44,7 @@ def outer_rounds_document(state: State, run_id: str) -> dict[str, Any]:
 def outer_step_rows(run: SelectedRun) -> list[dict[str, Any]]:
     """Return the newest outer steps that merged anything, the newest first."""
     numbers = {started.cycle: number_of(started) for _, started in run.islands}
-    line = [*run.state.outer_line(run.round).values()]
+    line = [*run.state.outer_branch(run.round).values()]
     closed = [(line[n - step.lag], step) for n, step in enumerate(line) if n >= step.lag]
     merged = [(ended, step) for ended, step in closed if step.islands or step.left_out]
     return [_row(ended, step, numbers) for ended, step in reversed(merged[-MAX_STEPS:])]

@@ -10,7 +10,7 @@ from jupiterd.cluster.facts.facts import WorkCompleted
 from jupiterd.cluster.ledger.cycle_state import CycleState
 from jupiterd.cycle.base.work_item import Phase
 from jupiterd.cycle.data.lineage import Sample
-from jupiterd.cycle.domain.changed_settings import told, with_changes
+from jupiterd.cycle.domain.changed_settings import current_values, with_changes
 from jupiterd.cycle.domain.domain import parse_domain
 from jupiterd.cycle.phases.boundary import Place
 from jupiterd.daemon.catalog.cycle_lookup import meant_cycle
@@ -70,7 +70,7 @@ async def review_document(sources: DocumentSources, wanted: str) -> dict[str, An
             "samples_phase": str(sampled[1]),
             "kept_samples": await _some(trace, cycle, sampled, KEPT, most),
             "dropped_samples": await _some(trace, cycle, sampled, DROPPED, most),
-            "settings": told(domain),
+            "settings": current_values(domain),
             "redoable": [str(each) for each in redoable(cycle)],
         },
     }

@@ -115,7 +115,7 @@ async def audit_document(state: State, store: ArtifactStore, wanted: str) -> dic
         (
             run
             for run in state.cycles.values()
-            if run.begun is not None and is_whole(run) and (run.line() or run.outer_line())
+            if run.begun is not None and is_whole(run) and (run.branch() or run.outer_branch())
         ),
         key=lambda run: run.start_order,
         reverse=True,
@@ -137,7 +137,7 @@ async def _audited(state: State, store: ArtifactStore, run: CycleState) -> dict[
     """Prove one line; a long one has thousands of files to read, which holds nobody up."""
     purged = purge_proofs(run, state)
     is_clean = all(part["samples"] == 0 for each in purged for part in each["rounds"])
-    if run.training is not None and run.outer_line():
+    if run.training is not None and run.outer_branch():
         proof = island_proof(run, _seq_len(run))
     else:
         proof = await _read_proof(store, run)
@@ -146,7 +146,7 @@ async def _audited(state: State, store: ArtifactStore, run: CycleState) -> dict[
 
 async def _read_proof(store: ArtifactStore, run: CycleState) -> dict[str, Any]:
     """Prove what gangs have trained by their checkpoints, and what islands have by outer steps."""
-    checkpoints = [fact for fact in run.line() if isinstance(fact, CheckpointCommitted)]
+    checkpoints = [fact for fact in run.branch() if isinstance(fact, CheckpointCommitted)]
     by_islands = rounds_of_islands(run)
     began = _Beginnings(run)
     committed = [_committed(began, fact) for fact in checkpoints]

@@ -18,7 +18,7 @@ from jupiterd.cycle.base.drop_reason import DropReason
 from jupiterd.cycle.data.lineage import Sample
 from jupiterd.cycle.domain.domain import Quality
 from jupiterd.cycle.domain.filters import SCORE_DIGITS
-from jupiterd.cycle.domain.quality_options import QUALITY, Likeness, WordCounts, lowest_kept
+from jupiterd.cycle.domain.quality_options import QUALITY, Likeness, WordCounts, lowest_retained
 from jupiterd.cycle.rounds.phase_summary import UNJUDGED_COUNT
 
 _UNJUDGED = math.nan
@@ -71,7 +71,7 @@ class QualityCut:
                 for number, score in enumerate(self._scores)
                 if self._is_real[number] and not math.isnan(score)
             )
-            self._lowest = lowest_kept(real, self._settings.keep_share)
+            self._lowest = lowest_retained(real, self._settings.keep_share)
 
     def reason(self, number: int) -> DropReason | None:
         """Return why a text is left out; None: it stays."""

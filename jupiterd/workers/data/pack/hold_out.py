@@ -139,7 +139,7 @@ def hold_out(
     if before.plan is None and params.needs_verdict:
         check_verdict(found, params.rules, params.left_out)
     _write_plan(output / "plan", plan, reason, before.sources.union(text.sources))
-    told = found.told(params.rules, params.comparison) + _of_whom(plan, text, params.rules)
+    told = found.summary(params.rules, params.comparison) + _of_whom(plan, text, params.rules)
     counted = level_name(min(plan.depth, plan.counted_depth))
     return writing.counts(), {"holdout": told, "clusters_are": counted}
 

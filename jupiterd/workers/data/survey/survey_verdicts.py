@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Self
 
-from jupiterd.cycle.data.kept_shares import RARE, Case, ReadDocument, kept_shares, thinned
 from jupiterd.cycle.data.lineage import Sample
+from jupiterd.cycle.data.retained_shares import RARE, Case, ReadDocument, retained_shares, thinned
 from jupiterd.cycle.domain.filters import is_code
 from jupiterd.cycle.domain.survey import SourceSurvey
 from jupiterd.cycle.holdout.holdout_forecast import holdout_forecast
@@ -222,7 +222,7 @@ def _unread_kept(
         if each.kept_bytes:
             sizes[each.name].append(each.kept_bytes)
             sizes[RARE].append(each.kept_bytes)
-    others = thinned([each.ending for each in unread], kept_shares(read, case))
+    others = thinned([each.ending for each in unread], retained_shares(read, case))
     return [
         Collected(unread[place].path, _size(sizes, unread[place].ending, number), 0)
         for number, place in enumerate(others)

@@ -101,12 +101,14 @@ def test_once_the_copies_are_made_nothing_more_is_to_do(held: list[set[ArtifactI
     holders = [holder(number, *each) for number, each in enumerate(held)]
     for copy in copies_to_make(ARTIFACTS, holders):
         holders = [
-            replace(each, held=each.held | {copy.artifact}) if each.node == copy.to else each
+            replace(each, artifacts=each.artifacts | {copy.artifact})
+            if each.node == copy.to
+            else each
             for each in holders
         ]
     assert copies_to_make(ARTIFACTS, holders) == []
     for artifact in set().union(*held):
-        assert sum(artifact in each.held for each in holders) >= 2
+        assert sum(artifact in each.artifacts for each in holders) >= 2
 
 
 def test_who_has_little_room_takes_what_was_just_made_last_or_not_at_all() -> None:
@@ -135,11 +137,13 @@ def test_however_many_give_up_copies_at_once_two_are_left(
         for number, (held, roomy) in enumerate(nodes)
     ]
     left = [
-        each.held if each.free_bytes else each.held - {*spare(each.held, others(holders, each))}
+        each.artifacts
+        if each.free_bytes
+        else each.artifacts - {*spare(each.artifacts, others(holders, each))}
         for each in holders
     ]
     for artifact in ARTIFACTS:
-        before = sum(artifact in each.held for each in holders)
+        before = sum(artifact in each.artifacts for each in holders)
         assert sum(artifact in held for held in left) >= min(2, before)
 
 

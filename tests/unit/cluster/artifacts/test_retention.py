@@ -6,7 +6,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jupiterd.cluster.artifacts.retention import old_ways, unneeded
+from jupiterd.cluster.artifacts.retention import old_pseudo_gradients, unneeded
 from jupiterd.cluster.facts.facts import CheckpointCommitted, CycleFailed, OuterStepTaken
 from jupiterd.cluster.ledger.cycle_state import CycleFact, CycleState
 from jupiterd.cluster.ledger.lww_registers import fact_hash
@@ -109,7 +109,7 @@ def test_nothing_goes_that_a_line_ends_with(facts: list[CycleFact]) -> None:
     assert CYCLE not in gone
 
 
-def outer_line(count: int, name: str = "w") -> list[OuterStepTaken]:
+def outer_branch(count: int, name: str = "w") -> list[OuterStepTaken]:
     """So many outer steps below the beginning, with a way each."""
     line = [replace(outer_step(0), pseudo_gradients=())]
     for number in range(1, count + 1):
@@ -119,24 +119,24 @@ def outer_line(count: int, name: str = "w") -> list[OuterStepTaken]:
 
 
 def test_the_ways_of_old_outer_steps_may_go() -> None:
-    going_on = [run_of(*outer_line(20))]
-    assert old_ways(going_on) == {"w1", "w2", "w3", "w4"}
-    beginning, first = outer_line(1)
+    going_on = [run_of(*outer_branch(20))]
+    assert old_pseudo_gradients(going_on) == {"w1", "w2", "w3", "w4"}
+    beginning, first = outer_branch(1)
     young = run_of(beginning, replace(first, pseudo_gradients=(ArtifactId("w3"),)))
-    assert old_ways([*going_on, young]) == {"w1", "w2", "w4"}, "another run needs it"
+    assert old_pseudo_gradients([*going_on, young]) == {"w1", "w2", "w4"}, "another run needs it"
 
 
 def test_of_a_run_that_is_over_no_way_is_kept_and_of_one_that_was_stopped_the_last_ones() -> None:
     last = [replace(checkpoint("k", is_final=True)), round_over("k")]
-    assert old_ways([run_of(*outer_line(3), *last)]) == {"w1", "w2", "w3"}
+    assert old_pseudo_gradients([run_of(*outer_branch(3), *last)]) == {"w1", "w2", "w3"}
     drawn = replace(work_done("r1/train/0"), phase="train", outputs={"weights": ArtifactId("d")})
-    begun = [training(), drawn, *outer_line(1)]
-    assert old_ways([run_of(*begun)]) == frozenset()
-    assert old_ways([run_of(*begun, *last)]) == {"w1", "d"}
-    assert old_ways([run_of(*begun, *last), run_of(*begun)]) == frozenset()
+    begun = [training(), drawn, *outer_branch(1)]
+    assert old_pseudo_gradients([run_of(*begun)]) == frozenset()
+    assert old_pseudo_gradients([run_of(*begun, *last)]) == {"w1", "d"}
+    assert old_pseudo_gradients([run_of(*begun, *last), run_of(*begun)]) == frozenset()
     failed = CycleFailed(CYCLE, "work-failed", "all islands have failed", "")
-    assert old_ways([run_of(*outer_line(3), failed)]) == {"w1", "w2", "w3"}
-    assert old_ways([run_of(*outer_line(3), commanded("stopped", 1))]) == frozenset()
+    assert old_pseudo_gradients([run_of(*outer_branch(3), failed)]) == {"w1", "w2", "w3"}
+    assert old_pseudo_gradients([run_of(*outer_branch(3), commanded("stopped", 1))]) == frozenset()
 
 
 def test_of_islands_whose_round_is_over_nothing_stays_but_its_model() -> None:

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from jupiterd.cluster.health.alert_senders import MAX_TOLD, SentAlerts, mark, sender_among
+from jupiterd.cluster.health.alert_senders import MAX_MARKS, SentAlerts, mark, sender_among
 from jupiterd.cluster.health.alerts import Alert
 from jupiterd.cluster.values.severity import Severity
 from jupiterd.ids import NodeId
@@ -46,10 +46,10 @@ def test_the_end_is_told_of_what_was_sent_and_does_end() -> None:
 def test_a_new_sender_knows_what_the_old_one_told() -> None:
     old, new = SentAlerts(), SentAlerts()
     old.note([GONE.key])
-    new.follow(old.told())
+    new.follow(old.recent_marks())
     assert new.due([GONE, VERDICT], Severity.INFO) == [VERDICT]
     old.forget([GONE])
-    new.follow(old.told())
+    new.follow(old.recent_marks())
     assert new.due([GONE], Severity.INFO) == [GONE]
 
 
@@ -63,9 +63,9 @@ def test_one_that_was_started_anew_learns_from_all_who_followed_it() -> None:
 def test_what_is_told_is_short_and_what_others_tell_is_read_with_care() -> None:
     sent = SentAlerts()
     sent.note(f"verdict:c/{number}" for number in range(500))
-    assert len(sent.told()) == MAX_TOLD
-    assert sent.told()[-1] == mark("verdict:c/499")
+    assert len(sent.recent_marks()) == MAX_MARKS
+    assert sent.recent_marks()[-1] == mark("verdict:c/499")
     sent.follow(["short", 7, None, ["x"], *["ffffffff"] * 1000])
-    assert sent.told() == ["ffffffff"]
+    assert sent.recent_marks() == ["ffffffff"]
     sent.follow({"no": "list"})
-    assert sent.told() == []
+    assert sent.recent_marks() == []

@@ -1,6 +1,6 @@
 """How old what is wrong is."""
 
-from jupiterd.cluster.health.health_ages import KEEPS_S, HealthAges
+from jupiterd.cluster.health.health_ages import GRACE_S, HealthAges
 
 
 def looked(*looks: tuple[float, str]) -> HealthAges:
@@ -21,12 +21,12 @@ def test_what_nobody_has_looked_at_yet_is_new():
 
 
 def test_what_is_back_within_a_short_time_was_never_over():
-    ages = looked((0.0, "gone"), (2.0, ""), (KEEPS_S, "gone"))
-    assert ages.age_s("gone", KEEPS_S) == KEEPS_S
+    ages = looked((0.0, "gone"), (2.0, ""), (GRACE_S, "gone"))
+    assert ages.age_s("gone", GRACE_S) == GRACE_S
 
 
 def test_what_comes_back_later_begins_anew():
-    back_s = KEEPS_S + 1.0
+    back_s = GRACE_S + 1.0
     assert looked((0.0, "gone"), (2.0, ""), (back_s, "gone")).age_s("gone", back_s + 3.0) == 3.0
     assert looked((0.0, "gone"), (back_s, "gone")).age_s("gone", back_s) == 0.0, "unseen meanwhile"
 

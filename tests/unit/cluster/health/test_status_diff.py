@@ -2,7 +2,7 @@
 
 import pytest
 
-from jupiterd.cluster.health.status_diff import noticed
+from jupiterd.cluster.health.status_diff import status_changes
 from jupiterd.cluster.values.severity import Severity
 
 ADA = {"id": "a" * 32, "name": "ada", "state": "alive", "role": "trainer", "reason": "fast"}
@@ -22,7 +22,7 @@ def seen(**changed):
 
 
 def told(before, after):
-    return [(str(e.level), e.code, e.text) for e in noticed(before, after)]
+    return [(str(e.level), e.code, e.text) for e in status_changes(before, after)]
 
 
 def with_runs(*runs):
@@ -32,7 +32,7 @@ def with_runs(*runs):
 
 def test_nothing_changed_is_no_event_and_the_first_look_is_none():
     assert seen() == []
-    assert list(noticed({}, BEFORE)) == []
+    assert list(status_changes({}, BEFORE)) == []
 
 
 @pytest.mark.parametrize(
@@ -73,12 +73,12 @@ def test_a_model_that_is_fetched_is_told_of_at_its_beginning_and_its_end():
 def test_a_machine_that_was_only_suspected_is_no_news_and_one_that_is_back_is():
     suspect, gone = BOB | {"state": "suspect"}, BEFORE | {"nodes": [ADA, BOB | {"state": "gone"}]}
     assert seen(nodes=[ADA, suspect]) == []
-    assert [event.code for event in noticed(gone, BEFORE)] == ["node-back"]
+    assert [event.code for event in status_changes(gone, BEFORE)] == ["node-back"]
 
 
 def test_a_machine_that_waits_and_goes_again_never_was_a_member():
     waiting = BEFORE | {"nodes": [ADA, BOB, {"id": "d", "name": "dot", "state": "pending"}]}
-    assert list(noticed(waiting, BEFORE)) == []
+    assert list(status_changes(waiting, BEFORE)) == []
 
 
 def test_a_strangers_name_is_in_no_command_that_people_copy():
@@ -94,8 +94,8 @@ def test_leaders_are_told(leader, code):
 
 def test_a_warning_is_told_when_it_comes_and_when_it_is_over():
     warned = BEFORE | {"health": [{"code": "disk-full", "severity": "error", "title": "no room"}]}
-    (came,) = noticed(BEFORE, warned)
-    (over,) = noticed(warned, BEFORE)
+    (came,) = status_changes(BEFORE, warned)
+    (over,) = status_changes(warned, BEFORE)
     assert (came.level, came.code, came.text) == (Severity.ERROR, "disk-full", "no room")
     assert (over.level, over.text) == (Severity.INFO, "over: no room")
 
@@ -106,9 +106,9 @@ def test_a_warning_whose_words_change_isnt_told_again_and_names_its_machine():
         | {"health": [{"code": "slow", "severity": "info", "title": words, "node": BOB["id"]}]}
         for words in ("bob is slow", "bob is slower")
     )
-    (came,) = noticed(BEFORE, slow)
+    (came,) = status_changes(BEFORE, slow)
     assert came.node == BOB["id"]
-    assert list(noticed(slow, slower)) == []
+    assert list(status_changes(slow, slower)) == []
 
 
 ALERT = {
@@ -130,15 +130,15 @@ def test_a_machine_that_goes_for_good_is_not_said_to_answer_again(state, told_of
 def test_an_alert_is_told_once_when_it_is_raised_and_once_when_it_is_over():
     raised = BEFORE | {"alerts": [ALERT], "health": [ALERT]}
     later = raised | {"alerts": [ALERT | {"title": "bobby is gone"}]}
-    (came,) = noticed(BEFORE, raised)
+    (came,) = status_changes(BEFORE, raised)
     assert (came.level, came.code, came.text) == (
         Severity.WARNING,
         "node-gone",
         "alert: bob is gone",
     )
     assert came.node == BOB["id"]
-    assert list(noticed(raised, later)) == []
-    (over,) = noticed(raised, BEFORE)
+    assert list(status_changes(raised, later)) == []
+    (over,) = status_changes(raised, BEFORE)
     assert (over.level, over.text) == (Severity.INFO, "alert over: bob is gone")
 
 
@@ -150,18 +150,18 @@ def test_what_was_only_news_is_never_over():
         "title": "round 1: HOLD",
     }
     raised = BEFORE | {"alerts": [verdict]}
-    assert [event.text for event in noticed(BEFORE, raised)] == ["alert: round 1: HOLD"]
-    assert list(noticed(raised, BEFORE)) == []
+    assert [event.text for event in status_changes(BEFORE, raised)] == ["alert: round 1: HOLD"]
+    assert list(status_changes(raised, BEFORE)) == []
 
 
 @pytest.mark.parametrize("code", ["verdict", "run-failed"])
 def test_what_a_run_has_told_itself_is_not_told_again_by_its_alert(code):
     row = {"key": f"{code}:1", "code": code, "severity": "info", "title": "round 1: HOLD"}
     of_a_run = row | {"cycle": CYCLE["id"]}
-    assert not [*noticed(BEFORE, BEFORE | {"alerts": [of_a_run]})]
-    assert [*noticed(BEFORE, BEFORE | {"alerts": [row | {"cycle": "strange"}]})]
+    assert not [*status_changes(BEFORE, BEFORE | {"alerts": [of_a_run]})]
+    assert [*status_changes(BEFORE, BEFORE | {"alerts": [row | {"cycle": "strange"}]})]
     loss = of_a_run | {"code": "loss-nan"}
-    assert [*noticed(BEFORE, BEFORE | {"alerts": [loss]})], "no run tells of that"
+    assert [*status_changes(BEFORE, BEFORE | {"alerts": [loss]})], "no run tells of that"
 
 
 @pytest.mark.parametrize(
@@ -241,8 +241,8 @@ def test_a_name_can_not_steer_the_terminal():
 def test_what_people_dismiss_is_not_over_until_it_is():
     lines = {"health": [ALERT], "alerts": [ALERT]}
     seen = BEFORE | {"dismissed": [ALERT]}
-    told = [event.text for event in noticed(BEFORE | lines, seen)]
+    told = [event.text for event in status_changes(BEFORE | lines, seen)]
     assert told == [f"dismissed: {ALERT['title']}"]
-    assert [event.text for event in noticed(seen, BEFORE)] == [f"over: {ALERT['title']}"]
-    again = [event.text for event in noticed(seen, BEFORE | lines)]
+    assert [event.text for event in status_changes(seen, BEFORE)] == [f"over: {ALERT['title']}"]
+    again = [event.text for event in status_changes(seen, BEFORE | lines)]
     assert again == [f"alert: {ALERT['title']}"]

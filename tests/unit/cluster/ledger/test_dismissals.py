@@ -10,9 +10,9 @@ from jupiterd.cluster.health.dismissible import (
     LASTING,
     MAX_KEY_CHARACTERS,
     alarm_key,
-    tells_its_end,
+    reports_its_end,
 )
-from jupiterd.cluster.ledger.dismissals import KEEPS_S, SETTLE_S, DismissalWatch
+from jupiterd.cluster.ledger.dismissals import GRACE_S, SETTLE_S, DismissalWatch
 from jupiterd.cluster.ledger.roster import entry_name
 from jupiterd.cluster.ledger.state import State
 from jupiterd.cluster.values.bounds import MAX_NUMBER
@@ -93,11 +93,11 @@ def test_what_a_trusted_member_let_ring_before_it_was_removed_stays_so() -> None
 def test_a_dismissal_counts_no_more_once_its_alarm_was_over_for_a_while() -> None:
     watch, dismissed = DismissalWatch(), {KEY}
     assert watch.look(0.0, dismissed, {KEY}) == []
-    assert watch.look(KEEPS_S - 1, dismissed, set()) == []
-    assert watch.look(KEEPS_S - 0.5, dismissed, {KEY}) == [], "it flaps"
-    assert watch.look(2 * KEEPS_S, dismissed, set()) == [KEY]
-    assert watch.look(2 * KEEPS_S + 2, dismissed, set()) == [KEY], "until the ledger says so"
-    assert watch.look(2 * KEEPS_S + 4, set(), set()) == []
+    assert watch.look(GRACE_S - 1, dismissed, set()) == []
+    assert watch.look(GRACE_S - 0.5, dismissed, {KEY}) == [], "it flaps"
+    assert watch.look(2 * GRACE_S, dismissed, set()) == [KEY]
+    assert watch.look(2 * GRACE_S + 2, dismissed, set()) == [KEY], "until the ledger says so"
+    assert watch.look(2 * GRACE_S + 4, set(), set()) == []
 
 
 def test_who_was_just_started_waits_until_it_can_know() -> None:
@@ -124,12 +124,12 @@ def test_who_can_know_tells_that_it_is_over(
     code: str, about: str, asked_at: NodeId | None, *, leads: bool, tells: bool
 ) -> None:
     key = alarm_key(code, about, OWN)
-    assert tells_its_end(key, OWN, leads=leads, asked_at=asked_at) is tells
+    assert reports_its_end(key, OWN, leads=leads, asked_at=asked_at) is tells
 
 
 def test_another_machines_own_view_is_its_own() -> None:
     key = alarm_key("disk", "", NODES[0])
-    assert not tells_its_end(key, OWN, leads=True, asked_at=OWN)
+    assert not reports_its_end(key, OWN, leads=True, asked_at=OWN)
 
 
 def test_a_long_line_has_a_short_key_of_its_own() -> None:

@@ -12,14 +12,14 @@ from jupiterd.cluster.ledger.state import State
 from jupiterd.cluster.membership.election import Election
 from jupiterd.cluster.membership.presence import (
     AnswerPreVote,
-    AskPreVote,
     Beat,
     BecomeLeader,
     Follow,
     PersistTerm,
     Presence,
     PreVoteAnswered,
-    PreVoteAsked,
+    PreVoteRequested,
+    RequestPreVote,
     RosterChanged,
     TermSeen,
 )
@@ -76,13 +76,13 @@ def test_a_huge_term_in_a_heartbeat_changes_nothing(term: int) -> None:
 @pytest.mark.parametrize("term", HUGE)
 def test_a_huge_term_in_a_pre_vote_changes_nothing(term: int) -> None:
     one, other = leader_and_follower()
-    (answer,) = other.step(0.2, PreVoteAsked(LIAR, term, 99))
+    (answer,) = other.step(0.2, PreVoteRequested(LIAR, term, 99))
     assert isinstance(answer, AnswerPreVote)
     assert (answer.granted, answer.term) == (False, 4)
     assert "far above" in answer.reason
     other.election._leader = None
     (asked,) = other.election._ask(0.3)
-    assert isinstance(asked, AskPreVote)
+    assert isinstance(asked, RequestPreVote)
     assert other.step(0.4, PreVoteAnswered(LIAR, granted=True, term=term)) == []
     assert other.election.term == 4
     other.step(0.5, PreVoteAnswered(ONE, granted=False, term=4))

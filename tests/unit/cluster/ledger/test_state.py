@@ -44,7 +44,7 @@ def test_any_order_and_any_repetition_give_the_same_state(
     actual = folded(again)
     assert actual == expected
     for cycle, state in expected.cycles.items():
-        assert actual.cycles[cycle].line() == state.line()
+        assert actual.cycles[cycle].branch() == state.branch()
         assert actual.cycles[cycle].branches() == state.branches()
         assert actual.cycles[cycle].leaves() == state.leaves()
         assert actual.cycles[cycle].finished == state.finished

@@ -8,6 +8,7 @@ import pytest
 from jupiterd.cluster.links.links import (
     ASK_AGAIN_S,
     CARRIES_S,
+    CHOICE_LASTS_S,
     DOUBT_S,
     FIRST_LOOKS_S,
     GIVE_UP_S,
@@ -15,7 +16,6 @@ from jupiterd.cluster.links.links import (
     LOOK_S,
     MAX_PATHS,
     SETTLING_S,
-    TOLD_S,
     Links,
     Path,
 )
@@ -260,16 +260,18 @@ def test_one_that_comes_back_is_used_again_after_a_while() -> None:
 
 def test_the_other_end_decides_where_its_id_is_smaller() -> None:
     links = linked(path("a"), path("b", InterfaceKind.WIFI), decides=False)
-    assert links.told(LATER, ["unknown:1", "b:1"])
+    assert links.note_choice(LATER, ["unknown:1", "b:1"])
     assert links.choose(LATER)
     assert (links.active, links.reason) == ("b:1", "the other end chose it")
-    assert active_after(links, LATER, TOLD_S - 1, a=1.0, b=9.0) == "b:1"
-    assert active_after(links, LATER + TOLD_S, HOLD_S + 2, a=1.0, b=9.0) == "a:1", "told no more"
+    assert active_after(links, LATER, CHOICE_LASTS_S - 1, a=1.0, b=9.0) == "b:1"
+    assert active_after(links, LATER + CHOICE_LASTS_S, HOLD_S + 2, a=1.0, b=9.0) == "a:1", (
+        "told no more"
+    )
 
 
 def test_what_the_other_end_chose_is_left_when_it_is_dead_here() -> None:
     links = linked(path("a"), path("b"), decides=False)
-    links.told(LATER, ["b:1"])
+    links.note_choice(LATER, ["b:1"])
     links.choose(LATER)
     links.missed(LATER + 5, "b:1")
     measure(links, LATER + 5, a=1.0)
@@ -279,7 +281,7 @@ def test_what_the_other_end_chose_is_left_when_it_is_dead_here() -> None:
 
 def test_whoever_decides_is_told_nothing() -> None:
     links = linked(path("a"), path("b"))
-    links.told(LATER, ["b:1"])
+    links.note_choice(LATER, ["b:1"])
     assert not links.choose(LATER)
 
 
@@ -297,7 +299,7 @@ def test_both_ends_come_to_the_same_pair_whatever_they_measure() -> None:
                 rtts = {name: rng.choice([0.5, 1.0, 5.0, 20.0]) for name in "abc"}
                 measure(links, now, **rtts)
                 links.choose(now)
-            greater.told(now, [smaller.active])
+            greater.note_choice(now, [smaller.active])
             greater.choose(now)
             assert greater.active == smaller.active, f"seed {seed}"
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from jupiterd.cluster.health.health import ClusterView, HealthWarning, NodeView, judge
-from jupiterd.cluster.links.own_link import Interface, Other, Outage, Way, outage
+from jupiterd.cluster.links.own_link import Egress, Interface, Other, Outage, outage
 from jupiterd.cluster.links.unreached import Reached, Unreached
 from jupiterd.cluster.membership.membership import Liveness
 from jupiterd.cluster.text.health_words import OF_THIS_NODE
@@ -20,15 +20,15 @@ WELL = Interface(
     addresses=frozenset({"10.0.0.1", "fe80::1"}),
 )
 OUT = replace(WELL, has_link=False)
-CABLE = Way("eth0", "10.0.0.1")
-LINK_LOCAL = Way("eth0", "fe80::1")
-AIR = Way("wlan0", "10.0.1.1", InterfaceKind.WIFI)
-DESK, LAP = (Other(node, is_alive=False, ways=(CABLE,)) for node in NODES[1:3])
+CABLE = Egress("eth0", "10.0.0.1")
+LINK_LOCAL = Egress("eth0", "fe80::1")
+AIR = Egress("wlan0", "10.0.1.1", InterfaceKind.WIFI)
+DESK, LAP = (Other(node, is_alive=False, egresses=(CABLE,)) for node in NODES[1:3])
 
 
-def told(*ways: Way, **now: Interface) -> str:
-    found = outage([Other(NODES[1], is_alive=False, ways=ways)], now)
-    return "" if found is None else found.told
+def told(*ways: Egress, **now: Interface) -> str:
+    found = outage([Other(NODES[1], is_alive=False, egresses=ways)], now)
+    return "" if found is None else found.cause
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def told(*ways: Way, **now: Interface) -> str:
     ],
 )
 def test_what_is_wrong_with_an_interface_is_told(
-    way: Way, now: Mapping[str, Interface], words: str
+    way: Egress, now: Mapping[str, Interface], words: str
 ) -> None:
     assert told(way, **now) == words
 
@@ -72,25 +72,25 @@ def test_it_is_told_where_everybody_is_silent_and_not_before() -> None:
     found = outage([DESK, LAP], {"eth0": OUT})
     assert found is not None
     assert found.cut_off == {DESK.node, LAP.node}
-    assert found.told.count("eth0") == 1
+    assert found.cause.count("eth0") == 1
     assert outage([DESK, replace(LAP, is_alive=True)], {"eth0": OUT}) is None
     assert outage([], {}) is None
 
 
 def test_who_was_never_reached_or_by_another_way_isnt_excused() -> None:
-    found = outage([DESK, replace(LAP, ways=())], {"eth0": OUT})
+    found = outage([DESK, replace(LAP, egresses=())], {"eth0": OUT})
     assert found is not None
     assert found.cut_off == {DESK.node}
-    found = outage([DESK, replace(LAP, ways=(AIR,))], {"eth0": OUT, "wlan0": WELL})
+    found = outage([DESK, replace(LAP, egresses=(AIR,))], {"eth0": OUT, "wlan0": WELL})
     assert found is not None
     assert found.cut_off == {DESK.node}
-    assert outage([replace(LAP, ways=())], {}) is None
+    assert outage([replace(LAP, egresses=())], {}) is None
 
 
 def test_two_links_that_are_out_are_both_named() -> None:
-    found = outage([DESK, replace(LAP, ways=(AIR,))], {"eth0": OUT})
+    found = outage([DESK, replace(LAP, egresses=(AIR,))], {"eth0": OUT})
     assert found is not None
-    assert found.told == "eth0 has no link (cable out?) and wlan0 is gone"
+    assert found.cause == "eth0 has no link (cable out?) and wlan0 is gone"
     assert found.hint.startswith("plug it in, at both ends; or")
     assert "adapter of wlan0" in found.hint
 

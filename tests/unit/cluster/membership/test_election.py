@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 
 from jupiterd.cluster.membership.election import (
-    AskPreVote,
     BeatSeen,
     BecomeLeader,
     Effect,
@@ -18,6 +17,7 @@ from jupiterd.cluster.membership.election import (
     PresenceChanged,
     PreVoteAnswered,
     Reinstated,
+    RequestPreVote,
     Resigned,
     StabilityChanged,
     StepDown,
@@ -84,7 +84,7 @@ def test_nobody_asks_before_the_shortest_wait_and_everybody_after_the_longest() 
         made = Election(ME, 0, 0.0, random.Random(seed))
         made.step(0.0, PresenceChanged(PEERS))
         assert made.step(1.49, Ticked()) == []
-        assert made.step(3.0, Ticked()) == [AskPreVote(PEERS, 1)]
+        assert made.step(3.0, Ticked()) == [RequestPreVote(PEERS, 1)]
 
 
 def test_who_is_less_steady_waits_longer() -> None:
@@ -110,7 +110,7 @@ def test_one_refusal_ends_the_round_and_a_new_wait_begins() -> None:
     assert made.role is ElectionRole.FOLLOWER
     assert made.step(3.2, PreVoteAnswered(EVE, granted=True, term=0)) == []
     assert made.step(4.5, Ticked()) == []
-    assert made.step(6.1, Ticked()) == [AskPreVote(PEERS, 1)]
+    assert made.step(6.1, Ticked()) == [RequestPreVote(PEERS, 1)]
 
 
 def test_a_silent_node_is_asked_twice_and_then_passed_over() -> None:
@@ -118,7 +118,7 @@ def test_a_silent_node_is_asked_twice_and_then_passed_over() -> None:
     made.step(3.0, Ticked())
     made.step(3.1, PreVoteAnswered(EVE, granted=True, term=0))
     assert made.step(3.9, Ticked()) == []
-    assert made.step(4.0, Ticked()) == [AskPreVote(frozenset((BOB,)), 1)]
+    assert made.step(4.0, Ticked()) == [RequestPreVote(frozenset((BOB,)), 1)]
     effects = made.step(5.0, Ticked())
     assert effects == [PersistTerm(1), BecomeLeader(1, "1 of 2 didn't answer")]
 
@@ -146,7 +146,7 @@ def test_a_flapping_link_does_not_put_off_the_wait() -> None:
     for tenth in range(29):
         peers = PEERS if tenth % 2 else frozenset((BOB,))
         made.step(tenth / 10, PresenceChanged(peers))
-    assert kinds(made.step(3.0, Ticked())) == [AskPreVote]
+    assert kinds(made.step(3.0, Ticked())) == [RequestPreVote]
 
 
 def test_a_follower_that_hears_its_leader_never_asks_and_refuses_everybody() -> None:
@@ -165,7 +165,7 @@ def test_a_follower_whose_leader_fell_silent_grants_and_then_waits() -> None:
     granted, _ = made.answer_pre_vote(2.9, EVE, 2, 0)
     assert granted
     assert made.step(3.1, Ticked()) == []
-    assert made.step(4.5, Ticked()) == [AskPreVote(PEERS, 2)]
+    assert made.step(4.5, Ticked()) == [RequestPreVote(PEERS, 2)]
 
 
 def test_a_leader_refuses() -> None:
@@ -272,7 +272,7 @@ def test_it_says_when_it_wants_to_be_woken() -> None:
     assert LAN.election_min_s <= made.wake_at <= LAN.election_max_s
     assert made.step(made.wake_at - 0.001, Ticked()) == []
     asked_at = made.wake_at
-    assert kinds(made.step(asked_at, Ticked())) == [AskPreVote]
+    assert kinds(made.step(asked_at, Ticked())) == [RequestPreVote]
     assert made.wake_at == asked_at + LAN.answer_s
     made.step(made.wake_at, Ticked())
     assert kinds(made.step(made.wake_at, Ticked())) == [PersistTerm, BecomeLeader]
@@ -295,7 +295,7 @@ def test_being_reinstated_changes_nothing_for_who_never_resigned() -> None:
 
 
 def test_the_successor_asks_at_once_and_the_others_wait_for_it() -> None:
-    for successor, asks in ((ME, [AskPreVote]), (BOB, [])):
+    for successor, asks in ((ME, [RequestPreVote]), (BOB, [])):
         made = Election(ME, 1, 0.0, random.Random(1))
         made.step(0.0, PresenceChanged(frozenset((BOB, EVE))))
         made.step(0.1, beat(EVE, EVE, term=1))
@@ -385,7 +385,7 @@ def test_followers_of_a_leader_that_resigned_ask_at_once(nobody: NodeId | None) 
     made.step(5.0, beat(BOB, BOB))
     made.step(5.2, beat(BOB, nobody))
     assert made.leader is None
-    assert made.step(5.6, Ticked()) == [AskPreVote(PEERS, 2)]
+    assert made.step(5.6, Ticked()) == [RequestPreVote(PEERS, 2)]
 
 
 def test_followers_of_a_leader_that_went_away_ask_at_once() -> None:
@@ -393,7 +393,7 @@ def test_followers_of_a_leader_that_went_away_ask_at_once() -> None:
     made.step(5.0, beat(BOB, BOB))
     made.step(5.2, PresenceChanged(frozenset((EVE,))))
     assert made.leader is None
-    assert made.step(5.6, Ticked()) == [AskPreVote(frozenset((EVE,)), 2)]
+    assert made.step(5.6, Ticked()) == [RequestPreVote(frozenset((EVE,)), 2)]
 
 
 def test_followers_go_over_with_a_leader_that_follows_another_one() -> None:
@@ -408,7 +408,7 @@ def test_a_leader_that_is_only_told_of_is_followed_but_does_not_stop_the_wait() 
         PersistTerm(4),
         Follow(EVE, 4, "bbbbbbbb follows it"),
     ]
-    assert kinds(made.step(3.0, Ticked())) == [AskPreVote]
+    assert kinds(made.step(3.0, Ticked())) == [RequestPreVote]
 
 
 def test_nobody_follows_itself_by_hearsay() -> None:
@@ -429,7 +429,7 @@ def test_two_leaders_that_yielded_to_each_other_do_not_wait_for_ever() -> None:
     made.step(4.0, beat(BOB, BOB, members_alive=9))
     made.step(4.1, beat(BOB, ME))
     assert made.leader is None
-    assert made.step(4.5, Ticked()) == [AskPreVote(PEERS, 3)]
+    assert made.step(4.5, Ticked()) == [RequestPreVote(PEERS, 3)]
 
 
 def test_a_leader_that_is_gone_is_not_followed_because_a_peer_has_not_noticed() -> None:

@@ -12,7 +12,6 @@ from itertools import count
 import pytest
 
 from jupiterd.cluster.membership.election import (
-    AskPreVote,
     BeatSeen,
     BecomeLeader,
     Effect,
@@ -23,6 +22,7 @@ from jupiterd.cluster.membership.election import (
     PersistTerm,
     PresenceChanged,
     PreVoteAnswered,
+    RequestPreVote,
     Resigned,
     Ticked,
 )
@@ -177,7 +177,7 @@ class Network:
                 assert term == host.disk_term
                 assert not host.terms_led or term > host.terms_led[-1]
                 host.terms_led.append(term)
-            case AskPreVote(nodes, term):
+            case RequestPreVote(nodes, term):
                 for node in sorted(nodes):
                     self._send(host, node, lambda to, term=term: self._ask(host, to, term))
             case _:

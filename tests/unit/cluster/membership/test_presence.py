@@ -5,7 +5,6 @@ from jupiterd.cluster.membership.election import ElectionRole
 from jupiterd.cluster.membership.membership import Liveness
 from jupiterd.cluster.membership.presence import (
     AnswerPreVote,
-    AskPreVote,
     Beat,
     BecomeLeader,
     Changed,
@@ -14,8 +13,9 @@ from jupiterd.cluster.membership.presence import (
     PersistTerm,
     Presence,
     PreVoteAnswered,
-    PreVoteAsked,
+    PreVoteRequested,
     Refused,
+    RequestPreVote,
     Resigned,
     RosterChanged,
     SaidGoodbye,
@@ -72,7 +72,7 @@ def test_a_lone_node_persists_its_term_and_then_leads() -> None:
 def test_members_that_are_not_gone_are_asked_for_their_pre_vote() -> None:
     made = presence(BOB, EVE)
     made.step(0.1, SaidGoodbye(EVE))
-    assert AskPreVote(frozenset({BOB}), 1) in tick_until(made, 3.5)
+    assert RequestPreVote(frozenset({BOB}), 1) in tick_until(made, 3.5)
 
 
 def test_a_beat_counts_as_heard_and_tells_who_leads() -> None:
@@ -105,13 +105,13 @@ def test_a_deadline_is_kept_between_two_ticks() -> None:
 def test_a_pre_vote_is_answered_with_the_highest_term_known() -> None:
     made = presence(BOB)
     made.step(0.1, TermSeen(7))
-    (answer,) = made.step(0.2, PreVoteAsked(BOB, 1, 0))
+    (answer,) = made.step(0.2, PreVoteRequested(BOB, 1, 0))
     assert isinstance(answer, AnswerPreVote)
     assert (answer.node, answer.granted, answer.term) == (BOB, True, 7)
 
 
 def test_a_leader_refuses_pre_votes_and_says_why() -> None:
-    (answer,) = leading_alone().step(2.1, PreVoteAsked(BOB, 9, 3))
+    (answer,) = leading_alone().step(2.1, PreVoteRequested(BOB, 9, 3))
     assert answer == AnswerPreVote(BOB, granted=False, term=1, reason="mmmmmmmm leads in term 1")
 
 
@@ -127,7 +127,7 @@ def test_a_beat_says_what_this_node_is_and_whom_it_hears_itself() -> None:
 def test_a_leader_that_slept_steps_down_before_it_takes_in_what_has_piled_up() -> None:
     piled_up = (
         Beat(BOB, 1, ME),
-        PreVoteAsked(BOB, 2, 0),
+        PreVoteRequested(BOB, 2, 0),
         PreVoteAnswered(BOB, granted=True, term=1),
         TermSeen(9),
         Ticked(12.0),

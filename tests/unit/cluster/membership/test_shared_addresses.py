@@ -4,15 +4,15 @@ from dataclasses import replace
 
 from jupiterd.cluster.health.health import ClusterView, NodeView, judge
 from jupiterd.cluster.membership.membership import Liveness
-from jupiterd.cluster.membership.shared_addresses import Told, shared_addresses
+from jupiterd.cluster.membership.shared_addresses import AnnouncedAddresses, shared_addresses
 from tests.support.cluster.building import NODES
 
-DESK = Told("desk", "m1", frozenset({("10.59.0.5", "47470"), ("fd00::1", "47470")}))
-LAP = Told("lap", "m2", frozenset({("10.59.0.5", "47470"), ("fd00::2", "47470")}))
-BOX = Told("box", "m3", frozenset({("10.59.0.7", "47470")}))
+DESK = AnnouncedAddresses("desk", "m1", frozenset({("10.59.0.5", "47470"), ("fd00::1", "47470")}))
+LAP = AnnouncedAddresses("lap", "m2", frozenset({("10.59.0.5", "47470"), ("fd00::2", "47470")}))
+BOX = AnnouncedAddresses("box", "m3", frozenset({("10.59.0.7", "47470")}))
 
 
-def shared(*told: Told) -> list[tuple[str, str, str]]:
+def shared(*told: AnnouncedAddresses) -> list[tuple[str, str, str]]:
     return list(shared_addresses(told))
 
 
@@ -23,7 +23,9 @@ def test_both_are_named_with_the_address() -> None:
 
 
 def test_daemons_of_one_machine_share_its_address_and_no_port() -> None:
-    second = Told("desk-2", "m1", frozenset({("10.59.0.5", "50001"), ("fd00::1", "50001")}))
+    second = AnnouncedAddresses(
+        "desk-2", "m1", frozenset({("10.59.0.5", "50001"), ("fd00::1", "50001")})
+    )
     assert shared(DESK, second) == []
     assert shared(DESK, replace(second, machine="")) == [], "who doesn't say may be the same one"
     assert shared(DESK, replace(LAP, machine="m1")) == [("10.59.0.5", "desk", "lap")]

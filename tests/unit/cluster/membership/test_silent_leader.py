@@ -4,12 +4,12 @@ import random
 from dataclasses import replace
 
 from jupiterd.cluster.membership.election import (
-    AskPreVote,
     BecomeLeader,
     Election,
     PersistTerm,
     PresenceChanged,
     PreVoteAnswered,
+    RequestPreVote,
     Ticked,
 )
 from jupiterd.cluster.values.timing import LAN
@@ -27,7 +27,7 @@ from tests.unit.cluster.membership.test_election import (
 
 def test_a_leader_whom_another_does_not_hear_either_is_asked_once() -> None:
     made = following(BOB)
-    assert made.step(3.0, Ticked()) == [AskPreVote(PEERS, 2)]
+    assert made.step(3.0, Ticked()) == [RequestPreVote(PEERS, 2)]
     made.step(3.1, PreVoteAnswered(EVE, granted=True, term=1))
     assert made.step(3.9, Ticked()) == []
     assert made.step(4.0, Ticked()) == [
@@ -39,22 +39,22 @@ def test_a_leader_whom_another_does_not_hear_either_is_asked_once() -> None:
 def test_a_leader_that_nobody_else_can_speak_for_is_asked_twice() -> None:
     made = following(BOB)
     made.step(0.1, PresenceChanged(frozenset((BOB,))))
-    assert made.step(3.0, Ticked()) == [AskPreVote(frozenset((BOB,)), 2)]
-    assert made.step(4.0, Ticked()) == [AskPreVote(frozenset((BOB,)), 2)]
+    assert made.step(3.0, Ticked()) == [RequestPreVote(frozenset((BOB,)), 2)]
+    assert made.step(4.0, Ticked()) == [RequestPreVote(frozenset((BOB,)), 2)]
     assert BecomeLeader(2, "1 of 1 didn't answer") in made.step(5.0, Ticked())
 
 
 def test_two_that_are_silent_are_asked_twice_whoever_led() -> None:
     made = following(BOB)
     made.step(3.0, Ticked())
-    assert made.step(4.0, Ticked()) == [AskPreVote(PEERS, 2)]
+    assert made.step(4.0, Ticked()) == [RequestPreVote(PEERS, 2)]
 
 
 def test_a_node_that_goes_before_it_answers_has_not_spoken_for_the_leaders_silence() -> None:
     made = following(BOB)
     made.step(3.0, Ticked())
     made.step(3.5, PresenceChanged(frozenset((BOB,))))
-    assert made.step(4.0, Ticked()) == [AskPreVote(frozenset((BOB,)), 2)]
+    assert made.step(4.0, Ticked()) == [RequestPreVote(frozenset((BOB,)), 2)]
 
 
 def test_a_leader_that_runs_a_gang_is_waited_for_less_long() -> None:
@@ -63,7 +63,7 @@ def test_a_leader_that_runs_a_gang_is_waited_for_less_long() -> None:
         made.step(0.0, PresenceChanged(PEERS))
         made.step(0.0, beat(BOB, BOB, runs_gang=True))
         assert made.step(LAN.election_min_s - 0.01, Ticked()) == []
-        assert made.step(LAN.gang_max_s, Ticked()) == [AskPreVote(PEERS, 2)]
+        assert made.step(LAN.gang_max_s, Ticked()) == [RequestPreVote(PEERS, 2)]
 
 
 def test_a_gang_that_has_ended_hurries_nobody() -> None:
@@ -80,7 +80,7 @@ def test_a_gang_that_has_ended_hurries_nobody() -> None:
 def asking_about_a_gang() -> Election:
     made = election()
     made.step(0.0, beat(BOB, BOB, runs_gang=True))
-    assert kinds(made.step(1.7, Ticked())) == [AskPreVote]
+    assert kinds(made.step(1.7, Ticked())) == [RequestPreVote]
     return made
 
 
@@ -95,7 +95,7 @@ def test_who_asks_again_after_a_refusal_still_asks_about_the_same_leader() -> No
     made = asking_about_a_gang()
     made.step(1.8, PreVoteAnswered(EVE, granted=False, term=1))
     asked_at = made.wake_at
-    assert kinds(made.step(asked_at, Ticked())) == [AskPreVote]
+    assert kinds(made.step(asked_at, Ticked())) == [RequestPreVote]
     made.step(asked_at, PreVoteAnswered(EVE, granted=True, term=1))
     assert kinds(made.step(asked_at + LAN.gang_answer_s, Ticked())) == [PersistTerm, BecomeLeader]
 
@@ -110,7 +110,7 @@ def test_a_leader_that_was_heard_again_is_not_the_silent_one() -> None:
     made.step(asked_at, Ticked())
     made.step(asked_at, PreVoteAnswered(EVE, granted=True, term=9))
     assert made.step(asked_at + LAN.gang_answer_s, Ticked()) == []
-    assert kinds(made.step(asked_at + LAN.answer_s, Ticked())) == [AskPreVote]
+    assert kinds(made.step(asked_at + LAN.answer_s, Ticked())) == [RequestPreVote]
 
 
 def test_who_did_not_answer_the_winner_is_passed_over_until_it_is_heard() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jupiterd.cluster.links.allreduce_cost import FEWEST_INNER_STEPS, MOST_INNER_STEPS, Wire
-from jupiterd.cluster.planning.island_gain import kept_gain
+from jupiterd.cluster.planning.island_gain import retained_gain
 from jupiterd.cluster.planning.layout_choice import LayoutPlan, plan_document, plan_layouts, title
 from jupiterd.cluster.planning.layouts import (
     ONE_GANG,
@@ -184,7 +184,7 @@ def test_islands_over_a_gigabit_lose_a_twentieth_where_all_reduce_loses_nearly_a
     assert found.inner_steps == pytest.approx(149, abs=1)
     assert found.tokens_per_s is not None
     assert found.useful_tokens_per_s == pytest.approx(
-        speed + kept_gain(USUAL_OUTER_STEPS) * (found.tokens_per_s - speed)
+        speed + retained_gain(USUAL_OUTER_STEPS) * (found.tokens_per_s - speed)
     )
     assert rate(fleet, JOB, ring(*NODES)) < speed
 
@@ -282,7 +282,7 @@ def test_islands_are_worth_less_in_a_short_training() -> None:
         return (predict(fleet, job, islands).useful_tokens_per_s or 0.0) / 1000.0
 
     assert 1.0 < useful(10) < useful(50) < useful(200) < 2.0
-    assert useful(50) == pytest.approx(1 + kept_gain(50), abs=0.01)
+    assert useful(50) == pytest.approx(1 + retained_gain(50), abs=0.01)
 
 
 def test_one_gang_stays_unless_islands_win_by_more_than_a_prediction_is_off() -> None:

@@ -78,7 +78,7 @@ def test_islands_are_measured_by_their_outer_steps_as_what_corrects_the_planner_
     run = folded(*islands((500.0, 99.0), (500.0, 10.0), (800.0, 30.0)), ENDED)
     found = compared(run)
     assert found.predicted == pytest.approx((500 * 10 + 800 * 30) / 40)
-    assert found.measured == outer_throughput.of_all(run.outer_line()).tokens_per_s == 8_000 / 40
+    assert found.measured == outer_throughput.of_all(run.outer_branch()).tokens_per_s == 8_000 / 40
 
 
 def test_islands_that_ended_after_their_first_round_were_predicted_and_not_measured() -> None:

@@ -9,7 +9,7 @@ from jupiterd.cluster.text.held_out_words import (
     began_with,
     early_end,
     held_out_readings,
-    held_out_told,
+    held_out_summary,
     worse_end,
 )
 from jupiterd.cycle.training.horizon import Horizon
@@ -27,7 +27,7 @@ def test_an_early_end_is_told_with_the_step_whose_weights_count() -> None:
         "round 1 ended early after step 147: the loss on held-out text has risen since step 63, "
         "whose weights count"
     )
-    assert held_out_told(LAST) == ["held out 3.250, best at step 63", "ended early"]
+    assert held_out_summary(LAST) == ["held out 3.250, best at step 63", "ended early"]
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def test_any_other_end_isnt(made: CheckpointCommitted) -> None:
 
 
 def test_without_held_out_text_nothing_is_told() -> None:
-    assert held_out_told(replace(LAST, horizon={})) == []
+    assert held_out_summary(replace(LAST, horizon={})) == []
     assert held_out_readings({}) == {}
 
 
@@ -61,7 +61,7 @@ def test_weights_that_were_given_and_got_worse_are_told_of_in_bits_per_byte() ->
         "round 1 ended worse than it began (1.0820 bits per byte of held-out text, 0.7213 before): "
         "the weights as they came count"
     )
-    assert held_out_told(WORSE) == [
+    assert held_out_summary(WORSE) == [
         "held out 2.000, best as the weights were given",
         "0.7213 bits per byte, 0.7213 before training",
         "ended worse than it began, at 1.0820",
@@ -73,7 +73,7 @@ def test_weights_that_were_given_and_got_worse_are_told_of_in_bits_per_byte() ->
 def test_weights_that_were_given_and_got_better_are_told_of_with_both_scores() -> None:
     better = replace(WORSE, horizon={**GIVEN, "loss": 1.6, "best_loss": 1.5, "best_step": 30.0})
     assert worse_end(better) == ""
-    assert held_out_told(better) == [
+    assert held_out_summary(better) == [
         "held out 1.500, best at step 30", "0.5410 bits per byte, 0.7213 before training",
     ]  # fmt: skip
 

@@ -6,12 +6,12 @@ from dataclasses import replace
 from jupiterd.cluster.facts.facts import CheckpointCommitted, OuterStepTaken
 from jupiterd.cluster.ledger.cycle_state import CycleFact, CycleState
 from jupiterd.cluster.ledger.lww_registers import fact_hash
-from jupiterd.cluster.ledger.outer_line import outer_line
+from jupiterd.cluster.ledger.outer_branch import outer_branch
 from jupiterd.cluster.training.island_seeds import (
     BY_NO_GANG,
-    begun_anew,
     left_out_again,
     left_out_last,
+    reseeded,
     seeds,
 )
 from jupiterd.ids import ArtifactId, CycleId, NodeId
@@ -38,7 +38,7 @@ def taken(
 
 
 def line(*steps: OuterStepTaken) -> dict[str, OuterStepTaken]:
-    return dict(outer_line({fact_hash(step): step for step in steps}))
+    return dict(outer_branch({fact_hash(step): step for step in steps}))
 
 
 def saved(
@@ -85,7 +85,7 @@ def test_what_an_island_had_before_it_began_anew_is_no_seed_nor_is_what_it_had_f
     None
 ):
     old = saved(ONE, 40)
-    anew = begun_anew(ONE, saved(TWO, 30), old)
+    anew = reseeded(ONE, saved(TWO, 30), old)
     later = replace(saved(ONE, 65), parent=anew.artifact, tokens=anew.tokens + 1)
     assert steps(seeds(LINE, [state(old, anew)])) == []
     assert steps(seeds(LINE, [state(old, anew, later)])) == [(ONE, 65)]
@@ -103,11 +103,11 @@ def test_where_there_are_no_outer_steps_there_is_no_seed() -> None:
 
 def test_what_is_begun_anew_from_is_the_end_of_the_islands_line_whatever_was_before() -> None:
     own, other = saved(TWO, 80), saved(TWO, 79)
-    anew = begun_anew(TWO, saved(ONE, 20), own)
+    anew = reseeded(TWO, saved(ONE, 20), own)
     assert (anew.cycle, anew.artifact, anew.step) == (TWO, "1-20", 20)
     assert (anew.parent, anew.tokens, anew.attempt) == (own.artifact, own.tokens + 1, BY_NO_GANG)
     assert state(own, other, anew).last_checkpoint(1) == anew
-    first = begun_anew(TWO, saved(ONE, 20), None)
+    first = reseeded(TWO, saved(ONE, 20), None)
     assert (first.parent, first.tokens) == ("", 2_000)
 
 
@@ -173,7 +173,7 @@ def test_what_one_has_saved_since_its_weights_were_others_is_no_seed_until_it_is
     again = taken(third, ONE, TWO)
     both = line(FIRST, second, third, again)
     assert steps(seeds(both, [state(*own)], BAD))[0] == (TWO, 110), "by then its way counts"
-    anew = begun_anew(TWO, saved(ONE, 20), own[5])
+    anew = reseeded(TWO, saved(ONE, 20), own[5])
     later = replace(saved(TWO, 65), parent=anew.artifact, tokens=anew.tokens + 1)
     assert steps(seeds(apart, [state(*own[:6], anew, later)], BAD)) == [], "nobody knows yet"
     assert steps(seeds(both, [state(*own[:6], anew, later)], BAD)) == [(TWO, 65)]

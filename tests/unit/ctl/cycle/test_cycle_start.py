@@ -6,13 +6,13 @@ import pytest
 
 from jupiterd.ctl.sources.domain_files import shipped_domains
 from jupiterd.cycle.domain.domain import parse_domain
-from jupiterd.cycle.holdout.holdout_outlook import holdout_outlook
+from jupiterd.cycle.holdout.verdict_forecast import verdict_forecast
 from jupiterd.errors import ConflictError
 from tests.support.ctl.model_folder import write_folder
 from tests.support.ctl.surveys import ENOUGH, FAR, TWELVE
 
 PYTHON = parse_domain(shipped_domains()["python"].read_text(), "python.yaml")
-HELD_OUT_SHARE = holdout_outlook(ENOUGH.counts, PYTHON.holdout_rules()).held_out_share
+HELD_OUT_SHARE = verdict_forecast(ENOUGH.counts, PYTHON.holdout_rules()).held_out_share
 START = ("cycle", "start", "--domain", "python", "--rounds", "2", "--size", "1m")
 
 

@@ -25,7 +25,7 @@ def test_it_says_how_much_was_dropped_and_the_two_commonest_reasons(
 ) -> None:
     found = heavy_drop(1, phase, flow)
     assert found is not None
-    assert found.told == told
+    assert found.summary == told
 
 
 @pytest.mark.parametrize(
@@ -46,4 +46,4 @@ def test_half_is_enough_and_what_is_not_known_yet_is_not_dropped(phase: Phase, f
 def test_where_the_cycle_failed_before_anything_came_out_everything_was_dropped() -> None:
     found = heavy_drop(2, Phase.FILTER, Flow(50, None, {"symbols": 50}), has_failed=True)
     assert found is not None
-    assert (found.round, found.told) == (2, "filter dropped 50 of 50 texts (100 %): symbols 50")
+    assert (found.round, found.summary) == (2, "filter dropped 50 of 50 texts (100 %): symbols 50")

@@ -15,7 +15,7 @@ def test_what_was_collected_before_stays_and_what_was_left_out_then_is_not_told_
     assert set(lost.outputs) == {"train", "holdout", "state"}
     assert lost.counts == {"documents": 9.0, "bytes": 90.0, "holdout_documents": 2.0}
     (told,) = lost_among([(lost.summary, lost.counts)])
-    assert told.told() == (
+    assert told.text() == (
         "source docs failed: https://a.example can't be fetched; "
         "what was collected of it before is used, the next round tries it anew"
     )
@@ -26,7 +26,7 @@ def test_of_a_source_that_never_answered_there_is_nothing_for_however_many_round
     second = in_place_of("docs", "still no way", first)
     assert (second.outputs, second.counts) == ({}, {})
     (told,) = lost_among([(second.summary, second.counts)])
-    assert told.told() == (
+    assert told.text() == (
         "source docs failed: still no way; there is none of it, the next round tries it anew"
     )
 

@@ -5,7 +5,12 @@ import json
 import pytest
 
 from jupiterd.cycle.base.work_item import Phase
-from jupiterd.cycle.domain.changed_settings import CHANGEABLE, phase_of, told, with_changes
+from jupiterd.cycle.domain.changed_settings import (
+    CHANGEABLE,
+    current_values,
+    phase_of,
+    with_changes,
+)
 from jupiterd.cycle.domain.domain import Domain, parse_domain
 from jupiterd.errors import InvalidDomainError, UsageError
 from jupiterd.locations import config_folder
@@ -36,8 +41,8 @@ def test_values_are_written_as_in_the_file() -> None:
     after = with_changes(domain(), changes)
     assert [each.samples for each in after.generation.templates] == [7]
     assert after.mix_ratio.synthetic_share == 0.2
-    assert json.loads(told(after)["mix_ratio.synthetic_share"]) == 0.2
-    assert set(told(after)) == set(CHANGEABLE)
+    assert json.loads(current_values(after)["mix_ratio.synthetic_share"]) == 0.2
+    assert set(current_values(after)) == set(CHANGEABLE)
 
 
 def test_what_is_not_the_domain_s_is_left_alone() -> None:

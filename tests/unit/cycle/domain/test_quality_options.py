@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jupiterd.cycle.domain.quality_options import Likeness, WordCounts, lowest_kept
+from jupiterd.cycle.domain.quality_options import Likeness, WordCounts, lowest_retained
 
 SIDES = st.lists(st.text(max_size=60), max_size=6)
 
@@ -81,14 +81,14 @@ def test_no_text_is_too_odd_for_a_score(text):
 )
 def test_such_a_share_is_kept_whatever_is_equal(scores, share):
     ranked = [(score, number) for number, score in enumerate(scores)]
-    lowest = lowest_kept(ranked, share)
+    lowest = lowest_retained(ranked, share)
     kept = [each for each in ranked if each >= lowest]
     assert len(kept) == max(1, round(share * len(scores)))
     assert all(each < lowest for each in ranked if each not in kept)
 
 
 def test_of_none_nothing_is_too_low():
-    assert lowest_kept([], 0.5) < (-1e9, 0)
+    assert lowest_retained([], 0.5) < (-1e9, 0)
 
 
 @pytest.mark.parametrize("text", ["", " \n"])

@@ -4,27 +4,27 @@ from dataclasses import replace
 
 from jupiterd.cycle.domain.survey import Survey
 from jupiterd.cycle.domain.survey_lines import (
+    forecast_lines,
     is_hopeless,
-    outlook_lines,
     reading_line,
     source_line,
     text_line,
 )
-from jupiterd.cycle.holdout.holdout_outlook import holdout_outlook
 from jupiterd.cycle.holdout.holdout_rules import HoldoutRules
+from jupiterd.cycle.holdout.verdict_forecast import verdict_forecast
 from tests.support.ctl.surveys import ENOUGH, FAR, TWELVE
 
 RULES = HoldoutRules("salt")
 
 
 def test_too_little_is_hopeless_only_where_everything_was_counted():
-    outlook = holdout_outlook(TWELVE.counts, RULES)
-    assert is_hopeless(TWELVE, outlook)
-    assert not is_hopeless(FAR, outlook)
+    forecast = verdict_forecast(TWELVE.counts, RULES)
+    assert is_hopeless(TWELVE, forecast)
+    assert not is_hopeless(FAR, forecast)
     begun = replace(TWELVE, sources=(replace(TWELVE.sources[0], is_at_least=True),))
-    assert not is_hopeless(begun, outlook)
-    assert not is_hopeless(ENOUGH, holdout_outlook(ENOUGH.counts, RULES))
-    assert not is_hopeless(Survey(), holdout_outlook(Survey().counts, RULES))
+    assert not is_hopeless(begun, forecast)
+    assert not is_hopeless(ENOUGH, verdict_forecast(ENOUGH.counts, RULES))
+    assert not is_hopeless(Survey(), verdict_forecast(Survey().counts, RULES))
 
 
 def test_a_source_is_told_with_what_is_dropped_of_it():
@@ -52,8 +52,8 @@ def test_a_part_that_was_read_is_told_with_how_much_it_is_of_all():
 
 
 def test_the_question_is_answered_and_what_would_help_is_said():
-    first, second = outlook_lines(TWELVE, holdout_outlook(TWELVE.counts, RULES))
+    first, second = forecast_lines(TWELVE, verdict_forecast(TWELVE.counts, RULES))
     assert first.startswith("can this be judged? no: 12 documents, about 15,000 tokens")
     assert second == "what would help: add text, or start with --without-verdict"
-    (only,) = outlook_lines(ENOUGH, holdout_outlook(ENOUGH.counts, RULES))
+    (only,) = forecast_lines(ENOUGH, verdict_forecast(ENOUGH.counts, RULES))
     assert only.startswith("can this be judged? yes: ")

@@ -64,7 +64,7 @@ def test_a_student_takes_over_only_the_templates_that_it_can_do():
     assert shares(after, NAMED) == {"faq": [(FIRST, 1.0)], "table": [(NAMED.id, 1.0)]}
     assert main_generator(after, NAMED, KINDS) == NAMED.artifact
     assert not is_own(KINDS, after, NAMED)
-    assert after.told[-1].endswith("is in force for faq")
+    assert after.notices[-1].endswith("is in force for faq")
 
 
 def test_a_student_that_wrote_nothing_of_use_comes_into_force_for_nothing():
@@ -77,7 +77,7 @@ def test_a_named_generator_gives_way_only_to_who_teaches_as_well():
     rules = Rules(KINDS, 0.005, has_named=True)
     after = standing_after([promoted(1, FIRST)], rules)
     assert shares(after, NAMED)["faq"] == [(NAMED.id, 1.0)]
-    assert "named generator" in after.told[0]
+    assert "named generator" in after.notices[0]
     after = standing_after([promoted(1, FIRST, teaches=True)], rules)
     assert shares(after, NAMED)["faq"] == [(NAMED.id, 0.9), (FIRST, 0.1)]
 
@@ -88,8 +88,8 @@ def test_a_student_goes_when_the_model_trained_with_its_text_is_worse(is_canary:
     worse = held(len(rounds) + 1, harvests=GOOD, worse_bpb=0.02)
     after = standing_after([*rounds, worse], RULES)
     assert after.students == ()
-    assert "rolled back" in after.told[-1]
-    assert "0.0200" in after.told[-1]
+    assert "rolled back" in after.notices[-1]
+    assert "0.0200" in after.notices[-1]
 
 
 def test_whoever_wrote_before_comes_back():

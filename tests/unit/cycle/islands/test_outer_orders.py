@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jupiterd.cycle.base.positions import Positions, Range
-from jupiterd.cycle.islands.outer_audit import audit_outer_line
+from jupiterd.cycle.islands.outer_audit import audit_outer_branch
 from jupiterd.cycle.islands.outer_orders import (
     ADRIFT,
     LAGS,
@@ -229,7 +229,7 @@ def test_along_any_line_every_position_is_trained_on_once_and_none_is_lost(line:
 
 @given(lines())
 def test_every_line_passes_its_audit_and_no_forged_one_does(line: list[OuterOrder]):
-    proved = audit_outer_line(line, SEQ_LEN)
+    proved = audit_outer_branch(line, SEQ_LEN)
     assert proved.problems == ()
     last = line[-1]
     assert proved.outer_steps == sum(bool(step.islands) for step in line)
@@ -246,4 +246,4 @@ def test_every_line_passes_its_audit_and_no_forged_one_does(line: list[OuterOrde
         else [replace(last, number=1)],
         [*line[:-1], replace(last, islands=("nobody",))] if line[1:] else [replace(last, number=1)],
     ):
-        assert audit_outer_line(forged, SEQ_LEN).problems
+        assert audit_outer_branch(forged, SEQ_LEN).problems

@@ -2,7 +2,7 @@
 
 import pytest
 
-from jupiterd.cycle.judge.question import chosen, kept_reply, question
+from jupiterd.cycle.judge.question import chosen, question, stored_reply
 
 
 @pytest.mark.parametrize(
@@ -28,8 +28,8 @@ def test_an_answer_counts_where_it_names_one_of_the_two(reply: str, number: int 
 
 def test_of_a_long_answer_the_end_is_kept() -> None:
     said = "<think>" + "1 or 2? " * 1000 + "</think>The better one is 2"
-    assert len(kept_reply(said)) == 500
-    assert chosen(kept_reply(said)) == 2
+    assert len(stored_reply(said)) == 500
+    assert chosen(stored_reply(said)) == 2
 
 
 def test_the_question_shows_both_texts_in_the_order_that_is_wanted() -> None:

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from jupiterd.cycle.domain.survey import Survey
-from jupiterd.cycle.holdout.holdout_outlook import holdout_outlook
 from jupiterd.cycle.holdout.holdout_rules import HoldoutRules
 from jupiterd.cycle.holdout.verdict_check import BYTES_OF_TOKEN
+from jupiterd.cycle.holdout.verdict_forecast import verdict_forecast
 from jupiterd.cycle.rounds.plan_summary import MOST_LINES, PlannedCycle, plan_lines
 from jupiterd.cycle.rounds.plan_times import (
     GENERAL_TEXT_BYTES,
@@ -25,7 +25,7 @@ EXPECTED = {
     "memory_bytes_per_device": 300_000_000, "device_memory_bytes": 8_000_000_000,
     "tokens_per_s": 10_000.0,
 }  # fmt: skip
-FORETOLD = {
+PREDICTED = {
     "expected": EXPECTED,
     "cost": {
         "first": {"steps": 3120, "least_steps": 780, "tokens": 3_200_000, "eta_s": 320.0},
@@ -37,50 +37,52 @@ FORETOLD = {
 }
 
 
-def planned(survey: Survey, foretold: dict, *, without_verdict: bool = False) -> list[str]:
-    outlook = holdout_outlook(survey.counts, HoldoutRules("salt"))
-    times = phase_times(Seen(survey, outlook), foretold, 2)
+def planned(survey: Survey, predicted: dict, *, without_verdict: bool = False) -> list[str]:
+    forecast = verdict_forecast(survey.counts, HoldoutRules("salt"))
+    times = phase_times(Seen(survey, forecast), predicted, 2)
     return plan_lines(
-        PlannedCycle("title", 2, survey, outlook, times, foretold, "nobody", without_verdict, "1m")
+        PlannedCycle(
+            "title", 2, survey, forecast, times, predicted, "nobody", without_verdict, "1m"
+        )
     )
 
 
 @pytest.mark.parametrize("survey", [ENOUGH, TWELVE, FAR, Survey()])
-@pytest.mark.parametrize("foretold", [FORETOLD, {}])
-def test_there_are_never_more_than_twelve(survey, foretold):
-    lines = planned(survey, foretold)
+@pytest.mark.parametrize("predicted", [PREDICTED, {}])
+def test_there_are_never_more_than_twelve(survey, predicted):
+    lines = planned(survey, predicted)
     assert len(lines) < MOST_LINES  # cycle plan adds where the rest is
     labels = {line.split()[0] for line in lines[1:]}
     assert {"reads", "verdict", "training", "machines", "time", "written"} <= labels
 
 
 def test_passes_are_of_the_text_that_is_trained_on():
-    line = next(line for line in planned(TWELVE, FORETOLD) if line.startswith("training"))
+    line = next(line for line in planned(TWELVE, PREDICTED) if line.startswith("training"))
     passes = 800_000 / TWELVE.counts.tokens
     assert f"0.80 million tokens, {passes:.1f} passes over the text" in line
-    large = next(line for line in planned(ENOUGH, FORETOLD) if line.startswith("training"))
+    large = next(line for line in planned(ENOUGH, PREDICTED) if line.startswith("training"))
     assert "under a tenth of a pass over the text" in large
 
 
 def test_a_bound_on_steps_is_told():
-    outlook = holdout_outlook(TWELVE.counts, HoldoutRules("salt"))
-    times = phase_times(Seen(TWELVE, outlook), FORETOLD, 2)
-    asked = PlannedCycle("title", 2, TWELVE, outlook, times, FORETOLD, "nobody", max_steps=9000)
+    forecast = verdict_forecast(TWELVE.counts, HoldoutRules("salt"))
+    times = phase_times(Seen(TWELVE, forecast), PREDICTED, 2)
+    asked = PlannedCycle("title", 2, TWELVE, forecast, times, PREDICTED, "nobody", max_steps=9000)
     line = next(line for line in plan_lines(asked) if line.startswith("training"))
     assert line.endswith("; no more than 9,000 steps a round, as asked")
 
 
 def test_more_steps_are_told_that_only_a_falling_loss_brings():
-    line = next(line for line in planned(TWELVE, FORETOLD) if line.startswith("training"))
+    line = next(line for line in planned(TWELVE, PREDICTED) if line.startswith("training"))
     assert "(up to about 3,120 steps, " in line
     assert "passes, while held-out loss falls)" in line
 
 
 def test_steps_that_follow_from_text_are_about_right_and_others_exact():
     def told(survey, **more):
-        outlook = holdout_outlook(survey.counts, HoldoutRules("salt"))
-        times = phase_times(Seen(survey, outlook), FORETOLD, 2)
-        asked = PlannedCycle("title", 2, survey, outlook, times, FORETOLD, "nobody", **more)
+        forecast = verdict_forecast(survey.counts, HoldoutRules("salt"))
+        times = phase_times(Seen(survey, forecast), PREDICTED, 2)
+        asked = PlannedCycle("title", 2, survey, forecast, times, PREDICTED, "nobody", **more)
         return next(line for line in plan_lines(asked) if line.startswith("training"))
 
     assert "round 1: about 780 steps, " in told(TWELVE)
@@ -91,15 +93,15 @@ def test_steps_that_follow_from_text_are_about_right_and_others_exact():
 
 
 def test_a_size_that_suits_better_is_advised():
-    (line,) = [line for line in planned(ENOUGH, FORETOLD) if line.startswith("advice")]
+    (line,) = [line for line in planned(ENOUGH, PREDICTED) if line.startswith("advice")]
     assert "--size 10m suits text and machines: 100m needs 500 million" in line
-    fitting = {**FORETOLD, "size": {"size": "1m", "reason": "it is"}}
+    fitting = {**PREDICTED, "size": {"size": "1m", "reason": "it is"}}
     assert not any("suits" in line for line in planned(ENOUGH, fitting))
 
 
 def test_where_nothing_was_measured_times_are_of_a_guess_and_told_as_such():
     guessed = EXPECTED | {"tokens_per_s": None, "guessed_tokens_per_s": 2_500.0}
-    lines = planned(ENOUGH, {**FORETOLD, "expected": guessed})
+    lines = planned(ENOUGH, {**PREDICTED, "expected": guessed})
     assert any(
         "times are a guess of 2,500 tokens/s, good to a factor of three" in line for line in lines
     )
@@ -109,7 +111,7 @@ def test_where_nothing_was_measured_times_are_of_a_guess_and_told_as_such():
 
 def test_a_speed_that_was_never_measured_is_not_made_up():
     unmeasured = {
-        **FORETOLD,
+        **PREDICTED,
         "expected": EXPECTED | {"tokens_per_s": None},
         "cost": {"first": {"steps": 780, "tokens": 800_000, "eta_s": None}, "eta_s": None},
     }
@@ -121,9 +123,9 @@ def test_a_speed_that_was_never_measured_is_not_made_up():
 
 
 def test_a_verdict_that_nobody_waits_for_is_told_as_such():
-    lines = planned(TWELVE, FORETOLD, without_verdict=True)
+    lines = planned(TWELVE, PREDICTED, without_verdict=True)
     assert "verdict   none, as asked: too little text" in lines
-    assert any(line.startswith("verdict   no: 12 documents") for line in planned(TWELVE, FORETOLD))
+    assert any(line.startswith("verdict   no: 12 documents") for line in planned(TWELVE, PREDICTED))
 
 
 def test_more_rounds_than_are_kept_take_no_more_room():
@@ -138,25 +140,25 @@ def test_ids_of_a_large_vocabulary_take_twice_the_room():
 
 
 def test_generating_takes_as_long_as_its_writer_took_before_or_nobody_knows():
-    outlook = holdout_outlook(ENOUGH.counts, HoldoutRules("salt"))
+    forecast = verdict_forecast(ENOUGH.counts, HoldoutRules("salt"))
     asked, before = Writing(100, 50_000), {"tokens_per_s": 2.5, "tokens_each": 60}
 
-    def told(foretold, writing):
-        times = phase_times(Seen(ENOUGH, outlook), foretold, 1, writing)
-        cycle = PlannedCycle("title", 1, ENOUGH, outlook, times, foretold, "oak")
+    def told(predicted, writing):
+        times = phase_times(Seen(ENOUGH, forecast), predicted, 1, writing)
+        cycle = PlannedCycle("title", 1, ENOUGH, forecast, times, predicted, "oak")
         return next(line for line in plan_lines(cycle) if line.startswith("time"))
 
-    assert "generate ~40 min 03 s, " in told({**FORETOLD, "writing": before}, asked)
-    assert "generate not known yet, " in told(FORETOLD, asked)
-    assert told(FORETOLD, asked).endswith(" without generating, on idle machines")
-    assert "generat" not in told(FORETOLD, None)
+    assert "generate ~40 min 03 s, " in told({**PREDICTED, "writing": before}, asked)
+    assert "generate not known yet, " in told(PREDICTED, asked)
+    assert told(PREDICTED, asked).endswith(" without generating, on idle machines")
+    assert "generat" not in told(PREDICTED, None)
 
 
 def test_judging_counts_the_general_text_of_a_cycle_that_begins_with_a_model():
-    outlook = holdout_outlook(ENOUGH.counts, HoldoutRules("salt"))
-    seen = Seen(ENOUGH, outlook)
-    brought = {**FORETOLD, "expected": EXPECTED | {"is_tuning": True}}
-    more = phase_times(seen, brought, 1).judge_s - phase_times(seen, FORETOLD, 1).judge_s
+    forecast = verdict_forecast(ENOUGH.counts, HoldoutRules("salt"))
+    seen = Seen(ENOUGH, forecast)
+    brought = {**PREDICTED, "expected": EXPECTED | {"is_tuning": True}}
+    more = phase_times(seen, brought, 1).judge_s - phase_times(seen, PREDICTED, 1).judge_s
     assert more == pytest.approx(2 * GENERAL_TEXT_BYTES / 4 / 3 / EXPECTED["tokens_per_s"])
     folder = config_folder() / "general_text"
     there = sum(path.stat().st_size for path in folder.glob("*.txt"))

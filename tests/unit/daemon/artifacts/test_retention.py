@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from jupiterd.cluster.artifacts.retention import WAYS_KEPT, strays
+from jupiterd.cluster.artifacts.retention import RETAINED_STEPS, strays
 from jupiterd.cluster.facts.facts import Fact, UnknownFact
 from jupiterd.cluster.ledger.lww_registers import fact_hash
 from jupiterd.daemon.app.node import Node
@@ -71,7 +71,7 @@ async def test_what_islands_sent_each_other_goes_within_minutes(tmp_path: Path) 
         left_unused(one)
         first = replace(outer_step(0), pseudo_gradients=(way,))
         steps = [first]
-        for number in range(1, WAYS_KEPT + 1):
+        for number in range(1, RETAINED_STEPS + 1):
             steps.append(replace(outer_step(number, fact_hash(steps[-1])), pseudo_gradients=()))
         await found(one, facts=(data_asked(), training(), *steps[:-1]))
         store = one.artifact_cache.store

@@ -8,7 +8,7 @@ from jupiterd.cluster.facts.facts import WALKED_IN, CycleFailed, NodeAdmitted
 from jupiterd.cluster.facts.lifecycle_facts import FailureDismissed
 from jupiterd.cluster.health.alerts import TABLE
 from jupiterd.cluster.ledger.chain import Tip
-from jupiterd.cluster.ledger.dismissals import KEEPS_S, SETTLE_S
+from jupiterd.cluster.ledger.dismissals import GRACE_S, SETTLE_S
 from jupiterd.cluster.links.unreached import Reached, Unreached
 from jupiterd.cluster.membership.membership import Liveness
 from jupiterd.cluster.planning.asking_node import ASKED_AT
@@ -180,7 +180,7 @@ async def test_a_machine_that_is_gone_is_silent_until_it_was_back(
         assert "node-gone" not in [line["code"] for line in wrong], "status --check passes"
         state.clear()
         look(at_s + 64)
-        look(at_s + 66 + KEEPS_S)
+        look(at_s + 66 + GRACE_S)
         assert one.observers.alerts._ended == [f"node-gone:{two.identity.node_id}"]
         await one.commands.execute("alarm.over", {"keys": one.observers.alerts._ended})
         state[two.identity.node_id] = Liveness.GONE
@@ -217,14 +217,14 @@ async def test_what_the_leader_does_not_see_is_over_where_it_was_dismissed(tmp_p
         await two.replica.move_to(whole_ledger(one.replica))
         two.replica._refused |= refused
         at_s, watches = now_s(), (one.observers.alerts, two.observers.alerts)
-        for later_s in (0.0, SETTLE_S, SETTLE_S + KEEPS_S):
+        for later_s in (0.0, SETTLE_S, SETTLE_S + GRACE_S):
             for watch in watches:
                 watch.look(at_s + later_s)
                 assert watch._ended == [], "it holds still"
         assert "behind" not in health(two)
         two.replica._refused.clear()
         for watch in watches:
-            watch.look(at_s + SETTLE_S + 2 * KEEPS_S)
+            watch.look(at_s + SETTLE_S + 2 * GRACE_S)
         assert [watch._ended for watch in watches] == [[], [f"behind:{GUEST.node}"]]
 
 

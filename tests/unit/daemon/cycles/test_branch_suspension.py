@@ -46,7 +46,7 @@ async def look(node: Node, absences: Absences | None = None) -> TermServices:
 
 
 def end_of_line(node: Node) -> str:
-    return str(getattr(cycle_of(node).line()[-1], "artifact", ""))
+    return str(getattr(cycle_of(node).branch()[-1], "artifact", ""))
 
 
 @pytest.mark.usefixtures("at_once")

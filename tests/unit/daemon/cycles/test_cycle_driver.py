@@ -20,7 +20,7 @@ from jupiterd.cycle.phases.steps import CloseRound, RunItems
 from jupiterd.cycle.phases.table import next_step
 from jupiterd.daemon.cycles.cycle_driver import CycleDriver
 from jupiterd.daemon.leader.work_item import ItemRunner
-from jupiterd.errors import LineChangedError, OutOfMemoryError
+from jupiterd.errors import BranchChangedError, OutOfMemoryError
 from jupiterd.ids import ArtifactId
 from jupiterd.locations import config_folder
 from tests.support.cluster.building import NODES, started
@@ -57,7 +57,7 @@ async def test_a_round_whose_line_counts_no_more_is_not_closed() -> None:
     term, conductor = a_trained_round()
     view = conductor._view()
     await term.record(checkpoint("x1", step=5), BranchPinned(CYCLE, "x1", 1))
-    with pytest.raises(LineChangedError, match="round 1 is no longer the end"):
+    with pytest.raises(BranchChangedError, match="round 1 is no longer the end"):
         await conductor._close(view, JUDGED)
     assert not any(isinstance(fact, RoundCommitted) for fact in term.recorded)
     assert conductor._view().trained is None
@@ -68,7 +68,7 @@ async def test_what_waits_for_a_checkpoint_is_given_up_once_another_line_counts(
     view = conductor._view()
     conductor._check_line(view)
     await term.record(BranchSuspended(CYCLE, "k1", is_suspended=True, edit=1))
-    with pytest.raises(LineChangedError, match="another line than that of round 1"):
+    with pytest.raises(BranchChangedError, match="another line than that of round 1"):
         conductor._check_line(view)
 
 

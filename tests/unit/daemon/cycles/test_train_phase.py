@@ -120,7 +120,7 @@ async def conducting(leading: TermServices, number: int) -> AsyncGenerator[async
 
 
 def line(leading: TermServices, number: int) -> list[OuterStepTaken]:
-    return [*leading.term.cycle(CYCLE).outer_line(number).values()]
+    return [*leading.term.cycle(CYCLE).outer_branch(number).values()]
 
 
 def islands(leading: TermServices, number: int) -> list[TrainingStarted]:

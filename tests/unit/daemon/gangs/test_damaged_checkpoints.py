@@ -113,11 +113,11 @@ async def test_a_line_that_was_set_aside_stays_so_for_the_reign(tmp_path: Path) 
         newest = made_in(leading_store := leading.reach.artifact_cache.store, tmp_path)
         await leading.term.record(checkpoint(newest, "a" * 64, tokens=200))
         run = leading.term.cycle(CYCLE)
-        assert [fact.artifact for fact in run.line()] == ["a" * 64, newest]
+        assert [fact.artifact for fact in run.branch()] == ["a" * 64, newest]
         await set_aside(
             leading.term, leading.board, leading.reach, CYCLE, newest, "checkpoint b is damaged"
         )
-        assert [fact.artifact for fact in run.line()] == ["a" * 64]
+        assert [fact.artifact for fact in run.branch()] == ["a" * 64]
         ((_, suspended),) = run.parkings()
         assert suspended.reason == "checkpoint b is damaged"
         assert leading_store.holds(ArtifactId(newest))

@@ -35,7 +35,7 @@ from jupiterd.daemon.runtime.work_events import (
     Unsaved,
     WorkEvent,
 )
-from jupiterd.errors import DiskFullError, LineChangedError, NoLeaderError, PeerUnreachableError
+from jupiterd.errors import BranchChangedError, DiskFullError, NoLeaderError, PeerUnreachableError
 from jupiterd.ids import ArtifactId, CycleId
 from tests.support.cluster.building import outer_step, training
 from tests.support.daemon.one_rank import CYCLE, LAUNCH, PLAN, A, B, OneRank
@@ -81,7 +81,7 @@ async def test_an_attempt_extends_the_line_that_it_started_from() -> None:
     await conductor._line.commit(A, made("k2", 20), LAUNCH, ending_at(100))
     await conductor._line.commit(A, made("k3", 30), LAUNCH, ending_at(100))
     await conductor._line.commit(A, made("k3", 30), LAUNCH, ending_at(100))
-    line = [cast("CheckpointCommitted", fact).artifact for fact in term.state.line()]
+    line = [cast("CheckpointCommitted", fact).artifact for fact in term.state.branch()]
     assert line == ["k1", "k2", "k3"]
     assert len(term.recorded) == 2
 
@@ -98,7 +98,7 @@ async def test_what_is_made_before_the_rate_falls_is_on_the_trunk() -> None:
     conductor._line.follow(launch)
     for name, step in (("k1", 50), ("t2", 80), ("d2", 100)):
         await conductor._line.commit(A, made(name, step), launch, plan)
-    line = [f for f in term.state.line() if isinstance(f, CheckpointCommitted) and f.round == 2]
+    line = [f for f in term.state.branch() if isinstance(f, CheckpointCommitted) and f.round == 2]
     assert [(f.artifact, f.parent, f.on_trunk, f.is_final) for f in line] == [
         ("k1", "d1", True, False), ("t2", "k1", True, False), ("d2", "t2", False, True),
     ]  # fmt: skip
@@ -136,7 +136,7 @@ async def test_an_attempt_whose_line_counts_no_more_keeps_its_leaf_and_ends(
     term = Recording(checkpoint("k1", step=10))
     conductor = attempt_on(term, "k1")
     await term.record(*news)
-    with pytest.raises(LineChangedError, match="attempt 3 trained a line"):
+    with pytest.raises(BranchChangedError, match="attempt 3 trained a line"):
         await conductor._line.commit(A, made("k2", 20), LAUNCH, ending_at(100))
     last = cast("CheckpointCommitted", term.recorded[-1])
     assert (last.artifact, last.parent) == ("k2", "k1")

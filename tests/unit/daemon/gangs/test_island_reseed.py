@@ -261,6 +261,6 @@ async def test_where_nobody_in_reach_has_what_the_end_of_the_line_merged_it_goes
         now_s = at_s
         assert not await island.begin(own.artifact, WITHOUT)
         assert start(leading) == (own.artifact, 65)
-        assert [*leading.term.cycle(CYCLE).outer_line()][-1] == there
+        assert [*leading.term.cycle(CYCLE).outer_branch()][-1] == there
     GONE.clear()
     assert await island.begin(own.artifact, WITHOUT), "who is back has something to begin with"

@@ -141,7 +141,7 @@ async def test_the_island_whose_outer_steps_do_not_count_begins_anew_from_one_wh
         last = CheckpointStored(end, found.plan.steps, 10, 10, 2.0)
         workers.say(second, Joined("cpu", ""), last, Finished(WorkResult({})))
         await training
-        line = leading.term.cycle(THEIRS).line()
+        line = leading.term.cycle(THEIRS).branch()
         assert [each.artifact for each in line if isinstance(each, CheckpointCommitted)][-3:] == [
             lost, good, end,
         ]  # fmt: skip

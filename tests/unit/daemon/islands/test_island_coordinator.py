@@ -105,7 +105,7 @@ async def conducting(leading: TermServices) -> AsyncGenerator[asyncio.Task[None]
 
 
 def line(leading: TermServices) -> list[OuterStepTaken]:
-    return [*leading.term.cycle(CYCLE).outer_line().values()]
+    return [*leading.term.cycle(CYCLE).outer_branch().values()]
 
 
 def shown(leading: TermServices) -> dict[str, Any]:

@@ -273,7 +273,7 @@ async def test_a_ledger_that_was_summed_up_is_the_same_after_a_restart(
     await replica.compact()
     await grown(replica, 2)
     again = ours.replica()
-    assert replica.ledger.held == 5
+    assert replica.ledger.entry_count == 5
     assert again.ledger.head() == replica.ledger.head()
     assert again.state == replica.state
     await grown(again, 1, term=2)
@@ -308,7 +308,7 @@ async def test_a_ledger_sums_itself_up_when_it_has_grown(
     keeping = asyncio.ensure_future(replica.keep_compact())
     await grown(replica, 20)
     async with asyncio.timeout(10):
-        while replica.ledger.held > 6:
+        while replica.ledger.entry_count > 6:
             await replica.changed_since(replica.version)
     keeping.cancel()
     assert len(replica.ledger) == 21

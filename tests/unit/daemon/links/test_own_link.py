@@ -29,11 +29,11 @@ def test_the_way_by_which_it_was_reached_and_how_that_is_now_come_together(
     monkeypatch.setattr(own_link, "interface_states", lambda: now)
     outage = found()
     assert outage is not None
-    assert (outage.told, outage.cut_off) == ("eth0 has no link (cable out?)", {THERE})
+    assert (outage.cause, outage.cut_off) == ("eth0 has no link (cable out?)", {THERE})
     now["eth0"] = InterfaceState(is_on=True, has_link=True, addresses=("169.254.3.4", "fe80::1%e"))
     outage = found()
     assert outage is not None
-    assert outage.told == "eth0 has lost its address 10.0.0.1"
+    assert outage.cause == "eth0 has lost its address 10.0.0.1"
     now["eth0"] = InterfaceState(is_on=True, has_link=True, addresses=("10.0.0.1",))
     assert found() is None
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from jupiterd.cluster.health import alerts, health
-from jupiterd.cluster.ledger.dismissals import KEEPS_S
+from jupiterd.cluster.ledger.dismissals import GRACE_S
 from jupiterd.ctl.diagnose.status import ailments_of
 from tests.support.daemon.alarm_desk import Desk, Ending
 from tests.support.daemon.machine_alarms import (
@@ -99,5 +99,5 @@ async def test_it_is_told_and_it_ends(
         assert counted == ([code] if code in OWN_TROUBLE else [])
         await anext(case, None)
         desk.codes()
-        desk.pass_s(KEEPS_S if rule is None else max(KEEPS_S, rule.clear_s))
+        desk.pass_s(GRACE_S if rule is None else max(GRACE_S, rule.clear_s))
         assert code not in desk.codes()

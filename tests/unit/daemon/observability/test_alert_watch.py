@@ -383,7 +383,7 @@ async def test_what_is_over_before_it_could_be_sent_is_sent_with_its_end(tmp_pat
         await until(lambda: len(server.bodies) == 2)
         task.cancel()
         await asyncio.wait([task])
-        assert one.observers.alerts._sent.told() == []
+        assert one.observers.alerts._sent.recent_marks() == []
     assert [json.loads(each)["alert"]["state"] for each in server.bodies] == ["raised", "over"]
 
 

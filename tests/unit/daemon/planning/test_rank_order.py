@@ -6,7 +6,7 @@ from typing import Any
 
 from jupiterd.cluster.planning.engines import TORCH, EngineChoice
 from jupiterd.cluster.values.interface_kind import InterfaceKind
-from jupiterd.cluster.values.link_quality import MAX_TOLD, LinkQuality
+from jupiterd.cluster.values.link_quality import MAX_QUALITIES, LinkQuality
 from jupiterd.daemon.links.peers import Peers
 from jupiterd.daemon.planning.rank_order import by_links, told_qualities
 from jupiterd.ids import NodeId
@@ -65,4 +65,4 @@ def test_links_that_nobody_tells_of_leave_the_order_as_it_is() -> None:
 def test_others_are_told_of_so_many_links_and_no_more() -> None:
     many = {NodeId(f"{number:08}" + "0" * 24): WIFI for number in range(40)}
     peers = SeenPeers({A: many})
-    assert len(told_qualities(peers)) == MAX_TOLD
+    assert len(told_qualities(peers)) == MAX_QUALITIES

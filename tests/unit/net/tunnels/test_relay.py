@@ -12,7 +12,7 @@ import pytest
 from jupiterd.net.identity import Identity
 from jupiterd.net.interfaces import LOOPBACK
 from jupiterd.net.tunnels.contexts import accepting_tls, connecting_tls
-from jupiterd.net.tunnels.relay import MAX_CONNECTIONS, entrance, way_out
+from jupiterd.net.tunnels.relay import MAX_CONNECTIONS, entrance, exit_of
 from jupiterd.ports import Address
 from tests.unit.net.conftest import named_identity
 
@@ -50,7 +50,7 @@ async def tunnel(
         out = int(listener.getsockname()[1])
         tls = connecting_tls(here, there.certificate_pem)
         async with (
-            way_out(listener, accepting, {let_in.node_id}, port, ranks),
+            exit_of(listener, accepting, {let_in.node_id}, port, ranks),
             entrance(Address(LOOPBACK, out), tls) as own,
         ):
             yield own, out

@@ -12,8 +12,8 @@ import pytest
 
 from jupiterd.cycle.domain.survey import Survey
 from jupiterd.cycle.domain.survey_lines import is_hopeless, language_help, source_line
-from jupiterd.cycle.holdout.holdout_outlook import holdout_outlook
 from jupiterd.cycle.holdout.holdout_rules import HoldoutRules
+from jupiterd.cycle.holdout.verdict_forecast import verdict_forecast
 from jupiterd.cycle.text_rules.document_kind import DocumentForm, DocumentKind
 from jupiterd.workers.data.collect.cleaned_document import once, within_limits
 from jupiterd.workers.data.extract.extraction import Extractor, Limits
@@ -116,7 +116,7 @@ def test_a_few_files_of_many_promise_what_all_of_them_do(tmp_path, monkeypatch):
     part = looked(of_folder(tmp_path))
     assert part.sources[0].read == 40 < whole.sources[0].read
     assert (len(part.other_cases), len(whole.other_cases)) == (2, 0)
-    seen, foretold = (holdout_outlook(each.counts, HoldoutRules("s")) for each in (whole, part))
+    seen, foretold = (verdict_forecast(each.counts, HoldoutRules("s")) for each in (whole, part))
     assert foretold.first_bpb == pytest.approx(seen.first_bpb, rel=0.3)
     gates = [case.gate_documents for case in part.counts.cases]
     assert min(gates) <= seen.gate_documents <= max(gates)
@@ -147,7 +147,7 @@ def test_without_any_time_some_are_read_all_the_same_and_nothing_is_made_up(fold
     (folder / "part1" / "picture.py").unlink()
     found = looked(of_folder(folder), within_s=0.0)
     assert found.sources[0].why_not == NO_TIME
-    assert not is_hopeless(found, holdout_outlook(found.counts, HoldoutRules("s")))
+    assert not is_hopeless(found, verdict_forecast(found.counts, HoldoutRules("s")))
 
 
 def test_markup_that_takes_too_long_costs_its_own_document_alone(tmp_path, monkeypatch):

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from jupiterd.cycle.data.kept_shares import RARE, Case, ReadDocument, kept_shares, thinned
+from jupiterd.cycle.data.retained_shares import RARE, Case, ReadDocument, retained_shares, thinned
 
 KEPT, DROPPED = ReadDocument(".md", 10), ReadDocument(".md", 0)
 
@@ -12,14 +12,14 @@ KEPT, DROPPED = ReadDocument(".md", 10), ReadDocument(".md", 0)
 def test_each_ending_has_its_share_and_rare_ones_are_taken_together():
     read = [KEPT] * 8 + [DROPPED] * 2 + [ReadDocument(".json", 0)] * 10
     read += [ReadDocument(".txt", 5), ReadDocument(".log", 0), ReadDocument(RARE, 0)]
-    shares = kept_shares(read)
+    shares = retained_shares(read)
     assert (shares[".md"], shares[".json"]) == (0.8, 0.0)
     assert set(shares) == {".md", ".json", RARE}
     assert shares[RARE] == pytest.approx((1 + 9 / 23) / 4)
 
 
 def test_an_ending_that_was_never_read_is_like_all_others():
-    assert kept_shares([KEPT] * 8 + [DROPPED] * 2)[RARE] == 0.8
+    assert retained_shares([KEPT] * 8 + [DROPPED] * 2)[RARE] == 0.8
 
 
 @pytest.mark.parametrize("of_ten", range(11))
@@ -28,7 +28,7 @@ def test_the_more_was_read_the_nearer_the_bounds_are(of_ten):
     for many in (1, 10, 100):
         read = [KEPT] * (of_ten * many) + [DROPPED] * ((10 - of_ten) * many)
         fewest, likely, most = (
-            kept_shares(read, case)[".md"] for case in (Case.FEWEST, Case.LIKELY, Case.MOST)
+            retained_shares(read, case)[".md"] for case in (Case.FEWEST, Case.LIKELY, Case.MOST)
         )
         assert 0.0 <= fewest <= likely <= most <= 1.0
         widths.append(most - fewest)
@@ -50,4 +50,4 @@ def test_rare_endings_share_what_is_kept_of_them():
 
 
 def test_nothing_read_promises_nothing():
-    assert thinned(["a", "b"], kept_shares([])) == []
+    assert thinned(["a", "b"], retained_shares([])) == []

@@ -48,7 +48,7 @@ class TextCounts:
 
 
 @dataclass(frozen=True)
-class HoldoutOutlook:
+class VerdictForecast:
     """Whether a verdict is possible, and how well it would see."""
 
     can_be_judged: bool
@@ -71,9 +71,9 @@ class HoldoutOutlook:
     """What would help; empty: nothing has to."""
 
 
-def holdout_outlook(
+def verdict_forecast(
     counts: TextCounts, rules: HoldoutRules, of_first: Comparison = FIRST
-) -> HoldoutOutlook:
+) -> VerdictForecast:
     """Return whether this text can be judged, how well, and what would help.
 
     of_first: what round 1 is compared with
@@ -85,7 +85,7 @@ def holdout_outlook(
         for comparison in (of_first, LATER)
     )
     sees_badly = _MORE if later > SEES_WELL_BPB else ""
-    return HoldoutOutlook(
+    return VerdictForecast(
         can_be_judged=can_be_judged,
         may_be_judged=any(_can_be_judged(case, rules) for case in counts.cases),
         gate_documents=found.gate_documents,

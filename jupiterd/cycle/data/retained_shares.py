@@ -43,7 +43,7 @@ class ReadDocument:
     """0: it is dropped."""
 
 
-def kept_shares(read: Sequence[ReadDocument], case: Case = Case.LIKELY) -> Mapping[str, float]:
+def retained_shares(read: Sequence[ReadDocument], case: Case = Case.LIKELY) -> Mapping[str, float]:
     """Return the share kept of each ending, and under RARE of all rare ones."""
     names = {each.name for each in read} - {RARE}
     cells = {name: [each for each in read if each.name == name] for name in names}

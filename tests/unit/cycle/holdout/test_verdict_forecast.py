@@ -8,11 +8,11 @@ import pytest
 from jupiterd.cycle.holdout.clusters import path_of_file
 from jupiterd.cycle.holdout.holdout_choice import plan_holdout
 from jupiterd.cycle.holdout.holdout_forecast import holdout_forecast
-from jupiterd.cycle.holdout.holdout_outlook import TextCounts, holdout_outlook
 from jupiterd.cycle.holdout.holdout_plan import Collected
 from jupiterd.cycle.holdout.holdout_rules import HoldoutRules, least_documents
 from jupiterd.cycle.holdout.paired_spread import BROUGHT, FIRST, LATER, Comparison, detectable_bpb
 from jupiterd.cycle.holdout.verdict_check import Found
+from jupiterd.cycle.holdout.verdict_forecast import TextCounts, verdict_forecast
 
 RULES = HoldoutRules("salt")
 
@@ -28,24 +28,24 @@ def counts(documents, rules=RULES):
 
 
 def test_too_few_documents_are_told_with_what_would_do():
-    outlook = holdout_outlook(counts(17), RULES)
-    assert not outlook.can_be_judged
-    assert outlook.answer.startswith("17 documents, about 39,950 tokens; a verdict needs at least")
-    assert outlook.help == "add text, or start with --without-verdict"
-    assert math.isinf(outlook.first_bpb)
-    assert math.isinf(outlook.later_bpb)
+    forecast = verdict_forecast(counts(17), RULES)
+    assert not forecast.can_be_judged
+    assert forecast.answer.startswith("17 documents, about 39,950 tokens; a verdict needs at least")
+    assert forecast.help == "add text, or start with --without-verdict"
+    assert math.isinf(forecast.first_bpb)
+    assert math.isinf(forecast.later_bpb)
 
 
 def test_nothing_at_all_can_not_be_judged():
-    assert not holdout_outlook(TextCounts(0, 0, Found()), RULES).can_be_judged
+    assert not verdict_forecast(TextCounts(0, 0, Found()), RULES).can_be_judged
 
 
 def test_sixty_documents_can_be_judged_and_more_see_more():
-    seen = [holdout_outlook(counts(n), RULES) for n in (60, 120, 400, 4000)]
-    assert all(outlook.can_be_judged for outlook in seen)
+    seen = [verdict_forecast(counts(n), RULES) for n in (60, 120, 400, 4000)]
+    assert all(forecast.can_be_judged for forecast in seen)
     assert seen[0].gate_documents == 15
     for which in ("first_bpb", "later_bpb"):
-        found = [getattr(outlook, which) for outlook in seen]
+        found = [getattr(forecast, which) for forecast in seen]
         assert found == sorted(found, reverse=True)
 
 
@@ -54,9 +54,9 @@ def test_what_is_foretold_is_what_is_planned(documents):
     text = collected(documents)
     plan, _ = plan_holdout(text, RULES)
     held = sum(plan.part_of(each.path) == "gate" for each in text)
-    outlook = holdout_outlook(counts(documents), RULES)
-    assert outlook.can_be_judged == (documents >= least_documents(RULES))
-    assert held == outlook.gate_documents
+    forecast = verdict_forecast(counts(documents), RULES)
+    assert forecast.can_be_judged == (documents >= least_documents(RULES))
+    assert held == forecast.gate_documents
 
 
 def test_copies_are_held_out_once_and_not_at_all_beside_one_that_is_trained_on():
@@ -69,7 +69,7 @@ def test_copies_are_held_out_once_and_not_at_all_beside_one_that_is_trained_on()
 
 def test_what_the_domain_asks_for_counts():
     strict = HoldoutRules("salt", min_documents=400, min_clusters=40)
-    assert not holdout_outlook(counts(400, strict), strict).can_be_judged
+    assert not verdict_forecast(counts(400, strict), strict).can_be_judged
     assert least_documents(strict) == 1334
     assert least_documents(HoldoutRules("s", fraction=0.1, dev=0.25, vault=0.25)) == 240
 
@@ -82,12 +82,12 @@ def test_later_looks_see_less():
 
 def test_a_gain_over_counting_has_to_be_larger_than_one_over_the_student_before():
     assert detectable_bpb(30, 30, RULES, FIRST) > 2 * detectable_bpb(30, 30, RULES, LATER)
-    outlook = holdout_outlook(counts(120), RULES)
-    assert outlook.first_bpb > 2 * outlook.later_bpb
-    assert outlook.answer == (
+    forecast = verdict_forecast(counts(120), RULES)
+    assert forecast.first_bpb > 2 * forecast.later_bpb
+    assert forecast.answer == (
         "yes: 37 of 120 documents are held out, 30 of them for the gate; it shows, with a chance "
-        f"of 80%, a gain from about {outlook.first_bpb:.2g} bits per byte in round 1 (over "
-        f"counting) and from {outlook.later_bpb:.2g} in later rounds (over the student before)"
+        f"of 80%, a gain from about {forecast.first_bpb:.2g} bits per byte in round 1 (over "
+        f"counting) and from {forecast.later_bpb:.2g} in later rounds (over the student before)"
     )
 
 
@@ -113,50 +113,52 @@ def test_what_a_verdict_has_measured_counts_more_than_what_is_usual():
 
 
 def test_a_model_that_was_brought_is_what_round_1_is_measured_against():
-    outlook = holdout_outlook(counts(120), RULES, BROUGHT)
-    assert outlook.first_bpb < outlook.later_bpb < 0.1
+    forecast = verdict_forecast(counts(120), RULES, BROUGHT)
+    assert forecast.first_bpb < forecast.later_bpb < 0.1
     assert (
-        f"{outlook.first_bpb:.2g} bits per byte in round 1 (over the model that was brought)"
-        in (outlook.answer)
+        f"{forecast.first_bpb:.2g} bits per byte in round 1 (over the model that was brought)"
+        in (forecast.answer)
     )
 
 
 def test_scaled_figures_are_told_as_such():
-    outlook = holdout_outlook(replace(counts(120), is_scaled=True), RULES)
-    assert outlook.answer.startswith(
+    forecast = verdict_forecast(replace(counts(120), is_scaled=True), RULES)
+    assert forecast.answer.startswith(
         "yes: about 37 of about 120 documents are held out, about 30 of them for the gate; "
     )
 
 
 def test_a_part_that_leaves_much_open_is_told_with_its_bounds():
     few, many = (holdout_forecast(collected(n), RULES) for n in (60, 200))
-    outlook = holdout_outlook(replace(counts(120), is_scaled=True, other_cases=(few, many)), RULES)
+    forecast = verdict_forecast(
+        replace(counts(120), is_scaled=True, other_cases=(few, many)), RULES
+    )
     least, most = (found.detectable_bpb(RULES, FIRST) for found in (many, few))
-    assert outlook.answer.startswith("yes: about 37 of about 120 documents are held out")
-    assert outlook.answer.endswith(
+    assert forecast.answer.startswith("yes: about 37 of about 120 documents are held out")
+    assert forecast.answer.endswith(
         "; only a part was read, so it may be 15 to 50 documents for the gate and a gain from "
         f"{least:.2g} to {most:.2g}"
     )
     near = replace(counts(120), is_scaled=True, other_cases=(counts(118).found,))
-    assert "only a part" not in holdout_outlook(near, RULES).answer
+    assert "only a part" not in verdict_forecast(near, RULES).answer
 
 
 def test_what_may_be_enough_is_never_told_as_a_no():
     few, enough = (holdout_forecast(collected(n), RULES) for n in (35, 60))
-    probably = holdout_outlook(replace(counts(60), is_scaled=True, other_cases=(few,)), RULES)
+    probably = verdict_forecast(replace(counts(60), is_scaled=True, other_cases=(few,)), RULES)
     assert probably.can_be_judged
     assert probably.answer.startswith("probably: about ")
     assert probably.answer.endswith(", or too few for a verdict")
-    known_not = holdout_outlook(counts(35), RULES)
+    known_not = verdict_forecast(counts(35), RULES)
     assert (known_not.can_be_judged, known_not.may_be_judged) == (False, False)
-    may_be = holdout_outlook(replace(counts(35), is_scaled=True, other_cases=(enough,)), RULES)
+    may_be = verdict_forecast(replace(counts(35), is_scaled=True, other_cases=(enough,)), RULES)
     assert (may_be.can_be_judged, may_be.may_be_judged) == (False, True)
     assert may_be.answer.endswith("; only a part was read, so it may be enough")
 
 
 def test_what_lacks_is_told_beside_what_there_is():
     found = Found(200, 1_000_000, gate_documents=30, gate_clusters=4, effective_clusters=3.0)
-    assert holdout_outlook(TextCounts(190, 900_000, found), RULES).answer == (
+    assert verdict_forecast(TextCounts(190, 900_000, found), RULES).answer == (
         "190 documents, about 225,000 tokens; a verdict needs 12 documents from 6 clusters for the "
         "gate, and it would have 30 from 4"
     )

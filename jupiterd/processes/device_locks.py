@@ -3,7 +3,8 @@
 Owns the locks: a file for each GPU's UUID in a folder of the whole machine. Doesn't know GPUs. A
 lock goes with the processes that hold its descriptor: a worker is given it, so a GPU is free as
 soon as the worker is gone, and not before, whatever has become of its daemon. Any user may lock
-such a file; whether that counts is for the driver to say (`lock_holders`).
+such a file; whether that counts is for the driver to say (`lock_holders`). A launched script takes
+the locks of all its GPUs, and each of its ranks is given them.
 
 Other work borrows a GPU meanwhile (`device_loans`), under a second file; whoever takes the lock
 waits until that is over, which is at once.
@@ -16,8 +17,8 @@ import logging
 import os
 import re
 import time
-from collections.abc import AsyncGenerator, Generator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator, Generator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -110,6 +111,23 @@ async def held(uuid: str, holder: str, folder: Path = FOLDER) -> AsyncGenerator[
             yield descriptor
     finally:
         os.close(descriptor)
+
+
+@asynccontextmanager
+async def gpus_held(
+    uuids: Sequence[str], run: str, folder: Path = FOLDER
+) -> AsyncGenerator[tuple[int, ...]]:
+    """Hold GPUs that nobody uses, and yield the descriptors to hand on to each rank.
+
+    Raises:
+        DeviceBusyError: somebody holds one, or doesn't give it back.
+    """
+    async with AsyncExitStack() as stack:
+        holder = f"a script, {run or 'launched'} (process {os.getpid()})"
+        taken = [
+            await stack.enter_async_context(held(uuid, holder, folder)) for uuid in sorted(uuids)
+        ]
+        yield tuple(descriptor for descriptor in taken if descriptor is not None)
 
 
 async def _taken(uuid: str, folder: Path) -> int | None:

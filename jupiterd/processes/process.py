@@ -35,9 +35,10 @@ from jupiterd.protocol.frames import (
     Frame,
     FrameReader,
     InputArrived,
-    KeepState,
     OuterStepArrived,
+    OuterStepMissing,
     RunTask,
+    SaveState,
     StopTask,
     StoreAnswered,
     TaskFailed,
@@ -129,11 +130,13 @@ class Worker:
         """Ask the worker to stop after its running step, and leave it at that."""
         self._send(StopTask(reason))
 
-    def keep_state(self, after_step: int) -> None:
-        """Ask for the last finished step, if it is a later one; a `StateKept` frame answers."""
-        self._send(KeepState(after_step))
+    def save_state(self, after_step: int) -> None:
+        """Ask for the last finished step, if it is a later one; a `StateSaved` frame answers."""
+        self._send(SaveState(after_step))
 
-    def hand_in(self, arrived: InputArrived | OuterStepArrived | StoreAnswered) -> None:
+    def hand_in(
+        self, arrived: InputArrived | OuterStepArrived | OuterStepMissing | StoreAnswered
+    ) -> None:
         """Tell of something that was still on its way when the task began, or was asked for."""
         self._send(arrived)
 

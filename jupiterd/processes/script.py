@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Final
 
 from jupiterd.errors import BadRouteError, NotFoundError, PortInUseError
+from jupiterd.processes.device_locks import gpus_held
 from jupiterd.processes.script_plan import RankOrder, ScriptOrder, own_address
 from jupiterd.processes.scripts.events import STORE_RANK, Ended, Noticed, Printed, ScriptEvent
-from jupiterd.processes.scripts.gpu_locks import gpus_held
 from jupiterd.processes.scripts.listener_filter import closed_to_strangers
 from jupiterd.processes.supervised_child import Program, SupervisedChild, start_kept
 from jupiterd.source_filter.listeners import close_to_others

@@ -5,14 +5,15 @@ Tensors never travel here: a worker writes a file and sends its path.
 """
 
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import msgpack
 
 from jupiterd.errors import Bug, MalformedError
+from jupiterd.protocol.training_values import PseudoGradient, RoundOrder, TrainingProgress
 
 MAX_FRAME_BYTES = 1 << 20
 """No frame is larger (1 MiB); a longer one means the two sides have lost step."""
@@ -51,8 +52,8 @@ class StopTask:
 
 
 @dataclass(frozen=True)
-class KeepState:
-    """Daemon to worker: write down the last finished step at once, and answer with `StateKept`."""
+class SaveState:
+    """Daemon to worker: save the last finished step at once, and answer with `StateSaved`."""
 
     after_step: int
     """Nothing is to be written where no later step than this one has been finished."""
@@ -75,34 +76,28 @@ class OuterStepArrived:
 
     after: str
     """The step before it, as the rank has named it."""
-    step: str
-    """Its own name; empty where it won't come."""
-    number: int = 0
+    order: RoundOrder
+    """This island's part of the round that it orders."""
     pseudo_gradients: Sequence[str] = ()
     """Folders of the pseudo-gradients that are merged, in their order, on this machine."""
     tokens: Sequence[int] = ()
     """How weighty each is."""
     rate: float = 0.0
     momentum: float = 0.0
-    lag: int = 1
-    """So many steps before this one the pseudo-gradients that it merges began."""
-    first_step: int = 0
-    steps: int = 0
-    """Inner steps of the round that it orders; 0: none are left."""
-    batch_sequences: int = 0
-    """This island's, in each of them."""
-    positions: str = ""
-    """Theirs, see `cycle.positions`."""
-    reason: str = ""
-    """Why it won't come."""
     is_counted: bool = True
     """This island's own pseudo-gradient is among those that are merged."""
     is_compared: bool = True
     """Logits of what follows are asked for: an island has a part in the round that isn't known."""
     horizon: Mapping[str, float] = field(default_factory=dict[str, float])
     """What losses on held-out text have decided, see `cycle.training.horizon`."""
-    scored_step: int = 0
-    """Steps that what follows contains, where it is scored on held-out text; 0: it isn't."""
+
+
+@dataclass(frozen=True)
+class OuterStepMissing:
+    """Daemon to worker: the outer step after this one won't come."""
+
+    after: str
+    reason: str
 
 
 @dataclass(frozen=True)
@@ -130,14 +125,7 @@ class CheckpointWritten:
     """Worker to daemon: a complete checkpoint folder lies at `path`, below the output folder."""
 
     path: str
-    step: int
-    tokens: int
-    """Tokens trained on since the cycle began, along this line."""
-    cursor: int
-    """Sequences of the round's manifest trained on so far."""
-    loss: float
-    horizon: Mapping[str, float] = field(default_factory=dict[str, float])
-    """What losses on held-out text had decided by then, see `cycle.training.horizon`."""
+    progress: TrainingProgress
 
 
 @dataclass(frozen=True)
@@ -149,16 +137,11 @@ class CheckpointUnsaved:
 
 
 @dataclass(frozen=True)
-class StateKept:
-    """Worker to daemon: the state of its last finished step is complete below the output folder."""
+class StateSaved:
+    """Worker to daemon: the answer to `SaveState`, once the last finished step is on the disk."""
 
-    path: str = ""
-    """Empty where there was nothing to keep; the numbers mean nothing then."""
-    step: int = 0
-    tokens: int = 0
-    cursor: int = 0
-    loss: float = 0.0
-    horizon: Mapping[str, float] = field(default_factory=dict[str, float])
+    checkpoint: CheckpointWritten | None = None
+    """None where there was nothing to save."""
 
 
 @dataclass(frozen=True)
@@ -174,26 +157,7 @@ class PseudoGradientWritten:
     """Worker to daemon: an island's pseudo-gradient since an outer step lies at `path`, packed."""
 
     path: str
-    after: str
-    """That step."""
-    tokens: int
-    """Trained on since then."""
-    norm: float
-    """The pseudo-gradient's length; infinite where a weight isn't a number."""
-    elapsed_s: float
-    """How long the inner steps took."""
-    logits: bytes = b""
-    """Of a batch that is the same everywhere, at that step's weights: float32 in little endian."""
-    stands_at: str = ""
-    """The last outer step that the island had taken when its round ended."""
-    digest: bytes = b""
-    """BLAKE3 of the weights and momentum that it had after that one, see `state_divergence`."""
-    scored_step: int = 0
-    """Steps that the weights contain that it has scored last on held-out text; 0: none."""
-    held_out: float = 0.0
-    """Their loss, in nats a token; 0: there is no text that may decide."""
-    counted: int = 0
-    """Of the tokens, those that the loss counts; 0: all of them."""
+    pseudo_gradient: PseudoGradient
 
 
 @dataclass(frozen=True)
@@ -206,7 +170,7 @@ class RankStuck:
 
 
 @dataclass(frozen=True)
-class StoreOpened:
+class RankListening:
     """Worker to daemon: a rank of a ring accepts others on this port."""
 
     port: int
@@ -302,18 +266,19 @@ class TaskFailed:
 Frame = (
     RunTask
     | StopTask
-    | KeepState
+    | SaveState
     | InputArrived
     | OuterStepArrived
+    | OuterStepMissing
     | OuterStepWanted
     | PseudoGradientWritten
     | Progressed
     | RankBusy
     | CheckpointWritten
     | CheckpointUnsaved
-    | StateKept
+    | StateSaved
     | RankStuck
-    | StoreOpened
+    | RankListening
     | StoreAsked
     | StoreAnswered
     | GangJoined
@@ -327,18 +292,19 @@ _KINDS: dict[str, type[Frame]] = {
     for kind in (
         RunTask,
         StopTask,
-        KeepState,
+        SaveState,
         InputArrived,
         OuterStepArrived,
+        OuterStepMissing,
         OuterStepWanted,
         PseudoGradientWritten,
         Progressed,
         RankBusy,
         CheckpointWritten,
         CheckpointUnsaved,
-        StateKept,
+        StateSaved,
         RankStuck,
-        StoreOpened,
+        RankListening,
         StoreAsked,
         StoreAnswered,
         GangJoined,
@@ -347,6 +313,17 @@ _KINDS: dict[str, type[Frame]] = {
         TaskFailed,
     )
 }
+
+
+_PARTS: Mapping[str, Callable[..., object]] = {
+    "order": RoundOrder,
+    "progress": TrainingProgress,
+    "pseudo_gradient": PseudoGradient,
+    "checkpoint": CheckpointWritten,
+}
+"""Fields of frames that are values of several fields themselves, and what each of them is."""
+
+_Value = TypeVar("_Value")
 
 
 def packed_values(values: Sequence[bytes]) -> bytes:
@@ -380,7 +357,7 @@ def encode(frame: Frame) -> bytes:
         Bug: the frame is larger than MAX_FRAME_BYTES.
     """
     fields: dict[str, Any] = {_TAG: type(frame).__name__, **vars(frame)}
-    body = cast("bytes", msgpack.packb(fields, use_bin_type=True))
+    body = cast("bytes", msgpack.packb(fields, use_bin_type=True, default=_fields))
     if len(body) > MAX_FRAME_BYTES:
         raise Bug(f"a frame of {len(body)} bytes is over the limit")
     return len(body).to_bytes(4, "big") + body
@@ -394,9 +371,26 @@ def decode(body: bytes) -> Frame:
     """
     try:
         fields = msgpack.unpackb(body, raw=False, strict_map_key=True, max_ext_len=0)
-        return _KINDS[fields.pop(_TAG)](**fields)
+        return _built(_KINDS[fields.pop(_TAG)], fields)
     except (ValueError, KeyError, TypeError, AttributeError, msgpack.UnpackException) as error:
         raise Bug("the worker link carried something that is no frame") from error
+
+
+def _fields(part: object) -> dict[str, Any]:
+    """Return the fields of a value that a frame holds; raises TypeError where it holds no such."""
+    if isinstance(part, RoundOrder | TrainingProgress | PseudoGradient | CheckpointWritten):
+        return vars(part)
+    raise TypeError(f"a frame can't hold a {type(part).__name__}")
+
+
+def _built(kind: Callable[..., _Value], fields: Mapping[str, Any]) -> _Value:
+    """Rebuild a value from its fields, and the values that it holds from theirs."""
+    return kind(
+        **{
+            name: _built(_PARTS[name], part) if name in _PARTS and isinstance(part, dict) else part
+            for name, part in fields.items()
+        }
+    )
 
 
 class FrameReader:

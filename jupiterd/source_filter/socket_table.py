@@ -7,7 +7,6 @@ any connection, so that a look costs microseconds. Doesn't know whose process ha
 import socket
 import struct
 from collections.abc import Iterator
-from contextlib import closing
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import Final
@@ -97,16 +96,6 @@ class SocketTable:
                     raise OSError(number, "the kernel doesn't list sockets")
                 yield _row(data[at + _HEAD.size : at + size])
                 at += max(_HEAD.size, (size + 3) & ~3)
-
-
-def can_be_read() -> bool:
-    """Say whether this system has the table."""
-    try:
-        with closing(SocketTable()) as table:
-            table.listening()
-    except (OSError, AttributeError):
-        return False
-    return True
 
 
 def _row(data: bytes) -> SocketRow:

@@ -24,16 +24,17 @@ from jupiterd.protocol.frames import (
     Frame,
     FrameReader,
     InputArrived,
-    KeepState,
     OuterStepArrived,
+    OuterStepMissing,
     Progressed,
+    RankListening,
     RankStuck,
     RunTask,
-    StateKept,
+    SaveState,
+    StateSaved,
     StopTask,
     StoreAnswered,
     StoreAsked,
-    StoreOpened,
     TaskFailed,
     encode,
 )
@@ -61,17 +62,17 @@ class Task:
         self._reader = FrameReader()
         self._sending = threading.Lock()
         self._stop = threading.Event()
-        self._keeping = threading.Lock()
+        self._saving = threading.Lock()
         self._arriving = threading.Condition()
         self._arrived: dict[str, InputArrived] = {}
-        self._outer_steps: dict[str, OuterStepArrived] = {}
+        self._outer_steps: dict[str, OuterStepArrived | OuterStepMissing] = {}
         """By the step before."""
         self._answers: dict[int, StoreAnswered | None] = {}
         """Of the gang's store, by the numbers of the questions that are open."""
         self._asked = 0
         self._last_progress_s = float("-inf")
-        self.keep: Callable[[int], StateKept] = lambda _: StateKept()
-        """Writes down the last finished step, if it is a later one than that; any thread calls."""
+        self.save_state: Callable[[int], CheckpointWritten | None] = lambda _: None
+        """Saves the last finished step, if it is a later one than that; any thread calls."""
         self.lingers = False
         """It is a rank of a gang: others may want what is held when the work fails."""
         order, *self._early = self._first_frames()
@@ -116,7 +117,7 @@ class Task:
         with self._arriving:
             self._arriving.wait_for(lambda: after in self._outer_steps, wait_s)
             found = self._outer_steps.get(after)
-        if found is not None and not found.step:
+        if isinstance(found, OuterStepMissing):
             raise StateNotFetchedError(found.reason)
         return found
 
@@ -132,9 +133,9 @@ class Task:
         """Hand a complete checkpoint folder to the daemon."""
         self.send(frame)
 
-    def store_opened(self, port: int) -> None:
-        """Say that a rank of a ring accepts others."""
-        self.send(StoreOpened(port))
+    def listens(self, port: int) -> None:
+        """Say that this rank of a ring accepts its neighbour."""
+        self.send(RankListening(port))
 
     def ask_store(
         self, verb: str, keys: Sequence[str], values: Sequence[bytes], within_s: float
@@ -178,7 +179,7 @@ class Task:
         self._stop.clear()  # who was asked to stop after the step that failed is still wanted
         self.send(why)
         self._stop.wait(LINGER_S)
-        with self._keeping:  # what is being written down takes as long as it takes
+        with self._saving:  # what is being written down takes as long as it takes
             pass
 
     def _first_frames(self) -> tuple[RunTask, *tuple[Frame, ...]]:
@@ -217,7 +218,7 @@ class Task:
                 with self._arriving:
                     self._arrived[name] = frame
                     self._arriving.notify_all()
-            case OuterStepArrived(after):
+            case OuterStepArrived(after) | OuterStepMissing(after):
                 with self._arriving:
                     self._outer_steps = {after: frame}  # each is asked for after the one before
                     self._arriving.notify_all()
@@ -226,19 +227,19 @@ class Task:
                     if number in self._answers:
                         self._answers[number] = frame
                         self._arriving.notify_all()
-            case KeepState(after_step):
-                with self._keeping:
-                    self.send(self._kept(after_step))
+            case SaveState(after_step):
+                with self._saving:
+                    self.send(StateSaved(self._saved(after_step)))
             case _:
                 pass
 
-    def _kept(self, after_step: int) -> StateKept:
-        """Keep what there is, in this thread: the main one may hang in a collective for ever."""
+    def _saved(self, after_step: int) -> CheckpointWritten | None:
+        """Save what there is, in this thread: the main one may hang in a collective for ever."""
         try:
-            return self.keep(after_step)
+            return self.save_state(after_step)
         except Exception:  # noqa: BLE001 - without it, training goes on from a checkpoint
             traceback.print_exc()
-            return StateKept()
+            return None
 
 
 def open_task() -> Task:

@@ -20,8 +20,10 @@ waited for, and a while longer for those that are lost: then it closes with noth
 
 import math
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from statistics import median
+
+from jupiterd.protocol.training_values import PseudoGradient
 
 GRACE = 0.2
 """Of the round's time, as the first island in took it."""
@@ -45,37 +47,6 @@ LOST_GRACE_S = 60.0
 
 MAX_TIMES_MEDIAN = 10.0
 """A pseudo-gradient so many times as long as the median of all is taken for a fault."""
-
-
-@dataclass(frozen=True)
-class PseudoGradient:
-    """What an island says of its part of a round."""
-
-    island: str
-    tokens: int
-    norm: float
-    """Its length; infinite or none where a weight isn't a number."""
-    elapsed_s: float = 0.0
-    """How long its steps took; 0: nobody knows."""
-    logits: bytes = field(default=b"", repr=False)
-    """What tells whether it trains the same model, see `model_fingerprint`; empty: nobody knows."""
-    size_bytes: int = 0
-    """What it takes to send it once; 0: nobody knows."""
-    stands_at: str = ""
-    """The last outer step that it had taken by then; empty: nobody knows."""
-    digest: bytes = field(default=b"", repr=False)
-    """Of the weights and momentum after that one, see `state_divergence`; empty: nobody knows."""
-    scored_step: int = 0
-    """Steps that the weights contain that it has scored last on held-out text; 0: none."""
-    held_out: float = 0.0
-    """Their loss, see `islands.outer_horizon`."""
-    counted: int = 0
-    """Of the tokens, those that the loss counts; 0: all of them, or an older build made it."""
-
-    @property
-    def tokens_per_s(self) -> float:
-        """Return how fast it was; 0 where nobody knows."""
-        return self.tokens / self.elapsed_s if self.elapsed_s > 0 else 0.0
 
 
 @dataclass(frozen=True)
@@ -150,15 +121,12 @@ class OuterRound:
         self._grace = FIRST_GRACE if is_first else GRACE if lag == 1 else OVERLAPPED_GRACE
         self._least_grace_s = LEAST_FIRST_GRACE_S if is_first else LEAST_GRACE_S
 
-    def arrived(self, pseudo_gradient: PseudoGradient, now_s: float) -> None:
+    def arrived(self, island: str, pseudo_gradient: PseudoGradient, now_s: float) -> None:
         """Take in an island's pseudo-gradient; only its first counts, and a stranger's doesn't."""
-        if (
-            pseudo_gradient.island not in self._islands
-            or pseudo_gradient.island in self._pseudo_gradients
-        ):
+        if island not in self._islands or island in self._pseudo_gradients:
             return
-        self._pseudo_gradients[pseudo_gradient.island] = pseudo_gradient
-        if not _is_way(pseudo_gradient):
+        self._pseudo_gradients[island] = pseudo_gradient
+        if not _can_be_merged(pseudo_gradient):
             return
         self._first_s = now_s if self._first_s is None else self._first_s
         self._took_s = self._took_s or pseudo_gradient.elapsed_s
@@ -193,8 +161,8 @@ class OuterRound:
     def closing(self, now_s: float) -> Closing | None:
         """Return how it ends, once it does; nothing counts where nothing could be merged."""
         good = {
-            pseudo_gradient.island
-            for pseudo_gradient in self._pseudo_gradients.values()
+            island
+            for island, pseudo_gradient in self._pseudo_gradients.items()
             if self._is_sound(pseudo_gradient)
         }
         are_lost = self._lost.issuperset(self.missing)
@@ -217,7 +185,7 @@ class OuterRound:
         )
 
     def _is_sound(self, pseudo_gradient: PseudoGradient) -> bool:
-        if not _is_way(pseudo_gradient):
+        if not _can_be_merged(pseudo_gradient):
             return False
         usual = median(
             each.norm for each in self._pseudo_gradients.values() if math.isfinite(each.norm)
@@ -225,6 +193,6 @@ class OuterRound:
         return len(self._pseudo_gradients) < 3 or pseudo_gradient.norm <= MAX_TIMES_MEDIAN * usual
 
 
-def _is_way(pseudo_gradient: PseudoGradient) -> bool:
+def _can_be_merged(pseudo_gradient: PseudoGradient) -> bool:
     """Say whether it has numbers, and something was trained for it."""
     return math.isfinite(pseudo_gradient.norm) and pseudo_gradient.tokens > 0

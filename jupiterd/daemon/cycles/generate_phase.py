@@ -19,8 +19,8 @@ from jupiterd.daemon.leader.skipped_item import done_without
 from jupiterd.daemon.leader.term import Term
 from jupiterd.daemon.leader.work_item import ItemRunner, is_asked_elsewhere
 from jupiterd.daemon.runtime.clock import now_s
-from jupiterd.daemon.runtime.work_events import Advanced
 from jupiterd.errors import GeneratorRefusedError, GeneratorUnreachableError, JupiterError
+from jupiterd.protocol.frames import Progressed
 
 log = logging.getLogger(__name__)
 
@@ -58,7 +58,7 @@ class GeneratePhase:
         """
         for item in items:
             total = int(item.params["template"]["samples"])
-            self._show(item, Advanced(0, total, "prompts", {}))
+            self._show(item, Progressed(0, total, "prompts", {}))
         await run_spread(items, self._places, lambda item: self._generate(item, check))
 
     def _places(self, item: WorkItem) -> int:
@@ -88,8 +88,8 @@ class GeneratePhase:
             self._lost = GeneratorUnreachableError(str(done.summary[WITHOUT]))
             log.warning("generator_lost", extra={"reason": self._lost.message})
         total = int(done.counts.get("prompts", 0))
-        self._show(item, Advanced(total, total, "prompts", {}))
+        self._show(item, Progressed(total, total, "prompts", {}))
         return done
 
-    def _show(self, item: WorkItem, reading: Advanced) -> None:
+    def _show(self, item: WorkItem, reading: Progressed) -> None:
         self._board.advance(self._view.cycle, item.id, reading, now_s())

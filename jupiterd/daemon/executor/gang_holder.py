@@ -17,10 +17,9 @@ from jupiterd.daemon.executor.held_worker import HeldWorker
 from jupiterd.daemon.membership.fencing import Fencing
 from jupiterd.daemon.runtime.work_events import (
     CheckpointStored,
-    LastStepStored,
-    LocalEvent,
+    LocalWorkEvent,
     SaveRequest,
-    Stuck,
+    StateStored,
     WorkEvent,
     WorkOrder,
 )
@@ -30,8 +29,10 @@ from jupiterd.errors import (
     NotFoundError,
     PeerUnreachableError,
     RefusedError,
+    from_wire,
 )
 from jupiterd.ids import NodeId
+from jupiterd.protocol.frames import RankStuck
 from jupiterd.rpc import peer_pb2
 
 log = logging.getLogger(__name__)
@@ -53,11 +54,11 @@ class Workers(Protocol):
         """Say whether a gang's ranks may run here just now."""
         ...
 
-    def run(self, order: WorkOrder) -> AsyncGenerator[LocalEvent]:
+    def run(self, order: WorkOrder) -> AsyncGenerator[LocalWorkEvent]:
         """Do the work, and yield what its worker says; closing the iterator ends the worker."""
         ...
 
-    def keep_state(self, order_id: str, after_step: int) -> bool:
+    def save_state(self, order_id: str, after_step: int) -> bool:
         """Ask a worker for its last finished step, if later than that; is there one to ask?"""
         ...
 
@@ -211,7 +212,7 @@ class GangHolder:
         if self._last_stored is not None and self._last_stored[0] == order.attempt:
             self._last_stored = None  # of another cycle, or of a group that counted like this one
         worker = self._workers_by_order[order.id] = HeldWorker(
-            order, self._grace_s, self._workers.keep_state
+            order, self._grace_s, self._workers.save_state
         )
         worker.task = self._group.create_task(
             worker.work(self._workers.run(order)), name=f"held {order.id}"
@@ -230,8 +231,8 @@ class GangHolder:
         stored = [each for each in found if each is not None]
         if self._last_stored is not None and self._last_stored[0] == attempt:
             stored.append(self._last_stored[1])
-        best = max(stored, key=lambda each: each.step, default=None)
-        if best is None or best.step <= save.after_step:
+        best = max(stored, key=lambda each: each.progress.step, default=None)
+        if best is None or best.progress.step <= save.after_step:
             return None
         self._last_stored = attempt, best
         return best
@@ -241,11 +242,11 @@ class GangHolder:
             await asyncio.gather(*(worker.end(why) for worker in works))
 
 
-async def _shared_events(said: AsyncGenerator[LocalEvent]) -> AsyncGenerator[WorkEvent]:
+async def _shared_events(said: AsyncGenerator[LocalWorkEvent]) -> AsyncGenerator[WorkEvent]:
     """Yield the events for others of work that belongs to no gang; raises a rank's error."""
     async with aclosing(said) as events:
         async for event in events:
-            if isinstance(event, Stuck):
-                raise event.error
-            if not isinstance(event, LastStepStored):
+            if isinstance(event, RankStuck):
+                raise from_wire(event.code, event.message, event.hint)
+            if not isinstance(event, StateStored):
                 yield event

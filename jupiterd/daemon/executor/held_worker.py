@@ -15,20 +15,18 @@ from dataclasses import replace
 from jupiterd.cluster.training.gang_watchdog import ALIVE_S, BEAT_S
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.daemon.runtime.work_events import (
-    Advanced,
     Alive,
     CheckpointStored,
-    LastStepStored,
-    LocalEvent,
+    LocalWorkEvent,
     PseudoGradientStored,
     SaveRequest,
     Started,
-    Stuck,
-    Unsaved,
+    StateStored,
     WorkEvent,
     WorkOrder,
 )
-from jupiterd.errors import JupiterError, RefusedError
+from jupiterd.errors import JupiterError, RefusedError, from_wire
+from jupiterd.protocol.frames import CheckpointUnsaved, Progressed, RankStuck
 
 log = logging.getLogger(__name__)
 
@@ -36,7 +34,7 @@ REPORTED_CHECKPOINTS = 16
 """How many a new leader gets. The ones before were recorded, or these contain them."""
 
 
-KeepState = Callable[[str, int], bool]
+SaveState = Callable[[str, int], bool]
 """Asks the worker of an order for its last finished step, if later than that; is there one?"""
 
 
@@ -51,14 +49,14 @@ class WorkerReport:
         """Add an event, and drop those that it makes superfluous."""
         self._count += 1
         self._events.append((self._count, event))
-        if isinstance(event, Advanced):
-            self._keep_newest(Advanced, 1)
+        if isinstance(event, Progressed):
+            self._keep_newest(Progressed, 1)
         elif isinstance(event, CheckpointStored):
             self._keep_newest(CheckpointStored, REPORTED_CHECKPOINTS)
         elif isinstance(event, PseudoGradientStored):
             self._keep_newest(PseudoGradientStored, 1)
-        elif isinstance(event, Unsaved):
-            self._keep_newest(Unsaved, 1)
+        elif isinstance(event, CheckpointUnsaved):
+            self._keep_newest(CheckpointUnsaved, 1)
 
     def after(self, number: int) -> list[tuple[int, WorkEvent]]:
         """Return the stored (number, event) pairs after that number."""
@@ -88,9 +86,9 @@ async def _within(news: asyncio.Event, timeout_s: float) -> bool:
 class HeldWorker:
     """A worker that doesn't end with the leader that ordered it."""
 
-    def __init__(self, order: WorkOrder, grace_s: float, keep_state: KeepState) -> None:
+    def __init__(self, order: WorkOrder, grace_s: float, save_state: SaveState) -> None:
         self.order = order
-        self._keep_state = keep_state
+        self._save_state = save_state
         self._answer: asyncio.Future[CheckpointStored | None] | None = None
         self.term = order.term
         """The term of the leader that follows it, or did so last."""
@@ -115,7 +113,7 @@ class HeldWorker:
     @property
     def has_stepped(self) -> bool:
         """Say whether it is a rank that has done a step, so that there is something to save."""
-        return self._report.has(Advanced)
+        return self._report.has(Progressed)
 
     def is_outdated_by(self, order: WorkOrder) -> bool:
         """Say whether an accepted order outranks this rank; one leader may train two cycles."""
@@ -124,7 +122,7 @@ class HeldWorker:
         is_served = self.is_followed and self.term == order.term
         return order.cycle == self.order.cycle or not is_served
 
-    async def work(self, events: AsyncGenerator[LocalEvent]) -> None:
+    async def work(self, events: AsyncGenerator[LocalWorkEvent]) -> None:
         """Run it, and stay when it is done: a later leader must get its result too."""
         try:
             async with aclosing(events):
@@ -175,11 +173,13 @@ class HeldWorker:
         The worker is asked for its own; one that is done has left a checkpoint.
         """
         found = [await self._ask_worker(save), self._report.newest_checkpoint()]
-        later = [each for each in found if each is not None and each.step > save.after_step]
-        return max(later, key=lambda each: each.step, default=None)
+        later = [
+            each for each in found if each is not None and each.progress.step > save.after_step
+        ]
+        return max(later, key=lambda each: each.progress.step, default=None)
 
     async def _ask_worker(self, save: SaveRequest) -> CheckpointStored | None:
-        if not self._keep_state(self.order.id, save.after_step):
+        if not self._save_state(self.order.id, save.after_step):
             return None
         answer = self._answer = asyncio.get_running_loop().create_future()
         try:
@@ -200,16 +200,16 @@ class HeldWorker:
             self._cancel(self.task, why)
             await asyncio.wait({self.task})
 
-    def _take_event(self, event: LocalEvent) -> None:
+    def _take_event(self, event: LocalWorkEvent) -> None:
         match event:
-            case LastStepStored(checkpoint):
+            case StateStored(checkpoint):
                 self._take(checkpoint)
-            case Stuck(error):
-                self.fail(error)
+            case RankStuck(code, message, hint):
+                self.fail(from_wire(code, message, hint))
             case _:
                 self._began_s = now_s() if isinstance(event, Started) else self._began_s
                 self._report.keep(event)
-        if isinstance(event, Advanced):
+        if isinstance(event, Progressed):
             self._notify_soon()
         else:
             self._notify()

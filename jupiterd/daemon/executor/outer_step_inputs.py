@@ -17,7 +17,8 @@ from jupiterd.daemon.artifacts.artifact_cache import ArtifactCache
 from jupiterd.daemon.ledger.replica import Replica
 from jupiterd.errors import ConflictError, DiskFullError, JupiterError, NotFoundError
 from jupiterd.ids import ArtifactId, CycleId, short
-from jupiterd.protocol.frames import OuterStepArrived
+from jupiterd.protocol.frames import OuterStepArrived, OuterStepMissing
+from jupiterd.protocol.training_values import RoundOrder
 
 log = logging.getLogger(__name__)
 
@@ -47,7 +48,10 @@ class OuterStepInputs:
         self._artifact_cache = artifact_cache
 
     async def bring(
-        self, params: Mapping[str, Any], after: str, hand_in: Callable[[OuterStepArrived], None]
+        self,
+        params: Mapping[str, Any],
+        after: str,
+        hand_in: Callable[[OuterStepArrived | OuterStepMissing], None],
     ) -> None:
         """Hand in the step after that one once it is taken, or say why it won't come.
 
@@ -168,8 +172,8 @@ def _next(line: Steps, after: str) -> tuple[str, OuterStepTaken] | None:
     return next((item for item in line.items() if item[1].parent == after), None)
 
 
-def _missing(after: str, reason: str) -> OuterStepArrived:
-    return OuterStepArrived(after, "", reason=f"the outer step is missing: {reason}"[:500])
+def _missing(after: str, reason: str) -> OuterStepMissing:
+    return OuterStepMissing(after, f"the outer step is missing: {reason}"[:500])
 
 
 def _arrived(
@@ -177,19 +181,22 @@ def _arrived(
 ) -> OuterStepArrived:
     return OuterStepArrived(
         after=after,
-        step=step,
-        number=fact.number,
+        order=RoundOrder(
+            step=step,
+            number=fact.number,
+            first_step=fact.first_step,
+            steps=fact.steps,
+            batch_sequences=fact.batches.get(island, 0),
+            positions=fact.positions.get(island, ""),
+            island=island,
+            lag=fact.lag,
+            scored_step=fact.scored_step,
+        ),
         pseudo_gradients=pseudo_gradients,
         tokens=fact.weights or fact.tokens,
         rate=fact.rate,
         momentum=fact.momentum,
-        lag=fact.lag,
-        first_step=fact.first_step,
-        steps=fact.steps,
-        batch_sequences=fact.batches.get(island, 0),
-        positions=fact.positions.get(island, ""),
         is_counted=island in fact.islands,
         is_compared=not fact.batches.keys() <= {*fact.islands},
         horizon=dict(fact.horizon),
-        scored_step=fact.scored_step,
     )

@@ -11,6 +11,7 @@ import secrets
 import shutil
 from collections.abc import AsyncGenerator, Coroutine, Mapping
 from contextlib import aclosing
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -37,17 +38,12 @@ from jupiterd.daemon.runtime.state_dir import StateDir
 from jupiterd.daemon.runtime.work_events import (
     BEGINS,
     BUSY,
-    Advanced,
     CheckpointStored,
     Finished,
-    Joined,
-    LastStepStored,
-    Listening,
-    LocalEvent,
+    LocalWorkEvent,
     PseudoGradientStored,
     Started,
-    Stuck,
-    Unsaved,
+    StateStored,
     WorkOrder,
 )
 from jupiterd.errors import Bug, DeviceBusyError, DiskFullError, WorkFailedError, from_wire
@@ -65,11 +61,11 @@ from jupiterd.protocol.frames import (
     Progressed,
     PseudoGradientWritten,
     RankBusy,
+    RankListening,
     RankStuck,
     RunTask,
-    StateKept,
+    StateSaved,
     StoreAsked,
-    StoreOpened,
     TaskFailed,
     TaskFinished,
 )
@@ -144,7 +140,7 @@ class WorkerRunner:
             return peer_pb2.PrepareRanksReply(failure=failure)
         return await device_capacity.answer(self._machine, request, self._state_dir.store)
 
-    async def run(self, order: WorkOrder) -> AsyncGenerator[LocalEvent]:
+    async def run(self, order: WorkOrder) -> AsyncGenerator[LocalWorkEvent]:
         """Do the work and yield its events, `Finished` last; closing the iterator ends the process.
 
         Raises:
@@ -176,14 +172,14 @@ class WorkerRunner:
             del self.running[spool.name]
             await asyncio.to_thread(shutil.rmtree, spool, ignore_errors=True)
 
-    def keep_state(self, order_id: str, after_step: int) -> bool:
+    def save_state(self, order_id: str, after_step: int) -> bool:
         """Ask the worker of an order for its last finished step; say whether there is one to ask.
 
-        The answer comes with the events of the work, as `LastStepStored`.
+        The answer comes with the events of the work, as `StateStored`.
         """
         worker = self._workers.get(order_id)
         if worker is not None:
-            worker.keep_state(after_step)
+            worker.save_state(after_step)
         return worker is not None
 
     def ask_to_stop(self, order_id: str, reason: str) -> bool:
@@ -195,7 +191,7 @@ class WorkerRunner:
 
     async def _run_worker(
         self, order: WorkOrder, inputs: Mapping[str, str], spool: Path
-    ) -> AsyncGenerator[LocalEvent]:
+    ) -> AsyncGenerator[LocalWorkEvent]:
         worker_params = {
             name: value for name, value in order.params.items() if name not in OF_THIS_NODE
         }
@@ -216,7 +212,7 @@ class WorkerRunner:
         inputs: Mapping[str, str],
         spool: Path,
         tunnels: RankTunnels | None,
-    ) -> AsyncGenerator[LocalEvent]:
+    ) -> AsyncGenerator[LocalWorkEvent]:
         fetching: set[asyncio.Task[None]] = set()
         try:
             scratch = str(scratch_of(self._state_dir.scratch, order))
@@ -274,59 +270,47 @@ class WorkerRunner:
         begins = task in REPEATED and params.get("engine") == KINDS[task]
         return partial(self.spares.spawn, KINDS[task], begins=begins)
 
-    async def _event(self, frame: Frame, spool: Path) -> LocalEvent:
-        said: LocalEvent
+    async def _event(self, frame: Frame, spool: Path) -> LocalWorkEvent:
+        event: LocalWorkEvent
         match frame:
-            case Progressed() | RankBusy():
-                said = _advanced(frame)
+            case Progressed() | CheckpointUnsaved() | RankListening() | GangJoined() | RankStuck():
+                event = frame
+            case RankBusy():
+                event = _busy(frame)
             case CheckpointWritten():
-                said = await self._stored_or_unsaved(frame, spool)
-            case CheckpointUnsaved(step, message):
-                said = Unsaved(step, message)
-            case StateKept(path):
-                said = LastStepStored(await self._stored_checkpoint(frame, spool) if path else None)
-            case RankStuck(code, message, hint):
-                said = Stuck(from_wire(code, message, hint))
+                event = await self._stored_or_unsaved(frame, spool)
+            case StateSaved(None):
+                event = StateStored(None)
+            case StateSaved(CheckpointWritten() as checkpoint):
+                event = StateStored(await self._stored_checkpoint(checkpoint, spool))
             case PseudoGradientWritten():
-                said = await self._stored_pseudo_gradient(frame, spool)
-            case StoreOpened(port):
-                said = Listening(port)
-            case GangJoined(device, note):
-                said = Joined(device, note)
+                event = await self._stored_pseudo_gradient(frame, spool)
             case TaskFinished(outputs, counts, summary):
                 stored = {name: await self._ingest(spool, path) for name, path in outputs.items()}
-                said = Finished(WorkResult(stored, counts, summary))
+                event = Finished(WorkResult(stored, counts, summary))
             case _:
                 raise Bug(f"a worker sent {type(frame).__name__}")
-        return said
+        return event
 
     async def _stored_or_unsaved(
         self, frame: CheckpointWritten, spool: Path
-    ) -> CheckpointStored | Unsaved:
+    ) -> CheckpointStored | CheckpointUnsaved:
         """Take in a checkpoint; without room it is thrown away, and the work goes on."""
         try:
             return await self._stored_checkpoint(frame, spool)
         except DiskFullError as error:
             await asyncio.to_thread(shutil.rmtree, _inside(spool, frame.path), ignore_errors=True)
-            return Unsaved(frame.step, error.message)
+            return CheckpointUnsaved(frame.progress.step, error.message)
 
-    async def _stored_checkpoint(
-        self, frame: CheckpointWritten | StateKept, spool: Path
-    ) -> CheckpointStored:
-        artifact = await self._ingest(spool, frame.path)
-        counts = frame.step, frame.tokens, frame.cursor
-        return CheckpointStored(artifact, *counts, frame.loss, frame.horizon)
+    async def _stored_checkpoint(self, frame: CheckpointWritten, spool: Path) -> CheckpointStored:
+        return CheckpointStored(await self._ingest(spool, frame.path), frame.progress)
 
     async def _stored_pseudo_gradient(
         self, frame: PseudoGradientWritten, spool: Path
     ) -> PseudoGradientStored:
         artifact = await self._ingest(spool, frame.path)
         size_bytes = self._artifact_cache.store.manifest(artifact).size_bytes
-        figures = frame.tokens, frame.norm, frame.elapsed_s, frame.logits, size_bytes
-        scored = frame.scored_step, frame.held_out, frame.counted
-        return PseudoGradientStored(
-            artifact, frame.after, *figures, frame.stands_at, frame.digest, *scored
-        )
+        return PseudoGradientStored(artifact, replace(frame.pseudo_gradient, size_bytes=size_bytes))
 
     async def _ingest(self, spool: Path, relative: str) -> ArtifactId:
         artifact = await asyncio.to_thread(
@@ -348,8 +332,6 @@ def _inside(spool: Path, relative: str) -> Path:
     return source
 
 
-def _advanced(frame: Progressed | RankBusy) -> Advanced:
-    if isinstance(frame, RankBusy):
-        begins = {BEGINS: 1.0} if frame.begins else {}
-        return Advanced(frame.step, 0, "steps", {BUSY: 1.0, **begins})
-    return Advanced(frame.done, frame.total, frame.unit, frame.values)
+def _busy(frame: RankBusy) -> Progressed:
+    begins = {BEGINS: 1.0} if frame.begins else {}
+    return Progressed(frame.step, 0, "steps", {BUSY: 1.0, **begins})

@@ -87,7 +87,8 @@ class AttemptEnd:
     def _end_step(self, kept: Sequence[tuple[NodeId, CheckpointStored]]) -> int:
         """Return where training ends, as far as what was kept has decided it."""
         return min(
-            (end_step(self._of.plan, Horizon.of(made.horizon)) for _, made in kept), default=0
+            (end_step(self._of.plan, Horizon.of(made.progress.horizon)) for _, made in kept),
+            default=0,
         )
 
     def _told(self, reason: str, *, is_over: bool) -> str:

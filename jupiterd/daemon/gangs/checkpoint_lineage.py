@@ -96,7 +96,7 @@ class CheckpointLineage:
         """Return what is to be recorded so that a state that is here counts; see above."""
         cycle = self._term.cycle(self._cycle)
         last = cycle.last_checkpoint(self._round)
-        here = max(self.step(), 0 if made is None else made.step)
+        here = max(self.step(), 0 if made is None else made.progress.step)
         if last is None or last.artifact not in self._missing:
             return ()
         if last.step > here + AT_MOST_LOST_STEPS:
@@ -149,21 +149,22 @@ class CheckpointLineage:
         above = self._term.cycle(self._cycle).checkpoint(self.tip)
         is_inside = above is not None and above.round == self._round
         least = above.tokens + 1 if above is not None and is_inside else 0
-        horizon = Horizon.of(made.horizon)
+        progress = made.progress
+        horizon = Horizon.of(progress.horizon)
         committed = CheckpointCommitted(
             cycle=self._cycle,
             round=self._round,
             parent=self.tip,
             artifact=made.artifact,
             attempt=launch.attempt,
-            step=made.step,
-            tokens=max(made.tokens, least),
-            cursor=made.cursor,
-            loss=made.loss,
-            is_final=is_over(plan, horizon, made.step),
-            on_trunk=is_on_trunk(plan, horizon, made.step),
+            step=progress.step,
+            tokens=max(progress.tokens, least),
+            cursor=progress.cursor,
+            loss=progress.loss,
+            is_final=is_over(plan, horizon, progress.step),
+            on_trunk=is_on_trunk(plan, horizon, progress.step),
             began_with=launch.from_checkpoint,
-            horizon=made.horizon,
+            horizon=progress.horizon,
         )
         return (committed,)
 
@@ -185,5 +186,5 @@ class CheckpointLineage:
 
     def _is_recorded(self, made: CheckpointStored, attempt: int) -> bool:
         last = self._term.cycle(self._cycle).last_of_attempt(attempt, self._missing)
-        is_old = last is not None and made.step <= last.step
+        is_old = last is not None and made.progress.step <= last.step
         return is_old or made.artifact == self.tip  # told twice: nothing hangs below itself

@@ -10,8 +10,8 @@ from jupiterd.cycle.training.memory import flops_per_token
 from jupiterd.daemon.gangs.rank_orders import RankOrders
 from jupiterd.daemon.leader.progress_board import FLOPS_PER_TOKEN, PEAK, ProgressBoard
 from jupiterd.daemon.planning.gang_plan import GangPlan
-from jupiterd.daemon.runtime.work_events import Advanced
 from jupiterd.ids import CycleId
+from jupiterd.protocol.frames import Progressed
 
 
 class GangProgress:
@@ -43,7 +43,7 @@ class GangProgress:
         self._board.restart_rate(self._cycle)
         self._board.show_gang(self._cycle, [], workers)
 
-    def stepped(self, rank: int, event: Advanced) -> None:
+    def stepped(self, rank: int, event: Progressed) -> None:
         """Show how far a rank is, and how fast it is itself."""
         own = event.values.get("rank_tokens_per_s")
         self._board.stepped(self._cycle, rank, event.done, own)

@@ -55,13 +55,9 @@ from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.daemon.runtime.work_events import (
     BEGINS,
     BUSY,
-    Advanced,
     CheckpointStored,
-    Joined,
-    Listening,
     PseudoGradientStored,
     Started,
-    Unsaved,
     WorkEvent,
 )
 from jupiterd.error_groups import all_of
@@ -77,6 +73,7 @@ from jupiterd.errors import (
     WorkerCrashedError,
 )
 from jupiterd.ids import ArtifactId, CycleId, NodeId
+from jupiterd.protocol.frames import CheckpointUnsaved, GangJoined, Progressed, RankListening
 
 log = logging.getLogger(__name__)
 
@@ -401,7 +398,7 @@ class GangSupervisor:
                     match event:
                         case Started() if launch.is_ring:
                             forming.reschedule(asyncio.get_running_loop().time() + RING_TIMEOUT_S)
-                        case Joined():
+                        case GangJoined():
                             has_met = True
                             forming.reschedule(None)
                         case _:
@@ -429,16 +426,16 @@ class GangSupervisor:
         if self._anew and not rank:
             self._anew.check()
         match event:
-            case Joined():
+            case GangJoined():
                 self._watch.joined(rank, now_s())
-            case Advanced(values=values) if values.get("waiting"):
+            case Progressed(values=values) if values.get("waiting"):
                 self._watch.heard(rank, now_s())
                 self._watch.waits()
-            case Advanced(done, values=values) if values.get(BEGINS):
+            case Progressed(done, values=values) if values.get(BEGINS):
                 self._watch.begins(rank, done, now_s())
-            case Advanced(done, values=values) if values.get(BUSY):
+            case Progressed(done, values=values) if values.get(BUSY):
                 self._watch.busy(rank, done, now_s())
-            case Advanced(done):
+            case Progressed(done):
                 self._watch.stepped(rank, done, now_s())
             case _:
                 self._watch.heard(rank, now_s())
@@ -459,9 +456,9 @@ class GangSupervisor:
             case Started(pid, device, _):
                 self._change.mark("spawned")
                 self._shown.workers({rank: {"pid": pid, "device": device}})
-            case Listening():
+            case RankListening():
                 self._listening.release()
-            case Joined(device, note):
+            case GangJoined(device, note):
                 self._change.mark("joined")
                 if self._anew:
                     self._watch.waits()
@@ -470,7 +467,7 @@ class GangSupervisor:
                 if note:
                     log.info("rank_joined", extra={"rank": rank, "device": device, "note": note})
                     board.explain(self._cycle, note)
-            case Advanced(values=values) if not values.get(BUSY):
+            case Progressed(values=values) if not values.get(BUSY):
                 self._note_step(rank, event, launch)
             case CheckpointStored():
                 self._commits.add(node, event)
@@ -479,12 +476,12 @@ class GangSupervisor:
                 self._services.pseudo_gradients.tell(
                     self._cycle, ReportedPseudoGradient(event, node, now_s())
                 )
-            case Unsaved(step, message):
+            case CheckpointUnsaved(step, message):
                 self._alarm.ring(step, message, node)
             case _:
                 pass
 
-    def _note_step(self, rank: int, event: Advanced, launch: GangPlan) -> None:
+    def _note_step(self, rank: int, event: Progressed, launch: GangPlan) -> None:
         self._shown.stepped(rank, event)
         if rank == 0:
             self._change.finish(launch.attempt)
@@ -495,6 +492,6 @@ class GangSupervisor:
         try:
             await self._line.commit(node, made, launch, self._of.plan)
         except DiskFullError as error:
-            self._alarm.ring(made.step, error.message)
+            self._alarm.ring(made.progress.step, error.message)
         else:
             self._alarm.over()

@@ -39,8 +39,8 @@ async def latest(
     """
     if not kept:
         return None
-    best = max((made for _, made in kept), key=lambda made: (made.step, made.artifact))
-    is_fetched = best.step < joined_before_step
+    best = max((made for _, made in kept), key=lambda made: (made.progress.step, made.artifact))
+    is_fetched = best.progress.step < joined_before_step
     holders = [node for node, made in kept if made.artifact == best.artifact]
     try:
         if len(holders) == 1 and not (is_fetched and holders[0] == term.self_id):

@@ -39,7 +39,7 @@ from jupiterd.cycle.islands.outer_orders import (
     is_over,
     next_order,
 )
-from jupiterd.cycle.islands.outer_round import LOST_GRACE_S, Closing, PseudoGradient
+from jupiterd.cycle.islands.outer_round import LOST_GRACE_S, Closing
 from jupiterd.cycle.phases.steps import TrainRound
 from jupiterd.cycle.runs.run_phases import drawing
 from jupiterd.cycle.training.horizon import Horizon
@@ -65,6 +65,7 @@ from jupiterd.daemon.planning.training_spec import ROUND, TrainingSpec
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.errors import Bug, LossDivergedError, from_wire
 from jupiterd.ids import ArtifactId, CycleId
+from jupiterd.protocol.training_values import PseudoGradient
 
 log = logging.getLogger(__name__)
 
@@ -190,12 +191,9 @@ class IslandCoordinator:
             return  # another leader's step does by now
         if closing.quarantined and not (closing.counted or closing.missing):
             raise LossDivergedError("no island has weights that are numbers any more")
-        if not closing.counted and not self._taking_part(
-            taken, closing, gathering.pseudo_gradients
-        ):
-            await self._services.pseudo_gradients.news(
-                LOOK_S
-            )  # nobody could train the next round either
+        taking_part = self._taking_part(taken, closing, gathering.pseudo_gradients)
+        if not closing.counted and not taking_part:  # nobody could train the next round either
+            await self._services.pseudo_gradients.news(LOOK_S)
             return
         closing = without_drifted(
             self._term,

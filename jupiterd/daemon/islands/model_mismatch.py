@@ -11,13 +11,14 @@ from collections.abc import Mapping
 
 from jupiterd.cluster.facts.facts import CycleFailed, OuterStepTaken
 from jupiterd.cluster.ledger.island_runs import islands_of, number_of
-from jupiterd.cycle.islands.outer_round import Closing, PseudoGradient
+from jupiterd.cycle.islands.outer_round import Closing
 from jupiterd.cycle.training.model_fingerprint import ModelMismatch, strangers
 from jupiterd.daemon.leader.machines import Machines
 from jupiterd.daemon.leader.progress_board import ProgressBoard
 from jupiterd.daemon.leader.term import Term
 from jupiterd.errors import StrangeIslandError
 from jupiterd.ids import CycleId
+from jupiterd.protocol.training_values import PseudoGradient
 
 log = logging.getLogger(__name__)
 

@@ -11,10 +11,11 @@ from jupiterd.cluster.facts.facts import OuterStepTaken
 from jupiterd.cluster.text.held_out_words import held_out_readings
 from jupiterd.cycle.islands.outer_horizon import MergedLoss, decided, is_scored, places
 from jupiterd.cycle.islands.outer_orders import LAGS, Training
-from jupiterd.cycle.islands.outer_round import Closing, PseudoGradient
+from jupiterd.cycle.islands.outer_round import Closing
 from jupiterd.cycle.training.held_out_measures import sequences_to_score
 from jupiterd.cycle.training.horizon import Horizon, expected_steps, schedule
 from jupiterd.daemon.planning.training_spec import TrainingSpec
+from jupiterd.protocol.training_values import PseudoGradient
 
 
 def training_at(of: TrainingSpec, horizon: Horizon) -> Training:

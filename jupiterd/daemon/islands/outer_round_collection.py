@@ -7,13 +7,13 @@ import asyncio
 import logging
 from collections.abc import Callable, Collection, Mapping
 
-from jupiterd.cycle.islands.outer_round import Closing, OuterRound, PseudoGradient
+from jupiterd.cycle.islands.outer_round import Closing, OuterRound
 from jupiterd.daemon.leader.artifact_reach import ArtifactReach
 from jupiterd.daemon.leader.pseudo_gradients import PseudoGradients, ReportedPseudoGradient
 from jupiterd.daemon.runtime.clock import now_s
-from jupiterd.daemon.runtime.work_events import PseudoGradientStored
 from jupiterd.errors import JupiterError
 from jupiterd.ids import ArtifactId, CycleId, short
+from jupiterd.protocol.training_values import PseudoGradient
 
 log = logging.getLogger(__name__)
 
@@ -73,7 +73,7 @@ class OuterRoundCollection:
 
     def artifact(self, island: str) -> ArtifactId:
         """Return the pseudo-gradient of an island that is in."""
-        return self._told[island].pseudo_gradient.artifact
+        return self._told[island].stored.artifact
 
     async def closing(
         self, lost: Callable[[], Collection[str]], counts: Callable[[], bool]
@@ -106,9 +106,8 @@ class OuterRoundCollection:
             is_left_alone = now_s() < self._again_s.get(island, 0.0)
             if told is None or is_left_alone or island in self._round.pseudo_gradients:
                 continue
-            pseudo_gradient = told.pseudo_gradient
             self._told[island] = told
-            self._round.arrived(_said(island, pseudo_gradient), told.at_s)
+            self._round.arrived(island, told.stored.pseudo_gradient, told.at_s)
             copying = group.create_task(self._copy(island, told))
             self._copying.add(copying)
             copying.add_done_callback(self._copying.discard)
@@ -116,20 +115,8 @@ class OuterRoundCollection:
     async def _copy(self, island: CycleId, told: ReportedPseudoGradient) -> None:
         """Copy a pseudo-gradient to a second node: its author may be gone when others want it."""
         try:
-            await self._reach.keep_two_copies(told.pseudo_gradient.artifact, told.node)
+            await self._reach.keep_two_copies(told.stored.artifact, told.node)
         except JupiterError as error:
             log.warning("way_not_copied", extra={"island": short(island), "reason": error.message})
             self._round.take_back(island)
             self._again_s[island] = now_s() + RETRY_S
-
-
-def _said(island: str, pseudo_gradient: PseudoGradientStored) -> PseudoGradient:
-    told = (
-        pseudo_gradient.tokens,
-        pseudo_gradient.norm,
-        pseudo_gradient.elapsed_s,
-        pseudo_gradient.logits,
-        pseudo_gradient.size_bytes,
-    )
-    scored = pseudo_gradient.scored_step, pseudo_gradient.held_out, pseudo_gradient.counted
-    return PseudoGradient(island, *told, pseudo_gradient.stands_at, pseudo_gradient.digest, *scored)

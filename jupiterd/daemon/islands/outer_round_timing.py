@@ -9,8 +9,9 @@ from dataclasses import replace
 from jupiterd.cluster.facts.facts import OuterStepTaken
 from jupiterd.cluster.ledger.lww_registers import fact_hash
 from jupiterd.cluster.training.sync_interval import Ended
-from jupiterd.cycle.islands.outer_round import Closing, PseudoGradient
+from jupiterd.cycle.islands.outer_round import Closing
 from jupiterd.daemon.runtime.clock import now_s
+from jupiterd.protocol.training_values import PseudoGradient
 
 
 class OuterRoundTiming:

@@ -9,13 +9,14 @@ from collections.abc import Mapping
 
 from jupiterd.cluster.facts.facts import OuterStepTaken
 from jupiterd.cycle.islands.outer_orders import ADRIFT
-from jupiterd.cycle.islands.outer_round import Closing, PseudoGradient
+from jupiterd.cycle.islands.outer_round import Closing
 from jupiterd.cycle.training.state_divergence import adrift
 from jupiterd.daemon.islands.model_mismatch import island_name
 from jupiterd.daemon.leader.machines import Machines
 from jupiterd.daemon.leader.progress_board import ProgressBoard
 from jupiterd.daemon.leader.term import Term
 from jupiterd.ids import CycleId
+from jupiterd.protocol.training_values import PseudoGradient
 
 log = logging.getLogger(__name__)
 

@@ -11,8 +11,8 @@ from typing import Any, TypeAlias
 from jupiterd.cluster.planning.predicted_throughput import PREDICTED
 from jupiterd.cycle.base.work_item import Phase
 from jupiterd.daemon.leader.island_progress import united
-from jupiterd.daemon.runtime.work_events import Advanced
 from jupiterd.ids import CycleId, NodeId
+from jupiterd.protocol.frames import Progressed
 
 MAX_DETAIL_CHARACTERS = 300
 
@@ -59,7 +59,7 @@ class PhaseProgress:
     round: int
     phase: Phase
     started_s: float
-    items: dict[str, Advanced] = field(default_factory=dict[str, Advanced])
+    items: dict[str, Progressed] = field(default_factory=dict[str, Progressed])
     extra: dict[str, Any] = field(default_factory=dict[str, Any])
     basis: Basis | None = None
     moved_s: float = 0.0
@@ -69,7 +69,7 @@ class PhaseProgress:
     part_of: str = ""
     """The run of which an island is trained; empty where it is a run of its own."""
 
-    def advance(self, item: str, event: Advanced, now_s: float) -> None:
+    def advance(self, item: str, event: Progressed, now_s: float) -> None:
         """Keep an item's latest reading; one that began anew makes the rate begin anew."""
         before = self._done()
         self.items[item] = event
@@ -128,7 +128,7 @@ class PhaseProgress:
         still = (unit for unit in units if any(map(_is_open, self._counted_in(unit))))
         return next(still, units[-1] if units else "items")
 
-    def _counted_in(self, unit: str) -> list[Advanced]:
+    def _counted_in(self, unit: str) -> list[Progressed]:
         return [item for item in self.items.values() if item.unit == unit]
 
     def _done(self) -> int:
@@ -159,7 +159,7 @@ class PhaseProgress:
         return values | {name: self.extra[name] for name in OF_THE_GANG if self.extra.get(name)}
 
 
-def _is_open(item: Advanced) -> bool:
+def _is_open(item: Progressed) -> bool:
     return not item.total or item.done < item.total
 
 
@@ -192,7 +192,7 @@ class ProgressBoard:
             )
 
     def advance(
-        self, cycle: CycleId, item: str, event: Advanced, now_s: float, node: NodeId | None = None
+        self, cycle: CycleId, item: str, event: Progressed, now_s: float, node: NodeId | None = None
     ) -> None:
         """Keep an item's latest reading, and who does it where that is said."""
         if (running := self._running.get(cycle)) is not None:

@@ -15,7 +15,7 @@ from jupiterd.ids import CycleId, NodeId
 class ReportedPseudoGradient:
     """An island's pseudo-gradient, and where it lies."""
 
-    pseudo_gradient: PseudoGradientStored
+    stored: PseudoGradientStored
     node: NodeId
     at_s: float
     """When we heard of it."""
@@ -39,7 +39,7 @@ class PseudoGradients:
     def of(self, island: CycleId, after: str) -> ReportedPseudoGradient | None:
         """Return an island's pseudo-gradient since this outer step; None: there is none yet."""
         told = self._told.get(island)
-        return told if told is not None and told.pseudo_gradient.after == after else None
+        return told if told is not None and told.stored.pseudo_gradient.after == after else None
 
     def set_training(self, island: CycleId, *, is_training: bool) -> None:
         """Take in that an island's ranks have met, or that their attempt is over."""
@@ -65,4 +65,4 @@ class PseudoGradients:
 
 def _of(told: ReportedPseudoGradient) -> tuple[str, str, NodeId]:
     """Return which pseudo-gradient it is and where, without its time: repetitions have none."""
-    return told.pseudo_gradient.after, told.pseudo_gradient.artifact, told.node
+    return told.stored.pseudo_gradient.after, told.stored.artifact, told.node

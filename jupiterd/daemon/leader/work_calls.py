@@ -82,7 +82,7 @@ class WorkCalls:
         kept = await asyncio.gather(*(self._end(node, attempt, save) for node in nodes))
         found = [(node, made) for node, made in zip(nodes, kept, strict=True) if made is not None]
         if save is not None:
-            steps = {short(node): made.step for node, made in found}
+            steps = {short(node): made.progress.step for node, made in found}
             asked = ",".join(map(short, nodes))
             log.info("states_kept", extra={"attempt": attempt, "asked": asked, "steps": steps})
         return found

@@ -20,7 +20,7 @@ from jupiterd.daemon.leader.progress_board import ProgressBoard
 from jupiterd.daemon.leader.retry_policy import RetryPolicy
 from jupiterd.daemon.leader.term_services import WorkServices
 from jupiterd.daemon.runtime.clock import now_s
-from jupiterd.daemon.runtime.work_events import Advanced, Finished, Started
+from jupiterd.daemon.runtime.work_events import Finished, Started
 from jupiterd.errors import (
     DeviceBusyError,
     DrainedError,
@@ -34,6 +34,7 @@ from jupiterd.errors import (
     WorkFailedError,
 )
 from jupiterd.ids import CycleId, NodeId
+from jupiterd.protocol.frames import Progressed
 
 log = logging.getLogger(__name__)
 
@@ -297,7 +298,7 @@ class ItemRunner:
         async for event in self._calls.run(node, replace(order, inputs=item.inputs)):
             if isinstance(event, Started):
                 self._board.explain(self._cycle, "")
-            elif isinstance(event, Advanced):
+            elif isinstance(event, Progressed):
                 trying.advance(event.done)
                 self._board.advance(self._cycle, item.id, event, now_s(), node)
             elif isinstance(event, Finished):

@@ -1,6 +1,7 @@
-"""What a running piece of work says of itself, as the daemon's own values.
+"""What a running piece of work says of itself, from its node to whoever ordered it.
 
-Owns the values and their protobuf form. Doesn't know where the work runs.
+Owns the protobuf form of these events, and those that a worker's frame can't be: where the frame
+says it all, the event is the frame. Doesn't know where the work runs.
 """
 
 from collections.abc import Callable, Mapping
@@ -11,18 +12,26 @@ import msgpack
 
 from jupiterd.cluster.values.bounds import is_bounded
 from jupiterd.cycle.base.work_item import WorkResult
-from jupiterd.errors import JupiterError, MalformedError, from_wire
+from jupiterd.errors import MalformedError, from_wire
 from jupiterd.ids import ArtifactId, NodeId
+from jupiterd.protocol.frames import (
+    CheckpointUnsaved,
+    GangJoined,
+    Progressed,
+    RankListening,
+    RankStuck,
+)
+from jupiterd.protocol.training_values import PseudoGradient, TrainingProgress
 from jupiterd.rpc import peer_pb2
 
 DIGEST_BYTES = 32
-"""Size of a BLAKE3 digest; a value of another size equals none."""
+"""Of BLAKE3; whatever else is told is no digest, and differs from all of them."""
 
 BUSY: Final = "busy"
 """Among the readings of a rank: something else than a step comes next, and takes its time."""
 
 BEGINS: Final = "begins"
-"""Sent along with BUSY (older leaders know that alone): its first step comes next."""
+"""The same, beside BUSY, which leaders of before know alone: its first step comes next."""
 
 MAX_SAVE_S = 600.0
 """The longest that a node waits for a rank to write down its state."""
@@ -30,7 +39,7 @@ MAX_SAVE_S = 600.0
 
 @dataclass(frozen=True)
 class WorkOrder:
-    """An order to a node: the task, its parameters and inputs, and the leader's term."""
+    """A piece of work on its way to a node."""
 
     id: str
     term: int
@@ -46,7 +55,7 @@ class WorkOrder:
 
     @property
     def cycle(self) -> str:
-        """Return the first part of its id: a prefix of the cycle's id that is unique."""
+        """Return what its id begins with: so much of the cycle's id as tells two apart."""
         return self.id.partition("/")[0]
 
     def to_proto(self) -> peer_pb2.WorkRequest:
@@ -86,30 +95,15 @@ class Started:
     pid: int
     device: str
     running_s: float = 0.0
-    """Seconds that it has run; more than 0 where a later leader attaches to it."""
-
-
-@dataclass(frozen=True)
-class Advanced:
-    """How far it is."""
-
-    done: int
-    total: int
-    unit: str
-    values: Mapping[str, float]
+    """For how long already; more than 0 where another leader is told of it."""
 
 
 @dataclass(frozen=True)
 class CheckpointStored:
-    """A checkpoint lies in the store of the node that made it."""
+    """A checkpoint lies in the store of the node that wrote it."""
 
     artifact: ArtifactId
-    step: int
-    tokens: int
-    cursor: int
-    loss: float
-    horizon: Mapping[str, float] = field(default_factory=dict[str, float])
-    """What losses on held-out text had decided by then, see `cycle.training.horizon`."""
+    progress: TrainingProgress
 
 
 @dataclass(frozen=True)
@@ -117,80 +111,30 @@ class PseudoGradientStored:
     """An island's pseudo-gradient since an outer step lies in the store of its node."""
 
     artifact: ArtifactId
-    after: str
-    """Hash of that step's fact."""
-    tokens: int
-    """Trained on since then."""
-    norm: float
-    elapsed_s: float
-    logits: bytes = b""
-    """Of a batch that is the same everywhere, at that step's weights, see `model_fingerprint`."""
-    size_bytes: int = 0
-    """Of the artifact; 0: nobody knows."""
-    stands_at: str = ""
-    """Hash of the last outer step that the island had taken by then; empty: nobody knows."""
-    digest: bytes = b""
-    """Of what it had after that one, see `cycle.state_divergence`; empty: nobody knows."""
-    scored_step: int = 0
-    """Steps that the weights contain that it has scored last on held-out text; 0: none."""
-    held_out: float = 0.0
-    """Their loss, see `cycle.islands.outer_horizon`."""
-    counted: int = 0
-    """Of the tokens, those that the loss counts; 0: all of them."""
+    pseudo_gradient: PseudoGradient
 
 
 @dataclass(frozen=True)
-class Unsaved:
-    """There was no room for a checkpoint; the rank trains on, and writes the next in its time."""
-
-    step: int
-    message: str
-
-
-@dataclass(frozen=True)
-class LastStepStored:
-    """The last finished step of a rank lies in its node's store; no other node gets this."""
+class StateStored:
+    """The last finished step of a rank lies in the store of its node, which alone hears of it."""
 
     checkpoint: CheckpointStored | None
     """None where there was nothing to save."""
 
 
 @dataclass(frozen=True)
-class Stuck:
-    """A rank can't go on, and lingers with the state it holds; its followers see it fail."""
-
-    error: JupiterError
-
-
-@dataclass(frozen=True)
 class SaveRequest:
-    """Asks the ranks of an attempt to save their last finished step before they end."""
+    """What the ranks of an attempt are to save before they end: their last finished step."""
 
     after_step: int
-    """Only a step later than this is saved."""
+    """No step that is no later than this."""
     within_s: float
 
     @classmethod
     def from_proto(cls, request: peer_pb2.EndAttemptRequest) -> "SaveRequest | None":
-        """Read it from an order to end; None where nothing is to be saved."""
+        """Read it from an order to end; None where nothing is wanted."""
         within_s = min(request.keep_within_s, MAX_SAVE_S)
         return cls(request.keep_after_step, within_s) if within_s > 0 else None
-
-
-@dataclass(frozen=True)
-class Listening:
-    """A rank of a ring accepts its neighbour on this port."""
-
-    port: int
-
-
-@dataclass(frozen=True)
-class Joined:
-    """A rank has met the others."""
-
-    device: str
-    note: str
-    """Something people should know about the device, or empty."""
 
 
 @dataclass(frozen=True)
@@ -207,17 +151,17 @@ class Alive:
 
 WorkEvent = (
     Started
-    | Advanced
+    | Progressed
     | CheckpointStored
     | PseudoGradientStored
-    | Unsaved
-    | Listening
-    | Joined
+    | CheckpointUnsaved
+    | RankListening
+    | GangJoined
     | Alive
     | Finished
 )
-LocalEvent = WorkEvent | LastStepStored | Stuck
-"""The events that a worker's own node gets: those for others, and two more."""
+LocalWorkEvent = WorkEvent | StateStored | RankStuck
+"""What a worker's own node hears of it: more than it passes on."""
 
 
 def to_proto(event: WorkEvent) -> peer_pb2.WorkEvent:
@@ -226,20 +170,20 @@ def to_proto(event: WorkEvent) -> peer_pb2.WorkEvent:
         case Started(pid, device, running_s):
             started = peer_pb2.WorkStarted(pid=pid, device=device, running_s=running_s)
             return peer_pb2.WorkEvent(started=started)
-        case Advanced(done, total, unit, values):
+        case Progressed(done, total, unit, values):
             progress = peer_pb2.WorkProgress(done=done, total=total, unit=unit, values=dict(values))
             return peer_pb2.WorkEvent(progress=progress)
         case CheckpointStored():
             return peer_pb2.WorkEvent(checkpoint=checkpoint_to_proto(event))
-        case PseudoGradientStored():
-            message = peer_pb2.WorkEvent(
-                pseudo_gradient=peer_pb2.WorkPseudoGradient(**asdict(event))
-            )
-        case Unsaved(step, text):
+        case PseudoGradientStored(artifact, pseudo_gradient):
+            fields = asdict(pseudo_gradient)
+            stored = peer_pb2.WorkPseudoGradient(artifact=artifact, **fields)
+            message = peer_pb2.WorkEvent(pseudo_gradient=stored)
+        case CheckpointUnsaved(step, text):
             message = peer_pb2.WorkEvent(unsaved=peer_pb2.WorkUnsaved(step=step, message=text))
-        case Listening(port):
+        case RankListening(port):
             return peer_pb2.WorkEvent(listening=peer_pb2.WorkListening(port=port))
-        case Joined(device, note):
+        case GangJoined(device, note):
             return peer_pb2.WorkEvent(joined=peer_pb2.WorkJoined(device=device, note=note))
         case Alive():
             message = peer_pb2.WorkEvent(alive=peer_pb2.WorkAlive())
@@ -274,13 +218,13 @@ def _finished(message: peer_pb2.WorkFinished) -> Finished:
     return Finished(WorkResult(outputs, dict(message.counts), _unpacked(message.summary)))
 
 
-def _unpacked(packed: bytes) -> dict[str, Any]:
+def _unpacked(told: bytes) -> dict[str, Any]:
     """Return the plain values that a message carries by name; raises MalformedError if it doesn't.
 
     Nothing at all is none, as where a message has no such part.
     """
     try:
-        values = msgpack.unpackb(packed, raw=False, strict_map_key=True) if packed else {}
+        values = msgpack.unpackb(told, raw=False, strict_map_key=True) if told else {}
     except (ValueError, TypeError, RecursionError, msgpack.UnpackException) as error:
         raise MalformedError("a message about work can't be read") from error
     if not isinstance(values, dict) or not is_bounded(cast("object", values)):
@@ -292,55 +236,49 @@ def _started(message: peer_pb2.WorkStarted) -> Started:
     return Started(message.pid, message.device, message.running_s)
 
 
-def checkpoint_to_proto(checkpoint: CheckpointStored) -> peer_pb2.WorkCheckpoint:
+def checkpoint_to_proto(stored: CheckpointStored) -> peer_pb2.WorkCheckpoint:
     """Return the message for the wire."""
-    return peer_pb2.WorkCheckpoint(
-        artifact=checkpoint.artifact,
-        step=checkpoint.step,
-        tokens=checkpoint.tokens,
-        cursor=checkpoint.cursor,
-        loss=checkpoint.loss,
-        horizon=checkpoint.horizon,
-    )
+    return peer_pb2.WorkCheckpoint(artifact=stored.artifact, **asdict(stored.progress))
 
 
 def checkpoint_from_proto(message: peer_pb2.WorkCheckpoint) -> CheckpointStored:
     """Rebuild it."""
-    artifact = ArtifactId(message.artifact)
     counts = message.step, message.tokens, message.cursor
-    return CheckpointStored(artifact, *counts, message.loss, dict(message.horizon))
+    progress = TrainingProgress(*counts, message.loss, dict(message.horizon))
+    return CheckpointStored(ArtifactId(message.artifact), progress)
 
 
 def _pseudo_gradient(message: peer_pb2.WorkPseudoGradient) -> PseudoGradientStored:
-    artifact = ArtifactId(message.artifact)
     return PseudoGradientStored(
-        artifact,
-        message.after,
-        message.tokens,
-        message.norm,
-        message.elapsed_s,
-        message.logits,
-        message.size_bytes,
-        message.stands_at,
-        message.digest[:DIGEST_BYTES],
-        message.scored_step,
-        message.held_out,
-        message.counted,
+        ArtifactId(message.artifact),
+        PseudoGradient(
+            after=message.after,
+            tokens=message.tokens,
+            norm=message.norm,
+            elapsed_s=message.elapsed_s,
+            logits=message.logits,
+            size_bytes=message.size_bytes,
+            stands_at=message.stands_at,
+            digest=message.digest[:DIGEST_BYTES],
+            scored_step=message.scored_step,
+            held_out=message.held_out,
+            counted=message.counted,
+        ),
     )
 
 
-def _advanced(message: peer_pb2.WorkProgress) -> Advanced:
-    return Advanced(message.done, message.total, message.unit, dict(message.values))
+def _progressed(message: peer_pb2.WorkProgress) -> Progressed:
+    return Progressed(message.done, message.total, message.unit, dict(message.values))
 
 
 _READERS: Mapping[str, Callable[[peer_pb2.WorkEvent], WorkEvent]] = {
     "started": lambda event: _started(event.started),
-    "progress": lambda event: _advanced(event.progress),
+    "progress": lambda event: _progressed(event.progress),
     "checkpoint": lambda event: checkpoint_from_proto(event.checkpoint),
     "pseudo_gradient": lambda event: _pseudo_gradient(event.pseudo_gradient),
-    "unsaved": lambda event: Unsaved(event.unsaved.step, event.unsaved.message),
-    "listening": lambda event: Listening(event.listening.port),
+    "unsaved": lambda event: CheckpointUnsaved(event.unsaved.step, event.unsaved.message),
+    "listening": lambda event: RankListening(event.listening.port),
     "alive": lambda _: Alive(),
-    "joined": lambda event: Joined(event.joined.device, event.joined.note),
+    "joined": lambda event: GangJoined(event.joined.device, event.joined.note),
     "finished": lambda event: _finished(event.finished),
 }

@@ -4,20 +4,44 @@ Owns filling that table, one model in memory at a time. Doesn't know who plays w
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
 
 from jupiterd.errors import CorruptArtifactError
 from jupiterd.workers.evaluate.byte_model import count_bytes
 from jupiterd.workers.evaluate.kept_nats import NOTHING_KEPT, KeptNats
 from jupiterd.workers.evaluate.scorers import TORCH, open_scorer
 from jupiterd.workers.evaluate.text_scorer import TextScorer
-from jupiterd.workers.evaluate.unigram import Unigram, count_tokens
 
 _COUNT_DOCUMENTS = 64
 
 OnProgress = Callable[[int], None]
+
+
+@dataclass(frozen=True)
+class Unigram:
+    """What a model's tokens cost without any context: add-one smoothed counts, in nats.
+
+    token_nats: -log probability of each token, shape [vocabulary]
+    """
+
+    token_nats: NDArray[np.float64]
+
+    def nats(self, ids: list[int]) -> float:
+        """Return -log probability of these tokens, whatever their order."""
+        return float(self.token_nats[np.asarray(ids, dtype=np.int64)].sum())
+
+
+def count_tokens(token_lists: Iterable[list[int]], vocab_size: int) -> Unigram:
+    """Return the unigram of these tokens; one never seen counts as seen once."""
+    counts = np.ones(vocab_size, dtype=np.float64)
+    for ids in token_lists:
+        counts += np.bincount(np.asarray(ids, dtype=np.int64), minlength=vocab_size)
+    return Unigram(-np.log(counts / counts.sum()))
 
 
 @dataclass(frozen=True)

@@ -75,14 +75,6 @@ def halves(numbers: Vector) -> Halves:
     return found
 
 
-def restored(pseudo_gradient: Packed, size: int) -> Vector:
-    """Return all numbers."""
-    numbers = np.empty(size, np.float32)
-    for part, some in pseudo_gradient.chunks():
-        numbers[part] = some
-    return numbers
-
-
 PACKERS: Mapping[Kind, Callable[[Vector], Packed]] = {
     "int8": int8_blocks.rounded,
     "bf16": halves,

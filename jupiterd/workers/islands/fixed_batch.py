@@ -7,7 +7,7 @@ Owns that batch, and which outer step's weights the logits are of. Doesn't know 
 import numpy as np
 from numpy.typing import NDArray
 
-from jupiterd.workers.train.engine import Engine, Tensors
+from jupiterd.workers.training_engine import Engine, Tensors
 
 LENGTH = 128
 """Tokens of the one sequence; the last one sees them all."""

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jupiterd.errors import Bug
-from jupiterd.workers.train.engine import Tensors
+from jupiterd.workers.training_engine import Tensors
 
 Vector = NDArray[np.float32]
 """[parameters]."""

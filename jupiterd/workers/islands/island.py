@@ -15,12 +15,12 @@ from contextlib import contextmanager
 
 import numpy as np
 
+from jupiterd.protocol.training_values import RoundOrder
 from jupiterd.workers.islands.background_merge import BackgroundMerge
 from jupiterd.workers.islands.compression import Compressor, Kind, Packed
 from jupiterd.workers.islands.flat import Layout, Vector
 from jupiterd.workers.islands.outer_step import OuterSettings, OuterState
-from jupiterd.workers.islands.round_order import RoundOrder
-from jupiterd.workers.train.engine import Engine, Tensors
+from jupiterd.workers.training_engine import Engine, Tensors
 
 Merged = tuple[OuterState, bytes]
 """What follows an outer step, and its digest."""

@@ -27,9 +27,9 @@ from jupiterd.workers.proxies.arm import synthetic_share_of
 from jupiterd.workers.samples.sample_file import read_samples
 from jupiterd.workers.train.batches import Batches
 from jupiterd.workers.train.checkpoints.checkpoint import write_model
-from jupiterd.workers.train.engine import Engine
 from jupiterd.workers.train.job import Job, read_job
 from jupiterd.workers.train.loop import StepDone, TrainingLoop
+from jupiterd.workers.training_engine import Engine
 
 BATCH_WINDOWS = 16
 

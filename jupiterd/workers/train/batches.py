@@ -19,8 +19,8 @@ from jupiterd.cycle.base.positions import Range, split
 from jupiterd.cycle.training.batch_shares import Shares, equal_shares
 from jupiterd.workers.tokens.document_masks import documents_of_inputs, own_documents
 from jupiterd.workers.tokens.shards import ShardSet
-from jupiterd.workers.train.engine import MicroBatch
 from jupiterd.workers.train.sequence_order import SequenceOrder
+from jupiterd.workers.training_engine import MicroBatch
 
 
 @dataclass(frozen=True)

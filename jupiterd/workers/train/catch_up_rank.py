@@ -14,7 +14,7 @@ from typing import Protocol
 
 from jupiterd.errors import StateNotFetchedError
 from jupiterd.memory_limits import free_memory_bytes
-from jupiterd.workers.train.engine import Engine, Gradients, MicroBatch
+from jupiterd.workers.training_engine import Engine, Gradients, MicroBatch
 
 MOST_BYTES = 4 << 30
 MOST_OF_FREE = 0.125

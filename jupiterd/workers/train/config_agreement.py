@@ -14,7 +14,7 @@ from jupiterd.cycle.training.config_agreement import (
     told_length,
 )
 from jupiterd.errors import RanksDisagreeError
-from jupiterd.workers.train.engine import Engine
+from jupiterd.workers.training_engine import Engine
 
 
 def agree(engine: Engine, agreement: Agreement, names: Sequence[str]) -> None:

@@ -18,7 +18,7 @@ from jupiterd.cycle.training.schedule import Schedule
 from jupiterd.errors import Bug, LossDivergedError
 from jupiterd.workers.train.batches import Batches
 from jupiterd.workers.train.catch_up_rank import CatchUpRank
-from jupiterd.workers.train.engine import Engine
+from jupiterd.workers.training_engine import Engine
 
 WINDOW_STEPS = 20
 """Steps over which the loss of a checkpoint and the rate are averaged."""

@@ -28,10 +28,9 @@ from jupiterd.errors import (
     LossDivergedError,
     StateNotFetchedError,
 )
-from jupiterd.protocol.frames import RankBusy, StateKept, TaskFinished
+from jupiterd.protocol.frames import CheckpointWritten, RankBusy, TaskFinished
 from jupiterd.versions import first_of_series
 from jupiterd.workers.islands.island import Island
-from jupiterd.workers.islands.saved_island import SavedIsland, load_island
 from jupiterd.workers.link import Task
 from jupiterd.workers.train.batches import Batches
 from jupiterd.workers.train.catch_up_rank import CatchUpRank
@@ -45,12 +44,12 @@ from jupiterd.workers.train.checkpoints.checkpoint import (
 from jupiterd.workers.train.checkpoints.last_step_snapshot import LastStepSnapshot
 from jupiterd.workers.train.checkpoints.rank_checkpoints import RankCheckpoints, Tally
 from jupiterd.workers.train.config_agreement import agree
-from jupiterd.workers.train.engine import Engine, Tensors, digest
 from jupiterd.workers.train.held_out.held_out_monitor import HeldOutMonitor
 from jupiterd.workers.train.held_out.outer_monitor import OuterMonitor
 from jupiterd.workers.train.held_out.validation import Validation
 from jupiterd.workers.train.island.learning_rate_ramp import LearningRateRamp
 from jupiterd.workers.train.island.outer_rounds import OuterRounds
+from jupiterd.workers.train.island.saved_island import SavedIsland, load_island
 from jupiterd.workers.train.job import Job
 from jupiterd.workers.train.loop import StepDone, TrainingLoop
 from jupiterd.workers.train.report.run_report import (
@@ -61,6 +60,7 @@ from jupiterd.workers.train.report.run_report import (
     readings,
 )
 from jupiterd.workers.train.weight_sync import WeightSync
+from jupiterd.workers.training_engine import Engine, Tensors, digest
 
 
 @dataclass(frozen=True)
@@ -120,9 +120,9 @@ class RankTraining:
         self._checkpoints.watch = self._watch
         self._report = self._new_report()
         self._rounds: OuterRounds | None = None
-        self._keeper = LastStepSnapshot(self._start.step, self._keep)
+        self._keeper = LastStepSnapshot(self._start.step, self._save_now)
         engine.updating = self._keeper.updating
-        task.keep = self._keeper.keep
+        task.save_state = self._keeper.save
 
     def run(self) -> TaskFinished:
         """Train to the end of the round, or until told to stop; say what was done."""
@@ -337,10 +337,10 @@ class RankTraining:
         is_of_plan = done.is_last or is_decided or self._plan.saves_after(done.step)
         return self._engine.rank == 0 and (is_of_plan or self._checkpoints.is_due)
 
-    def _keep(self, step: int) -> StateKept:
-        if self._rounds is not None and not self._rounds.can_be_kept:
-            return StateKept()
-        return self._checkpoints.keep(step)
+    def _save_now(self, step: int) -> CheckpointWritten | None:
+        if self._rounds is not None and not self._rounds.can_be_saved:
+            return None
+        return self._checkpoints.save_now(step)
 
     def _finished(self) -> TaskFinished:
         step = self._start.step if self._last is None else self._last.step

@@ -6,7 +6,7 @@ Owns when it is looked at, and what is told of the weights. Doesn't know who is 
 
 from jupiterd.cycle.training.gradient_sync import LENGTHS, Fingerprint, diverged
 from jupiterd.errors import OutOfSyncError
-from jupiterd.workers.train.engine import Engine, digest
+from jupiterd.workers.training_engine import Engine, digest
 
 EVERY_STEPS = 50
 """Between two looks; and after the first step and the last. Hashing takes a second for 4 GB."""

@@ -15,13 +15,13 @@ from jupiterd.cycle.islands.outer_orders import OuterOrder, Training, rate_and_m
 from jupiterd.cycle.training.engine_options import EngineOptions
 from jupiterd.cycle.training.plan import ModelShape, TrainPlan, derive
 from jupiterd.cycle.training.schedule import Schedule
+from jupiterd.protocol.training_values import RoundOrder
 from jupiterd.workers.islands.compression import Kind, Packed
 from jupiterd.workers.islands.island import Island
 from jupiterd.workers.islands.outer_step import OuterSettings
-from jupiterd.workers.islands.round_order import RoundOrder
 from jupiterd.workers.train.batches import Batches
-from jupiterd.workers.train.engine import Engine
 from jupiterd.workers.train.torch.process_group import ProcessGroup
+from jupiterd.workers.training_engine import Engine
 from tests.bench.islands.text import Text
 
 EngineName = Literal["torch", "mlx"]

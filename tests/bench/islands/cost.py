@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from jupiterd.protocol.training_values import RoundOrder
 from jupiterd.workers.islands.fixed_batch import FixedBatch
 from jupiterd.workers.islands.island import Island, are_numbers, length
 from jupiterd.workers.islands.pseudo_gradient_file import read_way, write_way
-from jupiterd.workers.islands.round_order import RoundOrder
 from tests.bench.islands.contestants import EngineName, Outer, Race
 from tests.bench.islands.losses import verdict
 

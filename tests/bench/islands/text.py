@@ -16,7 +16,7 @@ from blake3 import blake3
 from jupiterd.cycle.training.plan import ModelShape
 from jupiterd.workers.tokens.shards import ShardSet, ShardWriter
 from jupiterd.workers.tokens.tokenizer import encode_batch, train_tokenizer
-from jupiterd.workers.train.engine import Engine, MicroBatch
+from jupiterd.workers.training_engine import Engine, MicroBatch
 
 HELD_OUT_OF = 12
 """One package of so many."""

@@ -11,11 +11,11 @@ import torch
 
 from jupiterd.cycle.training.model_traits import traits
 from jupiterd.cycle.training.plan import ModelShape, Recipe, TrainPlan, derive, shape_of_config
-from jupiterd.workers.train.engine import MicroBatch, Tensors
 from jupiterd.workers.train.mlx.mlx_engine import MlxEngine
 from jupiterd.workers.train.mlx.ring import Ring
 from jupiterd.workers.train.torch.process_group import ProcessGroup
 from jupiterd.workers.train.torch.torch_engine import TorchEngine
+from jupiterd.workers.training_engine import MicroBatch, Tensors
 from tests.bench.models.cases import SEQ_LEN, VOCAB, Case
 from tests.bench.models.results import STEPS, Compared
 

@@ -144,7 +144,7 @@ def train(
     bits, _ = evaluate(task.output_dir / made.path, judged_by, BATCH_WINDOWS)
     steps = int(finished.summary["step"] or 0)
     passes = passes_over(steps, plan.batch_sequences, sequences)
-    return Done(steps, passes, int(made.horizon.get("best_step", 0)), wall_s, cpu_s, bits)
+    return Done(steps, passes, int(made.progress.horizon.get("best_step", 0)), wall_s, cpu_s, bits)
 
 
 def compare(

@@ -12,7 +12,7 @@ from jupiterd.cycle.training.architectures import parameter_count
 from jupiterd.cycle.training.plan import derive, parse_model
 from jupiterd.locations import config_folder
 from jupiterd.store.artifacts import ArtifactStore
-from jupiterd.workers.train.checkpoints.checkpoint import TrainingState, save_checkpoint
+from jupiterd.workers.train.checkpoints.checkpoint import TrainingState, snapshot, write
 from jupiterd.workers.train.torch.process_group import ProcessGroup
 from jupiterd.workers.train.torch.torch_engine import TorchEngine
 from tests.bench.figure import machine
@@ -42,7 +42,7 @@ def _measured(engine: TorchEngine, folder: Path) -> str:
     tokenizer.mkdir(exist_ok=True)
     state = TrainingState(1, 1, 1, 1, 0.0, "", "", "")
     began_s = time.monotonic()
-    save_checkpoint(kept, engine, state, tokenizer, is_synced=False)
+    write(snapshot(engine, state), kept, tokenizer, is_synced=False)
     written_s = time.monotonic()
     size_bytes = sum(path.stat().st_size for path in kept.rglob("*") if path.is_file())
     artifact = store.ingest(kept)

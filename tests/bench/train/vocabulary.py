@@ -22,7 +22,7 @@ from jupiterd.cycle.training.engine_options import DeviceAbilities
 from jupiterd.cycle.training.plan import ModelShape, TrainPlan, derive, parse_model
 from jupiterd.locations import config_folder
 from jupiterd.processes.environment import worker_environment
-from jupiterd.workers.train.engine import Engine, MicroBatch
+from jupiterd.workers.training_engine import Engine, MicroBatch
 
 VOCABULARIES = (32_768, 151_936)
 HIDDEN = 64

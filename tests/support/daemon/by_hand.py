@@ -7,7 +7,12 @@ import asyncio
 from collections import defaultdict
 from collections.abc import AsyncGenerator
 
-from jupiterd.daemon.runtime.work_events import Finished, LocalEvent, Started, WorkOrder
+from jupiterd.daemon.runtime.work_events import (
+    Finished,
+    LocalWorkEvent,
+    Started,
+    WorkOrder,
+)
 from jupiterd.rpc import peer_pb2
 
 PID = 7
@@ -24,14 +29,14 @@ class Workers:
         """Who was asked for its last finished step, and after which."""
         self.stopped: list[str] = []
         """Who was asked to stop after its running step."""
-        self.at_keep: dict[str, tuple[LocalEvent | Exception, ...]] = {}
+        self.at_keep: dict[str, tuple[LocalWorkEvent | Exception, ...]] = {}
         """What an order's worker says to that."""
         self._has_ended = asyncio.Event()
-        self._words: defaultdict[str, asyncio.Queue[LocalEvent | Exception]] = defaultdict(
+        self._words: defaultdict[str, asyncio.Queue[LocalWorkEvent | Exception]] = defaultdict(
             asyncio.Queue
         )
 
-    def say(self, order: str, *words: LocalEvent | Exception) -> None:
+    def say(self, order: str, *words: LocalWorkEvent | Exception) -> None:
         for word in words:
             self._words[order].put_nowait(word)
 
@@ -44,7 +49,7 @@ class Workers:
             self._has_ended.clear()
             await self._has_ended.wait()
 
-    def keep_state(self, order: str, after_step: int) -> bool:
+    def save_state(self, order: str, after_step: int) -> bool:
         self.wanted.append((order, after_step))
         for word in self.at_keep.get(order, ()):
             self.say(order, word)
@@ -54,7 +59,7 @@ class Workers:
         self.stopped.append(order)
         return order in self.running
 
-    async def run(self, order: WorkOrder) -> AsyncGenerator[LocalEvent]:
+    async def run(self, order: WorkOrder) -> AsyncGenerator[LocalWorkEvent]:
         self.running.add(order.id)
         try:
             yield Started(PID, "cpu")

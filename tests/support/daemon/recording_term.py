@@ -6,8 +6,11 @@ from jupiterd.cycle.base.work_item import Phase
 from jupiterd.cycle.training.plan import TrainPlan
 from jupiterd.daemon.gangs.gang_supervisor import GangSupervisor
 from jupiterd.daemon.gangs.trained_round import TrainedRound
-from jupiterd.daemon.runtime.work_events import CheckpointStored
+from jupiterd.daemon.runtime.work_events import (
+    CheckpointStored,
+)
 from jupiterd.ids import ArtifactId
+from jupiterd.protocol.training_values import TrainingProgress
 from tests.support.daemon.one_rank import CYCLE, LAUNCH, PLAN, A, B
 from tests.support.daemon.shapes import tiny_shape
 from tests.support.daemon.term_parts import (
@@ -58,7 +61,7 @@ def checkpoint(name: str, step: int) -> CheckpointCommitted:
 
 
 def made(artifact: str, step: int) -> CheckpointStored:
-    return CheckpointStored(ArtifactId(artifact), step, 100 * step, step, 3.5)
+    return CheckpointStored(ArtifactId(artifact), TrainingProgress(step, 100 * step, step, 3.5))
 
 
 def ending_at(step: int) -> TrainPlan:

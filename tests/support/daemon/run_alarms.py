@@ -8,9 +8,8 @@ from jupiterd.cluster.facts.lifecycle_facts import CycleRevived
 from jupiterd.cycle.base.work_item import Phase
 from jupiterd.cycle.generation.generation_options import WITHOUT
 from jupiterd.daemon.runtime.clock import now_s
-from jupiterd.daemon.runtime.work_events import Advanced
 from jupiterd.ids import CycleId
-from jupiterd.protocol.frames import Knocked
+from jupiterd.protocol.frames import Knocked, Progressed
 from tests.support.cluster.building import (
     CYCLE,
     checkpoint,
@@ -51,7 +50,7 @@ class Training:
         for loss in losses:
             self._step += 1
             self._desk.pass_s(1.0)
-            event = Advanced(self._step, 900, "steps", {"loss": loss, **more})
+            event = Progressed(self._step, 900, "steps", {"loss": loss, **more})
             self.board.advance(CYCLE, "train", event, now_s())
             self._desk.codes()
 

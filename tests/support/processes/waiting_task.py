@@ -17,7 +17,7 @@ def offer() -> None:
 
 def run(task: Task) -> TaskFinished:
     with socket.socket(fileno=int(task.params["fd"])) as listener:
-        task.store_opened(listener.getsockname()[1])
+        task.listens(listener.getsockname()[1])
         task.wait_for_stop()
     return TaskFinished({})
 

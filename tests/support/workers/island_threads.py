@@ -14,6 +14,7 @@ from safetensors.numpy import load_file
 from jupiterd.cycle.training.plan import TrainPlan, derive
 from jupiterd.errors import JupiterError
 from jupiterd.protocol.frames import Progressed, PseudoGradientWritten, TaskFailed, TaskFinished
+from jupiterd.protocol.training_values import PseudoGradient
 from jupiterd.workers import link
 from jupiterd.workers.islands.pseudo_gradient_file import WAY_FILE
 from jupiterd.workers.train.torch import torch_rank
@@ -69,8 +70,8 @@ class Island:
         return [frame.values["lr"] for frame in told]
 
     @property
-    def pseudo_gradients(self) -> list[PseudoGradientWritten]:
-        return self.rank.said(PseudoGradientWritten)
+    def pseudo_gradients(self) -> list[PseudoGradient]:
+        return [frame.pseudo_gradient for frame in self.rank.said(PseudoGradientWritten)]
 
     def checkpoint(self, step: int) -> Path:
         return self.rank.folder / f"checkpoint-{step:08}"

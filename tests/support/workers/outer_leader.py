@@ -22,6 +22,7 @@ from jupiterd.protocol.frames import (
     Frame,
     FrameReader,
     OuterStepArrived,
+    OuterStepMissing,
     OuterStepWanted,
     Progressed,
     PseudoGradientWritten,
@@ -30,6 +31,7 @@ from jupiterd.protocol.frames import (
     StoreAsked,
     encode,
 )
+from jupiterd.protocol.training_values import PseudoGradient, RoundOrder
 from jupiterd.workers.islands.outer_step import OuterSettings
 from jupiterd.workers.link import Task
 from tests.support.workers.open_store import OpenStore
@@ -114,7 +116,7 @@ class OuterLeader:
         self.ranks: list[Rank] = []
         self.refuses_after = ""
         """A step that nothing follows, as far as ranks are told."""
-        self._ways: dict[str, tuple[Path, PseudoGradientWritten]] = {}
+        self._ways: dict[str, tuple[Path, PseudoGradient]] = {}
         self._stores: defaultdict[str, OpenStore] = defaultdict(OpenStore)
         """Where the ranks of an island meet."""
         self._played: Mapping[int, Mapping[str, tuple[Path, int]]] = {}
@@ -216,7 +218,7 @@ class OuterLeader:
         with self._changed:
             number = len(self.line)
             pseudo_gradients = {
-                island: (folder / pseudo_gradient.path, pseudo_gradient.tokens)
+                island: (folder, pseudo_gradient.tokens)
                 for island, (folder, pseudo_gradient) in self._ways.items()
                 if (number, island) not in self.left_out and math.isfinite(pseudo_gradient.norm)
             }
@@ -267,8 +269,12 @@ class OuterLeader:
         if isinstance(frame, OuterStepWanted):
             rank.wants = frame.after
             self._answer()
-        if isinstance(frame, PseudoGradientWritten) and frame.after == self.line[-self.lag].name:
-            self._ways.setdefault(rank.island, (rank.folder, frame))
+        if isinstance(frame, PseudoGradientWritten):
+            self._take_in(rank, frame.path, frame.pseudo_gradient)
+
+    def _take_in(self, rank: Rank, path: str, pseudo_gradient: PseudoGradient) -> None:
+        if pseudo_gradient.after == self.line[-self.lag].name:
+            self._ways.setdefault(rank.island, (rank.folder / path, pseudo_gradient))
             if self._ways.keys() >= self.expected:
                 self.close_round()
 
@@ -277,7 +283,7 @@ class OuterLeader:
             if rank.wants is None:
                 continue
             if rank.wants == self.refuses_after != "":
-                rank.tell(OuterStepArrived(rank.wants, "", reason="its line counts no more"))
+                rank.tell(OuterStepMissing(rank.wants, "its line counts no more"))
                 rank.wants = None
                 continue
             number = 0 if not rank.wants else int(rank.wants.removeprefix("step ")) + 1
@@ -289,17 +295,20 @@ class OuterLeader:
         is_part = step.steps > 0 and rank.island in self.batches
         return OuterStepArrived(
             after=rank.wants or "",
-            step=step.name,
-            number=step.number,
-            lag=self.lag,
+            order=RoundOrder(
+                step=step.name,
+                number=step.number,
+                first_step=step.first_step,
+                steps=step.steps,
+                batch_sequences=self.batches[rank.island] if is_part else 0,
+                positions=written(step.positions[rank.island]) if is_part else "",
+                island=rank.island,
+                lag=self.lag,
+            ),
             pseudo_gradients=[str(folder) for folder, _ in step.pseudo_gradients.values()],
             tokens=[tokens for _, tokens in step.pseudo_gradients.values()],
             rate=self.settings.rate,
             momentum=self.settings.momentum,
-            first_step=step.first_step,
-            steps=step.steps,
-            batch_sequences=self.batches[rank.island] if is_part else 0,
-            positions=written(step.positions[rank.island]) if is_part else "",
             is_counted=rank.island in step.pseudo_gradients,
         )
 

@@ -16,9 +16,9 @@ from typing import Any
 from jupiterd.errors import JupiterError
 from jupiterd.protocol.frames import TaskFailed
 from jupiterd.workers import link
-from jupiterd.workers.train.engine import Engine, MicroBatch
 from jupiterd.workers.train.loop import StepDone
 from jupiterd.workers.train.rank_training import RankTraining
+from jupiterd.workers.training_engine import Engine, MicroBatch
 from tests.support.workers.tiny_run import TaskAlone
 
 

@@ -22,7 +22,7 @@ from jupiterd.processes.interpreter import Process, start_module
 from jupiterd.processes.process import Worker, start_worker
 from jupiterd.processes.routes import bind_listener
 from jupiterd.processes.warm_pool import WarmPool
-from jupiterd.protocol.frames import RunTask, StoreOpened, TaskFailed
+from jupiterd.protocol.frames import RankListening, RunTask, TaskFailed
 from tests.support.processes.waiting_task import NAME
 from tests.unit.processes.conftest import ROOT, gone_within, is_running
 
@@ -151,7 +151,7 @@ async def test_a_worker_has_the_socket_that_the_daemon_has_bound(tmp_path: Path)
             began_s = time.monotonic()
             async with forked(spares, tmp_path, NAME, fd=listener.fileno()) as worker:
                 port = listener.getsockname()[1]
-                assert await anext(worker.frames()) == StoreOpened(port)
+                assert await anext(worker.frames()) == RankListening(port)
                 pid = worker.pid
                 assert os.getpgid(pid) == pid, "it leads a group of its own"
                 assert is_running(pid)

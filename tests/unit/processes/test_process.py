@@ -20,8 +20,8 @@ from jupiterd.processes.routes import bind_listener
 from jupiterd.protocol.frames import (
     Frame,
     Progressed,
+    RankListening,
     RunTask,
-    StoreOpened,
     TaskFailed,
     TaskFinished,
 )
@@ -256,7 +256,7 @@ async def test_a_worker_listens_on_the_socket_it_is_given(tmp_path: Path):
     log, module = tmp_path / "w.log", waiting_task.__name__
     async with start_worker(order, environment, log, (descriptor,), module=module) as worker:
         frames = worker.frames()
-        assert await anext(frames) == StoreOpened(listener.getsockname()[1])
+        assert await anext(frames) == RankListening(listener.getsockname()[1])
         _, writer = await asyncio.open_connection(*listener.getsockname())
         writer.close()
         await worker.stop("the attempt is over")

@@ -10,15 +10,20 @@ from jupiterd.protocol.frames import (
     Frame,
     FrameReader,
     GangJoined,
+    OuterStepArrived,
+    OuterStepMissing,
     Progressed,
+    PseudoGradientWritten,
+    RankListening,
     RunTask,
+    StateSaved,
     StopTask,
-    StoreOpened,
     TaskFailed,
     TaskFinished,
     decode,
     encode,
 )
+from jupiterd.protocol.training_values import PseudoGradient, RoundOrder, TrainingProgress
 
 _texts = st.text(max_size=20)
 _counts = st.integers(0, 2**63 - 1)
@@ -26,6 +31,37 @@ _numbers = st.floats(allow_nan=False)
 _values = st.dictionaries(_texts, _numbers, max_size=3)
 _scalars = st.none() | st.booleans() | _counts | _numbers | _texts
 _params = st.recursive(_scalars, lambda inner: st.lists(inner) | st.dictionaries(_texts, inner))
+
+_progress = st.builds(
+    TrainingProgress, step=_counts, tokens=_counts, cursor=_counts, loss=_numbers, horizon=_values
+)
+_checkpoints = st.builds(CheckpointWritten, path=_texts, progress=_progress)
+_pseudo_gradients = st.builds(
+    PseudoGradient,
+    after=_texts,
+    tokens=_counts,
+    norm=_numbers,
+    elapsed_s=_numbers,
+    logits=st.binary(max_size=9),
+    size_bytes=_counts,
+    stands_at=_texts,
+    digest=st.binary(max_size=9),
+    scored_step=_counts,
+    held_out=_numbers,
+    counted=_counts,
+)
+_orders = st.builds(
+    RoundOrder,
+    step=_texts,
+    number=_counts,
+    first_step=_counts,
+    steps=_counts,
+    batch_sequences=_counts,
+    positions=_texts,
+    island=_texts,
+    lag=_counts,
+    scored_step=_counts,
+)
 
 frames = st.one_of(
     st.builds(
@@ -37,11 +73,21 @@ frames = st.one_of(
     ),
     st.builds(StopTask, reason=_texts),
     st.builds(Progressed, done=_counts, total=_counts, unit=_texts, values=_values),
+    _checkpoints,
+    st.builds(StateSaved, checkpoint=st.none() | _checkpoints),
+    st.builds(PseudoGradientWritten, path=_texts, pseudo_gradient=_pseudo_gradients),
     st.builds(
-        CheckpointWritten, path=_texts, step=_counts, tokens=_counts, cursor=_counts, loss=_numbers
+        OuterStepArrived,
+        after=_texts,
+        order=_orders,
+        pseudo_gradients=st.lists(_texts, max_size=2),
+        tokens=st.lists(_counts, max_size=2),
+        rate=_numbers,
+        horizon=_values,
     ),
+    st.builds(OuterStepMissing, after=_texts, reason=_texts),
     st.builds(CheckpointUnsaved, step=_counts, message=_texts),
-    st.builds(StoreOpened, port=_counts),
+    st.builds(RankListening, port=_counts),
     st.builds(GangJoined, device=_texts, note=_texts),
     st.builds(
         TaskFinished,

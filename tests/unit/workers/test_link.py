@@ -8,22 +8,31 @@ import pytest
 
 from jupiterd.errors import StateNotFetchedError
 from jupiterd.protocol.frames import (
+    CheckpointWritten,
     Frame,
     FrameReader,
     InputArrived,
-    KeepState,
     OuterStepArrived,
+    OuterStepMissing,
     RankStuck,
     RunTask,
-    StateKept,
+    SaveState,
+    StateSaved,
     StopTask,
     encode,
 )
+from jupiterd.protocol.training_values import RoundOrder, TrainingProgress
 from jupiterd.workers import link
 from jupiterd.workers.link import Task
 
 ORDER = RunTask("train", {}, {}, "/tmp")
 STUCK = RankStuck("work-failed", "a peer was lost", "")
+
+
+def saved(step: int) -> CheckpointWritten:
+    return CheckpointWritten("kept", TrainingProgress(step, 100 * step, 4 * step, 2.5))
+
+
 TIMEOUT_S = 10.0
 
 _open: list[socket.socket] = []
@@ -47,9 +56,9 @@ def said(daemon: socket.socket, count: int) -> list[Frame]:
 
 def test_what_comes_together_with_the_task_is_obeyed() -> None:
     daemon, theirs = daemon_and_link()
-    daemon.sendall(b"".join(map(encode, (ORDER, KeepState(0), StopTask("no need")))))
+    daemon.sendall(b"".join(map(encode, (ORDER, SaveState(0), StopTask("no need")))))
     task = Task(theirs)
-    assert said(daemon, 1) == [StateKept()]
+    assert said(daemon, 1) == [StateSaved()]
     task.wait_for_stop(TIMEOUT_S)
     assert task.stop_requested
 
@@ -72,11 +81,13 @@ def test_an_outer_step_is_there_once_it_was_handed_in_for_the_one_before() -> No
     daemon.sendall(encode(ORDER))
     task = Task(theirs)
     assert task.outer_step("") is None
-    first = OuterStepArrived("", "s0", pseudo_gradients=["/way"], tokens=[7], positions="0-4")
+    first = OuterStepArrived(
+        "", RoundOrder("s0", 0, 0, 30, 4, "0-4"), pseudo_gradients=["/way"], tokens=[7]
+    )
     daemon.sendall(encode(first))
     assert task.outer_step("", TIMEOUT_S) == first
     assert task.outer_step("s0") is None
-    daemon.sendall(encode(OuterStepArrived("s0", "", reason="its line counts no more")))
+    daemon.sendall(encode(OuterStepMissing("s0", "its line counts no more")))
     with pytest.raises(StateNotFetchedError, match="its line counts no more"):
         task.outer_step("s0", TIMEOUT_S)
 
@@ -90,13 +101,13 @@ def test_a_rank_that_can_not_go_on_stays_until_what_it_holds_is_written(
     task = Task(theirs)
     is_writing, may_end = threading.Event(), threading.Event()
 
-    def keep(step: int) -> StateKept:
+    def save(step: int) -> CheckpointWritten:
         is_writing.set()
         assert may_end.wait(TIMEOUT_S)
-        return StateKept("kept", step)
+        return saved(step)
 
-    task.keep = keep
-    daemon.sendall(encode(KeepState(7)))
+    task.save_state = save
+    daemon.sendall(encode(SaveState(7)))
     assert is_writing.wait(TIMEOUT_S)
     main = threading.Thread(target=task.linger, args=(STUCK,))
     main.start()
@@ -105,7 +116,7 @@ def test_a_rank_that_can_not_go_on_stays_until_what_it_holds_is_written(
     may_end.set()
     main.join(TIMEOUT_S)
     assert not main.is_alive()
-    assert said(daemon, 2) == [STUCK, StateKept("kept", 7)]
+    assert said(daemon, 2) == [STUCK, StateSaved(saved(7))]
 
 
 def test_a_rank_that_was_asked_to_stop_stays_too_where_its_last_step_fails() -> None:
@@ -113,14 +124,14 @@ def test_a_rank_that_was_asked_to_stop_stays_too_where_its_last_step_fails() -> 
     daemon.sendall(encode(ORDER) + encode(StopTask("the gang is formed anew")))
     task = Task(theirs)
     task.wait_for_stop(TIMEOUT_S)
-    task.keep = lambda step: StateKept("kept", step)
+    task.save_state = saved
     main = threading.Thread(target=task.linger, args=(STUCK,))
     main.start()
     assert said(daemon, 1) == [STUCK]
     main.join(0.2)
     assert main.is_alive()
-    daemon.sendall(encode(KeepState(7)))
-    assert said(daemon, 1) == [StateKept("kept", 7)]
+    daemon.sendall(encode(SaveState(7)))
+    assert said(daemon, 1) == [StateSaved(saved(7))]
     daemon.sendall(encode(StopTask("its state has been taken")))
     main.join(TIMEOUT_S)
     assert not main.is_alive()

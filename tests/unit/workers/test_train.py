@@ -134,7 +134,7 @@ def test_a_round_is_trained_and_its_last_checkpoint_is_handed_over(
 ):
     finished, frames = train(inputs, tmp_path / "out")
     made = checkpoints(frames)
-    assert [(c.step, c.cursor, c.tokens) for c in made] == [
+    assert [(c.progress.step, c.progress.cursor, c.progress.tokens) for c in made] == [
         (3, 18, 288),
         (5, 30, 480),  # the trunk's end
         (6, 36, 576),
@@ -157,7 +157,7 @@ def test_a_round_is_trained_and_its_last_checkpoint_is_handed_over(
     }  # fmt: skip
     assert last.values["tokens"] == 576, "as many as the checkpoint says"
     assert last.values["rank_tokens_per_s"] == last.values["tokens_per_s"], "it trains alone"
-    assert made[-1].loss < 5.8, "it learns something: a guess costs 5.70 nats at first"
+    assert made[-1].progress.loss < 5.8, "it learns something: a guess costs 5.70 nats at first"
 
 
 def test_slow_steps_are_saved_by_the_clock(
@@ -168,7 +168,7 @@ def test_slow_steps_are_saved_by_the_clock(
     monkeypatch.setattr(rank_checkpoints, "time", clock)
     rarely = derive(tiny_shape(), 1).model_copy(update={"checkpoint_every_steps": 100})
     _, frames = train(inputs, tmp_path / "out", plan=rarely)
-    assert [c.step for c in checkpoints(frames)] == [2, 4, 5, 6], "5 and 6 are the plan's"
+    assert [c.progress.step for c in checkpoints(frames)] == [2, 4, 5, 6], "5 and 6 are the plan's"
 
 
 def full_disk_at(monkeypatch: pytest.MonkeyPatch, *steps: int) -> None:
@@ -191,7 +191,7 @@ def test_a_disk_that_is_full_costs_a_checkpoint_and_no_step(
     finished, frames = train(inputs, tmp_path / "full")
     (missed,) = [frame for frame in frames if isinstance(frame, CheckpointUnsaved)]
     assert (missed.step, "no room for the checkpoint of step 3" in missed.message) == (3, True)
-    assert [c.step for c in checkpoints(frames)] == [5, 6]
+    assert [c.progress.step for c in checkpoints(frames)] == [5, 6]
     assert finished.counts["steps"] == 6
     whole, again = (tensors(tmp_path / name / "checkpoint-00000006") for name in ("roomy", "full"))
     assert all(torch.equal(whole[name], again[name]) for name in whole)
@@ -213,7 +213,7 @@ def test_a_resumed_run_is_bit_identical_to_an_uninterrupted_one(
         inputs | {"checkpoint": str(tmp_path / "whole" / "checkpoint-00000003")},
         tmp_path / "resumed",
     )
-    assert [c.step for c in checkpoints(frames)] == [5, 6]
+    assert [c.progress.step for c in checkpoints(frames)] == [5, 6]
     whole = tensors(tmp_path / "whole" / "checkpoint-00000006")
     resumed = tensors(tmp_path / "resumed" / "checkpoint-00000006")
     assert whole.keys() == resumed.keys()
@@ -239,7 +239,10 @@ def test_two_rounds_on_the_trunk_are_one_training_that_was_never_interrupted(
 ):
     train(inputs, tmp_path / "first")
     made = round_two(inputs, tmp_path / "second", tmp_path / "first" / "checkpoint-00000005")
-    assert [(c.step, c.cursor, c.tokens) for c in made] == [(3, 18, 480 + 288), (4, 24, 480 + 384)]
+    assert [(c.progress.step, c.progress.cursor, c.progress.tokens) for c in made] == [
+        (3, 18, 480 + 288),
+        (4, 24, 480 + 384),
+    ]
     job = read_job(TaskAlone("train", train_params(tiny_shape()), inputs, tmp_path / "whole"), 1)
     engine = TorchEngine(job.shape, job.plan, job.end_token, ProcessGroup(0, 1), "cpu")
     for number in (1, 2):
@@ -276,14 +279,16 @@ def test_what_a_branch_ends_with_gives_the_next_round_its_weights_alone(
         inputs | {"checkpoint": before}, tmp_path / "second", plan=plan, round=2
     )
     last = checkpoints(frames)[-1]
-    assert (last.step, last.cursor) == (4, 24), "steps and cursor are the new round's"
-    assert last.tokens == 576 + 384, "tokens go on along the line"
+    assert (last.progress.step, last.progress.cursor) == (4, 24), (
+        "steps and cursor are the new round's"
+    )
+    assert last.progress.tokens == 576 + 384, "tokens go on along the line"
     assert finished.counts["steps"] == 4
 
 
 def test_a_stop_keeps_the_finished_step(inputs: dict[str, str], tmp_path: Path):
     finished, frames = train(inputs, tmp_path / "out", stop=True)
-    assert [c.step for c in checkpoints(frames)] == [1]
+    assert [c.progress.step for c in checkpoints(frames)] == [1]
     assert finished.summary["stopped"] is True
     assert finished.counts["steps"] == 1
 

@@ -41,12 +41,10 @@ from jupiterd.processor_limits import usable_cores
 from jupiterd.protocol.frames import TaskFinished
 from jupiterd.workers.data.collect.cleaned_document import Cleaning, with_kind, within_limits
 from jupiterd.workers.data.collect.collected_sample import collected_sample
-from jupiterd.workers.data.collect.empty_source import not_collected
 from jupiterd.workers.data.collect.extraction_cache import ExtractionCache
 from jupiterd.workers.data.collect.previous_round import PreviousRound, write_state
-from jupiterd.workers.data.collect.purged_addresses import PurgedAddresses
-from jupiterd.workers.data.collect.scratch_folder import own_scratch
-from jupiterd.workers.data.collect.work_queue import WorkQueue
+from jupiterd.workers.data.collect.purged_sources import PurgedAddresses, not_collected
+from jupiterd.workers.data.collect.work_queue import WorkQueue, own_scratch
 from jupiterd.workers.data.collectors.collector import (
     UNREACHABLE_HINT,
     Collector,

@@ -1,7 +1,8 @@
 """Work that survives kill -9: each item is done at least once, and its result kept exactly once.
 
-Owns a SQLite file (WAL) with the items, who has leased which, and the results. Doesn't know what an
-item is. Any number of processes of one machine may work on it at a time.
+Owns a SQLite file (WAL) with the items, who has leased which, and the results, and the lock of the
+folder that a worker finds again after it was killed. Doesn't know what an item is. Any number of
+processes of one machine may work on a queue at a time.
 
     put     an item is known by its key; one that was put before, done or not, stays as it is
     lease   the oldest items that nobody has leased, or whose lease has run out
@@ -12,6 +13,7 @@ A process that dies leaves its leases behind; they run out, or `release` gives a
 where one process alone works.
 """
 
+import fcntl
 import sqlite3
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
@@ -187,3 +189,18 @@ class WorkQueue:
         trace: TracebackType | None,
     ) -> None:
         self._database.close()
+
+
+@contextmanager
+def own_scratch(wanted: Path, output: Path) -> Generator[Path]:
+    """Hold `wanted` for this process; where another one still holds it, begin anew elsewhere."""
+    wanted.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with (wanted / "lock").open("a") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            other = output / "scratch"
+            other.mkdir(exist_ok=True)
+            yield other
+            return
+        yield wanted

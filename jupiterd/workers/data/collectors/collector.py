@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from jupiterd.workers.data.collect.previous_round import PreviousRound
-from jupiterd.workers.data.collect.purged_addresses import PurgedAddresses
+from jupiterd.workers.data.collect.purged_sources import PurgedAddresses
 from jupiterd.workers.data.extract.extraction import Extracted
 from jupiterd.workers.data.skips import SkipLog
 from jupiterd.workers.progress import Progress

@@ -1,31 +1,25 @@
 """Which collector reads which kind of data source.
 
-Owns the table of kinds. A new kind is a class in `cycle.domain.data_sources`, a file beside this
-one, and its line here. Doesn't know how anything is read.
+Owns the choice. A new kind is a class in `cycle.domain.data_sources`, a file beside this one, and
+its case here. Doesn't know how anything is read. Each collector is imported where it is chosen: its
+libraries take long to load.
 """
 
-from collections.abc import Callable, Mapping
-from importlib import import_module
-
-from jupiterd.cycle.domain.data_sources import DataSource
+from jupiterd.cycle.domain.data_sources import (
+    DataSource,
+    FeedSource,
+    FolderSource,
+    GitSource,
+    HuggingFaceSource,
+    JsonlSource,
+    ParquetSource,
+    PythonStdlibSource,
+    WebSource,
+)
 from jupiterd.workers.data.collectors.collector import Collector
 
-_PACKAGE = __name__.rpartition(".")[0]
-
-_KINDS: Mapping[str, str] = {
-    "python_stdlib": "python_stdlib:PythonStdlib",
-    "folder": "folder:Folder",
-    "git": "git:GitRepository",
-    "web": "web:Site",
-    "feed": "feed:Feeds",
-    "hugging_face": "hugging_face:HuggingFace",
-    "jsonl": "jsonl:Jsonl",
-    "parquet": "parquet:Parquet",
-}
-"""Kind -> the module beside this one and its class, which takes the source as the file says."""
-
 BY_FILES = frozenset({"hugging_face"})
-"""Kinds of which a part is told by its number; of the others it is a source by itself."""
+"""Kinds of which a part is known by its number; of the others it is a source by itself."""
 
 
 def open_collector(source: DataSource, part: tuple[int, int] | None = None) -> Collector:
@@ -33,6 +27,50 @@ def open_collector(source: DataSource, part: tuple[int, int] | None = None) -> C
 
     part: (number, of how many), where a part of the source is read
     """
-    module, name = _KINDS[source.kind].split(":")
-    found: Callable[..., Collector] = getattr(import_module(f"{_PACKAGE}.{module}"), name)
-    return found(source, part) if source.kind in BY_FILES else found(source)
+    match source:
+        case WebSource() | FeedSource():
+            return _of_web(source)
+        case JsonlSource() | ParquetSource() | HuggingFaceSource():
+            return _of_tables(source, part)
+        case PythonStdlibSource() | FolderSource() | GitSource():
+            return _of_files(source)
+
+
+def _of_web(source: WebSource | FeedSource) -> Collector:
+    if isinstance(source, FeedSource):
+        from jupiterd.workers.data.collectors.feed import Feeds
+
+        return Feeds(source)
+    from jupiterd.workers.data.collectors.web import Site
+
+    return Site(source)
+
+
+def _of_tables(
+    source: JsonlSource | ParquetSource | HuggingFaceSource, part: tuple[int, int] | None
+) -> Collector:
+    if isinstance(source, JsonlSource):
+        from jupiterd.workers.data.collectors.jsonl import Jsonl
+
+        return Jsonl(source)
+    if isinstance(source, ParquetSource):
+        from jupiterd.workers.data.collectors.parquet import Parquet
+
+        return Parquet(source)
+    from jupiterd.workers.data.collectors.hugging_face import HuggingFace
+
+    return HuggingFace(source, part)
+
+
+def _of_files(source: PythonStdlibSource | FolderSource | GitSource) -> Collector:
+    if isinstance(source, FolderSource):
+        from jupiterd.workers.data.collectors.folder import Folder
+
+        return Folder(source)
+    if isinstance(source, GitSource):
+        from jupiterd.workers.data.collectors.git import GitRepository
+
+        return GitRepository(source)
+    from jupiterd.workers.data.collectors.python_stdlib import PythonStdlib
+
+    return PythonStdlib(source)

@@ -27,7 +27,7 @@ from jupiterd.workers.train.checkpoints.tensor_file import (
     load_model_tensors,
     load_tensors,
 )
-from jupiterd.workers.train.engine import Tensors
+from jupiterd.workers.training_engine import Tensors
 
 Shapes = Mapping[str, Sequence[int]]
 

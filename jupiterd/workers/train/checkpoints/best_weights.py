@@ -12,7 +12,7 @@ from safetensors import SafetensorError
 from jupiterd.workers.disk_room import is_out_of_room
 from jupiterd.workers.train.checkpoints.checkpoint import best_of
 from jupiterd.workers.train.checkpoints.tensor_file import save_tensors
-from jupiterd.workers.train.engine import Engine
+from jupiterd.workers.training_engine import Engine
 
 NEWEST = 2
 """Files that stay: one may be read while the next is written."""

@@ -29,8 +29,8 @@ from jupiterd.workers.train.architectures.folder_weights import (
     read_folder,
 )
 from jupiterd.workers.train.checkpoints.tensor_file import WEIGHTS_FILE, load_tensors, save_tensors
-from jupiterd.workers.train.engine import Engine, Tensors, moments_of
 from jupiterd.workers.train.model_config import config_fields, generation_fields
+from jupiterd.workers.training_engine import Engine, Tensors, moments_of
 
 STATE_DIR = "training_state"
 STATE_FILE = "state.json"
@@ -160,13 +160,6 @@ def write_model(folder: Path, config: PreTrainedConfig, weights: Tensors, tokeni
     if not (folder / GENERATION_FILE).is_file():
         _write_json(folder / GENERATION_FILE, generation_fields(config))
     save_tensors(as_files_have_them(config, weights), folder / WEIGHTS_FILE)
-
-
-def save_checkpoint(
-    folder: Path, engine: Engine, state: TrainingState, tokenizer: Path, *, is_synced: bool = True
-) -> None:
-    """Write the folder of what the engine has now."""
-    write(snapshot(engine, state), folder, tokenizer, is_synced=is_synced)
 
 
 def load_weights(folder: Path, engine: Engine) -> None:

@@ -9,10 +9,10 @@ import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
-from jupiterd.protocol.frames import StateKept
+from jupiterd.protocol.frames import CheckpointWritten
 
-Write = Callable[[int], StateKept]
-"""Writes down the weights as they are, which contain so many steps."""
+Write = Callable[[int], CheckpointWritten | None]
+"""Writes the weights as they are, which contain so many steps; None: there is nothing to write."""
 
 
 class LastStepSnapshot:
@@ -43,9 +43,9 @@ class LastStepSnapshot:
             self._step = to_step
             self._is_whole = True
 
-    def keep(self, after_step: int) -> StateKept:
-        """Write down the last finished step, if it is a later one than that; updates wait."""
+    def save(self, after_step: int) -> CheckpointWritten | None:
+        """Write the last finished step, if it is a later one than that; updates wait."""
         with self._lock:
             if not self._is_whole or self._step <= max(after_step, self._first_step):
-                return StateKept()
+                return None
             return self._write(self._step)

@@ -13,15 +13,16 @@ import numpy as np
 
 from jupiterd.cycle.training.horizon import Horizon, is_on_trunk
 from jupiterd.cycle.training.save_clock import SaveClock
-from jupiterd.protocol.frames import CheckpointUnsaved, CheckpointWritten, StateKept
+from jupiterd.protocol.frames import CheckpointUnsaved, CheckpointWritten
+from jupiterd.protocol.training_values import TrainingProgress
 from jupiterd.workers.link import Task
 from jupiterd.workers.train.architectures.folder_weights import read_file
 from jupiterd.workers.train.checkpoints.checkpoint import Snapshot, TrainingState, snapshot, write
 from jupiterd.workers.train.checkpoints.checkpoint_saver import CheckpointSaver
-from jupiterd.workers.train.engine import Engine, Tensors
 from jupiterd.workers.train.held_out.held_out_monitor import HeldOutMonitor
 from jupiterd.workers.train.island.learning_rate_ramp import LearningRateRamp
 from jupiterd.workers.train.job import Job
+from jupiterd.workers.training_engine import Engine, Tensors
 
 
 class OuterPart(Protocol):
@@ -99,30 +100,33 @@ class RankCheckpoints:
         self._saver.wait()  # two copies of everything would be there at once
         self._clock.saved(time.monotonic())
         taken = self._snapshot(step)
-        name = f"checkpoint-{step:08}"
-        state = taken.state
-        horizon = self._horizon(step, taken).to_plain()
-        told = CheckpointWritten(name, step, state.tokens, state.cursor, self.loss, horizon)
+        written = CheckpointWritten(f"checkpoint-{step:08}", self._progress(taken))
         self._saver.save(
             taken,
-            self._task.output_dir / name,
-            lambda: self._written(told),
+            self._task.output_dir / written.path,
+            lambda: self._written(written),
             None if must_be_saved else lambda: self._unsaved(step),
         )
 
-    def keep(self, step: int) -> StateKept:
-        """Write down the state as it is; whoever takes it in syncs it to the disk."""
+    def save_now(self, step: int) -> CheckpointWritten | None:
+        """Write the state as it is, and return once it is written; None: it is no whole one.
+
+        It isn't synced: whoever takes it in syncs it to the disk.
+        """
         if self._lacks_best(step):
-            return StateKept()
+            return None
         taken = self._snapshot(step)
         if not _are_numbers(taken.weights):
-            return StateKept()
+            return None
         name = f"kept-{step:08}"
         folder, tokenizer = self._task.output_dir / name, self._task.inputs["tokenizer"]
         write(taken, folder, tokenizer, is_synced=False)
-        horizon = self._horizon(step, taken).to_plain()
-        counts = step, taken.state.tokens, taken.state.cursor
-        return StateKept(name, *counts, self.loss, horizon)
+        return CheckpointWritten(name, self._progress(taken))
+
+    def _progress(self, taken: Snapshot) -> TrainingProgress:
+        state = taken.state
+        horizon = self._horizon(state.step, taken).to_plain()
+        return TrainingProgress(state.step, state.tokens, state.cursor, self.loss, horizon)
 
     def _snapshot(self, step: int) -> Snapshot:
         """Copy what there is; of the last step, the best weights that there were."""
@@ -166,9 +170,9 @@ class RankCheckpoints:
             steps_before=self.steps_before,
         )
 
-    def _written(self, told: CheckpointWritten) -> None:
-        self.last_good, self.has_room = told.path, True
-        self._task.checkpoint_written(told)
+    def _written(self, written: CheckpointWritten) -> None:
+        self.last_good, self.has_room = written.path, True
+        self._task.checkpoint_written(written)
 
     def _unsaved(self, step: int) -> None:
         self.has_room = False

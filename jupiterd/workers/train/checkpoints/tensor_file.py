@@ -14,7 +14,7 @@ from safetensors import SafetensorError, deserialize
 from safetensors.numpy import load_file, save_file
 
 from jupiterd.errors import CorruptArtifactError
-from jupiterd.workers.train.engine import Tensors
+from jupiterd.workers.training_engine import Tensors
 
 WEIGHTS_FILE = "model.safetensors"
 WEIGHTS_INDEX = "model.safetensors.index.json"

@@ -14,8 +14,8 @@ from jupiterd.cycle.training.horizon import Horizon, end_step, expected_steps, s
 from jupiterd.cycle.training.plan import TrainPlan
 from jupiterd.cycle.training.schedule import Schedule
 from jupiterd.workers.train.checkpoints.best_weights import BestWeights
-from jupiterd.workers.train.engine import Engine
 from jupiterd.workers.train.held_out.validation import Validation
+from jupiterd.workers.training_engine import Engine
 
 
 class HeldOutMonitor:

@@ -16,8 +16,8 @@ from pathlib import Path
 
 from jupiterd.cycle.training.batch_shares import Shares
 from jupiterd.errors import CorruptArtifactError
-from jupiterd.workers.train.engine import Engine, MicroBatch
 from jupiterd.workers.train.held_out.held_out_tokens import HeldOutTokens, held_out_tokens
+from jupiterd.workers.training_engine import Engine, MicroBatch
 
 
 class Validation:

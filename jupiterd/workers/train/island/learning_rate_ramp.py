@@ -11,7 +11,7 @@ the end of its first round. The curve of the run stays that of the global step.
 from collections.abc import Sequence
 
 from jupiterd.cycle.training.schedule import Ramp
-from jupiterd.workers.train.engine import Engine
+from jupiterd.workers.training_engine import Engine
 
 RAMP_STEPS = 50
 

@@ -7,8 +7,8 @@ decides: that comes with the outer steps.
 from jupiterd.cycle.training.horizon import Horizon
 from jupiterd.errors import Bug
 from jupiterd.protocol.frames import OuterStepArrived
+from jupiterd.protocol.training_values import RoundOrder
 from jupiterd.workers.islands.island import Island
-from jupiterd.workers.islands.round_order import RoundOrder
 from jupiterd.workers.train.checkpoints.last_step_snapshot import LastStepSnapshot
 from jupiterd.workers.train.held_out.outer_monitor import OuterMonitor
 from jupiterd.workers.train.loop import Watch
@@ -37,8 +37,8 @@ class MergedScores:
         self.watch.take_up(horizon)
         if self.watch.horizon != before and horizon != Horizon():
             self._report.decided(self.watch.horizon)
-        if arrived.scored_step:
-            self._score(arrived.scored_step, step)
+        if arrived.order.scored_step:
+            self._score(arrived.order.scored_step, step)
 
     def score_again(self, order: RoundOrder, step: int) -> None:
         """Score what the last outer step has merged, if nobody has decided by it yet.

@@ -22,6 +22,7 @@ from enum import Enum, auto
 
 import numpy as np
 
+from jupiterd.cycle.base.positions import read
 from jupiterd.cycle.training.batch_shares import Shares, shares_by_rate
 from jupiterd.errors import Bug, LossDivergedError
 from jupiterd.ids import short
@@ -31,8 +32,8 @@ from jupiterd.protocol.frames import (
     PseudoGradientWritten,
     RankBusy,
 )
+from jupiterd.protocol.training_values import PseudoGradient, RoundOrder
 from jupiterd.workers.islands.island import Island, are_numbers
-from jupiterd.workers.islands.round_order import RoundOrder
 from jupiterd.workers.link import Task
 from jupiterd.workers.train.checkpoints.last_step_snapshot import LastStepSnapshot
 from jupiterd.workers.train.checkpoints.rank_checkpoints import RankCheckpoints, Tally
@@ -137,7 +138,7 @@ class OuterRounds:
         return bool(orders) and not any(each.steps for each in orders)
 
     @property
-    def can_be_kept(self) -> bool:
+    def can_be_saved(self) -> bool:
         """Say whether the state is one to go on from: none of the last step is, before all meet."""
         return self.is_over or self.step < self._scores.watch.end_step
 
@@ -186,19 +187,23 @@ class OuterRounds:
     def _told_of(
         self, order: RoundOrder, steps: int, elapsed_s: float = 0.0
     ) -> PseudoGradientWritten:
-        """Return what is told of our pseudo-gradient in a round, but for what packing it shows."""
-        tokens = steps * order.batch_sequences * self._loop.batches.shards.seq_len
-        told = PseudoGradientWritten(
-            f"way-{order.number:06}", order.step, tokens, math.inf, elapsed_s
+        """Return what is known of our pseudo-gradient in a round before it is packed."""
+        watch = self._scores.watch
+        pseudo_gradient = PseudoGradient(
+            after=order.step,
+            tokens=steps * order.batch_sequences * self._loop.batches.shards.seq_len,
+            norm=math.inf,
+            elapsed_s=elapsed_s,
+            scored_step=watch.scored_step,
+            held_out=watch.held_out,
+            counted=self._counted_in(order, steps),
         )
-        watch, counted = self._scores.watch, self._counted_in(order, steps)
-        scored = {"scored_step": watch.scored_step, "held_out": watch.held_out}
-        return replace(told, counted=counted, **scored)
+        return PseudoGradientWritten(f"way-{order.number:06}", pseudo_gradient)
 
     def _counted_in(self, order: RoundOrder, steps: int) -> int:
         """Return how many tokens of the first steps of a round our loss counts; 0: all of them."""
         batch = order.batch_sequences
-        ours = self._loop.batches.through(order.ranges, order.first_step, batch)
+        ours = self._loop.batches.through(read(order.positions), order.first_step, batch)
         return ours.counted_in(0, steps * batch) if steps else 0
 
     @property
@@ -278,7 +283,7 @@ class OuterRounds:
         """Take the outer step that has arrived, and go on with what we were at if that is open."""
         arrived = self._arrived()
         state, digest = self._exchange.merging(arrived).result()
-        order = RoundOrder.of(arrived, str(self._task.params["island"]["island"]))
+        order = arrived.order
         was_cut_off = not self._is_done and self._closes_ours(arrived)
         self._is_done |= was_cut_off
         goes_on = not (self._is_done or self._has_diverged)
@@ -308,7 +313,7 @@ class OuterRounds:
 
     def _closes_ours(self, arrived: OuterStepArrived) -> bool:
         current = self._island.current
-        return current is not None and arrived.number - arrived.lag >= current.number
+        return current is not None and arrived.order.closes >= current.number
 
     def _train(self) -> None:
         """Take the inner steps that are left of the round, or as many as there is time for."""
@@ -359,7 +364,7 @@ class OuterRounds:
         loop, batch = self._loop, order.batch_sequences
         return replace(
             loop,
-            batches=loop.batches.through(order.ranges, order.first_step, batch),
+            batches=loop.batches.through(read(order.positions), order.first_step, batch),
             end_step=order.end_step,
             shares=self._shares(batch),
             stop_requested=self._is_interrupted,
@@ -430,7 +435,7 @@ class OuterRounds:
     def _stop(self) -> None:
         """Write a checkpoint on each machine: nobody waits for a copy of another's then."""
         has_trained = self._last is not None and not self._has_diverged
-        if has_trained and self.can_be_kept and not int(self._task.params.get("local_rank", 0)):
+        if has_trained and self.can_be_saved and not int(self._task.params.get("local_rank", 0)):
             self._save(must_be_saved=self._engine.rank == 0)
 
     def _save(self, *, must_be_saved: bool = False) -> None:

@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from jupiterd.protocol.frames import OuterStepArrived, PseudoGradientWritten
+from jupiterd.protocol.training_values import PseudoGradient
 from jupiterd.workers.islands.compression import Packed
 from jupiterd.workers.islands.fixed_batch import FixedBatch
 from jupiterd.workers.islands.flat import Vector
@@ -23,7 +24,7 @@ from jupiterd.workers.islands.pseudo_gradient_file import (
     write_pseudo_gradient,
 )
 from jupiterd.workers.link import Task
-from jupiterd.workers.train.engine import Engine
+from jupiterd.workers.training_engine import Engine
 
 
 class PseudoGradientExchange:
@@ -58,38 +59,41 @@ class PseudoGradientExchange:
             state = self._island.merged(self._pseudo_gradients(arrived), arrived.tokens, settings)
             return state, state.digest()
 
-        return self._island.beside.result(arrived.step, merge)
+        return self._island.beside.result(arrived.order.step, merge)
 
     def _pseudo_gradients(self, arrived: OuterStepArrived) -> Iterator[Packed]:
         """Yield the pseudo-gradients of all, one in memory at a time."""
         size = self._island.layout.size
         return (read_pseudo_gradient(Path(folder), size) for folder in arrived.pseudo_gradients)
 
-    def send(self, told: PseudoGradientWritten, base: Vector, weights: Vector) -> None:
+    def send(self, unpacked: PseudoGradientWritten, base: Vector, weights: Vector) -> None:
         """Pack the pseudo-gradient (weights to base) on every rank, and send it from rank 0."""
-        told, state = self._standing(told), self._island.state
+        pseudo_gradient, state = self._standing(unpacked.pseudo_gradient), self._island.state
 
         def pack_and_send() -> None:
-            pseudo_gradient = base - weights
-            norm = length(pseudo_gradient)
-            packed = self._island.packer.packed(pseudo_gradient) if math.isfinite(norm) else None
-            self._hand_over(replace(told, norm=norm), packed, state)
+            difference = base - weights
+            norm = length(difference)
+            packed = self._island.packer.packed(difference) if math.isfinite(norm) else None
+            self._hand_over(unpacked.path, replace(pseudo_gradient, norm=norm), packed, state)
 
         self._island.beside.begin(pack_and_send)
 
-    def send_nothing(self, told: PseudoGradientWritten) -> None:
+    def send_nothing(self, unpacked: PseudoGradientWritten) -> None:
         """Say that our pseudo-gradient is no number."""
-        self._hand_over(replace(self._standing(told), norm=math.inf), None, self._island.state)
+        infinite = replace(self._standing(unpacked.pseudo_gradient), norm=math.inf)
+        self._hand_over(unpacked.path, infinite, None, self._island.state)
 
-    def _standing(self, told: PseudoGradientWritten) -> PseudoGradientWritten:
+    def _standing(self, pseudo_gradient: PseudoGradient) -> PseudoGradient:
         """Return the same with our present place: outer steps are taken during packing."""
-        return replace(told, stands_at=self._stands_at, digest=self._digest)
+        return replace(pseudo_gradient, stands_at=self._stands_at, digest=self._digest)
 
     def _hand_over(
-        self, told: PseudoGradientWritten, packed: Packed | None, state: OuterState
+        self, path: str, pseudo_gradient: PseudoGradient, packed: Packed | None, state: OuterState
     ) -> None:
         if self._is_first:
-            write_pseudo_gradient(self._task.output_dir / told.path, packed)
-            logits = self._fixed_batch.logits_at(told.after)
-            digest = told.digest or state.digest()  # begun from a checkpoint, it wasn't merged here
-            self._task.send(replace(told, logits=logits, digest=digest))
+            write_pseudo_gradient(self._task.output_dir / path, packed)
+            logits = self._fixed_batch.logits_at(pseudo_gradient.after)
+            # One that goes on from a checkpoint hasn't merged it here.
+            digest = pseudo_gradient.digest or state.digest()
+            whole = replace(pseudo_gradient, logits=logits, digest=digest)
+            self._task.send(PseudoGradientWritten(path, whole))

@@ -25,7 +25,12 @@ from jupiterd.cycle.training.engine_options import DeviceAbilities, ResolvedOpti
 from jupiterd.cycle.training.memory import memory_need, options_on
 from jupiterd.cycle.training.plan import ModelShape, TrainPlan
 from jupiterd.errors import CorruptArtifactError
-from jupiterd.workers.train.engine import (
+from jupiterd.workers.train.first_weights import first_weights
+from jupiterd.workers.train.mlx.mlx_model import MlxModel, flat
+from jupiterd.workers.train.mlx.mlx_optimizer import MlxOptimizer
+from jupiterd.workers.train.mlx.ring import Ring
+from jupiterd.workers.train.model_config import model_config
+from jupiterd.workers.training_engine import (
     Gradients,
     MicroBatch,
     Rows,
@@ -33,11 +38,6 @@ from jupiterd.workers.train.engine import (
     Updating,
     digest,
 )
-from jupiterd.workers.train.first_weights import first_weights
-from jupiterd.workers.train.mlx.mlx_model import MlxModel, flat
-from jupiterd.workers.train.mlx.mlx_optimizer import MlxOptimizer
-from jupiterd.workers.train.mlx.ring import Ring
-from jupiterd.workers.train.model_config import model_config
 
 CLIP_EPSILON = 1e-6
 """What torch adds to a gradient's length before it divides by it."""

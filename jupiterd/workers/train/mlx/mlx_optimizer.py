@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import mlx.core as mx
 
 from jupiterd.cycle.training.plan import TrainPlan
-from jupiterd.workers.train.engine import (
+from jupiterd.workers.training_engine import (
     BETAS,
     EPSILON,
     MOMENTS,

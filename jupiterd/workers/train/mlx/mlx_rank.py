@@ -34,7 +34,7 @@ def run(task: Task) -> TaskFinished:
         if ring.rank == ring.world_size - 1:
             time.sleep(DIAL_AFTER_S)  # noqa: TID251 - nothing tells when others listen
         else:
-            task.store_opened(int(addresses[ring.rank].rpartition(":")[2]))
+            task.listens(int(addresses[ring.rank].rpartition(":")[2]))
         ring.form(addresses, task.output_dir, list(task.params.get("member_hosts") or ()))
     from jupiterd.cycle.training.architectures import check_engine
     from jupiterd.workers.train.job import read_job

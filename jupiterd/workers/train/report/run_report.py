@@ -15,7 +15,6 @@ from jupiterd.cycle.training.memory import flops_per_token
 from jupiterd.cycle.training.peak_flops import utilisation
 from jupiterd.cycle.training.plan import ModelShape, TrainPlan
 from jupiterd.formats import bits_per_byte
-from jupiterd.workers.train.engine import Engine
 from jupiterd.workers.train.loop import StepDone
 from jupiterd.workers.train.report.metrics import Round, RunMetrics
 from jupiterd.workers.train.report.run_lines import (
@@ -31,6 +30,7 @@ from jupiterd.workers.train.report.run_lines import (
     start_lines,
     step_line,
 )
+from jupiterd.workers.training_engine import Engine
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,6 @@ from torch.utils.checkpoint import checkpoint
 from jupiterd.cycle.training.engine_options import ResolvedOptions
 from jupiterd.cycle.training.memory import logit_chunk_tokens, options_on
 from jupiterd.cycle.training.plan import ModelShape, TrainPlan
-from jupiterd.workers.train.engine import LOSS_SCALE, Gradients, MicroBatch, Rows, Tensors, Updating
 from jupiterd.workers.train.torch.chunked_loss import cross_entropy, loss_alone, softmax_error
 from jupiterd.workers.train.torch.compute_clock import ComputeClock
 from jupiterd.workers.train.torch.device import abilities, gpus_of, peak_of, platform_of
@@ -38,6 +37,14 @@ from jupiterd.workers.train.torch.torch_model import (
     without_flash,
 )
 from jupiterd.workers.train.torch.torch_optimizer import TorchOptimizer
+from jupiterd.workers.training_engine import (
+    LOSS_SCALE,
+    Gradients,
+    MicroBatch,
+    Rows,
+    Tensors,
+    Updating,
+)
 
 _TYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 

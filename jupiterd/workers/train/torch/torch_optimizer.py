@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from jupiterd.cycle.training.plan import TrainPlan
-from jupiterd.workers.train.engine import (
+from jupiterd.workers.training_engine import (
     BETAS,
     EPSILON,
     LOW,

@@ -12,9 +12,9 @@ from jupiterd.cycle.islands.outer_round import (
     OVERLAPPED_GRACE,
     Closing,
     OuterRound,
-    PseudoGradient,
 )
 from jupiterd.daemon.gangs.surviving_states import LEAST_S
+from jupiterd.protocol.training_values import PseudoGradient
 
 ISLANDS = ("a", "b", "c")
 
@@ -23,27 +23,27 @@ def in_round(*pseudo_gradients: tuple[str, float], is_first: bool = False) -> Ou
     """A round that began at 0, and in which these islands came in at these times."""
     round_ = OuterRound(ISLANDS, is_first=is_first)
     for island, at_s in pseudo_gradients:
-        round_.arrived(PseudoGradient(island, 100, 1.0, at_s), at_s)
+        round_.arrived(island, PseudoGradient("", 100, 1.0, at_s), at_s)
     return round_
 
 
 def test_it_closes_at_once_when_all_are_in():
     round_ = in_round(("c", 90.0), ("a", 95.0))
     assert round_.closing(95.0) is None
-    round_.arrived(PseudoGradient("b", 300, 1.0), 96.0)
+    round_.arrived("b", PseudoGradient("", 300, 1.0), 96.0)
     assert round_.closing(96.0) == Closing(("a", "b", "c"), (100, 300, 100))
 
 
 def test_ways_are_as_weighty_as_the_tokens_that_their_losses_count():
     round_ = OuterRound(ISLANDS)
     for island, counted in zip(ISLANDS, (40, 80, 20), strict=True):
-        round_.arrived(PseudoGradient(island, 100, 1.0, counted=counted), 9.0)
+        round_.arrived(island, PseudoGradient("", 100, 1.0, counted=counted), 9.0)
     closing = round_.closing(9.0)
     assert closing == Closing(ISLANDS, (100, 100, 100), weights=(40, 80, 20))
     assert closing.without({"b"}).weights == (40, 20)
     old = OuterRound(("a", "b"))
     for island, counted in (("a", 40), ("b", 0)):  # of an older build, which tells none
-        old.arrived(PseudoGradient(island, 100, 1.0, counted=counted), 9.0)
+        old.arrived(island, PseudoGradient("", 100, 1.0, counted=counted), 9.0)
     assert old.closing(9.0) == Closing(("a", "b"), (100, 100))
 
 
@@ -55,17 +55,17 @@ def test_a_slow_island_is_waited_for_a_share_of_the_rounds_time():
 
 def test_where_nobody_waits_one_that_is_a_round_behind_the_first_is_not_late():
     overlapped = OuterRound(("a", "b"), lag=2, opened_s=90.0)  # b was in with the round before then
-    overlapped.arrived(PseudoGradient("a", 100, 1.0, 100.0), 95.0)
+    overlapped.arrived("a", PseudoGradient("", 100, 1.0, 100.0), 95.0)
     in_time_s = 90.0 + 100.0 * (1 + OVERLAPPED_GRACE)
     assert overlapped.closing(in_time_s - 0.1) is None
     assert overlapped.closing(in_time_s) == Closing(("a",), (100,), (), ("b",))
-    overlapped.arrived(PseudoGradient("b", 100, 1.0, 100.0), in_time_s - 0.1)
+    overlapped.arrived("b", PseudoGradient("", 100, 1.0, 100.0), in_time_s - 0.1)
     assert overlapped.closing(in_time_s - 0.1) == Closing(("a", "b"), (100, 100))
 
 
 def test_whoever_waits_for_the_others_has_only_the_grace_to_wait():
     blocking = OuterRound(("a", "b"), opened_s=90.0)  # another leader has opened it in its midst
-    blocking.arrived(PseudoGradient("a", 100, 1.0, 100.0), 95.0)
+    blocking.arrived("a", PseudoGradient("", 100, 1.0, 100.0), 95.0)
     assert blocking.closing(95.0 + 100.0 * GRACE) is not None
 
 
@@ -105,13 +105,13 @@ def test_a_way_that_can_t_be_had_after_all_may_come_again():
     round_.take_back("c")
     assert round_.missing == ("c",)
     assert round_.closing(10.6) is None
-    round_.arrived(PseudoGradient("c", 100, 1.0), 11.0)
+    round_.arrived("c", PseudoGradient("", 100, 1.0), 11.0)
     assert round_.closing(11.0) is not None
 
 
 def test_an_island_is_as_fast_as_its_steps_were():
-    assert PseudoGradient("a", 100, 1.0, 4.0).tokens_per_s == 25.0
-    assert PseudoGradient("a", 100, 1.0).tokens_per_s == 0.0
+    assert PseudoGradient("", 100, 1.0, 4.0).tokens_per_s == 25.0
+    assert PseudoGradient("", 100, 1.0).tokens_per_s == 0.0
 
 
 def test_the_way_of_an_island_that_is_lost_after_it_came_counts():
@@ -124,8 +124,8 @@ def test_the_way_of_an_island_that_is_lost_after_it_came_counts():
 
 def test_only_the_first_way_of_an_island_counts_and_none_of_a_strangers():
     round_ = in_round(("a", 10.0), ("b", 10.5), ("c", 10.6))
-    round_.arrived(PseudoGradient("a", 999, 5.0), 10.7)
-    round_.arrived(PseudoGradient("z", 999, 5.0), 10.7)
+    round_.arrived("a", PseudoGradient("", 999, 5.0), 10.7)
+    round_.arrived("z", PseudoGradient("", 999, 5.0), 10.7)
     closing = round_.closing(10.7)
     assert closing is not None
     assert closing.tokens == (100, 100, 100)
@@ -134,7 +134,7 @@ def test_only_the_first_way_of_an_island_counts_and_none_of_a_strangers():
 def test_what_is_no_number_or_far_too_long_is_left_out():
     for norm in (math.nan, math.inf, 10.1):
         round_ = in_round(("a", 10.0), ("b", 10.5))
-        round_.arrived(PseudoGradient("c", 100, norm), 10.6)
+        round_.arrived("c", PseudoGradient("", 100, norm), 10.6)
         assert round_.closing(10.6) == Closing(("a", "b"), (100, 100), ("c",))
 
 
@@ -148,8 +148,8 @@ def test_whose_weights_are_not_those_of_the_others_is_left_out_whether_its_way_i
 
 def test_of_two_ways_nobody_knows_which_one_is_at_fault():
     round_ = OuterRound(("a", "b"))
-    round_.arrived(PseudoGradient("a", 100, 1.0), 10.0)
-    round_.arrived(PseudoGradient("b", 100, 50.0), 10.0)
+    round_.arrived("a", PseudoGradient("", 100, 1.0), 10.0)
+    round_.arrived("b", PseudoGradient("", 100, 50.0), 10.0)
     closing = round_.closing(10.0)
     assert closing is not None
     assert closing.counted == ("a", "b")
@@ -158,7 +158,7 @@ def test_of_two_ways_nobody_knows_which_one_is_at_fault():
 def nothing_to_merge(*lost: str) -> OuterRound:
     """A round in which one island is in at 10 s, with a way that is no number."""
     round_ = OuterRound(ISLANDS)
-    round_.arrived(PseudoGradient("a", 100, math.inf), 10.0)
+    round_.arrived("a", PseudoGradient("", 100, math.inf), 10.0)
     round_.set_lost(lost)
     return round_
 
@@ -166,13 +166,13 @@ def nothing_to_merge(*lost: str) -> OuterRound:
 def test_islands_that_train_are_waited_for_however_long_one_has_been_in_with_no_number():
     round_ = nothing_to_merge("c")
     assert round_.closing(10.0 + 100 * LEAST_FIRST_GRACE_S) is None
-    round_.arrived(PseudoGradient("b", 100, 1.0, 900.0), 1000.0)
+    round_.arrived("b", PseudoGradient("", 100, 1.0, 900.0), 1000.0)
     assert round_.closing(1000.0) == Closing(("b",), (100,), ("a",), ("c",))
 
 
 def test_the_grace_begins_with_the_first_way_that_can_be_merged():
     round_ = nothing_to_merge()
-    round_.arrived(PseudoGradient("b", 100, 1.0, 100.0), 100.0)
+    round_.arrived("b", PseudoGradient("", 100, 1.0, 100.0), 100.0)
     assert round_.closing(100.0 + 100.0 * GRACE - 0.1) is None
     assert round_.closing(100.0 + 100.0 * GRACE) == Closing(("b",), (100,), ("a",), ("c",))
 
@@ -193,7 +193,7 @@ def test_the_lost_have_a_while_to_come_back_where_nothing_else_could_be_merged()
 def test_where_all_are_in_with_no_numbers_nobody_is_waited_for():
     round_ = OuterRound(("a", "b"))
     for island in "ab":
-        round_.arrived(PseudoGradient(island, 100, math.nan), 10.0)
+        round_.arrived(island, PseudoGradient("", 100, math.nan), 10.0)
     assert round_.closing(10.0) == Closing((), (), ("a", "b"))
 
 
@@ -206,8 +206,8 @@ def test_a_round_of_which_all_are_lost_for_a_while_closes_with_nothing():
 
 def test_a_way_that_is_told_once_more_without_its_time_cuts_nobody_short():
     round_ = OuterRound(("a", "b", "c"))
-    round_.arrived(PseudoGradient("a", 100, 1.0), 10.0)
+    round_.arrived("a", PseudoGradient("", 100, 1.0), 10.0)
     assert round_.closing(10.0 + LEAST_FIRST_GRACE_S - 0.1) is None
-    round_.arrived(PseudoGradient("b", 100, 1.0, 500.0), 20.0)
+    round_.arrived("b", PseudoGradient("", 100, 1.0, 500.0), 20.0)
     assert round_.closing(10.0 + 500.0 * GRACE - 0.1) is None
     assert round_.closing(10.0 + 500.0 * GRACE) is not None

@@ -17,7 +17,12 @@ from jupiterd.daemon.leader import work_item
 from jupiterd.daemon.leader.artifact_reach import ArtifactReach
 from jupiterd.daemon.leader.placement import Placement
 from jupiterd.daemon.leader.term_services import TermServices
-from jupiterd.daemon.runtime.work_events import Advanced, Finished, Started, WorkEvent, WorkOrder
+from jupiterd.daemon.runtime.work_events import (
+    Finished,
+    Started,
+    WorkEvent,
+    WorkOrder,
+)
 from jupiterd.errors import (
     EmptySourceError,
     JupiterError,
@@ -27,6 +32,7 @@ from jupiterd.errors import (
 )
 from jupiterd.ids import ArtifactId, NodeId
 from jupiterd.locations import config_folder
+from jupiterd.protocol.frames import Progressed
 from tests.support.cluster.building import CYCLE, NODES, checkpoint, commanded, data_asked, training
 from tests.support.daemon.two_nodes import TIMEOUT_S, found, serving
 
@@ -45,7 +51,7 @@ class Workers(Dispatcher):
     async def run(self, node: NodeId, order: WorkOrder) -> AsyncGenerator[WorkEvent]:
         self.orders.append((node, order))
         yield Started(7, "cpu")
-        yield Advanced(5, 0, "tokens", {})
+        yield Progressed(5, 0, "tokens", {})
         if isinstance(self._ending, JupiterError):
             raise self._ending
         yield Finished(self._ending)

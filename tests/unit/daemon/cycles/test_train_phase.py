@@ -47,9 +47,12 @@ from jupiterd.daemon.planning.gang_plan import plan_launch
 from jupiterd.daemon.planning.training_spec import training_of
 from jupiterd.daemon.queries.cycle.cycle_document import cycle_document
 from jupiterd.daemon.runtime.clock import now_s
-from jupiterd.daemon.runtime.work_events import PseudoGradientStored
+from jupiterd.daemon.runtime.work_events import (
+    PseudoGradientStored,
+)
 from jupiterd.ids import ArtifactId, CycleId, NodeId
 from jupiterd.locations import config_folder
+from jupiterd.protocol.training_values import PseudoGradient
 from tests.support.cluster.building import CYCLE, NODES, round_over, started
 from tests.support.daemon.two_nodes import TIMEOUT_S, until
 from tests.unit.daemon.cycles.test_run_driver import Workers, leads
@@ -133,7 +136,8 @@ def say(leading: TermServices, island: CycleId, number: int) -> None:
     last = line(leading, number)[-1]
     seq_len = training_of(leading.term.state, CYCLE, number).shape.seq_len
     tokens = last.steps * last.batches[island] * seq_len
-    way = PseudoGradientStored(ArtifactId(island * 4), fact_hash(last), tokens, 1.0, 10.0)
+    pseudo_gradient = PseudoGradient(fact_hash(last), tokens, 1.0, 10.0)
+    way = PseudoGradientStored(ArtifactId(island * 4), pseudo_gradient)
     leading.pseudo_gradients.tell(island, ReportedPseudoGradient(way, leading.term.self_id, 0.0))
 
 

@@ -10,15 +10,19 @@ import pytest
 
 from jupiterd.daemon.app.node import Node
 from jupiterd.daemon.executor.dispatcher import Dispatcher
-from jupiterd.daemon.runtime.work_events import Advanced, Started, WorkOrder
+from jupiterd.daemon.runtime.work_events import (
+    Started,
+    WorkOrder,
+)
 from jupiterd.errors import NotFoundError, PeerUnreachableError, RefusedError
+from jupiterd.protocol.frames import Progressed
 from jupiterd.rpc import peer_pb2
 from tests.support.daemon.by_hand import PID, Workers
 from tests.support.daemon.two_nodes import TIMEOUT_S, follow, serving, unite
 
 RANK = WorkOrder("c/r1/train/3/0", 1, "train", {}, {}, 3)
 ALONE = WorkOrder("c/r1/filter/0", 1, "filter", {}, {})
-STEP = Advanced(1, 2, "steps", {})
+STEP = Progressed(1, 2, "steps", {})
 
 
 @asynccontextmanager

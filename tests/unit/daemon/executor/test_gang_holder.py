@@ -15,14 +15,11 @@ from jupiterd.daemon.executor.gang_holder import GangHolder
 from jupiterd.daemon.executor.held_worker import REPORTED_CHECKPOINTS, WorkerReport
 from jupiterd.daemon.membership.fencing import Fencing
 from jupiterd.daemon.runtime.work_events import (
-    Advanced,
     CheckpointStored,
     Finished,
-    Joined,
-    LastStepStored,
-    Listening,
     SaveRequest,
     Started,
+    StateStored,
     WorkEvent,
     WorkOrder,
 )
@@ -34,6 +31,8 @@ from jupiterd.errors import (
     WorkFailedError,
 )
 from jupiterd.ids import ArtifactId, NodeId
+from jupiterd.protocol.frames import GangJoined, Progressed, RankListening
+from jupiterd.protocol.training_values import TrainingProgress
 from jupiterd.rpc import peer_pb2
 from jupiterd.store.ledger_file import LedgerFile
 from tests.support.daemon.by_hand import PID, Workers
@@ -68,12 +67,12 @@ async def holding(
     assert workers.running == set()
 
 
-def step(number: int) -> Advanced:
-    return Advanced(number, 100, "steps", {})
+def step(number: int) -> Progressed:
+    return Progressed(number, 100, "steps", {})
 
 
 def saved(number: int) -> CheckpointStored:
-    return CheckpointStored(ArtifactId(f"k{number}"), number, number, number, 1.0)
+    return CheckpointStored(ArtifactId(f"k{number}"), TrainingProgress(number, number, number, 1.0))
 
 
 def is_start(event: WorkEvent) -> bool:
@@ -105,7 +104,7 @@ async def test_a_rank_goes_on_when_its_leader_leaves_and_the_next_one_is_told_al
 ) -> None:
     async with holding(tmp_path) as (holder, workers):
         (events,) = await begin(holder, RANK)
-        said = [Joined("cpu", "a note"), step(1), saved(1)]
+        said = [GangJoined("cpu", "a note"), step(1), saved(1)]
         workers.say(RANK.id, *said, step(2))
         await heard(events, lambda event: event == step(2))
         await events.aclose()
@@ -129,7 +128,7 @@ async def test_of_many_steps_the_first_and_the_last_are_told_and_few_between(
                 held_worker, "BEAT_S", 2 * TIMEOUT_S
             )  # nobody waits so long for the first
             workers.say(RANK.id, step(1))
-            (first,) = await heard(events, lambda event: isinstance(event, Advanced))
+            (first,) = await heard(events, lambda event: isinstance(event, Progressed))
             assert first == step(1)
 
         async def train() -> None:
@@ -140,7 +139,7 @@ async def test_of_many_steps_the_first_and_the_last_are_told_and_few_between(
         training = asyncio.ensure_future(train())
         told = await heard(events, lambda event: event == step(100))
         took_s = asyncio.get_running_loop().time() - began_s
-        steps = [event for event in told if isinstance(event, Advanced)]
+        steps = [event for event in told if isinstance(event, Progressed)]
         assert len(steps) <= took_s / BEAT_S + 1
         await training
         workers.say(RANK.id, step(101), DONE)
@@ -280,7 +279,7 @@ async def test_a_leader_gets_what_an_attempt_has_finished_that_others_have_close
         await holder.end_closed({("c", EPOCH)})
         with pytest.raises(RefusedError, match="its attempt has been closed"):
             await anext(events)
-        workers.at_keep[RANK.id] = (LastStepStored(saved(7)),)
+        workers.at_keep[RANK.id] = (StateStored(saved(7)),)
         assert await holder.end(LEADER, TERM, EPOCH, SaveRequest(0, TIMEOUT_S)) == saved(7)
         assert workers.running == set()
 
@@ -365,7 +364,7 @@ async def test_a_daemon_that_stops_says_so_to_the_leader(tmp_path: Path) -> None
 
 def test_what_is_kept_for_the_next_leader_has_a_bound() -> None:
     told = WorkerReport()
-    first = [Started(1, "cpu"), Listening(1), Joined("cpu", "")]
+    first = [Started(1, "cpu"), RankListening(1), GangJoined("cpu", "")]
     for event in first:
         told.keep(event)
     for number in range(1, 1001):

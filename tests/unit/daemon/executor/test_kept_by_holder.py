@@ -6,12 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from jupiterd.daemon.runtime.work_events import LastStepStored, SaveRequest, Stuck
+from jupiterd.daemon.runtime.work_events import (
+    SaveRequest,
+    StateStored,
+)
 from jupiterd.errors import (
     PeerUnreachableError,
     WorkFailedError,
 )
 from jupiterd.ids import NodeId
+from jupiterd.protocol.frames import RankStuck
 from tests.unit.daemon.executor.test_gang_holder import (
     DONE,
     EPOCH,
@@ -33,10 +37,10 @@ async def test_the_last_finished_step_is_kept_before_the_worker_is_ended(tmp_pat
         other, late = (replace(RANK, id=f"c/r1/train/3/{rank}") for rank in (1, 2))
         await begin(holder, RANK, other, late)
         workers.at_keep = {
-            RANK.id: (LastStepStored(saved(7)),),
-            other.id: (LastStepStored(saved(8)),),
+            RANK.id: (StateStored(saved(7)),),
+            other.id: (StateStored(saved(8)),),
         }
-        workers.at_keep[late.id] = (LastStepStored(None),)
+        workers.at_keep[late.id] = (StateStored(None),)
         kept = await holder.end(LEADER, TERM, EPOCH, SaveRequest(after_step=5, within_s=TIMEOUT_S))
         assert kept == saved(8), "the later one of two ranks"
         assert {after for _, after in workers.wanted} == {5}
@@ -48,12 +52,12 @@ async def test_a_rank_that_is_stuck_fails_for_its_leader_and_still_has_its_state
 ) -> None:
     async with holding(tmp_path) as (holder, workers):
         (events,) = await begin(holder, RANK)
-        workers.say(RANK.id, step(1), Stuck(WorkFailedError("a peer was lost")))
+        workers.say(RANK.id, step(1), RankStuck(WorkFailedError.code, "a peer was lost", ""))
         assert await anext(events) == step(1)
         with pytest.raises(WorkFailedError, match="a peer was lost"):
             await anext(events)
         assert workers.running == {RANK.id}
-        workers.at_keep[RANK.id] = (LastStepStored(saved(1)),)
+        workers.at_keep[RANK.id] = (StateStored(saved(1)),)
         assert await holder.end(LEADER, TERM, EPOCH, SaveRequest(0, TIMEOUT_S)) == saved(1)
         assert workers.running == set()
 
@@ -68,7 +72,7 @@ async def test_a_large_state_may_take_longer_than_a_rank_without_a_leader_lives(
         done, _ = await asyncio.wait([ending], timeout=4 * SHORT_S)
         assert not done
         assert workers.running == {RANK.id}
-        workers.say(RANK.id, LastStepStored(saved(7)))
+        workers.say(RANK.id, StateStored(saved(7)))
         assert await ending == saved(7)
         assert workers.running == set()
 
@@ -88,10 +92,10 @@ async def test_a_rank_whose_leader_went_while_it_kept_its_state_is_ended_after_a
 async def test_what_another_line_has_kept_under_the_same_number_is_not_told(tmp_path: Path) -> None:
     async with holding(tmp_path) as (holder, workers):
         await begin(holder, RANK)
-        workers.at_keep[RANK.id] = (LastStepStored(saved(7)),)
+        workers.at_keep[RANK.id] = (StateStored(saved(7)),)
         save = SaveRequest(0, TIMEOUT_S)
         assert await holder.end(LEADER, TERM, EPOCH, save) == saved(7)
-        workers.at_keep[RANK.id] = (LastStepStored(None),)
+        workers.at_keep[RANK.id] = (StateStored(None),)
         await begin(holder, replace(RANK, term=TERM + 1))
         assert await holder.end(LEADER, TERM + 1, EPOCH, save) is None
 
@@ -99,7 +103,7 @@ async def test_what_another_line_has_kept_under_the_same_number_is_not_told(tmp_
 async def test_what_was_kept_for_a_leader_that_died_is_told_to_the_next_one(tmp_path: Path) -> None:
     async with holding(tmp_path) as (holder, workers):
         await begin(holder, RANK)
-        workers.at_keep[RANK.id] = (LastStepStored(saved(7)),)
+        workers.at_keep[RANK.id] = (StateStored(saved(7)),)
         save = SaveRequest(0, TIMEOUT_S)
         assert await holder.end(LEADER, TERM, EPOCH, save) == saved(7)
         next_one = NodeId("b" * 32)
@@ -123,7 +127,7 @@ async def test_a_checkpoint_that_is_recorded_is_not_kept_again(tmp_path: Path) -
         (events,) = await begin(holder, RANK)
         workers.say(RANK.id, saved(5))
         await heard(events, lambda event: event == saved(5))
-        workers.at_keep[RANK.id] = (LastStepStored(None),)
+        workers.at_keep[RANK.id] = (StateStored(None),)
         assert await holder.end(LEADER, TERM, EPOCH, SaveRequest(5, TIMEOUT_S)) is None
 
 

@@ -4,13 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from jupiterd.daemon.runtime.work_events import CheckpointStored, Unsaved
+from jupiterd.daemon.runtime.work_events import (
+    CheckpointStored,
+)
 from jupiterd.errors import DiskFullError
 from jupiterd.ids import ArtifactId
 from jupiterd.protocol.frames import CheckpointUnsaved, CheckpointWritten
+from jupiterd.protocol.training_values import TrainingProgress
 from tests.support.daemon.two_nodes import serving
 
-WRITTEN = CheckpointWritten("checkpoint-3", 3, 300, 9, 2.5)
+WRITTEN = CheckpointWritten("checkpoint-3", TrainingProgress(3, 300, 9, 2.5))
 
 
 def written(spool: Path) -> Path:
@@ -31,9 +34,11 @@ async def test_a_checkpoint_that_finds_no_room_in_the_store_is_told_and_thrown_a
         folder = written(spool)
         with monkeypatch.context() as patched:
             patched.setattr(one.artifact_cache.store, "ingest", full)
-            assert await one.worker_runner._event(WRITTEN, spool) == Unsaved(3, "no room left")
+            assert await one.worker_runner._event(WRITTEN, spool) == CheckpointUnsaved(
+                3, "no room left"
+            )
         assert not folder.exists()
         written(spool)
         assert isinstance(await one.worker_runner._event(WRITTEN, spool), CheckpointStored)
         said = await one.worker_runner._event(CheckpointUnsaved(3, "full"), spool)
-        assert said == Unsaved(3, "full")
+        assert said == CheckpointUnsaved(3, "full")

@@ -16,9 +16,12 @@ from jupiterd.daemon.gangs.rank_orders import RankOrders
 from jupiterd.daemon.gangs.rendezvous import Rendezvous
 from jupiterd.daemon.gangs.trained_round import TrainedRound
 from jupiterd.daemon.planning.training_spec import training_of
-from jupiterd.daemon.runtime.work_events import CheckpointStored
+from jupiterd.daemon.runtime.work_events import (
+    CheckpointStored,
+)
 from jupiterd.ids import ArtifactId
 from jupiterd.locations import config_folder
+from jupiterd.protocol.training_values import TrainingProgress
 from tests.support.cluster.building import CYCLE, NODES, round_over, started
 from tests.support.daemon.term_parts import FakeCalls, FakeMachines, FakeReach, FakeTerm
 from tests.unit.daemon.queries.cycle.test_cycle_document import folded
@@ -134,7 +137,9 @@ def recorded(step: int, horizon: Horizon) -> CheckpointCommitted:
     facts = [BEGUN, *packed(1, 80)]
     term = FakeTerm(state=state_of(*facts))
     launch: Any = SimpleNamespace(attempt=1, from_checkpoint="")
-    made = CheckpointStored(TRAINED, step, step * 1024, step * 4, 3.0, horizon.to_plain())
+    made = CheckpointStored(
+        TRAINED, TrainingProgress(step, step * 1024, step * 4, 3.0, horizon.to_plain())
+    )
     (fact,) = CheckpointLineage(term, FakeReach(term), CYCLE, 1).facts_of(
         made, launch, plan_of(1, *facts)
     )

@@ -29,14 +29,13 @@ from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.daemon.runtime.work_events import (
     BEGINS,
     BUSY,
-    Advanced,
     Alive,
     Started,
-    Unsaved,
     WorkEvent,
 )
 from jupiterd.errors import BranchChangedError, DiskFullError, NoLeaderError, PeerUnreachableError
 from jupiterd.ids import ArtifactId, CycleId
+from jupiterd.protocol.frames import CheckpointUnsaved, Progressed
 from tests.support.cluster.building import outer_step, training
 from tests.support.daemon.one_rank import CYCLE, LAUNCH, PLAN, A, B, OneRank
 from tests.support.daemon.recording_term import (
@@ -165,7 +164,7 @@ async def test_training_goes_on_while_no_disk_has_room_for_a_checkpoint() -> Non
     def detail() -> str:
         return parts.board.to_plain(1.0)[0]["detail"]
 
-    conductor._note(0, B, Unsaved(10, "no room left"), LAUNCH)
+    conductor._note(0, B, CheckpointUnsaved(10, "no room left"), LAUNCH)
     assert detail() == ("beta: no room left; training goes on without the checkpoint of step 10")
     await tell(conductor, made("k2", 20))
     assert detail().startswith("alpha: no room; training goes on")
@@ -287,7 +286,7 @@ async def test_a_first_step_that_never_ends_is_told_and_the_next_gang_gets_its_t
         async with conductor._watching(launch):
             began_s = now_s()
             for rank in range(2):
-                conductor._hear(rank, Advanced(0, 0, "steps", {BUSY: 1.0, BEGINS: 1.0}))
+                conductor._hear(rank, Progressed(0, 0, "steps", {BUSY: 1.0, BEGINS: 1.0}))
             for number in range(int(60.0 / BEAT_S)):  # in a time of its own
                 for rank in range(2):
                     conductor._watch.heard(rank, began_s + number * BEAT_S)
@@ -308,8 +307,8 @@ async def test_who_says_that_it_is_busy_is_waited_for_and_people_see_no_step_of_
     conductor = attempt_on(term, "")
     conductor._watch = GangWatchdog(2, began_s)
     for step in (1, 2, 3):
-        conductor._hear(0, Advanced(step, 100, "steps", {"loss": 2.0}))
-    busy = Advanced(3, 100, "steps", {BUSY: 1.0})
+        conductor._hear(0, Progressed(step, 100, "steps", {"loss": 2.0}))
+    busy = Progressed(3, 100, "steps", {BUSY: 1.0})
     conductor._hear(0, busy)
     conductor._note(0, A, busy, LAUNCH)
     looks = range(int(10 * LEAST_STEP_S / BEAT_S))

@@ -27,9 +27,14 @@ from jupiterd.daemon.gangs.trained_round import TrainedRound
 from jupiterd.daemon.leader.term_services import TermServices
 from jupiterd.daemon.planning.training_spec import training_of
 from jupiterd.daemon.runtime.clock import now_s
-from jupiterd.daemon.runtime.work_events import CheckpointStored, Finished, Joined
+from jupiterd.daemon.runtime.work_events import (
+    CheckpointStored,
+    Finished,
+)
 from jupiterd.errors import StateNotFetchedError
 from jupiterd.ids import ArtifactId, CycleId
+from jupiterd.protocol.frames import GangJoined
+from jupiterd.protocol.training_values import TrainingProgress
 from tests.support.cluster.building import CYCLE, data_asked, outer_step, training
 from tests.support.daemon.by_hand import Workers
 from tests.support.daemon.two_nodes import TIMEOUT_S, serving, unite, until
@@ -128,7 +133,7 @@ async def test_the_island_whose_outer_steps_do_not_count_begins_anew_from_one_wh
         await until(lambda: len(workers.running) == 1)
         (first,) = workers.running
         gone_on = StateNotFetchedError("the other islands went on without this one")
-        workers.say(first, Joined("cpu", ""), gone_on)
+        workers.say(first, GangJoined("cpu", ""), gone_on)
         await until(lambda: bool(workers.running - {first}))
         (second,) = workers.running
         epochs = leading.term.cycle(THEIRS).attempts_opened.values()
@@ -138,8 +143,8 @@ async def test_the_island_whose_outer_steps_do_not_count_begins_anew_from_one_wh
         ]
         assert theirs.artifact_cache.store.holds(good), "it has been brought there"
         end = made(theirs, "end")
-        last = CheckpointStored(end, found.plan.steps, 10, 10, 2.0)
-        workers.say(second, Joined("cpu", ""), last, Finished(WorkResult({})))
+        last = CheckpointStored(end, TrainingProgress(found.plan.steps, 10, 10, 2.0))
+        workers.say(second, GangJoined("cpu", ""), last, Finished(WorkResult({})))
         await training
         line = leading.term.cycle(THEIRS).branch()
         assert [each.artifact for each in line if isinstance(each, CheckpointCommitted)][-3:] == [

@@ -31,11 +31,15 @@ from jupiterd.daemon.leader.pseudo_gradients import ReportedPseudoGradient
 from jupiterd.daemon.leader.term_services import TermServices
 from jupiterd.daemon.planning.training_spec import training_of
 from jupiterd.daemon.runtime.clock import now_s
-from jupiterd.daemon.runtime.work_events import Advanced, PseudoGradientStored
+from jupiterd.daemon.runtime.work_events import (
+    PseudoGradientStored,
+)
 from jupiterd.error_groups import all_of
 from jupiterd.errors import JupiterError, LossDivergedError
 from jupiterd.ids import ArtifactId, CycleId, NodeId
 from jupiterd.locations import config_folder
+from jupiterd.protocol.frames import Progressed
+from jupiterd.protocol.training_values import PseudoGradient
 from tests.support.cluster.building import CYCLE, admitted, data_asked, training
 from tests.support.cluster.earlier_runs import EARLIER, trained_before
 from tests.support.daemon.two_nodes import TIMEOUT_S, until
@@ -135,7 +139,7 @@ def say(
     (name, taken), (newest, _) = rounds[0], rounds[-1]
     tokens = taken.steps * taken.batches[island] * SEQ_LEN
     about = elapsed_s, logits, 0, stands_at or newest, digest
-    way = PseudoGradientStored(ArtifactId(island * 4), name, tokens, norm, *about)
+    way = PseudoGradientStored(ArtifactId(island * 4), PseudoGradient(name, tokens, norm, *about))
     leading.pseudo_gradients.tell(
         island, ReportedPseudoGradient(way, leading.term.self_id, now_s())
     )
@@ -144,7 +148,7 @@ def say(
 def reach(leading: TermServices, island: CycleId, number: int) -> None:
     """Let an island's gang tell which outer step its weights contain."""
     leading.board.begin(island, 1, Phase.TRAIN, now_s(), part_of=CYCLE)
-    told_of = Advanced(0, STEPS, "steps", {"outer_step": float(number)})
+    told_of = Progressed(0, STEPS, "steps", {"outer_step": float(number)})
     leading.board.advance(island, "train", told_of, now_s())
     leading.pseudo_gradients.set_training(island, is_training=True)
 

@@ -16,8 +16,11 @@ from jupiterd.daemon.leader.pseudo_gradients import ReportedPseudoGradient
 from jupiterd.daemon.leader.term_services import TermServices
 from jupiterd.daemon.planning.training_spec import training_of
 from jupiterd.daemon.runtime.clock import now_s
-from jupiterd.daemon.runtime.work_events import PseudoGradientStored
+from jupiterd.daemon.runtime.work_events import (
+    PseudoGradientStored,
+)
 from jupiterd.ids import ArtifactId, CycleId
+from jupiterd.protocol.training_values import PseudoGradient
 from tests.support.cluster.building import CYCLE
 from tests.support.daemon.two_nodes import until
 from tests.unit.daemon.islands.test_island_coordinator import (
@@ -51,8 +54,8 @@ def tell(leading: TermServices) -> None:
     scored = {"scored_step": step, "held_out": loss_at(step) if step else 0.0}
     for island in map(CycleId, taken.batches):
         tokens = taken.steps * taken.batches[island] * 64
-        way = replace(
-            PseudoGradientStored(ArtifactId(island * 4), name, tokens, 1.0, 10.0), **scored
+        way = PseudoGradientStored(
+            ArtifactId(island * 4), PseudoGradient(name, tokens, 1.0, 10.0, **scored)
         )
         leading.pseudo_gradients.tell(
             island, ReportedPseudoGradient(way, leading.term.self_id, now_s())
@@ -130,8 +133,8 @@ async def test_what_an_island_scored_whose_way_does_not_count_decides_nothing(
         assert taken.scored_step == 3
         one, other = map(CycleId, taken.batches)
         for island, norm, loss in ((one, float("inf"), 1.0), (other, 1.0, 4.5)):
-            way = PseudoGradientStored(ArtifactId(island * 4), name, 64, norm, 10.0)
-            said = replace(way, scored_step=3, held_out=loss)
+            way = PseudoGradient(name, 64, norm, 10.0, scored_step=3, held_out=loss)
+            said = PseudoGradientStored(ArtifactId(island * 4), way)
             leading.pseudo_gradients.tell(
                 island, ReportedPseudoGradient(said, leading.term.self_id, now_s())
             )

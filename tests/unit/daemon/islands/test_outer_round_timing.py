@@ -7,15 +7,16 @@ import pytest
 from jupiterd.cluster.facts.facts import OuterStepTaken
 from jupiterd.cluster.ledger.lww_registers import fact_hash
 from jupiterd.cluster.training.sync_interval import Ended
-from jupiterd.cycle.islands.outer_round import Closing, PseudoGradient
+from jupiterd.cycle.islands.outer_round import Closing
 from jupiterd.daemon.islands import outer_round_timing
 from jupiterd.daemon.islands.outer_round_timing import OuterRoundTiming
+from jupiterd.protocol.training_values import PseudoGradient
 from tests.support.cluster.building import outer_step
 
 ONE, OTHER = "1" * 16, "2" * 16
 WAYS = {
-    ONE: PseudoGradient(ONE, 100, 1.0, elapsed_s=8.0),
-    OTHER: PseudoGradient(OTHER, 100, 1.0, elapsed_s=9.0),
+    ONE: PseudoGradient("", 100, 1.0, elapsed_s=8.0),
+    OTHER: PseudoGradient("", 100, 1.0, elapsed_s=9.0),
 }
 ALL_IN = Closing((ONE, OTHER), (100, 100))
 

@@ -21,16 +21,16 @@ from jupiterd.daemon.gangs.gang_supervisor import GangSupervisor
 from jupiterd.daemon.gangs.trained_round import TrainedRound
 from jupiterd.daemon.planning.gang_plan import nccl_failure
 from jupiterd.daemon.runtime.work_events import (
-    Advanced,
     CheckpointStored,
     Finished,
-    Joined,
     Started,
     WorkEvent,
     WorkOrder,
 )
 from jupiterd.errors import NcclFailedError, NotFoundError, WorkFailedError
 from jupiterd.ids import ArtifactId, CycleId, NodeId
+from jupiterd.protocol.frames import GangJoined, Progressed
+from jupiterd.protocol.training_values import TrainingProgress
 from tests.support.daemon.shapes import tiny_shape
 from tests.support.daemon.term_parts import (
     FakeCalls,
@@ -51,7 +51,7 @@ STEPS = 300
 
 
 def saved(step: int) -> CheckpointStored:
-    return CheckpointStored(ArtifactId(f"k{step}"), step, step, step, 1.0)
+    return CheckpointStored(ArtifactId(f"k{step}"), TrainingProgress(step, step, step, 1.0))
 
 
 def committed(step: int, parent: str = "") -> CheckpointCommitted:
@@ -101,7 +101,13 @@ def conductor(term: Term) -> GangSupervisor:
 
 
 async def test_a_gang_that_is_all_there_is_followed_to_its_end() -> None:
-    told = [STARTED, Joined("cpu", ""), saved(100), saved(200), Advanced(250, 300, "steps", {})]
+    told = [
+        STARTED,
+        GangJoined("cpu", ""),
+        saved(100),
+        saved(200),
+        Progressed(250, 300, "steps", {}),
+    ]
     term = Term(
         {RANKS[0]: [*told, saved(300), DONE], RANKS[1]: [STARTED, DONE]}, OPENED, committed(100)
     )
@@ -138,7 +144,7 @@ async def test_rings_and_gangs_of_one_have_no_store(
     engine: str, gang: tuple[NodeId, ...], asked: Sequence[str]
 ) -> None:
     opened = replace(OPENED, engine=engine, gang=gang)
-    term = Term({rank: [STARTED, Joined("cpu", ""), DONE] for rank in RANKS}, opened)
+    term = Term({rank: [STARTED, GangJoined("cpu", ""), DONE] for rank in RANKS}, opened)
     assert await conductor(term)._go_on()
     assert [order.id for _, order in term.calls.asked] == list(asked)
 

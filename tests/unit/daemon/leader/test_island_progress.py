@@ -6,8 +6,8 @@ import pytest
 
 from jupiterd.cycle.base.work_item import Phase
 from jupiterd.daemon.leader.progress_board import ProgressBoard
-from jupiterd.daemon.runtime.work_events import Advanced
 from jupiterd.ids import CycleId
+from jupiterd.protocol.frames import Progressed
 
 RUN, ONE, OTHER = (CycleId(letter * 16) for letter in "rab")
 OUTER = {
@@ -34,7 +34,7 @@ def shown(board: ProgressBoard) -> dict[str, Any]:
 
 def say(board: ProgressBoard, island: CycleId, step: int, loss: float, rate: float) -> None:
     values = {"loss": loss, "tokens_per_s": rate, "outer_step": 3.0}
-    board.advance(island, "train", Advanced(step, 200, "steps", values), 5.0)
+    board.advance(island, "train", Progressed(step, 200, "steps", values), 5.0)
 
 
 def test_people_see_one_run_that_is_as_far_as_the_last_of_its_islands(board: ProgressBoard) -> None:
@@ -56,7 +56,7 @@ def test_people_see_one_run_that_is_as_far_as_the_last_of_its_islands(board: Pro
 def test_the_loss_on_held_out_text_is_that_of_what_all_have_merged(board: ProgressBoard) -> None:
     for island in (ONE, OTHER):
         values = {"loss": 2.0, "held_out": 9.0, "best_step": 60.0, "risen": 1.0}
-        board.advance(island, "train", Advanced(100, 200, "steps", values), 5.0)
+        board.advance(island, "train", Progressed(100, 200, "steps", values), 5.0)
     assert shown(board)["values"] == {"loss": 2.0, "tokens": 10_000}, "none was decided by yet"
     decided = {"held_out": 3.5, "best_held_out": 3.4, "best_step": 80.0}
     board.note(RUN, {"outer": OUTER | {"held_out": decided}})

@@ -6,8 +6,8 @@ import pytest
 
 from jupiterd.cycle.base.work_item import Phase
 from jupiterd.daemon.leader.progress_board import PhaseProgress, ProgressBoard
-from jupiterd.daemon.runtime.work_events import Advanced
 from jupiterd.ids import CycleId
+from jupiterd.protocol.frames import Progressed
 
 CYCLE = CycleId("c" * 16)
 OTHER = CycleId("d" * 16)
@@ -27,7 +27,7 @@ def shown(board: ProgressBoard, now_s: float) -> dict[str, Any]:
 
 def test_items_of_a_phase_add_up(board: ProgressBoard) -> None:
     for item, done in (("r1/evaluate/0", 3), ("r1/evaluate/1", 1), ("r1/evaluate/0", 4)):
-        board.advance(CYCLE, item, Advanced(done, 10, "documents", {}), 105.0)
+        board.advance(CYCLE, item, Progressed(done, 10, "documents", {}), 105.0)
     plain = shown(board, 110.0)
     assert (plain["done"], plain["total"], plain["unit"]) == (5, 20, "documents")
     assert plain["elapsed_s"] == pytest.approx(10.0)
@@ -43,15 +43,15 @@ def test_a_phase_that_another_leader_had_begun_goes_on_as_long_as_it_has_taken()
 
 
 def test_starting_up_has_no_part_in_the_rate(board: ProgressBoard) -> None:
-    board.advance(CYCLE, "a", Advanced(1, 41, "documents", {}), 190.0)  # 90 s to load the model
-    board.advance(CYCLE, "a", Advanced(21, 41, "documents", {}), 200.0)
+    board.advance(CYCLE, "a", Progressed(1, 41, "documents", {}), 190.0)  # 90 s to load the model
+    board.advance(CYCLE, "a", Progressed(21, 41, "documents", {}), 200.0)
     plain = shown(board, 200.0)
     assert plain["rate"] == pytest.approx(2.0)
     assert plain["eta_s"] == pytest.approx(10.0)
     assert shown(board, 207.0)["eta_s"] == pytest.approx(3.0), "it is counted down"
     assert shown(board, 210.0)["rate"] == pytest.approx(1.0), "it has stood still since"
     assert shown(board, 211.0)["eta_s"] is None, "the rest takes longer than what came before"
-    board.advance(CYCLE, "a", Advanced(41, 41, "documents", {}), 211.0)
+    board.advance(CYCLE, "a", Progressed(41, 41, "documents", {}), 211.0)
     assert shown(board, 219.0)["eta_s"] == 0.0, "nothing is left, however late it is told"
 
 
@@ -62,23 +62,23 @@ def test_starting_up_has_no_part_in_the_rate(board: ProgressBoard) -> None:
 )
 def test_an_estimate_needs_a_basis(board: ProgressBoard, done: int, at_s: float) -> None:
     if done:
-        board.advance(CYCLE, "a", Advanced(1, 10, "documents", {}), 150.0)
-        board.advance(CYCLE, "a", Advanced(done, 10, "documents", {}), at_s)
+        board.advance(CYCLE, "a", Progressed(1, 10, "documents", {}), 150.0)
+        board.advance(CYCLE, "a", Progressed(done, 10, "documents", {}), at_s)
     plain = shown(board, at_s)
     assert (plain["done"], plain["rate"], plain["eta_s"]) == (done, None, None)
 
 
 def test_work_that_begins_again_elsewhere_is_rated_anew(board: ProgressBoard) -> None:
-    board.advance(CYCLE, "a", Advanced(50, 90, "documents", {}), 150.0)
-    board.advance(CYCLE, "a", Advanced(5, 90, "documents", {}), 200.0)
+    board.advance(CYCLE, "a", Progressed(50, 90, "documents", {}), 150.0)
+    board.advance(CYCLE, "a", Progressed(5, 90, "documents", {}), 200.0)
     assert shown(board, 210.0)["rate"] is None
-    board.advance(CYCLE, "a", Advanced(45, 90, "documents", {}), 220.0)
+    board.advance(CYCLE, "a", Progressed(45, 90, "documents", {}), 220.0)
     assert shown(board, 220.0)["rate"] == pytest.approx(2.0)
 
 
 def test_what_has_no_known_total_has_a_rate_and_no_time_left(board: ProgressBoard) -> None:
-    board.advance(CYCLE, "a", Advanced(10, 0, "samples", {}), 150.0)
-    board.advance(CYCLE, "a", Advanced(50, 0, "samples", {}), 160.0)
+    board.advance(CYCLE, "a", Progressed(10, 0, "samples", {}), 150.0)
+    board.advance(CYCLE, "a", Progressed(50, 0, "samples", {}), 160.0)
     plain = shown(board, 160.0)
     assert (plain["rate"], plain["eta_s"]) == (4.0, None)
 
@@ -86,19 +86,19 @@ def test_what_has_no_known_total_has_a_rate_and_no_time_left(board: ProgressBoar
 def test_speeds_of_ranks_add_up_and_losses_do_not(board: ProgressBoard) -> None:
     for item, speed in (("a", 100.0), ("b", 50.0)):
         values = {"tokens_per_s": speed, "loss": 2.5}
-        board.advance(CYCLE, item, Advanced(1, 2, "steps", values), 100.5)
+        board.advance(CYCLE, item, Progressed(1, 2, "steps", values), 100.5)
     assert shown(board, 101.0)["values"] == {"tokens_per_s": 150.0, "loss": 2.5}
 
 
 def test_a_resumed_training_is_rated_from_where_it_resumed(board: ProgressBoard) -> None:
     board.begin(CYCLE, 1, Phase.TRAIN, 100.0)
-    board.advance(CYCLE, "train", Advanced(5, 500, "steps", {}), 110.0)
-    board.advance(CYCLE, "train", Advanced(430, 500, "steps", {}), 190.0)
+    board.advance(CYCLE, "train", Progressed(5, 500, "steps", {}), 110.0)
+    board.advance(CYCLE, "train", Progressed(430, 500, "steps", {}), 190.0)
     board.restart_rate(CYCLE)
     board.note(CYCLE, {"resumed_from_step": 400})
     assert shown(board, 199.0)["rate"] is None
-    board.advance(CYCLE, "train", Advanced(401, 500, "steps", {}), 200.5)
-    board.advance(CYCLE, "train", Advanced(420, 500, "steps", {}), 210.0)
+    board.advance(CYCLE, "train", Progressed(401, 500, "steps", {}), 200.5)
+    board.advance(CYCLE, "train", Progressed(420, 500, "steps", {}), 210.0)
     plain = shown(board, 210.0)
     assert plain["rate"] == pytest.approx(2.0)
     assert plain["eta_s"] == pytest.approx(40.0)
@@ -107,7 +107,7 @@ def test_a_resumed_training_is_rated_from_where_it_resumed(board: ProgressBoard)
 
 
 def test_a_phase_begun_twice_goes_on_and_another_begins_anew(board: ProgressBoard) -> None:
-    board.advance(CYCLE, "r1/evaluate/0", Advanced(3, 10, "documents", {}), 110.0)
+    board.advance(CYCLE, "r1/evaluate/0", Progressed(3, 10, "documents", {}), 110.0)
     board.begin(CYCLE, 1, Phase.EVALUATE, 150.0)
     assert shown(board, 150.0)["done"] == 3
     assert board.elapsed_s(CYCLE, 150.0) == 50.0
@@ -130,7 +130,7 @@ def test_the_gang_is_shown_as_its_workers_start(board: ProgressBoard) -> None:
 def test_a_cycle_that_ended_is_no_longer_shown(board: ProgressBoard) -> None:
     board.end(CYCLE)
     board.end(OTHER)
-    board.advance(CYCLE, "late", Advanced(1, 2, "steps", {}), 100.5)
+    board.advance(CYCLE, "late", Progressed(1, 2, "steps", {}), 100.5)
     board.restart_rate(CYCLE)
     board.note(CYCLE, {"attempt": 1})
     board.show_gang(CYCLE, [], {})
@@ -150,7 +150,7 @@ def test_what_is_in_the_way_is_told_in_one_short_line():
 
 
 def test_what_a_gang_was_predicted_stands_beside_what_it_does(board: ProgressBoard) -> None:
-    board.advance(CYCLE, "a", Advanced(1, 9, "steps", {"tokens_per_s": 90.0}), 105.0)
+    board.advance(CYCLE, "a", Progressed(1, 9, "steps", {"tokens_per_s": 90.0}), 105.0)
     board.note(CYCLE, {"predicted_tokens_per_s": 100.0})
     told = shown(board, 110.0)["values"]
     assert told == {"tokens_per_s": 90.0, "predicted_tokens_per_s": 100.0}
@@ -165,29 +165,29 @@ def amount(phase: PhaseProgress) -> tuple[int, int, str]:
 
 def test_no_more_is_done_than_there_is_to_do_where_some_items_know_no_end() -> None:
     phase = PhaseProgress(CYCLE, 1, Phase.FILTER, 0.0)
-    phase.advance("clean/0", Advanced(1762, 0, "samples", {}), 1.0)
+    phase.advance("clean/0", Progressed(1762, 0, "samples", {}), 1.0)
     assert amount(phase) == (1762, 0, "samples")
     phase.complete("clean/0")
-    phase.advance("0", Advanced(1467, 1762, "samples", {}), 3.0)
+    phase.advance("0", Progressed(1467, 1762, "samples", {}), 3.0)
     assert amount(phase) == (3229, 3524, "samples")
 
 
 def test_an_item_that_knows_no_end_leaves_that_of_its_phase_open() -> None:
     phase = PhaseProgress(CYCLE, 1, Phase.COLLECT, 0.0)
-    phase.advance("0", Advanced(40, 40, "files", {}), 1.0)
-    phase.advance("1", Advanced(7, 0, "files", {}), 2.0)
+    phase.advance("0", Progressed(40, 40, "files", {}), 1.0)
+    phase.advance("1", Progressed(7, 0, "files", {}), 2.0)
     assert amount(phase) == (47, 0, "files")
 
 
 def test_files_and_the_samples_that_come_of_them_are_not_added_up() -> None:
     phase = PhaseProgress(CYCLE, 1, Phase.COLLECT, 0.0)
-    phase.advance("0", Advanced(958, 0, "files", {}), 1.0)
-    phase.advance("1", Advanced(30, 90, "pages", {}), 1.0)
+    phase.advance("0", Progressed(958, 0, "files", {}), 1.0)
+    phase.advance("1", Progressed(30, 90, "pages", {}), 1.0)
     assert amount(phase) == (958, 0, "files")
     phase.complete("0")
     assert amount(phase) == (30, 90, "pages"), "what is still being done"
     phase.complete("1")
-    phase.advance("clean/0", Advanced(10, 0, "samples", {}), 2.0)
+    phase.advance("clean/0", Progressed(10, 0, "samples", {}), 2.0)
     assert amount(phase) == (10, 0, "samples")
     phase.complete("clean/0")
     phase.complete("a name that was never told of")

@@ -13,9 +13,13 @@ from jupiterd.daemon.cycles.judge_phase import LONGEST_S
 from jupiterd.daemon.leader import work_item
 from jupiterd.daemon.leader.retry_policy import A_WHILE_S, RetryPolicy
 from jupiterd.daemon.leader.work_item import SPARED, ItemRunner
-from jupiterd.daemon.runtime.work_events import Advanced, Finished, WorkEvent
+from jupiterd.daemon.runtime.work_events import (
+    Finished,
+    WorkEvent,
+)
 from jupiterd.errors import GeneratorUnreachableError, PeerUnreachableError
 from jupiterd.ids import NodeId
+from jupiterd.protocol.frames import Progressed
 from tests.support.cluster.building import CYCLE
 from tests.support.daemon.term_parts import (
     FakeCalls,
@@ -55,7 +59,7 @@ async def tried(clock: Clock, tries: Iterator[Try], **limits: Any) -> WorkComple
     async def work(_: NodeId, __: object) -> AsyncGenerator[WorkEvent]:
         lasts_s, readings, error = next(tries)
         for done in readings:
-            yield Advanced(done, 100, "prompts", {})
+            yield Progressed(done, 100, "prompts", {})
         clock.now_s += lasts_s
         if error is not None:
             raise error

@@ -22,9 +22,9 @@ from jupiterd.daemon.observability.webhook_sender import WebhookSender
 from jupiterd.daemon.queries.cluster import health_document
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.daemon.runtime.webhook import WebhookUrl
-from jupiterd.daemon.runtime.work_events import Advanced
 from jupiterd.doctor.health import judge
 from jupiterd.ids import CycleId, NodeId
+from jupiterd.protocol.frames import Progressed
 from tests.support.daemon.hook_server import Hook, hook
 from tests.support.daemon.shown import health_of, status_of
 from tests.support.daemon.two_nodes import (
@@ -227,7 +227,7 @@ async def test_a_training_that_jumps_and_stands_still_is_seen_by_leader_and_foll
         board.begin(CYCLE, 1, Phase.TRAIN, now_s())
         for step in range(46):
             loss = 3.0 if step < 40 else 6.0
-            board.advance(CYCLE, "train", Advanced(step, 100, "steps", {"loss": loss}), now_s())
+            board.advance(CYCLE, "train", Progressed(step, 100, "steps", {"loss": loss}), now_s())
             tell(one, two)
             look(one, float(step))
             look(two, float(step))
@@ -262,7 +262,7 @@ async def test_a_training_that_gets_worse_is_in_status_and_doctor_of_all(
         for step in range(60):
             loss = 8.0 + step if code == "loss-high" else 3.0
             told = {"loss": loss, **values}
-            board.advance(CYCLE, "train", Advanced(step, 100, "steps", told), now_s())
+            board.advance(CYCLE, "train", Progressed(step, 100, "steps", told), now_s())
             tell(one, two)
             look(one, float(step))
             look(two, float(step))

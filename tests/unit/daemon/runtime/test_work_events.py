@@ -5,14 +5,10 @@ import pytest
 from jupiterd.cycle.base.work_item import WorkResult
 from jupiterd.daemon.runtime.work_events import (
     DIGEST_BYTES,
-    Advanced,
     CheckpointStored,
     Finished,
-    Joined,
-    Listening,
     PseudoGradientStored,
     Started,
-    Unsaved,
     WorkEvent,
     WorkOrder,
     from_proto,
@@ -20,6 +16,8 @@ from jupiterd.daemon.runtime.work_events import (
 )
 from jupiterd.errors import EmptySourceError, JupiterError, MalformedError
 from jupiterd.ids import ArtifactId
+from jupiterd.protocol.frames import CheckpointUnsaved, GangJoined, Progressed, RankListening
+from jupiterd.protocol.training_values import PseudoGradient, TrainingProgress
 from jupiterd.rpc import peer_pb2
 
 ARTIFACT = ArtifactId("a" * 64)
@@ -29,15 +27,18 @@ ARTIFACT = ArtifactId("a" * 64)
     "event",
     [
         Started(4711, "cpu"),
-        Advanced(3, 10, "steps", {"loss": 2.5}),
-        Advanced(0, 0, "", {}),
-        CheckpointStored(ARTIFACT, 100, 25_600, 400, 3.25),
-        Unsaved(100, "no room"),
+        Progressed(3, 10, "steps", {"loss": 2.5}),
+        Progressed(0, 0, "", {}),
+        CheckpointStored(ARTIFACT, TrainingProgress(100, 25_600, 400, 3.25, {"best_step": 90.0})),
+        CheckpointUnsaved(100, "no room"),
         PseudoGradientStored(
-            ARTIFACT, "5" * 64, 960, 1.5, 12.5, b"\0\0\x80?", 4096, "6" * 64, b"\7" * 32
+            ARTIFACT,
+            PseudoGradient(
+                "5" * 64, 960, 1.5, 12.5, b"\0\0\x80?", 4096, "6" * 64, b"\7" * 32, 24, 2.5, 900
+            ),
         ),
-        Listening(4000),
-        Joined("gpu", "without OpenBLAS"),
+        RankListening(4000),
+        GangJoined("gpu", "without OpenBLAS"),
         Finished(WorkResult({"kept": ARTIFACT}, {"kept": 3.0}, {"why": "x", "n": 1, "none": None})),
         Finished(WorkResult({})),
     ],
@@ -51,12 +52,12 @@ def test_an_event_arrives_as_it_was_sent(event: WorkEvent) -> None:
 def test_a_way_of_which_less_is_told_or_more_than_a_digest_arrives() -> None:
     way = peer_pb2.WorkPseudoGradient(artifact=ARTIFACT, after="5" * 64, tokens=960, norm=1.5)
     assert from_proto(peer_pb2.WorkEvent(pseudo_gradient=way)) == PseudoGradientStored(
-        ARTIFACT, "5" * 64, 960, 1.5, 0.0
+        ARTIFACT, PseudoGradient("5" * 64, 960, 1.5)
     )
     way.digest = b"\7" * 1000
     made = from_proto(peer_pb2.WorkEvent(pseudo_gradient=way))
     assert isinstance(made, PseudoGradientStored)
-    assert made.digest == b"\7" * DIGEST_BYTES
+    assert made.pseudo_gradient.digest == b"\7" * DIGEST_BYTES
 
 
 def test_an_order_arrives_as_it_was_sent() -> None:

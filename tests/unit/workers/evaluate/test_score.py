@@ -14,7 +14,7 @@ from jupiterd.workers.evaluate.documents import Limits, choose_documents, cut_te
 from jupiterd.workers.evaluate.general_text import general_documents
 from jupiterd.workers.evaluate.score import ScoreInputs, ScoreParams, score
 from jupiterd.workers.evaluate.score_file import read_folders, write_scores
-from jupiterd.workers.evaluate.unigram import count_tokens
+from jupiterd.workers.evaluate.score_table import count_tokens
 from jupiterd.workers.evaluate.windows import Window, batches_of, windows_of
 from tests.support.workers.data_material import function, real, synthetic, write
 

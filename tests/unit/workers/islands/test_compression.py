@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from jupiterd.workers.islands.compression import PACKERS, Compressor, Kind, halves, restored
+from jupiterd.workers.islands.compression import PACKERS, Compressor, Kind, halves
 from jupiterd.workers.islands.int8_blocks import BLOCK
+from tests.support.workers.unpacked import restored
 
 SIZE = 2 * BLOCK
 

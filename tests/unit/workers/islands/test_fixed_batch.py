@@ -11,13 +11,13 @@ from transformers.models.qwen3.configuration_qwen3 import Qwen3Config
 from jupiterd.cycle.training.model_fingerprint import strangers
 from jupiterd.cycle.training.plan import ModelShape
 from jupiterd.workers.islands.fixed_batch import FixedBatch, tokens_of
-from jupiterd.workers.train.engine import Engine, Tensors
 from jupiterd.workers.train.first_weights import first_weights
 from jupiterd.workers.train.model_config import model_config
 from jupiterd.workers.train.torch.attention import FlashAttention, TorchAttention
 from jupiterd.workers.train.torch.qwen3 import Norm, Qwen3
 from jupiterd.workers.train.torch.torch_engine import TorchEngine
 from jupiterd.workers.train.torch.torch_model import last_logits, make_model, without_flash
+from jupiterd.workers.training_engine import Engine, Tensors
 from tests.support.workers.tiny_engine import tiny_engine, tiny_plan
 from tests.support.workers.tiny_run import SEQ_LEN, VOCAB, tiny_shape
 

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from jupiterd.workers.islands import flat
-from jupiterd.workers.islands.compression import restored
 from jupiterd.workers.islands.flat import CHUNK
 from jupiterd.workers.islands.int8_blocks import BLOCK, LEVELS, rounded
+from tests.support.workers.unpacked import restored
 
 NUMBERS = arrays(
     np.float32,

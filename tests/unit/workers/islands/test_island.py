@@ -5,11 +5,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from jupiterd.protocol.training_values import RoundOrder
 from jupiterd.workers.islands.compression import Kind
 from jupiterd.workers.islands.flat import Vector
 from jupiterd.workers.islands.island import Island
 from jupiterd.workers.islands.outer_step import OuterSettings
-from jupiterd.workers.islands.round_order import RoundOrder
 from jupiterd.workers.tokens.shards import ShardSet
 from jupiterd.workers.train.batches import Batches
 from tests.support.workers.tiny_engine import BATCH, tiny_engine, tiny_plan

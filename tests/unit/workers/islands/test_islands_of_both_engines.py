@@ -11,10 +11,10 @@ from transformers import AutoConfig
 from jupiterd.cycle.training.model_fingerprint import strangers
 from jupiterd.cycle.training.plan import ModelShape, TrainPlan, derive, shape_of_config
 from jupiterd.protocol.frames import (
-    KeepState,
     Progressed,
     PseudoGradientWritten,
-    StateKept,
+    SaveState,
+    StateSaved,
     TaskFailed,
     TaskFinished,
 )
@@ -111,8 +111,10 @@ def test_an_mlx_and_a_torch_island_that_meet_every_step_train_as_one_process_doe
     assert len(processes.digests("m")) == 51
     one, other = (rank.said(PseudoGradientWritten) for rank in leader.ranks)
     for each, beside in zip(one, other, strict=True):
-        assert not strangers({"a": each.logits, "b": beside.logits}, {"a"})
-        assert each.digest == beside.digest != b""
+        assert not strangers(
+            {"a": each.pseudo_gradient.logits, "b": beside.pseudo_gradient.logits}, {"a"}
+        )
+        assert each.pseudo_gradient.digest == beside.pseudo_gradient.digest != b""
     assert not leader.adrift
     ours = alone(make_inputs(tmp_path / "again"), rounds)
     for island in both:
@@ -218,8 +220,8 @@ def test_the_ranks_of_an_island_stay_in_step_and_stop_together_while_they_wait(
     first, second = sorted(leader.ranks, key=lambda rank: -len(rank.said(PseudoGradientWritten)))
     leader.wait_for(first, PseudoGradientWritten, 3)
     for rank in leader.ranks:
-        rank.tell(KeepState(0))
-        leader.wait_for(rank, StateKept)
+        rank.tell(SaveState(0))
+        leader.wait_for(rank, StateSaved)
     leader.stop(second)
     processes.ended()
     assert not second.said(PseudoGradientWritten), "one of them sends it"

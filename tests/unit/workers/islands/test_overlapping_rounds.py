@@ -9,19 +9,19 @@ import pytest
 
 from jupiterd.protocol.frames import (
     CheckpointWritten,
-    KeepState,
     OuterStepWanted,
     Progressed,
     PseudoGradientWritten,
-    StateKept,
+    SaveState,
+    StateSaved,
 )
+from jupiterd.protocol.training_values import RoundOrder
 from jupiterd.workers import link
 from jupiterd.workers.islands.island import Island as OuterIsland
-from jupiterd.workers.islands.round_order import RoundOrder
-from jupiterd.workers.islands.saved_island import SavedIsland
 from jupiterd.workers.train.checkpoints.checkpoint import load_state
-from jupiterd.workers.train.engine import Tensors
 from jupiterd.workers.train.island import outer_rounds
+from jupiterd.workers.train.island.saved_island import SavedIsland
+from jupiterd.workers.training_engine import Tensors
 from tests.support.workers.island_threads import EVERY, ROUNDS, STEPS, Island, plan, tensors
 from tests.support.workers.outer_leader import DIGEST_BYTES, WAIT_S, OuterLeader, digests
 from tests.support.workers.tiny_run import SEQ_LEN, make_inputs
@@ -70,7 +70,7 @@ def test_islands_whose_rounds_overlap_train_on_while_the_ways_are_on_their_way(
             EVERY * batch * SEQ_LEN
         }
         assert len(island.losses) == STEPS
-        last = island.rank.said(CheckpointWritten)[-1]
+        last = island.rank.said(CheckpointWritten)[-1].progress
         assert (last.step, last.tokens) == (STEPS, STEPS * batch * SEQ_LEN)
     a, b = (tensors(island.checkpoint(STEPS)) for island in islands)
     shared = [name for name in a if name.startswith(("model.", "outer w", "outer m"))]
@@ -124,7 +124,7 @@ def test_what_is_kept_while_a_round_begins_is_of_that_round_or_of_the_one_before
     def begin_and_be_asked(island: OuterIsland, order: RoundOrder) -> None:
         if order.number == 1 and not is_asked.is_set():
             is_asked.set()
-            leader.ranks[0].tell(KeepState(0))
+            leader.ranks[0].tell(SaveState(0))
             is_kept.wait(0.5)
         begin(island, order)
         if order.number == 1:
@@ -140,9 +140,10 @@ def test_what_is_kept_while_a_round_begins_is_of_that_round_or_of_the_one_before
     monkeypatch.setattr(OuterIsland, "begin", begin_and_be_asked)
     monkeypatch.setattr(SavedIsland, "tensors", read_at_that_moment)
     island = Island(leader, "b", inputs)
-    leader.wait_for(island.rank, StateKept)
-    (kept,) = island.rank.said(StateKept)
-    folder = island.rank.folder / kept.path
+    leader.wait_for(island.rank, StateSaved)
+    (kept,) = island.rank.said(StateSaved)
+    assert kept.checkpoint is not None
+    folder = island.rank.folder / kept.checkpoint.path
     current = (load_state(folder).outer or {})["current"]["number"]
     has_base = "outer base.model.norm.weight" in tensors(folder)
     assert (current, has_base) in {(0, False), (1, True)}

@@ -8,13 +8,14 @@ import zstandard
 from safetensors.numpy import save
 
 from jupiterd.errors import CorruptArtifactError
-from jupiterd.workers.islands.compression import PACKERS, Kind, restored
+from jupiterd.workers.islands.compression import PACKERS, Kind
 from jupiterd.workers.islands.int8_blocks import BLOCK, blocks_of
 from jupiterd.workers.islands.pseudo_gradient_file import (
     WAY_FILE,
     read_pseudo_gradient,
     write_pseudo_gradient,
 )
+from tests.support.workers.unpacked import restored
 
 SIZE = 3 * BLOCK + 7
 

@@ -14,7 +14,7 @@ from jupiterd.daemon.gangs import surviving_states
 from jupiterd.errors import StateNotFetchedError
 from jupiterd.workers.train import catch_up_rank
 from jupiterd.workers.train.catch_up_rank import MOST_STEPS, CatchUpRank
-from jupiterd.workers.train.engine import Engine, Gradients
+from jupiterd.workers.training_engine import Engine, Gradients
 from tests.support.workers.gangs import Gangs, plan_of
 
 BEGUN, STEPS = 10, 40

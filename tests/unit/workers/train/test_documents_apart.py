@@ -17,10 +17,10 @@ from jupiterd.errors import UsageError
 from jupiterd.workers.tokens.shards import ShardSet, ShardWriter
 from jupiterd.workers.tokens.tokenizer import tokenizer_hash
 from jupiterd.workers.train.batches import Batches
-from jupiterd.workers.train.engine import MicroBatch
 from jupiterd.workers.train.job import read_job
 from jupiterd.workers.train.torch.torch_engine import TorchEngine
 from jupiterd.workers.train.torch.torch_model import LanguageModel, make_model
+from jupiterd.workers.training_engine import MicroBatch
 from tests.support.workers.tiny_engine import BATCH, tiny_engine, tiny_plan, train
 from tests.support.workers.tiny_run import (
     SEQ_LEN,

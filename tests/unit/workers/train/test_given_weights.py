@@ -54,7 +54,7 @@ def test_they_are_measured_before_the_first_step(
     given: dict[str, str], tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     _, frames = train(given, tmp_path / "out", plan=tuning(GENTLE), is_tuning=True)
-    horizon = Horizon.of(checkpoints(frames)[-1].horizon)
+    horizon = Horizon.of(checkpoints(frames)[-1].progress.horizon)
     assert horizon.first_loss == pytest.approx(loss_of(Path(given["weights"]), given), abs=1e-5)
     bits = horizon.first_loss / horizon.bytes_per_token / math.log(2)
     first = next(frame for frame in frames if isinstance(frame, Progressed))
@@ -86,8 +86,8 @@ def test_where_no_step_is_better_the_model_is_what_was_given_to_the_last_bit(
     given: dict[str, str], tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     made = tuned(given, tmp_path / "out", tuning(RUIN))
-    horizon = Horizon.of(made.horizon)
-    assert (made.step, horizon.best_step, horizon.best_loss) == (30, 0, horizon.first_loss)
+    horizon = Horizon.of(made.progress.horizon)
+    assert (made.progress.step, horizon.best_step, horizon.best_loss) == (30, 0, horizon.first_loss)
     assert horizon.ends_worse
     first, last = (
         load_file(folder / "model.safetensors")
@@ -103,7 +103,7 @@ def test_where_no_step_is_better_the_model_is_what_was_given_to_the_last_bit(
 def test_where_a_step_is_better_it_counts(given: dict[str, str], tmp_path: Path) -> None:
     train(given, tmp_path / "ruined", plan=tuning(RUIN))
     ruined = given | {"weights": str(tmp_path / "ruined" / "checkpoint-00000020")}
-    horizon = Horizon.of(tuned(ruined, tmp_path / "out", tuning(1e-2)).horizon)
+    horizon = Horizon.of(tuned(ruined, tmp_path / "out", tuning(1e-2)).progress.horizon)
     assert horizon.best_step > 0
     assert horizon.best_loss < horizon.first_loss
     assert not horizon.ends_worse
@@ -116,8 +116,8 @@ def test_whoever_goes_on_still_knows_them(given: dict[str, str], tmp_path: Path)
     assert (tmp_path / "whole" / early.path / STATE_DIR / "best.safetensors").is_file()
     rest = {name: path for name, path in given.items() if name != "weights"}
     again = rest | {"checkpoint": str(tmp_path / "whole" / early.path)}
-    ended = tuned(again, tmp_path / "again", plan, horizon=dict(early.horizon))
-    assert ended.horizon == pytest.approx(dict(last.horizon))
+    ended = tuned(again, tmp_path / "again", plan, horizon=dict(early.progress.horizon))
+    assert ended.progress.horizon == pytest.approx(dict(last.progress.horizon))
     one, other = (
         load_file(folder / "model.safetensors")
         for folder in (tmp_path / "whole" / last.path, tmp_path / "again" / ended.path)
@@ -129,7 +129,7 @@ def test_text_that_the_gate_judges_shows_the_loss_and_chooses_nothing(
     given: dict[str, str], tmp_path: Path
 ) -> None:
     inputs = given | held(tmp_path / "gate", STRANGE, split="gate")
-    horizon = Horizon.of(tuned(inputs, tmp_path / "out", tuning(RUIN)).horizon)
+    horizon = Horizon.of(tuned(inputs, tmp_path / "out", tuning(RUIN)).progress.horizon)
     assert horizon.first_loss > 0
     assert (horizon.best_step, horizon.best_loss) == (0, 0.0)
     assert not horizon.has_best
@@ -139,7 +139,7 @@ def test_drawn_weights_are_not_measured_before_they_have_learnt_anything(
     given: dict[str, str], tmp_path: Path
 ) -> None:
     _, frames = train(given, tmp_path / "out", plan=tuning(GENTLE))
-    assert Horizon.of(checkpoints(frames)[-1].horizon).first_loss == 0.0
+    assert Horizon.of(checkpoints(frames)[-1].progress.horizon).first_loss == 0.0
 
 
 @pytest.mark.full
@@ -154,7 +154,7 @@ def test_mlx_measures_them_alike_and_gives_them_back_to_the_last_bit(
     told = said(tmp_path, "mlx")
     assert "error" not in told, told
     last = frames_of(told, "CheckpointWritten")[-1]
-    horizon = Horizon.of(last["horizon"])
+    horizon = Horizon.of(last["progress"]["horizon"])
     assert horizon.first_loss == pytest.approx(loss_of(Path(given["weights"]), given), abs=1e-4)
     assert (horizon.best_step, horizon.ends_worse) == (0, True)
     first, made = (

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from jupiterd.workers.tokens.shards import ShardSet, ShardWriter
-from jupiterd.workers.train.engine import MicroBatch
+from jupiterd.workers.training_engine import MicroBatch
 from tests.bench.islands.contestants import Race, Result
 from tests.bench.islands.kept import KeptResults
 from tests.bench.islands.losses import ALONE, TOGETHER, contestants, print_losses, print_table

@@ -15,9 +15,9 @@ from jupiterd.cycle.training.plan import ModelShape, TrainPlan, derive
 from jupiterd.workers.data.pack.prepare_dataset import prepare
 from jupiterd.workers.tokens.shards import ShardSet
 from jupiterd.workers.train.batches import Batches
-from jupiterd.workers.train.engine import BETAS, EPSILON, Engine, MicroBatch, is_decayed
 from jupiterd.workers.train.torch.process_group import ProcessGroup
 from jupiterd.workers.train.torch.torch_engine import TorchEngine
+from jupiterd.workers.training_engine import BETAS, EPSILON, Engine, MicroBatch, is_decayed
 from tests.support.workers.chat_material import (
     chat_tokenizer,
     ids_of,

@@ -164,7 +164,7 @@ def test_both_engines_have_the_same_losses_on_the_same_batches(alone: Path, tmp_
 def test_a_round_ends_with_the_same_frames_as_on_torch(alone: Path):
     told = said(alone, "whole")
     made = frames(told, "CheckpointWritten")
-    assert [(c["step"], c["cursor"], c["tokens"]) for c in made] == [
+    assert [(c["step"], c["cursor"], c["tokens"]) for c in (m["progress"] for m in made)] == [
         (25, 150, 2400),
         (40, 240, 3840),
         (50, 300, 4800),
@@ -208,7 +208,7 @@ def test_the_next_round_goes_on_with_the_trunk_as_on_torch(alone: Path, tmp_path
     told = said(alone, "second after mlx")
     jump = losses(told)[0] - losses(said(alone, "whole"))[plan().trunk_steps]
     assert abs(jump) < 0.3, "the optimizer's moments came along"
-    assert frames(told, "CheckpointWritten")[0]["tokens"] == 3840 + end * 6 * 16
+    assert frames(told, "CheckpointWritten")[0]["progress"]["tokens"] == 3840 + end * 6 * 16
 
 
 def test_torch_goes_on_from_a_checkpoint_of_mlx(alone: Path, tmp_path: Path):

@@ -21,9 +21,9 @@ from jupiterd.cluster.ledger.state import CycleState, State
 from jupiterd.cycle.base.work_item import Phase
 from jupiterd.daemon.leader.progress_board import ProgressBoard
 from jupiterd.daemon.queries.cycle.cycle_document import Live, cycle_document
-from jupiterd.daemon.runtime.work_events import Advanced
 from jupiterd.errors import Bug
 from jupiterd.ids import ArtifactId, NodeId
+from jupiterd.protocol.frames import Progressed
 from tests.support.cluster.building import CYCLE, NODES, paused, started
 
 NAMED_KEYS = {
@@ -112,8 +112,8 @@ def training(done: int = 150) -> Live:
     gang = [{"node": NODES[0], "rank": 0, "engine": "torch", "device": "cpu", "pid": 4711}]
     board.show_gang(CYCLE, gang, {})
     values = {"loss": 2.75, "tokens_per_s": 5000.0}
-    board.advance(CYCLE, "train", Advanced(done - 50, 200, "steps", values), 120.0)
-    board.advance(CYCLE, "train", Advanced(done, 200, "steps", values), 130.0)
+    board.advance(CYCLE, "train", Progressed(done - 50, 200, "steps", values), 120.0)
+    board.advance(CYCLE, "train", Progressed(done, 200, "steps", values), 130.0)
     return board.to_plain(130.0)[0]
 
 
@@ -348,7 +348,7 @@ def test_who_trains_is_told_by_name_too() -> None:
 def test_the_loss_of_the_gates_students_is_not_the_models() -> None:
     board = ProgressBoard()
     board.begin(CYCLE, 1, Phase.GATE, 100.0)
-    board.advance(CYCLE, "r1/gate/0", Advanced(3, 9, "prompts", {"loss": 8.2}), 130.0)
+    board.advance(CYCLE, "r1/gate/0", Progressed(3, 9, "prompts", {"loss": 8.2}), 130.0)
     (live,) = board.to_plain(130.0)
     assert document(*TRAINED, live=live)["loss"] == 3.5
 

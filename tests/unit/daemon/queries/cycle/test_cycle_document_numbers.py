@@ -11,8 +11,8 @@ from jupiterd.cluster.facts.facts import (
 )
 from jupiterd.cycle.base.work_item import Phase
 from jupiterd.daemon.leader.progress_board import PhaseProgress
-from jupiterd.daemon.runtime.work_events import Advanced
 from jupiterd.ids import ArtifactId
+from jupiterd.protocol.frames import Progressed
 from tests.support.cluster.building import CYCLE, NODES, started
 from tests.unit.daemon.queries.cycle.test_cycle_document import document
 
@@ -27,7 +27,7 @@ def test_a_document_holds_no_number_that_json_does_not_know() -> None:
         CYCLE, 1, "", ArtifactId("c1"), 1, 10, 100, 5, math.nan, is_final=True
     )
     live = PhaseProgress(CYCLE, 1, Phase.TRAIN, 0.0)
-    live.advance("train", Advanced(1, 2, "steps", {"loss": math.nan, "lr": 0.1}), 1.0)
+    live.advance("train", Progressed(1, 2, "steps", {"loss": math.nan, "lr": 0.1}), 1.0)
     over = RoundCommitted(CYCLE, 1, ArtifactId("c1"), "REJECT", "")
     shown = document(started(), checkpoint, gate, judged_so, over, live=live.to_plain(1.0))
     json.dumps(shown, allow_nan=False)

@@ -8,9 +8,9 @@ import pytest
 from transformers import AutoConfig
 
 from jupiterd.cycle.training.plan import ModelShape, shape_of_config
-from jupiterd.workers.train.engine import MicroBatch
 from jupiterd.workers.train.torch.process_group import ProcessGroup
 from jupiterd.workers.train.torch.torch_engine import TorchEngine
+from jupiterd.workers.training_engine import MicroBatch
 from tests.support.workers.tiny_engine import tiny_plan
 from tests.support.workers.tiny_run import SEQ_LEN, VOCAB, tiny_shape
 

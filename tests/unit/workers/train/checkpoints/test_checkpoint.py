@@ -39,7 +39,8 @@ def write(folder: Path, **changes: Any) -> Path:
     torch_engine.load_weights({n: v * (8 if v.ndim > 1 else 1) for n, v in weights.items()})
     inputs = make_inputs(folder)
     target = folder / "checkpoint"
-    checkpoint.save_checkpoint(target, torch_engine, STATE, Path(inputs["tokenizer"]))
+    taken = checkpoint.snapshot(torch_engine, STATE)
+    checkpoint.write(taken, target, Path(inputs["tokenizer"]))
     return target
 
 

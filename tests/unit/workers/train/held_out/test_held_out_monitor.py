@@ -60,9 +60,9 @@ def test_where_the_loss_rises_for_good_training_ends_and_the_best_weights_are_it
     plan = growing(steps=420, decay_steps=84, least_steps=280)
     finished, frames = train(inputs, tmp_path / "out", plan=plan)
     last = checkpoints(frames)[-1]
-    horizon = Horizon.of(last.horizon)
+    horizon = Horizon.of(last.progress.horizon)
     assert 0 < horizon.best_step < horizon.decay_from < horizon.ended < plan.least_steps
-    assert last.step == finished.summary["step"] == end_step(plan, horizon)
+    assert last.progress.step == finished.summary["step"] == end_step(plan, horizon)
     assert not finished.summary["stopped"]
     made = tmp_path / "out" / last.path
     assert loss_of(made, inputs) == pytest.approx(horizon.best_loss, abs=1e-5)
@@ -86,8 +86,9 @@ def test_mlx_ends_by_it_too_and_its_best_weights_score_the_same_on_torch(
     told = said(tmp_path, "mlx")
     assert "error" not in told, told
     last = frames_of(told, "CheckpointWritten")[-1]
-    horizon = Horizon.of(last["horizon"])
-    assert 0 < horizon.best_step < last["step"] == end_step(plan, horizon) < plan.steps
+    progress = last["progress"]
+    horizon = Horizon.of(progress["horizon"])
+    assert 0 < horizon.best_step < progress["step"] == end_step(plan, horizon) < plan.steps
     made = tmp_path / "mlx" / last["path"]
     assert loss_of(made, inputs) == pytest.approx(horizon.best_loss, abs=1e-4)
 
@@ -98,8 +99,8 @@ def test_steps_that_were_asked_for_are_taken_and_the_best_weights_count(
     plan = derive(tiny_shape(), 1, {"steps": 80})
     _, frames = train(inputs, tmp_path / "out", plan=plan)
     last = checkpoints(frames)[-1]
-    horizon = Horizon.of(last.horizon)
-    assert (last.step, horizon.ended) == (80, 0)
+    horizon = Horizon.of(last.progress.horizon)
+    assert (last.progress.step, horizon.ended) == (80, 0)
     assert loss_of(tmp_path / "out" / last.path, inputs) == pytest.approx(horizon.best_loss, 1e-5)
 
 
@@ -107,8 +108,8 @@ def test_without_development_text_four_passes_are_taken(tmp_path: Path):
     plan = growing()
     _, frames = train(make_inputs(tmp_path), tmp_path / "out", plan=plan)
     last = checkpoints(frames)[-1]
-    assert last.step == plan.least_steps
-    assert Horizon.of(last.horizon).best_step == 0
+    assert last.progress.step == plan.least_steps
+    assert Horizon.of(last.progress.horizon).best_step == 0
 
 
 def test_by_the_gates_text_nothing_is_decided(inputs: dict[str, str], tmp_path: Path):
@@ -117,8 +118,8 @@ def test_by_the_gates_text_nothing_is_decided(inputs: dict[str, str], tmp_path: 
     gate = inputs | {"holdout.0": str(held)}
     _, frames = train(gate, tmp_path / "out", plan=plan, log_dir=str(tmp_path / "curves"))
     last = checkpoints(frames)[-1]
-    assert last.step == plan.least_steps
-    assert Horizon.of(last.horizon).best_step == 0
+    assert last.progress.step == plan.least_steps
+    assert Horizon.of(last.progress.horizon).best_step == 0
     assert "val_loss" in (tmp_path / "curves" / JSONL_FILE).read_text(), "people see it"
 
 
@@ -131,9 +132,10 @@ def test_whoever_goes_on_decides_the_same_and_ends_with_the_same_weights(
     *before, whole = checkpoints(frames)
     assert before
     for made in before:
-        assert _went_on(made, plan, inputs, tmp_path) == whole.horizon
+        assert _went_on(made, plan, inputs, tmp_path) == whole.progress.horizon
         first, second = (
-            tensors(tmp_path / folder / whole.path) for folder in ("whole", f"from-{made.step}")
+            tensors(tmp_path / folder / whole.path)
+            for folder in ("whole", f"from-{made.progress.step}")
         )
         assert all(torch.equal(first[name], second[name]) for name in first)
 
@@ -142,9 +144,9 @@ def _went_on(
     made: CheckpointWritten, plan: TrainPlan, inputs: dict[str, str], tmp_path: Path
 ) -> Any:
     start = inputs | {"checkpoint": str(tmp_path / "whole" / made.path)}
-    out = tmp_path / f"from-{made.step}"
-    _, frames = train(start, out, plan=plan, horizon=dict(made.horizon))
-    return checkpoints(frames)[-1].horizon
+    out = tmp_path / f"from-{made.progress.step}"
+    _, frames = train(start, out, plan=plan, horizon=dict(made.progress.horizon))
+    return checkpoints(frames)[-1].progress.horizon
 
 
 def test_what_its_writer_had_not_come_to_measure_is_measured_by_whoever_goes_on(
@@ -154,9 +156,12 @@ def test_what_its_writer_had_not_come_to_measure_is_measured_by_whoever_goes_on(
     plan = growing()
     _, frames = train(inputs, tmp_path / "whole", plan=plan)
     first, second, *_, whole = checkpoints(frames)
-    assert first.step < second.step
-    early = replace(second, horizon=first.horizon)
-    assert _went_on(early, plan, inputs, tmp_path) == pytest.approx(whole.horizon, abs=1e-5)
+    assert first.progress.step < second.progress.step
+    progress = replace(second.progress, horizon=first.progress.horizon)
+    early = replace(second, progress=progress)
+    assert _went_on(early, plan, inputs, tmp_path) == pytest.approx(
+        whole.progress.horizon, abs=1e-5
+    )
 
 
 def test_a_checkpoint_holds_the_best_weights_beside_its_own_where_they_are_others(
@@ -166,8 +171,8 @@ def test_a_checkpoint_holds_the_best_weights_beside_its_own_where_they_are_other
     *on_the_way, last = checkpoints(frames)
     for made in on_the_way:
         has_best = (tmp_path / "out" / made.path / STATE_DIR / "best.safetensors").is_file()
-        assert has_best == (made.horizon["best_step"] != made.step)
-    assert last.horizon["best_step"] != last.step, "one of them holds others"
+        assert has_best == (made.progress.horizon["best_step"] != made.progress.step)
+    assert last.progress.horizon["best_step"] != last.progress.step, "one of them holds others"
 
 
 def test_the_best_weights_outlive_the_checkpoint_that_they_came_from(tmp_path: Path):

@@ -14,6 +14,7 @@ from jupiterd.cycle.islands.outer_orders import Training
 from jupiterd.cycle.training.horizon import Horizon, end_step, schedule
 from jupiterd.cycle.training.plan import TrainPlan
 from jupiterd.protocol.frames import CheckpointWritten, OuterStepArrived
+from jupiterd.protocol.training_values import TrainingProgress
 from jupiterd.workers import link
 from jupiterd.workers.train.checkpoints.checkpoint import BEST_FILE, STATE_DIR
 from jupiterd.workers.train.island import outer_rounds
@@ -72,15 +73,13 @@ class DecidingLeader(OuterLeader):
         self.line.append(self._ordered(Step(len(self.line), first_step, steps, merged)))
 
     def _arrived(self, rank: Rank, step: Step) -> OuterStepArrived:
-        told: dict[str, Any] = {
-            "horizon": self.horizons[step.number].to_plain(),
-            "scored_step": self.scored[step.number],
-        }
-        return replace(super()._arrived(rank, step), **told)
+        arrived = super()._arrived(rank, step)
+        order = replace(arrived.order, scored_step=self.scored[step.number])
+        return replace(arrived, order=order, horizon=self.horizons[step.number].to_plain())
 
 
-def last_of(island: Island) -> CheckpointWritten:
-    return island.rank.said(CheckpointWritten)[-1]
+def last_of(island: Island) -> TrainingProgress:
+    return island.rank.said(CheckpointWritten)[-1].progress
 
 
 def model(island: Island, step: int) -> dict[str, np.ndarray]:
@@ -122,8 +121,10 @@ def test_an_island_that_begins_again_has_the_best_weights_that_were_merged_befor
     a, b = (Island(leader, name, inputs) for name in ("a", "b"))
     assert (a.ended().error, b.ended().error) == (None, None)
     horizon, end = Horizon.of(last_of(a).horizon), last_of(a).step
-    made = [told for told in a.rank.said(CheckpointWritten) if told.step < end]
-    late = next(told for told in made if told.horizon.get("best_step") == horizon.best_step)
+    made = [told for told in a.rank.said(CheckpointWritten) if told.progress.step < end]
+    late = next(
+        told for told in made if told.progress.horizon.get("best_step") == horizon.best_step
+    )
     start = a.rank.folder / late.path
     assert (start / STATE_DIR / BEST_FILE).is_file()
     again = late_island(leader, inputs | {"checkpoint": str(start)}, late)
@@ -140,7 +141,7 @@ def late_island(
     whole = leader.task
 
     def task(island: str, given: Mapping[str, str]) -> Any:
-        return whole(island, given, horizon=dict(late.horizon))
+        return whole(island, given, horizon=dict(late.progress.horizon))
 
     leader.task = task  # pyright: ignore[reportAttributeAccessIssue]
     return Island(leader, "a", inputs)

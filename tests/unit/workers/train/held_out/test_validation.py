@@ -15,10 +15,10 @@ from jupiterd.cycle.data.split import DEV
 from jupiterd.cycle.training.held_out_measures import sequences_to_score
 from jupiterd.cycle.training.plan import derive
 from jupiterd.workers.tokens.tokenizer import encode_batch, load_tokenizer
-from jupiterd.workers.train.engine import MicroBatch
 from jupiterd.workers.train.held_out.validation import Validation
 from jupiterd.workers.train.report.metrics import JSONL_FILE
 from jupiterd.workers.train.torch.torch_model import LanguageModel, make_model
+from jupiterd.workers.training_engine import MicroBatch
 from tests.support.workers.data_material import real, write
 from tests.support.workers.gangs import ENGINES, Gangs
 from tests.support.workers.tiny_engine import tiny_engine, tiny_plan

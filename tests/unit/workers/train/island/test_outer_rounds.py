@@ -23,11 +23,11 @@ from jupiterd.errors import (
 from jupiterd.protocol.frames import (
     CheckpointUnsaved,
     CheckpointWritten,
-    KeepState,
     OuterStepWanted,
     Progressed,
     PseudoGradientWritten,
-    StateKept,
+    SaveState,
+    StateSaved,
 )
 from jupiterd.workers import link
 from jupiterd.workers.islands.island import Island as OuterIsland
@@ -83,7 +83,7 @@ def test_islands_of_unlike_batches_end_every_round_with_the_same_weights(
             (pseudo_gradient.stands_at, pseudo_gradient.digest.hex())
             for pseudo_gradient in pseudo_gradients
         ] == stand
-        last = island.rank.said(CheckpointWritten)[-1]
+        last = island.rank.said(CheckpointWritten)[-1].progress
         assert (last.step, last.tokens) == (STEPS, STEPS * batch * SEQ_LEN)
         assert island.finished is not None
         assert island.finished.counts["tokens"] == last.tokens
@@ -243,7 +243,7 @@ def test_after_every_fourth_outer_step_without_a_checkpoint_there_is_one(
     rarely = plan(steps=12, checkpoint_every_steps=5)
     leader = OuterLeader(tmp_path, rarely, {"a": 2}, 1)
     island = Island(leader, "a", inputs).ended()
-    made = [told.step for told in island.rank.said(CheckpointWritten)]
+    made = [told.progress.step for told in island.rank.said(CheckpointWritten)]
     assert made == [4, 5, 9, 10, 12]
     places = [load_state(island.checkpoint(step)).outer or {} for step in made]
     assert [[order["number"] for order in place["orders"]] for place in places] == [
@@ -257,7 +257,7 @@ def test_few_and_quick_steps_between_outer_steps_are_not_all_written_down(
     monkeypatch.setattr(outer_rounds, "SAVE_AFTER_S", 30.0)
     leader = OuterLeader(tmp_path, plan(steps=12, checkpoint_every_steps=2), {"a": 2}, 1)
     island = Island(leader, "a", inputs).ended()
-    made = [told.step for told in island.rank.said(CheckpointWritten)]
+    made = [told.progress.step for told in island.rank.said(CheckpointWritten)]
     assert made == [2, 6, 10, 12], "the first one, each fourth round's, and the last one"
 
 
@@ -270,7 +270,7 @@ def test_a_checkpoint_that_was_due_too_soon_is_written_as_soon_as_may_be(
     monkeypatch.setattr(OuterRounds, "_may_save", may_save)
     leader = OuterLeader(tmp_path, plan(checkpoint_every_steps=5), {"a": 2}, EVERY)
     island = Island(leader, "a", inputs).ended()
-    assert [told.step for told in island.rank.said(CheckpointWritten)] == [7, 10, 15, 16]
+    assert [told.progress.step for told in island.rank.said(CheckpointWritten)] == [7, 10, 15, 16]
 
 
 def test_after_a_checkpoint_without_room_the_next_one_that_is_due_is_tried(
@@ -289,7 +289,7 @@ def test_after_a_checkpoint_without_room_the_next_one_that_is_due_is_tried(
     leader = OuterLeader(tmp_path, plan(checkpoint_every_steps=5), {"a": 2}, 16)
     island = Island(leader, "a", inputs).ended()
     assert [told.step for told in island.rank.said(CheckpointUnsaved)] == [5, 10]
-    assert [told.step for told in island.rank.said(CheckpointWritten)] == [15, 16]
+    assert [told.progress.step for told in island.rank.said(CheckpointWritten)] == [15, 16]
 
 
 def test_a_round_that_the_others_have_ended_is_left_at_once(inputs: dict[str, str], tmp_path: Path):
@@ -337,14 +337,14 @@ def test_before_all_have_met_after_the_last_step_nothing_is_kept_that_would_look
     leader = OuterLeader(tmp_path, short, {"a": 2, "b": 3}, EVERY)
     island = Island(leader, "b", inputs)
     leader.wait_for(island.rank, PseudoGradientWritten)
-    island.rank.tell(KeepState(0))
-    leader.wait_for(island.rank, StateKept)
+    island.rank.tell(SaveState(0))
+    leader.wait_for(island.rank, StateSaved)
     leader.stop(island.rank)
     finished = island.ended().finished
     assert finished is not None
     assert finished.summary["stopped"] is True
-    assert island.rank.said(StateKept) == [StateKept()]
-    assert [made.step for made in island.rank.said(CheckpointWritten)] == [EVERY // 2]
+    assert island.rank.said(StateSaved) == [StateSaved()]
+    assert [made.progress.step for made in island.rank.said(CheckpointWritten)] == [EVERY // 2]
 
 
 @pytest.mark.parametrize(("at_step", "tokens"), [(6, SEQ_LEN), (8, EVERY * SEQ_LEN)])

@@ -12,8 +12,8 @@ from torch.nn import functional
 from jupiterd.cycle.training.memory import logit_chunk_tokens
 from jupiterd.cycle.training.plan import ModelShape, derive
 from jupiterd.workers.tokens.shards import ShardSet
-from jupiterd.workers.train.engine import MicroBatch
 from jupiterd.workers.train.torch.chunked_loss import cross_entropy, loss_alone
+from jupiterd.workers.training_engine import MicroBatch
 from tests.support.workers.gangs import Gangs, Told
 from tests.support.workers.tiny_engine import tiny_engine, tiny_plan
 from tests.support.workers.tiny_run import SEQ_LEN, make_inputs, tiny_shape

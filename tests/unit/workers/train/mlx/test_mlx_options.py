@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from jupiterd.cycle.training.plan import TrainPlan
-from jupiterd.workers.train.engine import MicroBatch
+from jupiterd.workers.training_engine import MicroBatch
 from tests.support.workers.tiny_engine import tiny_plan
 from tests.support.workers.tiny_run import TaskAlone, make_inputs, tiny_shape, train_params
 from tests.unit.workers.train.test_mlx_train import checkpoint, losses, said, start, tensors

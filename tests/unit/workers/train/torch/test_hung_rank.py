@@ -18,8 +18,8 @@ from jupiterd.errors import WorkFailedError
 from jupiterd.processes.environment import worker_environment
 from jupiterd.processes.process import Worker, start_worker
 from jupiterd.processes.routes import free_port
-from jupiterd.protocol.frames import CheckpointWritten, Frame, RunTask, StateKept, StoreAsked
-from jupiterd.workers.train.checkpoints.checkpoint import TrainingState, save_checkpoint
+from jupiterd.protocol.frames import CheckpointWritten, Frame, RunTask, StateSaved, StoreAsked
+from jupiterd.workers.train.checkpoints.checkpoint import TrainingState, snapshot, write
 from jupiterd.workers.train.torch.process_group import ProcessGroup
 from jupiterd.workers.train.torch.torch_engine import TorchEngine
 from tests.support.workers.open_store import OpenStore
@@ -90,11 +90,11 @@ async def listen(worker: Worker, heard: list[Frame], store: OpenStore) -> None:
 
 
 def steps(heard: list[Frame]) -> list[int]:
-    return [frame.step for frame in heard if isinstance(frame, CheckpointWritten)]
+    return [frame.progress.step for frame in heard if isinstance(frame, CheckpointWritten)]
 
 
-def kept(heard: list[Frame]) -> list[StateKept]:
-    return [frame for frame in heard if isinstance(frame, StateKept)]
+def kept(heard: list[Frame]) -> list[CheckpointWritten | None]:
+    return [frame.checkpoint for frame in heard if isinstance(frame, StateSaved)]
 
 
 @pytest.mark.parametrize("engine", ["torch", "mlx"])
@@ -111,19 +111,21 @@ async def test_the_last_finished_step_outlives_a_rank_that_hangs(
         await until(lambda: len(steps(heard)) >= 5)
         os.kill(second.pid, signal.SIGSTOP)
         try:
-            first.keep_state(0)
+            first.save_state(0)
             await until(lambda: bool(kept(heard)))
             (state,) = kept(heard)
-            assert state.step >= 5
+            assert state is not None
+            step = state.progress.step
+            assert step >= 5
             # It is the last one finished: all before it are written without the rank that hangs.
-            await until(lambda: steps(heard)[-1] >= state.step - 1)
-            assert state.step >= steps(heard)[-1]
+            await until(lambda: steps(heard)[-1] >= step - 1)
+            assert step >= steps(heard)[-1]
         finally:
             os.kill(second.pid, signal.SIGCONT)
-        await until(lambda: steps(heard)[-1] > state.step)
+        await until(lambda: steps(heard)[-1] > step)
         for each in listening:
             each.cancel()
-    written, saved = (load(tmp_path / "rank-0" / name) for name in (named(state.step), state.path))
+    written, saved = (load(tmp_path / "rank-0" / name) for name in (named(step), state.path))
     assert written.keys() == saved.keys()
     assert all(np.array_equal(written[name], saved[name]) for name in written)
 
@@ -143,15 +145,16 @@ async def test_a_newcomer_killed_before_its_state_came_costs_no_step_and_gives_a
         for worker, frames in ((first, heard), (newcomer, of_newcomer)):
             group.create_task(listen_until_killed(worker, frames, store))
         await until(lambda: len(steps(heard)) >= 3)
-        newcomer.keep_state(0)
+        newcomer.save_state(0)
         await until(lambda: bool(kept(of_newcomer)))
         os.kill(newcomer.pid, signal.SIGKILL)
-        first.keep_state(0)
+        first.save_state(0)
         await until(lambda: bool(kept(heard)))
         os.kill(first.pid, signal.SIGKILL)
-    assert kept(of_newcomer) == [StateKept()], "it has no weights of its own yet"
+    assert kept(of_newcomer) == [None], "it has no weights of its own yet"
     (state,) = kept(heard)
-    assert state.step >= steps(heard)[-1], "none that was finished is lost"
+    assert state is not None
+    assert state.progress.step >= steps(heard)[-1], "none that was finished is lost"
     assert load(tmp_path / "rank-0" / state.path), "it is all there"
 
 
@@ -168,7 +171,7 @@ def written_at(step: int, folder: Path, tokenizer: str) -> Path:
     state = TrainingState(
         1, step, sequences * SEQ_LEN, sequences, plan.hash(), shape.architecture_hash(), ""
     )
-    save_checkpoint(folder, engine, state, Path(tokenizer))
+    write(snapshot(engine, state), folder, Path(tokenizer))
     return folder
 
 

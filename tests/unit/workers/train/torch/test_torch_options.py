@@ -21,13 +21,13 @@ from jupiterd.workers.train.checkpoints.checkpoint import (
     load_weights,
 )
 from jupiterd.workers.train.checkpoints.tensor_file import save_tensors
-from jupiterd.workers.train.engine import LOSS_SCALE, MicroBatch
 from jupiterd.workers.train.torch import chunked_loss, torch_rank
 from jupiterd.workers.train.torch.chunked_loss import cross_entropy
 from jupiterd.workers.train.torch.loss_scale import FIRST
 from jupiterd.workers.train.torch.torch_engine import TorchEngine
 from jupiterd.workers.train.torch.torch_model import make_model
 from jupiterd.workers.train.torch.torch_optimizer import orthogonal
+from jupiterd.workers.training_engine import LOSS_SCALE, MicroBatch
 from tests.support.workers.tiny_engine import tiny_engine, tiny_plan, train
 from tests.support.workers.tiny_run import SEQ_LEN, VOCAB, TaskAlone, make_inputs, tiny_shape
 

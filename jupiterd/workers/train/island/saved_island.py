@@ -6,19 +6,21 @@ nothing yet.
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
 from jupiterd.errors import CorruptArtifactError
+from jupiterd.protocol.training_values import RoundOrder
 from jupiterd.workers.islands.compression import Kind
 from jupiterd.workers.islands.flat import Layout, Vector
 from jupiterd.workers.islands.island import Island
 from jupiterd.workers.islands.outer_step import OuterState
-from jupiterd.workers.islands.round_order import RoundOrder
 from jupiterd.workers.train.checkpoints.checkpoint import OUTER_FILE, STATE_DIR
 from jupiterd.workers.train.checkpoints.tensor_file import load_tensors
-from jupiterd.workers.train.engine import Engine, Tensors
+from jupiterd.workers.training_engine import Engine, Tensors
+
+NOT_OURS = "a checkpoint's place between outer steps is not ours"
 
 
 class SavedIsland:
@@ -32,8 +34,8 @@ class SavedIsland:
         island = self._island
         if not island.orders:
             return None
-        current = None if island.current is None else island.current.to_plain()
-        return {"orders": [each.to_plain() for each in island.orders], "current": current}
+        current = None if island.current is None else asdict(island.current)
+        return {"orders": [asdict(each) for each in island.orders], "current": current}
 
     def tensors(self) -> Tensors:
         """Return the outer state and what is the island's own, as KIND.NAME.
@@ -85,10 +87,18 @@ def load_island(
 def _orders(place: Mapping[str, Any]) -> tuple[list[RoundOrder], RoundOrder | None]:
     match place:
         case {"orders": [_, *_] as orders, "current": current, **rest} if not rest:
-            read = [RoundOrder.from_plain(each) for each in orders]
-            return read, None if current is None else RoundOrder.from_plain(current)
+            return [*map(_order, orders)], None if current is None else _order(current)
         case _:
-            raise CorruptArtifactError("a checkpoint's place between outer steps is not ours")
+            raise CorruptArtifactError(NOT_OURS)
+
+
+def _order(plain: Mapping[str, Any]) -> RoundOrder:
+    """Rebuild one order; raises CorruptArtifactError where it is none."""
+    found: dict[str, Any] = {"scored_step": 0, **plain}  # it came later than the others
+    kinds = {field.name: field.type for field in fields(RoundOrder)}
+    if {name: type(value) for name, value in found.items()} != kinds:
+        raise CorruptArtifactError(NOT_OURS)
+    return RoundOrder(**found)
 
 
 def _some_vector(tensors: Tensors, kind: str, layout: Layout) -> Vector | None:

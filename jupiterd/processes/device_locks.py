@@ -114,7 +114,7 @@ async def held(uuid: str, holder: str, folder: Path = FOLDER) -> AsyncGenerator[
 
 
 @asynccontextmanager
-async def gpus_held(
+async def gpus_locked(
     uuids: Sequence[str], run: str, folder: Path = FOLDER
 ) -> AsyncGenerator[tuple[int, ...]]:
     """Hold GPUs that nobody uses, and yield the descriptors to hand on to each rank.

@@ -138,8 +138,8 @@ class Forkserver:
             return
         self._hear(cast("dict[str, Any]", msgpack.unpackb(data)))
 
-    def _hear(self, told: Mapping[str, Any]) -> None:
-        match told:
+    def _hear(self, message: Mapping[str, Any]) -> None:
+        match message:
             case {"pid": pid, "status": status}:
                 if (born := self._born.pop(pid, None)) is not None:
                     born.end(status)

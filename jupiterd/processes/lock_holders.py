@@ -58,10 +58,10 @@ class LockHolders:
             return _left_behind(others, file.st_uid, signed)
         if users is None or users & {*lockers.values()}:
             self.free(descriptor)
-            return _told(lockers, file.st_uid, signed)
+            return _shown_holder(lockers, file.st_uid, signed)
         since_s = self._doubted.setdefault(file.st_ino, time.monotonic())
         is_young = time.monotonic() - since_s < BEGIN_S
-        return _told(lockers, file.st_uid, signed) if is_young else ""
+        return _shown_holder(lockers, file.st_uid, signed) if is_young else ""
 
     def _users(self, uuid: str) -> frozenset[int] | None:
         """Return the users that compute on a GPU; None where that can't be told."""
@@ -117,7 +117,7 @@ def _is_same(path: Path, wanted: os.stat_result) -> bool:
         return False
 
 
-def _told(lockers: dict[int, int], owner: int, signed: str) -> str:
+def _shown_holder(lockers: dict[int, int], owner: int, signed: str) -> str:
     """Return who it is: as the kernel says, and in its own words where it has written the file."""
     if not lockers:
         return "a process that has ended"

@@ -41,15 +41,15 @@ def main() -> None:
     if sys.platform != "linux" or _loads(openblas()):
         return
     if "--without-root" not in sys.argv and _install():
-        told = f"installed {PACKAGE}, which MLX needs to be fast"
+        message = f"installed {PACKAGE}, which MLX needs to be fast"
     elif _unpack(Path(sys.prefix) / _OWN):
-        told = f"unpacked OpenBLAS into {Path(sys.prefix) / _OWN}: MLX needs it to be fast"
+        message = f"unpacked OpenBLAS into {Path(sys.prefix) / _OWN}: MLX needs it to be fast"
     else:
-        told = (
+        message = (
             "MLX will be slow on this machine's CPU until OpenBLAS is installed; all else works\n"
             f"hint: sudo apt-get install {PACKAGE}"
         )
-    sys.stdout.write(told + "\n")
+    sys.stdout.write(message + "\n")
 
 
 def _install() -> bool:

@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import Final
 
 from jupiterd.errors import BadRouteError, NotFoundError, PortInUseError
-from jupiterd.processes.device_locks import gpus_held
+from jupiterd.processes.device_locks import gpus_locked
 from jupiterd.processes.script_plan import RankOrder, ScriptOrder, own_address
-from jupiterd.processes.scripts.events import STORE_RANK, Ended, Noticed, Printed, ScriptEvent
+from jupiterd.processes.scripts.events import STORE_RANK, Ended, Notice, Printed, ScriptEvent
 from jupiterd.processes.scripts.listener_filter import closed_to_strangers
-from jupiterd.processes.supervised_child import Program, SupervisedChild, start_kept
+from jupiterd.processes.supervised_child import Program, SupervisedChild, start_supervised
 from jupiterd.source_filter.listeners import close_to_others
 from jupiterd.source_filter.ring_port import RingPort, hold_ring_port
 
@@ -83,7 +83,7 @@ class ScriptGroup:
 
     async def start(self, rank: int, program: Program) -> None:
         """Start one process behind a keeper of its own."""
-        kept = self._running[rank] = await start_kept(program)
+        kept = self._running[rank] = await start_supervised(program)
         self._watches[rank] = asyncio.get_running_loop().create_task(self._watch(rank, kept))
 
     async def end(self) -> None:
@@ -146,7 +146,7 @@ class ScriptGroup:
 
         What people had better know comes later, if not at once: it is told but once.
         """
-        if isinstance(event, Noticed):
+        if isinstance(event, Notice):
             notice = self._loop.create_task(self._tell(event))
             self._notices.add(notice)
             notice.add_done_callback(self._notices.discard)
@@ -173,7 +173,7 @@ async def start_script(
     """
     _check(order, environment)
     group = ScriptGroup()
-    async with gpus_held(order.gpus, order.id) as locks:
+    async with gpus_locked(order.gpus, order.id) as locks:
         with (
             tempfile.TemporaryDirectory(prefix="jupiter-launch-") as scratch,
             ring_ports_held(order) as rings,

@@ -22,7 +22,7 @@ from jupiterd.processes.script_plan import (
 from jupiterd.processes.scripts.events import (
     Ended,
     Ending,
-    Noticed,
+    Notice,
     Over,
     Printed,
     ScriptEvent,
@@ -30,7 +30,7 @@ from jupiterd.processes.scripts.events import (
 )
 from jupiterd.processes.scripts.launch_limits import MAX_CUT_TIMEOUT_S
 from jupiterd.processes.scripts.machine_share import ID
-from jupiterd.protocol.frames import Knocked
+from jupiterd.protocol.frames import ConnectionsRefused
 from jupiterd.rpc import script_pb2
 from jupiterd.source_filter.program import MAX_ADDRESSES, plain_address
 
@@ -121,20 +121,20 @@ def order_from_proto(message: script_pb2.ScriptOrder) -> ScriptOrder:
     )
 
 
-def _hosts(told: Sequence[str]) -> tuple[str, ...]:
+def _hosts(addresses: Sequence[str]) -> tuple[str, ...]:
     """Return the addresses of a launch's machines; raises MalformedError where one is none."""
-    _check_size("addresses", len(told), MAX_ADDRESSES, sum(map(len, told)))
+    _check_size("addresses", len(addresses), MAX_ADDRESSES, sum(map(len, addresses)))
     try:
-        return tuple(str(plain_address(address)) for address in told)
+        return tuple(str(plain_address(address)) for address in addresses)
     except ValueError as error:
         raise MalformedError("an order has an address that can't be") from error
 
 
-def _open_ports(told: Sequence[script_pb2.ScriptPorts]) -> tuple[PortRange, ...]:
-    _check_size("open ports", len(told), MAX_OPEN_PORTS, 0)
-    if not all(1 <= ports.first <= ports.last <= LAST_PORT for ports in told):
+def _open_ports(ranges: Sequence[script_pb2.ScriptPorts]) -> tuple[PortRange, ...]:
+    _check_size("open ports", len(ranges), MAX_OPEN_PORTS, 0)
+    if not all(1 <= ports.first <= ports.last <= LAST_PORT for ports in ranges):
         raise MalformedError("an order opens a port that can't be")
-    return tuple(PortRange(ports.first, ports.last) for ports in told)
+    return tuple(PortRange(ports.first, ports.last) for ports in ranges)
 
 
 def checked_id(text: str) -> str:
@@ -175,9 +175,9 @@ def event_to_proto(event: ScriptEvent, offset: int = 0) -> script_pb2.ScriptEven
             found.ending.CopyFrom(script_pb2.ScriptEnding(reason=reason))
         case Over(reason, code, hint):
             found.over.CopyFrom(script_pb2.ScriptOver(reason=reason, code=code, hint=hint))
-        case Noticed(words):
+        case Notice(words):
             found.noticed.CopyFrom(script_pb2.ScriptNoticed(words=words))
-        case Knocked():  # for the daemon there, which tells all
+        case ConnectionsRefused():  # for the daemon there, which tells all
             pass
     return found
 
@@ -198,7 +198,7 @@ def event_from_proto(message: script_pb2.ScriptEvent) -> ScriptEvent | None:
         case "over":
             found = Over(message.over.reason, message.over.code, message.over.hint)
         case "noticed":
-            found = Noticed(message.noticed.words)
+            found = Notice(message.noticed.words)
         case _:
             pass
     return found
@@ -214,13 +214,13 @@ def _rank(message: script_pb2.ScriptRank) -> RankOrder:
     )
 
 
-def _variables(told: Mapping[str, str]) -> dict[str, str]:
-    size = sum(len(name) + len(value) for name, value in told.items())
-    _check_size("variables", len(told), MAX_VARIABLES, size)
-    for name, value in told.items():
+def _variables(variables: Mapping[str, str]) -> dict[str, str]:
+    size = sum(len(name) + len(value) for name, value in variables.items())
+    _check_size("variables", len(variables), MAX_VARIABLES, size)
+    for name, value in variables.items():
         if not _NAME.fullmatch(name) or "\0" in value:
             raise MalformedError("a variable's name or value can't be in an environment")
-    return dict(told)
+    return dict(variables)
 
 
 def _check_size(what: str, count: int, most: int, size_bytes: int) -> None:

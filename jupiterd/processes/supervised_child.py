@@ -33,7 +33,7 @@ class Program:
 
 
 class SupervisedChild:
-    """A running process; made by `start_kept` alone."""
+    """A running process; made by `start_supervised` alone."""
 
     def __init__(self, process: asyncio.subprocess.Process, lifeline: int) -> None:
         self.outputs: dict[bool, asyncio.StreamReader] = {}
@@ -92,7 +92,7 @@ class SupervisedChild:
             os.killpg(self.pid, number)
 
 
-async def start_kept(program: Program) -> SupervisedChild:
+async def start_supervised(program: Program) -> SupervisedChild:
     """Start a program behind a keeper of its own."""
     theirs, lifeline = os.pipe()
     output, print_fd = _way_to_print(program.window)

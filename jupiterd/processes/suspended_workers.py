@@ -68,7 +68,9 @@ def _state(stat: int) -> str:
     and the file, once open, stays that of this process, whoever has its number later.
     """
     try:
-        told = os.pread(stat, MAX_STAT_BYTES, 0)
+        content = os.pread(stat, MAX_STAT_BYTES, 0)
     except OSError:
         return ""
-    return chr(told[told.rindex(b")") + 2])  # a name in brackets may hold anything before that
+    return chr(
+        content[content.rindex(b")") + 2]
+    )  # a name in brackets may hold anything before that

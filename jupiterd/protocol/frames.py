@@ -235,7 +235,7 @@ class GangJoined:
 
 
 @dataclass(frozen=True)
-class Knocked:
+class ConnectionsRefused:
     """Worker to daemon: somebody who is no member of its gang tried to connect to this rank."""
 
     count: int
@@ -282,7 +282,7 @@ Frame = (
     | StoreAsked
     | StoreAnswered
     | GangJoined
-    | Knocked
+    | ConnectionsRefused
     | TaskFinished
     | TaskFailed
 )
@@ -308,7 +308,7 @@ _KINDS: dict[str, type[Frame]] = {
         StoreAsked,
         StoreAnswered,
         GangJoined,
-        Knocked,
+        ConnectionsRefused,
         TaskFinished,
         TaskFailed,
     )

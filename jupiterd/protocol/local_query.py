@@ -68,8 +68,8 @@ def answer_line(document: Document) -> bytes:
 
 def refusal_line(error: JupiterError) -> bytes:
     """Return the answer that says why there is no document."""
-    told = {"code": error.code, "message": error.message, "hint": error.hint}
-    return _line({"error": told})
+    fields = {"code": error.code, "message": error.message, "hint": error.hint}
+    return _line({"error": fields})
 
 
 def bug_line(error: Exception) -> bytes:

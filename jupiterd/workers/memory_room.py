@@ -37,8 +37,8 @@ def halved(usual: int, params: Mapping[str, Any], noun: str) -> int:
     """
     left = usual >> int(params.get(HALVINGS, 0))
     if not left:
-        told = f"a worker was killed for memory with a single {noun} at a time"
-        raise ModelTooLargeError(told, "" if noun != DOCUMENT else NO_ROOM_FOR_ONE)
+        message = f"a worker was killed for memory with a single {noun} at a time"
+        raise ModelTooLargeError(message, "" if noun != DOCUMENT else NO_ROOM_FOR_ONE)
     return left
 
 
@@ -60,8 +60,8 @@ def with_room(attempt: Callable[[int], Result], at_a_time: int, noun: str) -> Re
             if not is_out_of_memory(error):
                 raise
             if at_a_time <= 1:
-                told = f"the device runs out of memory with a single {noun} at a time"
-                raise ModelTooLargeError(told) from error
+                message = f"the device runs out of memory with a single {noun} at a time"
+                raise ModelTooLargeError(message) from error
         # Here the error is gone, and with it its frames: they hold what filled the memory.
         at_a_time //= 2
         _give_back()
@@ -99,8 +99,8 @@ def with_room_for_all(
             if not is_out_of_memory(error):
                 raise
             if at_a_time <= 1:
-                told = f"the device runs out of memory with a single {noun} at a time"
-                raise ModelTooLargeError(told) from error
+                message = f"the device runs out of memory with a single {noun} at a time"
+                raise ModelTooLargeError(message) from error
         # Here the error is gone, and with it its frames: they hold what filled the memory.
         at_a_time = max(1, min(at_a_time, len(left)) // 2)
         fewer(at_a_time)

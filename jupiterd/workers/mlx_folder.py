@@ -27,7 +27,7 @@ def loaded_model(folder: Path) -> Any:  # noqa: ANN401 - mlx-lm's model
     from mlx_lm.utils import load_model
 
     try:
-        model, _ = load_model(folder, model_config=_said_again(read_config(folder)))
+        model, _ = load_model(folder, model_config=_with_older_rope_fields(read_config(folder)))
     except ValueError as error:
         kind = UnknownModelError if "not supported" in str(error) else CorruptArtifactError
         raise kind(_reason(folder, error)) from error
@@ -37,20 +37,20 @@ def loaded_model(folder: Path) -> Any:  # noqa: ANN401 - mlx-lm's model
 
 
 def _reason(folder: Path, error: Exception) -> str:
-    told = (str(error).splitlines() or [type(error).__name__])[0]
-    return f"no model can be read from {folder.name}: {told}"
+    message = (str(error).splitlines() or [type(error).__name__])[0]
+    return f"no model can be read from {folder.name}: {message}"
 
 
-def _said_again(config: dict[str, Any]) -> dict[str, Any]:
+def _with_older_rope_fields(config: dict[str, Any]) -> dict[str, Any]:
     """Return what mlx-lm looks for elsewhere than transformers writes it.
 
     Without it, it takes 10,000 for the rotary base of Llama, Mistral and Qwen2, and says nothing.
     """
-    told: Any = config.get("rope_parameters") or {}
-    if not isinstance(told, dict) or "rope_theta" not in told or "rope_theta" in config:
+    rope: Any = config.get("rope_parameters") or {}
+    if not isinstance(rope, dict) or "rope_theta" not in rope or "rope_theta" in config:
         return {}
-    is_scaled = told.get("rope_type", "default") != "default"
+    is_scaled = rope.get("rope_type", "default") != "default"
     scaling = {
-        "rope_scaling": {name: value for name, value in told.items() if name != "rope_theta"}
+        "rope_scaling": {name: value for name, value in rope.items() if name != "rope_theta"}
     }
-    return {"rope_theta": told["rope_theta"], **(scaling if is_scaled else {})}
+    return {"rope_theta": rope["rope_theta"], **(scaling if is_scaled else {})}

@@ -20,7 +20,7 @@ SCRIPT = Path(__file__).parents[1] / "e2e" / "scripts" / "ddp_steps.py"
 STEPS = 20
 ARGUMENTS = (sys.executable, str(SCRIPT), str(STEPS), "0.2")
 TOLD_S = 20.0
-KNOCKED = "gang-knocked"
+CONNECTIONS_REFUSED = "gang-knocked"
 
 KNOCK = """
 import json, socket, sys
@@ -68,7 +68,7 @@ async def told_by_all(machines: Machines) -> None:
                 {
                     name
                     for row in view["health"]
-                    if row["code"] == KNOCKED
+                    if row["code"] == CONNECTIONS_REFUSED
                     for name in named
                     if name in row["title"]
                 }

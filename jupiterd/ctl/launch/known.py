@@ -24,13 +24,13 @@ from jupiterd.processes.scripts.event_log import EventReader
 from jupiterd.processes.scripts.events import (
     Ended,
     Ending,
-    Noticed,
+    Notice,
     Over,
     Printed,
     ScriptEvent,
     Skipped,
 )
-from jupiterd.protocol.frames import Knocked
+from jupiterd.protocol.frames import ConnectionsRefused
 
 LOOK_S: Final = 0.1
 STOP_TIMEOUT_S: Final = 20.0
@@ -157,9 +157,9 @@ def _take(event: ScriptEvent, output: RankOutput, console: Console) -> None:
             console.notice(f"{size_bytes:,} bytes before this aren't kept any more")
         case Ending(reason):
             console.notice(f"its ranks are ended: {reason}")
-        case Noticed(words):
+        case Notice(words):
             console.notice(words)
-        case Over() | Knocked():
+        case Over() | ConnectionsRefused():
             pass
 
 

@@ -23,7 +23,7 @@ from jupiterd.processes.script_plan import MLX, Attempt, Place, ScriptOrder, ord
 from jupiterd.processes.scripts.by_machine import Devices
 from jupiterd.processor_limits import usable_cores
 from jupiterd.protocol.commands.script_commands import NoteKnocks
-from jupiterd.protocol.frames import Knocked
+from jupiterd.protocol.frames import ConnectionsRefused
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping
@@ -54,12 +54,12 @@ class LocalSite:
         """Yield what they print and how they end."""
         async with aclosing(self._group.events()) as events:
             async for event in events:
-                if isinstance(event, Knocked):
+                if isinstance(event, ConnectionsRefused):
                     await self._report_knocks(event)
                 else:
                     yield event
 
-    async def _report_knocks(self, knocked: Knocked) -> None:
+    async def _report_knocks(self, knocked: ConnectionsRefused) -> None:
         if self._channel is not None:
             note = NoteKnocks(count=knocked.count, hosts=tuple(knocked.hosts))
             with suppress(

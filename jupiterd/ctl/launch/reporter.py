@@ -19,7 +19,7 @@ from jupiterd.processes.scripts.event_log import EventWriter
 from jupiterd.processes.scripts.events import (
     NOTICE_RANK,
     Ended,
-    Noticed,
+    Notice,
     Printed,
     ScriptEvent,
     Skipped,
@@ -78,7 +78,7 @@ class LaunchReporter:
 
     def take(self, event: ScriptEvent, machine: str) -> None:
         """Record an event of a rank, and show it."""
-        if self._events is not None and not isinstance(event, Noticed):  # else it is there twice
+        if self._events is not None and not isinstance(event, Notice):  # else it is there twice
             self._events.append(event)
         if self.result is not None:
             self.result.take(event)
@@ -92,7 +92,7 @@ class LaunchReporter:
             case Skipped(size_bytes):
                 size = counted(size_bytes, "byte")
                 self.notice(f"{size} of what the ranks on {machine} printed aren't kept any more")
-            case Noticed(words):
+            case Notice(words):
                 self.notice(f"{machine}: {words}")
             case _:
                 pass

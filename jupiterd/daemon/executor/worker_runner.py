@@ -54,9 +54,9 @@ from jupiterd.processes.warm_pool import WarmPool
 from jupiterd.protocol.frames import (
     CheckpointUnsaved,
     CheckpointWritten,
+    ConnectionsRefused,
     Frame,
     GangJoined,
-    Knocked,
     OuterStepWanted,
     Progressed,
     PseudoGradientWritten,
@@ -247,7 +247,7 @@ class WorkerRunner:
                             order.params, frame, worker.hand_in, tunnels
                         )
                         self._begin(fetching, answer, f"store of {order.id}")
-                    elif isinstance(frame, Knocked):
+                    elif isinstance(frame, ConnectionsRefused):
                         self.knocks.note(frame, order.id)
                     else:
                         yield await self._event(frame, spool)

@@ -14,7 +14,7 @@ from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.daemon.runtime.untrusted_input import sanitized_text
 from jupiterd.formats import counted
 from jupiterd.ids import NodeId
-from jupiterd.protocol.frames import Knocked
+from jupiterd.protocol.frames import ConnectionsRefused
 
 log = logging.getLogger(__name__)
 
@@ -43,14 +43,14 @@ class RefusedConnections:
     _last_s: float = float("-inf")
     _logged_s: float = float("-inf")
 
-    def note(self, knocked: Knocked, order: str = "") -> None:
+    def note(self, refused: ConnectionsRefused, order: str = "") -> None:
         """Count connections that a rank refused; `order`: the id of its work, if it is one."""
         now = now_s()
         if now - self._last_s > REPORTED_S:
             self._count, self._hosts = 0, {}
         self._last_s = now
-        self._count += knocked.count
-        for host in filter(_is_address, knocked.hosts):
+        self._count += refused.count
+        for host in filter(_is_address, refused.hosts):
             if len(self._hosts) < MAX_HOSTS:
                 self._hosts[host] = None
         if now - self._logged_s >= LOGGED_EVERY_S:

@@ -27,7 +27,7 @@ from jupiterd.net.refusals import Refusals
 from jupiterd.net.scopes import without_scope
 from jupiterd.net.server import NodeServer, listening_host
 from jupiterd.ports import Address
-from jupiterd.protocol.frames import Knocked
+from jupiterd.protocol.frames import ConnectionsRefused
 
 CROWDED: Final = "port-crowded"
 """Code of the alarm, and key of its telemetry."""
@@ -112,4 +112,4 @@ class Listening:
 
     def _refused(self, host: str, reason: str) -> None:
         self._refusals.count(REFUSED, host, reason)
-        self.crowding.note(Knocked(1, [host]))
+        self.crowding.note(ConnectionsRefused(1, [host]))

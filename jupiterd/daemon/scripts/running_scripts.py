@@ -32,7 +32,7 @@ from jupiterd.processes.scripts.machine_share import (
     parts_in,
 )
 from jupiterd.processes.scripts.script_supervisor import CANT_START_HINT, order_to_json
-from jupiterd.protocol.frames import Knocked
+from jupiterd.protocol.frames import ConnectionsRefused
 from jupiterd.store.disk import written
 
 log = logging.getLogger(__name__)
@@ -122,7 +122,7 @@ class RunningScripts:
             was_alive = part.is_alive
             before = reader.offset
             for event in reader.read():
-                if isinstance(event, Knocked):
+                if isinstance(event, ConnectionsRefused):
                     self._knocks.note(event, part.id)
                     yield None, reader.offset
                 else:

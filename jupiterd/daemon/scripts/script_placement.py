@@ -27,7 +27,7 @@ from jupiterd.errors import BadRouteError, NotFoundError, PeerUnreachableError, 
 from jupiterd.ids import NodeId
 from jupiterd.protocol.call_errors import from_rpc
 from jupiterd.protocol.commands.script_commands import NoteKnocks, PrepareLaunch
-from jupiterd.protocol.frames import Knocked
+from jupiterd.protocol.frames import ConnectionsRefused
 from jupiterd.rpc import script_pb2
 
 PREPARE_TIMEOUT_S: Final = 15.0
@@ -130,7 +130,7 @@ async def note_knocks(knocks: RefusedConnections, command: NoteKnocks) -> dict[s
     """Take in who knocked at ranks that jupiterctl runs on this machine; raises UsageError."""
     if not 0 < command.count <= MAX_NUMBER:
         raise UsageError(f"nobody can knock {command.count} times")
-    knocks.note(Knocked(command.count, list(command.hosts)), "launch")
+    knocks.note(ConnectionsRefused(command.count, list(command.hosts)), "launch")
     return {}
 
 

@@ -70,8 +70,8 @@ class Devices:
         """Read what somebody has typed, once or several times; raises UsageError."""
         everywhere, by_name = "", dict[str, str]()
         for text in texts:
-            name, sign, told = text.rpartition("=")
-            wanted = told.replace(" ", "")
+            name, sign, value = text.rpartition("=")
+            wanted = value.replace(" ", "")
             numbers = wanted.split(",")
             is_list = all(part.isascii() and part.isdecimal() for part in numbers)
             if wanted != CPU and not (is_list and len(set(numbers)) == len(numbers)):
@@ -93,9 +93,9 @@ class Devices:
 
 
 def _by_node(
-    told: Mapping[str, Value], nodes: Sequence[NodeId], names: Mapping[NodeId, str]
+    by_name: Mapping[str, Value], nodes: Sequence[NodeId], names: Mapping[NodeId, str]
 ) -> dict[NodeId, Value]:
-    found = {find_node(names, name): value for name, value in told.items()}
+    found = {find_node(names, name): value for name, value in by_name.items()}
     if others := [names[node] for node in found if node not in nodes]:
         raise UsageError(
             f"{others[0]} takes no part in this launch", "name it with --nodes, or leave it away"

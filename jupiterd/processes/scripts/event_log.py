@@ -21,13 +21,13 @@ from jupiterd.errors import CorruptArtifactError
 from jupiterd.processes.scripts.events import (
     Ended,
     Ending,
-    Noticed,
+    Notice,
     Over,
     Printed,
     ScriptEvent,
     Skipped,
 )
-from jupiterd.protocol.frames import Knocked
+from jupiterd.protocol.frames import ConnectionsRefused
 
 SEGMENT_BYTES: Final = 4 << 20
 SEGMENTS: Final = 8
@@ -161,19 +161,19 @@ def _records(event: ScriptEvent) -> Generator[bytes]:
         case Ended(rank, status):
             yield _HEAD.pack(_ENDED, rank, 4) + status.to_bytes(4, "big")
         case Over(reason, code, hint):
-            told = json.dumps([reason[:4096], code[:256], hint[:4096]]).encode()
-            yield _HEAD.pack(_OVER, 0, len(told)) + told
+            data = json.dumps([reason[:4096], code[:256], hint[:4096]]).encode()
+            yield _HEAD.pack(_OVER, 0, len(data)) + data
         case Ending(reason):
             words = reason.encode()[:4096]
             yield _HEAD.pack(_ENDING, 0, len(words)) + words
         case Skipped(size_bytes):
             yield _HEAD.pack(_SKIPPED, 0, 8) + size_bytes.to_bytes(8, "big")
-        case Noticed(words):
-            told = words.encode()[:4096]
-            yield _HEAD.pack(_NOTICED, 0, len(told)) + told
-        case Knocked(count, hosts):
-            told = json.dumps([count, *hosts]).encode()
-            yield _HEAD.pack(_KNOCKED, 0, len(told)) + told
+        case Notice(words):
+            data = words.encode()[:4096]
+            yield _HEAD.pack(_NOTICED, 0, len(data)) + data
+        case ConnectionsRefused(count, hosts):
+            data = json.dumps([count, *hosts]).encode()
+            yield _HEAD.pack(_KNOCKED, 0, len(data)) + data
 
 
 def _record(head: bytes, read: Callable[[int], bytes]) -> tuple[ScriptEvent, int] | None:
@@ -194,7 +194,7 @@ def _event(kind: int, rank: int, data: bytes) -> ScriptEvent:
         return Skipped(int.from_bytes(data, "big"))
     if kind in {_ENDING, _NOTICED}:
         words = data.decode("utf-8", "replace")
-        return Ending(words) if kind == _ENDING else Noticed(words)
+        return Ending(words) if kind == _ENDING else Notice(words)
     if kind in {_PRINTED, _PRINTED_ERROR}:
         return Printed(rank, is_error=kind == _PRINTED_ERROR, data=data)
     return _list_of(kind, data)
@@ -205,7 +205,7 @@ def _list_of(kind: int, data: bytes) -> ScriptEvent:
     try:
         first, *more = json.loads(data)
         if kind == _KNOCKED:
-            return Knocked(int(first), list(map(str, more)))
+            return ConnectionsRefused(int(first), list(map(str, more)))
         code, hint = map(str, more)
     except (ValueError, TypeError) as error:
         raise CorruptArtifactError("what a script printed can't be read from there on") from error

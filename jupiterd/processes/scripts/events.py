@@ -6,7 +6,7 @@ Owns these values. Doesn't know where they are written, or how they travel.
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from jupiterd.protocol.frames import Knocked
+from jupiterd.protocol.frames import ConnectionsRefused
 
 STORE_RANK: Final = -1
 """Stands for the store among those who print and end."""
@@ -58,10 +58,10 @@ class Over:
 
 
 @dataclass(frozen=True)
-class Noticed:
+class Notice:
     """Who keeps the ranks has something to say that people had better know."""
 
     words: str
 
 
-ScriptEvent: TypeAlias = Printed | Ended | Skipped | Ending | Over | Noticed | Knocked
+ScriptEvent: TypeAlias = Printed | Ended | Skipped | Ending | Over | Notice | ConnectionsRefused

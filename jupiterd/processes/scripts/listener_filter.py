@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Final
 
 from jupiterd.processes.script_plan import PortRange
-from jupiterd.processes.scripts.events import Noticed
-from jupiterd.protocol.frames import Knocked
+from jupiterd.processes.scripts.events import Notice
+from jupiterd.protocol.frames import ConnectionsRefused
 from jupiterd.source_filter.listeners import close_to_others, is_closed
 from jupiterd.source_filter.other_processes import fetched
 from jupiterd.source_filter.program import plain_address, program_for
@@ -59,12 +59,12 @@ LOOPBACK: Final = ("127.0.0.1", "::1")
 
 _CHOSEN_BY_KERNEL: Final = Path("/proc/sys/net/ipv4/ip_local_port_range")
 
-Tell = Callable[[Noticed | Knocked], None]
+Report = Callable[[Notice | ConnectionsRefused], None]
 
 
 @contextmanager
 def closed_to_strangers(
-    members: Sequence[str], open_ports: Sequence[PortRange], rings: Sequence[RingPort], tell: Tell
+    members: Sequence[str], open_ports: Sequence[PortRange], rings: Sequence[RingPort], tell: Report
 ) -> Generator[None]:
     """Around the life of a script whose processes are started by this one.
 
@@ -91,7 +91,9 @@ def closed_to_strangers(
 class ScriptListeners:
     """The sockets with which processes below this one listen."""
 
-    def __init__(self, members: Sequence[str], open_ports: Sequence[PortRange], tell: Tell) -> None:
+    def __init__(
+        self, members: Sequence[str], open_ports: Sequence[PortRange], tell: Report
+    ) -> None:
         self.members = members
         self._known_hosts = {plain_address(member) for member in members}
         self._open_ports = open_ports
@@ -131,11 +133,11 @@ class ScriptListeners:
         tries, hosts = self._tries, list(dict.fromkeys(self._strangers))[:MAX_HOSTS]
         self._tries, self._strangers = 0, []
         if tries:
-            self._tell(Knocked(tries, hosts))
+            self._tell(ConnectionsRefused(tries, hosts))
 
     def say(self, words: str) -> None:
         """Tell something that people had better know."""
-        self._tell(Noticed(words))
+        self._tell(Notice(words))
 
     def _count(self, rows: dict[int, SocketRow]) -> None:
         """Count who was kept out, and forget what listens no more: inodes are used again."""

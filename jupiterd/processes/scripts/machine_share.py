@@ -85,8 +85,8 @@ class MachineShare:
     def write_over(self, over: Over) -> None:
         """Write down how it ended, where it is found without reading all that was printed."""
         with contextlib.suppress(OSError):
-            told = json.dumps([over.reason, over.code, over.hint])
-            (self.folder / _OVER).write_text(told, encoding="utf-8")
+            text = json.dumps([over.reason, over.code, over.hint])
+            (self.folder / _OVER).write_text(text, encoding="utf-8")
 
     def _last_event(self) -> Over | None:
         """Return the end that the log tells, where nothing else does: it is in the last segment."""
@@ -184,14 +184,14 @@ def take_lock(path: Path) -> int:
     return lock
 
 
-def _description(told: Mapping[str, Any]) -> Description:
+def _description(fields: Mapping[str, Any]) -> Description:
     return Description(
-        str(told["owner"]),
-        str(told["owner_name"]),
-        tuple(map(str, told["argv"])),
-        str(told["folder"]),
-        tuple(map(int, told["ranks"])),
-        float(told["began_s"]),
+        str(fields["owner"]),
+        str(fields["owner_name"]),
+        tuple(map(str, fields["argv"])),
+        str(fields["folder"]),
+        tuple(map(int, fields["ranks"])),
+        float(fields["began_s"]),
     )
 
 

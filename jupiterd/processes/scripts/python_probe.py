@@ -43,13 +43,13 @@ def python_version(program: str) -> PythonVersion:
         said = subprocess.run(
             [program, "-c", _ASK], capture_output=True, timeout=TIMEOUT_S, check=True, cwd="/"
         ).stdout
-        told: Mapping[str, Any] = json.loads(said)
-        found = told["packages"]
+        answer: Mapping[str, Any] = json.loads(said)
+        found = answer["packages"]
         packages = {name: str(found[name]) for name in FRAMEWORKS if name in found}
     except (OSError, subprocess.SubprocessError, ValueError, TypeError, KeyError):
         return PythonVersion("")
     shown = {name: version[:MAX_CHARACTERS] for name, version in packages.items()}
-    return PythonVersion(str(told["version"])[:MAX_CHARACTERS], shown)
+    return PythonVersion(str(answer["version"])[:MAX_CHARACTERS], shown)
 
 
 def is_python(program: str) -> bool:

@@ -132,6 +132,6 @@ def can_record(state_dir: Path) -> bool:
     return os.access(state_dir, os.W_OK | os.X_OK)
 
 
-def _launch(told: Mapping[str, Any]) -> Launch:
-    fields: dict[str, Any] = {**told, "argv": tuple(told["argv"]), "nodes": tuple(told["nodes"])}
+def _launch(plain: Mapping[str, Any]) -> Launch:
+    fields: dict[str, Any] = {**plain, "argv": tuple(plain["argv"]), "nodes": tuple(plain["nodes"])}
     return Launch(**fields)

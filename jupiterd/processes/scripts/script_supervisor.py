@@ -132,11 +132,11 @@ def order_to_json(order: ScriptOrder) -> bytes:
 
 def order_from_json(text: bytes) -> ScriptOrder:
     """Read an order that was written by `order_to_json`."""
-    told: Mapping[str, Any] = json.loads(text)
-    ranks = tuple(RankOrder(**rank) for rank in told["ranks"])
-    lists = {name: tuple(told[name]) for name in ("argv", "window", "gpus", "member_hosts")}
-    open_ports = tuple(PortRange(**ports) for ports in told.get("open_ports", ()))
-    fields: dict[str, Any] = {**told, **lists, "ranks": ranks, "open_ports": open_ports}
+    plain: Mapping[str, Any] = json.loads(text)
+    ranks = tuple(RankOrder(**rank) for rank in plain["ranks"])
+    lists = {name: tuple(plain[name]) for name in ("argv", "window", "gpus", "member_hosts")}
+    open_ports = tuple(PortRange(**ports) for ports in plain.get("open_ports", ()))
+    fields: dict[str, Any] = {**plain, **lists, "ranks": ranks, "open_ports": open_ports}
     return ScriptOrder(**fields)
 
 

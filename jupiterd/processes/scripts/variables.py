@@ -48,14 +48,14 @@ def differences(
         by_machine: name of the machine -> what matters there, as `telling` has it.
         without: names that are set alike for all, or for each machine.
     """
-    names = sorted({name for told in by_machine.values() for name in told} - set(without))
+    names = sorted({name for variables in by_machine.values() for name in variables} - set(without))
     lines: list[str] = []
     for name in names:
         if not _matters(name):
             continue
         machines: dict[str | None, list[str]] = {}
-        for machine, told in by_machine.items():
-            machines.setdefault(told.get(name), []).append(machine)
+        for machine, variables in by_machine.items():
+            machines.setdefault(variables.get(name), []).append(machine)
         if len(machines) > 1:
             each = (f"{_shown(value)} on {_joined(on)}" for value, on in machines.items())
             lines.append(f"{plain(name)} differs: {', '.join(each)}")

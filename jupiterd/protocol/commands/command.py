@@ -31,12 +31,12 @@ class Command:
 
     def to_plain(self) -> dict[str, object]:
         """Return its fields as they travel."""
-        told: dict[str, object] = {}
+        plain: dict[str, object] = {}
         for field in fields(self):
             value: object = getattr(self, field.name)
             if value is not None and value is not False:
-                told[wire_name(field)] = _plain(value)
-        return told
+                plain[wire_name(field)] = _plain(value)
+        return plain
 
     @classmethod
     def read(cls, given: object) -> Self:
@@ -45,8 +45,8 @@ class Command:
         Raises:
             UsageError: one is missing, or can't be what it must be.
         """
-        told = plain_map_of(cls.VERB, given)
-        known = ((field, told.get(wire_name(field))) for field in fields(cls))
+        plain = plain_map_of(cls.VERB, given)
+        known = ((field, plain.get(wire_name(field))) for field in fields(cls))
         return cls(
             **{
                 field.name: cls._read_field(field, value)

@@ -193,10 +193,10 @@ class SkipLog(SkipCounts):
         """Record one document."""
         super().add(uri, reason, size_bytes, detail)
         if self.counts[reason] <= EXAMPLES:
-            told = {"reason": reason, "uri": uri[:MAX_URI_CHARS]}
+            record = {"reason": reason, "uri": uri[:MAX_URI_CHARS]}
             if detail:
-                told["detail"] = detail[:MAX_URI_CHARS]
-            self._writer.write(json.dumps(told, sort_keys=True))
+                record["detail"] = detail[:MAX_URI_CHARS]
+            self._writer.write(json.dumps(record, sort_keys=True))
 
     def __enter__(self) -> Self:
         self._writer.__enter__()

@@ -53,8 +53,8 @@ def run(task: Task) -> TaskFinished:
     judged_at = dt.datetime.now(tz=dt.UTC).isoformat(timespec="seconds")  # noqa: TID251
     margin = {"margin_bpb": settings_of(task.params).margin_bpb}
     beside = {BESIDE_STUDENT: bool(task.params.get("incumbent"))}
-    told = {**summary_of(verdict), **margin, **beside, JUDGED_AT: judged_at}
-    return TaskFinished({"verdict": "verdict"}, counts, told)
+    summary = {**summary_of(verdict), **margin, **beside, JUDGED_AT: judged_at}
+    return TaskFinished({"verdict": "verdict"}, counts, summary)
 
 
 def write_verdict(folder: Path, material: Material, given: Mapping[str, Any]) -> Verdict:

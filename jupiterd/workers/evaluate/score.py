@@ -28,7 +28,7 @@ from jupiterd.errors import EmptySourceError
 from jupiterd.protocol.frames import TaskFinished
 from jupiterd.workers.evaluate.documents import Document, Limits, choose_documents
 from jupiterd.workers.evaluate.general_text import general_documents
-from jupiterd.workers.evaluate.kept_nats import FOLDER, NOTHING_KEPT, KeptNats
+from jupiterd.workers.evaluate.saved_nats import FOLDER, NOTHING_SAVED, SavedNats
 from jupiterd.workers.evaluate.score_file import (
     write_completions,
     write_sanity,
@@ -133,7 +133,7 @@ def run(task: Task) -> TaskFinished:
         task.inputs.get("generator"),
         task.inputs.get("base"),
     )
-    kept = KeptNats(task.scratch_dir.parent / FOLDER, params.engine)
+    kept = SavedNats(task.scratch_dir.parent / FOLDER, params.engine)
     scores = score(inputs, params, task.progress, kept)
     write_scores(task.output_dir / "scores", scores.documents, scores.cloze)
     if scores.sanity is not None:
@@ -155,7 +155,7 @@ def score(
     inputs: ScoreInputs,
     params: ScoreParams,
     progress: Progress = silent,
-    kept: KeptNats = NOTHING_KEPT,
+    kept: SavedNats = NOTHING_SAVED,
 ) -> Scores:
     """Return the scores of this piece's documents; every model's nats are over the same bytes.
 

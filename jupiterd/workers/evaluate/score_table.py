@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from jupiterd.errors import CorruptArtifactError
 from jupiterd.workers.evaluate.byte_model import count_bytes
-from jupiterd.workers.evaluate.kept_nats import NOTHING_KEPT, KeptNats
+from jupiterd.workers.evaluate.saved_nats import NOTHING_SAVED, SavedNats
 from jupiterd.workers.evaluate.scorers import TORCH, open_scorer
 from jupiterd.workers.evaluate.text_scorer import TextScorer
 
@@ -63,7 +63,7 @@ class Means:
     batch_windows: int
     """Windows that pass through a model together."""
     engine: str = TORCH
-    kept: KeptNats = NOTHING_KEPT
+    kept: SavedNats = NOTHING_SAVED
     """What was scored before."""
 
 

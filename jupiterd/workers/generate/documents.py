@@ -12,7 +12,7 @@ from typing import Any
 from jupiterd.cycle.data.lineage import Sample
 from jupiterd.cycle.data.mixing import MAX_VARIANTS
 from jupiterd.cycle.generation.generation_options import place_of
-from jupiterd.workers.generate.ask import Ask, Asker, Fits
+from jupiterd.workers.generate.grounded_prompt import Fits, GroundedPrompt, PromptMaker
 
 SPARE = 3
 """So many times as many documents are read as are wanted: not each has what a template needs."""
@@ -41,7 +41,7 @@ class Stripe:
 class Numbered:
     """One ask, and how many of the same document came before it."""
 
-    ask: Ask
+    ask: GroundedPrompt
     variant: int
 
 
@@ -63,9 +63,9 @@ def own_documents(
     return [found[number] for number in sorted(found)]
 
 
-def choose_asks(
+def choose_prompts(
     documents: Sequence[Sample],
-    asker: Asker,
+    asker: PromptMaker,
     fits: Fits,
     *,
     wanted: int,
@@ -87,13 +87,13 @@ def choose_asks(
 
 def _in_turns(
     documents: Sequence[Sample],
-    asker: Asker,
+    asker: PromptMaker,
     fits: Fits,
     chance: random.Random,
     *,
     may_repeat: bool,
 ) -> Iterator[Numbered]:
-    left: list[Sequence[Ask]] = []
+    left: list[Sequence[GroundedPrompt]] = []
     for document in documents:
         asks = asker.asks(document, fits, chance.shuffle)
         if asks:

@@ -32,7 +32,7 @@ class Request:
     """Says of what was written so far that nothing more is wanted."""
 
 
-Told = Callable[[int], None]
+OnTokens = Callable[[int], None]
 """Told, while an answer is written, how many tokens have come since it was told last, about."""
 
 
@@ -57,11 +57,11 @@ class Engine(Protocol):
         ...
 
     def write(
-        self, requests: Sequence[Request], sampling: Sampling, told: Told = nobody
+        self, requests: Sequence[Request], sampling: Sampling, on_tokens: OnTokens = nobody
     ) -> Iterator[tuple[int, Written]]:
         """Yield the answers as they come, each with its request's number among these.
 
-        told: hears how the writing goes, before the first answer is whole
+        on_tokens: hears how the writing goes, before the first answer is whole
 
         Raises:
             JupiterError: the model can't answer.

@@ -16,7 +16,7 @@ from jupiterd.workers.memory_room import halved
 
 if TYPE_CHECKING:  # its HTTP library is imported for servers alone
     from jupiterd.workers.generate.folder_engine import FolderEngine
-    from jupiterd.workers.generate.server_talk import Patience
+    from jupiterd.workers.generate.server_client import Patience
 
 MLX, AUTO = "mlx", "auto"
 

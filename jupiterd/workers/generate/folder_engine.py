@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 
 from jupiterd.cycle.templates.prompt import Prompt, Written
-from jupiterd.workers.generate.engine import Request, Sampling, Told, nobody
+from jupiterd.workers.generate.engine import OnTokens, Request, Sampling, nobody
 from jupiterd.workers.generate.model_text import ModelText
 from jupiterd.workers.memory_room import with_room_for_all
 
@@ -37,7 +37,7 @@ class FolderEngine(ABC):
         return self._text.fits(self.size(prompt), max_tokens)
 
     def write(
-        self, requests: Sequence[Request], sampling: Sampling, told: Told = nobody
+        self, requests: Sequence[Request], sampling: Sampling, on_tokens: OnTokens = nobody
     ) -> Iterator[tuple[int, Written]]:
         """Yield each answer as soon as it is whole; half as many at once where memory runs out.
 
@@ -47,14 +47,14 @@ class FolderEngine(ABC):
 
         def attempt(numbers: Sequence[int]) -> Iterator[tuple[int, Written]]:
             chosen = [requests[number] for number in numbers]
-            for at, written in self._written(chosen, sampling, told):
+            for at, written in self._written(chosen, sampling, on_tokens):
                 yield numbers[at], written
 
         yield from with_room_for_all(len(requests), self.batch, attempt, self._take_fewer, "prompt")
 
     @abstractmethod
     def _written(
-        self, chosen: Sequence[Request], sampling: Sampling, told: Told
+        self, chosen: Sequence[Request], sampling: Sampling, on_tokens: OnTokens
     ) -> Iterator[tuple[int, Written]]:
         """Yield the answers to these, which are written all at once, as soon as each is whole."""
 

@@ -10,7 +10,7 @@ from jupiterd.cycle.templates.prompt import Prompt
 from jupiterd.protocol.frames import TaskFinished
 from jupiterd.workers.generate.engine import Request, Sampling
 from jupiterd.workers.generate.engines import open_engine
-from jupiterd.workers.generate.server_talk import Patience
+from jupiterd.workers.generate.server_client import Patience
 from jupiterd.workers.link import Task
 
 PROMPT = Prompt("Say hello.", "Hello")

@@ -12,7 +12,7 @@ import mlx.core as mx
 from blake3 import blake3
 
 from jupiterd.cycle.templates.prompt import Written
-from jupiterd.workers.generate.engine import Request, Sampling, Told
+from jupiterd.workers.generate.engine import OnTokens, Request, Sampling
 from jupiterd.workers.generate.folder_engine import FolderEngine
 from jupiterd.workers.generate.model_text import ModelText
 from jupiterd.workers.mlx_folder import loaded_model
@@ -36,7 +36,7 @@ class MlxEngine(FolderEngine):
         self._model = loaded_model(folder)
 
     def _written(
-        self, chosen: Sequence[Request], sampling: Sampling, told: Told
+        self, chosen: Sequence[Request], sampling: Sampling, on_tokens: OnTokens
     ) -> Iterator[tuple[int, Written]]:
         prompts = [self._text.ids(request.prompt) for request in chosen]
         most = self._text.max_tokens
@@ -47,7 +47,7 @@ class MlxEngine(FolderEngine):
         rows: dict[int, list[int]] = {uid: [] for uid in places}
         try:
             while responses := writer.next_generated():
-                told(len(responses))
+                on_tokens(len(responses))
                 for each in responses:
                     if each.finish_reason != "stop":
                         rows[each.uid].append(each.token)

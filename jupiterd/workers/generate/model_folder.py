@@ -56,8 +56,8 @@ def open_model(folder: Path, device: str = "cpu") -> OpenModel:
     except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise CorruptArtifactError(f"no model can be read from {folder.name}: {reason}") from error
-    model, told = loaded
-    if missing := sorted(told["missing_keys"]):  # the library would draw them at random
+    model, loading_report = loaded
+    if missing := sorted(loading_report["missing_keys"]):  # the library would draw them at random
         raise CorruptArtifactError(
             f"no model can be read from {folder.name}: its weights lack {len(missing)} tensors, "
             f"such as {missing[0]}",

@@ -41,7 +41,7 @@ class ModelText:
         self._start: list[int] = list(marks.before) or [marks.end]
         usual = self.tokenizer.token_to_id(END_OF_TEXT)
         also = [] if usual is None else [usual]
-        self.ends: frozenset[int] = frozenset([*_ends_told(folder), marks.end, *also])
+        self.ends: frozenset[int] = frozenset([*_end_tokens(folder), marks.end, *also])
         """Tokens that end a text."""
 
     @cached_property
@@ -101,7 +101,7 @@ class ModelText:
             ) from error
 
 
-def _ends_told(folder: Path) -> Iterator[int]:
+def _end_tokens(folder: Path) -> Iterator[int]:
     for name in _WITH_END:
         if not (folder / name).is_file():
             continue

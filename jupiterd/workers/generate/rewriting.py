@@ -21,7 +21,7 @@ from jupiterd.cycle.templates.refusal import Refused
 from jupiterd.cycle.templates.short_tasks import ENGLISH, subject_of
 from jupiterd.cycle.templates.texts import Template
 from jupiterd.protocol.frames import Scalar
-from jupiterd.workers.generate.ask import Ask, Fits
+from jupiterd.workers.generate.grounded_prompt import Fits, GroundedPrompt
 
 MAX_SHORT_CHARS = 2_000
 """Of a passage in front of a short task: of more, small models lose what they were asked."""
@@ -31,7 +31,7 @@ UNSPACED_SHARE = 3
 
 
 @dataclass(frozen=True)
-class RewritingAsk:
+class RewritingPrompt:
     """One passage that is to become another text."""
 
     parent: Sample
@@ -65,7 +65,7 @@ class RewritingAsk:
         return judge_answer(self.template, written, self.passage, self.language)
 
 
-class RewritingAsker:
+class RewritingPromptMaker:
     """Finds the passages of a document."""
 
     def __init__(self, template: Template, language: str, specials: Iterable[str]) -> None:
@@ -78,14 +78,14 @@ class RewritingAsker:
 
     def asks(
         self, parent: Sample, fits: Fits, shuffle: Callable[[list[int]], None]
-    ) -> Sequence[Ask]:
+    ) -> Sequence[GroundedPrompt]:
         """Return the passages of a document, cut so that the generator can hold them."""
         text, language = defused(parent.text, self._specials), self._language_of(parent)
         max_chars = self._max_chars
         while max_chars >= MIN_CHARS:
             found = passages(text, max_chars)
             asks = [
-                RewritingAsk(parent, self._template, passage, number, max_chars, language)
+                RewritingPrompt(parent, self._template, passage, number, max_chars, language)
                 for number, passage in enumerate(found)
             ]
             longest = max(asks, key=lambda each: len(each.passage), default=None)
@@ -98,8 +98,8 @@ class RewritingAsker:
 
     def _language_of(self, parent: Sample) -> str:
         """Return the natural language in which an answer is wanted: of code, the domain's."""
-        told = (language for language in (parent.language, self._language) if language)
-        return next((language for language in told if not is_code(language)), ENGLISH)
+        languages = (language for language in (parent.language, self._language) if language)
+        return next((language for language in languages if not is_code(language)), ENGLISH)
 
 
 def kind_of(sample: Sample) -> str:

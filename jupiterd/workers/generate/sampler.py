@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from transformers import DynamicCache
 
-from jupiterd.workers.generate.engine import Sampling, Told, nobody
+from jupiterd.workers.generate.engine import OnTokens, Sampling, nobody
 from jupiterd.workers.generate.model_folder import OpenModel
 
 MAX_CHOICES = 256
@@ -56,13 +56,13 @@ def rows_written(
     sampling: Sampling,
     seeds: Sequence[int],
     is_done: IsDone = lambda _row, _tokens: False,
-    told: Told = nobody,
+    on_tokens: OnTokens = nobody,
 ) -> Iterator[Row]:
     """Yield what follows each prompt as soon as it is whole; those that are cut off come last.
 
     Rows that are whole leave the batch, so that it costs no more than what is still written.
 
-    told: hears how many tokens each step has brought
+    on_tokens: hears how many tokens each step has brought
     """
     widest = max(len(prompt) for prompt in prompts)
     budget = min(sampling.max_tokens, generator.max_tokens - widest)
@@ -79,7 +79,7 @@ def rows_written(
                 row.is_whole = True
             if not row.is_whole:
                 open_at.append(at)
-        told(len(tokens))
+        on_tokens(len(tokens))
         yield from (row for row in rows if row.is_whole)
         if not open_at:
             return

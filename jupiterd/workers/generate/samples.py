@@ -28,14 +28,14 @@ from jupiterd.errors import UsageError
 from jupiterd.formats import counted
 from jupiterd.protocol.frames import Scalar, TaskFinished
 from jupiterd.workers.generate.answering import Answering, sampling_of
-from jupiterd.workers.generate.ask import Ask, Asker
-from jupiterd.workers.generate.documents import Numbered, Stripe, choose_asks, own_documents
+from jupiterd.workers.generate.documents import Numbered, Stripe, choose_prompts, own_documents
 from jupiterd.workers.generate.engine import Engine
 from jupiterd.workers.generate.engines import open_engine
-from jupiterd.workers.generate.function_asks import KIND as COMPLETE_FUNCTION
-from jupiterd.workers.generate.function_asks import FunctionAsker
+from jupiterd.workers.generate.function_prompts import KIND as COMPLETE_FUNCTION
+from jupiterd.workers.generate.function_prompts import FunctionPromptMaker
+from jupiterd.workers.generate.grounded_prompt import GroundedPrompt, PromptMaker
 from jupiterd.workers.generate.refusals import Refusals
-from jupiterd.workers.generate.rewriting import RewritingAsker
+from jupiterd.workers.generate.rewriting import RewritingPromptMaker
 from jupiterd.workers.link import Task
 from jupiterd.workers.samples.sample_file import SampleWriter, read_all
 
@@ -101,18 +101,20 @@ def _whose(task: Task) -> dict[str, Scalar]:
     return {"generator": str(task.params["generator"]), "template": template}
 
 
-def asker_of(task: Task, engine: Engine) -> Asker:
+def asker_of(task: Task, engine: Engine) -> PromptMaker:
     """Return the task's template at work; raises UsageError where there is none of that name."""
     kind = str(task.params["template"]["kind"])
     if kind == COMPLETE_FUNCTION:
-        return FunctionAsker()
+        return FunctionPromptMaker()
     if kind not in TEMPLATES:
         known = ", ".join([COMPLETE_FUNCTION, *TEMPLATES])
         raise UsageError(f"there is no template {kind}", f"templates: {known}")
-    return RewritingAsker(TEMPLATES[kind], str(task.params.get("language", "")), engine.specials)
+    return RewritingPromptMaker(
+        TEMPLATES[kind], str(task.params.get("language", "")), engine.specials
+    )
 
 
-def _chosen(task: Task, asker: Asker, engine: Engine) -> list[Numbered]:
+def _chosen(task: Task, asker: PromptMaker, engine: Engine) -> list[Numbered]:
     """Return what is asked, the shortest first: prompts of like length share a batch."""
     params = task.params
     purge = Purge(map(str, params.get("purged", ())))
@@ -121,7 +123,7 @@ def _chosen(task: Task, asker: Asker, engine: Engine) -> list[Numbered]:
     def read() -> Iterator[Sample]:
         return purge.left(read_all(task.inputs_named("train")))
 
-    chosen = choose_asks(
+    chosen = choose_prompts(
         own_documents(read, Stripe.of(params), wanted),
         asker,
         lambda prompt: engine.fits(prompt, max_tokens),
@@ -138,7 +140,7 @@ def _write(folder: Path, samples: dict[str, Sample]) -> None:
             writer.add(samples[id_])
 
 
-def _sample(task: Task, asker: Asker, ask: Ask, text: str) -> Sample:
+def _sample(task: Task, asker: PromptMaker, ask: GroundedPrompt, text: str) -> Sample:
     text = cleaned(text).text  # a generator from elsewhere may recite what it was trained on
     sampling, parent = sampling_of(task), ask.parent
     template = str(task.params["template"]["kind"])

@@ -48,8 +48,8 @@ async def asked(
                 return await _streamed(response, alive)
             return await _whole(response, body, alive)
     except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
-        told = str(error) or type(error).__name__
-        return Again(f"it can't be reached: {told.splitlines()[0]}")
+        message = str(error) or type(error).__name__
+        return Again(f"it can't be reached: {message.splitlines()[0]}")
 
 
 async def _whole(response: httpx.Response, body: Mapping[str, Any], alive: Alive) -> Reply:

@@ -3,7 +3,7 @@
 Owns how many requests are under way, and that what has come is handed on before anything else. An
 answer may take as long as it takes: what is timed is the silence of the whole server, so a long
 queue at a slow one is no reason to give up. Doesn't know templates, or how a single request is
-asked (`server_talk`).
+asked (`server_client`).
 """
 
 import asyncio
@@ -15,9 +15,9 @@ from jupiterd.cycle.domain.generator import Generator
 from jupiterd.cycle.generation.pace import MOST, Pace
 from jupiterd.cycle.templates.prompt import Prompt, Written
 from jupiterd.errors import WorkStoppedError
-from jupiterd.workers.generate.engine import Request, Sampling, Told, nobody
+from jupiterd.workers.generate.engine import OnTokens, Request, Sampling, nobody
+from jupiterd.workers.generate.server_client import Patience, ServerClient
 from jupiterd.workers.generate.server_connection import connected
-from jupiterd.workers.generate.server_talk import Patience, ServerTalk
 
 CHARS_PER_TOKEN = 3
 MAX_TOKENS = 8192
@@ -51,7 +51,7 @@ class ServerEngine:
         self._is_stopped = is_stopped
         self._most = concurrency
         self.pace = Pace(concurrency)
-        self._talk = ServerTalk(server, patience or Patience(), self.pace)
+        self._client = ServerClient(server, patience or Patience(), self.pace)
 
     def size(self, prompt: Prompt) -> int:
         """Return about how many tokens a prompt has."""
@@ -62,7 +62,7 @@ class ServerEngine:
         return self.size(prompt) + max_tokens <= MAX_TOKENS
 
     def write(
-        self, requests: Sequence[Request], sampling: Sampling, told: Told = nobody
+        self, requests: Sequence[Request], sampling: Sampling, on_tokens: OnTokens = nobody
     ) -> Iterator[tuple[int, Written]]:
         """Yield the answers as they come, and before an error all that have come.
 
@@ -74,12 +74,12 @@ class ServerEngine:
         loop = asyncio.new_event_loop()
         client = connected(self._key, self._most)
         waiting, under_way = list(range(len(requests)))[::-1], _Asked()
-        self._talk.be_alive()
+        self._client.be_alive()
         try:
             while waiting or under_way:
                 while waiting and len(under_way) < self.pace.limit:
                     number = waiting.pop()
-                    asking = self._talk.answer(client, requests[number], sampling, told)
+                    asking = self._client.answer(client, requests[number], sampling, on_tokens)
                     under_way[loop.create_task(asking)] = number
                 yield from self._come(loop, under_way)
         finally:
@@ -97,7 +97,7 @@ class ServerEngine:
         if self._is_stopped():
             raise WorkStoppedError("generating was stopped")
         if under_way:
-            self._talk.check_alive()
+            self._client.check_alive()
 
 
 async def _first_of(tasks: "Sequence[asyncio.Task[Written]]") -> "set[asyncio.Task[Written]]":

@@ -10,7 +10,7 @@ from pathlib import Path
 import torch
 
 from jupiterd.cycle.templates.prompt import Written
-from jupiterd.workers.generate.engine import Request, Sampling, Told
+from jupiterd.workers.generate.engine import OnTokens, Request, Sampling
 from jupiterd.workers.generate.folder_engine import FolderEngine
 from jupiterd.workers.generate.model_folder import open_model
 from jupiterd.workers.generate.sampler import rows_written
@@ -32,13 +32,13 @@ class TransformersEngine(FolderEngine):
         super().__init__(self._model.text, BATCH_CPU if device == "cpu" else BATCH_GPU)
 
     def _written(
-        self, chosen: Sequence[Request], sampling: Sampling, told: Told
+        self, chosen: Sequence[Request], sampling: Sampling, on_tokens: OnTokens
     ) -> Iterator[tuple[int, Written]]:
         def is_done(at: int, row: Sequence[int]) -> bool:
             return self._is_done(chosen[at], row)
 
         prompts = [self._text.ids(request.prompt) for request in chosen]
         seeds = [request.seed for request in chosen]
-        for row in rows_written(self._model, prompts, sampling, seeds, is_done, told):
+        for row in rows_written(self._model, prompts, sampling, seeds, is_done, on_tokens):
             answer = self._answer(chosen[row.number], row.tokens, is_whole=row.is_whole)
             yield row.number, answer

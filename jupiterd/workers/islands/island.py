@@ -49,7 +49,7 @@ class Island:
         self.base = self.state.weights
         self.orders: Sequence[RoundOrder] = ()
         self.current: RoundOrder | None = None
-        self.beside = BackgroundMerge[Merged]()
+        self.background = BackgroundMerge[Merged]()
         self.packer = Compressor(self.layout.size, kind, residual)
         self._ended: Vector | None = None
 

@@ -23,7 +23,7 @@ from jupiterd.errors import CorruptArtifactError
 from jupiterd.workers.islands.compression import Halves, Packed, Whole
 from jupiterd.workers.islands.int8_blocks import Blocks, blocks_of
 
-WAY_FILE = "way.safetensors.zst"
+PSEUDO_GRADIENT_FILE = "way.safetensors.zst"
 
 LEVEL = 1
 MOST_HEADER_BYTES = 1 << 16
@@ -36,7 +36,7 @@ def write_pseudo_gradient(folder: Path, pseudo_gradient: Packed | None) -> None:
     folder.mkdir()
     packer = zstandard.ZstdCompressor(level=LEVEL, write_checksum=True)
     arrays: Arrays = {} if pseudo_gradient is None else vars(pseudo_gradient)
-    with (folder / WAY_FILE).open("wb") as file, packer.stream_writer(file) as out:
+    with (folder / PSEUDO_GRADIENT_FILE).open("wb") as file, packer.stream_writer(file) as out:
         out.write(save(dict(arrays)))
 
 
@@ -48,7 +48,9 @@ def read_pseudo_gradient(folder: Path, size: int) -> Packed:
     """
     most_bytes = 4 * (size + blocks_of(size)) + MOST_HEADER_BYTES
     try:
-        pseudo_gradient = _way_of(load(_unpacked(folder / WAY_FILE, most_bytes)), size)
+        pseudo_gradient = _packed_from(
+            load(_decompressed(folder / PSEUDO_GRADIENT_FILE, most_bytes)), size
+        )
     except (OSError, ValueError, KeyError, SafetensorError, zstandard.ZstdError) as error:
         raise CorruptArtifactError(f"an island's pseudo-gradient can't be read: {error}") from error
     if pseudo_gradient is None:
@@ -58,7 +60,7 @@ def read_pseudo_gradient(folder: Path, size: int) -> Packed:
     return pseudo_gradient
 
 
-def _unpacked(path: Path, most_bytes: int) -> bytes:
+def _decompressed(path: Path, most_bytes: int) -> bytes:
     with path.open("rb") as file, zstandard.ZstdDecompressor().stream_reader(file) as stream:
         data = stream.read(most_bytes + 1)
     if len(data) > most_bytes:
@@ -66,7 +68,7 @@ def _unpacked(path: Path, most_bytes: int) -> bytes:
     return data
 
 
-def _way_of(arrays: Arrays, size: int) -> Packed | None:
+def _packed_from(arrays: Arrays, size: int) -> Packed | None:
     forms = {
         Blocks: {"levels": (np.int8, size), "scales": (np.float32, blocks_of(size))},
         Halves: {"halves": (np.uint16, size)},

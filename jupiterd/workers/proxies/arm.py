@@ -15,7 +15,7 @@ from pathlib import Path
 
 from jupiterd.cycle.data.purge import Purge
 from jupiterd.protocol.frames import TaskFinished
-from jupiterd.workers.data.clean.clean_batch import Asked, clean
+from jupiterd.workers.data.clean.clean_batch import TextRules, clean
 from jupiterd.workers.data.dedup.merge_batches import Batches, unite
 from jupiterd.workers.data.pack.pack_shards import PackParams, pack
 from jupiterd.workers.link import Task
@@ -41,13 +41,13 @@ def run(task: Task) -> TaskFinished:
         [real, *generated], task.inputs["tokenizer"], task.output_dir, params, task.progress
     )
     real_bytes = sum(len(sample.text.encode()) for sample in read_samples(real))
-    told = {
+    fields = {
         "real_bytes": real_bytes,
         "synthetic_bytes": int(counts["synthetic_bytes"]),
         "synthetic_documents": int(counts["synthetic_documents"]),
         "reason": reason,
     }
-    text = json.dumps(told, indent=2, sort_keys=True) + "\n"
+    text = json.dumps(fields, indent=2, sort_keys=True) + "\n"
     (task.output_dir / "shards" / ARM_FILE).write_text(text, encoding="utf-8")
     return TaskFinished(
         {"shards": "shards"},
@@ -63,17 +63,17 @@ def run(task: Task) -> TaskFinished:
 
 def synthetic_share_of(shards: Path) -> float:
     """Return the share of an arm's bytes that was generated."""
-    told = json.loads((shards / ARM_FILE).read_text(encoding="utf-8"))
-    whole = int(told["real_bytes"]) + int(told["synthetic_bytes"])
-    return int(told["synthetic_bytes"]) / max(1, whole)
+    fields = json.loads((shards / ARM_FILE).read_text(encoding="utf-8"))
+    whole = int(fields["real_bytes"]) + int(fields["synthetic_bytes"])
+    return int(fields["synthetic_bytes"]) / max(1, whole)
 
 
 def _usable(task: Task, written: Iterable[Path], scratch: Path) -> list[Path]:
     """Return a folder with the generated text that a round would keep beside this real text."""
     language = str(task.params["language"])
-    asked = Asked.of_params(task.params)
+    rules = TextRules.of_params(task.params)
     scratch.mkdir(parents=True, exist_ok=True)
-    clean(list(written), scratch / "cleaned", asked)
+    clean(list(written), scratch / "cleaned", rules)
     batches = Batches(
         clean=[task.inputs["real"], scratch / "cleaned" / "clean"],
         dropped=[scratch / "cleaned" / "dropped"],

@@ -96,7 +96,7 @@ def _train(task: Task, job: Job, engine: Engine) -> None:
     """Train from the seed's first weights to the end of the plan."""
     plan = job.plan
 
-    def told(done: StepDone) -> None:
+    def step_done(done: StepDone) -> None:
         task.progress(done.step, plan.steps, "steps", loss=done.mean_loss)
 
     engine.begin(has_same_weights=True)
@@ -106,7 +106,7 @@ def _train(task: Task, job: Job, engine: Engine) -> None:
         batch_sequences=plan.batch_sequences,
         micro_batch_sequences=plan.micro_batch_sequences,
     )
-    TrainingLoop(engine, plan, batches, lambda: task.stop_requested, told).run(0)
+    TrainingLoop(engine, plan, batches, lambda: task.stop_requested, step_done).run(0)
     if task.stop_requested:
         raise WorkStoppedError("training a small student was stopped")
 

@@ -47,13 +47,13 @@ def convert(folder: Path) -> None:
 
 def main() -> int:
     """Convert the tokenizer of the folder that is named; say what went wrong."""
-    told: dict[str, str] = {}
+    error_fields: dict[str, str] = {}
     try:
         convert(Path(sys.argv[1]))
     except JupiterError as error:
-        told = {"code": error.code, "error": error.message, "hint": error.hint}
-    sys.stdout.write("\n" + json.dumps(told) + "\n")
-    return 1 if told else 0
+        error_fields = {"code": error.code, "error": error.message, "hint": error.hint}
+    sys.stdout.write("\n" + json.dumps(error_fields) + "\n")
+    return 1 if error_fields else 0
 
 
 def _loaded(folder: Path) -> Any:  # noqa: ANN401 - transformers' tokenizer

@@ -111,7 +111,7 @@ class TrainingLoop:
         while step < self._end():
             learning_rate = self._schedule().learning_rate(step) * self.rate_factor(step)
             part, norm = self._step(step, balance.shares, learning_rate)
-            parts, stops, rates, arrived, pauses = self._told_by_all(part, balance.shares)
+            parts, stops, rates, arrived, pauses = self._gathered(part, balance.shares)
             loss, stop = sum(parts), any(stops)
             balance.measured(rates)
             if here != (here := tuple(map(bool, arrived))):  # they share in the next step
@@ -165,7 +165,7 @@ class TrainingLoop:
             [next(self.batches.of_step(step, (1,) * self.engine.world_size))], learning_rate
         )
 
-    def _told_by_all(self, part: float, shares: Shares) -> Iterator[tuple[float, ...]]:
+    def _gathered(self, part: float, shares: Shares) -> Iterator[tuple[float, ...]]:
         """Return what each rank tells: part of the loss, stop, speed, whether it is here, pause.
 
         The speed is in sequences per second; stop and pause are wishes.

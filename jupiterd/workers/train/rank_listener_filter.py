@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from typing import Final
 
 from jupiterd.errors import WorkFailedError
-from jupiterd.protocol.frames import Knocked
+from jupiterd.protocol.frames import ConnectionsRefused
 from jupiterd.source_filter.listeners import (
     close_to_others,
     dropped,
@@ -36,11 +36,11 @@ NEWS_S: Final = 2.0
 MAX_HOSTS: Final = 16
 """Addresses that are told at once."""
 
-Tell = Callable[[Knocked], None]
+Report = Callable[[ConnectionsRefused], None]
 
 
 @contextmanager
-def closed_to_strangers(members: Sequence[str], tell: Tell) -> Generator[Callable[[], None]]:
+def closed_to_strangers(members: Sequence[str], report: Report) -> Generator[Callable[[], None]]:
     """Around the life of a torch gang; yields what is to be called once the ranks have met.
 
     members: the addresses of all its machines; nothing is closed where there are none
@@ -49,7 +49,7 @@ def closed_to_strangers(members: Sequence[str], tell: Tell) -> Generator[Callabl
         yield lambda: None
         return
     doors, has_met, is_over = _Doors(members), threading.Event(), threading.Event()
-    watch = threading.Thread(target=_watch, args=(doors, has_met, is_over, tell), daemon=True)
+    watch = threading.Thread(target=_watch, args=(doors, has_met, is_over, report), daemon=True)
     watch.start()
     try:
         yield has_met.set
@@ -59,7 +59,9 @@ def closed_to_strangers(members: Sequence[str], tell: Tell) -> Generator[Callabl
 
 
 @contextmanager
-def ring_closed_to_strangers(address: str, members: Sequence[str], tell: Tell) -> Generator[None]:
+def ring_closed_to_strangers(
+    address: str, members: Sequence[str], report: Report
+) -> Generator[None]:
     """Around the forming of an MLX ring, whose rank listens at that address (host:port).
 
     Raises:
@@ -69,9 +71,9 @@ def ring_closed_to_strangers(address: str, members: Sequence[str], tell: Tell) -
     held = hold_ring_port(host, int(port), members)
     yield
     if held is not None:
-        threading.Thread(target=_hear_of, args=(held, tell), daemon=True).start()
+        threading.Thread(target=_report_later, args=(held, report), daemon=True).start()
     elif members and (strangers := hang_up_on_others([int(port)], members)):
-        _told_of(strangers, tell)
+        _report_strangers(strangers, report)
         raise WorkFailedError(f"{strangers[0]}, which is no member, took a neighbour's place")
 
 
@@ -106,12 +108,12 @@ class _Doors:
         ports = [int(each.getsockname()[1]) for each in self._listeners.values()]
         self._strangers += hang_up_on_others(ports, self._members)
 
-    def knocked(self) -> Knocked | None:
+    def refused(self) -> ConnectionsRefused | None:
         """Return who knocked since the last call, None if nobody did."""
         drops = sum(dropped(listener) for listener in self._listeners.values())
         count = drops - self._counted + len(self._strangers)
         hosts, self._counted, self._strangers = self._strangers, drops, []
-        return Knocked(count, _named(hosts)) if count > 0 else None
+        return ConnectionsRefused(count, _named(hosts)) if count > 0 else None
 
     def close(self) -> None:
         """Let go of all of them; they stay closed to strangers."""
@@ -119,30 +121,32 @@ class _Doors:
             listener.close()
 
 
-def _watch(doors: _Doors, has_met: threading.Event, is_over: threading.Event, tell: Tell) -> None:
+def _watch(
+    doors: _Doors, has_met: threading.Event, is_over: threading.Event, report: Report
+) -> None:
     with suppress(OSError):  # no file is left to look with: the rank trains on
         while not has_met.wait(LATER_LOOKS_S if doors.is_open else FIRST_LOOKS_S):
             doors.look()
         while not is_over.wait(NEWS_S):
             doors.look()
-            if (knocked := doors.knocked()) is not None:
-                tell(knocked)
+            if (refused := doors.refused()) is not None:
+                report(refused)
     doors.close()
 
 
-def _told_of(strangers: Sequence[str], tell: Tell) -> None:
+def _report_strangers(strangers: Sequence[str], report: Report) -> None:
     if strangers:
-        tell(Knocked(len(strangers), _named(strangers)))
+        report(ConnectionsRefused(len(strangers), _named(strangers)))
 
 
 def _named(hosts: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(hosts))[:MAX_HOSTS]
 
 
-def _hear_of(held: RingPort, tell: Tell) -> None:
+def _report_later(held: RingPort, report: Report) -> None:
     never = threading.Event()
     while not never.wait(NEWS_S):
-        _told_of(held.strangers(), tell)
+        _report_strangers(held.strangers(), report)
 
 
 def _inode(listener: socket.socket) -> int:

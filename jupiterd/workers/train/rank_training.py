@@ -154,8 +154,8 @@ class RankTraining:
                 self._train(loop)
         except LossDivergedError as error:
             self._checkpoints.wait()
-            told = f"{error.message}; the last good checkpoint is {self._checkpoints.last_good}"
-            raise LossDivergedError(told, error.hint) from error
+            message = f"{error.message}; the last good checkpoint is {self._checkpoints.last_good}"
+            raise LossDivergedError(message, error.hint) from error
         finally:
             self._checkpoints.wait()
         return self._finished()
@@ -183,8 +183,8 @@ class RankTraining:
         if loss is None:
             return
         self._report.given(loss, self._watch.horizon)
-        steps, told = self._watch.expected_steps(0), held_out_readings(self._watch.horizon)
-        self._task.progress(0, steps, "steps", **told)
+        steps, loss_readings = self._watch.expected_steps(0), held_out_readings(self._watch.horizon)
+        self._task.progress(0, steps, "steps", **loss_readings)
 
     def _new_watch(self, sequences: int) -> HeldOutMonitor:
         """Return the watch over development text: an island's is over merged weights."""

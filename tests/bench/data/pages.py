@@ -19,7 +19,7 @@ from jupiterd.cycle.data.lineage import Sample
 from jupiterd.cycle.domain.data_sources import FolderSource
 from jupiterd.cycle.text_rules.document_kind import DocumentForm
 from jupiterd.cycle.text_rules.plain_rendering import plain_rendering
-from jupiterd.workers.data.clean.clean_batch import Asked, clean
+from jupiterd.workers.data.clean.clean_batch import TextRules, clean
 from jupiterd.workers.data.clean.drops import read_drops
 from jupiterd.workers.data.collect.collect_source import CollectParams, Places, collect
 from jupiterd.workers.data.collectors.kinds import open_collector
@@ -92,7 +92,7 @@ def outcome(pages: Sequence[Page], language: str) -> Outcome:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(page.text, encoding="utf-8")
         _collected(root, language)
-        clean([root / "train", root / "holdout"], root / "cleaned", Asked(language))
+        clean([root / "train", root / "holdout"], root / "cleaned", TextRules(language))
         batches = Batches([root / "cleaned" / "clean"], [root / "cleaned" / "dropped"], [])
         unite(batches, root / "united", language)
         kept = {_name(one): one for one in read_samples(root / "united" / "kept")}

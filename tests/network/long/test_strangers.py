@@ -28,7 +28,7 @@ END_S = 180.0
 TOLD_S = 45.0
 PREPARED_S = 60.0
 STEPS = {"torch": 1000, "mlx": 400}
-KNOCKED = "gang-knocked"
+CONNECTIONS_REFUSED = "gang-knocked"
 
 
 @pytest.mark.parametrize("engine", ["torch", "mlx"])
@@ -120,11 +120,13 @@ async def told_by_all(machines: Machines) -> list[str]:
             views = await machines.views()
             rows = [view["health"] for view in views if view is not None]
             codes = [{row["code"] for row in each} for each in rows]
-            if len(rows) == 3 and all({KNOCKED, "node-waits"} <= each for each in codes):
+            if len(rows) == 3 and all(
+                {CONNECTIONS_REFUSED, "node-waits"} <= each for each in codes
+            ):
                 break
             await asyncio.sleep(0.5)
-    assert KNOCKED in WELL_ANYWAY
-    return [row["title"] for each in rows for row in each if row["code"] == KNOCKED]
+    assert CONNECTIONS_REFUSED in WELL_ANYWAY
+    return [row["title"] for each in rows for row in each if row["code"] == CONNECTIONS_REFUSED]
 
 
 @contextlib.contextmanager

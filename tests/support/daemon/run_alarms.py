@@ -9,7 +9,7 @@ from jupiterd.cycle.base.work_item import Phase
 from jupiterd.cycle.generation.generation_options import WITHOUT
 from jupiterd.daemon.runtime.clock import now_s
 from jupiterd.ids import CycleId
-from jupiterd.protocol.frames import Knocked, Progressed
+from jupiterd.protocol.frames import ConnectionsRefused, Progressed
 from tests.support.cluster.building import (
     CYCLE,
     checkpoint,
@@ -107,14 +107,14 @@ async def not_offered(desk: Desk) -> Ending:
 
 async def gang_knocked(desk: Desk) -> Ending:
     await desk.lead()
-    desk.node.worker_runner.knocks.note(Knocked(3), "run/0")
+    desk.node.worker_runner.knocks.note(ConnectionsRefused(3), "run/0")
     yield
     desk.pass_s(HOUR_S)
 
 
 async def port_crowded(desk: Desk) -> Ending:
     await desk.lead()
-    desk.node.listening.crowding.note(Knocked(1, ["10.9.9.9"]))
+    desk.node.listening.crowding.note(ConnectionsRefused(1, ["10.9.9.9"]))
     yield
     desk.pass_s(HOUR_S)
 

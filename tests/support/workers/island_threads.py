@@ -16,7 +16,7 @@ from jupiterd.errors import JupiterError
 from jupiterd.protocol.frames import Progressed, PseudoGradientWritten, TaskFailed, TaskFinished
 from jupiterd.protocol.training_values import PseudoGradient
 from jupiterd.workers import link
-from jupiterd.workers.islands.pseudo_gradient_file import WAY_FILE
+from jupiterd.workers.islands.pseudo_gradient_file import PSEUDO_GRADIENT_FILE
 from jupiterd.workers.train.torch import torch_rank
 from tests.support.workers.outer_leader import WAIT_S, OuterLeader
 from tests.support.workers.tiny_run import tiny_shape
@@ -57,7 +57,7 @@ class Island:
 
     def pseudo_gradient(self, number: int) -> bytes:
         """What it has sent in the round after that outer step."""
-        return (self.rank.folder / f"way-{number:06}" / WAY_FILE).read_bytes()
+        return (self.rank.folder / f"way-{number:06}" / PSEUDO_GRADIENT_FILE).read_bytes()
 
     @property
     def losses(self) -> list[float]:

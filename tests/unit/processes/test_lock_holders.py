@@ -70,7 +70,7 @@ async def test_who_may_be_about_to_compute_holds_it_and_is_named_as_the_kernel_s
     with pytest.raises(DeviceBusyError, match=r"held by a gang of beta .*, of user \w+"):
         async with held(GPU, "a gang of alpha", tmp_path):
             pass
-    monkeypatch.setattr(lock_holders, "_told", lambda lockers, *_: str(*lockers))
+    monkeypatch.setattr(lock_holders, "_shown_holder", lambda lockers, *_: str(*lockers))
     assert await holder_of(GPU, tmp_path) == str(stranger)
 
 
@@ -131,7 +131,7 @@ async def test_a_rank_whose_daemon_was_killed_keeps_its_gpu_from_another_user(
 
 
 def test_what_somebody_else_has_written_into_a_file_names_nobody() -> None:
-    told = lock_holders._told({4711: os.getuid()}, os.getuid() + 1, "a gang of the victim")
+    told = lock_holders._shown_holder({4711: os.getuid()}, os.getuid() + 1, "a gang of the victim")
     assert told.startswith("process 4711 of user ")
 
 

@@ -23,9 +23,9 @@ from jupiterd.processes.script import (
     start_script,
 )
 from jupiterd.processes.script_plan import RankOrder, ScriptOrder
-from jupiterd.processes.scripts.events import Ended, Noticed, Printed, ScriptEvent
-from jupiterd.processes.supervised_child import KEEPER, Program, SupervisedChild, start_kept
-from jupiterd.protocol.frames import Knocked
+from jupiterd.processes.scripts.events import Ended, Notice, Printed, ScriptEvent
+from jupiterd.processes.supervised_child import KEEPER, Program, SupervisedChild, start_supervised
+from jupiterd.protocol.frames import ConnectionsRefused
 
 TIMEOUT_S = 20.0
 SLEEP = "import time; print('up', flush=True); time.sleep(300)"
@@ -143,7 +143,7 @@ async def test_a_start_that_is_given_up_leaves_no_process(
 
     monkeypatch.setattr(SupervisedChild, "listen", interrupted)
     argv = (sys.executable, "-c", "import time; time.sleep(300)")
-    starting = asyncio.ensure_future(start_kept(Program(argv, os.environ, str(tmp_path))))
+    starting = asyncio.ensure_future(start_supervised(Program(argv, os.environ, str(tmp_path))))
     with pytest.raises(asyncio.CancelledError):
         await starting
     await gone(started[0].pid)
@@ -240,11 +240,11 @@ def test_the_store_runs_under_the_python_of_the_script():
 async def test_a_notice_waits_where_much_is_told_and_a_count_of_knocks_doesnt() -> None:
     group = ScriptGroup()
     for _ in range(QUEUED):
-        group.hear(Knocked(1, []))
-    group.hear(Noticed("not closed"))
-    group.hear(Knocked(2, []))
+        group.hear(ConnectionsRefused(1, []))
+    group.hear(Notice("not closed"))
+    group.hear(ConnectionsRefused(2, []))
     async with asyncio.timeout(10.0):
         await asyncio.sleep(0)  # for all that was heard before
         told = [await group._events.get() for _ in range(QUEUED + 1)]
-    assert told == [*[Knocked(1, [])] * QUEUED, Noticed("not closed")]
+    assert told == [*[ConnectionsRefused(1, [])] * QUEUED, Notice("not closed")]
     await group.end()

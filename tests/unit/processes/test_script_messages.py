@@ -13,7 +13,7 @@ from jupiterd.processes.script_messages import (
     order_to_proto,
 )
 from jupiterd.processes.script_plan import PortRange, RankOrder, ScriptOrder
-from jupiterd.processes.scripts.events import Ended, Noticed, Over, Printed, Skipped
+from jupiterd.processes.scripts.events import Ended, Notice, Over, Printed, Skipped
 from jupiterd.rpc import script_pb2
 
 RANKS = (RankOrder(0, {"RANK": "0"}, {"OMP_NUM_THREADS": "2"}, "[]"), RankOrder(1, {"RANK": "1"}))
@@ -30,7 +30,7 @@ ORDER = ScriptOrder(
 def test_an_order_and_its_events_arrive_as_they_were_sent():
     assert order_from_proto(order_to_proto(ORDER)) == ORDER
     printed = Printed(-1, is_error=True, data=b"\xff\n")
-    told = (Ended(3, 137), Skipped(9), Over("why", "conflict", "do"), Noticed("mind the gap"))
+    told = (Ended(3, 137), Skipped(9), Over("why", "conflict", "do"), Notice("mind the gap"))
     for event in (printed, *told):
         assert event_from_proto(event_to_proto(event)) == event
 

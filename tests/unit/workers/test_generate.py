@@ -11,10 +11,10 @@ from jupiterd.cycle.training.plan import derive
 from jupiterd.errors import CorruptArtifactError, UsageError, WorkStoppedError
 from jupiterd.protocol.frames import Progressed, TaskFinished
 from jupiterd.workers.generate import answering, prompt, samples
-from jupiterd.workers.generate.ask import Ask
-from jupiterd.workers.generate.documents import Stripe, choose_asks, own_documents
+from jupiterd.workers.generate.documents import Stripe, choose_prompts, own_documents
 from jupiterd.workers.generate.engine import Sampling
-from jupiterd.workers.generate.function_asks import FunctionAsker
+from jupiterd.workers.generate.function_prompts import FunctionPromptMaker
+from jupiterd.workers.generate.grounded_prompt import GroundedPrompt
 from jupiterd.workers.generate.model_folder import OpenModel, open_model
 from jupiterd.workers.generate.sampler import write_on
 from jupiterd.workers.samples.sample_file import SampleWriter, read_samples
@@ -202,11 +202,18 @@ def test_doing_it_again_gives_the_same_bytes(model: Path, documents: Path, tmp_p
     assert files[0] == files[1]
 
 
-def chosen(documents: list[Sample], wanted: int, *, may_repeat: bool = False) -> list[Ask]:
-    asks = choose_asks(
-        documents, FunctionAsker(), lambda _: True, wanted=wanted, seed=1, may_repeat=may_repeat
+def chosen(
+    documents: list[Sample], wanted: int, *, may_repeat: bool = False
+) -> list[GroundedPrompt]:
+    prompts = choose_prompts(
+        documents,
+        FunctionPromptMaker(),
+        lambda _: True,
+        wanted=wanted,
+        seed=1,
+        may_repeat=may_repeat,
     )
-    return [each.ask for each in asks]
+    return [each.ask for each in prompts]
 
 
 def test_every_document_gets_its_turn_before_one_gets_a_second(documents: Path):

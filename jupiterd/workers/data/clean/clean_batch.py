@@ -29,7 +29,7 @@ from jupiterd.workers.samples.sample_file import read_all
 
 
 @dataclass(frozen=True)
-class Asked:
+class TextRules:
     """What a domain asks of each text."""
 
     language: str
@@ -50,29 +50,29 @@ class Asked:
 
 def run(task: Task) -> TaskFinished:
     """Do the task that a daemon gave."""
-    asked = Asked.of_params(task.params)
+    rules = TextRules.of_params(task.params)
     samples = read_all(task.inputs_named("samples"))
     piece, pieces = int(task.params.get("piece", 0)), int(task.params.get("pieces", 1))
     own = islice(samples, piece, None, pieces)
-    counts = clean_samples(own, task.output_dir, asked, task.progress)
+    counts = clean_samples(own, task.output_dir, rules, task.progress)
     return TaskFinished({"clean": "clean", "dropped": "dropped"}, counts)
 
 
 def clean(
-    folders: Sequence[Path], output_dir: Path, asked: Asked, progress: Progress = silent
+    folders: Sequence[Path], output_dir: Path, rules: TextRules, progress: Progress = silent
 ) -> dict[str, float]:
     """Write `clean` and `dropped` below `output_dir`; return counts, `dropped.<reason>` too."""
-    return clean_samples(read_all(folders), output_dir, asked, progress)
+    return clean_samples(read_all(folders), output_dir, rules, progress)
 
 
 def clean_samples(
-    samples: Iterable[Sample], output_dir: Path, asked: Asked, progress: Progress = silent
+    samples: Iterable[Sample], output_dir: Path, rules: TextRules, progress: Progress = silent
 ) -> dict[str, float]:
     """Do the same with samples from wherever they are."""
     drops = Drops()
     with SortedSampleWriter(output_dir / "clean") as writer:
         for number, sample in enumerate(samples, 1):
-            judgement = judge(sample, asked)
+            judgement = judge(sample, rules)
             if judgement.reason is None:
                 writer.add(passed(sample, judgement.scores))
             else:
@@ -82,14 +82,14 @@ def clean_samples(
     return dict(drops.counts)
 
 
-def judge(sample: Sample, asked: Asked) -> Judgement:
+def judge(sample: Sample, rules: TextRules) -> Judgement:
     """Return why a sample is dropped, or what was measured of it."""
-    if not asked.policy.permits(sample.license, sample.source_uri):
+    if not rules.policy.permits(sample.license, sample.source_uri):
         return Judgement(DropReason.LICENSE)
-    found = judge_sample(sample, asked.language, asked.off)
-    if found.reason is not None or is_code(asked.language) or not found.prose:
+    found = judge_sample(sample, rules.language, rules.off)
+    if found.reason is not None or is_code(rules.language) or not found.prose:
         return found
-    score = language_score(found.prose, asked.language)
-    if score < MIN_SCORE and DropReason.OTHER_LANGUAGE not in asked.off:
+    score = language_score(found.prose, rules.language)
+    if score < MIN_SCORE and DropReason.OTHER_LANGUAGE not in rules.off:
         return Judgement(DropReason.OTHER_LANGUAGE, {}, "language", score, MIN_SCORE)
     return replace(found, scores={**found.scores, "language": score})

@@ -106,8 +106,8 @@ def run(task: Task) -> TaskFinished:
     source: DataSource = TypeAdapter[DataSource](DataSource).validate_python(task.params["source"])
     parts = int(task.params.get("parts", 1))
     part = (int(task.params["part"]), parts) if parts > 1 else None
-    told = task.params.get("holdout")
-    of_text = UNSPLIT if told is None else SPLIT
+    holdout_params = task.params.get("holdout")
+    of_text = UNSPLIT if holdout_params is None else SPLIT
     if source.name in task.params.get("purged", ()):
         return not_collected(source.name, task.output_dir, of_text)
     policy = LicensePolicy.model_validate(task.params.get("license_policy", {}))
@@ -116,7 +116,11 @@ def run(task: Task) -> TaskFinished:
             f"the domain's license_policy doesn't permit {source.license}",
             "change license_policy in the domain file",
         )
-    holdout = Holdout(salt="none") if told is None else Holdout.model_validate(told).at_collection()
+    holdout = (
+        Holdout(salt="none")
+        if holdout_params is None
+        else Holdout.model_validate(holdout_params).at_collection()
+    )
     params = CollectParams(
         holdout.fraction or 0.0,
         holdout.salt,
@@ -225,8 +229,8 @@ def _samples(
             else:
                 yield _sample(found, collector.collector, params, removed, clean)
         except UnreadableError as error:
-            told = error.detail or "couldn't be cleaned"
-            visit.skips.add(found.uri, error.reason, detail=f"its markup {told}")
+            detail = error.detail or "couldn't be cleaned"
+            visit.skips.add(found.uri, error.reason, detail=f"its markup {detail}")
 
 
 def _can_be_written(found: Document) -> bool:

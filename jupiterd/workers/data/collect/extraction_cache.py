@@ -91,7 +91,7 @@ class ExtractionCache:
         except UnreadableError as error:
             return _packed({"reason": str(error.reason), "detail": error.detail})
         reason = {} if found.reason is None else {"reason": str(found.reason)}
-        return _packed({"text": found.text, "told": dict(found.told), **reason})
+        return _packed({"text": found.text, "told": dict(found.metadata), **reason})
 
 
 def _key(form: str, data: bytes, url: str, charset: str) -> str:

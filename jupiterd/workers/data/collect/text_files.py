@@ -95,7 +95,7 @@ class TextFiles:
             skips: told what is used and what is left out.
         """
         self._path = path
-        self._told = path_text(path)
+        self._shown_path = path_text(path)
         self._field = field
         self._limits = _RowLimits(field)
         self._extraction = extraction
@@ -128,15 +128,17 @@ class TextFiles:
         if self._path.is_file():
             return [(path_text(self._path.name), self._path)]
         if not self._path.is_dir():
-            raise EmptySourceError(f"there is no folder or file {self._told}", GIVE_TEXT)
+            raise EmptySourceError(f"there is no folder or file {self._shown_path}", GIVE_TEXT)
         if not os.access(self._path, os.R_OK | os.X_OK):
-            raise UsageError(f"the folder {self._told} can't be read", "check its permissions")
+            raise UsageError(
+                f"the folder {self._shown_path} can't be read", "check its permissions"
+            )
         walk = Walk(self._path, WantedNames("**/*"), self._leave_out)
         files = [(path_text(name), self._path / name) for name in walk.names()]
         if not files and not self.skips.counts:
             is_empty = not any(self._path.iterdir())
             why = "is empty" if is_empty else "has only hidden files, which aren't read"
-            raise EmptySourceError(f"the folder {self._told} {why}", GIVE_TEXT)
+            raise EmptySourceError(f"the folder {self._shown_path} {why}", GIVE_TEXT)
         return files
 
     def _leave_out(self, name: str, reason: SkipReason) -> None:
@@ -146,20 +148,20 @@ class TextFiles:
         skips = self.skips
         if self.skipped_rows and set(skips.counts) <= {SkipReason.BROKEN, SkipReason.EMPTY}:
             why = skips.details.get(SkipReason.BROKEN, "all of them are empty")
-            return EmptySourceError(f"{self._told} has no text: {why}", WRITE_ROWS)
+            return EmptySourceError(f"{self._shown_path} has no text: {why}", WRITE_ROWS)
         if self.skipped_rows:
-            why = skips.details.get(SkipReason.NO_FIELD) or skips.details.get(SkipReason.BROKEN, "")
-            told = f"no row of its tables has text in a field called {self._field}"
-            more = "" if self._advice else f"; {why}"
+            detail = skips.details.get(SkipReason.NO_FIELD) or skips.details.get(SkipReason.BROKEN)
+            why = f"no row of its tables has text in a field called {self._field}"
+            more = "" if self._advice else f"; {detail or ''}"
             return EmptySourceError(
-                f"{self._told} has no text: {told}{more}", self._advice or NAME_FIELD
+                f"{self._shown_path} has no text: {why}{more}", self._advice or NAME_FIELD
             )
         reasons = ", ".join(
             f"{reason_words(reason)} {number}, such as {skips.firsts[reason]}"
             for reason, number in skips.counts.most_common(3)
         )
         return EmptySourceError(
-            f"{self._told} has no text: none of its files ({files}) can be read: {reasons}",
+            f"{self._shown_path} has no text: none of its files ({files}) can be read: {reasons}",
             GIVE_TEXT,
         )
 

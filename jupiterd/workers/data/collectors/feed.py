@@ -70,7 +70,9 @@ class Feeds:
                 try:
                     answer = _fetched(url, before, fetcher, robots)
                     if not answer.is_unchanged:
-                        entries += visit.extraction.read("feed", answer.body, url).told["entries"]
+                        entries += visit.extraction.read("feed", answer.body, url).metadata[
+                            "entries"
+                        ]
                     self._remember(key, before if answer.is_unchanged else vars(answer))
                     is_heard = True
                 except UnreadableError as error:
@@ -83,8 +85,8 @@ class Feeds:
             visit.skips.add(_address(entry), SkipReason.TOO_MANY)
         return entries[: self._source.max_entries]
 
-    def _remember(self, key: str, told: Mapping[str, Any]) -> None:
-        state = {name: told.get(name, blank) for name, blank in _BLANK.items()}
+    def _remember(self, key: str, validators: Mapping[str, Any]) -> None:
+        state = {name: validators.get(name, blank) for name, blank in _BLANK.items()}
         self._state.append({**state, "key": key})
 
     def _own(self, entries: list[Mapping[str, str]], visit: Visit) -> Iterator[Found]:

@@ -31,14 +31,14 @@ class Folder:
     def __init__(self, source: FolderSource) -> None:
         self._source = source
         self._root = path_of(source.path)
-        self._told = path_text(self._root)
-        self.name = f"the folder {self._told}"
+        self._shown_path = path_text(self._root)
+        self.name = f"the folder {self._shown_path}"
 
     def documents(self, visit: Visit) -> Iterator[Found]:
         """Yield every file that the glob matches, but hidden ones and links that lead out."""
         if not self._root.is_dir():
             raise EmptySourceError(
-                f"the data source {self._told} is no folder on any machine that was asked"
+                f"the data source {self._shown_path} is no folder on any machine that was asked"
             )
 
         def leave_out(name: str, reason: SkipReason) -> None:

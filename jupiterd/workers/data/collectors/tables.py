@@ -80,10 +80,10 @@ def _document(
     text = text_in(row, source.field)
     if len(text) > source.max_document_bytes:
         raise UnreadableError(SkipReason.TOO_LARGE, row.size_bytes)
-    page = _told(row.fields, source.uri_field)
+    page = _field_text(row.fields, source.uri_field)
     return Document(
         uri=f"{page}#{number}" if page else place,  # several rows may be of one page
-        cluster_id=_told(row.fields, source.cluster_field) or page or place,
+        cluster_id=_field_text(row.fields, source.cluster_field) or page or place,
         text=text,
         source_hash=blake3(text.encode("utf-8", "surrogatepass")).hexdigest(),
         license=_license(row.fields, source),
@@ -93,10 +93,10 @@ def _document(
 
 
 def _license(row: Mapping[str, Any], source: TableSource) -> str:
-    stated = _told(row, source.license_field)
+    stated = _field_text(row, source.license_field)
     return stated if re.fullmatch(LICENSE_PATTERN, stated) else source.license
 
 
-def _told(row: Mapping[str, Any], name: str) -> str:
+def _field_text(row: Mapping[str, Any], name: str) -> str:
     value = row.get(name) if name else None
     return value[:2048] if isinstance(value, str) else ""

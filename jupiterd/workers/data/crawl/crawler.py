@@ -256,12 +256,12 @@ class Crawler:
         data = answer.body
         if data.startswith(b"\x1f\x8b"):
             data = gunzipped(data, 50 << 20)  # the protocol allows 50 MB
-        told = self.visit.extraction.read("sitemap", data, answer.url).told
+        sitemap = self.visit.extraction.read("sitemap", data, answer.url).metadata
         return Outcome(
             etag=answer.etag,
             last_modified=answer.last_modified,
-            links=told["pages"],
-            sitemaps=told["sitemaps"],
+            links=sitemap["pages"],
+            sitemaps=sitemap["sitemaps"],
         )
 
     def _read_page(self, answer: Answer) -> Outcome:
@@ -277,11 +277,11 @@ class Crawler:
             reason=str(found.reason or ""),
             source_hash=source_hash,
             extractor=found.extractor,
-            license=found.told.get("license", ""),
+            license=found.metadata.get("license", ""),
             etag=answer.etag,
             last_modified=answer.last_modified,
             fetched_at=self.visit.now(),
-            links=found.told.get("links", ()),
+            links=found.metadata.get("links", ()),
         )
 
     def _further(self, place: Place, outcome: Outcome) -> Iterable[tuple[str, bytes]]:

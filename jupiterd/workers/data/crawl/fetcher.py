@@ -226,8 +226,8 @@ class Fetcher:
 
     def _body(self, response: httpx.Response) -> bytes:
         most = self._manners.max_body_bytes
-        told = response.headers.get("Content-Length", "")
-        if told.isdigit() and int(told) > most:
+        content_length = response.headers.get("Content-Length", "")
+        if content_length.isdigit() and int(content_length) > most:
             raise UnreadableError(SkipReason.TOO_LARGE)
         unpack = _unpacker(response.headers.get("Content-Encoding", ""), most)
         body = bytearray()

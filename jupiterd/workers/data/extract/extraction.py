@@ -63,7 +63,7 @@ class Extracted:
     text: str
     extractor: str
     """Name@version; empty for plain text."""
-    told: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    metadata: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """What else it tells, such as its links; see `extractors`."""
     reason: SkipReason | None = None
     """Why there is no text, though it could be read."""
@@ -125,10 +125,10 @@ class Extractor:
         reason = SkipReason(reply["reason"]) if "reason" in reply else None
         if reason is SkipReason.OUT_OF_MEMORY:
             self._end()  # what is left of its memory may not be enough for the next one
-        told = {name: value for name, value in reply.items() if name not in {"text", "reason"}}
-        if reason is not None and not told:
+        metadata = {name: value for name, value in reply.items() if name not in {"text", "reason"}}
+        if reason is not None and not metadata:
             raise UnreadableError(reason)
-        return Extracted(str(reply["text"]), extractor_of(form), told, reason)
+        return Extracted(str(reply["text"]), extractor_of(form), metadata, reason)
 
     read_ahead = 0
     """It begins with nothing before it is wanted; see `extraction_cache`."""
@@ -165,9 +165,9 @@ class Extractor:
         except TimeoutError as error:
             self._end()
             is_idle = isinstance(error, _IdleError)
-            told = "did nothing for" if is_idle else "took longer than"
+            what_happened = "did nothing for" if is_idle else "took longer than"
             limit_s = 2 * self._limits.idle_s if is_idle else self._limits.wall_s
-            raise _TooLateError(f"{told} {limit_s:g} s") from error
+            raise _TooLateError(f"{what_happened} {limit_s:g} s") from error
         except OSError as error:
             raise self._cause_of_death() from error
         except ValueError as error:  # text that is no text

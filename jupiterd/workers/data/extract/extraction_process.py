@@ -25,8 +25,8 @@ from typing import Any, cast
 import msgpack
 
 from jupiterd.cycle.text_rules.text_form import Layout, printed_paragraphs, text_form
-from jupiterd.workers.data.extractors.given import Given
 from jupiterd.workers.data.extractors.layouts import layout_of
+from jupiterd.workers.data.extractors.raw_document import RawDocument
 from jupiterd.workers.data.skips import SkipReason, UnreadableError
 
 CLEANING = "cleaning"
@@ -52,7 +52,7 @@ MADE_BETWEEN_COLLECTIONS = 100_000
 """Objects, of which a page of a usual size leaves a few hundred: Python itself looks for cycles
 among all that is in use after every 700, which takes time and finds next to nothing."""
 
-_GIVEN = tuple(field.name for field in fields(Given))
+_GIVEN = tuple(field.name for field in fields(RawDocument))
 _PR_SET_PDEATHSIG = 1
 
 
@@ -75,7 +75,7 @@ def main(memory_bytes: int) -> None:
 
 def _answer(order: Mapping[str, Any]) -> Mapping[str, Any]:
     module, function = FORMS[order["form"]]
-    given = Given(**{name: order[name] for name in _GIVEN})
+    given = RawDocument(**{name: order[name] for name in _GIVEN})
     try:
         read = getattr(importlib.import_module(module), function)
         return _in_one_form(order["form"], given.name, read(given))

@@ -8,7 +8,7 @@ from typing import Any
 
 from jupiterd.cycle.text_rules.document_kind import DocumentForm
 from jupiterd.cycle.text_rules.markup.cleaned_markup import cleaned_markup
-from jupiterd.workers.data.extractors.given import Given
+from jupiterd.workers.data.extractors.raw_document import RawDocument
 
 
 def order(text: str, form: DocumentForm) -> bytes:
@@ -16,7 +16,7 @@ def order(text: str, form: DocumentForm) -> bytes:
     return f"{form}\n{text}".encode()
 
 
-def read(given: Given) -> Mapping[str, Any]:
+def read(given: RawDocument) -> Mapping[str, Any]:
     """Return the `text`, cleaned."""
     form, _, text = given.data.decode().partition("\n")
     return {"text": cleaned_markup(text, DocumentForm.parse(form))}

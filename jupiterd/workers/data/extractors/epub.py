@@ -9,14 +9,14 @@ from typing import Any
 from urllib.parse import unquote
 
 from jupiterd.workers.data.extractors.archive import Archive
-from jupiterd.workers.data.extractors.given import Given
 from jupiterd.workers.data.extractors.markup import markdown_of
+from jupiterd.workers.data.extractors.raw_document import RawDocument
 from jupiterd.workers.data.skips import SkipReason, UnreadableError
 
 MAX_PAGES = 5000
 
 
-def read(given: Given) -> Mapping[str, Any]:
+def read(given: RawDocument) -> Mapping[str, Any]:
     """Return the `text` of all pages.
 
     Raises:

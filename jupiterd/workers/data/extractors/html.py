@@ -12,9 +12,9 @@ from urllib.parse import urljoin
 
 from jupiterd.workers.data.extract.encodings import decoded
 from jupiterd.workers.data.extractors.element import Element
-from jupiterd.workers.data.extractors.given import Given
 from jupiterd.workers.data.extractors.leaves import Leaves
 from jupiterd.workers.data.extractors.markdown import text_of_page, written
+from jupiterd.workers.data.extractors.raw_document import RawDocument
 from jupiterd.workers.data.skips import SkipReason, UnreadableError
 
 MAX_LINKS = 20_000
@@ -29,7 +29,7 @@ _CREATIVE_COMMONS = re.compile(
 )
 
 
-def read(given: Given) -> Mapping[str, Any]:
+def read(given: RawDocument) -> Mapping[str, Any]:
     """Return `text`, `links` and `license` of a page.
 
     Raises:
@@ -45,14 +45,14 @@ def read(given: Given) -> Mapping[str, Any]:
     tree = cast("Element", parsed)
     wishes = _wishes(tree)
     links = [] if wishes & {"nofollow", "none"} else _links(tree, url)
-    told = {"text": "", "links": links, "license": _license(tree)}
+    fields = {"text": "", "links": links, "license": _license(tree)}
     if wishes & _WISHES:
-        return {**told, "reason": str(SkipReason.ROBOTS)}
+        return {**fields, "reason": str(SkipReason.ROBOTS)}
     recognised = extract(deepcopy(parsed), url=url or None, include_comments=False)
     if not (recognised or "").strip():
-        return {**told, "reason": str(SkipReason.EMPTY)}
+        return {**fields, "reason": str(SkipReason.EMPTY)}
     text = written(text_of_page(Leaves.of(parsed), recognised or ""))
-    return {**told, "text": text or recognised}
+    return {**fields, "text": text or recognised}
 
 
 def text_of_fragment(markup: str) -> str:
@@ -75,7 +75,7 @@ def spdx_of(address: str) -> str:
     return f"CC-{name.upper()}-{version}"
 
 
-def _decoded(given: Given) -> str:
+def _decoded(given: RawDocument) -> str:
     """Believe its sender, or the page, where the bytes agree; its language is what it says."""
     head = given.data[:_HEAD_BYTES]
     stated, language = _CHARSET.search(head), _LANGUAGE.search(head)

@@ -9,7 +9,7 @@ import unicodedata
 from collections.abc import Callable, Mapping
 
 from jupiterd.workers.data.extract.encodings import decoded
-from jupiterd.workers.data.extractors.given import Given
+from jupiterd.workers.data.extractors.raw_document import RawDocument
 from jupiterd.workers.data.skips import SkipReason, UnreadableError
 
 _HEADS = re.compile(r"^\.\s*(TH|Dd|Dt|SH|Sh)\b", re.MULTILINE)
@@ -74,7 +74,7 @@ _LINKS = frozenset({"UR", "MT"})
 _BLANKS = re.compile(r"\n{3,}")
 
 
-def read(given: Given) -> Mapping[str, str]:
+def read(given: RawDocument) -> Mapping[str, str]:
     """Return the `text`; as it stands where it is no page of a manual.
 
     Raises:
@@ -176,8 +176,10 @@ class _Page:
         elif name in _LINKS:
             self._say(self._joined(rest, " "))
         elif name == "Xr":
-            told = _words(rest)
-            self._say(f"{told[0]}({told[1]}){''.join(told[2:])}" if told[1:] else rest)
+            arguments = _words(rest)
+            self._say(
+                f"{arguments[0]}({arguments[1]}){''.join(arguments[2:])}" if arguments[1:] else rest
+            )
         elif name == "Nd":
             self._lines.append(
                 f"{self._lines.pop() if self._lines else ''} - {_inline(rest, self._plain)}"
@@ -190,15 +192,15 @@ class _Page:
 
     def _item(self, name: str, rest: str) -> None:
         if name == "It":
-            told = _inline(rest, self._plain)
+            label = _inline(rest, self._plain)
         else:
-            told = self._plain((_words(rest) or [""])[0])
-        is_mark = told in ("", "\u2022", "-", "*", "o")
-        number = re.fullmatch(r"\(?\d+[.)]?", told)
+            label = self._plain((_words(rest) or [""])[0])
+        is_mark = label in ("", "\u2022", "-", "*", "o")
+        number = re.fullmatch(r"\(?\d+[.)]?", label)
         if is_mark or number:
-            self._lines += ["", "-" if is_mark else told]
+            self._lines += ["", "-" if is_mark else label]
         else:
-            self._lines += ["", f"**{told}**", ""]
+            self._lines += ["", f"**{label}**", ""]
 
     def _begin_literal(self) -> None:
         if not self._is_literal:
@@ -263,29 +265,29 @@ _NO_SPACE = "\0"
 
 def _inline(line: str, plain: Callable[[str], str]) -> str:
     """Return a line of mdoc, whose macros may stand in each other."""
-    told: list[str] = []
+    parts: list[str] = []
     ends = ""
     words = _words(line)
     while words:
         word = words.pop(0)
         if word == "Fn":
-            told.append(_function(words, plain))
+            parts.append(_function(words, plain))
         elif word in ("Ns", "Ap", "Pf"):
-            told.append(_NO_SPACE if word != "Ap" else f"{_NO_SPACE}'{_NO_SPACE}")
+            parts.append(_NO_SPACE if word != "Ap" else f"{_NO_SPACE}'{_NO_SPACE}")
         elif word in _INLINE:
             before, after = _INLINE[word]
-            told += [before, _NO_SPACE] if before else []
+            parts += [before, _NO_SPACE] if before else []
             ends = after + ends
         else:
-            told.append(plain(word))
-    text = " ".join(each for each in told if each) + ends
+            parts.append(plain(word))
+    text = " ".join(each for each in parts if each) + ends
     text = re.sub(rf"\s*{_NO_SPACE}\s*", "", text)
     return re.sub(r"\s+([.,;:)\]?!])(?=\s|$)", r"\1", text)
 
 
 def _function(words: list[str], plain: Callable[[str], str]) -> str:
     """Take a function's name and its arguments from the words, and return how it is called."""
-    told: list[str] = []
+    parts: list[str] = []
     while words and words[0] not in _INLINE and not re.fullmatch(r"[.,;:)\]?!]|Ns|Ap|Pf", words[0]):
-        told.append(plain(words.pop(0)))
-    return f"{told[0]}({', '.join(told[1:])})" if told else ""
+        parts.append(plain(words.pop(0)))
+    return f"{parts[0]}({', '.join(parts[1:])})" if parts else ""

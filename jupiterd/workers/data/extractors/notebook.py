@@ -9,13 +9,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
 from jupiterd.workers.data.extract.encodings import decoded
-from jupiterd.workers.data.extractors.given import Given
+from jupiterd.workers.data.extractors.raw_document import RawDocument
 from jupiterd.workers.data.skips import SkipReason, UnreadableError
 
 _PICTURE = re.compile(r"!\[[^\]]*\]\((?:data|attachment):[^)]*\)|<img\b[^>]*\bsrc=.data:[^>]*>")
 
 
-def read(given: Given) -> Mapping[str, Any]:
+def read(given: RawDocument) -> Mapping[str, Any]:
     """Return the `text`.
 
     Raises:
@@ -64,9 +64,9 @@ def _language_of(notebook: Mapping[str, Any]) -> str:
     metadata: Any = notebook.get("metadata")
     if not isinstance(metadata, dict):
         return ""
-    told = cast("dict[str, Any]", metadata)
+    fields = cast("dict[str, Any]", metadata)
     for part, key in (("language_info", "name"), ("kernelspec", "language")):
-        stated: Any = told.get(part)
+        stated: Any = fields.get(part)
         name = cast("dict[str, Any]", stated).get(key) if isinstance(stated, dict) else None
         if isinstance(name, str) and re.fullmatch(r"[\w+#-]{1,20}", name):
             return name.lower()

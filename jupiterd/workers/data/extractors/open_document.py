@@ -8,8 +8,8 @@ from html import escape
 from typing import Any
 
 from jupiterd.workers.data.extractors.archive import Archive
-from jupiterd.workers.data.extractors.given import Given
 from jupiterd.workers.data.extractors.markup import markdown_of
+from jupiterd.workers.data.extractors.raw_document import RawDocument
 from jupiterd.workers.data.skips import SkipReason, UnreadableError
 
 MAX_DEPTH = 200
@@ -24,7 +24,7 @@ _LEFT_OUT = frozenset(
 )
 
 
-def read(given: Given) -> Mapping[str, Any]:
+def read(given: RawDocument) -> Mapping[str, Any]:
     """Return the `text`.
 
     Raises:

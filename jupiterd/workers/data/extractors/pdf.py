@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from jupiterd.cycle.text_rules.running_heads import without_running_heads
-from jupiterd.workers.data.extractors.given import Given
+from jupiterd.workers.data.extractors.raw_document import RawDocument
 from jupiterd.workers.data.skips import SkipReason, UnreadableError
 
 MAX_PAGES = 5000
@@ -16,7 +16,7 @@ _CUT = "\ufffe"
 """Stands where a line ended with a hyphen; PDFium puts the next line right behind it."""
 
 
-def read(given: Given) -> Mapping[str, Any]:
+def read(given: RawDocument) -> Mapping[str, Any]:
     """Return the `text` of all pages, without running heads and the numbers of pages.
 
     Raises:

@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 from jupiterd.workers.data.extract.encodings import decoded
-from jupiterd.workers.data.extractors.given import Given
+from jupiterd.workers.data.extractors.raw_document import RawDocument
 from jupiterd.workers.data.skips import SkipReason, UnreadableError
 
 _BODY = re.compile(r"\\begin\{document\}(.*?)(?:\\end\{document\}|\Z)", re.DOTALL)
@@ -29,7 +29,7 @@ _PLACES = re.compile("\ue000(\\d+)\ue001")
 _BLANK_LINES = re.compile(r"\n[^\S\n]*\n\s*\n")
 
 
-def read(given: Given) -> Mapping[str, Any]:
+def read(given: RawDocument) -> Mapping[str, Any]:
     """Return the `text`.
 
     Raises:

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from jupiterd.workers.data.extract.encodings import decoded
-from jupiterd.workers.data.extractors.given import Given
+from jupiterd.workers.data.extractors.raw_document import RawDocument
 from jupiterd.workers.data.skips import SkipReason, UnreadableError
 
 
-def read(given: Given) -> Mapping[str, Any]:
+def read(given: RawDocument) -> Mapping[str, Any]:
     """Return the `text`.
 
     Raises:

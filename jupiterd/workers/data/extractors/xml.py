@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from jupiterd.workers.data.extractors.element import Element
-from jupiterd.workers.data.extractors.given import Given
 from jupiterd.workers.data.extractors.html import spdx_of, text_of_fragment
+from jupiterd.workers.data.extractors.raw_document import RawDocument
 from jupiterd.workers.data.skips import SkipReason, UnreadableError
 
 MAX_LISTED = 50_000
@@ -19,7 +19,7 @@ _BODIES = ("content", "encoded", "summary", "description")
 _DATES = ("updated", "pubDate", "date", "published")
 
 
-def read_sitemap(given: Given) -> Mapping[str, Any]:
+def read_sitemap(given: RawDocument) -> Mapping[str, Any]:
     """Return the `pages` and the further `sitemaps` that it lists."""
     pages: list[str] = []
     sitemaps: list[str] = []
@@ -31,7 +31,7 @@ def read_sitemap(given: Given) -> Mapping[str, Any]:
     return {"text": "", "pages": pages, "sitemaps": sitemaps}
 
 
-def read_feed(given: Given) -> Mapping[str, Any]:
+def read_feed(given: RawDocument) -> Mapping[str, Any]:
     """Return the `entries` of an RSS or Atom feed, each {id, link, text, updated, license}."""
     found = (element for element in _root(given.data).iter() if _name(element) in {"item", "entry"})
     return {"text": "", "entries": [_entry(element) for element in found][:MAX_LISTED]}

@@ -88,11 +88,11 @@ def read_before(plan: Path | None, holdout: Path | None) -> Before:
     """Return what the folders of the round before say."""
     if plan is None or holdout is None:
         return Before()
-    told: dict[str, Any] = json.loads((plan / PLAN_FILE).read_text(encoding="utf-8"))
+    saved: dict[str, Any] = json.loads((plan / PLAN_FILE).read_text(encoding="utf-8"))
     return Before(
-        HoldoutPlan.from_plain(told["plan"]),
-        frozenset(map(str, told["sources"])),
-        str(told["reason"]),
+        HoldoutPlan.from_plain(saved["plan"]),
+        frozenset(map(str, saved["sources"])),
+        str(saved["reason"]),
         tuple(read_samples(holdout)),
     )
 
@@ -139,9 +139,9 @@ def hold_out(
     if before.plan is None and params.needs_verdict:
         check_verdict(found, params.rules, params.left_out)
     _write_plan(output / "plan", plan, reason, before.sources.union(text.sources))
-    told = found.summary(params.rules, params.comparison) + _of_whom(plan, text, params.rules)
+    summary = found.summary(params.rules, params.comparison) + _of_whom(plan, text, params.rules)
     counted = level_name(min(plan.depth, plan.counted_depth))
-    return writing.counts(), {"holdout": told, "clusters_are": counted}
+    return writing.counts(), {"holdout": summary, "clusters_are": counted}
 
 
 def _of_whom(plan: HoldoutPlan, text: CollectedText, rules: HoldoutRules) -> str:
@@ -154,9 +154,9 @@ def _of_whom(plan: HoldoutPlan, text: CollectedText, rules: HoldoutRules) -> str
 
 
 def _write_plan(folder: Path, plan: HoldoutPlan, reason: str, sources: frozenset[str]) -> None:
-    told = {"plan": plan.to_plain(), "reason": reason, "sources": sorted(sources)}
+    fields = {"plan": plan.to_plain(), "reason": reason, "sources": sorted(sources)}
     folder.mkdir(parents=True, exist_ok=True)
-    text = json.dumps(told, indent=2, sort_keys=True) + "\n"
+    text = json.dumps(fields, indent=2, sort_keys=True) + "\n"
     (folder / PLAN_FILE).write_text(text, encoding="utf-8")
 
 

@@ -77,8 +77,8 @@ def run(task: Task) -> TaskFinished:
         params,
         task.progress,
     )
-    told = {"mix_reason": reason, "share_reason": str(task.params.get("share_reason", ""))}
-    return TaskFinished({"tokenizer": "tokenizer", "shards": "shards"}, counts, told)
+    reasons = {"mix_reason": reason, "share_reason": str(task.params.get("share_reason", ""))}
+    return TaskFinished({"tokenizer": "tokenizer", "shards": "shards"}, counts, reasons)
 
 
 def pack(

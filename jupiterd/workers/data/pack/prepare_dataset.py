@@ -72,8 +72,8 @@ def run(task: Task) -> TaskFinished:
         "skipped",
         *(["holdout"] if counts["holdout_documents"] else []),
     ]
-    told = {"loss_on": settings.loss_on} if "counted_tokens" in counts else {}
-    return TaskFinished({name: name for name in names}, counts, told)
+    loss_on = {"loss_on": settings.loss_on} if "counted_tokens" in counts else {}
+    return TaskFinished({name: name for name in names}, counts, loss_on)
 
 
 def prepare(

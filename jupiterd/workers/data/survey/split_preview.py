@@ -49,8 +49,8 @@ def held_out_ahead(request: Mapping[str, Any]) -> dict[str, Any]:
                 split.takes(placed)
         except JupiterError as error:
             is_sure = SkipReason.UNREADABLE not in reading.skips.counts  # others may read it
-            told = {"code": error.code, "hint": error.hint} if is_sure else {}
-            return {"why_not": error.message, **told}
+            error_fields = {"code": error.code, "hint": error.hint} if is_sure else {}
+            return {"why_not": error.message, **error_fields}
     return {
         "form": str(reading.form),
         "documents": len(split.held),

@@ -97,11 +97,11 @@ class SourceSample:
         scratch: Path,
         until_s: float,
         language: str = "",
-        told: Progress = silent,
+        on_progress: Progress = silent,
     ) -> None:
         self.source = source
         self._language = language
-        self._told = told
+        self._on_progress = on_progress
         self._scratch = scratch
         self._until_s = until_s
         self._extractor = extractor
@@ -130,9 +130,9 @@ class SourceSample:
             read, is_whole = self._read(collector, visit)
             skipped = {str(reason): number for reason, number in skips.counts.items()}
             if not read and self._begun == len(self._files):
-                told = nothing_found(collector.name, skips).message
+                message = nothing_found(collector.name, skips).message
                 is_empty = not skips.counts[SkipReason.TIMED_OUT]
-                return Looked(self.source, why_not=told, is_empty=is_empty)
+                return Looked(self.source, why_not=message, is_empty=is_empty)
             slow = skips.named(SkipReason.TIMED_OUT)
         late = [*self._passed, *self._files[self._begun + len(self._passed) :]]
         unread = [Unread.of(file) for file in late]
@@ -147,7 +147,7 @@ class SourceSample:
         with closing(_iterated(collector, visit)) as documents:
             for document in islice(documents, MOST_READ):
                 read.append(document)
-                self._told(len(read), len(self._files), "read")
+                self._on_progress(len(read), len(self._files), "read")
                 size += len(document.text)
                 if size > MOST_READ_BYTES or self._is_over(len(read)):
                     return read, False

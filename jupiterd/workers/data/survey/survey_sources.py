@@ -69,13 +69,13 @@ def tell(done: int, total: int, unit: str) -> None:
     sys.stderr.flush()
 
 
-def survey(request: Mapping[str, Any], told: Progress = silent) -> Survey:
+def survey(request: Mapping[str, Any], on_progress: Progress = silent) -> Survey:
     """Return what the sources seem to hold.
 
     Args:
         request: sources (as in a domain file), rules (see `Rules`), within_s; and `goes_far`:
             sources that are far away are asked, too.
-        told: hears what is being done.
+        on_progress: hears what is being done.
     """
     began_s = time.monotonic()
     whole_s, goes_far = float(request["within_s"]), bool(request.get("goes_far"))
@@ -95,7 +95,7 @@ def survey(request: Mapping[str, Any], told: Progress = silent) -> Survey:
                     continue
                 short = _cut_short(source, share_s)
                 own, end_s = scratch / str(number), now_s + share_s
-                sample = SourceSample(short, extractor, own, end_s, rules.language, told)
+                sample = SourceSample(short, extractor, own, end_s, rules.language, on_progress)
                 looked.append(_look(sample))
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
@@ -103,7 +103,7 @@ def survey(request: Mapping[str, Any], told: Progress = silent) -> Survey:
         clean = once(within_limits(extractor))
         if not rules.language:
             rules = rules.of_language(main_language(looked, clean, until_s))
-        summed = _summed(looked, rules, (began_s, whole_s), told, clean)
+        summed = _summed(looked, rules, (began_s, whole_s), on_progress, clean)
         end_s = began_s + whole_s
         return replace(summed, other_language=_other_language(summed, looked, clean, end_s))
 
@@ -172,7 +172,7 @@ def _summed(
     looked: list[Looked],
     rules: Rules,
     time_s: tuple[float, float],
-    told: Progress,
+    on_progress: Progress,
     clean: Cleaning,
 ) -> Survey:
     """Return what comes of it; time_s: when the look began, and how long it may take."""
@@ -183,7 +183,7 @@ def _summed(
         now_s = time.monotonic()
         left_s = max(0.0, began_s + whole_s - now_s)
         until_s = now_s + left_s / (len(looked) - number)
-        sources.append(judged_in_time(one, rules, until_s, told, clean))
+        sources.append(judged_in_time(one, rules, until_s, on_progress, clean))
     surveys, (likely, *others) = surveyed(sources, rules)
     judging_s = round(time.monotonic() - judging_from_s, 2)
     reading_s = round(judging_from_s - began_s, 2)

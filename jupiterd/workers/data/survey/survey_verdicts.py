@@ -19,7 +19,7 @@ from jupiterd.cycle.holdout.holdout_plan import Collected
 from jupiterd.cycle.holdout.holdout_rules import HoldoutRules
 from jupiterd.cycle.holdout.verdict_check import Found
 from jupiterd.cycle.text_rules.document_kind import DocumentForm, DocumentKind
-from jupiterd.workers.data.clean.clean_batch import Asked, judge
+from jupiterd.workers.data.clean.clean_batch import TextRules, judge
 from jupiterd.workers.data.clean.language_id import main_language_of
 from jupiterd.workers.data.collect.cleaned_document import Cleaning
 from jupiterd.workers.data.collect.collected_sample import collected_sample
@@ -59,15 +59,15 @@ class Rules:
     holdout: HoldoutRules
 
     @classmethod
-    def from_plain(cls, told: Mapping[str, Any]) -> Self:
+    def from_plain(cls, plain: Mapping[str, Any]) -> Self:
         """Return what a request says."""
-        fields = dict(told)
+        fields = dict(plain)
         return cls(holdout=HoldoutRules(**fields.pop("holdout")), **fields)
 
     @property
-    def asked(self) -> Asked:
+    def text_rules(self) -> TextRules:
         """Return what is asked of each text, as a cycle asks it."""
-        return Asked.of_params(
+        return TextRules.of_params(
             {
                 "language": self.language,
                 "license_policy": self.license_policy,
@@ -112,7 +112,7 @@ class JudgedSource:
 
 
 def judged_in_time(
-    looked: Looked, rules: Rules, until_s: float, told: Progress, clean: Cleaning
+    looked: Looked, rules: Rules, until_s: float, on_progress: Progress, clean: Cleaning
 ) -> JudgedSource:
     """Judge one document after the other, some short ones however late it is.
 
@@ -120,10 +120,10 @@ def judged_in_time(
         looked: what was read of a source.
         rules: the domain's.
         until_s: what isn't judged by then, on the clock of this process, counts as not read.
-        told: hears how many were judged, and of how many.
+        on_progress: hears how many were judged, and of how many.
         clean: cleans a document's markup, and gives it up where that takes too long.
     """
-    asked = rules.asked
+    text_rules = rules.text_rules
     found: list[JudgedDocument] = []
     passed: list[Document] = []
     for number, document in enumerate(looked.read):
@@ -135,8 +135,8 @@ def judged_in_time(
             passed.append(document)
             continue
         sample, given_up = _sample(document, clean, rules.language, looked.source.name)
-        found.append(JudgedDocument(document, sample, given_up or _reason(sample, asked)))
-        told(number + 1, len(looked.read), "judged")
+        found.append(JudgedDocument(document, sample, given_up or _reason(sample, text_rules)))
+        on_progress(number + 1, len(looked.read), "judged")
     return JudgedSource(looked, found, passed)
 
 
@@ -282,8 +282,8 @@ def main_language(looked: Iterable[Looked], clean: Cleaning, until_s: float) -> 
     """
     natural: Counter[str] = Counter()
     code: Counter[str] = Counter()
-    asked = [each for one in looked for each in one.read[:MOST_ASKED]]
-    for document in sorted(asked, key=lambda each: len(each.text) > LATE_CHARS):
+    text_rules = [each for one in looked for each in one.read[:MOST_ASKED]]
+    for document in sorted(text_rules, key=lambda each: len(each.text) > LATE_CHARS):
         if natural and len(document.text) > LATE_CHARS and time.monotonic() > until_s:
             break
         sample, _ = _sample(document, clean)
@@ -299,8 +299,8 @@ def main_language(looked: Iterable[Looked], clean: Cleaning, until_s: float) -> 
     return next(known, "en" if code else "")
 
 
-def _reason(sample: Sample, asked: Asked) -> str:
-    reason = judge(sample, asked).reason
+def _reason(sample: Sample, text_rules: TextRules) -> str:
+    reason = judge(sample, text_rules).reason
     return "" if reason is None else str(reason)
 
 

@@ -45,18 +45,18 @@ def rows_apart(
         JupiterError: there is no such table, no way to it, or no library for it.
     """
     bounds = {"most": limits.max_chars, "most_in_all": limits.max_chars_in_all}
-    asked = {**order, **bounds, "kind": kind, "fields": list(fields)}
+    request = {**order, **bounds, "kind": kind, "fields": list(fields)}
     with _process(limits) as (process, link):
         try:
-            send(link, asked)
+            send(link, request)
             while message := receive(link):
-                told = cast("dict[str, Any]", msgpack.unpackb(message, unicode_errors=_HALVES))
-                if "error" in told:
-                    raise from_wire(*told["error"])
-                if not told["rows"]:
+                reply = cast("dict[str, Any]", msgpack.unpackb(message, unicode_errors=_HALVES))
+                if "error" in reply:
+                    raise from_wire(*reply["error"])
+                if not reply["rows"]:
                     return
                 yield from (
-                    SkipReason(row) if isinstance(row, str) else row for row in told["rows"]
+                    SkipReason(row) if isinstance(row, str) else row for row in reply["rows"]
                 )
         except TimeoutError:
             yield SkipReason.TIMED_OUT

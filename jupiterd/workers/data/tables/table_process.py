@@ -66,14 +66,14 @@ def main(memory_bytes: int) -> None:
     if (body := receive(link)) is None:
         return
     try:
-        for rows in told(cast("dict[str, Any]", msgpack.unpackb(body))):
+        for rows in batches_of_rows(cast("dict[str, Any]", msgpack.unpackb(body))):
             send(link, {"rows": rows})
         send(link, {"rows": []})
     except JupiterError as error:
         send(link, {"error": [error.code, error.message, error.hint]})
 
 
-def told(order: Mapping[str, Any]) -> Iterator[list[Row | str]]:
+def batches_of_rows(order: Mapping[str, Any]) -> Iterator[list[Row | str]]:
     """Yield rows, some at a time; in the place of one that can't be had stands the reason.
 
     Raises:

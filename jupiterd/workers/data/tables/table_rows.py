@@ -94,8 +94,8 @@ def row_apart(found: Mapping[str, Any] | SkipReason, field: str, number: int) ->
         return Row({}, 0, found, number=number)
     if (text := found.get(field)) is None:
         columns = found.get(COLUMNS)
-        told = f"its fields: {columns}" if columns else ""
-        return Row(found, 0, SkipReason.NO_FIELD, told, number)
+        detail = f"its fields: {columns}" if columns else ""
+        return Row(found, 0, SkipReason.NO_FIELD, detail, number)
     return Row(found, len(str(text).encode("utf-8", "surrogatepass")), number=number)
 
 

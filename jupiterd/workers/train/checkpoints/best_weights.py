@@ -58,8 +58,8 @@ class BestWeights:
             if not is_out_of_room(error):
                 raise
             file.unlink(missing_ok=True)
-            told = f"no room for the best weights, of step {step}"
-            print(told, flush=True)  # noqa: T201 - our log
+            message = f"no room for the best weights, of step {step}"
+            print(message, flush=True)  # noqa: T201 - our log
             return False
         return True
 

@@ -177,14 +177,14 @@ class OuterRounds:
 
         Packing it gives the same again, and what is left of it.
         """
-        told = self._told_of(order, order.steps)
+        unpacked = self._unpacked(order, order.steps)
         base, weights = self._island.state.weights, self._island.base
         if weights is base:  # it was no number
-            self._exchange.send_nothing(told)
+            self._exchange.send_nothing(unpacked)
         else:
-            self._exchange.send(told, base, weights)
+            self._exchange.send(unpacked, base, weights)
 
-    def _told_of(
+    def _unpacked(
         self, order: RoundOrder, steps: int, elapsed_s: float = 0.0
     ) -> PseudoGradientWritten:
         """Return what is known of our pseudo-gradient in a round before it is packed."""
@@ -412,12 +412,12 @@ class OuterRounds:
         self._is_done = self._is_sent = True
         done, steps = self._trained_steps, self.step - order.first_step
         elapsed_s = self._trained_s * steps / done if done else 0.0
-        told = self._told_of(order, steps, elapsed_s)
+        unpacked = self._unpacked(order, steps, elapsed_s)
         if self._has_diverged:
-            self._exchange.send_nothing(told)
+            self._exchange.send_nothing(unpacked)
             self._fall_back()
         else:
-            self._exchange.send(told, base, weights)
+            self._exchange.send(unpacked, base, weights)
 
     def _fall_back(self) -> None:
         """Go on from the weights of all, and with moments that are numbers."""

@@ -49,7 +49,7 @@ class PseudoGradientExchange:
 
     def check(self) -> None:
         """Raise what went wrong meanwhile, if anything did."""
-        self._island.beside.check()
+        self._island.background.check()
 
     def merging(self, arrived: OuterStepArrived) -> Future[Merged]:
         """Return what follows an outer step; it is worked out beside all else."""
@@ -59,7 +59,7 @@ class PseudoGradientExchange:
             state = self._island.merged(self._pseudo_gradients(arrived), arrived.tokens, settings)
             return state, state.digest()
 
-        return self._island.beside.result(arrived.order.step, merge)
+        return self._island.background.result(arrived.order.step, merge)
 
     def _pseudo_gradients(self, arrived: OuterStepArrived) -> Iterator[Packed]:
         """Yield the pseudo-gradients of all, one in memory at a time."""
@@ -76,7 +76,7 @@ class PseudoGradientExchange:
             packed = self._island.packer.packed(difference) if math.isfinite(norm) else None
             self._hand_over(unpacked.path, replace(pseudo_gradient, norm=norm), packed, state)
 
-        self._island.beside.begin(pack_and_send)
+        self._island.background.begin(pack_and_send)
 
     def send_nothing(self, unpacked: PseudoGradientWritten) -> None:
         """Say that our pseudo-gradient is no number."""

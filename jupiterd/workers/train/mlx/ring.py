@@ -25,7 +25,7 @@ from blake3 import blake3
 from mlx.nn.utils import average_gradients
 
 from jupiterd.errors import WorkFailedError
-from jupiterd.protocol.frames import Knocked, TaskFailed
+from jupiterd.protocol.frames import ConnectionsRefused, TaskFailed
 from jupiterd.workers.link import Task
 from jupiterd.workers.train.rank_listener_filter import ring_closed_to_strangers
 
@@ -79,7 +79,7 @@ class Ring:
         if (self._group.rank(), self._group.size()) != (self.rank, self.world_size):
             raise WorkFailedError(f"rank {self.rank} found itself in another ring")
 
-    def _tell(self, frame: Knocked) -> None:
+    def _tell(self, frame: ConnectionsRefused) -> None:
         if self._task is not None:
             self._task.send(frame)
 

@@ -63,7 +63,7 @@ class RunMetrics:
     def __init__(self, folder: Path, from_step: int, of: Round | None = None) -> None:
         self._path = folder / JSONL_FILE
         self._round = of or Round()
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
         self._lines: TextIO | None = None
         self._board: EventFileWriter | None = None
         self._system_read_s = float("-inf")
@@ -120,8 +120,8 @@ class RunMetrics:
         try:
             yield
         except (OSError, ImportError, ValueError, psutil.Error) as error:
-            if what not in self._told:
-                self._told.add(what)
+            if what not in self._reported:
+                self._reported.add(what)
                 print(f"no {what}: {error}", flush=True)  # noqa: T201 - the worker's log
 
     def _when(self, step: int) -> dict[str, float]:

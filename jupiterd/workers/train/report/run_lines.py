@@ -111,12 +111,12 @@ def epoch_line(
     )
 
 
-def outer_line(place: Place, number: int, name: str, digest: str, ways: int) -> str:
+def outer_line(place: Place, number: int, name: str, digest: str, pseudo_gradients: int) -> str:
     """Return the line of an outer step: all islands' ranks have the same digest after it.
 
     name: of the step; groups that are apart take different ones of the same number
     """
-    return f"{place.tag} Outer step {number} ({name}) | Ways {ways} | Digest {digest}"
+    return f"{place.tag} Outer step {number} ({name}) | Ways {pseudo_gradients} | Digest {digest}"
 
 
 def end_line(place: Place) -> str:

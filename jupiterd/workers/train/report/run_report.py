@@ -68,7 +68,7 @@ class RunReport(AbstractContextManager["RunReport"]):
         self._began_s = time.monotonic()
         self._losses: list[float] = []
         """Of this pass over the data, as far as this attempt has trained it."""
-        self._told = Horizon()
+        self._reported = Horizon()
 
     def __enter__(self) -> Self:
         """Say what is trained, and on what."""
@@ -118,7 +118,7 @@ class RunReport(AbstractContextManager["RunReport"]):
         """Tell of weights that were given, before the first step."""
         self._write(0, {"val_loss": loss})
         self._tell([given_line(self._place, horizon)])
-        self._told = horizon
+        self._reported = horizon
 
     def scored(self, step: int, loss: float) -> None:
         """Tell of the loss on held-out text of weights that islands have merged."""
@@ -126,12 +126,12 @@ class RunReport(AbstractContextManager["RunReport"]):
 
     def decided(self, horizon: Horizon) -> None:
         """Tell what a measurement on held-out text has decided."""
-        self._tell(held_out_lines(self._place, horizon, self._told))
-        self._told = horizon
+        self._tell(held_out_lines(self._place, horizon, self._reported))
+        self._reported = horizon
 
-    def outer_step(self, number: int, name: str, digest: bytes, ways: int) -> None:
+    def outer_step(self, number: int, name: str, digest: bytes, pseudo_gradients: int) -> None:
         """Tell of an outer step that was taken, and of the weights and the momentum after it."""
-        _say(outer_line(self._place, number, name, digest.hex(), ways))
+        _say(outer_line(self._place, number, name, digest.hex(), pseudo_gradients))
 
     def finished(self, horizon: Horizon) -> None:
         """Say that all steps are done, and which of them is the best."""
@@ -149,8 +149,8 @@ class RunReport(AbstractContextManager["RunReport"]):
         if self._place.rank == 0:
             epoch = self._course.epoch_of(done.step - 1)
             _say(epoch_line(self._course, epoch, loss, val_loss, elapsed_s))
-        told = {"train_loss": loss, "val_loss": done.held_out, "epoch_seconds": elapsed_s}
-        self._write(done.step, told)
+        row = {"train_loss": loss, "val_loss": done.held_out, "epoch_seconds": elapsed_s}
+        self._write(done.step, row)
 
     def _write(self, step: int, readings: dict[str, Any]) -> None:
         if self._metrics is not None:

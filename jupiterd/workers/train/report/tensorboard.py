@@ -52,18 +52,18 @@ class EventFileWriter:
         """Write what is left and close the file, which is closed even where that fails."""
         self._file.close()
 
-    def _append(self, **told: Any) -> None:
-        event = self._messages["Event"](wall_time=_wall_s(), **told)
+    def _append(self, **fields: Any) -> None:
+        event = self._messages["Event"](wall_time=_wall_s(), **fields)
         self._file.write(_record(event.SerializeToString()))
 
 
-def _record(told: bytes) -> bytes:
+def _record(data: bytes) -> bytes:
     """Return bytes in the form of TFRecord: their length and they, each with its check sum."""
     from tensorboardX.record_writer import masked_crc32c
 
-    size = struct.pack("<Q", len(told))
-    sums = [struct.pack("<I", masked_crc32c(part)) for part in (size, told)]
-    return size + sums[0] + told + sums[1]
+    size = struct.pack("<Q", len(data))
+    sums = [struct.pack("<I", masked_crc32c(part)) for part in (size, data)]
+    return size + sums[0] + data + sums[1]
 
 
 def _wall_s() -> float:

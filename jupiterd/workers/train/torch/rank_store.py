@@ -20,7 +20,7 @@ GLOO_ASKS_AT_ONCE: Final = "GLOO_ENABLE_STORE_V2_API"
 """Where this is 1, a rank of gloo asks for the others together: else twice for each of them, which
 a store of a hundred ranks feels."""
 
-Ask = Callable[[str, Sequence[str], Sequence[bytes], float], bytes]
+AskStore = Callable[[str, Sequence[str], Sequence[bytes], float], bytes]
 """Asks the store: verb, keys, values, and for how many seconds what isn't there is waited for."""
 
 
@@ -31,7 +31,7 @@ class RankStore(Store):
     the methods.
     """
 
-    def __init__(self, ask: Ask, timeout: timedelta) -> None:
+    def __init__(self, ask: AskStore, timeout: timedelta) -> None:
         super().__init__()
         self.set_timeout(timeout)
         self._ask_store = ask

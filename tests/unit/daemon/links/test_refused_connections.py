@@ -15,7 +15,7 @@ from jupiterd.daemon.links.refused_connections import (
     refused_finding,
 )
 from jupiterd.ids import NodeId
-from jupiterd.protocol.frames import Knocked
+from jupiterd.protocol.frames import ConnectionsRefused
 
 NODE = NodeId("a" * 32)
 
@@ -34,15 +34,17 @@ def details(seen: RefusedConnections) -> list[str]:
 def test_health_counts_tries_and_names_whom_it_can_for_an_hour(clock: list[float]) -> None:
     seen = RefusedConnections()
     assert details(seen) == []
-    seen.note(Knocked(1), "run/0")
+    seen.note(ConnectionsRefused(1), "run/0")
     assert details(seen) == ["1 try"]
-    seen.note(Knocked(1999, ["10.0.0.9", "10.0.0.9", "\x1b[2J", "fe80::1%eth0"]), "run/0")
+    seen.note(
+        ConnectionsRefused(1999, ["10.0.0.9", "10.0.0.9", "\x1b[2J", "fe80::1%eth0"]), "run/0"
+    )
     assert details(seen) == ["2,000 tries, of 10.0.0.9, fe80::1%eth0"]
-    seen.note(Knocked(3, [f"10.0.1.{number}" for number in range(200)]), "run/0")
+    seen.note(ConnectionsRefused(3, [f"10.0.1.{number}" for number in range(200)]), "run/0")
     assert details(seen) == ["2,003 tries, of 10.0.0.9, fe80::1%eth0, 10.0.1.0, 61 other addresses"]
     clock[0] += REPORTED_S + 1
     assert details(seen) == []
-    seen.note(Knocked(2), "run/0")
+    seen.note(ConnectionsRefused(2), "run/0")
     assert details(seen) == ["2 tries"], "what was told is over"
 
 
@@ -50,10 +52,10 @@ def test_a_flood_is_one_line_a_minute(clock: list[float], caplog: pytest.LogCapt
     seen = RefusedConnections()
     caplog.set_level(logging.WARNING)
     for _ in range(100):
-        seen.note(Knocked(5), "run/0")
+        seen.note(ConnectionsRefused(5), "run/0")
     assert [record.message for record in caplog.records] == ["stranger_at_gang"]
     clock[0] += 60
-    seen.note(Knocked(5), "run/0")
+    seen.note(ConnectionsRefused(5), "run/0")
     assert len(caplog.records) == 2
 
 

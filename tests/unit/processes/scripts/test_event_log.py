@@ -7,16 +7,16 @@ import pytest
 
 from jupiterd.errors import CorruptArtifactError
 from jupiterd.processes.scripts.event_log import EventReader, EventWriter, segments
-from jupiterd.processes.scripts.events import Ended, Ending, Noticed, Over, Printed, Skipped
-from jupiterd.protocol.frames import Knocked
+from jupiterd.processes.scripts.events import Ended, Ending, Notice, Over, Printed, Skipped
+from jupiterd.protocol.frames import ConnectionsRefused
 
 EVENTS = (
     Printed(0, is_error=False, data=b"one\n"),
     Printed(-1, is_error=True, data=b"\xff\r"),
     Ending("its owner ended it"),
     Ended(3, 137),
-    Noticed("a port is closed"),
-    Knocked(3, ["10.0.0.9"]),
+    Notice("a port is closed"),
+    ConnectionsRefused(3, ["10.0.0.9"]),
     Over("why", "conflict", "do that"),
 )
 

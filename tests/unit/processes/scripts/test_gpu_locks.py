@@ -7,7 +7,7 @@ import psutil
 import pytest
 
 from jupiterd.errors import DeviceBusyError
-from jupiterd.processes.device_locks import gpus_held, held, holder_now
+from jupiterd.processes.device_locks import gpus_locked, held, holder_now
 from jupiterd.processes.script import start_script
 from jupiterd.processes.script_plan import RankOrder, ScriptOrder
 
@@ -15,7 +15,7 @@ BOTH = ("GPU-a", "GPU-b")
 
 
 async def test_no_gang_gets_a_gpu_of_a_script_and_no_script_that_of_a_gang(tmp_path: Path):
-    async with gpus_held(BOTH, "run-1", tmp_path) as locks:
+    async with gpus_locked(BOTH, "run-1", tmp_path) as locks:
         assert len(locks) == 2
         assert holder_now("GPU-b", tmp_path).startswith("a script, run-1")
         with pytest.raises(DeviceBusyError, match="held by a script, run-1"):
@@ -23,7 +23,7 @@ async def test_no_gang_gets_a_gpu_of_a_script_and_no_script_that_of_a_gang(tmp_p
                 pass
     async with held("GPU-a", "a gang", tmp_path):
         with pytest.raises(DeviceBusyError, match="held by a gang"):
-            async with gpus_held(BOTH, "run-2", tmp_path):
+            async with gpus_locked(BOTH, "run-2", tmp_path):
                 pass
         assert not holder_now("GPU-b", tmp_path), "what was taken before is given back"
 
@@ -31,8 +31,8 @@ async def test_no_gang_gets_a_gpu_of_a_script_and_no_script_that_of_a_gang(tmp_p
 async def test_a_lock_lives_as_long_as_a_rank_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     locks = tmp_path / "locks"
     monkeypatch.setattr(
-        "jupiterd.processes.script.gpus_held",
-        lambda uuids, run: gpus_held(uuids, run, locks),
+        "jupiterd.processes.script.gpus_locked",
+        lambda uuids, run: gpus_locked(uuids, run, locks),
     )
     program = "import os, signal; print('up', flush=True); signal.pause()"
     order = ScriptOrder((sys.executable, "-c", program), str(tmp_path), (RankOrder(0, {}),))

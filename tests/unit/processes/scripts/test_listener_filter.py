@@ -16,14 +16,14 @@ import pytest
 
 from jupiterd.processes.script_plan import PortRange
 from jupiterd.processes.scripts import listener_filter
-from jupiterd.processes.scripts.events import Noticed
+from jupiterd.processes.scripts.events import Notice
 from jupiterd.processes.scripts.listener_filter import (
     BUDGET,
     LONGEST_LOOK_S,
     closed_to_strangers,
     pause_s,
 )
-from jupiterd.protocol.frames import Knocked
+from jupiterd.protocol.frames import ConnectionsRefused
 from jupiterd.source_filter.other_processes import fetched
 from jupiterd.source_filter.socket_table import SocketTable
 
@@ -96,9 +96,9 @@ class Heard:
     """What the doors tell."""
 
     def __init__(self) -> None:
-        self.events: queue.Queue[Noticed | Knocked] = queue.Queue()
+        self.events: queue.Queue[Notice | ConnectionsRefused] = queue.Queue()
 
-    def next(self) -> Noticed | Knocked:
+    def next(self) -> Notice | ConnectionsRefused:
         return self.events.get(timeout=SOON_S)
 
 
@@ -121,9 +121,11 @@ def test_what_a_script_s_processes_listen_with_hears_the_launch_s_machines_alone
         assert reaches(MEMBER, port)
         assert reaches("127.0.0.1", port), "the machine itself"
         knocked = heard.next()
-        assert isinstance(knocked, Knocked), knocked
+        assert isinstance(knocked, ConnectionsRefused), knocked
         assert knocked.count >= 1
-    assert heard.events.empty() or isinstance(heard.next(), Knocked), "no word of a kernel's port"
+    assert heard.events.empty() or isinstance(heard.next(), ConnectionsRefused), (
+        "no word of a kernel's port"
+    )
 
 
 @needs_linux
@@ -138,7 +140,7 @@ def test_a_port_that_somebody_chose_is_named_and_one_that_is_to_be_open_stays_op
             listening(tmp_path) as (port, _),
         ):
             noticed = heard.next()
-            assert isinstance(noticed, Noticed)
+            assert isinstance(noticed, Notice)
             assert f"--open-port {port} " in noticed.words
             assert not reaches(STRANGER, port)
             assert reaches(STRANGER, open_port)
@@ -158,7 +160,7 @@ def test_a_stranger_who_was_faster_is_hung_up_on_and_named(tmp_path: Path, heard
             odd.settimeout(SOON_S)
             assert odd.recv(1) == b""
             knocked = heard.next()
-            assert isinstance(knocked, Knocked)
+            assert isinstance(knocked, ConnectionsRefused)
             assert list(knocked.hosts) == [STRANGER]
             one.settimeout(0.1)
             with pytest.raises(TimeoutError):
@@ -202,7 +204,7 @@ def test_where_the_system_refuses_it_is_said_once(
         listening(tmp_path) as (port, _),
     ):
         noticed = heard.next()
-        assert isinstance(noticed, Noticed)
+        assert isinstance(noticed, Notice)
         assert "Operation not permitted" in noticed.words
         assert reaches(STRANGER, port)
     assert heard.events.empty()
@@ -228,7 +230,7 @@ def test_a_look_that_fails_now_and_then_leaves_no_door_open(
         until_closed(port)
         assert reaches(MEMBER, port)
     told = [heard.events.get_nowait() for _ in range(heard.events.qsize())]
-    assert not any(isinstance(event, Noticed) for event in told)
+    assert not any(isinstance(event, Notice) for event in told)
 
 
 @needs_linux
@@ -239,7 +241,7 @@ def test_a_socket_that_the_kernel_does_not_close_is_told_of(
     monkeypatch.setattr(listener_filter, "close_to_others", lambda *_: False)
     with closed_to_strangers([MEMBER], [], [], heard.events.put), listening(tmp_path):
         noticed = heard.next()
-        assert isinstance(noticed, Noticed)
+        assert isinstance(noticed, Notice)
         assert "takes no filter" in noticed.words
 
 

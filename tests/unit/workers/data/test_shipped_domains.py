@@ -4,7 +4,7 @@ import pytest
 
 from jupiterd.ctl.sources.domain_files import shipped_domains
 from jupiterd.cycle.domain.domain import Domain, parse_domain
-from jupiterd.workers.data.clean.clean_batch import Asked, judge
+from jupiterd.workers.data.clean.clean_batch import TextRules, judge
 from jupiterd.workers.data.collectors.kinds import open_collector
 from jupiterd.workers.data.pack.hold_out import Batches, HoldOutParams, hold_out, read_before
 from jupiterd.workers.data.sorted_samples import SortedSampleWriter
@@ -26,7 +26,7 @@ def domain(request) -> Domain:
 
 
 def test_a_shipped_domain_keeps_its_text_and_can_be_judged(domain, tmp_path, seed):
-    asked = Asked(domain.language, domain.license_policy, domain.filters.off)
+    asked = TextRules(domain.language, domain.license_policy, domain.filters.off)
     clean = tmp_path / "clean"
     with serving() as site, SortedSampleWriter(clean) as writer:
         for source in domain.data_sources:

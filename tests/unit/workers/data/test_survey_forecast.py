@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 from jupiterd.cycle.domain.data_sources import DataSource
 from jupiterd.cycle.holdout.holdout_rules import HoldoutRules
 from jupiterd.cycle.holdout.verdict_check import Found
-from jupiterd.workers.data.clean.clean_batch import Asked, clean
+from jupiterd.workers.data.clean.clean_batch import TextRules, clean
 from jupiterd.workers.data.collectors.kinds import open_collector
 from jupiterd.workers.data.pack.hold_out import Batches, Before, HoldOutParams, hold_out
 from jupiterd.workers.data.survey import survey_sample
@@ -59,7 +59,7 @@ def done(tmp_path, sources, language, rules) -> Found:
         source = TypeAdapter(DataSource).validate_python(each)
         out = tmp_path / str(number)
         collect(open_collector(source), out, replace(PARAMS, language=language, source=source.name))
-        clean([out / "documents"], out, Asked(language))
+        clean([out / "documents"], out, TextRules(language))
         batches = Batches([*batches.clean, out / "clean"], [*batches.dropped, out / "dropped"])
     params = HoldOutParams(rules, language, needs_verdict=False)
     hold_out(batches, Before(), params, tmp_path / "out")

@@ -15,8 +15,8 @@ from jupiterd.cycle.generation.completions import COMPLETIONS_FILE, read_complet
 from jupiterd.errors import CorruptArtifactError  # noqa: E402
 from jupiterd.protocol.frames import TaskFinished  # noqa: E402
 from jupiterd.workers.evaluate.documents import Limits  # noqa: E402
-from jupiterd.workers.evaluate.kept_nats import KeptNats  # noqa: E402
 from jupiterd.workers.evaluate.language_model import PLAIN_HEADS, LanguageModel  # noqa: E402
+from jupiterd.workers.evaluate.saved_nats import SavedNats  # noqa: E402
 from jupiterd.workers.evaluate.score import ScoreInputs, ScoreParams, score  # noqa: E402
 from jupiterd.workers.evaluate.score_file import read_folders  # noqa: E402
 from jupiterd.workers.tokens.tokenizer import save_tokenizer, train_tokenizer  # noqa: E402
@@ -163,12 +163,12 @@ def test_a_model_that_was_scored_before_is_scored_no_more(model_dir, other_dir, 
     base = tmp_path / ("b" * 64)  # as a store names the folders of artifacts
     shutil.copytree(other_dir, base)
     inputs = held_out_inputs(tmp_path, model_dir, base=base)
-    params, kept = ScoreParams(0, 1, Limits(10, 4096, 5)), KeptNats(tmp_path / "kept", "torch")
+    params, kept = ScoreParams(0, 1, Limits(10, 4096, 5)), SavedNats(tmp_path / "kept", "torch")
     first = score(inputs, params, kept=kept).documents
     (base / "model.safetensors").unlink()
     assert score(inputs, params, kept=kept).documents == first
     assert all(math.isfinite(row.base_nats) for row in first)
-    elsewhere = score(inputs, params, kept=KeptNats(tmp_path / "kept", "mlx")).documents
+    elsewhere = score(inputs, params, kept=SavedNats(tmp_path / "kept", "mlx")).documents
     assert {row.base_nats for row in elsewhere} == {math.inf}, "another engine has its own scores"
 
 

@@ -104,14 +104,14 @@ def test_an_answer_is_handed_on_as_soon_as_it_is_whole_and_tokens_are_told_befor
     engine._text.ends = frozenset()  # none ends by itself
     asked = requests()
     asked[1] = replace(asked[1], is_done=lambda _: True)
-    told: list[int] = []
-    writing = engine.write(asked, Sampling(64, 1.0, 1.0), told.append)
+    counts: list[int] = []
+    writing = engine.write(asked, Sampling(64, 1.0, 1.0), counts.append)
     number, written = next(writing)
     assert (number, written.tokens) == (1, 8)
-    assert told == [3] * 8, "three rows were written for eight steps"
+    assert counts == [3] * 8, "three rows were written for eight steps"
     rest = dict(writing)
     assert set(rest) == {0, 2}
-    assert set(told[8:]) == {2}, "a row that is whole costs no more"
+    assert set(counts[8:]) == {2}, "a row that is whole costs no more"
 
 
 @pytest.mark.parametrize("kind", ["torch", pytest.param("mlx", marks=pytest.mark.mlx)])
@@ -158,10 +158,10 @@ def test_a_prompt_leaves_room_for_its_answer(tmp_path: Path):
 def test_a_folder_that_lacks_a_file_is_told_in_one_line(name: str, tmp_path: Path):
     folder = write_model(tmp_path / "m", "mistral")
     (folder / name).unlink()
-    with pytest.raises(CorruptArtifactError) as told:
+    with pytest.raises(CorruptArtifactError) as refusal:
         TransformersEngine(folder)
-    assert "\n" not in told.value.message
-    assert "m" in told.value.message
+    assert "\n" not in refusal.value.message
+    assert "m" in refusal.value.message
 
 
 def test_weights_that_are_cut_off_are_told(tmp_path: Path):

@@ -17,10 +17,10 @@ from jupiterd.errors import (
 )
 from jupiterd.protocol.frames import TaskFinished
 from jupiterd.store.sample_lookup import stored_drop_rows
-from jupiterd.workers.generate import samples, server_talk
+from jupiterd.workers.generate import samples, server_client
 from jupiterd.workers.generate.engine import Request, Sampling
+from jupiterd.workers.generate.server_client import Patience
 from jupiterd.workers.generate.server_engine import ServerEngine
-from jupiterd.workers.generate.server_talk import Patience
 from jupiterd.workers.samples.sample_file import SampleWriter, read_samples
 from tests.support.workers.answering_server import (
     END,
@@ -94,7 +94,7 @@ def test_a_server_is_left_alone_as_long_as_it_asks(monkeypatch: pytest.MonkeyPat
         async def sleep(pause_s: float) -> None:
             waited.append(pause_s)
 
-        monkeypatch.setattr(server_talk.asyncio, "sleep", sleep)
+        monkeypatch.setattr(server_client.asyncio, "sleep", sleep)
         assert ask(engine_at(served))[0].text == "so"
     assert len(waited) == 1
     assert 0.03 < waited[0] <= 0.05
@@ -102,11 +102,11 @@ def test_a_server_is_left_alone_as_long_as_it_asks(monkeypatch: pytest.MonkeyPat
 
 def test_a_server_that_only_fails_is_given_up_in_one_line():
     with answering(lambda *_: trouble(500, "out of\nmemory" + "!" * 900)) as served:
-        with pytest.raises(GeneratorUnreachableError) as told:
+        with pytest.raises(GeneratorUnreachableError) as refusal:
             ask(engine_at(served))
         assert len(served.asked) == 3
-    assert told.value.message.startswith(f"{served.url}: HTTP 500, out of memory!!!")
-    assert len(told.value.message) < 300
+    assert refusal.value.message.startswith(f"{served.url}: HTTP 500, out of memory!!!")
+    assert len(refusal.value.message) < 300
 
 
 @pytest.mark.parametrize(
@@ -150,10 +150,10 @@ def test_a_server_that_is_not_there_is_told():
         ask(engine_at(served))
 
 
-@pytest.mark.parametrize(("status", "told"), [(401, "bad key"), (404, "no such model")])
-def test_a_refusal_is_final(status: int, told: str):
-    with answering(lambda *_: trouble(status, told)) as served:
-        with pytest.raises(GeneratorRefusedError, match=f"HTTP {status}, {told}"):
+@pytest.mark.parametrize(("status", "message"), [(401, "bad key"), (404, "no such model")])
+def test_a_refusal_is_final(status: int, message: str):
+    with answering(lambda *_: trouble(status, message)) as served:
+        with pytest.raises(GeneratorRefusedError, match=f"HTTP {status}, {message}"):
             ask(engine_at(served))
         assert len(served.asked) == 1
 
@@ -210,28 +210,28 @@ def test_a_stop_does_not_wait_for_the_server():
 
 
 def test_an_answer_that_comes_in_pieces_is_put_together_and_its_tokens_are_told():
-    told: list[int] = []
+    counts: list[int] = []
     events = [piece("So "), b": still here\n\n", piece("it "), piece("is.", "stop")]
     usage = event(choices=[], usage={"completion_tokens": 9})
     with answering(lambda *_: Streamed([*events, usage, END])) as served:
         engine = engine_at(served)
-        found = dict(engine.write([Request(Prompt("p", ""), 1)], SAMPLING, told.append))
+        found = dict(engine.write([Request(Prompt("p", ""), 1)], SAMPLING, counts.append))
     assert found[0] == Written("So it is.", 9, is_whole=True)
-    assert sum(told) == 3
+    assert sum(counts) == 3
 
 
 @pytest.mark.parametrize(
-    ("events", "told"),
+    ("events", "message"),
     [
         ([piece("So ")], "its answer broke off"),
         ([piece("So "), event(error={"message": "out of memory"})], "out of memory"),
         ([piece("So "), b"data: <html>\n\n"], "no chat completion"),
     ],
 )
-def test_a_stream_that_breaks_off_is_no_answer(events: list[bytes], told: str):
+def test_a_stream_that_breaks_off_is_no_answer(events: list[bytes], message: str):
     with (
         answering(lambda *_: Streamed(events)) as served,
-        pytest.raises(GeneratorUnreachableError, match=told),
+        pytest.raises(GeneratorUnreachableError, match=message),
     ):
         ask(engine_at(served))
 
@@ -344,8 +344,8 @@ def test_what_was_answered_before_a_failure_counts_and_is_not_asked_for_again(tm
         had = int(finished.counts["prompts"])
         assert 1 <= had <= 4
         assert len(made) == 1, "all of them say the same"
-        told = f"{served.url}: HTTP 404, gone; {had} of 6 prompts were answered"
-        assert finished.summary["without"] == told
+        message = f"{served.url}: HTTP 404, gone; {had} of 6 prompts were answered"
+        assert finished.summary["without"] == message
         served.reply = lambda *_: answer(FAQ)
         before = len(served.asked)
         again, _ = generate(served, tmp_path)

@@ -11,7 +11,7 @@ from jupiterd.errors import CorruptArtifactError
 from jupiterd.workers.islands.compression import PACKERS, Kind
 from jupiterd.workers.islands.int8_blocks import BLOCK, blocks_of
 from jupiterd.workers.islands.pseudo_gradient_file import (
-    WAY_FILE,
+    PSEUDO_GRADIENT_FILE,
     read_pseudo_gradient,
     write_pseudo_gradient,
 )
@@ -26,7 +26,7 @@ def pseudo_gradient() -> np.ndarray:
 
 def folder_of(path: Path, arrays: dict[str, np.ndarray]) -> Path:
     path.mkdir()
-    (path / WAY_FILE).write_bytes(zstandard.compress(save(arrays)))
+    (path / PSEUDO_GRADIENT_FILE).write_bytes(zstandard.compress(save(arrays)))
     return path
 
 
@@ -37,12 +37,12 @@ def test_what_is_read_is_what_was_packed(kind: Kind, tmp_path: Path):
     found = read_pseudo_gradient(tmp_path / "way", SIZE)
     assert type(found) is type(packed)
     assert np.array_equal(restored(found, SIZE), restored(packed, SIZE))
-    assert (tmp_path / "way" / WAY_FILE).stat().st_size < packed.size_bytes + 300
+    assert (tmp_path / "way" / PSEUDO_GRADIENT_FILE).stat().st_size < packed.size_bytes + 300
 
 
 def test_a_way_that_is_no_number_is_small_and_never_read(tmp_path: Path):
     write_pseudo_gradient(tmp_path / "way", None)
-    assert (tmp_path / "way" / WAY_FILE).stat().st_size < 100
+    assert (tmp_path / "way" / PSEUDO_GRADIENT_FILE).stat().st_size < 100
     with pytest.raises(CorruptArtifactError, match=f"doesn't fit a model of {SIZE:,} parameters"):
         read_pseudo_gradient(tmp_path / "way", SIZE)
 
@@ -57,7 +57,7 @@ def test_a_way_of_another_model_is_refused(kind: Kind, size: int, tmp_path: Path
 
 def test_a_file_that_is_damaged_or_missing_is_refused(tmp_path: Path):
     write_pseudo_gradient(tmp_path / "way", PACKERS["int8"](pseudo_gradient()))
-    file = tmp_path / "way" / WAY_FILE
+    file = tmp_path / "way" / PSEUDO_GRADIENT_FILE
     whole = file.read_bytes()
     turned = bytearray(whole)
     turned[len(whole) // 2] ^= 1
@@ -91,6 +91,6 @@ def test_numbers_that_are_none_and_foreign_tensors_are_refused(tmp_path: Path):
 def test_a_small_file_that_unpacks_to_a_huge_one_is_refused_before_it_does(tmp_path: Path):
     folder = tmp_path / "way"
     folder.mkdir()
-    (folder / WAY_FILE).write_bytes(zstandard.compress(bytes(1 << 26)))
+    (folder / PSEUDO_GRADIENT_FILE).write_bytes(zstandard.compress(bytes(1 << 26)))
     with pytest.raises(CorruptArtifactError, match="larger than any pseudo-gradient of this model"):
         read_pseudo_gradient(folder, SIZE)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from jupiterd.protocol.frames import Knocked
+from jupiterd.protocol.frames import ConnectionsRefused
 from jupiterd.source_filter.listeners import own_listeners
 from jupiterd.workers.train import rank_listener_filter
 from jupiterd.workers.train.rank_listener_filter import closed_to_strangers
@@ -95,7 +95,7 @@ def test_what_gloo_listens_on_is_closed_at_once_and_who_knocks_is_told(
     from torch.distributed import ProcessGroupGloo
 
     monkeypatch.setattr(rank_listener_filter, "NEWS_S", 0.05)
-    heard: list[Knocked] = []
+    heard: list[ConnectionsRefused] = []
     before = ports_of_this_process()
     with closed_to_strangers([HOST, "10.0.0.7"], heard.append) as have_met:
         device = ProcessGroupGloo.create_device(interface="lo")

@@ -2,7 +2,7 @@ from jupiterd.cycle.base.drop_reason import DropReason
 from jupiterd.cycle.base.licenses import LicensePolicy
 from jupiterd.cycle.domain.filters import FILTERS
 from jupiterd.protocol.frames import TaskFinished
-from jupiterd.workers.data.clean.clean_batch import Asked, clean
+from jupiterd.workers.data.clean.clean_batch import TextRules, clean
 from jupiterd.workers.data.clean.drops import read_drops
 from jupiterd.workers.samples.sample_file import read_samples
 from tests.support.cycle.prose import GOOD
@@ -27,7 +27,7 @@ GERMAN = (
 def do(tmp_path, samples, language="code:python", **policy):
     """Clean the samples and return the counts."""
     batch = write(tmp_path / "batch", samples)
-    return clean([batch], tmp_path, Asked(language, LicensePolicy(**policy)))
+    return clean([batch], tmp_path, TextRules(language, LicensePolicy(**policy)))
 
 
 def test_each_sample_is_kept_or_dropped_with_its_reason(tmp_path):

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from jupiterd.cycle.domain.data_sources import FeedSource, JsonlSource, WebSource
-from jupiterd.workers.data.clean.clean_batch import Asked, judge
+from jupiterd.workers.data.clean.clean_batch import TextRules, judge
 from jupiterd.workers.data.collectors.feed import Feeds
 from jupiterd.workers.data.collectors.jsonl import Jsonl
 from jupiterd.workers.data.collectors.web import Site
@@ -49,7 +49,7 @@ ABSTRACT = f"""<?xml version="1.0" encoding="UTF-8"?>
 
 def reasons(output, language):
     """Return why each collected text is dropped, None where it is kept."""
-    return [judge(sample, Asked(language)).reason for sample in samples_in(output)]
+    return [judge(sample, TextRules(language)).reason for sample in samples_in(output)]
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from jupiterd.cycle.data.lineage import text_hash
 from jupiterd.cycle.data.purge import Purge
 from jupiterd.errors import EmptySourceError
 from jupiterd.protocol.frames import TaskFinished
-from jupiterd.workers.data.clean.clean_batch import Asked, clean
+from jupiterd.workers.data.clean.clean_batch import TextRules, clean
 from jupiterd.workers.data.clean.drops import read_drops
 from jupiterd.workers.data.dedup.merge_batches import Batches, unite
 from jupiterd.workers.samples.sample_file import read_samples
@@ -39,7 +39,7 @@ def do(tmp_path, batches, holdout=(), purged=()):
     folders = []
     for number, samples in enumerate(batches):
         folder = tmp_path / f"batch{number}"
-        clean([write(folder / "samples", samples)], folder, Asked("code:python"))
+        clean([write(folder / "samples", samples)], folder, TextRules("code:python"))
         folders.append(folder)
     held_out = write(tmp_path / "holdout", [real(text) for text in holdout])
     clean_ones, dropped = [x / "clean" for x in folders], [x / "dropped" for x in folders]
@@ -156,7 +156,7 @@ def test_the_worker_does_it_twice_with_equal_bytes(tmp_path):
         batch = write(
             tmp_path / f"s{number}", [real(function(n)) for n in range(first, first + 20)]
         )
-        made = clean([batch], tmp_path / f"c{number}", Asked("code:python"))
+        made = clean([batch], tmp_path / f"c{number}", TextRules("code:python"))
         assert made["dropped"] == 0
         for name in ("clean", "dropped"):
             inputs[f"{name}.{number}"] = tmp_path / f"c{number}" / name

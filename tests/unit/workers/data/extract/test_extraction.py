@@ -69,7 +69,7 @@ def test_a_page_becomes_markdown_without_its_frame(shared):
     assert "```\ndef f():\n    return 1" in found.text
     assert "Menu" not in found.text
     assert found.extractor.startswith("trafilatura@")
-    assert found.told["links"] == ["http://a.example/x"]
+    assert found.metadata["links"] == ["http://a.example/x"]
 
 
 def test_a_page_tells_its_base_licence_and_wishes(shared):
@@ -78,12 +78,12 @@ def test_a_page_tells_its_base_licence_and_wishes(shared):
         'href="https://creativecommons.org/publicdomain/zero/1.0/">'
     )
     html = page("Title", "one", "mailto:x@y", "javascript:1", "//b.example/two", head=head)
-    told = shared.read("html", html.encode(), url="http://a.example/").told
+    told = shared.read("html", html.encode(), url="http://a.example/").metadata
     assert told["links"] == ["http://a.example/docs/one", "http://b.example/two"]
     assert told["license"] == "CC0-1.0"
     closed = page("Title", "one", head='<meta name="robots" content="nofollow, NOAI">')
     found = shared.read("html", closed.encode(), url="http://a.example/")
-    assert (found.text, found.reason, found.told["links"]) == ("", SkipReason.ROBOTS, [])
+    assert (found.text, found.reason, found.metadata["links"]) == ("", SkipReason.ROBOTS, [])
 
 
 @pytest.mark.parametrize(
@@ -248,9 +248,9 @@ def test_a_sitemaps_entities_are_not_unfolded(shared):
     bomb = '<!ENTITY a0 "aaaaaaaaaa">' + "".join(
         f'<!ENTITY a{n} "{f"&a{n - 1};" * 10}">' for n in range(1, 12)
     )
-    assert len(str(shared.read("sitemap", sitemap(bomb, "&a11;")).told)) < 10_000
+    assert len(str(shared.read("sitemap", sitemap(bomb, "&a11;")).metadata)) < 10_000
     outside = sitemap('<!ENTITY e SYSTEM "file:///etc/passwd">', "&e;")
-    assert "root:" not in str(shared.read("sitemap", outside).told)
+    assert "root:" not in str(shared.read("sitemap", outside).metadata)
 
 
 @pytest.fixture

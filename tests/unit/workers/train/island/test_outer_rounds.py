@@ -32,7 +32,7 @@ from jupiterd.protocol.frames import (
 from jupiterd.workers import link
 from jupiterd.workers.islands.island import Island as OuterIsland
 from jupiterd.workers.islands.outer_step import OuterState
-from jupiterd.workers.islands.pseudo_gradient_file import WAY_FILE
+from jupiterd.workers.islands.pseudo_gradient_file import PSEUDO_GRADIENT_FILE
 from jupiterd.workers.train.checkpoints import checkpoint_saver
 from jupiterd.workers.train.checkpoints.checkpoint import Snapshot, load_state, write
 from jupiterd.workers.train.island import outer_rounds
@@ -459,7 +459,7 @@ def test_a_damaged_way_ends_the_rank_and_says_so(inputs: dict[str, str], tmp_pat
     leader = OuterLeader(tmp_path, plan(), {"a": 2, "b": 3}, EVERY)
     island = Island(leader, "a", inputs)
     leader.wait_for(island.rank, PseudoGradientWritten)
-    path = island.rank.folder / "way-000000" / WAY_FILE
+    path = island.rank.folder / "way-000000" / PSEUDO_GRADIENT_FILE
     path.write_bytes(path.read_bytes()[:-100])
     leader.close_round()
     assert isinstance(island.ended().error, CorruptArtifactError)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Given:
+class RawDocument:
     """A document as it was found."""
 
     data: bytes

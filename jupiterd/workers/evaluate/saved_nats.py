@@ -28,7 +28,7 @@ _BUSY_S: Final = 60.0
 _SCHEMA: Final = "CREATE TABLE IF NOT EXISTS nats (key BLOB PRIMARY KEY, nats REAL) WITHOUT ROWID"
 
 
-class KeptNats:
+class SavedNats:
     """The scores that one node keeps."""
 
     def __init__(self, folder: Path | None, engine: str) -> None:
@@ -78,4 +78,4 @@ class KeptNats:
 
 _ASK: Final = "SELECT nats FROM nats WHERE key = ?"
 
-NOTHING_KEPT: Final = KeptNats(None, "")
+NOTHING_SAVED: Final = SavedNats(None, "")

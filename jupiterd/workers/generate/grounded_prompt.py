@@ -15,7 +15,7 @@ Fits = Callable[[Prompt], bool]
 """Says whether the generator can hold a prompt and its answer."""
 
 
-class Ask(Protocol):
+class GroundedPrompt(Protocol):
     """One prompt, grounded in one real sample."""
 
     @property
@@ -42,7 +42,7 @@ class Ask(Protocol):
         ...
 
 
-class Asker(Protocol):
+class PromptMaker(Protocol):
     """One template at work."""
 
     version: str
@@ -50,7 +50,7 @@ class Asker(Protocol):
 
     def asks(
         self, parent: Sample, fits: Fits, shuffle: Callable[[list[int]], None]
-    ) -> Sequence[Ask]:
+    ) -> Sequence[GroundedPrompt]:
         """Return what can be asked of one real document, the first choice first; may be empty.
 
         Args:

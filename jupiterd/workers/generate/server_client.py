@@ -22,7 +22,7 @@ from jupiterd.cycle.generation.server_protocol import (
 )
 from jupiterd.cycle.templates.prompt import Written
 from jupiterd.errors import GeneratorRefusedError, GeneratorUnreachableError
-from jupiterd.workers.generate.engine import Request, Sampling, Told
+from jupiterd.workers.generate.engine import OnTokens, Request, Sampling
 from jupiterd.workers.generate.server_connection import asked
 
 NO_ANSWER = Written("", 0, is_whole=False)
@@ -48,7 +48,7 @@ class Patience:
     """Requests that it calls wrong, without one that it answers, before it is given up."""
 
 
-class ServerTalk:
+class ServerClient:
     """What is known of one server, and the asking."""
 
     def __init__(self, server: Generator, patience: Patience, pace: Pace) -> None:
@@ -76,7 +76,7 @@ class ServerTalk:
             )
 
     async def answer(
-        self, client: httpx.AsyncClient, request: Request, sampling: Sampling, told: Told
+        self, client: httpx.AsyncClient, request: Request, sampling: Sampling, on_tokens: OnTokens
     ) -> Written:
         """Ask until there is an answer; an empty one where there is none for this request alone.
 
@@ -89,7 +89,7 @@ class ServerTalk:
             await self._pause(tried)
             began_s = time.monotonic()
             body = self._body(request, sampling)
-            match await asked(client, self._server.url, body, self._came(told)):
+            match await asked(client, self._server.url, body, self._came(on_tokens)):
                 case Written() as written:
                     self._answered += 1
                     self._pace.answer(time.monotonic(), began_s, written.tokens)
@@ -104,10 +104,10 @@ class ServerTalk:
                 case Rejected() as rejected:
                     return self._without_answer(rejected)
 
-    def _came(self, told: Told) -> Told:
+    def _came(self, on_tokens: OnTokens) -> OnTokens:
         def came(tokens: int) -> None:
             self.be_alive()
-            told(tokens)
+            on_tokens(tokens)
 
         return came
 

@@ -14,8 +14,8 @@ from jupiterd.cycle.data.mixing import MAX_VARIANTS
 from jupiterd.cycle.templates.prompt import Prompt, Written
 from jupiterd.cycle.templates.refusal import Refusal, Refused
 from jupiterd.protocol.frames import Scalar
-from jupiterd.workers.generate.ask import Ask, Fits
 from jupiterd.workers.generate.functions import Opening, completed, ends_function, openings
+from jupiterd.workers.generate.grounded_prompt import Fits, GroundedPrompt
 
 KIND = "complete_function"
 
@@ -27,7 +27,7 @@ _FENCED = re.compile(r"```[a-z]*\n(.*?)(\n```|\Z)", re.DOTALL)
 
 
 @dataclass(frozen=True)
-class FunctionAsk:
+class FunctionPrompt:
     """One function to be completed."""
 
     parent: Sample
@@ -58,19 +58,19 @@ class FunctionAsk:
         return Refused(Refusal.MALFORMED if written.is_whole else Refusal.TRUNCATED)
 
 
-class FunctionAsker:
+class FunctionPromptMaker:
     """Finds the functions of a document."""
 
     version = f"{KIND}@1"
 
     def asks(
         self, parent: Sample, fits: Fits, shuffle: Callable[[list[int]], None]
-    ) -> Sequence[Ask]:
+    ) -> Sequence[GroundedPrompt]:
         """Return the functions of a document that the generator can hold."""
         found = openings(parent.text)
         order = [*range(len(found))]
         shuffle(order)
-        asks = (FunctionAsk(parent, found[number]) for number in order)
+        asks = (FunctionPrompt(parent, found[number]) for number in order)
         return [*islice((ask for ask in asks if fits(ask.prompt)), MAX_VARIANTS)]
 
 

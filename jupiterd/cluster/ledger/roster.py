@@ -10,8 +10,9 @@ Owns the rule. Doesn't know keys, or when a door is shut: it is told.
 5. Somebody has said yes to a member that was admitted for any other reason than that it walked in
    through the open door, by one to whom somebody had said yes before; the founder is the first.
    Such a member is *trusted*: it alone removes, says yes, and lets in once the door was shut. Until
-   then who walked in may let others walk in, for it may lead. What it wrote before it was trusted
-   never counts for more.
+   then who walked in may let others walk in, for it may lead. What stands before that yes in the
+   order never counts for more. An entry that was written before it, but stands after it, counts:
+   entries carry no proof of when they were written, and a trusted member may write the same.
 6. Entries carry no proof of when they were written. So whoever shuts the door names the admissions
    by members that aren't trusted, as far as they are known: no other one counts from then on.
 """

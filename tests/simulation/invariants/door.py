@@ -129,8 +129,8 @@ class Door:
     def check_the_backdated(self, process: "Process") -> None:
         """Nobody is in by an admission that came to be after the door was shut.
 
-        What a guest has written counts once a person has said yes to it: a trusted member may admit
-        whom it likes, and nobody can say when it wrote what.
+        What stands after a person's yes to its author counts: a trusted member may admit whom it
+        likes, and nobody can say when it wrote what.
         """
         state = process.replica.ledger.state
         known = {at for at, fact in state.placed() if isinstance(fact, PairingWindowLocked)}

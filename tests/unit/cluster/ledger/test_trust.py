@@ -94,6 +94,15 @@ def test_what_was_said_before_a_yes_counts_for_no_more_after_it() -> None:
     assert FOUNDER in state.members
 
 
+def test_what_stands_after_a_yes_in_the_order_counts_as_that_of_any_trusted_member() -> None:
+    shut = shut_by(state_of(), FOUNDER, started())
+    late = by(GUEST, walked_in(FRIEND), term=9)
+    assert FRIEND not in state_of(*shut, *late).members
+    trusted = state_of(*shut, *late, *by(FOUNDER, admitted(GUEST), term=8))
+    assert FRIEND in trusted.members, "nobody can say whether it was written before the yes"
+    assert FRIEND not in trusted.roster.trusted
+
+
 def test_whom_nobody_trusts_removes_nobody() -> None:
     assert set(state_of(*by(GUEST, removal(FOUNDER, FOUNDED))).members) == set(NODES)
 

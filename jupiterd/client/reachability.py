@@ -31,6 +31,10 @@ from jupiterd.locations import (
 SYSTEM_UNIT, USER_UNIT = Path("/etc/systemd/system"), Path(".config", "systemd", "user")
 UNIT = "jupiterd.service"
 LISTENS = "something listens there, but doesn't answer"
+NO_FOLDER = "the folder doesn't exist, so no jupiterd ever ran with it"
+NO_SOCKET = "the folder is there, and no socket in it"
+LEFT_BEHIND = "the socket was left behind by a jupiterd that has ended"
+NOBODY_LISTENS = (NO_FOLDER, NO_SOCKET, LEFT_BEHIND)
 LAUNCH_FOLDERS = (("system", Path("/Library/LaunchDaemons")), ("gui", Path("Library/LaunchAgents")))
 
 
@@ -54,6 +58,16 @@ def unreachable(state_dir: Path) -> DaemonUnreachableError:
     return DaemonUnreachableError(
         f"{message}; no process of it runs", f"start it with: {start_command(state_dir)}"
     )
+
+
+def check_listens(state_dir: Path) -> None:
+    """Find out, without a question, that no daemon can be there: before work that takes seconds.
+
+    Raises:
+        DaemonUnreachableError: there is no socket, or nobody listens on it.
+    """
+    if _reason(state_dir) in NOBODY_LISTENS:
+        raise unreachable(state_dir)
 
 
 def silent(state_dir: Path) -> TimedOutError:
@@ -141,12 +155,10 @@ def _elsewhere(unit: Path) -> str:
 def _reason(state_dir: Path) -> str:
     try:
         if not state_dir.is_dir():
-            is_file = state_dir.is_file()
-            never = "the folder doesn't exist, so no jupiterd ever ran with it"
-            return "it is a file, and no folder" if is_file else never
+            return "it is a file, and no folder" if state_dir.is_file() else NO_FOLDER
         mode = (state_dir / CONTROL_SOCKET).lstat().st_mode
     except FileNotFoundError:
-        return "the folder is there, and no socket in it"
+        return NO_SOCKET
     except PermissionError:
         return "the folder belongs to another user"
     except OSError as error:
@@ -167,7 +179,7 @@ def _answer(state_dir: Path) -> str:
         try:
             probe.connect(str(path.short))
         except ConnectionRefusedError:
-            return "the socket was left behind by a jupiterd that has ended"
+            return LEFT_BEHIND
         except PermissionError:
             return "the socket belongs to another user"
         except OSError as error:

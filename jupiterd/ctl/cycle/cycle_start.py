@@ -132,6 +132,7 @@ def start(
     arguments = start_arguments(**given, fetches=fetches)
     arguments |= {} if auto else {"interactive": True}
     from jupiterd.client.channel import EXECUTE_TIMEOUT_S
+    from jupiterd.client.reachability import check_listens
     from jupiterd.ctl.calls import ordered
     from jupiterd.ctl.orders import order
     from jupiterd.ctl.preflight.cycle_preflight import Preflight, domain_of
@@ -139,6 +140,7 @@ def start(
     from jupiterd.ctl.preflight.planned_writer import planned_writer
     from jupiterd.protocol.commands.cycle_commands import PlanCycle, StartCycle
 
+    check_listens(invocation.state_dir)
     console = Console.of(invocation)
     begins_with = str(arguments.get("begins_with", ""))
     with Looking(console) as looking:
@@ -181,6 +183,7 @@ def plan(invocation: Invocation, *, verbose: bool, **given: Any) -> None:
     """  # noqa: D301 - click's mark for lines that keep their ends
     fetches = Fetches()
     arguments = start_arguments(**given, fetches=fetches, is_plan=True)
+    from jupiterd.client.reachability import check_listens
     from jupiterd.ctl.orders import order
     from jupiterd.ctl.preflight.cycle_preflight import Preflight, domain_of
     from jupiterd.ctl.preflight.domain_cost import cost_lines, domain_cost
@@ -188,6 +191,7 @@ def plan(invocation: Invocation, *, verbose: bool, **given: Any) -> None:
     from jupiterd.ctl.preflight.planned_writer import planned_writer
     from jupiterd.protocol.commands.cycle_commands import PlanCycle
 
+    check_listens(invocation.state_dir)
     console, domain = Console.of(invocation), domain_of(arguments)
     begins_with = str(arguments.get("begins_with", ""))
     with Looking(console) as looking:

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,8 +13,15 @@ import pytest
 
 from jupiterd.client import daemon_process
 from jupiterd.client.daemon_process import daemon_arguments, running_process
-from jupiterd.client.reachability import not_answering, silent, start_command, unreachable
-from jupiterd.locations import default_state_dir
+from jupiterd.client.reachability import (
+    check_listens,
+    not_answering,
+    silent,
+    start_command,
+    unreachable,
+)
+from jupiterd.errors import DaemonUnreachableError
+from jupiterd.locations import CONTROL_SOCKET, default_state_dir
 from jupiterd.service.unit import unit_text
 from tests.support.service.requests import OF_THE_MACHINE
 
@@ -182,6 +190,18 @@ def test_the_service_of_the_machine_is_asked_where_its_state_lies(tmp_path: Path
         "sudo systemctl start jupiterd; then ask it with: "
         'sudo "$(command -v jupiterctl)" --state-dir /var/lib/jupiter status'
     )
+
+
+def test_that_nobody_listens_is_known_without_a_question(tmp_path: Path) -> None:
+    for folder in (tmp_path / "none", tmp_path):
+        with pytest.raises(DaemonUnreachableError, match="no jupiterd answers"):
+            check_listens(folder)
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(tmp_path / CONTROL_SOCKET))
+        listener.listen()
+        check_listens(tmp_path)
+    with pytest.raises(DaemonUnreachableError, match="left behind"):
+        check_listens(tmp_path)
 
 
 def test_another_state_folder_is_named_and_quoted(tmp_path: Path) -> None:

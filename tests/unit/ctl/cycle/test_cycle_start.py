@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from jupiterd.ctl.preflight import cycle_preflight
 from jupiterd.ctl.sources.domain_files import shipped_domains
 from jupiterd.cycle.domain.domain import parse_domain
 from jupiterd.cycle.holdout.verdict_forecast import verdict_forecast
@@ -223,3 +224,12 @@ def test_a_plan_looks_at_the_model_that_the_domain_begins_with_and_fetches_none(
     assert told[0]["init"]["weights_folder"] == str(base)
     assert ["init" in each for each in told[1:]] == [False, False]
     assert [each["begins_with"] for each in told[1:]] == ["scratch", "some/model-1b"]
+
+
+def test_without_a_daemon_no_source_is_looked_at(ctl, monkeypatch):
+    surveyed = []
+    monkeypatch.setattr(cycle_preflight, "survey_of", lambda *asked: surveyed.append(asked))
+    for verb in ("start", "plan"):
+        ran = ctl("cycle", verb, "--domain", "python", "--size", "1m")
+        assert "no jupiterd answers" in ran.err
+    assert surveyed == []

@@ -1,0 +1,145 @@
+"""Tokens per second of our training loop, beside a plain loop with model and loss in one graph.
+
+Owns the shapes that are measured. MFU is PaLM's count (2204.02311, appendix B) over the peak of the
+card's data sheet.
+"""
+
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from jupiterd.cycle.training.memory import flops_per_token
+from jupiterd.cycle.training.peak_flops import peak_flops_per_s, utilisation
+from jupiterd.cycle.training.plan import ModelShape
+from jupiterd.workers.train.torch.torch_model import make_model
+from tests.bench.gpu.gpu_clock import seconds_of
+from tests.bench.gpu.row import Row
+from tests.bench.train.plain_loop import NanoGpt
+from tests.bench.train.single import ours, preset, step_of, write_shards
+
+WARM_STEPS, STEPS = 5, 15
+SEQ_LEN = 1024
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A model, and how many sequences one step takes."""
+
+    name: str
+    model: ModelShape
+    sequences: int
+
+
+def gpt2_124m() -> ModelShape:
+    """Return GPT-2's smallest model."""
+    sizes = {"hidden": 768, "layers": 12, "heads": 12, "kv_heads": 12, "ff": 3072}
+    sizes["vocab_size"] = 50257
+    return preset("100m").model_copy(update={"architecture": "gpt2", **sizes})
+
+
+def shapes() -> Iterator[Shape]:
+    """Yield what is measured."""
+    yield Shape("100m", preset("100m"), 64)
+    yield Shape("100m", preset("100m"), 32)
+    yield Shape("350m", preset("350m"), 16)
+    yield Shape("1b", preset("1b"), 8)
+    yield Shape("GPT-2 124M", gpt2_124m(), 32)
+
+
+def rows() -> Iterator[Row]:
+    """Yield ours and the plain loop's tokens/s for each shape."""
+    with tempfile.TemporaryDirectory() as folder:
+        for number, shape in enumerate(shapes()):
+            shards = Path(folder) / str(number)
+            write_shards(shards, shape.model)
+            yield compared(shape, shards)
+
+
+def micro_batch_rows() -> Iterator[Row]:
+    """Yield the tokens/s of 25m for several micro batches of its global batch, and twice that."""
+    model = preset("25m")
+    with tempfile.TemporaryDirectory() as folder:
+        write_shards(Path(folder) / "shards", model)
+        for count, sequences in ((8, 8), (4, 16), (2, 32), (1, 64), (1, 128)):
+            batch = count, sequences, SEQ_LEN
+            rate, note = our_rate(model, Path(folder) / "shards", batch)
+            yield Row(f"25m, {count} x {sequences} sequences", rate, "tokens/s", note=note)
+
+
+def compared(shape: Shape, shards: Path) -> Row:
+    """Measure both, one after the other."""
+    batch = 1, shape.sequences, SEQ_LEN
+    rate, note = our_rate(shape.model, shards, batch)
+    other = shape.sequences * SEQ_LEN / seconds_of(PlainStep(shape), STEPS, WARM_STEPS)
+    torch.cuda.empty_cache()
+    name = f"{shape.name}, {shape.sequences} x {SEQ_LEN}"
+    return Row(name, rate, "tokens/s", other, note)
+
+
+def our_rate(model: ModelShape, shards: Path, batch: tuple[int, int, int]) -> tuple[float, str]:
+    """Return tokens/s of our loop, with MFU and memory as a note."""
+    torch.cuda.reset_peak_memory_stats()
+    step = step_of(ours(model, shards, batch, "cuda"), WARM_STEPS, STEPS)
+    rate = batch[0] * batch[1] * batch[2] / step.clock_s
+    peak = peak_flops_per_s(torch.cuda.get_device_name())
+    share = utilisation(rate, flops_per_token(model), peak)
+    memory = f"{torch.cuda.max_memory_allocated() / 2**30:.1f} GiB"
+    torch.cuda.empty_cache()
+    return rate, memory if share is None else f"MFU {share:.1%}, {memory}"
+
+
+class PlainStep:
+    """One step of a plain loop: autocast, fused AdamW, clipped gradients, no accumulation."""
+
+    def __init__(self, shape: Shape) -> None:
+        model = plain_model(shape.model).to("cuda")
+        self._parameters = list(model.parameters())
+        self._optimizer = torch.optim.AdamW(self._parameters, lr=1e-3, fused=True)
+        self._loss = torch.compile(LossOf(model))
+        size = (shape.sequences, SEQ_LEN + 1)
+        self._tokens = torch.randint(shape.model.vocab_size, size, device="cuda")
+
+    def __call__(self) -> None:
+        with torch.autocast("cuda", torch.bfloat16):
+            loss = self._loss(self._tokens[:, :-1], self._tokens[:, 1:])
+        loss.backward()
+        nn.utils.clip_grad_norm_(self._parameters, 1.0)
+        self._optimizer.step()
+        self._optimizer.zero_grad(set_to_none=True)
+
+
+class LossOf(nn.Module):
+    """A model and the mean cross-entropy of all its logits, for one graph."""
+
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, ids: Tensor, targets: Tensor) -> Tensor:
+        """Return the loss; ids and targets: int64[sequences, tokens]."""
+        logits = self.model(ids).float()
+        return functional.cross_entropy(logits.flatten(0, 1), targets.flatten())
+
+
+class WholeLogits(nn.Module):
+    """Our own model, with all its logits at once."""
+
+    def __init__(self, shape: ModelShape) -> None:
+        super().__init__()
+        self.model = make_model(shape, 0)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """Return the logits [sequences, tokens, vocabulary]."""
+        return functional.linear(self.model.hidden(ids), self.model.output_weight)
+
+
+def plain_model(shape: ModelShape) -> nn.Module:
+    """Return nanoGPT's model for GPT-2's shape, and ours for others."""
+    if shape.architecture == "gpt2":
+        return NanoGpt(shape.vocab_size, SEQ_LEN, shape.hidden, shape.layers, shape.heads)
+    return WholeLogits(shape)

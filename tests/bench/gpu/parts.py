@@ -1,0 +1,42 @@
+"""The parts of `make gpu-check`, each by its name: `python -m tests.bench.gpu.parts NAME`.
+
+Owns their names and limits. Doesn't know how they measure.
+"""
+
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from tests.bench.gpu import loops, marked_tests, matrix_product, scoring, starts, writing
+from tests.bench.gpu.row import Row
+
+
+@dataclass(frozen=True)
+class Part:
+    """What is measured by one process."""
+
+    measure: Callable[[], Iterator[Row]]
+    timeout_s: float
+
+
+PARTS = {
+    "matrix product": Part(matrix_product.rows, 30),
+    "loops": Part(loops.rows, 240),
+    "micro batches": Part(loops.micro_batch_rows, 90),
+    "starts": Part(starts.rows, 120),
+    "writing": Part(writing.rows, 60),
+    "scoring": Part(scoring.rows, 60),
+    "tests": Part(marked_tests.rows, 120),
+}
+
+
+def main() -> None:
+    """Print the rows of one part as they come."""
+    warnings.simplefilter("ignore")
+    for row in PARTS[sys.argv[1]].measure():
+        print(row.to_json(), flush=True)
+
+
+if __name__ == "__main__":
+    main()

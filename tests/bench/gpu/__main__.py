@@ -18,7 +18,7 @@ from tests.bench.gpu.parts import PARTS
 from tests.bench.gpu.row import Row, markdown, rows_of
 
 NO_DEVICE = "there is no CUDA device here, and all of these figures need one: not run"
-MOST_S = 530.0
+MOST_S = 535.0
 PACKAGES = ("torch", "transformers", "tokenizers", "numpy")
 
 

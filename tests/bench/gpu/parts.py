@@ -7,6 +7,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from tests.bench.gpu import loops, marked_tests, matrix_product, scoring, starts, writing
 from tests.bench.gpu.row import Row
@@ -22,12 +23,15 @@ class Part:
 
 PARTS = {
     "matrix product": Part(matrix_product.rows, 30),
-    "loops": Part(loops.rows, 240),
+    "loop of 100m": Part(partial(loops.rows, "100m"), 120),
+    "loop of GPT-2": Part(partial(loops.rows, "GPT-2"), 120),
     "micro batches": Part(loops.micro_batch_rows, 90),
     "starts": Part(starts.rows, 120),
     "writing": Part(writing.rows, 60),
     "scoring": Part(scoring.rows, 60),
-    "tests": Part(marked_tests.rows, 120),
+    "tests": Part(marked_tests.rows, 60),
+    "loop of 350m": Part(partial(loops.rows, "350m"), 150),
+    "loop of 1b": Part(partial(loops.rows, "1b"), 150),
 }
 
 
